@@ -1,0 +1,153 @@
+#include "analysis/cost.h"
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/cost_model.h"
+#include "ops/schema.h"
+#include "support/flat_map.h"
+
+namespace fx {
+
+namespace {
+
+/// The modules by path, and their costs added up from the nodes.
+class ModuleTree {
+ public:
+  ModuleTree() { add_module("", 0, 0); }
+
+  void add(std::string_view path, const NodeCost& cost) {
+    for (int module = find(path); module >= 0; module = parents_[static_cast<std::size_t>(module)]) {
+      ModuleCost& m = modules_[static_cast<std::size_t>(module)];
+      m.cost += cost;
+      ++m.nodes;
+    }
+  }
+  void add_parameters(std::string_view path, std::int64_t bytes) {
+    for (int module = find(path); module >= 0; module = parents_[static_cast<std::size_t>(module)]) {
+      modules_[static_cast<std::size_t>(module)].cost.parameter_bytes += bytes;
+    }
+  }
+
+  /// Parents before children, siblings by first appearance.
+  std::vector<ModuleCost> in_order() const {
+    std::vector<std::vector<int>> children(modules_.size());
+    for (std::size_t i = 1; i < modules_.size(); ++i)
+      children[static_cast<std::size_t>(parents_[i])].push_back(static_cast<int>(i));
+    std::vector<ModuleCost> ordered;
+    std::vector<int> stack{0};
+    while (!stack.empty()) {
+      const auto at = static_cast<std::size_t>(stack.back());
+      stack.pop_back();
+      ordered.push_back(modules_[at]);
+      stack.insert(stack.end(), children[at].rbegin(), children[at].rend());
+    }
+    return ordered;
+  }
+
+ private:
+  int find(std::string_view path) {
+    const auto it = index_.find(path);
+    if (it != index_.end()) return it->second;
+    // Make what is missing from the top down.
+    int parent = 0, depth = 0;
+    for (std::size_t dot = path.find('.');; dot = path.find('.', dot + 1)) {
+      const std::string_view prefix = path.substr(0, dot);
+      ++depth;
+      const auto known = index_.find(prefix);
+      parent = known != index_.end() ? known->second : add_module(prefix, parent, depth);
+      if (dot == path.npos) return parent;
+    }
+  }
+  int add_module(std::string_view path, int parent, int depth) {
+    const int index = static_cast<int>(modules_.size());
+    index_.emplace(path, index);
+    modules_.push_back({std::string(path), depth, 0, {}});
+    parents_.push_back(index == 0 ? -1 : parent);
+    return index;
+  }
+
+  std::vector<ModuleCost> modules_;
+  std::vector<int> parents_;
+  std::map<std::string, int, std::less<>> index_;
+};
+
+std::string_view parent_path(std::string_view path) {
+  const std::size_t dot = path.rfind('.');
+  return dot == path.npos ? std::string_view() : path.substr(0, dot);
+}
+
+Symbol packet_symbol(const Node& node) {
+  const OperatorSchema* schema = schema_of(node);
+  return Symbol(packet_of((schema ? schema->target : node.target()).view()));
+}
+
+}  // namespace
+
+NodeCost& NodeCost::operator+=(const NodeCost& other) {
+  macs += other.macs;
+  flops += other.flops;
+  bytes_read += other.bytes_read;
+  bytes_written += other.bytes_written;
+  parameter_bytes += other.parameter_bytes;
+  known = known && other.known;
+  return *this;
+}
+
+std::string module_path(const Node& node) {
+  if (node.is(Op::call_module)) return node.target().str();
+  const Meta* meta = node.find_meta();
+  const std::string* path = meta ? meta->get<std::string>(meta_key::kModuleStack) : nullptr;
+  return path ? *path : std::string();
+}
+
+Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options) : costs_(graph) {
+  ModuleTree tree;
+  FlatMap<char> seen;  // attributes and modules whose parameters are counted
+  std::vector<const TensorInfo*> inputs;
+  NodeMap<const Node*> last_user(graph, nullptr);
+  for (const Node& node : graph.nodes()) {
+    if (node.is(Op::get_attr) && !std::exchange(seen[node.target().id()], 1)) {
+      tree.add_parameters(parent_path(node.target().view()), shapes[node].bytes());
+    }
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    std::optional<ModuleCall> module;
+    if (node.is(Op::call_module) && options.modules) module = options.modules(node);
+    inputs.clear();
+    std::int64_t parameters = 0, input_bytes = 0;
+    node.for_each_input([&](Node& input) {
+      for (const TensorInfo& tensor : shapes[input].tensors) inputs.push_back(&tensor);
+      if (std::exchange(last_user[input], &node) == &node) return;
+      input_bytes += shapes[input].bytes();
+      if (input.is(Op::get_attr)) parameters += shapes[input].bytes();
+    });
+    if (module) {
+      for (const TensorInfo& tensor : module->parameters) {
+        inputs.push_back(&tensor);
+        parameters += tensor.bytes();
+        input_bytes += tensor.bytes();
+      }
+    }
+    NodeCost& cost = costs_[node];
+    cost =
+        cost_of_call({node, module ? module->packet : packet_symbol(node), inputs, shapes[node].tensors, input_bytes});
+    if (!cost.known) ++num_unknown_;
+    const std::string path = module_path(node);
+    tree.add(path, cost);
+    if (module && !std::exchange(seen[node.target().id()], 1)) tree.add_parameters(path, parameters);
+    cost.parameter_bytes = parameters;
+  }
+  modules_ = tree.in_order();
+}
+
+double roofline_seconds(const NodeCost& cost, const Machine& machine) {
+  const double compute = machine.flops_per_second > 0 ? cost.flops / machine.flops_per_second : 0;
+  const double move = machine.bytes_per_second > 0 ? static_cast<double>(cost.bytes()) / machine.bytes_per_second : 0;
+  return std::max(compute, move);
+}
+
+bool is_memory_bound(const NodeCost& cost, const Machine& machine) {
+  return static_cast<double>(cost.bytes()) * machine.flops_per_second > cost.flops * machine.bytes_per_second;
+}
+
+}  // namespace fx

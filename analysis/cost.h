@@ -1,0 +1,100 @@
+// What a graph costs to run: operations and bytes per node and per module, and the time that a machine needs at least.
+//
+//   fx::Cost cost(graph, shapes);
+//   cost.total().macs;                         // 4.09e9 for resnet50 at 224x224
+//   fx::roofline_seconds(cost.of(node), machine);
+//
+// Definitions. `macs` are the multiply-accumulates of convolutions, linear layers, matrix products and attention: what
+// torchvision publishes as GFLOPS. `flops` are 2 per mac, plus the other operators at a fixed number per element:
+// pointwise and reductions 1, batch norm 2, softmax 5, layer and group norm 7, pooling one per element of the window.
+// `bytes` are each distinct input read once and each result written once; views cost nothing; looking up rows
+// (embedding, index_select, gather) reads the rows only. Shapes that are missing make a node's cost unknown, which is
+// counted.
+//
+// Complexity: O(nodes + uses). The result is a snapshot. Thread-safety: const functions may run on several threads at
+// once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/node_map.h"
+#include "ir/tensor_info.h"
+
+namespace fx {
+
+struct NodeCost {
+  double macs = 0;
+  double flops = 0;
+  std::int64_t bytes_read = 0;
+  std::int64_t bytes_written = 0;
+  std::int64_t parameter_bytes = 0;  ///< of the parameters and buffers that it reads, part of bytes_read
+  bool known = true;
+
+  std::int64_t bytes() const { return bytes_read + bytes_written; }
+  /// Flops per byte; 0 when nothing is moved.
+  double intensity() const { return bytes() > 0 ? flops / static_cast<double>(bytes()) : 0.0; }
+  NodeCost& operator+=(const NodeCost& other);
+};
+
+/// What a call_module computes, in terms of an operator: `aten::conv2d` and the module's parameters, in that operator's
+/// order (weight, bias).
+struct ModuleCall {
+  Symbol packet;
+  std::vector<TensorInfo> parameters;
+};
+
+struct CostOptions {
+  /// Says what the module called computes; nothing when it does not know. Without it the cost of modules is unknown.
+  std::function<std::optional<ModuleCall>(const Node& call)> modules;
+};
+
+/// The cost of a module with all that lies below it.
+struct ModuleCost {
+  std::string path;  ///< empty for the whole graph
+  int depth = 0;     ///< parts of the path
+  std::size_t nodes = 0;
+  NodeCost cost;  ///< parameters counted once each
+};
+
+class Cost {
+ public:
+  Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options = {});
+
+  const NodeCost& of(const Node& node) const { return costs_[node]; }
+  /// The sum; parameters are counted once each.
+  const NodeCost& total() const { return modules_.front().cost; }
+  /// How many nodes have a cost that is not known.
+  std::size_t num_unknown() const { return num_unknown_; }
+  /// The whole, then every module that a node comes from (a call_module's target, or meta `nn_module_stack`), parents
+  /// before children, siblings by first appearance.
+  const std::vector<ModuleCost>& modules() const { return modules_; }
+
+ private:
+  NodeMap<NodeCost> costs_;
+  std::vector<ModuleCost> modules_;
+  std::size_t num_unknown_ = 0;
+};
+
+/// A machine, as far as a roofline sees it.
+struct Machine {
+  std::string name;
+  double flops_per_second = 0;
+  double bytes_per_second = 0;
+};
+
+/// The least time: whichever takes longer, computing or moving bytes (S. Williams, A. Waterman, D. Patterson,
+/// "Roofline", 2009).
+double roofline_seconds(const NodeCost& cost, const Machine& machine);
+/// True when moving bytes takes longer than computing.
+bool is_memory_bound(const NodeCost& cost, const Machine& machine);
+
+/// The path of the module that `node` belongs to: a call_module's target, or meta `nn_module_stack`; empty when not
+/// known.
+std::string module_path(const Node& node);
+
+}  // namespace fx

@@ -1,0 +1,189 @@
+#include "analysis/cost_model.h"
+
+#include <algorithm>
+
+#include "ops/schema.h"
+#include "support/flat_map.h"
+
+namespace fx {
+
+namespace {
+
+struct Operations {
+  double macs = 0;
+  double flops = 0;
+};
+using Formula = std::optional<Operations> (*)(const CostCall&);
+
+double numel(const TensorInfo& tensor) { return static_cast<double>(tensor.numel()); }
+double out_numel(const CostCall& c) { return c.outputs.empty() ? 0.0 : numel(c.outputs[0]); }
+double in_numel(const CostCall& c) { return c.inputs.empty() ? 0.0 : numel(*c.inputs[0]); }
+
+const TensorInfo* input(const CostCall& c, std::size_t i) { return i < c.inputs.size() ? c.inputs[i] : nullptr; }
+
+/// Adds the bias, if there is one, to a product of this many macs.
+Operations product(const CostCall& c, double macs, std::size_t bias) {
+  return {macs, 2 * macs + (input(c, bias) ? out_numel(c) : 0.0)};
+}
+
+bool is_transposed(const CostCall& c) {
+  if (c.packet.view().find("transpose") != std::string_view::npos) return true;
+  const Argument* transposed = bound_argument(c.node, "transposed");
+  return transposed && transposed->is_bool() && transposed->as_bool();
+}
+
+// Each output element (of a transposed convolution, each input element) meets one filter: a slice of the weight along
+// its first dimension.
+std::optional<Operations> convolution(const CostCall& c) {
+  const TensorInfo* weight = input(c, 1);
+  if (!weight || weight->sizes.size() < 2 || weight->sizes[0] == 0) return std::nullopt;
+  const double filter = numel(*weight) / static_cast<double>(weight->sizes[0]);
+  return product(c, (is_transposed(c) ? in_numel(c) : out_numel(c)) * filter, 2);
+}
+
+template <std::size_t Left>
+std::optional<Operations> matrix_product(const CostCall& c) {
+  const TensorInfo* left = input(c, Left);
+  if (!left || !input(c, Left + 1) || left->sizes.empty()) return std::nullopt;
+  const double macs = out_numel(c) * static_cast<double>(left->sizes.back());
+  return Operations{macs, 2 * macs + (Left > 0 ? out_numel(c) : 0.0)};
+}
+
+std::optional<Operations> linear(const CostCall& c) {
+  const TensorInfo* weight = input(c, 1);
+  if (!weight || weight->sizes.empty()) return std::nullopt;
+  return product(c, out_numel(c) * static_cast<double>(weight->sizes.back()), 2);
+}
+
+std::optional<Operations> attention(const CostCall& c) {
+  const TensorInfo *query = input(c, 0), *key = input(c, 1), *value = input(c, 2);
+  if (!query || !key || !value || key->sizes.size() < 2 || value->sizes.size() < 2) return std::nullopt;
+  const auto keys = static_cast<double>(key->sizes[key->sizes.size() - 2]);
+  const double scores = numel(*query) * keys, weighted = out_numel(c) * keys;
+  const double elements = out_numel(c) / static_cast<double>(std::max<std::int64_t>(value->sizes.back(), 1)) * keys;
+  return Operations{scores + weighted, 2 * (scores + weighted) + 5 * elements};
+}
+
+template <int PerElement>
+std::optional<Operations> per_output(const CostCall& c) {
+  return Operations{0, PerElement * out_numel(c)};
+}
+template <int PerElement>
+std::optional<Operations> per_input(const CostCall& c) {
+  return Operations{0, PerElement * in_numel(c)};
+}
+
+std::optional<Operations> pooling(const CostCall& c) {
+  const Argument* kernel = bound_argument(c.node, "kernel_size");
+  if (!kernel) return per_input<1>(c);  // a module's: about one visit for each input element
+  double window = 1;
+  if (kernel->is_int()) {
+    const bool cube = c.packet.view().find("3d") != std::string_view::npos;
+    const bool line = c.packet.view().find("1d") != std::string_view::npos;
+    for (int i = 0; i < (cube ? 3 : line ? 1 : 2); ++i) window *= static_cast<double>(kernel->as_int());
+  }
+  const bool square =
+      kernel->is_sequence() && kernel->elements().size() == 1 && c.packet.view().find("2d") != std::string_view::npos;
+  for (const Argument& side : kernel->elements()) {
+    if (side.is_int()) window *= static_cast<double>(side.as_int() * (square ? side.as_int() : 1));
+  }
+  return Operations{0, out_numel(c) * window};
+}
+
+struct Entry {
+  const char* packet;
+  Formula formula;
+};
+
+constexpr Entry kFormulas[] = {
+    {"aten::conv1d", convolution},
+    {"aten::conv2d", convolution},
+    {"aten::conv3d", convolution},
+    {"aten::convolution", convolution},
+    {"aten::_convolution", convolution},
+    {"aten::conv_transpose1d", convolution},
+    {"aten::conv_transpose2d", convolution},
+    {"aten::conv_transpose3d", convolution},
+    {"aten::linear", linear},
+    {"aten::matmul", matrix_product<0>},
+    {"aten::mm", matrix_product<0>},
+    {"aten::bmm", matrix_product<0>},
+    {"aten::mv", matrix_product<0>},
+    {"aten::dot", matrix_product<0>},
+    {"aten::addmm", matrix_product<1>},
+    {"aten::baddbmm", matrix_product<1>},
+    {"aten::scaled_dot_product_attention", attention},
+    {"aten::batch_norm", per_output<2>},
+    {"aten::native_batch_norm", per_output<2>},
+    {"aten::_native_batch_norm_legit_no_training", per_output<2>},
+    {"aten::layer_norm", per_output<7>},
+    {"aten::native_layer_norm", per_output<7>},
+    {"aten::group_norm", per_output<7>},
+    {"aten::instance_norm", per_output<7>},
+    {"aten::softmax", per_output<5>},
+    {"aten::_softmax", per_output<5>},
+    {"aten::log_softmax", per_output<5>},
+    {"aten::max_pool1d", pooling},
+    {"aten::max_pool2d", pooling},
+    {"aten::max_pool3d", pooling},
+    {"aten::max_pool2d_with_indices", pooling},
+    {"aten::avg_pool1d", pooling},
+    {"aten::avg_pool2d", pooling},
+    {"aten::avg_pool3d", pooling},
+    {"aten::adaptive_avg_pool1d", per_input<1>},
+    {"aten::adaptive_avg_pool2d", per_input<1>},
+    {"aten::adaptive_avg_pool3d", per_input<1>},
+    {"aten::adaptive_max_pool2d", per_input<1>},
+    {"aten::_adaptive_avg_pool2d", per_input<1>},
+    {"aten::dropout", per_output<0>},
+    {"aten::cat", per_output<0>},
+    {"aten::stack", per_output<0>},
+    {"aten::embedding", per_output<0>},
+    {"aten::index_select", per_output<0>},
+    {"aten::gather", per_output<0>},
+    {"aten::clone", per_output<0>},
+    {"aten::contiguous", per_output<0>},
+    {"aten::pad", per_output<0>},
+    {"aten::constant_pad_nd", per_output<0>},
+};
+
+// Rows looked up in a table that is not read whole.
+constexpr const char* kLookUps[] = {"aten::embedding", "aten::index_select", "aten::gather"};
+
+Formula formula_for(Symbol packet) {
+  static const FlatMap<Formula> table = [] {
+    FlatMap<Formula> map;
+    for (const Entry& entry : kFormulas) map[Symbol(entry.packet).id()] = entry.formula;
+    return map;
+  }();
+  const Formula* formula = table.find(packet.id());
+  return formula ? *formula : nullptr;
+}
+
+std::optional<Operations> operations(const CostCall& c, const OperatorSchema* schema) {
+  if (const Formula formula = formula_for(c.packet)) return formula(c);
+  if (!schema) return std::nullopt;
+  if (schema->traits.pointwise) return per_output<1>(c);
+  if (schema->traits.reduction) return per_input<1>(c);
+  return std::nullopt;
+}
+
+}  // namespace
+
+NodeCost cost_of_call(const CostCall& call) {
+  NodeCost cost;
+  static const Symbol kGetItem("operator.getitem");
+  const OperatorSchema* schema = schema_of(call.node);
+  if (call.packet == kGetItem || (schema && schema->traits.view)) return cost;
+  const auto ops = operations(call, schema);
+  cost.known = ops.has_value() && !call.outputs.empty();
+  if (ops) cost.macs = ops->macs, cost.flops = ops->flops;
+  for (const TensorInfo& output : call.outputs) cost.bytes_written += output.bytes();
+  cost.bytes_read = call.input_bytes;
+  const bool look_up =
+      std::any_of(std::begin(kLookUps), std::end(kLookUps), [&](const char* packet) { return call.packet == packet; });
+  if (look_up && !call.inputs.empty()) cost.bytes_read += cost.bytes_written - call.inputs[0]->bytes();
+  return cost;
+}
+
+}  // namespace fx

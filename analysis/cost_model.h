@@ -1,0 +1,23 @@
+// The operators' formulas. Internal to analysis/cost*.cc.
+#pragma once
+
+#include <span>
+
+#include "analysis/cost.h"
+
+namespace fx {
+
+/// A call with the shapes of everything in it. Tensors are in the order of the arguments; parameters of a module come
+/// after its inputs, so that `conv(x)` and `conv2d(x, weight, bias)` look alike.
+struct CostCall {
+  const Node& node;
+  Symbol packet;  ///< `aten::conv2d`
+  std::span<const TensorInfo* const> inputs;
+  std::span<const TensorInfo> outputs;
+  std::int64_t input_bytes = 0;  ///< of the distinct inputs
+};
+
+/// Operations and bytes of one call; `known` is false when shapes or a formula are missing. parameter_bytes is not set.
+NodeCost cost_of_call(const CostCall& call);
+
+}  // namespace fx

@@ -1,0 +1,236 @@
+#include "analysis/dead_code.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "ops/schema.h"
+
+namespace fx {
+
+namespace {
+
+constexpr std::array<std::string_view, 7> kKindNames = {
+    "dead node", "dead store", "unused output", "unused input", "no-op", "unused attribute", "unused module"};
+
+/// Marks what is needed, starting from what can be seen outside.
+class Marker {
+ public:
+  Marker(const Graph& graph, const Effects& effects, std::vector<bool>& live)
+      : graph_(graph), effects_(effects), live_(live), marked_writers_(effects.num_sets(), 0) {}
+
+  void run() {
+    for (const Node& node : graph_.nodes()) {
+      if (is_root(node)) mark(node);
+    }
+    while (!work_.empty()) {
+      const Node& node = *work_.back();
+      work_.pop_back();
+      node.for_each_input([&](const Node& input) {
+        mark(input);
+        mark_writes_before(input, node);
+      });
+    }
+  }
+
+ private:
+  bool is_root(const Node& node) const {
+    if (node.is(Op::output)) return true;
+    const NodeEffects& e = effects_.of(node);
+    if (!e.impure()) return false;
+    if (e.random || e.side_effect || e.unknown) return true;
+    const auto written = effects_.written_sets(node);
+    // A write to nothing that has a name here is a write to something outside.
+    return written.empty() ||
+           std::any_of(written.begin(), written.end(), [&](Effects::Set set) { return effects_.is_external(set); });
+  }
+
+  void mark(const Node& node) {
+    if (live_[node.id()]) return;
+    live_[node.id()] = true;
+    work_.push_back(&node);
+  }
+
+  /// Writers are in order, and whoever reads later needs at least as many of them: a count per set is enough.
+  void mark_writes_before(const Node& value, const Node& reader) {
+    for (const Effects::Set set : effects_.sets(value)) {
+      const auto writers = effects_.writers(set);
+      std::uint32_t& marked = marked_writers_[set];
+      while (marked < writers.size() && writers[marked]->is_before(reader)) mark(*writers[marked++]);
+    }
+  }
+
+  const Graph& graph_;
+  const Effects& effects_;
+  std::vector<bool>& live_;
+  std::vector<std::uint32_t> marked_writers_;  // by set
+  std::vector<const Node*> work_;
+};
+
+/// The index that a getitem takes out of a tuple.
+std::optional<std::int64_t> getitem_index(const Node& node) {
+  static const Symbol kGetItem("operator.getitem");
+  if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return std::nullopt;
+  if (!node.args()[0].is_node() || !node.args()[1].is_int()) return std::nullopt;
+  return node.args()[1].as_int();
+}
+
+}  // namespace
+
+std::string_view to_string(DeadFinding::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+DeadCode::DeadCode(const Graph& graph, const DeadCodeOptions& options)
+    : graph_(&graph), live_(graph.id_bound(), false), writes_(graph.id_bound(), false) {
+  if (options.effects) {
+    mark(*options.effects);
+  } else {
+    mark(Effects(graph));
+  }
+  find_dead_nodes();
+  find_unused_outputs(options.shapes);
+  find_unused_inputs();
+  for (NoOp& no_op : find_no_ops(graph, options.shapes)) {
+    if (is_dead(*no_op.node)) continue;
+    findings_.push_back({.kind = DeadFinding::Kind::no_op,
+                         .node = no_op.node,
+                         .same_as = no_op.same_as,
+                         .detail = std::move(no_op.reason)});
+  }
+  find_unused_attributes(options.attributes);
+}
+
+void DeadCode::mark(const Effects& effects) {
+  Marker(*graph_, effects, live_).run();
+  for (const Node& node : graph_->nodes()) writes_[node.id()] = effects.of(node).writes;
+}
+
+void DeadCode::find_dead_nodes() {
+  for (const bool store : {false, true}) {
+    for (const Node& node : graph_->nodes()) {
+      if (node.is(Op::placeholder) || !is_dead(node) || writes_[node.id()] != store) continue;
+      findings_.push_back({.kind = store ? DeadFinding::Kind::dead_store : DeadFinding::Kind::dead_node,
+                           .node = const_cast<Node*>(&node)});
+    }
+  }
+}
+
+void DeadCode::find_unused_outputs(const Shapes* shapes) {
+  for (const Node& node : graph_->nodes()) {
+    if (is_dead(node) || !node.is(Op::call_function) || !node.has_users()) continue;
+    const Node& first = *node.users().begin();
+    if (!getitem_index(first)) continue;
+    const OperatorSchema* schema = schema_of(node);
+    std::size_t results = schema && schema->returns.size() > 1 ? schema->returns.size() : 0;
+    if (shapes && (*shapes)[node].tensors.size() > 1) results = (*shapes)[node].tensors.size();
+    std::vector<bool> used(results, false);
+    bool all_known = true;
+    for (const Node& user : node.users()) {
+      auto index = getitem_index(user);
+      if (index && *index < 0) *index += static_cast<std::int64_t>(results);
+      all_known = all_known && index && *index >= 0;
+      if (all_known && static_cast<std::size_t>(*index) < results && !is_dead(user)) {
+        used[static_cast<std::size_t>(*index)] = true;
+      }
+    }
+    for (std::size_t i = 0; all_known && i < results; ++i) {
+      if (used[i]) continue;
+      const bool named = schema && i < schema->returns.size() && !schema->returns[i].name.empty();
+      findings_.push_back({.kind = DeadFinding::Kind::unused_output,
+                           .node = const_cast<Node*>(&node),
+                           .output = static_cast<int>(i),
+                           .detail = named ? schema->returns[i].name.str() : std::string()});
+    }
+  }
+}
+
+void DeadCode::find_unused_inputs() {
+  for (Node* input : graph_->placeholders()) {
+    if (is_dead(*input)) findings_.push_back({.kind = DeadFinding::Kind::unused_input, .node = input});
+  }
+}
+
+void DeadCode::find_unused_attributes(const std::vector<AttributeInfo>& attributes) {
+  if (attributes.empty()) return;
+  std::set<std::string, std::less<>> read;  // paths that live nodes fetch or call
+  for (const Node& node : graph_->nodes()) {
+    if ((node.is(Op::get_attr) || node.is(Op::call_module)) && !is_dead(node)) read.emplace(node.target().view());
+  }
+  struct Module {
+    bool used = false;
+    std::int64_t bytes = 0;
+  };
+  std::map<std::string, Module, std::less<>> modules;
+  std::vector<const AttributeInfo*> unused;
+  for (const AttributeInfo& attribute : attributes) {
+    const std::string_view path = attribute.path;
+    bool used = read.contains(path);
+    for (std::size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+      used = used || read.contains(path.substr(0, dot));
+    }
+    for (std::size_t dot = path.find('.'); dot != path.npos; dot = path.find('.', dot + 1)) {
+      Module& module = modules[std::string(path.substr(0, dot))];
+      module.used = module.used || used;
+      module.bytes += attribute.bytes;
+    }
+    if (!used) unused.push_back(&attribute);
+  }
+  const auto in_unused_module = [&](std::string_view path) {
+    const std::size_t dot = path.rfind('.');
+    return dot != path.npos && !modules.find(path.substr(0, dot))->second.used;
+  };
+  std::sort(unused.begin(), unused.end(), [](auto* a, auto* b) { return a->path < b->path; });
+  for (const AttributeInfo* attribute : unused) {
+    if (in_unused_module(attribute->path)) continue;
+    findings_.push_back(
+        {.kind = DeadFinding::Kind::unused_attribute, .path = attribute->path, .bytes = attribute->bytes});
+  }
+  for (const auto& [path, module] : modules) {
+    if (module.used || in_unused_module(path)) continue;
+    findings_.push_back({.kind = DeadFinding::Kind::unused_module, .path = path, .bytes = module.bytes});
+  }
+}
+
+std::size_t DeadCode::count(DeadFinding::Kind kind) const {
+  return static_cast<std::size_t>(
+      std::count_if(findings_.begin(), findings_.end(), [&](const DeadFinding& f) { return f.kind == kind; }));
+}
+
+std::string DeadCode::why(const Node& node) const {
+  if (!is_dead(node)) return {};
+  std::string text;
+  const Node* at = &node;
+  for (int reasons = 1;; ++reasons) {
+    if (is_dead_store(*at) && !at->has_users()) return text + "nothing reads what it writes";
+    if (!at->has_users()) return text + "nothing uses it";
+    if (reasons > kMaxReasons) return text + "…";
+    const Node& user = *at->users().begin();
+    if (is_dead_store(*at)) text += "nothing live reads what it writes, and ";
+    if (at->num_users() == 1) {
+      text += "its only user " + user.name() + " is " + (is_dead_store(user) ? "a dead store" : "dead") + " because ";
+    } else {
+      text += "all its " + std::to_string(at->num_users()) + " users are dead: " + user.name() + " because ";
+    }
+    at = &user;
+  }
+}
+
+std::string DeadCode::explain(const DeadFinding& finding) const {
+  using Kind = DeadFinding::Kind;
+  const std::string name = finding.node ? finding.node->name() : finding.path;
+  switch (finding.kind) {
+    case Kind::dead_node: return name + ": dead because " + why(*finding.node);
+    case Kind::dead_store: return name + ": dead store because " + why(*finding.node);
+    case Kind::unused_output:
+      return name + ": result " + std::to_string(finding.output) +
+             (finding.detail.empty() ? "" : " (" + finding.detail + ")") + " is never used";
+    case Kind::unused_input: return name + ": unused input because " + why(*finding.node);
+    case Kind::no_op: return name + ": no-op, " + finding.detail + "; the same as " + finding.same_as->name();
+    case Kind::unused_attribute: return name + ": no live node reads this attribute";
+    case Kind::unused_module: return name + ": no live node calls this module or reads its attributes";
+  }
+  return name;
+}
+
+}  // namespace fx

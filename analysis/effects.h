@@ -1,0 +1,120 @@
+// Effects over a whole graph: which values may share storage, which nodes write it, and what lies between two nodes.
+//
+//   fx::Effects effects(graph);
+//   effects.may_alias(a, b);             // could a write to one change the other?
+//   effects.write_between(value, a, b);  // is `value` written, through any alias, between a and b?
+//
+// Alias sets: values that may share storage are in one set. Views, in-place results and getitem join the set of what
+// they look at; every placeholder has a set of its own, and so have the elements of a tuple that an operator makes. All
+// get_attr of one path share a set. A value may be in several sets: a tuple is in those of its elements, a result that
+// may alias either of two arguments in both. When these grow beyond kMaxSets they are united. What a single call does
+// comes from its schema (ops/effects.h); an operator without one is taken to read, write and return anything it is
+// given.
+//
+// Not known here, so not in the answer: two inputs that the caller passes the same tensor for (EffectsOptions), storage
+// shared between attributes of different paths, and whether an operator that may return a view or a copy (reshape,
+// contiguous) did copy: it counts as a view.
+//
+// Complexity: O((nodes + uses) α) to make; questions about a pair or a window are O(log writes). The result is a
+// snapshot, valid until the graph is edited; the graph must outlive it. Thread-safety: const functions may run on
+// several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analysis/order_edges.h"
+#include "ir/graph.h"
+#include "ops/effects.h"
+
+namespace fx {
+
+struct EffectsOptions {
+  ModuleEffects modules{};        ///< what call_module does; without it: pure, the result may alias the inputs
+  bool inputs_may_alias = false;  ///< true: a caller may pass one tensor for two placeholders
+};
+
+class Effects {
+ public:
+  /// An alias set, numbered from 0 by first appearance in the graph.
+  using Set = std::uint32_t;
+  static constexpr std::size_t kMaxSets = 4;
+
+  explicit Effects(const Graph& graph, const EffectsOptions& options = {});
+
+  // ── What a node does ─────────────────────────────────────────────────────────────────────────────────────────────
+  const NodeEffects& of(const Node& node) const { return effects_[node.id()]; }
+  bool writes(const Node& node) const { return !written_sets(node).empty() || of(node).writes; }
+  bool impure(const Node& node) const { return of(node).impure(); }
+  /// The sets that `node` may write to, module state included.
+  std::span<const Set> written_sets(const Node& node) const;
+
+  // ── Aliases ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  bool may_alias(const Node& a, const Node& b) const;
+  /// The sets that the value of `node` is in; none for the output.
+  std::span<const Set> sets(const Node& node) const { return values_[node.id()].span(lists_); }
+  std::size_t num_sets() const { return external_.size(); }
+  /// The values in a set, in graph order.
+  std::span<Node* const> members(Set set) const { return members_.of(set); }
+  /// True for the storage of inputs, attributes and modules: what is written there can be seen outside.
+  bool is_external(Set set) const { return external_[set]; }
+
+  // ── Writes ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  /// The nodes that may write to a set, in graph order.
+  std::span<Node* const> writers(Set set) const { return writers_.of(set); }
+  /// How often the storage of `value` may have been written when `at` starts: its version. Equal versions, equal
+  /// contents.
+  std::size_t version(const Node& value, const Node& at) const;
+  /// The last node before `at` that may have written to the storage of `value`, or null: which write a read at `at`
+  /// sees.
+  Node* last_write_before(const Node& value, const Node& at) const;
+  /// The first node strictly between `a` and `b` that may write to the storage of `value`, or null. `a` is before `b`.
+  Node* write_between(const Node& value, const Node& a, const Node& b) const;
+  /// The nodes after `write` that have a value among their inputs that it may have changed: the reads that may see it.
+  /// They may see a later write instead. In graph order, each once. O(uses of the values concerned).
+  std::vector<Node*> readers(const Node& write) const;
+
+  // ── Order ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  /// The impure nodes strictly between `a` and `b`, in graph order. `a` is before `b`.
+  std::span<Node* const> between(const Node& a, const Node& b) const;
+  /// True when two neighbours may change places: neither uses the other, neither writes what the other reads or writes,
+  /// and not both draw random numbers or have side effects.
+  bool may_swap(const Node& a, const Node& b) const;
+  /// Edges that keep every write, read, random draw and side effect in place while nodes move: any topological order of
+  /// uses and these does the same. O(nodes + uses) edges. Inputs stay first and the output last by themselves.
+  OrderEdges order_edges() const;
+
+  const Graph& graph() const { return *graph_; }
+
+ private:
+  friend class EffectsBuilder;
+  /// A short list of sets: one is kept in place.
+  struct Value {
+    std::uint32_t at = 0;  // the set, or where in lists_ they begin
+    std::uint32_t count = 0;
+
+    std::span<const Set> span(const std::vector<Set>& lists) const {
+      return {count == 1 ? &at : lists.data() + at, count};
+    }
+  };
+  /// Nodes by set.
+  struct Table {
+    std::vector<std::uint32_t> starts;  // one more than the sets
+    std::vector<Node*> nodes;
+    std::span<Node* const> of(Set set) const { return {nodes.data() + starts[set], nodes.data() + starts[set + 1]}; }
+  };
+  bool touches(const Node& writer, const Node& other) const;
+
+  const Graph* graph_;
+  std::vector<NodeEffects> effects_;  // by id
+  std::vector<Value> values_;         // by id
+  std::vector<Set> lists_;
+  std::vector<bool> external_;  // by set
+  Table members_, writers_;
+  std::vector<Node*> impure_;                 // in graph order
+  std::vector<std::uint32_t> written_start_;  // by position in impure_, one more
+  std::vector<Set> written_;
+};
+
+}  // namespace fx

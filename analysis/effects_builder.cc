@@ -1,0 +1,226 @@
+#include "analysis/effects_builder.h"
+
+#include <algorithm>
+
+namespace fx {
+
+namespace {
+
+constexpr std::int64_t kMaxElements = 64;
+
+/// The element that `node` takes out of its first argument, or -1 when it is no getitem or its index is not known.
+std::int64_t element_index(const Node& node) {
+  static const Symbol kGetItem("operator.getitem");
+  if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return -1;
+  const Argument& index = node.args()[1];
+  return node.args()[0].is_node() && index.is_int() && index.as_int() < kMaxElements ? index.as_int() : -1;
+}
+
+}  // namespace
+
+EffectsBuilder::EffectsBuilder(const Graph& graph, const EffectsOptions& options, Effects& result)
+    : graph_(graph), options_(options), result_(result) {}
+
+void EffectsBuilder::build() {
+  result_.effects_.resize(graph_.id_bound());
+  result_.values_.resize(graph_.id_bound());
+  cells_.reserve(graph_.size());
+  external_.reserve(graph_.size());
+  result_.written_start_.push_back(0);
+  order_.reserve(graph_.size());
+  for (const Node& node : graph_.nodes()) {
+    order_.push_back(const_cast<Node*>(&node));
+    switch (node.op()) {
+      case Op::placeholder:
+        if (!options_.inputs_may_alias || !inputs_) inputs_ = 1 + external_cell(true);
+        result_.values_[node.id()] = {inputs_ - 1, 1};
+        break;
+      case Op::get_attr: result_.values_[node.id()] = {attribute_cell(node.target()), 1}; break;
+      case Op::output: break;
+      default: add_call(node);
+    }
+  }
+  if (modules_.size() > 0) join_module_state();
+  number_sets();
+  fill_members();
+  fill_writers();
+}
+
+DisjointCells::Cell EffectsBuilder::external_cell(bool external) {
+  external_.push_back(external);
+  return cells_.add();
+}
+
+DisjointCells::Cell EffectsBuilder::attribute_cell(Symbol path) {
+  Cell& cell = attributes_[path.id()];
+  if (!cell) {
+    cell = 1 + external_cell(true);
+    attribute_paths_.push_back(path);
+  }
+  return cell - 1;
+}
+
+DisjointCells::Cell EffectsBuilder::module_cell(Symbol path) {
+  Cell& cell = modules_[path.id()];
+  if (!cell) cell = 1 + external_cell(true);
+  return cell - 1;
+}
+
+void EffectsBuilder::gather(const Node& input) {
+  for (const Cell cell : result_.values_[input.id()].span(result_.lists_)) gathered_.push_back(cells_.find(cell));
+}
+
+void EffectsBuilder::add_call(const Node& node) {
+  const NodeEffects effects = result_.effects_[node.id()] = effects_of(node, options_.modules);
+  if (effects.impure()) add_writes(node, effects);
+  if (!effects.may_alias && !effects.unknown) {
+    if (!add_tuple(node)) set_fresh(node);
+    return;
+  }
+  if (add_element(node)) return;
+  gathered_.clear();
+  if (effects.unknown) {
+    node.for_each_input([&](Node& input) { gather(input); });
+  } else {
+    for_each_aliased_input(
+        node, [&](Node& input) { gather(input); }, options_.modules);
+  }
+  set_cells(node);
+}
+
+/// What an operator makes as a tuple is not one storage: each element that is taken out gets a cell of its own.
+bool EffectsBuilder::add_tuple(const Node& node) {
+  const auto users = node.users();
+  if (users.begin() == users.end() || element_index(*users.begin()) < 0) return false;
+  std::int64_t last = 0;
+  for (const Node& user : users) last = std::max(last, element_index(user));
+  if (last == 0) return false;
+  if (is_tuple_.empty()) is_tuple_.resize(graph_.id_bound(), false);
+  is_tuple_[node.id()] = true;
+  const auto at = static_cast<std::uint32_t>(result_.lists_.size());
+  for (std::int64_t i = 0; i <= last; ++i) result_.lists_.push_back(external_cell(false));
+  result_.values_[node.id()] = {at, static_cast<std::uint32_t>(last + 1)};
+  return true;
+}
+
+bool EffectsBuilder::add_element(const Node& node) {
+  const std::int64_t index = element_index(node);
+  if (index < 0 || is_tuple_.empty()) return false;
+  const Node& tuple = node.args()[0].node();
+  if (!is_tuple_[tuple.id()]) return false;
+  result_.values_[node.id()] = {result_.lists_[result_.values_[tuple.id()].at + static_cast<std::size_t>(index)], 1};
+  return true;
+}
+
+void EffectsBuilder::set_cells(const Node& node) {
+  std::sort(gathered_.begin(), gathered_.end());
+  gathered_.erase(std::unique(gathered_.begin(), gathered_.end()), gathered_.end());
+  if (gathered_.empty()) return set_fresh(node);
+  if (gathered_.size() > Effects::kMaxSets) {
+    for (const Cell cell : gathered_) cells_.unite(gathered_[0], cell);
+    gathered_.resize(1);
+  }
+  Effects::Value& value = result_.values_[node.id()];
+  value.count = static_cast<std::uint32_t>(gathered_.size());
+  value.at = gathered_[0];
+  if (value.count == 1) return;
+  value.at = static_cast<std::uint32_t>(result_.lists_.size());
+  result_.lists_.insert(result_.lists_.end(), gathered_.begin(), gathered_.end());
+}
+
+void EffectsBuilder::add_writes(const Node& node, const NodeEffects& effects) {
+  Node* writer = const_cast<Node*>(&node);
+  gathered_.clear();
+  if (effects.unknown) {
+    node.for_each_input([&](Node& input) { gather(input); });
+  } else if (effects.writes) {
+    const auto gather_all = [&](const Argument& argument) {
+      for_each_node(argument, [&](Node& written) { gather(written); });
+    };
+    for_each_written(node, gather_all, options_.modules);
+  }
+  if (effects.writes && node.is(Op::call_module)) gathered_.push_back(module_cell(node.target()));
+  std::sort(gathered_.begin(), gathered_.end());
+  gathered_.erase(std::unique(gathered_.begin(), gathered_.end()), gathered_.end());
+  for (const Cell cell : gathered_) writes_.push_back({cell, writer});
+  result_.written_.insert(result_.written_.end(), gathered_.begin(), gathered_.end());
+  result_.impure_.push_back(writer);
+  result_.written_start_.push_back(static_cast<std::uint32_t>(result_.written_.size()));
+}
+
+/// A module that writes its state writes the attributes below its path.
+void EffectsBuilder::join_module_state() {
+  for (const Symbol path : attribute_paths_) {
+    const std::string_view text = path.view();
+    for (std::size_t dot = text.find('.'); dot != std::string_view::npos; dot = text.find('.', dot + 1)) {
+      const Symbol prefix = Symbol::find(text.substr(0, dot));
+      const Cell* module = prefix.empty() ? nullptr : modules_.find(prefix.id());
+      if (module) cells_.unite(*module - 1, attribute_cell(path));
+    }
+  }
+}
+
+/// From here on, what were cells are sets.
+void EffectsBuilder::number_sets() {
+  constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::vector<Effects::Set> set_of(cells_.size(), kNone);
+  for (Cell cell = 0; cell < cells_.size(); ++cell) {
+    // Roots have the smallest number of their set, so they come first.
+    const Cell root = cells_.find(cell);
+    if (root == cell) {
+      set_of[cell] = static_cast<Effects::Set>(result_.external_.size());
+      result_.external_.push_back(external_[cell]);
+    } else {
+      set_of[cell] = set_of[root];
+      if (external_[cell]) result_.external_[set_of[cell]] = true;
+    }
+  }
+  for (Effects::Value& value : result_.values_) {
+    if (value.count == 1) value.at = set_of[value.at];
+  }
+  for (Effects::Set& set : result_.lists_) set = set_of[set];
+  for (Effects::Set& set : result_.written_) set = set_of[set];
+  for (Write& write : writes_) write.cell = set_of[write.cell];
+}
+
+namespace {
+
+/// Turns counts, kept one place up, into starts.
+void sum_up(std::vector<std::uint32_t>& counts) { std::partial_sum(counts.begin(), counts.end(), counts.begin()); }
+
+}  // namespace
+
+void EffectsBuilder::fill_members() {
+  Effects::Table& table = result_.members_;
+  table.starts.assign(result_.external_.size() + 1, 0);
+  const auto for_each_member = [&](const auto& visit) {
+    for (Node* node : order_) {
+      const auto sets = result_.sets(*node);
+      for (std::size_t i = 0; i < sets.size(); ++i) {
+        // Cells of one list may have become one set.
+        const auto earlier = sets.first(i);
+        if (std::find(earlier.begin(), earlier.end(), sets[i]) == earlier.end()) visit(sets[i], node);
+      }
+    }
+  };
+  for_each_member([&](Effects::Set set, Node*) { ++table.starts[set + 1]; });
+  sum_up(table.starts);
+  table.nodes.resize(table.starts.back());
+  std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
+  for_each_member([&](Effects::Set set, Node* node) { table.nodes[next[set]++] = node; });
+}
+
+void EffectsBuilder::fill_writers() {
+  Effects::Table& table = result_.writers_;
+  table.starts.assign(result_.external_.size() + 1, 0);
+  // Cells that were united later may give a node two writes to one set; they are neighbours within the node's.
+  std::vector<Node*> last(writes_.empty() ? 0 : result_.external_.size(), nullptr);
+  std::erase_if(writes_, [&](const Write& write) { return std::exchange(last[write.cell], write.node) == write.node; });
+  for (const Write& write : writes_) ++table.starts[write.cell + 1];
+  sum_up(table.starts);
+  table.nodes.resize(writes_.size());
+  std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
+  for (const Write& write : writes_) table.nodes[next[write.cell]++] = write.node;
+}
+
+}  // namespace fx

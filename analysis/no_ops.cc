@@ -1,0 +1,126 @@
+#include "analysis/no_ops.h"
+
+#include <algorithm>
+
+#include "ops/schema.h"
+#include "support/flat_map.h"
+
+namespace fx {
+
+namespace {
+
+/// One call under test. Arguments are asked for by their schema names.
+struct Call {
+  const Node& node;
+  const Node& input;
+
+  const Argument* argument(std::string_view name) const { return bound_argument(node, name); }
+  bool is_number(std::string_view name, double value) const {
+    const Argument* a = argument(name);
+    return a && (a->is_int() || a->is_float()) && a->as_float() == value;
+  }
+  bool is_bool(std::string_view name, bool value) const {
+    const Argument* a = argument(name);
+    return a && a->is_bool() && a->as_bool() == value;
+  }
+  bool is_int(std::string_view name, std::int64_t value) const {
+    const Argument* a = argument(name);
+    return a && a->is_int() && a->as_int() == value;
+  }
+  bool absent(std::string_view name) const {
+    const Argument* a = argument(name);
+    return !a || a->is_none();
+  }
+};
+
+bool adds_zero(const Call& c) { return c.is_number("other", 0.0) || c.is_number("alpha", 0.0); }
+bool times_one(const Call& c) { return c.is_number("other", 1.0); }
+bool divides_by_one(const Call& c) { return c.is_number("other", 1.0) && c.absent("rounding_mode"); }
+bool to_the_one(const Call& c) { return c.is_number("exponent", 1.0); }
+bool drops_nothing(const Call& c) { return c.is_bool("train", false) || c.is_number("p", 0.0); }
+bool same_dimension(const Call& c) {
+  const Argument *a = c.argument("dim0"), *b = c.argument("dim1");
+  return a && b && a->is_int() && b->is_int() && a->as_int() == b->as_int();
+}
+bool identity_order(const Call& c) {
+  const Argument* dims = c.argument("dims");
+  if (!dims || !dims->is_sequence()) return false;
+  std::int64_t next = 0;
+  for (const Argument& dim : dims->elements()) {
+    if (!dim.is_int() || dim.as_int() != next++) return false;
+  }
+  return true;
+}
+bool whole_slice(const Call& c) {
+  const Argument* end = c.argument("end");
+  const bool to_end = !end || end->is_none() || (end->is_int() && end->as_int() == INT64_MAX);
+  return (c.absent("start") || c.is_int("start", 0)) && to_end && c.is_int("step", 1);
+}
+bool rectified_before(const Call& c) {
+  return c.input.is(Op::call_function) && (c.input.is_call("aten::relu") || c.input.is_call("aten::relu6"));
+}
+bool makes_no_copy(const Call& c) { return !c.is_bool("copy", true); }
+bool always(const Call&) { return true; }
+
+struct Rule {
+  const char* packet;
+  bool needs_shapes;  ///< the type and the sizes must be known to stay
+  bool (*holds)(const Call&);
+  const char* reason;
+};
+
+constexpr Rule kRules[] = {
+    {"aten::add", true, adds_zero, "adds 0"},
+    {"aten::sub", true, adds_zero, "subtracts 0"},
+    {"aten::mul", true, times_one, "multiplies by 1"},
+    {"aten::div", true, divides_by_one, "divides by 1"},
+    {"aten::true_divide", true, divides_by_one, "divides by 1"},
+    {"aten::pow", true, to_the_one, "raises to the power 1"},
+    {"aten::dropout", false, drops_nothing, "drops nothing at inference"},
+    {"aten::feature_dropout", false, drops_nothing, "drops nothing at inference"},
+    {"aten::alpha_dropout", false, drops_nothing, "drops nothing at inference"},
+    {"aten::transpose", false, same_dimension, "swaps a dimension with itself"},
+    {"aten::permute", false, identity_order, "keeps the order of the dimensions"},
+    {"aten::slice", false, whole_slice, "takes the whole dimension"},
+    {"aten::relu", false, rectified_before, "rectifies what is rectified already"},
+    {"aten::view", true, always, "keeps the shape"},
+    {"aten::reshape", true, always, "keeps the shape"},
+    {"aten::flatten", true, always, "keeps the shape"},
+    {"aten::expand", true, always, "keeps the shape"},
+    {"aten::squeeze", true, always, "keeps the shape"},
+    {"aten::to", true, makes_no_copy, "keeps the type"},
+    {"aten::contiguous", true, always, "is contiguous already"},
+};
+
+bool keeps_type_and_sizes(const Shapes& shapes, const Node& node, const Node& input) {
+  const TensorInfo *out = shapes[node].tensor(), *in = shapes[input].tensor();
+  return out && in && out->dtype == in->dtype && out->sizes == in->sizes && out->is_contiguous() == in->is_contiguous();
+}
+
+const Rule* rule_for(const Node& node) {
+  static const FlatMap<const Rule*> by_packet = [] {
+    FlatMap<const Rule*> map;
+    for (const Rule& rule : kRules) map[Symbol(rule.packet).id()] = &rule;
+    return map;
+  }();
+  const Symbol packet = Symbol::find(packet_of(node.target().view()));
+  const Rule* const* rule = packet.empty() ? nullptr : by_packet.find(packet.id());
+  return rule ? *rule : nullptr;
+}
+
+}  // namespace
+
+std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes) {
+  std::vector<NoOp> found;
+  for (const Node& node : graph.nodes()) {
+    if (!node.is(Op::call_function) || node.args().empty() || !node.args()[0].is_node()) continue;
+    const Rule* rule = rule_for(node);
+    if (!rule) continue;
+    Node& input = node.args()[0].node();
+    if (rule->needs_shapes && !(shapes && keeps_type_and_sizes(*shapes, node, input))) continue;
+    if (rule->holds({node, input})) found.push_back({const_cast<Node*>(&node), &input, rule->reason});
+  }
+  return found;
+}
+
+}  // namespace fx

@@ -1,0 +1,49 @@
+# How our own code is compiled: C++20, warnings as errors, ccache, a fast linker, sanitizers.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+# Everything is position independent, so that the static libraries can go into one shared object. This and -pthread (which
+# RE2 brings) are given to all: a precompiled header serves libraries and programs only when all are compiled alike.
+set(fxgraph_options -fPIC -pthread)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND fxgraph_options -fno-semantic-interposition)  # or -fPIC would forbid inlining
+endif()
+if(FXGRAPH_SANITIZE)
+  list(APPEND fxgraph_options -fsanitize=${FXGRAPH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${FXGRAPH_SANITIZE})
+endif()
+if(PROJECT_IS_TOP_LEVEL)
+  list(APPEND fxgraph_options -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)  # short paths in messages, one cache for all clones
+endif()
+add_compile_options(${fxgraph_options})
+
+set(fxgraph_warnings -Wall -Wextra -Wpedantic)
+if(PROJECT_IS_TOP_LEVEL)
+  list(APPEND fxgraph_warnings -Werror)
+endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Warnings from the optimiser that GCC 12 and 13 also raise on correct code (std::string, std::variant): shown, never fatal.
+  foreach(warning IN ITEMS maybe-uninitialized array-bounds stringop-overflow stringop-overread restrict)
+    list(APPEND fxgraph_warnings -Wno-error=${warning})
+  endforeach()
+  list(APPEND fxgraph_warnings -Wno-restrict)
+endif()
+
+find_program(FXGRAPH_CCACHE ccache)
+if(FXGRAPH_CCACHE AND PROJECT_IS_TOP_LEVEL AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # ccache accepts a precompiled header only with these sloppiness flags and -fpch-preprocess (see library.cmake).
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
+      CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${FXGRAPH_CCACHE})
+endif()
+
+find_program(FXGRAPH_MOLD mold)
+if(FXGRAPH_MOLD AND PROJECT_IS_TOP_LEVEL)
+  add_link_options(-fuse-ld=mold)
+endif()

@@ -1,0 +1,14 @@
+# The libraries fxgraph stands on. Read by the build and, installed, by find_package(fxgraph).
+
+find_package(Threads REQUIRED)
+find_package(Boost REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(RE2 REQUIRED QUIET IMPORTED_TARGET GLOBAL re2)
+
+if(FXGRAPH_WITH_TORCH STREQUAL "AUTO")
+  find_package(Torch QUIET)
+elseif(FXGRAPH_WITH_TORCH)
+  find_package(Torch REQUIRED)
+else()
+  set(Torch_FOUND FALSE)
+endif()

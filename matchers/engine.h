@@ -1,0 +1,174 @@
+// The search for one pattern in one graph. Internal to matchers/.
+//
+// A backtracking machine without recursion over the graph: goals (this pattern node against that value) wait on a list whose
+// tail is shared, so that a choice point need only remember the list's head; bindings are undone from a trail. Choices are the
+// alternatives of a one_of, the two orders of commutative operands, and the nodes to go on to when a plan leaves the anchor's
+// operands. next() goes through all of them, so every way to match is found.
+//
+// Cost: O(pattern) per anchor without choices; all memory is reused from anchor to anchor.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "matchers/program.h"
+
+namespace fx::internal {
+
+/// What a pattern node is compared with: a node, another argument, or nothing (an argument that is not there).
+struct Value {
+  Node* node = nullptr;
+  const Argument* argument = nullptr;
+
+  bool missing() const { return !node && !argument; }
+  Argument copy() const { return node ? Argument(node) : argument ? *argument : Argument(); }
+};
+
+/// Why a comparison failed; explain.cc puts it into words.
+enum class Mismatch : std::uint8_t { opcode_or_target, not_a_node, literal, kind, other_value, uses, condition, arity, keyword, not_default, missing };
+
+/// Told about every failed comparison when one is set; costs one test on the failing path otherwise.
+class FailureObserver {
+ public:
+  virtual ~FailureObserver() = default;
+  /// `pattern` did not fit `value`, an argument of `user` (null for the anchor); `detail` depends on the reason.
+  virtual void failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail) = 0;
+};
+
+class Engine {
+ public:
+  Engine(Program& program, const Graph& graph, const FindOptions& options, FindStats& stats);
+
+  void set_plan(const SearchPlan& plan) { plan_ = &plan; }
+  void set_observer(FailureObserver* observer) { observer_ = observer; }
+
+  /// Begins a search with the plan's anchor at `anchor`.
+  void start(Node& anchor);
+  /// Goes to the next way to match; false when there is none, or the budget is used up.
+  bool next();
+
+  /// To be called when the graph has changed between two searches.
+  void forget_scans() { scanned_.assign(scanned_.size(), false); }
+
+  bool is_bound(std::uint32_t pattern) const { return bound_[pattern]; }
+  const Value& value(std::uint32_t pattern) const { return values_[pattern]; }
+  std::uint8_t alternative(std::uint32_t pattern) const { return alternatives_[pattern]; }
+  std::size_t depth() const { return trail_.size(); }
+  bool exhausted() const { return steps_left_ == 0; }
+
+  /// The nodes that the pattern's operators matched, each once, in graph order. Valid until the next call.
+  const std::vector<Node*>& matched_nodes();
+  /// A user outside the match of an inner value, with that value; nulls when all are contained.
+  std::pair<Node*, Node*> escape();
+
+ private:
+  static constexpr std::uint32_t kNoGoal = ~std::uint32_t{0};
+
+  struct Goal {
+    std::uint32_t pattern;
+    std::uint32_t next;
+    Value value;
+    const Node* user;
+  };
+
+  struct Choice {
+    enum class Kind : std::uint8_t { alternatives, swap, users, scan };
+    Kind kind;
+    std::uint32_t pattern;
+    std::uint32_t goals;      // head of the list
+    std::uint32_t num_goals;  // storage in use
+    std::uint32_t trail;
+    std::uint32_t step;
+    std::uint32_t tried;      // alternatives or scanned nodes
+    Value value;
+    const Node* user;
+    UserRange::iterator users;
+  };
+
+  bool run();
+  bool backtrack();
+  bool resume(Choice& choice);
+  bool go_on();
+  bool reach_goal(const Goal& goal);
+
+  bool enter(std::uint32_t pattern, const Value& value, const Node* user, const SchemaType* type = nullptr);
+  bool enter_literal(std::uint32_t pattern, const Value& value, const Node* user, const SchemaType* type);
+  bool enter_hole(std::uint32_t pattern, const Value& value, const Node* user);
+  bool match_call(std::uint32_t pattern, Node& node, const Node* user);
+  bool match_operands(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped);
+  bool match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped);
+  bool match_unschemed(std::uint32_t pattern, Node& node, const CallPlan& plan);
+  bool match_sequence(std::uint32_t pattern, const Value& value, const Node* user);
+  bool bind(std::uint32_t pattern, const Value& value, const Node* user);
+  bool same_value(std::uint32_t pattern, const Value& value) const;
+
+  void push_goal(std::uint32_t pattern, const Value& value, const Node* user);
+  Choice& push_choice(Choice::Kind kind, std::uint32_t pattern, const Value& value, const Node* user);
+  void undo_to(std::size_t trail);
+  const std::vector<Node*>& scan_list(std::uint32_t pattern);
+  bool fail(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail = 0);
+
+  Program& program_;
+  const Graph& graph_;
+  const FindOptions& options_;
+  FindStats& stats_;
+  const SearchPlan* plan_ = nullptr;
+  FailureObserver* observer_ = nullptr;
+  std::uint64_t steps_left_;
+
+  std::vector<Value> values_;
+  std::vector<char> bound_;
+  std::vector<std::uint8_t> alternatives_;
+  std::vector<std::uint32_t> trail_;
+  std::vector<Goal> goals_;
+  std::vector<Choice> choices_;
+  std::uint32_t goal_ = kNoGoal;
+  std::uint32_t step_ = 0;
+  bool fresh_ = false;
+  std::vector<std::vector<Node*>> scan_lists_;  // by pattern node, filled on first use
+  std::vector<char> scanned_;
+  std::vector<Node*> matched_;
+  bool matched_known_ = false;
+};
+
+/// Calls `visit(Node&)` for the nodes that may be anchors of the plan, in graph order, until it returns false.
+template <typename Visit>
+void for_each_candidate(const Graph& graph, Program& program, const SearchPlan& plan, Visit&& visit) {
+  std::size_t left = plan.candidates;
+  if (plan.impossible) return;
+  const bool listed = !plan.keys.empty();
+  for (Node& node : const_cast<Graph&>(graph).nodes()) {
+    if (listed) {
+      const TargetKey key = program.key(node);
+      bool found = false;
+      for (const TargetKey& wanted : plan.keys) found |= wanted == key;
+      if (!found) continue;
+    } else if (!program.may_be(plan.anchor, node)) {
+      continue;
+    }
+    if (!visit(node) || --left == 0) return;
+  }
+}
+
+/// True when the literals are equal: of one kind and value, element by element in lists and tuples.
+bool equal_literals(const Argument& pattern, const Argument& found, double tolerance, bool ignore);
+
+/// Builds Match objects.
+struct MatchBuilder {
+  static Match make(const Program& program, Engine& engine);
+  static void assign(Match& match, const std::shared_ptr<const PatternData>& pattern, std::span<const Argument> values,
+                     std::span<Node* const> nodes, std::span<const std::uint8_t> alternatives) {
+    if (match.pattern_ != pattern) match.pattern_ = pattern;
+    match.values_.assign(values.begin(), values.end());
+    match.nodes_.assign(nodes.begin(), nodes.end());
+    match.alternatives_.assign(alternatives.begin(), alternatives.end());
+  }
+  /// Replaces every bound value by `map(value)`.
+  template <typename Map>
+  static void map_values(Match& match, Map&& map) {
+    for (Argument& value : match.values_) value = map(value);
+  }
+};
+
+}  // namespace fx::internal

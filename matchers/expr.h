@@ -1,0 +1,139 @@
+// Combinators: patterns written in C++ the way the expression they match is written.
+//
+//   using namespace fx::match;
+//   auto conv = op("aten::conv2d", any("x"), parameter("w"), maybe(parameter("b")), rest()).name("conv");
+//   auto act  = one_of(op("aten::relu"), op(re("aten::hard(swish|sigmoid)")), op("aten::clamp", _, 0.0, 6.0));
+//   fx::Pattern p = act(commutative("aten::add.Tensor", conv.used_once(), any("residual")));
+//
+// Rules of the language:
+//   - Arguments are compared after binding to the operator's schema: positional, keyword and default spellings of one call are
+//     one call. Arguments that a pattern does not mention must have their defaults; `rest()` in the last place leaves them open.
+//     An operator with no arguments at all, `op("aten::relu")`, accepts any.
+//   - The same name, or the same Expr object, means the same value wherever it stands. Different names may bind one value.
+//   - A literal matches its own kind and value: 1 is not 1.0. `near` gives a tolerance.
+//
+// Expr is an immutable value; copies share. The modifiers return a changed copy that stands for the same value.
+// Thread-safety: immutable; may be shared between threads.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "ir/argument.h"
+#include "ir/node.h"
+#include "matchers/targets.h"
+
+namespace fx::internal {
+struct ExprNode;
+}
+
+namespace fx::match {
+
+/// `_`: a wildcard of its own at each place where it stands.
+struct Wildcard {};
+inline constexpr Wildcard _{};
+
+class Expr {
+ public:
+  Expr(Wildcard);
+  template <typename T>
+    requires std::is_arithmetic_v<T>
+  Expr(T literal) : Expr(Argument(literal)) {}
+  /// The literal `value`; it names no nodes.
+  explicit Expr(const Argument& value);
+
+  /// Names the value, for Match::operator[] and for the replacement.
+  Expr name(std::string_view name) const;
+  /// The value must have exactly one user.
+  Expr used_once() const { return uses(1, 1); }
+  /// The value must have at least `low` and at most `high` users.
+  Expr uses(std::uint32_t low, std::uint32_t high) const;
+  /// `test` must accept the value; `what` says in words what it wants, for explanations ("a float tensor").
+  Expr where(std::function<bool(const Argument&)> test, std::string_view what) const;
+  /// Adds a keyword argument to a call.
+  Expr kwarg(std::string_view name, Expr value) const;
+  /// A literal number accepts what differs by at most `tolerance` relative to the larger magnitude, of either number kind.
+  Expr within(double tolerance) const;
+
+  /// Applies an operator to its inputs: they fill the `_` among its arguments, left to right, or are the arguments of an
+  /// operator written without any. Alternatives are each applied; `maybe(f)(x)` is `f(x)` or `x` itself.
+  template <typename... Inputs>
+  Expr operator()(Inputs... inputs) const {
+    return apply({Expr(inputs)...});
+  }
+
+  const internal::ExprNode& node() const { return *node_; }
+  explicit Expr(std::shared_ptr<const internal::ExprNode> node) : node_(std::move(node)) {}
+
+ private:
+  Expr apply(const std::vector<Expr>& inputs) const;
+  std::shared_ptr<const internal::ExprNode> node_;
+};
+
+/// A regular expression (RE2) on the whole target.
+inline TargetSet re(std::string_view expression) { return TargetSet::matching(expression); }
+
+/// Any argument: a node, a number, a list, None.
+Expr any(std::string_view name = {});
+/// Any node.
+Expr value(std::string_view name = {});
+/// A get_attr: a parameter, buffer or constant; `path` restricts where it lives.
+Expr parameter(std::string_view name = {}, TargetSet path = {});
+
+/// A call of an operator.
+Expr call(Op op, TargetSet targets, std::vector<Expr> args);
+template <typename... Args>
+Expr op(TargetSet targets, Args... args) {
+  return call(Op::call_function, std::move(targets), {Expr(args)...});
+}
+/// A call of a method: `args[0]` is the object.
+template <typename... Args>
+Expr method(TargetSet names, Args... args) {
+  return call(Op::call_method, std::move(names), {Expr(args)...});
+}
+/// A call of a submodule by its path.
+template <typename... Args>
+Expr module(TargetSet paths, Args... args) {
+  return call(Op::call_module, std::move(paths), {Expr(args)...});
+}
+/// An operator whose first two operands may stand in either order.
+Expr commutative_call(TargetSet targets, std::vector<Expr> args);
+template <typename... Args>
+Expr commutative(TargetSet targets, Args... args) {
+  return commutative_call(std::move(targets), {Expr(args)...});
+}
+/// Other arguments, whatever they are. Last among a call's arguments or a list's elements.
+Expr rest();
+
+/// Exactly this literal.
+Expr lit(const Argument& value);
+/// This number up to `tolerance`, relative to the larger magnitude.
+Expr near(double value, double tolerance = 1e-6);
+/// Any literal: an argument that names no node. None is one, too.
+Expr lit_any(std::string_view name = {});
+Expr lit_int(std::string_view name = {});
+/// A float; an int is accepted where a float is meant.
+Expr lit_float(std::string_view name = {});
+Expr lit_bool(std::string_view name = {});
+Expr lit_string(std::string_view name = {});
+
+/// A list or tuple with these elements.
+Expr list(std::vector<Expr> elements);
+
+/// The first of the alternatives that fits; Match::alternative says which.
+Expr any_of(std::vector<Expr> alternatives);
+template <typename... Alternatives>
+Expr one_of(Alternatives... alternatives) {
+  return any_of({Expr(alternatives)...});
+}
+/// As an argument: `expr`, or None or nothing. Applied, `maybe(f)(x)`: `f(x)` or `x`.
+Expr maybe(Expr expr);
+
+}  // namespace fx::match

@@ -1,0 +1,104 @@
+#include "matchers/match.h"
+
+#include <algorithm>
+#include <ostream>
+
+#include "matchers/pattern_data.h"
+#include "support/error.h"
+
+namespace fx {
+
+using internal::PatternKind;
+using internal::PatternNode;
+
+const Argument& Match::at(std::string_view name, std::uint32_t* index) const {
+  for (std::uint32_t i = 0; pattern_ && i < pattern_->nodes.size(); ++i) {
+    if (pattern_->nodes[i].name.empty() || pattern_->nodes[i].name != name) continue;
+    if (index) *index = i;
+    return values_[i];
+  }
+  throw Error(ErrorKind::not_found, "the pattern binds nothing called '" + std::string(name) + "'");
+}
+
+Node& Match::operator[](std::string_view name) const {
+  const Argument& value = at(name);
+  if (Node* node = value.node_or_null()) return *node;
+  throw Error(ErrorKind::invalid_argument,
+              "'" + std::string(name) + "' is bound to " + to_string(value) + ", not to a node; read it with argument() or literal()");
+}
+
+const Argument& Match::argument(std::string_view name) const { return at(name); }
+
+double Match::literal(std::string_view name) const {
+  const Argument& value = at(name);
+  if (value.is_int() || value.is_float()) return value.as_float();
+  if (value.is_bool()) return value.as_bool() ? 1 : 0;
+  throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is bound to " + to_string(value) + ", which is no number");
+}
+
+bool Match::has(std::string_view name) const {
+  for (std::size_t i = 0; pattern_ && i < pattern_->nodes.size(); ++i) {
+    if (!pattern_->nodes[i].name.empty() && pattern_->nodes[i].name == name) return !values_[i].is_none();
+  }
+  return false;
+}
+
+int Match::alternative(std::string_view name) const {
+  std::uint32_t index = 0;
+  at(name, &index);
+  if (pattern_->nodes[index].kind == PatternKind::one_of) return alternatives_[index];
+  throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is no one_of, it has no alternatives");
+}
+
+Node& Match::anchor() const { return values_[internal::first_result(*pattern_)].node(); }
+
+std::vector<Argument> Match::outputs() const {
+  std::vector<Argument> values;
+  for (const std::uint32_t output : pattern_->outputs) values.push_back(values_[output]);
+  return values;
+}
+
+bool Match::contains(const Node& node) const { return std::find(nodes_.begin(), nodes_.end(), &node) != nodes_.end(); }
+
+std::vector<std::pair<Symbol, Argument>> Match::bindings() const {
+  std::vector<std::pair<Symbol, Argument>> result;
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    if (!pattern_->nodes[i].name.empty()) result.emplace_back(pattern_->nodes[i].name, values_[i]);
+  }
+  return result;
+}
+
+std::ostream& operator<<(std::ostream& out, const Match& match) {
+  out << match.anchor() << " {";
+  bool first = true;
+  for (const auto& [name, value] : match.bindings()) {
+    out << (first ? "" : ", ") << name << ": " << to_string(value, NodeStyle::plain);
+    first = false;
+  }
+  return out << "}";
+}
+
+InternalMatch internal_match(const Match& match) {
+  const internal::PatternData& pattern = match.pattern();
+  std::vector<bool> used(pattern.nodes.size());
+  for (const PatternNode& node : pattern.nodes) {
+    node.for_each_child([&](std::uint32_t child) { used[child] = true; });
+  }
+  InternalMatch result;
+  for (const std::uint32_t output : pattern.outputs) {
+    Node* node = match.values()[output].node_or_null();
+    if (!node) continue;
+    result.returning_nodes.push_back(node);
+    if (!used[output]) result.anchors.push_back(node);
+  }
+  for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
+    if (pattern.nodes[i].name.empty()) continue;
+    const std::string name = pattern.nodes[i].name.str();
+    result.nodes_map.emplace_back(name, match.values()[i]);
+    if (Node* node = match.values()[i].node_or_null()) result.name_node_map.emplace_back(name, node);
+  }
+  for (const std::uint32_t input : pattern.inputs) result.placeholder_nodes.push_back(match.values()[input]);
+  return result;
+}
+
+}  // namespace fx

@@ -1,0 +1,86 @@
+// Match: one place where a pattern fits, and what its names stand for there.
+//
+//   for (const fx::Match& m : fx::find(graph, pattern)) std::cout << m["conv"] << " feeds " << m.anchor() << "\n";
+//
+// A match names nodes of the graph it was found in; it stays readable while those nodes exist.
+// Thread-safety: const functions may run on several threads at once.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fx {
+
+namespace internal {
+struct PatternData;
+struct MatchBuilder;
+}  // namespace internal
+
+class Match {
+ public:
+  Match() = default;
+
+  /// The node bound to `name`. Throws Error(not_found) for a name the pattern does not bind, and Error(invalid_argument) when a
+  /// literal, a list or nothing is bound.
+  Node& operator[](std::string_view name) const;
+  /// What is bound to `name`, of any kind; None when an optional part is not there. Throws Error(not_found) for an unknown name.
+  const Argument& argument(std::string_view name) const;
+  /// The number bound to `name`, whether an int, a float or a bool. Throws Error(invalid_argument) for anything else.
+  double literal(std::string_view name) const;
+  /// True when the pattern binds `name` and something other than None is bound.
+  bool has(std::string_view name) const;
+  /// Which alternative of the one_of called `name` fits, counted from 0.
+  int alternative(std::string_view name) const;
+
+  /// The node of the pattern's first result that is a call.
+  Node& anchor() const;
+  /// Every call that the pattern's operators matched, once each, in graph order. Parameters and wildcards are not among them.
+  std::span<Node* const> nodes() const { return nodes_; }
+  /// The values of the pattern's results, in their order.
+  std::vector<Argument> outputs() const;
+  /// True when the pattern's operators matched `node`.
+  bool contains(const Node& node) const;
+
+  /// Everything that is bound, by name, in the pattern's order.
+  std::vector<std::pair<Symbol, Argument>> bindings() const;
+
+  /// The values by the index of the pattern's node; for the rewriter.
+  std::span<const Argument> values() const { return values_; }
+  const internal::PatternData& pattern() const { return *pattern_; }
+
+  /// True when both bind the same values at every place.
+  friend bool operator==(const Match& a, const Match& b) { return a.pattern_ == b.pattern_ && a.values_ == b.values_; }
+
+ private:
+  friend struct internal::MatchBuilder;
+  const Argument& at(std::string_view name, std::uint32_t* index = nullptr) const;
+
+  std::shared_ptr<const internal::PatternData> pattern_;
+  std::vector<Argument> values_;
+  std::vector<Node*> nodes_;
+  std::vector<std::uint8_t> alternatives_;  // empty when the pattern has none
+};
+
+/// Prints `add_1 {x: x, conv: conv2d_3}`.
+std::ostream& operator<<(std::ostream& out, const Match& match);
+
+/// What torch.fx's SubgraphMatcher returns for a match, by the names of the pattern's nodes.
+struct InternalMatch {
+  std::vector<Node*> anchors;                            ///< the results that no other part of the pattern uses
+  std::vector<std::pair<std::string, Argument>> nodes_map;  ///< every pattern node and what it stands for
+  std::vector<Argument> placeholder_nodes;               ///< what the inputs are bound to, in their order
+  std::vector<Node*> returning_nodes;                    ///< the results, in their order
+  std::vector<std::pair<std::string, Node*>> name_node_map;  ///< the named nodes among nodes_map
+};
+
+InternalMatch internal_match(const Match& match);
+
+}  // namespace fx

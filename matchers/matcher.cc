@@ -1,0 +1,151 @@
+#include "matchers/matcher.h"
+
+#include <algorithm>
+#include <array>
+
+#include "matchers/search.h"
+#include "support/error.h"
+
+namespace fx {
+
+std::string_view to_string(SearchStop stop) {
+  static constexpr std::array<std::string_view, 2> kNames = {"complete", "budget"};
+  return kNames[static_cast<std::size_t>(stop)];
+}
+
+namespace internal {
+
+Search::Search(std::shared_ptr<const PatternData> pattern, const Graph& graph, const FindOptions& options, std::vector<bool>& claimed)
+    : graph_(graph),
+      options_(options),
+      program_(std::move(pattern), options),
+      plan_(program_.plan(graph)),
+      engine_(program_, graph, options, stats_),
+      claimed_(claimed) {
+  engine_.set_plan(plan_);
+}
+
+bool Search::is_claimed() const {
+  for (const Node* node : const_cast<Engine&>(engine_).matched_nodes()) {
+    if (node->id() < claimed_.size() && claimed_[node->id()]) return true;
+  }
+  return false;
+}
+
+/// Takes the engine's match; false when the same bindings are there already.
+bool Search::keep() {
+  if (options_.overlap == Overlap::first) {
+    if (claimed_.empty()) claimed_.resize(graph_.id_bound());
+    for (const Node* node : engine_.matched_nodes()) claimed_[node->id()] = true;
+    if (pool) {
+      pool->add(program_, engine_);
+      return true;
+    }
+  }
+  Match match = MatchBuilder::make(program_, engine_);
+  if (options_.overlap == Overlap::all) {
+    // Two orders of equal operands, or two alternatives that say the same, bind alike.
+    std::size_t hash = 0;
+    for (const Argument& value : match.values()) hash = hash * 31 + value.hash();
+    const auto [from, to] = kept_here_.equal_range(hash);
+    for (auto same = from; same != to; ++same) {
+      if (matches[same->second] == match) return false;
+    }
+    kept_here_.emplace(hash, matches.size());
+  }
+  matches.push_back(std::move(match));
+  return true;
+}
+
+bool Search::try_at(Node& anchor) {
+  ++stats_.candidates;
+  kept_here_.clear();
+  bool kept = false;
+  bool escaped = false;
+  Escape escape{};
+  engine_.start(anchor);
+  while (engine_.next()) {
+    ++stats_.matches;
+    if (options_.contained) {
+      if (const auto [value, user] = engine_.escape(); value) {
+        if (!escaped && want_escapes) escape = {MatchBuilder::make(program_, engine_), value, user};
+        escaped = true;
+        continue;
+      }
+    }
+    if (options_.overlap == Overlap::first && is_claimed()) continue;
+    kept |= keep();
+    if (kept && options_.overlap == Overlap::first) break;
+  }
+  if (!kept && escaped) {
+    ++stats_.escaped;
+    if (want_escapes) escapes.push_back(std::move(escape));
+  }
+  if (engine_.exhausted()) stats_.stop = SearchStop::budget;
+  return !engine_.exhausted();
+}
+
+void Search::try_all() {
+  for_each_candidate(graph_, program_, plan_, [&](Node& node) { return try_at(node); });
+}
+
+namespace {
+
+bool earlier(const Match& a, const Match& b) { return a.anchor().is_before(b.anchor()); }
+
+[[noreturn]] void throw_overlap(const Node& node, const Match& a, const Match& b) {
+  throw Error(ErrorKind::invalid_argument,
+              "the matches at " + a.anchor().name() + " and " + b.anchor().name() + " share " + node.name() +
+                  "; choose Overlap::first or Overlap::largest to keep one of them",
+              node.name());
+}
+
+}  // namespace
+
+void apply_overlap(std::vector<Match>& matches, Overlap overlap, const Graph& graph) {
+  if (!std::is_sorted(matches.begin(), matches.end(), earlier)) std::stable_sort(matches.begin(), matches.end(), earlier);
+  if (overlap == Overlap::all || overlap == Overlap::first || matches.empty()) return;
+  if (overlap == Overlap::largest) {
+    std::stable_sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) { return a.nodes().size() > b.nodes().size(); });
+  }
+  NodeMap<const Match*> owner(graph, nullptr);
+  std::vector<Match> kept;
+  kept.reserve(matches.size());
+  for (Match& match : matches) {
+    const Node* shared = nullptr;
+    for (const Node* node : match.nodes()) shared = owner[*node] ? node : shared;
+    if (shared && overlap == Overlap::error) throw_overlap(*shared, *owner[*shared], match);
+    if (shared) continue;
+    kept.push_back(std::move(match));
+    for (const Node* node : kept.back().nodes()) owner[*node] = &kept.back();
+  }
+  matches = std::move(kept);
+  std::stable_sort(matches.begin(), matches.end(), earlier);
+}
+
+}  // namespace internal
+
+std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options) {
+  std::vector<bool> claimed;
+  internal::Search search(pattern.shared_data(), graph, options, claimed);
+  search.try_all();
+  if (options.stats) *options.stats = search.stats();
+  internal::apply_overlap(search.matches, options.overlap, graph);
+  return std::move(search.matches);
+}
+
+bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
+  FindStats stats;
+  internal::Program program(pattern.shared_data(), options);
+  const internal::SearchPlan plan = program.plan(graph, internal::first_result(pattern.data()));
+  internal::Engine engine(program, graph, options, stats);
+  engine.set_plan(plan);
+  if (!program.may_be(plan.anchor, node)) return false;
+  engine.start(const_cast<Node&>(node));
+  while (engine.next()) {
+    if (!options.contained || !engine.escape().first) return true;
+  }
+  return false;
+}
+
+}  // namespace fx

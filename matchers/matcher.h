@@ -1,0 +1,65 @@
+// find: every place in a graph where a pattern fits.
+//
+//   for (const fx::Match& m : fx::find(graph, "aten::relu(sum: aten::add.Tensor(x, y))")) …
+//
+// The search starts at the pattern's rarest operator in this graph and visits operands first, then users. A pattern with an
+// operator that the graph does not have costs O(pattern), whatever the size of the graph; otherwise the cost follows the
+// number of nodes with the anchor's operator. Nothing recurses over the graph. Results come in graph order, the same each time.
+//
+// Matching is not injective: two names may stand for one value. A matched value that is no result must not be used outside
+// the match (FindOptions::contained).
+//
+// Thread-safety: reads the graph only; several threads may search one graph.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "matchers/match.h"
+#include "matchers/pattern.h"
+
+namespace fx {
+
+/// What to do with matches that share a node.
+enum class Overlap : std::uint8_t {
+  first,    ///< keep the first in graph order, as torch.fx does
+  largest,  ///< keep the one with most nodes; of equals the first
+  all,      ///< keep all, and every way to match at one place
+  error,    ///< throw Error(invalid_argument) naming the node they share
+};
+
+/// Why a search ended.
+enum class SearchStop : std::uint8_t {
+  complete,  ///< everything was tried
+  budget,    ///< FindOptions::budget was used up: matches may be missing
+};
+std::string_view to_string(SearchStop stop);
+
+/// What a search did. The counters are the same on every machine.
+struct FindStats {
+  SearchStop stop = SearchStop::complete;
+  std::uint64_t candidates = 0;     ///< anchors tried
+  std::uint64_t nodes_visited = 0;  ///< pairs of a pattern node and a graph node that were compared
+  std::uint64_t matches = 0;        ///< complete matches, before containment and overlap
+  std::uint64_t escaped = 0;        ///< anchors where each match had an inner value that is used outside
+};
+
+struct FindOptions {
+  Overlap overlap = Overlap::first;
+  bool contained = true;         ///< inner values may not be used outside the match
+  bool ignore_literals = false;  ///< literals match any literal, as torch.fx's ignore_literals
+  bool normalize = false;        ///< `torch.relu(x)`, `x.relu()`, `operator.add(x, y)` are the operators they stand for
+  bool commutative = false;      ///< operands of every operator whose schema says so may be swapped
+  std::uint64_t budget = 0;      ///< steps; 0: 20 million and 100 for each node of the graph
+  FindStats* stats = nullptr;    ///< filled when given
+};
+
+std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});
+
+/// True when the pattern's first result can be `node`: a match that ends there.
+bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options = {});
+
+}  // namespace fx

@@ -1,0 +1,181 @@
+#include "matchers/pattern.h"
+
+#include <algorithm>
+#include <ostream>
+#include <unordered_map>
+
+#include "matchers/pattern_data.h"
+#include "support/error.h"
+
+namespace fx {
+namespace internal {
+
+namespace {
+
+constexpr int kMaxDepth = 500;  // of an expression; graphs of any depth are read without recursion
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::invalid_argument, "pattern: " + message); }
+
+bool is_reference(const ExprNode& node) {
+  return (node.kind == PatternKind::any || node.kind == PatternKind::value) && node.conditions.empty();
+}
+
+/// Turns expressions into a flat DAG in which equal names and equal identities are one node.
+class Flattener {
+ public:
+  explicit Flattener(const std::vector<match::Expr>& results) {
+    for (const match::Expr& result : results) define(result, 0);
+    for (const match::Expr& result : results) data_.outputs.push_back(add(result));
+  }
+  PatternData take() { return std::move(data_); }
+
+ private:
+  /// First pass: which expression says what a name stands for. A plain wildcard only refers.
+  void define(const match::Expr& expr, int depth) {
+    if (depth > kMaxDepth) refuse("an expression nests at most " + std::to_string(kMaxDepth) + " deep; write it as a graph");
+    const ExprNode& node = expr.node();
+    if (!visited_.emplace(&node, true).second) return;
+    if (!node.name.empty()) {
+      const auto [at, fresh] = definitions_.emplace(node.name, &node);
+      if (!fresh && at->second->identity != node.identity) redefine(at->second, node);
+    }
+    for (const match::Expr& arg : node.args) define(arg, depth + 1);
+    for (const auto& [name, arg] : node.kwargs) define(arg, depth + 1);
+  }
+
+  static void redefine(const ExprNode*& known, const ExprNode& node) {
+    if (is_reference(node)) {
+      if (is_reference(*known) && node.kind == PatternKind::value) known = &node;
+    } else if (is_reference(*known)) {
+      known = &node;
+    } else if (known->kind != node.kind || node.kind == PatternKind::call || node.kind == PatternKind::one_of ||
+               known->hole != node.hole || !(known->targets == node.targets)) {
+      refuse("the name " + node.name.str() + " stands for two different things");
+    }
+  }
+
+  std::uint32_t add(const match::Expr& expr) {
+    const ExprNode* node = &expr.node();
+    const ExprNode* said = node;
+    if (!node->name.empty()) node = definitions_.at(node->name);
+    if (const auto known = by_identity_.find(node->identity); known != by_identity_.end()) {
+      if (known->second == kInProgress) refuse("the value " + node->name.str() + " is made from itself");
+      merge(data_.nodes[known->second], *said);
+      return known->second;
+    }
+    by_identity_[node->identity] = kInProgress;
+    PatternNode made;
+    static_cast<PatternTest&>(made) = *node;
+    for (const match::Expr& arg : node->args) made.args.push_back(add(arg));
+    for (const auto& [name, arg] : node->kwargs) made.kwargs.emplace_back(name, add(arg));
+    merge(made, *said);
+    const auto index = static_cast<std::uint32_t>(data_.nodes.size());
+    data_.nodes.push_back(std::move(made));
+    return by_identity_[node->identity] = index;
+  }
+
+  /// What another mention of the same value asks for holds too.
+  static void merge(PatternNode& node, const ExprNode& said) {
+    node.min_uses = std::max(node.min_uses, said.min_uses);
+    node.max_uses = std::min(node.max_uses, said.max_uses);
+    if (node.name.empty()) node.name = said.name;
+    if (said.conditions.size() > node.conditions.size()) node.conditions = said.conditions;
+  }
+
+  static constexpr std::uint32_t kInProgress = ~std::uint32_t{0};
+  PatternData data_;
+  std::unordered_map<const ExprNode*, bool> visited_;
+  std::unordered_map<Symbol, const ExprNode*> definitions_;
+  std::unordered_map<std::uint64_t, std::uint32_t> by_identity_;
+};
+
+}  // namespace
+
+int PatternData::find(Symbol name) const {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (nodes[i].name == name && !name.empty()) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool only_calls(const PatternData& data, std::uint32_t index) {
+  const PatternNode& node = data.nodes[index];
+  if (node.kind == PatternKind::call) return true;
+  if (node.kind != PatternKind::one_of) return false;
+  for (const std::uint32_t alternative : node.args) {
+    if (!only_calls(data, alternative)) return false;
+  }
+  return true;
+}
+
+std::uint32_t first_result(const PatternData& data) {
+  return *std::find_if(data.roots.begin(), data.roots.end(), [&](std::uint32_t root) { return only_calls(data, root); });
+}
+
+void finish_pattern(PatternData& data) {
+  for (PatternNode& node : data.nodes) node.targets = node.kind == PatternKind::call ? node.targets.resolved() : node.targets;
+  std::vector<bool> mentioned(data.nodes.size());
+  for (const PatternNode& node : data.nodes) {
+    node.for_each_child([&](std::uint32_t child) { mentioned[child] = true; });
+  }
+  bool calls = false;
+  for (const std::uint32_t output : data.outputs) {
+    const PatternNode& node = data.nodes[output];
+    if (node.kind == PatternKind::literal || node.kind == PatternKind::hole || node.kind == PatternKind::absent) {
+      refuse("it returns a literal; only values that the graph computes can be returned");
+    }
+    if (node.kind == PatternKind::sequence) refuse("a returned value is one node, not a list");
+    if (std::find(data.roots.begin(), data.roots.end(), output) == data.roots.end()) data.roots.push_back(output);
+  }
+  for (const std::uint32_t root : data.roots) {
+    const bool call = only_calls(data, root);
+    calls |= call;
+    if (!call && !mentioned[root]) {
+      refuse("it says no operator that must be there for " + (data.nodes[root].name.empty() ? "a result" : data.nodes[root].name.str()) +
+             ", so everything would match; a result is a call, or an input of one");
+    }
+  }
+  if (!calls) refuse("it says no operator that must be there, so everything would match; return a call");
+}
+
+PatternData flatten(const std::vector<match::Expr>& results, bool check) {
+  if (results.empty()) refuse("it returns nothing");
+  PatternData data = Flattener(results).take();
+  for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
+    const PatternKind kind = data.nodes[i].kind;
+    const bool input = kind == PatternKind::any || kind == PatternKind::value || kind == PatternKind::hole ||
+                       kind == PatternKind::attribute;
+    if (input && !data.nodes[i].name.empty()) data.inputs.push_back(i);
+  }
+  if (check) finish_pattern(data);
+  return data;
+}
+
+}  // namespace internal
+
+Pattern::Pattern(const match::Expr& result) : Pattern(std::vector<match::Expr>{result}) {}
+Pattern::Pattern(const std::vector<match::Expr>& results)
+    : data_(std::make_shared<internal::PatternData>(internal::flatten(results))) {}
+Pattern::Pattern(const Graph& graph, const PatternOptions& options)
+    : data_(std::make_shared<internal::PatternData>(internal::read_graph(graph, options))) {}
+Pattern::Pattern(std::string_view text) : data_(std::make_shared<internal::PatternData>(internal::parse_pattern(text))) {}
+
+std::vector<Symbol> Pattern::captures() const {
+  std::vector<Symbol> names;
+  for (const internal::PatternNode& node : data_->nodes) {
+    if (!node.name.empty()) names.push_back(node.name);
+  }
+  return names;
+}
+
+std::vector<Symbol> Pattern::inputs() const {
+  std::vector<Symbol> names;
+  for (const std::uint32_t input : data_->inputs) names.push_back(data_->nodes[input].name);
+  return names;
+}
+
+std::size_t Pattern::num_outputs() const { return data_->outputs.size(); }
+std::string Pattern::str() const { return internal::print_pattern(*data_); }
+std::ostream& operator<<(std::ostream& out, const Pattern& pattern) { return out << pattern.str(); }
+
+}  // namespace fx

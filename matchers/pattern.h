@@ -1,0 +1,71 @@
+// Pattern: what to look for in a graph. One form, three ways to write it:
+//
+//   a Graph        its placeholders are wildcards, its returned values the outputs (a traced function arrives this way);
+//   combinators    matchers/expr.h;
+//   text           FX text of such a graph, or the expression form that every pattern prints as:
+//                      conv = aten::conv2d(x, w: get_attr, maybe(b: get_attr), ...)
+//                      return aten::relu(conv.used_once)
+//
+// docs/matching.md describes the language and the grammar.
+//
+// A Pattern is an immutable value; copies share. It does not refer to the graph it was made from.
+// Thread-safety: immutable; may be used from several threads at once.
+#pragma once
+
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "matchers/expr.h"
+
+namespace fx {
+
+namespace internal {
+struct PatternData;
+}
+
+/// How a Graph is read as a pattern.
+struct PatternOptions {
+  bool match_output = false;       ///< the output node takes part: the pattern covers the end of the graph
+  bool match_placeholder = false;  ///< placeholders match placeholders only
+  bool exact_attributes = false;   ///< get_attr nodes match the same path only; else any get_attr
+};
+
+class Pattern {
+ public:
+  Pattern(const match::Expr& result);
+  /// Several results, which make several outputs.
+  Pattern(const std::vector<match::Expr>& results);
+  Pattern(std::initializer_list<match::Expr> results) : Pattern(std::vector<match::Expr>(results)) {}
+
+  /// Placeholders are wildcards: annotated `Tensor` they match nodes only, annotated `int`, `float`, `bool` or `str` literals of
+  /// that kind. Every node's name is a capture. Throws for a graph that computes nothing or holds dead code.
+  Pattern(const Graph& graph, const PatternOptions& options = {});
+
+  /// Reads FX text when it starts with `graph(`, else the expression form. Throws Error(syntax) with line and column.
+  Pattern(std::string_view text);
+  Pattern(const char* text) : Pattern(std::string_view(text)) {}
+  Pattern(const std::string& text) : Pattern(std::string_view(text)) {}
+
+  /// The names that a match binds, in the order in which the pattern mentions them.
+  std::vector<Symbol> captures() const;
+  /// The wildcards and literal holes that have names: what a replacement takes as inputs.
+  std::vector<Symbol> inputs() const;
+  std::size_t num_outputs() const;
+  /// The expression form. Reading it back gives the same pattern, but for predicates written in C++.
+  std::string str() const;
+
+  const internal::PatternData& data() const { return *data_; }
+  const std::shared_ptr<const internal::PatternData>& shared_data() const { return data_; }
+
+ private:
+  std::shared_ptr<const internal::PatternData> data_;
+};
+
+std::ostream& operator<<(std::ostream& out, const Pattern& pattern);
+
+}  // namespace fx

@@ -1,0 +1,52 @@
+// How a Pattern is stored: a flat DAG. Internal to matchers/ and rewriter/.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "matchers/expr_node.h"
+#include "matchers/pattern.h"
+
+namespace fx::internal {
+
+struct PatternNode : PatternTest {
+  std::vector<std::uint32_t> args;  ///< operands, elements or alternatives
+  std::vector<std::pair<Symbol, std::uint32_t>> kwargs;
+
+  template <typename Visit>
+  void for_each_child(Visit&& visit) const {
+    for (const std::uint32_t arg : args) visit(arg);
+    for (const auto& [name, arg] : kwargs) visit(arg);
+  }
+};
+
+struct PatternData {
+  std::vector<PatternNode> nodes;      ///< operands before their users
+  std::vector<std::uint32_t> outputs;  ///< what the pattern returns, in order; one node may be returned twice
+  std::vector<std::uint32_t> roots;    ///< the outputs, and calls that are there for their effect only; each once
+  std::vector<std::uint32_t> inputs;   ///< named wildcards and holes, in order of declaration
+  bool from_graph = false;             ///< inputs have positions, and the nodes an order of execution
+
+  /// Index of the node with this name, or -1.
+  int find(Symbol name) const;
+};
+
+/// Fills what follows from the nodes and outputs, and checks that the pattern can be looked for. Throws when it cannot.
+void finish_pattern(PatternData& data);
+
+PatternData flatten(const std::vector<match::Expr>& results, bool check = true);
+PatternData read_graph(const Graph& graph, const PatternOptions& options);
+PatternData parse_pattern(std::string_view text);
+/// True for FX text; anything else is the expression form.
+bool is_graph_text(std::string_view text);
+/// Parses the expression form without asking whether it could be looked for: a replacement may return an input.
+PatternData parse_expression(std::string_view text);
+std::string print_pattern(const PatternData& data);
+
+/// True when the node is one that only a call can match: a call, or alternatives that are all calls.
+bool only_calls(const PatternData& data, std::uint32_t index);
+/// The first root that only a call can match: what Match::anchor() is.
+std::uint32_t first_result(const PatternData& data);
+
+}  // namespace fx::internal

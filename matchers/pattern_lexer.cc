@@ -1,0 +1,170 @@
+#include "matchers/pattern_lexer.h"
+
+#include <cctype>
+
+namespace fx::internal {
+
+namespace {
+
+bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '%'; }
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+}  // namespace
+
+bool PatternLexer::accept(std::string_view punctuation) {
+  if (!is(punctuation)) return false;
+  advance();
+  return true;
+}
+
+void PatternLexer::expect(std::string_view punctuation) {
+  if (!accept(punctuation)) fail("'" + std::string(punctuation) + "'");
+}
+
+char PatternLexer::next_character() const {
+  std::size_t at = next_;
+  while (at < text_.size() && text_[at] == ' ') ++at;
+  return at < text_.size() ? text_[at] : '\0';
+}
+
+void PatternLexer::skip_space() {
+  while (next_ < text_.size()) {
+    const char c = text_[next_];
+    if (c == '#' && (next_ == 0 || std::isspace(static_cast<unsigned char>(text_[next_ - 1]))) && next_ + 1 < text_.size() &&
+        !starts_word(text_[next_ + 1])) {
+      while (next_ < text_.size() && text_[next_] != '\n') ++next_;
+    } else if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && depth_ > 0)) {
+      ++next_;
+    } else {
+      return;
+    }
+  }
+}
+
+// A word may hold `::` and `.` between its parts, as targets do; a leading `%` is FX's mark of a value.
+std::size_t PatternLexer::word_end(std::size_t at) const {
+  if (text_[at] == '%') ++at;
+  while (at < text_.size()) {
+    if (in_word(text_[at])) {
+      ++at;
+    } else if (text_[at] == '.' && at + 1 < text_.size() && in_word(text_[at + 1])) {
+      ++at;
+    } else if (text_.substr(at, 2) == "::" && at + 2 < text_.size() && in_word(text_[at + 2])) {
+      at += 2;
+    } else {
+      break;
+    }
+  }
+  return at;
+}
+
+std::size_t PatternLexer::number_end(std::size_t at) const {
+  if (text_[at] == '-' || text_[at] == '+') ++at;
+  while (at < text_.size() && (is_digit(text_[at]) || text_[at] == '.')) {
+    if (text_[at] == '.' && at + 1 < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at + 1])) && text_[at + 1] != 'e') break;
+    ++at;
+  }
+  if (at < text_.size() && (text_[at] == 'e' || text_[at] == 'E')) {
+    std::size_t digits = at + 1;
+    if (digits < text_.size() && (text_[digits] == '-' || text_[digits] == '+')) ++digits;
+    if (digits < text_.size() && is_digit(text_[digits])) {
+      while (digits < text_.size() && is_digit(text_[digits])) ++digits;
+      at = digits;
+    }
+  }
+  return at;
+}
+
+std::size_t PatternLexer::string_end(std::size_t at) const {
+  const char quote = text_[at++];
+  while (at < text_.size() && text_[at] != quote) at += text_[at] == '\\' ? 2 : 1;
+  if (at >= text_.size()) fail_at(at, "the string is not closed");
+  return at + 1;
+}
+
+void PatternLexer::advance() {
+  using Kind = PatternToken::Kind;
+  skip_space();
+  token_ = {Kind::end, {}, next_};
+  if (next_ >= text_.size()) return;
+  const char c = text_[next_];
+  const char following = next_ + 1 < text_.size() ? text_[next_ + 1] : '\0';
+  std::size_t end = next_ + 1;
+  token_.kind = Kind::punctuation;
+  if (c == '\n' || c == ';') {
+    token_.kind = Kind::newline;
+  } else if (starts_word(c)) {
+    token_.kind = Kind::word;
+    end = word_end(next_);
+  } else if (text_.substr(next_, 3) == "...") {
+    token_.kind = Kind::ellipsis;
+    end = next_ + 3;
+  } else if (is_digit(c) || ((c == '-' || c == '+') && (is_digit(following) || following == '.'))) {
+    token_.kind = Kind::number;
+    end = number_end(next_);
+  } else if (c == '\'' || c == '"') {
+    token_.kind = Kind::string;
+    end = string_end(next_);
+  } else if (c == '/') {
+    token_.kind = Kind::regex;
+    while (end < text_.size() && text_[end] != '/' && text_[end] != '\n') end += text_[end] == '\\' ? 2 : 1;
+    if (end >= text_.size() || text_[end] != '/') fail_at(next_, "the regular expression is not closed by '/'");
+    token_.text = text_.substr(next_ + 1, end - next_ - 1);
+    next_ = end + 1;
+    return;
+  } else if (c == '(' || c == '[' || c == '{') {
+    ++depth_;
+  } else if (c == ')' || c == ']' || c == '}') {
+    --depth_;
+  }
+  token_.text = text_.substr(next_, end - next_);
+  next_ = end;
+}
+
+std::string_view PatternLexer::take_balanced() {
+  const std::size_t start = token_.at;
+  std::size_t at = start;
+  for (int open = 1; at < text_.size();) {
+    const char c = text_[at];
+    if (c == '\'' || c == '"') {
+      at = string_end(at);
+      continue;
+    }
+    open += (c == '(' || c == '[' || c == '{') - (c == ')' || c == ']' || c == '}');
+    if (open == 0) break;
+    ++at;
+  }
+  if (at >= text_.size()) fail_at(start, "the parenthesis is not closed");
+  next_ = at + 1;
+  --depth_;
+  advance();
+  return text_.substr(start, at - start);
+}
+
+std::string_view PatternLexer::take_until(char close) {
+  const std::size_t start = token_.at;
+  const std::size_t at = text_.find(close, start);
+  if (at == std::string_view::npos) fail_at(start, std::string("expected '") + close + "'");
+  next_ = at + 1;
+  --depth_;
+  advance();
+  return text_.substr(start, at - start);
+}
+
+void PatternLexer::fail(const std::string& expected) const {
+  using Kind = PatternToken::Kind;
+  const std::string found = token_.kind == Kind::end ? "the end" : token_.kind == Kind::newline ? "the end of the line" : "'" + std::string(token_.text) + "'";
+  fail_at(token_.at, "expected " + expected + ", found " + found);
+}
+
+void PatternLexer::fail_at(std::size_t at, const std::string& message) const {
+  SourceLocation location{"<pattern>", 1, 1};
+  for (const char c : text_.substr(0, std::min(at, text_.size()))) {
+    location.column = c == '\n' ? 1 : location.column + 1;
+    location.line += c == '\n';
+  }
+  throw Error(ErrorKind::syntax, message, {}, location);
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,62 @@
+// Words of the pattern text. Internal to matchers/.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "support/error.h"
+
+namespace fx::internal {
+
+struct PatternToken {
+  enum class Kind { end, newline, word, number, string, regex, ellipsis, punctuation };
+  Kind kind = Kind::end;
+  std::string_view text;  ///< as written; of a regex, without the slashes
+  std::size_t at = 0;     ///< offset in the pattern
+};
+
+/// Cuts a pattern into tokens, one of look-ahead. Newlines count outside brackets only; `;` is a newline; `#` after a space
+/// starts a comment that ends with the line.
+class PatternLexer {
+ public:
+  explicit PatternLexer(std::string_view text) : text_(text) { advance(); }
+
+  const PatternToken& peek() const { return token_; }
+  PatternToken take() {
+    PatternToken token = token_;
+    advance();
+    return token;
+  }
+  bool is(std::string_view punctuation) const {
+    return token_.kind == PatternToken::Kind::punctuation && token_.text == punctuation;
+  }
+  /// True when the current token is this word.
+  bool is_word(std::string_view word) const { return token_.kind == PatternToken::Kind::word && token_.text == word; }
+  /// Takes the punctuation if it is next.
+  bool accept(std::string_view punctuation);
+  void expect(std::string_view punctuation);
+  /// The character after the current token, spaces skipped.
+  char next_character() const;
+
+  /// Takes the text up to the parenthesis that closes one already taken, and that parenthesis.
+  std::string_view take_balanced();
+  /// Takes the raw text up to `close` on the same line, and that character.
+  std::string_view take_until(char close);
+
+  [[noreturn]] void fail(const std::string& expected) const;
+  [[noreturn]] void fail_at(std::size_t at, const std::string& message) const;
+
+ private:
+  void advance();
+  void skip_space();
+  std::size_t word_end(std::size_t at) const;
+  std::size_t number_end(std::size_t at) const;
+  std::size_t string_end(std::size_t at) const;
+
+  std::string_view text_;
+  std::size_t next_ = 0;  // where the token after the current one starts
+  int depth_ = 0;         // open brackets before `next_`
+  PatternToken token_;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,71 @@
+#include "matchers/pattern_set.h"
+
+#include <algorithm>
+#include <memory>
+#include <unordered_map>
+
+#include "matchers/anchor_index.h"
+#include "matchers/search.h"
+
+namespace fx {
+
+namespace {
+
+using internal::Search;
+
+/// Puts the matches of all patterns together in graph order, and resolves overlaps that the sweep did not.
+std::vector<SetMatch> collect(std::vector<std::unique_ptr<Search>>& searches, const FindOptions& options, const Graph& graph) {
+  std::vector<Match> matches;
+  std::unordered_map<const internal::PatternData*, std::size_t> position;
+  for (std::size_t i = 0; i < searches.size(); ++i) {
+    position.emplace(&searches[i]->program().pattern(), i);
+    std::move(searches[i]->matches.begin(), searches[i]->matches.end(), std::back_inserter(matches));
+  }
+  internal::apply_overlap(matches, options.overlap, graph);
+  std::vector<SetMatch> result;
+  result.reserve(matches.size());
+  for (Match& match : matches) {
+    const std::size_t pattern = position.at(&match.pattern());
+    result.push_back({pattern, std::move(match)});
+  }
+  return result;
+}
+
+void sum(FindStats& total, const FindStats& one) {
+  if (one.stop != SearchStop::complete) total.stop = one.stop;
+  total.candidates += one.candidates;
+  total.nodes_visited += one.nodes_visited;
+  total.matches += one.matches;
+  total.escaped += one.escaped;
+}
+
+}  // namespace
+
+std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& options) const {
+  std::vector<bool> claimed;
+  std::vector<std::unique_ptr<Search>> searches;
+  internal::AnchorIndex index;
+  bool any = false;
+  for (std::uint32_t i = 0; i < patterns_.size(); ++i) {
+    searches.push_back(std::make_unique<Search>(patterns_[i].shared_data(), graph, options, claimed));
+    index.add(i, searches.back()->program(), searches.back()->plan());
+    any |= !searches.back()->plan().impossible;
+  }
+  std::vector<std::uint32_t> ids;
+  if (any) {
+    for (Node& node : const_cast<Graph&>(graph).nodes()) {
+      index.candidates(node, ids);
+      for (const std::uint32_t id : ids) {
+        Search& search = *searches[id];
+        if (search.program().may_be(search.plan().anchor, node)) search.try_at(node);
+      }
+    }
+  }
+  if (options.stats) {
+    *options.stats = {};
+    for (const auto& search : searches) sum(*options.stats, search->stats());
+  }
+  return collect(searches, options, graph);
+}
+
+}  // namespace fx

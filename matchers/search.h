@@ -1,0 +1,61 @@
+// A search with its overlap policy: what find(), PatternSet and the rewriter share. Internal to matchers/ and rewriter/.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "ir/node_map.h"
+#include "matchers/engine.h"
+#include "matchers/match_pool.h"
+
+namespace fx::internal {
+
+/// An anchor where the pattern fits, but each match has an inner value that is used outside.
+struct Escape {
+  Match match;
+  Node* value;
+  Node* user;
+};
+
+/// Tries one pattern at one anchor after the other and keeps what the options ask for.
+class Search {
+ public:
+  /// `claimed` marks the nodes of kept matches under Overlap::first; searches that share it keep disjoint matches.
+  Search(std::shared_ptr<const PatternData> pattern, const Graph& graph, const FindOptions& options, std::vector<bool>& claimed);
+  Search(const Search&) = delete;
+
+  const SearchPlan& plan() const { return plan_; }
+  Program& program() { return program_; }
+  const FindStats& stats() const { return stats_; }
+
+  /// Tries `anchor`, which may be the plan's anchor; false when the budget is used up.
+  bool try_at(Node& anchor);
+  /// Tries every node of the graph.
+  void try_all();
+
+  /// What try_at found so far; the caller may move it away.
+  std::vector<Match> matches;
+  /// Where matches go instead, when set; for Overlap::first.
+  MatchPool* pool = nullptr;
+  /// Anchors without a contained match, when wanted.
+  std::vector<Escape> escapes;
+  bool want_escapes = false;
+
+ private:
+  bool keep();
+  bool is_claimed() const;
+
+  const Graph& graph_;
+  const FindOptions& options_;
+  Program program_;
+  SearchPlan plan_;
+  FindStats stats_;
+  Engine engine_;
+  std::vector<bool>& claimed_;
+  std::unordered_multimap<std::size_t, std::size_t> kept_here_;  // hash of the bindings -> match, at this anchor
+};
+
+/// Resolves overlaps as the policy says, and puts the matches into the order of their anchors.
+void apply_overlap(std::vector<Match>& matches, Overlap overlap, const Graph& graph);
+
+}  // namespace fx::internal

@@ -1,0 +1,106 @@
+#include "matchers/targets.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <array>
+
+#include "ir/target.h"
+#include "ops/schema.h"
+#include "support/error.h"
+
+namespace fx {
+
+std::string_view to_string(Tag tag) {
+  static constexpr std::array<std::string_view, 5> kNames = {"pointwise", "view", "reduction", "random", "mutating"};
+  return kNames[static_cast<std::size_t>(tag)];
+}
+
+namespace {
+
+bool has_tag(const OperatorTraits& traits, Tag tag) {
+  switch (tag) {
+    case Tag::pointwise: return traits.pointwise;
+    case Tag::view: return traits.view;
+    case Tag::reduction: return traits.reduction;
+    case Tag::random: return traits.random;
+    case Tag::mutating: return traits.writes;
+  }
+  return false;
+}
+
+template <typename T>
+void append_new(std::vector<T>& to, const std::vector<T>& from) {
+  for (const T& value : from) {
+    if (std::find(to.begin(), to.end(), value) == to.end()) to.push_back(value);
+  }
+}
+
+}  // namespace
+
+TargetSet::TargetSet(std::initializer_list<TargetSet> sets) : TargetSet(std::vector<TargetSet>(sets)) {}
+
+TargetSet::TargetSet(const std::vector<TargetSet>& sets) {
+  for (const TargetSet& set : sets) {
+    append_new(names_, set.names_);
+    append_new(expressions_, set.expressions_);
+    append_new(tags_, set.tags_);
+  }
+}
+
+TargetSet TargetSet::matching(std::string_view expression) {
+  auto compiled = std::make_shared<const re2::RE2>(re2::StringPiece(expression.data(), expression.size()), re2::RE2::Quiet);
+  if (!compiled->ok()) {
+    throw Error(ErrorKind::syntax, "bad regular expression '" + std::string(expression) + "': " + compiled->error());
+  }
+  TargetSet set;
+  set.expressions_.push_back(std::move(compiled));
+  return set;
+}
+
+TargetSet TargetSet::resolved() const {
+  TargetSet result = *this;
+  result.names_.clear();
+  for (Symbol name : names_) {
+    name = canonical_target(name);
+    std::vector<Symbol> found = {name};
+    if (name.view().find("::") != std::string_view::npos && packet_of(name.view()) == name.view() && !find_schema(name)) {
+      const std::vector<const OperatorSchema*> overloads = overloads_of(name);
+      if (!overloads.empty()) found.clear();
+      for (const OperatorSchema* overload : overloads) found.push_back(overload->target);
+    }
+    append_new(result.names_, found);
+  }
+  return result;
+}
+
+bool TargetSet::contains(Symbol target) const {
+  if (accepts_all()) return true;
+  for (const Symbol name : names_) {
+    if (name == target) return true;
+  }
+  if (!tags_.empty()) {
+    if (const OperatorSchema* schema = find_schema(target)) {
+      for (const Tag tag : tags_) {
+        if (has_tag(schema->traits, tag)) return true;
+      }
+    }
+  }
+  const std::string_view text = target.view();
+  for (const auto& expression : expressions_) {
+    if (re2::RE2::FullMatch(re2::StringPiece(text.data(), text.size()), *expression)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> TargetSet::expressions() const {
+  std::vector<std::string> texts;
+  for (const auto& expression : expressions_) texts.push_back(expression->pattern());
+  return texts;
+}
+
+bool operator==(const TargetSet& a, const TargetSet& b) {
+  return a.names_ == b.names_ && a.tags_ == b.tags_ && a.expressions() == b.expressions();
+}
+
+}  // namespace fx

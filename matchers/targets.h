@@ -1,0 +1,75 @@
+// TargetSet: which operators a pattern node accepts.
+//
+// A set is made of names, RE2 expressions on the whole target, and tags that operator schemas carry:
+//
+//   TargetSet("aten::relu")                       one operator
+//   TargetSet({"aten::relu", "aten::gelu"})       any of these
+//   re("aten::hard(swish|sigmoid)")               every target that the expression matches from end to end
+//   tag::pointwise                                every operator whose schema says so
+//   TargetSet()                                   any target
+//
+// A name without overload stands for all overloads of an operator that has none of that plain name: `aten::add` is
+// `aten::add.Tensor`, `aten::add.Scalar`, …; `aten::relu` is itself.
+//
+// Thread-safety: immutable after construction; may be read from any thread. Copies share the compiled expressions.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/symbol.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace fx {
+
+/// A property of operators, from their schemas.
+enum class Tag : std::uint8_t { pointwise, view, reduction, random, mutating };
+
+/// Returns the tag's name as it is spelt above.
+std::string_view to_string(Tag tag);
+
+class TargetSet {
+ public:
+  /// Every target.
+  TargetSet() = default;
+  TargetSet(Symbol name) : names_{name} {}
+  TargetSet(const char* name) : TargetSet(Symbol(name)) {}
+  TargetSet(const std::string& name) : TargetSet(Symbol(name)) {}
+  TargetSet(std::string_view name) : TargetSet(Symbol(name)) {}
+  TargetSet(Tag tag) : tags_{tag} {}
+  /// The union.
+  TargetSet(std::initializer_list<TargetSet> sets);
+  TargetSet(const std::vector<TargetSet>& sets);
+
+  /// Every target that the RE2 expression matches from end to end. Throws Error(syntax) for a bad expression.
+  static TargetSet matching(std::string_view expression);
+
+  /// The same set with operator names in their canonical spelling and plain names expanded to their overloads.
+  TargetSet resolved() const;
+
+  /// True when `target` is in the set. O(names), and the cost of the expressions where there are any.
+  bool contains(Symbol target) const;
+  bool accepts_all() const { return names_.empty() && expressions_.empty() && tags_.empty(); }
+  /// True when the set is nothing but names().
+  bool is_finite() const { return !names_.empty() && expressions_.empty() && tags_.empty(); }
+  const std::vector<Symbol>& names() const { return names_; }
+  const std::vector<Tag>& tags() const { return tags_; }
+  /// The expressions as they were written.
+  std::vector<std::string> expressions() const;
+
+  friend bool operator==(const TargetSet& a, const TargetSet& b);
+
+ private:
+  std::vector<Symbol> names_;
+  std::vector<std::shared_ptr<const re2::RE2>> expressions_;
+  std::vector<Tag> tags_;
+};
+
+}  // namespace fx

@@ -1,0 +1,174 @@
+#include "rewriter/applier.h"
+
+#include <algorithm>
+
+#include "matchers/pattern_data.h"
+#include "matchers/search.h"
+#include "rewriter/provenance.h"
+
+namespace fx::internal {
+
+namespace {
+
+/// The matched values that a replacement graph writes to.
+std::vector<Node*> written_captures(const Site& site, const ReplacementPlan& replacement) {
+  std::vector<Node*> written;
+  for (const std::uint32_t capture : replacement.written_captures()) {
+    for_each_node(site.match.values()[capture], [&](Node& node) { written.push_back(&node); });
+  }
+  return written;
+}
+
+/// Copies the notes that say where in the program a value belongs, unless they are there.
+void inherit(Meta& meta, const Meta& from) {
+  for (const char* key : {meta_key::kStackTrace, meta_key::kModuleStack}) {
+    const std::string* note = from.get<std::string>(key);
+    if (note && !meta.get<std::string>(key)) meta.set(key, *note);
+  }
+}
+
+}  // namespace
+
+bool Applier::is_made(const Node& node) const { return std::find(made_.begin(), made_.end(), &node) != made_.end(); }
+
+Outcome Applier::refuse(Verdict& verdict) {
+  objection_ = std::move(*verdict);
+  return Outcome::refused;
+}
+
+Outcome Applier::apply(Match& match, const ReplacementPlan& replacement) {
+  made_.clear();
+  if (rewriter_.any_replaced()) {
+    MatchBuilder::map_values(match, [&](const Argument& value) { return rewriter_.forwarded(value); });
+  }
+  Site site(match);
+  Verdict verdict = check_alive(site);
+  if (!verdict) verdict = check_contained(site);
+  if (!verdict) verdict = check_convex(site);
+  if (!verdict) verdict = find_place(site, replacement.captures(), effects_);
+  if (!verdict) verdict = check_order(site, replacement, effects_);
+  if (!verdict && !replacement.is_function()) verdict = check_owned(site, written_captures(site, replacement), effects_);
+  if (verdict) return refuse(verdict);
+
+  const Rewriter::Mark mark = rewriter_.mark();
+  std::vector<Argument>& results = results_;
+  results.clear();
+  verdict = build(site, replacement, results);
+  if (!verdict && results.empty()) {
+    rewriter_.rollback(mark);
+    return Outcome::declined;
+  }
+  if (!verdict) verdict = check_built(site, replacement, results);
+  if (verdict) {
+    rewriter_.rollback(mark);
+    return refuse(verdict);
+  }
+  annotate(site, results);
+  redirect(site, results);
+  erase(site);
+  const bool pure = !effects_.any_impure() && !replacement.is_function() && !replacement.has_impure_nodes();
+  for (Node* node : made_) {
+    if (!pure && (effects_.any_impure() || effects_.of(*node).impure())) effects_.add(*node);
+  }
+  return Outcome::applied;
+}
+
+Verdict Applier::build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results) {
+  for (Node* input : site.to_move) rewriter_.move_before(*input, *site.at);
+  const std::uint32_t first_id = rewriter_.graph().id_bound();
+  {
+    const auto scope = rewriter_.inserting_before(*site.at);
+    replacement.build(site.match, rewriter_, made_, results, scratch_);
+  }
+  if (!replacement.is_function() || results.empty()) return {};
+  for (std::uint32_t id = first_id; id < rewriter_.graph().id_bound(); ++id) {
+    if (Node* node = rewriter_.graph().node_by_id(id)) made_.push_back(node);
+  }
+  std::sort(made_.begin(), made_.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  const std::size_t wanted = site.match.pattern().outputs.size();
+  if (results.size() != wanted) {
+    throw Error(ErrorKind::invalid_argument, "the pattern of " + rule_.str() + " returns " + std::to_string(wanted) + " values, its replacement function " +
+                                                 std::to_string(results.size()));
+  }
+  return {};
+}
+
+/// What a replacement graph promises by its form, a function shows only by what it made.
+Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacement, const std::vector<Argument>& results) {
+  if (replacement.is_function()) {
+    std::vector<Node*> written;
+    for (const Node* node : made_) {
+      for_each_written(*node, [&](const Argument& value) { for_each_node(value, [&](Node& one) { written.push_back(&one); }); }, effects_.modules());
+    }
+    Verdict verdict = check_owned(site, written, effects_);
+    for (const Node* node : made_) {
+      node->for_each_input([&](const Node& input) {
+        if (!verdict && !input.is_before(*node)) {
+          verdict = Objection{&site.match.anchor(), "no place for the replacement: its " + node->name() + " takes " + input.name() + ", which comes later"};
+        }
+        if (!verdict && site.is_exit(input)) verdict = Objection{&input, "the replacement takes it and replaces it at once"};
+      });
+    }
+    for (const Argument& result : results) {
+      for_each_node(result, [&](const Node& node) {
+        if (!verdict && site.is_exit(node)) verdict = Objection{&node, "the replacement returns what it replaces"};
+        if (!verdict && !is_made(node) && site.at->is_before(node)) {
+          verdict = Objection{&site.match.anchor(), "the replacement returns " + node.name() + ", which comes later"};
+        }
+      });
+    }
+    if (verdict) return verdict;
+  }
+  if (!replacement.may_alias() && !replacement.has_impure_nodes() && !effects_.any_writes()) return {};
+  for (const Node* node : made_) {
+    if (!effects_.any_writes() && effects_.of(*node).writes) effects_.expect_writes();
+  }
+  return check_aliases(site, results, made_, effects_, allow_output_aliases_);
+}
+
+void Applier::annotate(const Site& site, const std::vector<Argument>& results) {
+  if (made_.empty()) return;
+  static const Symbol kProvenance(meta_key::kProvenance);
+  const Provenance origin(rule_, site.nodes);
+  const Meta* notes = site.match.anchor().find_meta();
+  for (Node* node : made_) {
+    Meta& meta = node->meta();
+    meta.set(kProvenance, origin);
+    if (notes) inherit(meta, *notes);
+  }
+  const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Node* old = site.match.values()[outputs[i]].node_or_null();
+    Node* result = results[i].node_or_null();
+    const Meta* meta = old ? old->find_meta() : nullptr;
+    const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
+    if (type && result && is_made(*result) && !result->meta().get<std::string>(meta_key::kType)) result->meta().set(meta_key::kType, *type);
+  }
+}
+
+void Applier::redirect(const Site& site, const std::vector<Argument>& results) {
+  const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    Node* old = site.match.values()[outputs[i]].node_or_null();
+    if (old && site.contains(*old) && !(results[i] == Argument(old))) rewriter_.replace_all_uses_with(*old, results[i]);
+  }
+}
+
+// Users come after what they use, so from the back. A value that the replacement still takes has users and stays.
+void Applier::erase(const Site& site) {
+  for (std::size_t i = site.nodes.size(); i-- > 0;) {
+    Node* node = site.nodes[i];
+    if (node->has_users() || node->is(Op::placeholder)) continue;
+    if (effects_.any_impure()) effects_.remove(*node);
+    rewriter_.erase_node(*node);
+  }
+  // Parameters of the match that nothing else uses.
+  const PatternData& pattern = site.match.pattern();
+  for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
+    if (pattern.nodes[i].kind != PatternKind::attribute) continue;
+    Node* node = site.match.values()[i].node_or_null();
+    if (node && !node->is_erased() && !node->has_users()) rewriter_.erase_node(*node);
+  }
+}
+
+}  // namespace fx::internal

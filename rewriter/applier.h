@@ -1,0 +1,47 @@
+// Rewrites one match: checks, builds, redirects, erases. Internal to rewriter/.
+#pragma once
+
+#include <vector>
+
+#include "rewriter/legality.h"
+#include "rewriter/replacement_plan.h"
+#include "rewriter/rewriter.h"
+
+namespace fx::internal {
+
+/// What became of a match.
+enum class Outcome : std::uint8_t { applied, refused, declined };
+
+class Applier {
+ public:
+  Applier(Rewriter& rewriter, EffectIndex& effects, Symbol rule, bool allow_output_aliases)
+      : rewriter_(rewriter), effects_(effects), rule_(rule), allow_output_aliases_(allow_output_aliases) {}
+
+  /// Rewrites `match` after bringing its values up to date. Unless it is applied the graph is as before.
+  Outcome apply(Match& match, const ReplacementPlan& replacement);
+
+  /// Why the last match was refused.
+  const Objection& objection() const { return objection_; }
+  /// The nodes made for the last match, in graph order.
+  const std::vector<Node*>& made() const { return made_; }
+
+ private:
+  Outcome refuse(Verdict& verdict);
+  bool is_made(const Node& node) const;
+  Verdict build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results);
+  Verdict check_built(const Site& site, const ReplacementPlan& replacement, const std::vector<Argument>& results);
+  void annotate(const Site& site, const std::vector<Argument>& results);
+  void redirect(const Site& site, const std::vector<Argument>& results);
+  void erase(const Site& site);
+
+  Rewriter& rewriter_;
+  EffectIndex& effects_;
+  Symbol rule_;
+  bool allow_output_aliases_;
+  Objection objection_;
+  std::vector<Node*> made_;
+  std::vector<Argument> results_;
+  ReplacementScratch scratch_;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,186 @@
+#include "rewriter/driver.h"
+
+#include <deque>
+
+#include "rewriter/revisit.h"
+#include "rewriter/rule_runner.h"
+
+namespace fx {
+
+namespace {
+
+using internal::RevisitPaths;
+using internal::RuleRunner;
+
+/// Runs `drive`, undoing everything when it throws.
+template <typename Drive>
+RewriteReport transact(Rewriter& rewriter, const RuleSet& rules, Drive&& drive) {
+  rules.validate();
+  const Rewriter::Mark mark = rewriter.mark();
+  try {
+    return drive();
+  } catch (...) {
+    rewriter.rollback(mark);
+    throw;
+  }
+}
+
+// ── Once ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+RewriteReport once(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
+  RuleRunner runner(rewriter, rules, options);
+  Graph& graph = rewriter.graph();
+  std::vector<bool> claimed(graph.id_bound());
+  std::vector<std::pair<std::size_t, Match>> found;
+  std::vector<std::uint32_t> ids;
+  for (Node& node : graph.nodes()) {
+    runner.index().candidates(node, ids);
+    for (const std::uint32_t id : ids) {
+      std::optional<Match> match = runner.find(id, node, [&](const Node& part) { return claimed[part.id()]; });
+      if (!match) continue;
+      for (const Node* part : match->nodes()) claimed[part->id()] = true;
+      found.emplace_back(id, std::move(*match));
+    }
+  }
+  for (auto& [rule, match] : found) {
+    if (runner.applied() == runner.max_rewrites()) return runner.report(RewriteStop::max_rewrites);
+    if (runner.out_of_time()) return runner.report(RewriteStop::max_time);
+    runner.apply(rule, match);
+  }
+  return runner.report(RewriteStop::complete);
+}
+
+// ── To a fixed point ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Notes what edits touch.
+class Changes : public RewriteListener {
+ public:
+  void created(Node& node) override { touched.push_back(&node); }
+  void changed(Node& node) override { touched.push_back(&node); }
+  void erased(Node& node) override {
+    node.for_each_input([&](Node& input) { less_used.push_back(&input); });
+  }
+
+  std::vector<Node*> touched;
+  std::vector<Node*> less_used;
+};
+
+class FixedPoint {
+ public:
+  FixedPoint(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options)
+      : rewriter_(rewriter), rules_(rules), runner_(rewriter, rules, options), queued_(rewriter.graph(), false) {
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      paths_.add(runner_.program(i), runner_.anchor(i));
+      rescan_ = rescan_ || rules[i].when || !rules[i].replacement.graph() || has_conditions(rules[i].pattern);
+    }
+    rescan_ = rescan_ || !paths_.complete();
+  }
+
+  RewriteReport run() {
+    rewriter_.set_listener(&changes_);
+    RewriteStop stop = RewriteStop::fixed_point;
+    try {
+      do {
+        applied_since_scan_ = 0;
+        enqueue_all();
+        stop = drain();
+      } while (stop == RewriteStop::fixed_point && rescan_ && applied_since_scan_ > 0);
+    } catch (...) {
+      rewriter_.set_listener(nullptr);
+      throw;
+    }
+    rewriter_.set_listener(nullptr);
+    return runner_.report(stop);
+  }
+
+ private:
+  static bool has_conditions(const Pattern& pattern) {
+    for (const internal::PatternNode& node : pattern.data().nodes) {
+      if (!node.conditions.empty() || node.min_uses > 0 || node.max_uses != internal::kManyUses) return true;
+    }
+    return false;
+  }
+
+  void enqueue_all() {
+    for (Node& node : rewriter_.graph().nodes()) enqueue(node);
+  }
+
+  void enqueue(Node& node) {
+    if (node.is_erased() || queued_[node] || !runner_.index().starts_at(node)) return;
+    queued_[node] = true;
+    queue_.push_back(&node);
+  }
+
+  RewriteStop drain() {
+    std::vector<std::uint32_t> ids;
+    while (!queue_.empty()) {
+      Node& node = *queue_.front();
+      queue_.pop_front();
+      queued_[node] = false;
+      if (node.is_erased()) continue;
+      if (runner_.out_of_time()) return RewriteStop::max_time;
+      runner_.index().candidates(node, ids);
+      for (const std::uint32_t id : ids) {
+        if (runner_.applied() == runner_.max_rewrites()) return RewriteStop::max_rewrites;
+        if (try_rule(id, node)) break;
+      }
+    }
+    return RewriteStop::fixed_point;
+  }
+
+  bool try_rule(std::uint32_t id, Node& node) {
+    std::optional<Match> match = runner_.find(id, node, [](const Node&) { return false; });
+    if (!match) return false;
+    changes_.touched.clear();
+    changes_.less_used.clear();
+    if (!runner_.apply(id, *match)) return false;
+    ++applied_since_scan_;
+    runner_.graph_changed();
+    revisit();
+    enqueue(node);  // when it is still there
+    return true;
+  }
+
+  void revisit() {
+    const auto look_again = [&](Node& place) { enqueue(place); };
+    for (Node* node : changes_.touched) {
+      if (!node->is_erased()) paths_.walk(*node, look_again);
+    }
+    // An inner value matters once few enough use it.
+    for (Node* node : changes_.less_used) {
+      if (!node->is_erased() && node->num_users() <= paths_.most_users()) paths_.walk(*node, look_again);
+    }
+  }
+
+  Rewriter& rewriter_;
+  const RuleSet& rules_;
+  RuleRunner runner_;
+  RevisitPaths paths_;
+  Changes changes_;
+  bool rescan_ = false;
+  std::size_t applied_since_scan_ = 0;
+  NodeMap<bool> queued_;
+  std::deque<Node*> queue_;
+};
+
+}  // namespace
+
+RewriteReport rewrite_once(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
+  return transact(rewriter, rules, [&] { return once(rewriter, rules, options); });
+}
+
+RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptions& options) {
+  Rewriter rewriter(graph);
+  return rewrite_once(rewriter, rules, options);
+}
+
+RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
+  return transact(rewriter, rules, [&] { return FixedPoint(rewriter, rules, options).run(); });
+}
+
+RewriteReport rewrite_to_fixed_point(Graph& graph, const RuleSet& rules, const DriverOptions& options) {
+  Rewriter rewriter(graph);
+  return rewrite_to_fixed_point(rewriter, rules, options);
+}
+
+}  // namespace fx

@@ -1,0 +1,66 @@
+// May this match be rewritten here? The checks before every rewrite. Internal to rewriter/.
+//
+//   contained   inner values are used inside the match only
+//   convex      no path leaves the match and comes back. With one exit that holds by itself: such a path would start at the
+//               exit and end above it. With several, a search from the exits, within the match's span of the graph
+//   placed      there is a place after all that the replacement takes and before all that uses its results; inputs that do
+//               not depend on the match are moved up for it
+//   ordered     nothing between the old places and the new one writes what the match reads, or would be passed by a write, a
+//               random draw or a side effect of the match
+//   owned       a write in the match is kept by the replacement, or nobody can see it
+//
+// Each costs the match and what lies in its span, never the graph.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "matchers/match.h"
+#include "rewriter/effect_index.h"
+#include "rewriter/replacement_plan.h"
+
+namespace fx::internal {
+
+/// Why not: the node to name, and the reason. Prints as `matmul_3: its value is also used by add_7`.
+struct Objection {
+  const Node* node = nullptr;
+  std::string reason;
+};
+using Verdict = std::optional<Objection>;
+
+/// A match with what the checks find out about it.
+struct Site {
+  explicit Site(const Match& match);
+  Site(const Site&) = delete;
+
+  const Match& match;
+  std::span<Node* const> nodes;  ///< in graph order
+  std::span<Node* const> exits;  ///< the calls among the results, each once, in graph order
+  Node* at = nullptr;            ///< new nodes go before this one
+  std::vector<Node*> to_move;    ///< inputs to move before `at`, in order
+
+  bool contains(const Node& node) const;
+  bool is_exit(const Node& node) const;
+
+ private:
+  Node* exit_ = nullptr;  // storage of `exits`: one needs no allocation
+  std::vector<Node*> several_;
+};
+
+Verdict check_alive(const Site& site);
+Verdict check_contained(const Site& site);
+Verdict check_convex(const Site& site);
+/// Chooses the place for a replacement that takes `captures`; fills site.at and site.to_move.
+Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects);
+Verdict check_order(const Site& site, const ReplacementPlan& replacement, const EffectIndex& effects);
+/// `also_written`: values that the replacement writes to as well.
+Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects);
+
+/// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or the
+/// caller can tell? `made` are the new nodes, not yet known to `effects`.
+Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made, const EffectIndex& effects,
+                      bool allow_output_aliases);
+
+}  // namespace fx::internal

@@ -1,0 +1,70 @@
+// Replacement: what stands in a match's place. One form, three ways to write it:
+//
+//   a Graph      its placeholders are the pattern's inputs;
+//   text         FX text of such a graph, or the expression form of matchers/pattern.h:
+//                    aten::clamp_min(aten::sub.Tensor(x, y), 0)
+//   a function   (const Match&, Rewriter&) -> Node&, Argument, or a vector of them: makes nodes through the Rewriter, which
+//                inserts them at the right place. An empty vector leaves the match alone.
+//
+// Inputs are bound by name: any name of the pattern, literals included. When the pattern and the replacement are both graphs they
+// are bound by position, as in torch.fx.
+//
+// A Replacement is an immutable value; copies share. Thread-safety: that of the function, if it is one.
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "ir/graph.h"
+#include "matchers/expr.h"
+#include "matchers/match.h"
+#include "rewriter/rewriter.h"
+
+namespace fx {
+
+class Replacement {
+ public:
+  using Builder = std::function<std::vector<Argument>(const Match&, Rewriter&)>;
+
+  /// Copies the graph.
+  Replacement(const Graph& graph);
+  Replacement(Graph&& graph);
+  Replacement(std::string_view text);
+  Replacement(const char* text) : Replacement(std::string_view(text)) {}
+  Replacement(const std::string& text) : Replacement(std::string_view(text)) {}
+  Replacement(const match::Expr& result);
+  Replacement(const std::vector<match::Expr>& results);
+  template <std::invocable<const Match&, Rewriter&> F>
+  Replacement(F build) : builder_(wrap(std::move(build))) {}
+
+  /// The graph to copy, or null for a function.
+  const Graph* graph() const { return graph_.get(); }
+  const std::shared_ptr<const Graph>& shared_graph() const { return graph_; }
+  const Builder& builder() const { return builder_; }
+  /// True when it was written as a graph, so that its inputs have positions.
+  bool is_positional() const { return positional_; }
+
+ private:
+  template <typename F>
+  static Builder wrap(F build) {
+    using Result = std::invoke_result_t<F, const Match&, Rewriter&>;
+    if constexpr (std::is_convertible_v<Result, std::vector<Argument>>) {
+      return Builder(std::move(build));
+    } else {
+      return [build = std::move(build)](const Match& match, Rewriter& rewriter) {
+        return std::vector<Argument>(1, Argument(build(match, rewriter)));
+      };
+    }
+  }
+
+  std::shared_ptr<const Graph> graph_;
+  Builder builder_;
+  bool positional_ = false;
+};
+
+}  // namespace fx

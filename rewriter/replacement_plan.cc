@@ -1,0 +1,154 @@
+#include "rewriter/replacement_plan.h"
+
+#include <algorithm>
+
+#include "matchers/pattern_data.h"
+#include "ops/effects.h"
+
+namespace fx::internal {
+
+namespace {
+
+using Kind = TemplateArgument::Kind;
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
+
+bool names_nodes(const Argument& argument) {
+  bool found = false;
+  for_each_node(argument, [&](const Node&) { found = true; });
+  return found;
+}
+
+std::string names_of(const PatternData& pattern) {
+  std::string text;
+  for (const PatternNode& node : pattern.nodes) {
+    if (!node.name.empty()) text += (text.empty() ? "" : ", ") + node.name.str();
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+void add_new(std::vector<std::uint32_t>& to, std::uint32_t value) {
+  if (std::find(to.begin(), to.end(), value) == to.end()) to.push_back(value);
+}
+
+}  // namespace
+
+ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& replacement) : pattern_(pattern), replacement_(replacement) {
+  if (is_function()) {
+    may_alias_ = true;
+    return;
+  }
+  read_graph();
+  check_results();
+  read_effects();
+}
+
+void ReplacementPlan::read_graph() {
+  const Graph& graph = *replacement_.graph();
+  by_id_.resize(graph.id_bound());
+  const std::size_t inputs = graph.placeholders().size();
+  if (replacement_.is_positional() && pattern_.from_graph && inputs != pattern_.inputs.size()) {
+    refuse("the pattern takes " + std::to_string(pattern_.inputs.size()) + " inputs, the replacement " + std::to_string(inputs));
+  }
+  std::size_t position = 0;
+  for (const Node& node : graph.nodes()) {
+    if (node.is(Op::placeholder)) {
+      by_id_[node.id()] = {Kind::capture, capture_of(node, position++), {}};
+      if (node.has_users()) add_new(captures_, by_id_[node.id()].index);
+    } else if (node.is(Op::output)) {
+      if (node.args().empty()) continue;
+      const Argument& value = node.args()[0];
+      if (value.is_sequence() && (names_nodes(value) || pattern_.outputs.size() > 1)) {
+        for (const Argument& element : value.elements()) results_.push_back(argument(element));
+      } else {
+        results_.push_back(argument(value));
+      }
+    } else {
+      TemplateNode made{node.op(), node.target(), node.name(), {}, {}, node.find_meta()};
+      if (made.name == name_stem(node.target()).view()) made.name.clear();
+      for (const Argument& arg : node.args()) made.args.push_back(argument(arg));
+      for (const auto& [name, value] : node.kwargs()) made.kwargs.emplace_back(name, argument(value));
+      by_id_[node.id()] = {Kind::made, static_cast<std::uint32_t>(nodes_.size()), {}};
+      nodes_.push_back(std::move(made));
+    }
+  }
+}
+
+std::uint32_t ReplacementPlan::capture_of(const Node& placeholder, std::size_t position) const {
+  if (replacement_.is_positional() && pattern_.from_graph) return pattern_.inputs[position];
+  const int index = pattern_.find(placeholder.target());
+  if (index < 0) refuse("the replacement takes '" + placeholder.target().str() + "', which the pattern does not bind; it binds " + names_of(pattern_));
+  const auto capture = static_cast<std::uint32_t>(index);
+  const bool replaced = std::find(pattern_.outputs.begin(), pattern_.outputs.end(), capture) != pattern_.outputs.end();
+  if (replaced && (only_calls(pattern_, capture))) {
+    refuse("the replacement takes '" + placeholder.target().str() + "', the result that it replaces");
+  }
+  return capture;
+}
+
+TemplateArgument ReplacementPlan::argument(const Argument& value) {
+  if (const Node* node = value.node_or_null()) return by_id_[node->id()];
+  return {names_nodes(value) ? Kind::container : Kind::literal, 0, value};
+}
+
+void ReplacementPlan::check_results() const {
+  if (results_.size() != pattern_.outputs.size()) {
+    refuse("the pattern returns " + std::to_string(pattern_.outputs.size()) + " values, the replacement " + std::to_string(results_.size()));
+  }
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    const std::uint32_t output = pattern_.outputs[i];
+    if (!only_calls(pattern_, output) && !(results_[i].kind == Kind::capture && results_[i].index == output)) {
+      refuse("the pattern returns its input '" + pattern_.nodes[output].name.str() + "'; the replacement must return it unchanged at that place");
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      if (pattern_.outputs[j] != output || results_[j] == results_[i]) continue;
+      refuse("the pattern returns one value as results " + std::to_string(j) + " and " + std::to_string(i) + ", the replacement two different ones");
+    }
+  }
+}
+
+void ReplacementPlan::read_effects() {
+  for (const TemplateArgument& result : results_) may_alias_ |= result.kind == Kind::capture;
+  for (const Node& node : replacement_.graph()->nodes()) {
+    const NodeEffects effects = effects_of(node);
+    impure_ |= effects.impure();
+    random_ |= effects.random;
+    side_effects_ |= effects.side_effect;
+    may_alias_ |= effects.may_alias;
+    for_each_written(node, [&](const Argument& written) {
+      for_each_node(written, [&](const Node& value) {
+        if (by_id_[value.id()].kind == Kind::capture) add_new(written_, by_id_[value.id()].index);
+      });
+    });
+  }
+}
+
+Argument ReplacementPlan::resolve(const TemplateArgument& argument, const Match& match, const std::vector<Node*>& made) const {
+  switch (argument.kind) {
+    case Kind::literal: return argument.value;
+    case Kind::capture: return match.values()[argument.index];
+    case Kind::made: return made[argument.index];
+    case Kind::container: return map_nodes(argument.value, [&](Node& node) { return resolve(by_id_[node.id()], match, made); });
+  }
+  return {};
+}
+
+void ReplacementPlan::build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made, std::vector<Argument>& results,
+                            ReplacementScratch& scratch) const {
+  if (is_function()) {
+    results = replacement_.builder()(match, rewriter);
+    return;
+  }
+  for (const TemplateNode& node : nodes_) {
+    scratch.args.clear();
+    scratch.kwargs.clear();
+    for (const TemplateArgument& arg : node.args) scratch.args.push_back(resolve(arg, match, made));
+    for (const auto& [name, value] : node.kwargs) scratch.kwargs.push_back({name, resolve(value, match, made)});
+    Node& fresh = rewriter.create_node(node.op, node.target, scratch.args, scratch.kwargs, node.name);
+    if (node.meta) fresh.meta() = *node.meta;
+    made.push_back(&fresh);
+  }
+  for (const TemplateArgument& result : results_) results.push_back(resolve(result, match, made));
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,87 @@
+// A replacement, prepared for one pattern: checked once, then built for each match without looking anything up.
+// Internal to rewriter/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "matchers/pattern.h"
+#include "rewriter/replacement.h"
+
+namespace fx::internal {
+
+/// The graph that a pattern without sets, alternatives and open ends spells out; its wildcards are inputs. Throws
+/// Error(invalid_argument) for any other pattern.
+Graph graph_of_pattern(const PatternData& data);
+
+/// Where an argument of a node to be made comes from.
+struct TemplateArgument {
+  enum class Kind : std::uint8_t { literal, capture, made, container };
+  Kind kind = Kind::literal;
+  std::uint32_t index = 0;  ///< of the pattern node, or of the template node
+  Argument value;           ///< the literal, or the container of nodes of the replacement graph
+
+  friend bool operator==(const TemplateArgument& a, const TemplateArgument& b) {
+    return a.kind == b.kind && a.index == b.index && a.value == b.value;
+  }
+};
+
+struct TemplateNode {
+  Op op;
+  Symbol target;
+  std::string name;  ///< candidate; empty: named after the target
+  std::vector<TemplateArgument> args;
+  std::vector<std::pair<Symbol, TemplateArgument>> kwargs;
+  const Meta* meta = nullptr;
+};
+
+/// Storage that is used again from match to match.
+struct ReplacementScratch {
+  std::vector<Argument> args;
+  std::vector<NamedArgument> kwargs;
+};
+
+class ReplacementPlan {
+ public:
+  /// Checks that inputs are bound and that results agree. Throws Error(invalid_argument) when they do not.
+  ReplacementPlan(const PatternData& pattern, const Replacement& replacement);
+
+  bool is_function() const { return replacement_.graph() == nullptr; }
+  /// The pattern nodes whose values the replacement takes.
+  const std::vector<std::uint32_t>& captures() const { return captures_; }
+  bool has_impure_nodes() const { return impure_; }
+  bool draws_random() const { return random_; }
+  bool has_side_effects() const { return side_effects_; }
+  /// The pattern nodes that the replacement writes to, directly.
+  const std::vector<std::uint32_t>& written_captures() const { return written_; }
+  /// True when a result may be, or share storage with, something that the replacement takes.
+  bool may_alias() const { return may_alias_; }
+
+  /// Makes the nodes at the insertion point; `made` gets them in order, `results` what stands for the pattern's.
+  void build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made, std::vector<Argument>& results, ReplacementScratch& scratch) const;
+
+ private:
+  TemplateArgument argument(const Argument& value);
+  std::uint32_t capture_of(const Node& placeholder, std::size_t position) const;
+  void read_graph();
+  void read_effects();
+  void check_results() const;
+  Argument resolve(const TemplateArgument& argument, const Match& match, const std::vector<Node*>& made) const;
+
+  const PatternData& pattern_;
+  Replacement replacement_;
+  std::vector<TemplateNode> nodes_;
+  std::vector<TemplateArgument> results_;
+  std::vector<TemplateArgument> by_id_;  // of the replacement graph's nodes
+  std::vector<std::uint32_t> captures_;
+  std::vector<std::uint32_t> written_;
+  bool impure_ = false;
+  bool random_ = false;
+  bool side_effects_ = false;
+  bool may_alias_ = false;
+};
+
+}  // namespace fx::internal

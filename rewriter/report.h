@@ -1,0 +1,56 @@
+// What a rewrite did, and what it did not do and why.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fx {
+
+/// Why a rewrite ended.
+enum class RewriteStop : std::uint8_t {
+  complete,        ///< everything was tried once
+  fixed_point,     ///< nothing is left that any rule applies to
+  max_rewrites,    ///< the limit on rewrites was reached
+  max_time,        ///< the limit on time was reached
+  search_budget,   ///< a search used up its budget: matches may be missing
+};
+std::string_view to_string(RewriteStop stop);
+
+/// A match that was not rewritten.
+struct Refusal {
+  std::string rule;
+  std::string node;    ///< the node to look at
+  std::string reason;  ///< names the other nodes concerned
+};
+
+struct RuleReport {
+  std::string rule;
+  std::size_t tried = 0;    ///< places where a match could start
+  std::size_t matched = 0;  ///< places where the pattern fits
+  std::size_t refused = 0;
+  std::size_t filtered = 0;  ///< declined by a filter, a condition, or the replacement itself
+  std::size_t applied = 0;
+  std::chrono::nanoseconds time{0};
+};
+
+struct RewriteReport {
+  std::size_t applied = 0;
+  std::vector<Refusal> refused;
+  std::vector<RuleReport> rules;
+  RewriteStop stop = RewriteStop::complete;
+
+  bool changed() const { return applied > 0; }
+  /// Adds what another rewrite did; rules of one name are summed.
+  void add(const RewriteReport& other);
+};
+
+/// One line: `applied 12; refused 1 (matmul_3: its value is also used by add_7)`, at most five refusals, and how it stopped
+/// when it was a limit.
+std::ostream& operator<<(std::ostream& out, const RewriteReport& report);
+
+}  // namespace fx

@@ -1,0 +1,97 @@
+#include "rewriter/revisit.h"
+
+#include <algorithm>
+
+namespace fx::internal {
+
+namespace {
+
+bool is_node_like(const PatternNode& node) { return node.kind != PatternKind::literal && node.kind != PatternKind::hole && node.kind != PatternKind::absent; }
+
+}  // namespace
+
+/// Walks a pattern from its anchor outward and notes the ways back.
+class RevisitPaths::Walk {
+ public:
+  Walk(const Program& program, RevisitPaths& paths) : program_(program), paths_(paths), parents_(program.size()), seen_(program.size()) {
+    for (std::uint32_t i = 0; i < program.size(); ++i) {
+      program.node(i).for_each_child([&](std::uint32_t child) { parents_[child].push_back(i); });
+      paths.most_users_ = std::max(paths.most_users_, parents_[i].size());
+    }
+    for (const std::vector<std::uint32_t>& users : parents_) paths.most_users_ = std::max(paths.most_users_, users.size());
+  }
+
+  /// One way to each place: without alternatives any way will do.
+  void breadth_first(std::uint32_t anchor) {
+    std::vector<std::pair<std::uint32_t, std::string>> open = {{anchor, ""}};
+    seen_[anchor] = true;
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      const auto [index, back] = open[next];
+      note(index, back);
+      for_each_neighbour(index, [&](std::uint32_t neighbour, char step) {
+        if (seen_[neighbour]) return;
+        seen_[neighbour] = true;
+        open.emplace_back(neighbour, step ? back + step : back);
+      });
+    }
+  }
+
+  /// Every way: which one holds depends on the alternatives that fit. False when there are too many.
+  bool every_way(std::uint32_t index, const std::string& back) {
+    if (++ways_ > kMostWays) return false;
+    note(index, back);
+    seen_[index] = true;
+    bool all = true;
+    for_each_neighbour(index, [&](std::uint32_t neighbour, char step) {
+      if (!seen_[neighbour] && all) all = every_way(neighbour, step ? back + step : back);
+    });
+    seen_[index] = false;
+    return all;
+  }
+
+ private:
+  static constexpr int kMostWays = 2000;
+
+  /// From a call to an operand is one use of it; through a list or an alternative is none.
+  template <typename Visit>
+  void for_each_neighbour(std::uint32_t index, Visit&& visit) {
+    const bool call = program_.node(index).kind == PatternKind::call;
+    program_.node(index).for_each_child([&](std::uint32_t child) {
+      if (is_node_like(program_.node(child))) visit(child, call ? 'u' : '\0');
+    });
+    for (const std::uint32_t parent : parents_[index]) visit(parent, program_.node(parent).kind == PatternKind::call ? 'd' : '\0');
+  }
+
+  /// `back` leads to the anchor when it is read from its end.
+  void note(std::uint32_t index, const std::string& back) {
+    if (program_.node(index).kind == PatternKind::sequence) return;
+    std::size_t at = 0;
+    for (std::size_t i = back.size(); i-- > 0;) {
+      const auto next = [&]() -> std::int32_t& { return back[i] == 'u' ? paths_.steps_[at].up : paths_.steps_[at].down; };
+      if (next() < 0) {
+        const auto fresh = static_cast<std::int32_t>(paths_.steps_.size());
+        paths_.steps_.emplace_back();
+        next() = fresh;
+      }
+      at = static_cast<std::size_t>(next());
+    }
+    paths_.steps_[at].arrives = true;
+  }
+
+  const Program& program_;
+  RevisitPaths& paths_;
+  std::vector<std::vector<std::uint32_t>> parents_;
+  std::vector<bool> seen_;
+  int ways_ = 0;
+};
+
+void RevisitPaths::add(const Program& program, std::uint32_t anchor) {
+  Walk walk(program, *this);
+  if (!program.has_alternatives()) {
+    walk.breadth_first(anchor);
+  } else if (program.size() > 64 || !walk.every_way(anchor, "")) {
+    complete_ = false;
+  }
+}
+
+}  // namespace fx::internal

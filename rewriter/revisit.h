@@ -1,0 +1,56 @@
+// Where to look again after an edit: from a changed node along the paths by which patterns reach their starting operator.
+// Internal to rewriter/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/graph.h"
+#include "matchers/program.h"
+
+namespace fx::internal {
+
+/// The paths from any place of any pattern to the pattern's start, as one tree of steps: up to a user, down to an input.
+class RevisitPaths {
+ public:
+  RevisitPaths() : steps_(1) {}
+
+  void add(const Program& program, std::uint32_t anchor);
+
+  /// False when some pattern has too many paths to list: then all places are to be tried again.
+  bool complete() const { return complete_; }
+  /// The largest number of users that a contained inner value can have.
+  std::size_t most_users() const { return most_users_; }
+
+  /// Calls `visit(Node&)` for every node that a path from `node` leads to. O(nodes on the paths).
+  template <typename Visit>
+  void walk(Node& node, Visit&& visit) const {
+    walk_from(0, node, visit);
+  }
+
+ private:
+  class Walk;
+  struct Step {
+    std::int32_t up = -1;
+    std::int32_t down = -1;
+    bool arrives = false;
+  };
+
+  template <typename Visit>
+  void walk_from(std::int32_t at, Node& node, Visit& visit) const {
+    const Step& step = steps_[static_cast<std::size_t>(at)];
+    if (step.arrives) visit(node);
+    if (step.up >= 0) {
+      for (Node& user : node.users()) walk_from(step.up, user, visit);
+    }
+    if (step.down >= 0) {
+      node.for_each_input([&](Node& input) { walk_from(step.down, input, visit); });
+    }
+  }
+
+  std::vector<Step> steps_;  // the first is where a walk begins; depth is bounded by the patterns'
+  std::size_t most_users_ = 1;
+  bool complete_ = true;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,202 @@
+#include "rewriter/rewriter.h"
+
+#include <utility>
+
+namespace fx {
+
+void Rewriter::save_arguments(Entry& entry, const Node& node) {
+  const ArgumentSpan args = node.args();
+  const KwargSpan kwargs = node.kwargs();
+  entry.size = static_cast<std::uint32_t>(args.size() + kwargs.size());
+  entry.kwargs = static_cast<std::uint16_t>(kwargs.size());
+  for (const Argument& arg : args) saved_values_.push_back(arg);
+  for (std::size_t i = 0; i < kwargs.size(); ++i) {
+    saved_values_.push_back(kwargs.value(i));
+    saved_names_.push_back(kwargs.name(i));
+  }
+}
+
+void Rewriter::take_arguments(const Entry& entry) {
+  const std::size_t first = saved_values_.size() - entry.size;
+  const std::size_t positional = entry.size - entry.kwargs;
+  args_.assign(saved_values_.begin() + static_cast<std::ptrdiff_t>(first),
+               saved_values_.begin() + static_cast<std::ptrdiff_t>(first + positional));
+  kwargs_.clear();
+  for (std::size_t i = 0; i < entry.kwargs; ++i) {
+    kwargs_.push_back({saved_names_[saved_names_.size() - entry.kwargs + i], saved_values_[first + positional + i]});
+  }
+  saved_values_.resize(first);
+  saved_names_.resize(saved_names_.size() - entry.kwargs);
+}
+
+// ── Edits ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Node& Rewriter::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
+  Node& node = graph_->create_node(op, target, args, kwargs, name);
+  record({.kind = Kind::created, .node = &node});
+  if (listener_) listener_->created(node);
+  return node;
+}
+
+void Rewriter::erase_node(Node& node) {
+  if (node.is_erased() || node.has_users() || &node.graph() != graph_) {
+    graph_->erase_node(node);  // says what is wrong
+    return;
+  }
+  if (listener_) listener_->erased(node);
+  Entry entry{.kind = Kind::erased, .node = &node, .other = node.next()};
+  save_arguments(entry, node);
+  graph_->erase_node(node);
+  record(entry);
+}
+
+void Rewriter::set_args_kwargs(Node& node, ArgumentSpan args, KwargSpan kwargs) {
+  Entry entry{.kind = Kind::arguments, .node = &node};
+  save_arguments(entry, node);
+  try {
+    node.set_args_kwargs(args, kwargs);
+  } catch (...) {
+    take_arguments(entry);
+    throw;
+  }
+  record(entry);
+  if (listener_) listener_->changed(node);
+}
+
+void Rewriter::set_target(Node& node, Symbol target) {
+  const Entry entry{.kind = Kind::target, .size = node.target().id(), .node = &node};
+  node.set_target(target);
+  record(entry);
+  if (listener_) listener_->changed(node);
+}
+
+void Rewriter::move_before(Node& node, Node& next) {
+  const Entry entry{.kind = Kind::moved, .node = &node, .other = node.next()};
+  next.prepend(node);
+  record(entry);
+  if (listener_) listener_->changed(node);
+}
+
+void Rewriter::replace_all_uses_with(Node& from, const Argument& to) {
+  if (to.node_or_null() == &from) return;
+  if (Node* fresh = to.node_or_null(); fresh && !fresh->has_users()) {
+    // The uses move over as they are, and move back as they are.
+    const std::vector<Node*> users = listener_ ? from.users().to_vector() : std::vector<Node*>();
+    from.move_uses_to(*fresh);
+    record({.kind = Kind::uses_moved, .size = forward(from, to), .node = &from, .other = fresh});
+    if (listener_) {
+      for (Node* user : users) listener_->changed(*user);
+    }
+  } else {
+    // Whether a use was there before cannot be told later: the users' arguments are kept.
+    const std::vector<Node*> users = from.users().to_vector();
+    for (Node* user : users) {
+      Entry entry{.kind = Kind::arguments, .node = user};
+      save_arguments(entry, *user);
+      record(entry);
+    }
+    try {
+      from.replace_all_uses_with(to);
+    } catch (...) {
+      for (std::size_t i = 0; i < users.size(); ++i) {
+        take_arguments(journal_.back());
+        journal_.pop_back();
+      }
+      throw;
+    }
+    record({.kind = Kind::forwarded, .size = forward(from, to), .node = &from});
+    if (listener_) {
+      for (Node* user : users) listener_->changed(*user);
+    }
+  }
+  if (listener_) listener_->replaced(from, to);
+}
+
+// ── The journal ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void Rewriter::rollback(Mark to) {
+  while (journal_.size() > to) {
+    const Entry entry = journal_.back();
+    journal_.pop_back();
+    undo(entry);
+  }
+}
+
+void Rewriter::undo(const Entry& entry) {
+  Node& node = *entry.node;
+  switch (entry.kind) {
+    case Kind::created:
+      if (listener_) listener_->erased(node);
+      graph_->erase_node(node);
+      return;
+    case Kind::erased:
+      take_arguments(entry);
+      graph_->restore_node(node, entry.other, args_, kwargs_);
+      if (listener_) listener_->created(node);
+      return;
+    case Kind::arguments:
+      take_arguments(entry);
+      node.set_args_kwargs(args_, kwargs_);
+      break;
+    case Kind::target: node.set_target(Symbol::from_id(entry.size)); break;
+    case Kind::moved:
+      if (entry.other) {
+        entry.other->prepend(node);
+      } else {
+        graph_->nodes().back().append(node);
+      }
+      break;
+    case Kind::uses_moved: {
+      unforward(node, entry.size);
+      const std::vector<Node*> users = listener_ ? entry.other->users().to_vector() : std::vector<Node*>();
+      entry.other->move_uses_to(node);
+      if (listener_) {
+        for (Node* user : users) listener_->changed(*user);
+      }
+      return;
+    }
+    case Kind::forwarded:
+      unforward(node, entry.size);
+      return;
+  }
+  if (listener_) listener_->changed(node);
+}
+
+void Rewriter::commit() {
+  journal_.clear();
+  saved_values_.clear();
+  saved_names_.clear();
+}
+
+// ── Where values went ────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Returns what was there before, for undo.
+std::uint32_t Rewriter::forward(Node& from, const Argument& to) {
+  if (forward_of_.size() == 0) forward_of_ = NodeMap<std::uint32_t>(*graph_, 0);
+  forwards_.push_back(to);
+  return std::exchange(forward_of_[from], static_cast<std::uint32_t>(forwards_.size()));
+}
+
+void Rewriter::unforward(Node& from, std::uint32_t before) {
+  forward_of_[from] = before;
+  forwards_.pop_back();
+}
+
+Argument Rewriter::forwarded(const Argument& value) {
+  if (forwards_.empty()) return value;
+  if (Node* node = value.node_or_null()) {
+    const NodeMap<std::uint32_t>& forward_of = forward_of_;
+    while (node && forward_of[*node] != 0) {
+      const Argument& next = forwards_[forward_of[*node] - 1];
+      node = next.node_or_null();
+      if (!node) return forwarded(next);
+    }
+    return node;
+  }
+  if (!value.is_container()) return value;
+  bool touched = false;
+  for_each_node(value, [&](const Node& node) { touched |= static_cast<const NodeMap<std::uint32_t>&>(forward_of_)[node] != 0; });
+  return touched ? map_nodes(value, [&](Node& node) { return forwarded(Argument(node)); }) : value;
+}
+
+}  // namespace fx

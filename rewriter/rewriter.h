@@ -1,0 +1,133 @@
+// Rewriter: the one door for edits while a graph is rewritten.
+//
+//   fx::Rewriter rewriter(graph);
+//   const auto before = rewriter.mark();
+//   …edits through the rewriter…
+//   if (!good) rewriter.rollback(before);        // the graph reads as it did
+//
+// Every edit goes into a journal. From it come undo, "did anything change", what to visit again, and where a value went that
+// was replaced. An edit that throws leaves no entry and no trace.
+//
+// After a rollback the graph prints as before; the users of a value that an undone edit touched may be in another order, and
+// names that undone nodes had are used up.
+//
+// Costs: each edit costs what the Graph's does, plus its old arguments. Undo costs what was done. Thread-safety: none; a
+// Rewriter and its graph belong to one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/node_map.h"
+
+namespace fx {
+
+/// Told about edits as they are made; undoing tells the opposite edits.
+class RewriteListener {
+ public:
+  virtual ~RewriteListener() = default;
+  virtual void created(Node&) {}
+  /// Before the node goes: it still has its arguments.
+  virtual void erased(Node&) {}
+  /// The node has other arguments, another target or another place.
+  virtual void changed(Node&) {}
+  /// All uses of the value went elsewhere.
+  virtual void replaced(Node&, const Argument&) {}
+};
+
+class Rewriter {
+ public:
+  explicit Rewriter(Graph& graph) : graph_(&graph) {}
+  Rewriter(const Rewriter&) = delete;
+  Rewriter& operator=(const Rewriter&) = delete;
+
+  Graph& graph() { return *graph_; }
+  const Graph& graph() const { return *graph_; }
+
+  // Edits, with the contracts of the same functions of Graph and Node.
+  Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {});
+  Node& get_attr(Symbol path) { return create_node(Op::get_attr, path); }
+  Node& call_function(Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {}) {
+    return create_node(Op::call_function, target, args, kwargs, name);
+  }
+  Node& call_method(Symbol method, ArgumentSpan args, KwargSpan kwargs = {}, std::string_view name = {}) {
+    return create_node(Op::call_method, method, args, kwargs, name);
+  }
+  Node& call_module(Symbol path, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {}) {
+    return create_node(Op::call_module, path, args, kwargs, name);
+  }
+  [[nodiscard]] Graph::InsertionScope inserting_before(Node& node) { return graph_->inserting_before(node); }
+  [[nodiscard]] Graph::InsertionScope inserting_after(Node& node) { return graph_->inserting_after(node); }
+  void erase_node(Node& node);
+  void set_args(Node& node, ArgumentSpan args) { set_args_kwargs(node, args, node.kwargs()); }
+  void set_args_kwargs(Node& node, ArgumentSpan args, KwargSpan kwargs);
+  void set_target(Node& node, Symbol target);
+  void move_before(Node& node, Node& next);
+  /// Makes all users of `from` use `to`; from then on forwarded(from) is `to`.
+  void replace_all_uses_with(Node& from, const Argument& to);
+  /// Erases `node` and then, upward, what only it used, as far as nothing uses them and `may_go` accepts them.
+  template <typename MayGo>
+  void erase_unused(Node& node, MayGo&& may_go);
+
+  // The journal.
+  using Mark = std::size_t;
+  Mark mark() const { return journal_.size(); }
+  bool changed(Mark since = 0) const { return journal_.size() > since; }
+  /// Undoes what was done since, newest first.
+  void rollback(Mark to = 0);
+  /// Forgets what was done: it can no longer be undone.
+  void commit();
+
+  /// What stands for `value` now: values that were replaced are followed, in lists too. O(1) amortised for a node.
+  Argument forwarded(const Argument& value);
+  /// True when forwarded() would change something.
+  bool any_replaced() const { return !forwards_.empty(); }
+
+  void set_listener(RewriteListener* listener) { listener_ = listener; }
+
+ private:
+  enum class Kind : std::uint8_t { created, erased, arguments, target, moved, uses_moved, forwarded };
+  struct Entry {
+    Kind kind;
+    std::uint16_t kwargs = 0;
+    std::uint32_t size = 0;  // saved arguments, kwargs included; or the old target, or the old forward
+    Node* node = nullptr;
+    Node* other = nullptr;
+  };
+
+  void save_arguments(Entry& entry, const Node& node);
+  /// Takes the newest saved arguments off the pools, into `args` and `kwargs`.
+  void take_arguments(const Entry& entry);
+  void record(Entry entry) { journal_.push_back(entry); }
+  void undo(const Entry& entry);
+  std::uint32_t forward(Node& from, const Argument& to);
+  void unforward(Node& from, std::uint32_t before);
+
+  Graph* graph_;
+  RewriteListener* listener_ = nullptr;
+  std::vector<Entry> journal_;
+  std::vector<Argument> saved_values_;
+  std::vector<Symbol> saved_names_;
+  std::vector<Argument> args_;         // take_arguments' result
+  std::vector<NamedArgument> kwargs_;
+  std::vector<Argument> forwards_;     // what replaced values became
+  NodeMap<std::uint32_t> forward_of_;  // 1 + position in forwards_
+};
+
+template <typename MayGo>
+void Rewriter::erase_unused(Node& node, MayGo&& may_go) {
+  std::vector<Node*> dead = {&node};
+  while (!dead.empty()) {
+    Node* next = dead.back();
+    dead.pop_back();
+    if (next->is_erased() || next->has_users() || !may_go(*next)) continue;
+    const std::vector<Node*> inputs = next->all_input_nodes();
+    erase_node(*next);
+    dead.insert(dead.end(), inputs.begin(), inputs.end());
+  }
+}
+
+}  // namespace fx

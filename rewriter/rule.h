@@ -1,0 +1,88 @@
+// Rule: a rewrite as data. RuleSet: rules in order of priority, checked before they run.
+//
+//   const fx::Rule kDivByConstant{
+//       .name = "div-by-constant",
+//       .pattern = "aten::div.Tensor(x, c: float)",
+//       .when = [](const fx::Match& m) { return m.literal("c") != 0; },
+//       .replacement = [](const fx::Match& m, fx::Rewriter& r) -> fx::Node& {
+//         return r.call_function("aten::mul.Tensor", {m["x"], 1 / m.literal("c")}); },
+//       .promise = fx::Promise::approximate,
+//   };
+//
+// Thread-safety: a rule and a set may be used by several threads at once if their functions may.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "matchers/pattern.h"
+#include "rewriter/replacement.h"
+
+namespace fx {
+
+/// How the results compare with those of the pattern, for inputs that meet the rule's needs.
+enum class Promise : std::uint8_t {
+  bit_exact,     ///< equal, NaN and signed zeros included
+  reassociates,  ///< the same real number, rounded in another order
+  approximate,   ///< within a tolerance
+};
+std::string_view to_string(Promise promise);
+
+/// What must hold for the rule to be right; who runs the rules knows whether it does.
+struct RuleNeeds {
+  bool eval_mode = false;       ///< training is off
+  bool frozen_weights = false;  ///< parameters are constants: nobody changes or trains them later
+};
+
+struct Rule {
+  std::string name;
+  Pattern pattern;
+  /// Must accept the match; reads the match and its nodes only.
+  std::function<bool(const Match&)> when{};
+  Replacement replacement;
+  Promise promise = Promise::bit_exact;
+  RuleNeeds needs{};
+  /// The replacement may contain the pattern again; `when` or the limits of the driver end it.
+  bool may_repeat = false;
+  /// One line for lists of rules.
+  std::string description{};
+};
+
+/// Something wrong with a set of rules.
+struct RuleProblem {
+  bool error = true;   ///< false: a warning
+  std::string rule;
+  std::string message;  ///< names the other rule where there is one
+};
+
+class RuleSet {
+ public:
+  RuleSet() = default;
+  RuleSet(std::initializer_list<Rule> rules) : rules_(rules) {}
+  RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {}
+
+  void add(Rule rule) { rules_.push_back(std::move(rule)); }
+  std::size_t size() const { return rules_.size(); }
+  const Rule& operator[](std::size_t i) const { return rules_[i]; }
+  const std::vector<Rule>& rules() const { return rules_; }
+  /// The rule of this name, or null.
+  const Rule* find(std::string_view name) const;
+  /// The rules of these names, in this set's order. Throws Error(not_found) for a name that is not there.
+  RuleSet only(const std::vector<std::string>& names) const;
+
+  /// Everything that is wrong: names missing or given twice; inputs of a replacement that its pattern does not bind; results that
+  /// do not agree in number; a replacement that contains its own pattern; a rule that can never apply because one before it
+  /// matches all that it matches.
+  std::vector<RuleProblem> check() const;
+  /// Throws Error(invalid_argument) that lists the errors among check().
+  void validate() const;
+
+ private:
+  std::vector<Rule> rules_;
+};
+
+}  // namespace fx

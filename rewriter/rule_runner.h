@@ -1,0 +1,107 @@
+// The rules of a set, prepared for one graph: searches, replacements, counters. Internal to rewriter/.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "matchers/anchor_index.h"
+#include "matchers/search.h"
+#include "rewriter/applier.h"
+#include "rewriter/driver.h"
+
+namespace fx::internal {
+
+class RuleRunner {
+ public:
+  RuleRunner(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options);
+
+  std::size_t size() const { return rules_.size(); }
+  const AnchorIndex& index() const { return index_; }
+  const Rule& rule(std::size_t i) const { return rules_[i]; }
+  Program& program(std::size_t i) { return runs_[i]->program; }
+  std::uint32_t anchor(std::size_t i) const { return runs_[i]->plan.anchor; }
+
+  /// Finds the first match of rule `i` that starts at `anchor`, avoiding nodes for which `taken(node)` holds, and that the
+  /// rule's condition accepts.
+  template <typename Taken>
+  std::optional<Match> find(std::size_t i, Node& anchor, Taken&& taken);
+  /// Rewrites the match; counts what became of it.
+  bool apply(std::size_t i, Match& match);
+  /// Forgets lists of nodes that searches keep: the graph has changed.
+  void graph_changed();
+
+  /// Refusals in the order in which they first happened, of matches whose nodes are still there.
+  RewriteReport report(RewriteStop stop);
+  std::size_t applied() const { return applied_; }
+  bool out_of_time() const;
+  std::size_t max_rewrites() const { return max_rewrites_; }
+
+ private:
+  struct Run {
+    Run(const Rule& rule, const Graph& graph, const FindOptions& find, Rewriter& rewriter, EffectIndex& effects, const DriverOptions& options);
+
+    FindStats stats;
+    Program program;
+    SearchPlan plan;
+    Engine engine;
+    ReplacementPlan replacement;
+    Applier applier;
+    RuleReport report;
+  };
+  struct Refused {
+    std::size_t rule;
+    const Node* anchor;
+    Refusal refusal;
+  };
+
+  void refuse(std::size_t i, const Node& anchor, const Node& node, const std::string& reason);
+
+  Rewriter& rewriter_;
+  const RuleSet& rules_;
+  const DriverOptions& options_;
+  FindOptions find_;
+  EffectIndex effects_;
+  AnchorIndex index_;
+  std::vector<std::unique_ptr<Run>> runs_;
+  std::vector<Refused> refused_;
+  std::unordered_map<std::uint64_t, std::size_t> refused_at_;  // (rule, anchor) -> position in refused_
+  std::size_t applied_ = 0;
+  std::size_t max_rewrites_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+template <typename Taken>
+std::optional<Match> RuleRunner::find(std::size_t i, Node& anchor, Taken&& taken) {
+  Run& run = *runs_[i];
+  if (!run.program.may_be(run.plan.anchor, anchor)) return std::nullopt;
+  ++run.report.tried;
+  run.engine.start(anchor);
+  std::pair<Node*, Node*> escape{nullptr, nullptr};
+  bool matched = false;
+  bool filtered = false;
+  while (run.engine.next()) {
+    if (const auto [value, user] = run.engine.escape(); value) {
+      if (!escape.first) escape = {value, user};
+      continue;
+    }
+    bool free = true;
+    for (const Node* node : run.engine.matched_nodes()) free = free && !taken(*node);
+    if (!free) continue;
+    matched = true;
+    Match match = MatchBuilder::make(run.program, run.engine);
+    if (!rules_[i].when || rules_[i].when(match)) {
+      ++run.report.matched;
+      return match;
+    }
+    filtered = true;
+  }
+  run.report.filtered += filtered;
+  run.report.matched += matched || escape.first;
+  if (!matched && escape.first) refuse(i, anchor, *escape.first, "its value is also used by " + escape.second->name());
+  return std::nullopt;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,98 @@
+#include "rewriter/rules/fusion/operation_site.h"
+
+#include "ir/target.h"
+
+namespace fx::rules {
+
+namespace {
+
+// Calls beside the one that matters which do not change what the leaf computes.
+bool is_incidental(const Node& node) {
+  if (!node.is(Op::call_function)) return true;
+  const std::string_view target = node.target().view();
+  if (target == "torch._assert" || target == "operator.getitem") return true;
+  // What assertions are made of: ranks, sizes and comparisons of numbers, never tensors.
+  const OperatorSchema* schema = find_schema(node.target());
+  if (!schema) return false;
+  for (const SchemaReturn& result : schema->returns) {
+    if (result.type.is_tensor()) return false;
+  }
+  return !schema->traits.writes;
+}
+
+}  // namespace
+
+std::optional<OperationSite> OperationSite::find(const GraphModule& module, Node& node,
+                                                 const std::function<bool(std::string_view)>& wanted) {
+  OperationSite site;
+  site.module_ = &module;
+  site.node_ = &node;
+  const auto accept = [&](const Node& call) {
+    if (!call.is(Op::call_function) || !wanted(packet_of(call.target().view()))) return false;
+    site.schema_ = find_schema(call.target());
+    return site.schema_ != nullptr;
+  };
+  if (accept(node)) {
+    site.call_ = &node;
+    return site;
+  }
+  if (!node.is(Op::call_module)) return std::nullopt;
+  site.leaf_ = module.leaf(node.target().str());
+  if (!site.leaf_ || !site.leaf_->body()) return std::nullopt;
+  for (const Node& inner : site.leaf_->body()->nodes()) {
+    if (accept(inner)) {
+      if (site.call_) return std::nullopt;  // two of them: which?
+      site.call_ = &inner;
+    } else if (!is_incidental(inner)) {
+      return std::nullopt;
+    }
+  }
+  if (!site.call_) return std::nullopt;
+  const Node* output = site.leaf_->body()->output_node();
+  if (!output || output->arg(0).node_or_null() != site.call_) return std::nullopt;
+  return site;
+}
+
+std::string_view OperationSite::packet() const { return packet_of(call_->target().view()); }
+
+Node* OperationSite::input() const {
+  const Argument* first = bound_argument(*schema_, *call_, 0);
+  Node* value = first ? first->node_or_null() : nullptr;
+  if (!value || !leaf_) return value;
+  // Inside a leaf the input must be its first parameter, and what the program passes for that is what enters.
+  const std::vector<Node*> parameters = leaf_->body()->placeholders();
+  if (parameters.empty() || parameters[0] != value || node_->args().empty()) return nullptr;
+  return node_->args()[0].node_or_null();
+}
+
+const Argument* OperationSite::argument(std::string_view name) const {
+  const int index = schema_->index_of(Symbol::find(name));
+  return index < 0 ? nullptr : bound_argument(*schema_, *call_, static_cast<std::size_t>(index));
+}
+
+bool OperationSite::is_none(std::string_view name) const {
+  const Argument* value = argument(name);
+  return !value || value->is_none();
+}
+
+std::optional<bool> OperationSite::literal_bool(std::string_view name) const {
+  const Argument* value = argument(name);
+  if (!value || !value->is_bool()) return std::nullopt;
+  return value->as_bool();
+}
+
+at::Tensor OperationSite::tensor(std::string_view name) const {
+  const Argument* value = argument(name);
+  const Node* node = value ? value->node_or_null() : nullptr;
+  if (!node || !node->is(Op::get_attr)) return {};
+  return leaf_ ? leaf_->find_tensor(node->target().str()) : module_->find_attribute(node->target().str());
+}
+
+std::string OperationSite::tensor_path(std::string_view name) const {
+  const Argument* value = argument(name);
+  const Node* node = value ? value->node_or_null() : nullptr;
+  if (!node || !node->is(Op::get_attr)) return {};
+  return leaf_ ? node_->target().str() + "." + node->target().str() : node->target().str();
+}
+
+}  // namespace fx::rules

@@ -1,0 +1,55 @@
+// An operator call wherever it stands: in the graph itself, or alone in the body of the leaf module that a node calls.
+//
+// Rules about convolutions and norms read arguments and tensors through it, and so need not know which of the two it is.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "module/graph_module.h"
+#include "ops/schema.h"
+
+namespace fx::rules {
+
+class OperationSite {
+ public:
+  /// The call that `node` makes if its operator is one that `wanted` accepts: directly, or as the one call of that kind in the
+  /// body of its leaf, whose other calls may only be assertions. Nothing otherwise.
+  static std::optional<OperationSite> find(const GraphModule& module, Node& node,
+                                           const std::function<bool(std::string_view packet)>& wanted);
+
+  /// The node of the program's graph.
+  Node& node() const { return *node_; }
+  /// The call itself: `node()`, or a node of the leaf's body.
+  const Node& call() const { return *call_; }
+  const OperatorSchema& schema() const { return *schema_; }
+  std::string_view packet() const;
+  /// The leaf, or null when the operator stands in the graph.
+  const LeafModule* leaf() const { return leaf_.get(); }
+
+  /// The program's value that enters the call as its first argument, or null when that is computed inside the leaf.
+  Node* input() const;
+  /// The bound argument, or null; see bound_argument.
+  const Argument* argument(std::string_view name) const;
+  /// True when the argument is absent or None.
+  bool is_none(std::string_view name) const;
+  /// The argument when it is a literal bool, else nothing.
+  std::optional<bool> literal_bool(std::string_view name) const;
+  /// The attribute that the argument names; undefined when it is none or something computed.
+  at::Tensor tensor(std::string_view name) const;
+  /// The path of that attribute from the program's root; empty when there is none.
+  std::string tensor_path(std::string_view name) const;
+
+ private:
+  const GraphModule* module_ = nullptr;
+  Node* node_ = nullptr;
+  const Node* call_ = nullptr;
+  const OperatorSchema* schema_ = nullptr;
+  std::shared_ptr<const LeafModule> leaf_;
+};
+
+}  // namespace fx::rules

@@ -1,0 +1,73 @@
+// The commands that work on graphs alone. Each takes its options, writes its result and returns the exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/model.h"
+
+namespace fx::cli {
+
+struct ShowOptions {
+  std::string file;
+  std::string format = "table";
+};
+int show(const ShowOptions& options, Backend* backend);
+/// The values of --format, in the order of the help text.
+std::vector<std::string> show_formats();
+
+struct LintOptions {
+  std::string file;
+  bool json = false;
+};
+int lint(const LintOptions& options, Backend* backend);
+
+struct ReportOptions {
+  std::string file;
+  bool dead_code = false;
+  bool liveness = false;
+  bool uses = false;
+  bool dominance = false;
+  bool cost = false;
+  std::vector<std::string> inputs;
+  std::string format = "text";
+  std::string output;
+};
+int report(const ReportOptions& options, Backend* backend);
+
+struct MatchOptions {
+  std::string file;
+  std::string pattern;
+  bool explain = false;
+  bool json = false;
+};
+int match(const MatchOptions& options, Backend* backend);
+
+struct RewriteOptions {
+  std::string file;
+  std::string pattern;
+  std::string replacement;
+  std::string output;
+  std::vector<std::string> inputs;
+  bool verify = false;
+  bool json = false;
+};
+int rewrite(const RewriteOptions& options, Backend* backend);
+
+struct DiffOptions {
+  std::string before;
+  std::string after;
+  bool json = false;
+};
+int diff(const DiffOptions& options, Backend* backend);
+
+struct DrawOptions {
+  std::string file;
+  std::string output;
+};
+int draw(const DrawOptions& options, Backend* backend);
+
+/// The text of a pattern or replacement: the contents of the file of that name if there is one, else `pattern` itself.
+std::string read_pattern(const std::string& pattern);
+
+}  // namespace fx::cli

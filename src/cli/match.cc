@@ -1,0 +1,67 @@
+// fxgraph match: where a pattern fits, what its names stand for there, and why it does not fit elsewhere.
+#include "matchers/matcher.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "matchers/explain.h"
+
+namespace fx::cli {
+
+std::string read_pattern(const std::string& pattern) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(pattern, error)) {
+    // A name with a dot or slash and nothing that patterns are made of is a file that is not there.
+    if (pattern.find_first_of("(%\n ") == std::string::npos && pattern.find_first_of("./") != std::string::npos) {
+      throw Error(ErrorKind::io, "cannot read the pattern " + pattern + ": there is no such file");
+    }
+    return pattern;
+  }
+  std::ifstream file(pattern, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file) throw Error(ErrorKind::io, "cannot read the pattern " + pattern);
+  return std::move(text).str();
+}
+
+namespace {
+
+nlohmann::ordered_json to_json(const Match& match) {
+  nlohmann::ordered_json out = {{"anchor", match.anchor().name()}, {"nodes", nlohmann::json::array()}, {"captures", nlohmann::json::object()}};
+  for (const Node* node : match.nodes()) out["nodes"].push_back(node->name());
+  for (const auto& [name, value] : match.bindings()) out["captures"][name.str()] = to_string(value, NodeStyle::plain);
+  return out;
+}
+
+}  // namespace
+
+int match(const MatchOptions& options, Backend* backend) {
+  const Pattern pattern(read_pattern(options.pattern));
+  const auto model = load_model(options.file, backend);
+  FindStats stats;
+  FindOptions find_options;
+  find_options.stats = &stats;
+  const std::vector<Match> matches = find(model->graph(), pattern, find_options);
+  const std::string misses = options.explain ? near_misses(model->graph(), pattern) : "";
+  if (options.json) {
+    nlohmann::ordered_json out = {{"pattern", pattern.str()}, {"stop", to_string(stats.stop)}, {"matches", nlohmann::json::array()}};
+    for (const Match& found : matches) out["matches"].push_back(to_json(found));
+    if (options.explain) out["near_misses"] = misses;
+    std::cout << out.dump(2) << '\n';
+    return kDone;
+  }
+  for (const Match& found : matches) std::cout << found << '\n';
+  fmt::print("{} match{} in {} nodes\n", matches.size(), matches.size() == 1 ? "" : "es", model->graph().size());
+  if (stats.stop != SearchStop::complete) fmt::print("the search stopped early ({}): there may be more\n", to_string(stats.stop));
+  if (!misses.empty()) fmt::print("\nwhere it does not fit\n{}{}", misses, misses.ends_with('\n') ? "" : "\n");
+  return kDone;
+}
+
+}  // namespace fx::cli

@@ -1,0 +1,43 @@
+#include "cli/model.h"
+
+#include "cli/options.h"
+#include "text/parse.h"
+#include "text/print.h"
+
+namespace fx::cli {
+
+namespace {
+
+class TextModel : public Model {
+ public:
+  explicit TextModel(Graph graph) : graph_(std::move(graph)) {}
+  Graph& graph() override { return graph_; }
+  Shapes propagate_shapes(const std::vector<TensorInfo>&) override { needs_torch("shapes"); }
+  double difference(Model&, const std::vector<TensorInfo>&, int) override { needs_torch("verifying"); }
+
+  void save(const std::string& path) override {
+    if (is_torchscript(path)) {
+      throw Error(ErrorKind::unsupported, "cannot write " + path + ": FX text has no weights to save; end the name in .fx");
+    }
+    write_output(path, print_graph(graph_));
+  }
+
+ private:
+  [[noreturn]] static void needs_torch(const std::string& what) {
+    throw Error(ErrorKind::unsupported, what + " needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and install fxgraph-torch");
+  }
+  Graph graph_;
+};
+
+}  // namespace
+
+std::unique_ptr<Model> load_model(const std::string& path, Backend* backend) {
+  if (backend) return backend->load(path);
+  if (is_torchscript(path)) {
+    throw Error(ErrorKind::unsupported,
+                path + ": reading TorchScript needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and install fxgraph-torch");
+  }
+  return std::make_unique<TextModel>(load_graph_text(path));
+}
+
+}  // namespace fx::cli

@@ -1,0 +1,69 @@
+// What the commands work on: a program from FX text or from a TorchScript file, and the door to the half that needs LibTorch.
+//
+// The program `fxgraph` itself is built without LibTorch, so that it starts in milliseconds. When a command needs LibTorch (a
+// TorchScript file, shapes, running) it hands over to `fxgraph-torch` beside it: the same program with a backend.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analysis/cost.h"
+#include "analysis/dead_code.h"
+#include "ir/graph.h"
+#include "ir/tensor_info.h"
+#include "ops/effects.h"
+
+namespace fx::cli {
+
+/// A loaded program.
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual Graph& graph() = 0;
+  /// Says what calling a submodule does; empty when the submodules are not known (FX text).
+  virtual ModuleEffects module_effects() { return {}; }
+  /// Its parameters and buffers, and what its submodules compute; nothing when they are not known.
+  virtual std::vector<AttributeInfo> attributes() { return {}; }
+  virtual CostOptions cost_options() { return {}; }
+  /// Shapes of all values for these inputs. Needs LibTorch.
+  virtual Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) = 0;
+  /// Writes the program in the form that the ending of `path` names: `.pt` or text.
+  virtual void save(const std::string& path) = 0;
+  /// Compares with `before` on random inputs; returns the largest relative difference. Needs LibTorch.
+  virtual double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) = 0;
+};
+
+struct RunOptions {
+  std::string file;
+  std::vector<std::string> inputs;
+  int repeat = 1;
+  bool json = false;
+};
+
+struct OptimizeOptions {
+  std::string file;
+  std::vector<std::string> rules;
+  std::vector<std::string> inputs;
+  std::string output;
+  bool verify = false;
+  bool json = false;
+};
+
+/// The commands that only exist with LibTorch, and loading with weights.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::unique_ptr<Model> load(const std::string& path) = 0;
+  virtual int run(const RunOptions& options) = 0;
+  virtual int optimize(const OptimizeOptions& options) = 0;
+  virtual int rules(const std::string& name, bool json) = 0;
+};
+
+/// Loads FX text, or with a backend also TorchScript. Throws Error(unsupported) for TorchScript without one.
+std::unique_ptr<Model> load_model(const std::string& path, Backend* backend);
+
+/// The whole program: parses the command line, runs one command, returns the exit code. `backend` may be null.
+int run_program(int argc, char** argv, Backend* backend);
+
+}  // namespace fx::cli

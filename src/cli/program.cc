@@ -1,0 +1,184 @@
+// The command line: options, help, and how errors become exit codes.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <exception>
+#include <functional>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+
+namespace fx::cli {
+
+namespace {
+
+constexpr const char* kFileHelp = "FX text (.fx), a TorchScript file (.pt), or - for text from standard input";
+constexpr const char* kInputHelp = "an input's shape, once per input in order: 1x3x224x224, 2x16:int64";
+constexpr const char* kPatternHelp = "a graph in FX text: a file, or the text itself";
+
+int run_guarded(const std::function<int()>& command) {
+  try {
+    return command();
+  } catch (const std::bad_alloc&) {
+    std::cerr << "fxgraph: out of memory\n";
+  } catch (const std::exception& error) {
+    std::cerr << "fxgraph: " << error.what() << '\n';
+  }
+  return kFailed;
+}
+
+int need_backend(Backend* backend, const std::function<int(Backend&)>& command) {
+  if (!backend) {
+    throw Error(ErrorKind::unsupported,
+                "this command needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and keep fxgraph-torch beside fxgraph");
+  }
+  return command(*backend);
+}
+
+// Declares every command on `app`; parsing sets `chosen` to what is to be done.
+class Commands {
+ public:
+  Commands(CLI::App& app, Backend* backend) : app_(app), backend_(backend) {
+    declare_show();
+    declare_lint();
+    declare_report();
+    declare_match();
+    declare_rewrite();
+    declare_optimize();
+    declare_rules();
+    declare_run();
+    declare_diff();
+    declare_draw();
+  }
+
+  int run() { return run_guarded(chosen_); }
+
+ private:
+  CLI::App* command(const std::string& name, const std::string& help, std::function<int()> action) {
+    CLI::App* sub = app_.add_subcommand(name, help);
+    sub->callback([this, action = std::move(action)] { chosen_ = action; });
+    return sub;
+  }
+  static void add_json(CLI::App* sub, bool& json) {
+    sub->add_option_function<std::string>(
+           "--format", [&json](const std::string& format) { json = format == "json"; }, "text or json")
+        ->check(CLI::IsMember({"text", "json"}));
+  }
+  static void add_output(CLI::App* sub, std::string& output, const std::string& help = "where to write (default: standard output)") {
+    sub->add_option("-o,--output", output, help);
+  }
+
+  void declare_show() {
+    CLI::App* sub = command("show", "Print a program", [this] { return show(show_, backend_); });
+    sub->add_option("FILE", show_.file, kFileHelp)->required();
+    sub->add_option("--format", show_.format)->check(CLI::IsMember(show_formats()))->capture_default_str();
+  }
+  void declare_lint() {
+    CLI::App* sub = command("lint", "Check every invariant and list what is broken", [this] { return lint(lint_, backend_); });
+    sub->add_option("FILE", lint_.file, kFileHelp)->required();
+    add_json(sub, lint_.json);
+  }
+  void declare_report() {
+    CLI::App* sub = command("report", "Say what is dead, what lives where, what it costs", [this] { return report(report_, backend_); });
+    sub->add_option("FILE", report_.file, kFileHelp)->required();
+    sub->add_flag("--dead-code", report_.dead_code, "nodes, attributes and inputs that nothing needs, and why");
+    sub->add_flag("--liveness", report_.liveness, "how many values, and with --input how many bytes, are alive where");
+    sub->add_flag("--uses", report_.uses, "the values with the most users");
+    sub->add_flag("--dominance", report_.dominance, "the nodes that everything passes through");
+    sub->add_flag("--cost", report_.cost, "FLOPs and bytes per node and module (needs --input)");
+    sub->add_option("--input", report_.inputs, kInputHelp);
+    sub->add_option("--format", report_.format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+    add_output(sub, report_.output);
+  }
+  void declare_match() {
+    CLI::App* sub = command("match", "Find a pattern", [this] { return match(match_, backend_); });
+    sub->add_option("FILE", match_.file, kFileHelp)->required();
+    sub->add_option("--pattern", match_.pattern, kPatternHelp)->required();
+    sub->add_flag("--explain", match_.explain, "say why the places that almost fit do not");
+    add_json(sub, match_.json);
+  }
+  void declare_rewrite() {
+    CLI::App* sub = command("rewrite", "Replace a pattern", [this] { return rewrite(rewrite_, backend_); });
+    sub->add_option("FILE", rewrite_.file, kFileHelp)->required();
+    sub->add_option("--pattern", rewrite_.pattern, kPatternHelp)->required();
+    sub->add_option("--replacement", rewrite_.replacement, kPatternHelp)->required();
+    CLI::Option* verify = sub->add_flag("--verify", rewrite_.verify, "compare before and after on random inputs");
+    verify->needs(sub->add_option("--input", rewrite_.inputs, kInputHelp));
+    add_output(sub, rewrite_.output, "where to write the result: .fx, or .pt for a program with weights");
+    add_json(sub, rewrite_.json);
+  }
+  void declare_optimize() {
+    CLI::App* sub = command("optimize", "Apply rules, verify, save", [this] {
+      return need_backend(backend_, [this](Backend& backend) { return backend.optimize(optimize_); });
+    });
+    sub->add_option("FILE", optimize_.file, kFileHelp)->required();
+    sub->add_option("--rules", optimize_.rules, "rules or groups to apply (see fxgraph rules); default: inference")->delimiter(',');
+    sub->add_option("--input", optimize_.inputs, kInputHelp);
+    sub->add_flag("--verify", optimize_.verify, "compare before and after on random inputs (needs --input)");
+    add_output(sub, optimize_.output, "where to save the result: .pt or .fx");
+    sub->add_option_function<std::string>(
+           "--report", [this](const std::string& format) { optimize_.json = format == "json"; }, "text or json")
+        ->check(CLI::IsMember({"text", "json"}));
+  }
+  void declare_rules() {
+    CLI::App* sub = command("rules", "List the rules, or describe one", [this] {
+      return need_backend(backend_, [this](Backend& backend) { return backend.rules(rule_, rules_json_); });
+    });
+    sub->add_option("NAME", rule_, "a rule");
+    add_json(sub, rules_json_);
+  }
+  void declare_run() {
+    CLI::App* sub = command("run", "Run a program on random inputs", [this] {
+      return need_backend(backend_, [this](Backend& backend) { return backend.run(run_); });
+    });
+    sub->add_option("FILE", run_.file, kFileHelp)->required();
+    sub->add_option("--input", run_.inputs, kInputHelp);
+    sub->add_option("--repeat", run_.repeat, "how often; the median time is shown")->check(CLI::Range(1, 1000000));
+    add_json(sub, run_.json);
+  }
+  void declare_diff() {
+    CLI::App* sub = command("diff", "Compare two programs; exit 1 when they differ", [this] { return diff(diff_, backend_); });
+    sub->add_option("A", diff_.before, kFileHelp)->required();
+    sub->add_option("B", diff_.after, kFileHelp)->required();
+    add_json(sub, diff_.json);
+  }
+  void declare_draw() {
+    CLI::App* sub = command("draw", "Draw a program", [this] { return draw(draw_, backend_); });
+    sub->add_option("FILE", draw_.file, kFileHelp)->required();
+    sub->add_option("-o,--output", draw_.output, "OUT.dot, a Graphviz file")->required();
+  }
+
+  CLI::App& app_;
+  Backend* backend_;
+  std::function<int()> chosen_;
+  ShowOptions show_;
+  LintOptions lint_;
+  ReportOptions report_;
+  MatchOptions match_;
+  RewriteOptions rewrite_;
+  OptimizeOptions optimize_;
+  RunOptions run_;
+  DiffOptions diff_;
+  DrawOptions draw_;
+  std::string rule_;
+  bool rules_json_ = false;
+};
+
+}  // namespace
+
+int run_program(int argc, char** argv, Backend* backend) {
+  CLI::App app("fxgraph: capture, analyse, rewrite and save LibTorch programs as graphs", "fxgraph");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", FXGRAPH_VERSION);
+  app.footer("Exit code: 0 done, 1 bad input or a failed check, 2 wrong usage. `fxgraph COMMAND --help` says more.");
+  Commands commands(app, backend);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kDone : kUsage;
+  }
+  return commands.run();
+}
+
+}  // namespace fx::cli

@@ -1,0 +1,73 @@
+// fxgraph rewrite: replace a pattern, check, save.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "rewriter/replace_pattern.h"
+#include "text/print.h"
+
+namespace fx::cli {
+
+namespace {
+
+constexpr int kVerifyRounds = 8;
+constexpr double kTolerance = 1e-4;
+
+nlohmann::ordered_json to_json(const RewriteReport& report) {
+  nlohmann::ordered_json out = {{"applied", report.applied}, {"stop", to_string(report.stop)}, {"refused", nlohmann::json::array()}};
+  for (const Refusal& refusal : report.refused) out["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
+  return out;
+}
+
+}  // namespace
+
+int rewrite(const RewriteOptions& options, Backend* backend) {
+  const Pattern pattern(read_pattern(options.pattern));
+  const Replacement replacement(read_pattern(options.replacement));
+  const auto model = load_model(options.file, backend);
+  const auto original = options.verify ? load_model(options.file, backend) : nullptr;
+
+  ReplaceOptions replace;
+  replace.name = "rewrite";
+  replace.modules = model->module_effects();
+  const RewriteReport report = replace_pattern(model->graph(), pattern, replacement, replace);
+  model->graph().lint();
+
+  std::optional<double> difference;
+  if (options.verify) {
+    difference = model->difference(*original, parse_inputs(options.inputs), kVerifyRounds);
+    if (*difference > kTolerance) {
+      throw Error(ErrorKind::mismatch, fmt::format("{}: the rewritten program differs by {:.1e} (relative), more than {:.0e}; nothing was saved",
+                                                   options.file, *difference, kTolerance));
+    }
+  }
+  // The result goes to standard output unless a file is named: then what is said about it goes there.
+  const bool to_stdout = options.output.empty() || options.output == "-";
+  std::ostringstream said;
+  if (options.json) {
+    nlohmann::ordered_json out = to_json(report);
+    if (difference) out["difference"] = *difference;
+    if (to_stdout) out["graph"] = print_graph(model->graph());
+    else out["saved"] = options.output;
+    said << out.dump(2) << '\n';
+  } else {
+    said << report << '\n';
+    if (difference) said << fmt::format("verified: {} random inputs, largest relative difference {:.1e}\n", kVerifyRounds, *difference);
+  }
+  if (!to_stdout) model->save(options.output);
+  if (options.json) {
+    std::cout << said.str();
+  } else if (to_stdout) {
+    std::cerr << said.str();
+    write_output("", print_graph(model->graph()));
+  } else {
+    std::cout << said.str() << "saved " << options.output << '\n';
+  }
+  return kDone;
+}
+
+}  // namespace fx::cli

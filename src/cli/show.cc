@@ -1,0 +1,63 @@
+// fxgraph show, lint, draw: a graph as it stands.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "codegen/python.h"
+#include "text/print.h"
+
+namespace fx::cli {
+
+namespace {
+
+std::string print_table(const Graph& graph) {
+  std::ostringstream out;
+  graph.print_tabular(out);
+  return out.str();
+}
+
+using Printer = std::string (*)(const Graph&);
+const std::vector<std::pair<std::string, Printer>> kFormats = {
+    {"table", print_table}, {"text", print_graph}, {"python", python_code}, {"dot", print_dot}, {"json", print_json}};
+
+}  // namespace
+
+std::vector<std::string> show_formats() {
+  std::vector<std::string> names;
+  for (const auto& [name, printer] : kFormats) names.push_back(name);
+  return names;
+}
+
+int show(const ShowOptions& options, Backend* backend) {
+  const auto model = load_model(options.file, backend);
+  for (const auto& [name, printer] : kFormats) {
+    if (name == options.format) write_output("", printer(model->graph()));
+  }
+  return kDone;
+}
+
+int lint(const LintOptions& options, Backend* backend) {
+  const auto model = load_model(options.file, backend);
+  const std::vector<LintViolation> violations = model->graph().check();
+  if (options.json) {
+    nlohmann::ordered_json out = {{"nodes", model->graph().size()}, {"violations", nlohmann::json::array()}};
+    for (const LintViolation& v : violations) {
+      out["violations"].push_back({{"rule", v.rule}, {"node", v.node}, {"message", v.message}});
+    }
+    std::cout << out.dump(2) << '\n';
+  } else if (violations.empty()) {
+    fmt::print("{}: {} nodes, no invariant broken\n", options.file, model->graph().size());
+  }
+  if (violations.empty()) return kDone;
+  if (!options.json) {
+    for (const LintViolation& v : violations) std::cerr << fmt::format("fxgraph: {}: {}: {} [rule {}]\n", options.file, v.node, v.message, v.rule);
+  }
+  return kFailed;
+}
+
+}  // namespace fx::cli

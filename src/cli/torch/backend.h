@@ -1,0 +1,50 @@
+// The half of the program that needs LibTorch: models with weights, running, optimising.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/model.h"
+#include "cli/torch/measures.h"
+#include "module/graph_module.h"
+
+namespace fx::cli {
+
+/// A program with its weights.
+class TorchModel : public Model {
+ public:
+  explicit TorchModel(std::shared_ptr<GraphModule> module) : module_(std::move(module)) {}
+  Graph& graph() override { return module_->graph(); }
+  ModuleEffects module_effects() override;
+  std::vector<AttributeInfo> attributes() override;
+  CostOptions cost_options() override { return cli::cost_options(*module_); }
+  Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
+  void save(const std::string& path) override;
+  double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) override;
+
+  GraphModule& module() { return *module_; }
+  std::unique_ptr<TorchModel> clone() const;
+
+ private:
+  std::shared_ptr<GraphModule> module_;
+};
+
+class TorchBackend : public Backend {
+ public:
+  std::unique_ptr<Model> load(const std::string& path) override;
+  int run(const RunOptions& options) override;
+  int optimize(const OptimizeOptions& options) override;
+  int rules(const std::string& name, bool json) override;
+};
+
+/// Random inputs of those shapes: normal for floating-point types, small non-negative numbers for the others.
+std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos);
+
+/// The inputs named on the command line, checked against the program's. Throws Error(invalid_argument) that says what it takes.
+std::vector<TensorInfo> checked_inputs(GraphModule& module, const std::vector<std::string>& shapes);
+
+/// The median seconds of a forward, after one to warm up.
+double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs, int repeat);
+
+}  // namespace fx::cli

@@ -1,0 +1,19 @@
+// The two numbers that optimize shows of a program: what it computes and how much memory that needs at once.
+#pragma once
+
+#include "analysis/cost.h"
+#include "module/graph_module.h"
+
+namespace fx::cli {
+
+struct Measures {
+  double macs = 0;        ///< multiply-adds, the unit of published model tables
+  double peak_bytes = 0;  ///< activations alive at once at the worst moment
+};
+
+Measures measure(const GraphModule& module, const Shapes& shapes);
+
+/// What the leaf that a node calls computes, for Cost.
+CostOptions cost_options(const GraphModule& module);
+
+}  // namespace fx::cli

@@ -1,0 +1,201 @@
+// fxgraph optimize: apply rules, compare, save, and say what changed.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/options.h"
+#include "cli/torch/backend.h"
+#include "cli/torch/measures.h"
+#include "module/value.h"
+#include "rewriter/rules/rules.h"
+
+namespace fx::cli {
+
+namespace {
+
+constexpr int kVerifyRounds = 8;
+constexpr int kTimedRounds = 5;
+// The largest relative difference that counts as equal: what reassociating sums in that type may cost.
+double tolerance(at::ScalarType type) {
+  switch (type) {
+    case at::kHalf: return 1e-2;
+    case at::kBFloat16: return 5e-2;
+    case at::kDouble: return 1e-9;
+    default: return 1e-4;
+  }
+}
+
+struct State {
+  std::size_t nodes = 0;
+  double parameters = 0;
+  double parameter_bytes = 0;
+  std::optional<double> flops;
+  std::optional<double> peak_bytes;
+  std::optional<double> forward_seconds;
+};
+
+struct RuleRun {
+  const rules::ProgramRule* rule;
+  rules::Outcome outcome;
+  double seconds;
+};
+
+at::ScalarType working_type(GraphModule& module) {
+  for (const at::Tensor& parameter : module.parameters()) {
+    if (parameter.is_floating_point()) return parameter.scalar_type();
+  }
+  return at::kFloat;
+}
+
+class Optimization {
+ public:
+  Optimization(const OptimizeOptions& options, TorchModel& model)
+      : options_(options), model_(model), selected_(rules::select(options.rules)) {
+    if (!options.inputs.empty()) inputs_ = checked_inputs(model.module(), options.inputs);
+    if (options.verify && inputs_.empty() && !model.graph().placeholders().empty()) {
+      throw Error(ErrorKind::invalid_argument, "--verify runs the program, so it needs its inputs: add --input, like --input 1x3x224x224");
+    }
+  }
+
+  int run() {
+    if (inputs_.size() > 0 || options_.verify) original_ = model_.clone();
+    before_ = measure(model_);
+    apply_rules();
+    model_.graph().lint();
+    after_ = measure(model_);
+    time_both();
+    if (options_.verify) verify();
+    const bool equal = !difference_ || *difference_ <= tolerance_;
+    if (equal && !options_.output.empty()) model_.save(options_.output);
+    if (options_.json) {
+      print_json(equal);
+    } else {
+      print_text(equal);
+    }
+    if (equal) return kDone;
+    throw Error(ErrorKind::mismatch,
+                fmt::format("{}: the result differs by {:.1e} (relative), more than {:.0e}; nothing was saved; find the rule at fault "
+                            "with --rules",
+                            options_.file, *difference_, tolerance_));
+  }
+
+ private:
+  State measure(TorchModel& model) {
+    State state;
+    state.nodes = model.graph().size();
+    for (const at::Tensor& parameter : model.module().parameters()) {
+      state.parameters += static_cast<double>(parameter.numel());
+      state.parameter_bytes += static_cast<double>(parameter.nbytes());
+    }
+    if (inputs_.empty()) return state;
+    const Shapes shapes = model.propagate_shapes(inputs_);
+    const Measures measures = cli::measure(model.module(), shapes);
+    state.flops = measures.macs;
+    state.peak_bytes = measures.peak_bytes;
+    return state;
+  }
+
+  void apply_rules() {
+    for (const rules::ProgramRule* rule : selected_) {
+      const Progress progress(fmt::format("applying {}", rule->name));
+      const auto start = std::chrono::steady_clock::now();
+      rules::Outcome outcome = rule->apply(model_.module());
+      runs_.push_back({rule, std::move(outcome), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+    }
+    model_.module().recompile();
+  }
+
+  // Turn about, so that a machine that grows slower does not favour either.
+  void time_both() {
+    if (inputs_.empty()) return;
+    const Progress progress("timing");
+    const std::vector<c10::IValue> inputs = random_inputs(inputs_);
+    double before = INFINITY, after = INFINITY;
+    for (int round = 0; round < kTimedRounds; ++round) {
+      before = std::min(before, time_forward(original_->module(), inputs, 1));
+      after = std::min(after, time_forward(model_.module(), inputs, 1));
+    }
+    before_.forward_seconds = before;
+    after_.forward_seconds = after;
+  }
+
+  void verify() {
+    const Progress progress("verifying");
+    tolerance_ = tolerance(working_type(original_->module()));
+    difference_ = model_.difference(*original_, inputs_, kVerifyRounds);
+  }
+
+  static std::string change(double before, double after) {
+    if (before <= 0) return "";
+    const double percent = (after - before) / before * 100;
+    return std::abs(percent) < 0.5 ? " (unchanged)" : fmt::format(" ({:+.0f} %)", percent);
+  }
+
+  void print_text(bool equal) const {
+    std::string line = fmt::format("{} nodes, {} parameters", before_.nodes, human_count(before_.parameters));
+    if (before_.flops) line += fmt::format(", {}FLOPs", human_count(*before_.flops));
+    if (before_.peak_bytes) line += fmt::format(", peak activations {}", human_bytes(*before_.peak_bytes));
+    row(options_.file, line);
+    for (const RuleRun& run : runs_) {
+      row(std::string(run.rule->name),
+          run.outcome.detail.empty() ? fmt::format("{} applied", run.outcome.applied) : run.outcome.detail);
+      for (const rules::Refusal& refusal : run.outcome.refused) row("", fmt::format("not at {}: {}", refusal.node, refusal.reason));
+    }
+    line = fmt::format("{} nodes", after_.nodes);
+    if (after_.peak_bytes) line += fmt::format(", peak {}{}", human_bytes(*after_.peak_bytes), change(*before_.peak_bytes, *after_.peak_bytes));
+    if (after_.forward_seconds) {
+      line += fmt::format(", forward {} -> {}{}", human_seconds(*before_.forward_seconds), human_seconds(*after_.forward_seconds),
+                          change(*before_.forward_seconds, *after_.forward_seconds));
+    }
+    row("", line);
+    if (difference_ && equal) row("verified", fmt::format("{} random inputs, largest relative difference {:.1e}", kVerifyRounds, *difference_));
+    if (equal && !options_.output.empty()) row("saved", options_.output);
+  }
+
+  static void row(const std::string& head, const std::string& text) { fmt::print("{:<20} {}\n", head, text); }
+
+  static nlohmann::ordered_json to_json(const State& state) {
+    nlohmann::ordered_json out = {{"nodes", state.nodes}, {"parameters", state.parameters}, {"parameter_bytes", state.parameter_bytes}};
+    if (state.flops) out["flops"] = *state.flops;
+    if (state.peak_bytes) out["peak_bytes"] = *state.peak_bytes;
+    if (state.forward_seconds) out["forward_seconds"] = *state.forward_seconds;
+    return out;
+  }
+
+  void print_json(bool equal) const {
+    nlohmann::ordered_json out = {{"file", options_.file}, {"before", to_json(before_)}, {"after", to_json(after_)}, {"rules", nlohmann::json::array()}};
+    for (const RuleRun& run : runs_) {
+      nlohmann::ordered_json rule = {{"name", run.rule->name}, {"applied", run.outcome.applied}, {"refused", nlohmann::json::array()}, {"seconds", run.seconds}};
+      for (const rules::Refusal& refusal : run.outcome.refused) rule["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
+      if (!run.outcome.detail.empty()) rule["detail"] = run.outcome.detail;
+      out["rules"].push_back(rule);
+    }
+    if (difference_) out["verified"] = {{"rounds", kVerifyRounds}, {"difference", *difference_}, {"tolerance", tolerance_}, {"equal", equal}};
+    if (equal && !options_.output.empty()) out["saved"] = options_.output;
+    fmt::print("{}\n", out.dump(2));
+  }
+
+  const OptimizeOptions& options_;
+  TorchModel& model_;
+  std::unique_ptr<TorchModel> original_;
+  std::vector<const rules::ProgramRule*> selected_;
+  std::vector<TensorInfo> inputs_;
+  std::vector<RuleRun> runs_;
+  State before_, after_;
+  double tolerance_ = 0;
+  std::optional<double> difference_;
+};
+
+}  // namespace
+
+int TorchBackend::optimize(const OptimizeOptions& options) {
+  const std::unique_ptr<Model> model = load(options.file);
+  return Optimization(options, dynamic_cast<TorchModel&>(*model)).run();
+}
+
+}  // namespace fx::cli

@@ -1,0 +1,280 @@
+#include "ir/graph.h"
+
+#include <iostream>
+
+#include "ir/graph_storage.h"
+#include "ir/node_map.h"
+
+namespace fx {
+
+using internal::GraphStorage;
+
+Graph::Graph() : storage_(std::make_unique<GraphStorage>(this)) {}
+Graph::~Graph() = default;
+Graph::Graph(Graph&& other) noexcept : storage_(std::move(other.storage_)) {
+  storage_->owner = this;
+  other.storage_ = std::make_unique<GraphStorage>(&other);
+}
+Graph& Graph::operator=(Graph&& other) noexcept {
+  if (this == &other) return *this;
+  storage_ = std::move(other.storage_);
+  storage_->owner = this;
+  other.storage_ = std::make_unique<GraphStorage>(&other);
+  return *this;
+}
+
+// ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Graph::NodeRange Graph::nodes() { return {storage_->root, storage_->live, false}; }
+Graph::ConstNodeRange Graph::nodes() const { return {storage_->root, storage_->live, false}; }
+std::size_t Graph::size() const { return storage_->live; }
+std::uint32_t Graph::id_bound() const { return storage_->id_count; }
+Node* Graph::output_node() const { return storage_->output; }
+std::uint64_t Graph::revision() const { return storage_->revision; }
+
+Node* Graph::node_by_id(std::uint32_t id) const {
+  if (id >= storage_->id_count) return nullptr;
+  Node* node = storage_->node(id);
+  return node->erased_ ? nullptr : node;
+}
+
+Node* Graph::find(std::string_view name) const {
+  const NodeName wanted = split_name(name);
+  for (Node& node : const_cast<Graph*>(this)->nodes()) {
+    if (storage_->name(node) == wanted) return &node;
+  }
+  return nullptr;
+}
+
+std::size_t Graph::count(Op op, Symbol target) const {
+  const std::uint32_t* count = storage_->counts.find(GraphStorage::count_key(op, target));
+  return count ? *count : 0;
+}
+
+std::vector<Node*> Graph::find_nodes(Op op, Symbol target) const {
+  std::vector<Node*> found;
+  if (op == Op::call_function) target = canonical_target(target);
+  if (!target.empty()) {
+    const std::size_t expected = count(op, target);
+    if (expected == 0) return found;
+    found.reserve(expected);
+  }
+  for (Node& node : const_cast<Graph*>(this)->nodes()) {
+    if (node.op_ == op && (target.empty() || node.target_ == target)) found.push_back(&node);
+  }
+  return found;
+}
+
+std::vector<Node*> Graph::placeholders() const {
+  std::vector<Node*> found;
+  for (Node& node : const_cast<Graph*>(this)->nodes()) {
+    if (node.op_ != Op::placeholder) break;
+    found.push_back(&node);
+  }
+  return found;
+}
+
+std::size_t Graph::memory_bytes() const {
+  return sizeof(GraphStorage) + storage_->chunks.capacity() * sizeof(void*) + storage_->arena.bytes();
+}
+
+// ── Building ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
+  GraphStorage& s = *storage_;
+  if (op == Op::output && s.output) {
+    throw Error(ErrorKind::invalid_argument, "the graph has an output already; return several values as one tuple",
+                s.output->name());
+  }
+  for (const Argument& arg : args) s.require_own(arg, nullptr);
+  for (const Argument& arg : kwargs.values()) s.require_own(arg, nullptr);
+  GraphStorage::require_countable(kwargs);
+  if (op == Op::call_function) target = canonical_target(target);
+
+  NodeName candidate;
+  if (!name.empty()) {
+    candidate = is_identifier(name) ? split_name(name) : split_name(to_identifier(name));
+  } else {
+    const Symbol stem = name_stem(target);
+    const std::string_view text = stem.view();
+    candidate = text.empty() || text.back() < '0' || text.back() > '9' ? NodeName{stem} : split_name(text);
+  }
+
+  Node* node = s.new_node();
+  node->op_ = op;
+  node->target_ = target;
+  s.name(*node) = s.names.create(candidate);
+  if (args.size() + kwargs.size() > 0) s.replace_arguments(node, s.copy_arguments(args, kwargs, node), kwargs.size());
+  s.link_before(node, s.insertion_next());
+  s.advance_insertion(node);
+  if (op == Op::output) s.output = node;
+  ++s.count_of(op, target);
+  ++s.live;
+  ++s.revision;
+  return *node;
+}
+
+Node& Graph::placeholder(std::string_view name, std::optional<Argument> default_value) {
+  std::string_view stem = name;
+  while (!stem.empty() && stem.front() == '*') stem.remove_prefix(1);  // *args, **kwargs
+  if (!default_value) return create_node(Op::placeholder, name, {}, {}, stem);
+  return create_node(Op::placeholder, name, ArgumentSpan(&*default_value, 1, sizeof(Argument)), {}, stem);
+}
+
+Node& Graph::output(const Argument& value) {
+  return create_node(Op::output, "output", ArgumentSpan(&value, 1, sizeof(Argument)));
+}
+
+Graph::InsertionScope::InsertionScope(GraphStorage& storage, Node* anchor, bool after)
+    : storage_(storage), saved_anchor_(storage.anchor), saved_after_(storage.after) {
+  storage.anchor = anchor;
+  storage.after = after;
+}
+
+Graph::InsertionScope::~InsertionScope() {
+  storage_.anchor = saved_anchor_;
+  storage_.after = saved_after_;
+}
+
+namespace {
+
+Node* require_anchor(const Graph& graph, Node& node) {
+  if (&node.graph() == &graph && !node.is_erased()) return &node;
+  throw Error(ErrorKind::invalid_argument,
+              "cannot insert next to " + (node.is_erased() ? "an erased node" : node.name() + ": it is in another graph"));
+}
+
+}  // namespace
+
+Graph::InsertionScope Graph::inserting_before(Node& node) { return {*storage_, require_anchor(*this, node), false}; }
+Graph::InsertionScope Graph::inserting_after(Node& node) { return {*storage_, require_anchor(*this, node), true}; }
+Graph::InsertionScope Graph::inserting_before() { return {*storage_, storage_->root, true}; }
+Graph::InsertionScope Graph::inserting_after() { return {*storage_, nullptr, false}; }
+
+// ── Editing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void Graph::erase_node(Node& node) {
+  GraphStorage& s = *storage_;
+  if (node.storage_ != &s) {
+    throw Error(ErrorKind::invalid_argument, "cannot erase " + node.name() + ": it is in another graph", node.name());
+  }
+  if (node.erased_) throw Error(ErrorKind::invalid_argument, "cannot erase a node twice");
+  if (node.has_users()) {
+    std::string users;
+    std::size_t shown = 0;
+    for (const Node& user : node.users()) {
+      if (shown++ == 5) break;
+      users += (shown > 1 ? ", " : "") + user.name();
+    }
+    if (node.num_users() > 5) users += ", …";
+    throw Error(ErrorKind::invalid_argument,
+                "cannot erase " + node.name() + ": it still has " + std::to_string(node.num_users()) + " user" +
+                    (node.num_users() == 1 ? "" : "s") + " (" + users + "); redirect them with replace_all_uses_with first",
+                node.name());
+  }
+  if (node.arguments_) s.replace_arguments(&node, nullptr, 0);
+  s.unlink(&node);
+  node.erased_ = true;
+  if (s.output == &node) s.output = nullptr;
+  --s.count_of(node.op_, node.target_);
+  --s.live;
+  ++s.revision;
+}
+
+void Graph::restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kwargs) {
+  GraphStorage& s = *storage_;
+  if (node.storage_ != &s || !node.erased_) {
+    throw Error(ErrorKind::invalid_argument, "only a node that was erased from this graph can be restored");
+  }
+  if (next) require_anchor(*this, *next);
+  if (node.op_ == Op::output && s.output) throw Error(ErrorKind::invalid_argument, "the graph has an output already", s.output->name());
+  for (const Argument& arg : args) s.require_own(arg, &node);
+  for (const Argument& arg : kwargs.values()) s.require_own(arg, &node);
+  node.erased_ = false;
+  s.link_before(&node, next ? next : s.root);
+  s.replace_arguments(&node, s.copy_arguments(args, kwargs, &node), kwargs.size());
+  if (node.op_ == Op::output) s.output = &node;
+  ++s.count_of(node.op_, node.target_);
+  ++s.live;
+  ++s.revision;
+}
+
+std::size_t Graph::eliminate_dead_code(const std::function<bool(const Node&)>& is_impure) {
+  const std::size_t before = size();
+  for (Node& node : nodes().reversed()) {
+    if (node.has_users() || node.op_ == Op::placeholder || node.op_ == Op::output || is_impure(node)) continue;
+    erase_node(node);
+  }
+  return before - size();
+}
+
+// ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Node& Graph::node_copy(const Node& node, const std::function<Argument(Node&)>& map) {
+  std::vector<Argument> args;
+  std::vector<NamedArgument> kwargs;
+  for (const Argument& arg : node.args()) args.push_back(map_nodes(arg, map));
+  for (const auto& [name, value] : node.kwargs()) kwargs.push_back({name, map_nodes(value, map)});
+  Node& copy = create_node(node.op_, node.target_, args, kwargs, node.name());
+  if (const Meta* meta = node.find_meta()) copy.meta() = *meta;
+  return copy;
+}
+
+std::optional<Argument> Graph::graph_copy(const Graph& other, ValueMap& values) {
+  if (&other == this) {
+    throw Error(ErrorKind::invalid_argument, "cannot copy a graph into itself; copy a clone of it");
+  }
+  NodeMap<bool> mapped(other, false);
+  const auto value_of = [&](Node& node) { return values[node]; };
+  for (const Node& node : other.nodes()) mapped[node] = !values[node].is_none();
+  for (const Node& node : other.nodes()) {
+    if (mapped[node]) continue;
+    if (node.op() == Op::output) return node.args().empty() ? Argument() : map_nodes(node.args()[0], value_of);
+    values[node] = node_copy(node, value_of);
+  }
+  return std::nullopt;
+}
+
+Graph Graph::clone(NodeMap<Node*>* nodes) const {
+  Graph copy;
+  GraphStorage& from = *storage_;
+  GraphStorage& to = *copy.storage_;
+  std::vector<Node*> map(from.id_count);
+  to.names = from.names;
+  to.counts = from.counts;
+  for (const Node& node : this->nodes()) {
+    Node* made = to.new_node();
+    map[node.id_] = made;
+    made->op_ = node.op_;
+    made->target_ = node.target_;
+    to.name(*made) = from.name(node);
+    to.link_before(made, to.root);
+    if (node.op_ == Op::output) to.output = made;
+  }
+  to.live = from.live;
+  // Arguments come second: in a graph that does not lint a node may use a later one.
+  for (const Node& node : this->nodes()) {
+    if (!node.arguments_) continue;
+    Node* made = map[node.id_];
+    made->num_kwargs_ = node.num_kwargs_;
+    made->arguments_ = to.copy_arguments(node.args(), node.kwargs(), made);
+    GraphStorage::for_each_use(made->arguments_, [&](internal::Slot* slot) {
+      slot->value.payload_.node = map[slot->value.payload_.node->id()];
+      GraphStorage::link_use(slot);
+    });
+  }
+  if (!from.metas.empty()) {
+    for (const Node& node : this->nodes()) {
+      if (const Meta* meta = node.find_meta()) map[node.id_]->meta() = *meta;
+    }
+  }
+  if (nodes) {
+    *nodes = NodeMap<Node*>(*this, nullptr);
+    for (const Node& node : this->nodes()) (*nodes)[node] = map[node.id_];
+  }
+  return copy;
+}
+
+void Graph::print_tabular() const { print_tabular(std::cout); }
+
+}  // namespace fx

@@ -1,0 +1,305 @@
+#include "ir/graph_storage.h"
+
+#include <algorithm>
+#include <new>
+
+namespace fx::internal {
+
+namespace {
+
+constexpr std::uint64_t kGap = std::uint64_t{1} << 24;        // between nodes appended in order
+constexpr std::uint64_t kOutputGap = std::uint64_t{1} << 50;  // before the output, where most later nodes go
+constexpr std::uint64_t kMaxLabel = ~std::uint64_t{0} >> 1;
+
+}  // namespace
+
+GraphStorage::GraphStorage(Graph* graph) : owner(graph) {
+  root_node.storage_ = this;
+  root_node.previous_ = root_node.next_ = &root_node;
+}
+
+// ── Nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Node* GraphStorage::new_node() {
+  if (id_count == ~std::uint32_t{0}) throw Error(ErrorKind::invalid_argument, "a graph holds at most 2^32 - 1 nodes");
+  const std::uint32_t id = id_count;
+  if ((id >> kChunkBits) == chunks.size()) chunks.push_back(new (arena.allocate_line(sizeof(Chunk))) Chunk);
+  ++id_count;
+  Node* made = new (node(id)) Node;
+  made->storage_ = this;
+  made->id_ = id;
+  return made;
+}
+
+void GraphStorage::link_before(Node* node, Node* next) {
+  node->next_ = next;
+  node->previous_ = next->previous_;
+  next->previous_->next_ = node;
+  next->previous_ = node;
+  label(node);
+}
+
+// The node's own links stay, for iterators that stand on it.
+void GraphStorage::unlink(Node* node) {
+  node->previous_->next_ = node->next_;
+  node->next_->previous_ = node->previous_;
+}
+
+void GraphStorage::label(Node* node) {
+  const std::uint64_t low = node->previous_->order_;  // the root's is 0
+  if (node->next_ == root) {
+    const std::uint64_t gap = node->op_ == Op::output ? kOutputGap : kGap;
+    if (low < kMaxLabel - gap) {
+      node->order_ = low + gap;
+      return;
+    }
+  } else if (const std::uint64_t room = node->next_->order_ - low; room > 1) {
+    node->order_ = low + std::min(room / 2, kGap);
+    return;
+  }
+  relabel(node);
+}
+
+// Spreads the labels of the smallest aligned range around `node` that is sparse enough.
+// Bender, Cole, Demaine, Farach-Colton, Zito: Two Simplified Algorithms for Maintaining Order in a List (2002).
+// Amortised O(log nodes) per insertion at one spot.
+void GraphStorage::relabel(Node* node) {
+  const std::uint64_t center = node->previous_->order_;
+  Node* first = node;
+  Node* last = node;
+  std::uint64_t count = 1;
+  double capacity = 1;
+  for (int bits = 1; bits <= 63; ++bits) {
+    capacity *= 2 / 1.5;
+    const std::uint64_t low = center & ~((std::uint64_t{1} << bits) - 1);
+    const std::uint64_t high = low + ((std::uint64_t{1} << bits) - 1);
+    while (first->previous_ != root && first->previous_->order_ >= low) {
+      first = first->previous_;
+      ++count;
+    }
+    while (last->next_ != root && last->next_->order_ <= high) {
+      last = last->next_;
+      ++count;
+    }
+    const std::uint64_t step = (high - low) / (count + 1);
+    if (bits < 63 && (static_cast<double>(count) > capacity || step < 2)) continue;  // at 63 bits this is the whole graph
+    std::uint64_t label = low;
+    for (Node* at = first;; at = at->next_) {
+      at->order_ = label += step;
+      if (at == last) return;
+    }
+  }
+}
+
+// ── Insertion point ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+Node* GraphStorage::alive(Node* node, bool backward) const {
+  while (node->erased_) node = backward ? node->previous_ : node->next_;
+  return node;
+}
+
+Node* GraphStorage::insertion_next() {
+  if (!anchor) return output && output->next_ == root ? output : root;
+  anchor = alive(anchor, after);
+  return after ? anchor->next_ : anchor;
+}
+
+void GraphStorage::advance_insertion(Node* made) {
+  if (anchor && after) anchor = made;
+}
+
+// ── Arguments ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+ArgumentBlock* GraphStorage::allocate_block(Node* user, std::size_t size, std::size_t kwargs) {
+  const std::size_t bytes = block_bytes(size, kwargs);
+  FreeBlock*& free = free_blocks[size_class(bytes)];
+  void* memory = free;
+  if (free) {
+    free = free->next;
+  } else {
+    memory = arena.allocate(bytes);
+  }
+  auto* block = new (memory) ArgumentBlock;
+  block->user = user;
+  block->size = static_cast<std::uint32_t>(size);
+  return block;
+}
+
+void GraphStorage::recycle_block(ArgumentBlock* block, std::size_t kwargs) {
+  for (Slot *slot = block->slots(), *end = slot + block->size; slot != end; ++slot) {
+    if (slot->value.is_container()) recycle_block(slot->value.payload_.block, 0);
+  }
+  FreeBlock*& free = free_blocks[size_class(block_bytes(block->size, kwargs))];
+  free = new (static_cast<void*>(block)) FreeBlock{free};
+}
+
+void GraphStorage::copy_argument(Slot& slot, const Argument& value, Node* user) {
+  Argument& copy = slot.value;
+  copy.kind_ = value.kind_;
+  copy.flags_ = 0;
+  if (!value.is_container()) {
+    copy.payload_ = value.payload_;
+    return;
+  }
+  const ArgumentSpan elements = value.elements();
+  ArgumentBlock* block = allocate_block(user, elements.size(), 0);
+  std::uint32_t index = 0;
+  for (const Argument& element : elements) {
+    Slot* at = new (block->slots() + index) Slot;
+    at->value.index_ = index++;
+    copy_argument(*at, element, user);
+  }
+  copy.payload_.block = block;
+}
+
+void GraphStorage::require_countable(KwargSpan kwargs) {
+  if (kwargs.size() > 0xffff) throw Error(ErrorKind::invalid_argument, "a node holds at most 65535 keyword arguments");
+}
+
+ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, KwargSpan kwargs, Node* user) {
+  const std::size_t size = args.size() + kwargs.size();
+  if (size == 0) return nullptr;
+  require_countable(kwargs);
+  ArgumentBlock* block = allocate_block(user, size, kwargs.size());
+  std::uint32_t index = 0;
+  const auto put = [&](const Argument& value) {
+    Slot* at = new (block->slots() + index) Slot;
+    at->value.index_ = index++;
+    copy_argument(*at, value, user);
+  };
+  for (const Argument& value : args) put(value);
+  Symbol* names = reinterpret_cast<Symbol*>(block->slots() + size);
+  for (std::size_t i = 0; i < kwargs.size(); ++i) {
+    put(kwargs.value(i));
+    new (names + i) Symbol(kwargs.name(i));
+  }
+  return block;
+}
+
+void GraphStorage::replace_arguments(Node* node, ArgumentBlock* block, std::size_t kwargs) {
+  if (node->arguments_) {
+    unlink_all(node->arguments_);
+    recycle_block(node->arguments_, node->num_kwargs_);
+  }
+  node->arguments_ = block;
+  node->num_kwargs_ = static_cast<std::uint16_t>(kwargs);
+  if (block) link_all(block);
+  ++revision;
+}
+
+void GraphStorage::require_own(const Argument& argument, const Node* user) const {
+  for_each_node(argument, [&](const Node& node) {
+    if (node.storage_ == this && !node.erased_) return;
+    const std::string whose = user ? user->name() : "a new node";
+    throw Error(ErrorKind::invalid_argument,
+                node.erased_ ? "an argument of " + whose + " is a node that was erased"
+                             : "argument " + node.name() + " of " + whose +
+                                   " belongs to another graph; copy it over with node_copy or graph_copy",
+                user ? user->name() : std::string());
+  });
+}
+
+// ── Uses ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// The uses of one user are linked one after the other, so a use is its user's first unless the ring's last is by it too.
+void GraphStorage::link_use(Slot* slot) {
+  Node* value = slot->value.payload_.node;
+  append_use(slot, value, !value->last_use_ || value->last_use_->user() != slot->user());
+}
+
+void GraphStorage::append_use(Slot* slot, Node* to, bool first) {
+  if (Slot* last = to->last_use_) {
+    slot->next = last->next;
+    slot->previous = last;
+    last->next->previous = slot;
+    last->next = slot;
+  } else {
+    slot->next = slot->previous = slot;
+  }
+  to->last_use_ = slot;
+  slot->value.flags_ = first ? Argument::kFirstUse : 0;
+  to->num_users_ += first;
+}
+
+// To be called for all uses of a user at once: taking away a first use alone would leave the user uncounted.
+void GraphStorage::unlink_use(Slot* slot) {
+  Node* value = slot->value.payload_.node;
+  value->num_users_ -= slot->is_first_use();
+  if (slot->next == slot) {
+    value->last_use_ = nullptr;
+    return;
+  }
+  slot->previous->next = slot->next;
+  slot->next->previous = slot->previous;
+  if (value->last_use_ == slot) value->last_use_ = slot->previous;
+}
+
+void GraphStorage::link_all(ArgumentBlock* block) { for_each_use(block, link_use); }
+void GraphStorage::unlink_all(ArgumentBlock* block) { for_each_use(block, unlink_use); }
+
+// Looks from both ends, so that the shorter side decides the cost: the uses of `value`, or the arguments of `user`.
+bool GraphStorage::uses(Node* user, Node* value) {
+  Slot* use = value->last_use_;
+  if (!use) return false;
+  if (use->user() == user) return true;
+  bool found = false;
+  std::size_t arguments = 0;
+  for_each_use(user->arguments_, [&](Slot*) { ++arguments; });
+  for (std::size_t i = 0; i < arguments; ++i) {
+    use = use->next;
+    if (use->user() == user) return true;
+    if (use == value->last_use_) return false;
+  }
+  for_each_use(user->arguments_, [&](Slot* slot) { found |= slot->value.payload_.node == value; });
+  return found;
+}
+
+void GraphStorage::move_uses(Node* from, Node* to) {
+  Slot* const last = from->last_use_;
+  if (!last) return;
+  const bool fresh = to->last_use_ == nullptr;
+  for (Slot *slot = last->next, *following = nullptr;; slot = following) {
+    following = slot->next;
+    const bool done = slot == last;
+    if (!fresh) {
+      const bool first = slot->is_first_use() && !uses(slot->user(), to);
+      append_use(slot, to, first);
+    }
+    slot->value.payload_.node = to;
+    if (done) break;
+  }
+  if (fresh) {  // the ring goes over whole
+    to->last_use_ = last;
+    to->num_users_ = from->num_users_;
+  }
+  from->last_use_ = nullptr;
+  from->num_users_ = 0;
+  ++revision;
+}
+
+void GraphStorage::replace_input(Node* user, Node* from, const Argument& to) {
+  if (!user->arguments_ || to.node_or_null() == from) return;
+  if (!to.is_container()) {
+    Node* const node = to.node_or_null();
+    bool first = node && !uses(user, node);
+    for_each_use(user->arguments_, [&](Slot* slot) {
+      if (slot->value.payload_.node != from) return;
+      unlink_use(slot);
+      slot->value.kind_ = to.kind_;
+      slot->value.payload_ = to.payload_;
+      if (!node) return;
+      append_use(slot, node, first);
+      first = false;
+    });
+    ++revision;
+    return;
+  }
+  const auto map = [&](Node& node) { return &node == from ? to : Argument(node); };
+  std::vector<Argument> args;
+  std::vector<NamedArgument> kwargs;
+  for (const Argument& arg : user->args()) args.push_back(map_nodes(arg, map));
+  for (const auto& [name, value] : user->kwargs()) kwargs.push_back({name, map_nodes(value, map)});
+  replace_arguments(user, copy_arguments(args, kwargs, user), kwargs.size());
+}
+
+}  // namespace fx::internal

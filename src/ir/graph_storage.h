@@ -1,0 +1,121 @@
+// How a Graph is laid out. Internal to src/ir: no other folder includes this.
+//
+// Nodes are 64-byte records in chunks that never move, in the order of their ids; names lie beside them in the same chunk.
+// Arguments are blocks in an arena, recycled by size. Uses are rings threaded through the argument slots. Order labels are
+// 64-bit numbers with gaps; a full gap is relabelled locally.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/namespace.h"
+#include "support/arena.h"
+#include "support/flat_map.h"
+
+namespace fx::internal {
+
+struct GraphStorage {
+  static constexpr std::uint32_t kChunkBits = 6;
+  static constexpr std::uint32_t kChunkSize = 1u << kChunkBits;
+
+  struct Chunk {
+    alignas(64) std::array<std::byte, sizeof(Node) * kChunkSize> nodes;
+    std::array<NodeName, kChunkSize> names;
+
+    Node* node(std::uint32_t i) { return reinterpret_cast<Node*>(nodes.data()) + i; }
+  };
+
+  struct FreeBlock {
+    FreeBlock* next;
+  };
+
+  explicit GraphStorage(Graph* graph);
+
+  // Nodes.
+  Node* node(std::uint32_t id) { return chunks[id >> kChunkBits]->node(id & (kChunkSize - 1)); }
+  NodeName& name(const Node& node) { return chunks[node.id_ >> kChunkBits]->names[node.id_ & (kChunkSize - 1)]; }
+  Node* new_node();
+  void link_before(Node* node, Node* next);
+  void unlink(Node* node);
+  void label(Node* node);
+  void relabel(Node* node);
+  std::uint32_t& count_of(Op op, Symbol target) { return counts[count_key(op, target)]; }
+  static std::uint64_t count_key(Op op, Symbol target) { return (static_cast<std::uint64_t>(op) << 32) | target.id(); }
+
+  // Arguments. A node's block holds args then kwargs, followed by the keyword names.
+  static std::size_t block_bytes(std::size_t size, std::size_t kwargs) {
+    return block_bytes(ArgumentBlock::bytes(size) + kwargs * sizeof(Symbol));
+  }
+  ArgumentBlock* allocate_block(Node* user, std::size_t size, std::size_t kwargs);
+  void recycle_block(ArgumentBlock* block, std::size_t kwargs);
+  void copy_argument(Slot& slot, const Argument& value, Node* user);
+  ArgumentBlock* copy_arguments(ArgumentSpan args, KwargSpan kwargs, Node* user);
+  void replace_arguments(Node* node, ArgumentBlock* block, std::size_t kwargs);
+  /// Throws when there are more keyword arguments than a node can hold.
+  static void require_countable(KwargSpan kwargs);
+  /// Throws when an argument names a node that is erased or of another graph.
+  void require_own(const Argument& argument, const Node* user) const;
+
+  // Uses.
+  static void link_use(Slot* slot);
+  static void unlink_use(Slot* slot);
+  template <typename Visit>
+  static void for_each_use(ArgumentBlock* block, Visit&& visit);
+  static void link_all(ArgumentBlock* block);
+  static void unlink_all(ArgumentBlock* block);
+  static bool uses(Node* user, Node* value);
+  void move_uses(Node* from, Node* to);
+  static void append_use(Slot* slot, Node* to, bool first);
+  /// Replaces every use of `from` in `user` by `to`. Uses of other values keep their places in the lists of users.
+  void replace_input(Node* user, Node* from, const Argument& to);
+
+  // Insertion point: new nodes go after `anchor` (and become it) or before it.
+  void advance_insertion(Node* made);
+  Node* insertion_next();
+  Node* alive(Node* node, bool backward) const;
+
+  Graph* owner;
+  Node* const root = &root_node;  // the sentinel that closes the ring of nodes; not a node of the program
+  std::vector<Chunk*> chunks;  // in the arena
+  std::uint32_t id_count = 0;
+  std::size_t live = 0;
+  std::uint64_t revision = 0;
+  Node* output = nullptr;
+  Node* anchor = nullptr;  // null: the end of the graph
+  bool after = false;
+
+  Arena arena;
+  // Sizes of blocks: multiples of 16 up to 1 KiB, above that powers of two.
+  static constexpr std::size_t kSmallBlock = 1024;
+  static std::size_t block_bytes(std::size_t bytes) {
+    return bytes <= kSmallBlock ? (bytes + 15) & ~std::size_t{15} : std::bit_ceil(bytes);
+  }
+  static std::size_t size_class(std::size_t bytes) {
+    return bytes <= kSmallBlock ? bytes / 16 : kSmallBlock / 16 + static_cast<std::size_t>(std::bit_width(bytes / kSmallBlock)) - 1;
+  }
+  std::array<FreeBlock*, kSmallBlock / 16 + 48> free_blocks{};
+  Namespace names;
+  FlatMap<std::uint32_t> counts;
+  std::vector<std::uint32_t> meta_index;  // by id: 1 + position in `metas`; empty while no node has notes
+  std::deque<Meta> metas;
+
+  Node root_node;
+};
+
+template <typename Visit>
+void GraphStorage::for_each_use(ArgumentBlock* block, Visit&& visit) {
+  for (Slot *slot = block->slots(), *end = slot + block->size; slot != end; ++slot) {
+    if (slot->value.is_node()) {
+      visit(slot);
+    } else if (slot->value.is_container()) {
+      for_each_use(slot->value.payload_.block, visit);
+    }
+  }
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,81 @@
+#include "ir/namespace.h"
+
+#include <array>
+#include <charconv>
+
+#include "ir/target.h"
+
+namespace fx {
+
+namespace {
+constexpr std::uint32_t kNumberLimit = 1'000'000'000;
+}  // namespace
+
+void NodeName::append_to(std::string& out) const {
+  out += stem.view();
+  if (number == kNoNumber) return;
+  std::array<char, 12> buffer;
+  buffer[0] = '_';
+  out.append(buffer.data(), std::to_chars(buffer.data() + 1, buffer.data() + buffer.size(), number).ptr);
+}
+
+std::string NodeName::str() const {
+  std::string out;
+  append_to(out);
+  return out;
+}
+
+NodeName split_name(std::string_view text) {
+  std::size_t digits = text.size();
+  while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
+  const std::size_t count = text.size() - digits;
+  // Numbers of ten digits and more stay part of the stem: they cannot be counted on in 32 bits.
+  // So do those written with a leading zero: `x_01` and `x_1` are two names.
+  const bool numbered = count > 0 && count < 10 && digits > 0 && text[digits - 1] == '_' && (text[digits] != '0' || count == 1);
+  if (!numbered) return {Symbol(text), NodeName::kNoNumber};
+  std::uint32_t number = 0;
+  std::from_chars(text.data() + digits, text.data() + text.size(), number);
+  return {Symbol(text.substr(0, digits - 1)), number};
+}
+
+bool Namespace::taken(const Stem& record, NodeName name) const {
+  if (name.number == NodeName::kNoNumber) return record.bare_taken;
+  if (name.number >= 1 && name.number <= record.dense) return true;
+  return (name.number == 0 || name.number <= record.last) && scattered_.find(key(name.stem, name.number)) != nullptr;
+}
+
+void Namespace::take(Stem& record, NodeName name) {
+  if (name.number == NodeName::kNoNumber) {
+    record.bare_taken = true;
+    return;
+  }
+  if (name.number == record.dense + 1) {
+    ++record.dense;
+    while (record.last > record.dense && scattered_.find(key(name.stem, record.dense + 1))) ++record.dense;
+  } else {
+    scattered_[key(name.stem, name.number)] = 1;
+  }
+  if (name.number > record.last) record.last = name.number;
+}
+
+bool Namespace::contains(NodeName name) const {
+  const Stem* record = stems_.find(name.stem.id());
+  return record && taken(*record, name);
+}
+
+NodeName Namespace::create(NodeName candidate) {
+  Stem& record = stems_[candidate.stem.id()];
+  if (!record.known) {
+    record.known = true;
+    record.reserved = is_reserved_name(candidate.stem.view());
+  }
+  const bool bare = candidate.number == NodeName::kNoNumber;
+  if ((bare && record.reserved) || taken(record, candidate)) {
+    // A number of ten digits would read back as part of the stem; the first gap is free too.
+    candidate.number = record.last + 1 < kNumberLimit ? record.last + 1 : record.dense + 1;
+  }
+  take(record, candidate);
+  return candidate;
+}
+
+}  // namespace fx

@@ -1,0 +1,36 @@
+// NodeMap<T>: a side table over the nodes of one graph, indexed by Node::id().
+//
+// Analyses keep their results here, never in the node. Reading a node that was made after the table reads the default.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fx {
+
+template <typename T>
+class NodeMap {
+ public:
+  NodeMap() = default;
+  explicit NodeMap(const Graph& graph, T initial = T()) : initial_(std::move(initial)), values_(graph.id_bound(), initial_) {}
+
+  /// The value of `node`; grows the table when the node is newer than it.
+  typename std::vector<T>::reference operator[](const Node& node) {
+    if (node.id() >= values_.size()) values_.resize(node.id() + 1 + values_.size() / 2, initial_);
+    return values_[node.id()];
+  }
+  typename std::vector<T>::const_reference operator[](const Node& node) const {
+    return node.id() < values_.size() ? values_[node.id()] : initial_const();
+  }
+  std::size_t size() const { return values_.size(); }
+
+ private:
+  typename std::vector<T>::const_reference initial_const() const { return initial_; }
+  T initial_{};
+  std::vector<T> values_;
+};
+
+}  // namespace fx

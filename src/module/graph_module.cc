@@ -1,0 +1,295 @@
+#include "module/graph_module.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "module/module_tree.h"
+#include "module/nn_modules.h"
+#include "module/operators.h"
+#include "module/plan.h"
+#include "support/error.h"
+
+namespace fx {
+namespace {
+
+using torch::nn::Module;
+
+[[noreturn]] void missing(const Node& node, const std::string& where) {
+  throw Error(ErrorKind::not_found, where + " has no '" + node.target().str() + "', which %" + node.name() + " " +
+                                        (node.is(Op::get_attr) ? "reads" : "calls"), node.name());
+}
+
+bool names_attribute(const Node& node) { return node.is(Op::get_attr) || node.is(Op::call_module); }
+
+// Every path below which a called or read module lies: `a`, `a.b`, `a.b.c` of `a.b.c`.
+void add_prefixes(std::unordered_set<std::string>& paths, const std::string& path) {
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
+    paths.insert(path.substr(0, dot));
+  }
+  paths.insert(path);
+}
+
+}  // namespace
+
+GraphModule::GraphModule(Graph graph, std::string class_name)
+    : graph_(std::move(graph)), class_name_(std::move(class_name)) {
+  install_schema_source();
+}
+
+GraphModule::GraphModule(const Module& root, Graph graph, std::string class_name)
+    : GraphModule(std::move(graph), std::move(class_name)) {
+  const std::string where = "the module " + root.name();
+  // Called modules first: what get_attr reads inside of one is then already there.
+  for (const Node& node : graph_.nodes()) {
+    if (!node.is(Op::call_module)) continue;
+    const std::string path = node.target().str();
+    std::shared_ptr<Module> module = find_child(root, path);
+    if (!module) missing(node, where);
+    if (!find_submodule(path)) add_submodule(path, std::move(module));
+  }
+  for (const Node& node : graph_.nodes()) {
+    if (!node.is(Op::get_attr)) continue;
+    const std::string path = node.target().str();
+    bool is_parameter = false;
+    const torch::Tensor tensor = find_tensor(root, path, &is_parameter);
+    if (!tensor.defined()) missing(node, where);
+    if (find_attribute(path).defined()) continue;
+    is_parameter ? set_parameter(path, tensor) : set_buffer(path, tensor);
+  }
+  train(root.is_training());
+}
+
+GraphModule::GraphModule(const Attributes& attributes, Graph graph, std::string class_name)
+    : GraphModule(std::move(graph), std::move(class_name)) {
+  std::unordered_map<std::string, const Attribute*> by_path;
+  for (const auto& [path, attribute] : attributes) by_path.emplace(path, &attribute);
+  const auto take = [&](const Node& node, auto&& put) {
+    const auto found = by_path.find(node.target().str());
+    if (found != by_path.end()) put(found->first, *found->second);
+  };
+  for (const Node& node : graph_.nodes()) {
+    if (!names_attribute(node)) continue;
+    take(node, [&](const std::string& path, const Attribute& attribute) {
+      if (const auto* module = std::get_if<std::shared_ptr<Module>>(&attribute)) {
+        if (find_submodule(path) != *module) add_submodule(path, *module);
+      }
+    });
+  }
+  for (const Node& node : graph_.nodes()) {
+    if (!names_attribute(node)) continue;
+    take(node, [&](const std::string& path, const Attribute& attribute) {
+      const auto* tensor = std::get_if<torch::Tensor>(&attribute);
+      if (tensor && !find_attribute(path).defined()) set_attribute(path, *tensor);
+    });
+    const std::string path = node.target().str();
+    if (node.is(Op::get_attr) ? !find_attribute(path).defined() : !find_submodule(path)) missing(node, "the bag of attributes");
+  }
+}
+
+GraphModule::~GraphModule() = default;
+
+void GraphModule::set_graph(Graph graph) {
+  graph_ = std::move(graph);
+  attributes_changed();
+}
+
+void GraphModule::attributes_changed() {
+  const std::lock_guard lock(plan_mutex_);
+  plan_ = nullptr;
+}
+
+// ── Running ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void GraphModule::recompile() {
+  std::shared_ptr<const Plan> fresh = Plan::compile(*this);
+  const std::lock_guard lock(plan_mutex_);
+  plan_ = std::move(fresh);
+}
+
+std::shared_ptr<const Plan> GraphModule::plan() {
+  const std::lock_guard lock(plan_mutex_);
+  if (!plan_ || !plan_->is_current(*this)) plan_ = Plan::compile(*this);
+  return plan_;
+}
+
+c10::IValue GraphModule::run(std::vector<c10::IValue> inputs) { return plan()->run(*this, std::move(inputs)); }
+
+torch::Tensor GraphModule::run_to_tensor(std::vector<c10::IValue> inputs) {
+  c10::IValue result = run(std::move(inputs));
+  if (!result.isTensor()) {
+    throw Error(ErrorKind::invalid_argument,
+                "the graph returns a " + result.tagKind() + ", not a tensor: call run() instead of forward()");
+  }
+  return std::move(result).toTensor();
+}
+
+// ── Attributes ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+torch::Tensor GraphModule::find_attribute(const std::string& path) const { return find_tensor(*this, path); }
+
+torch::Tensor GraphModule::attribute(const std::string& path) const {
+  torch::Tensor tensor = find_attribute(path);
+  if (!tensor.defined()) throw Error(ErrorKind::not_found, "the module has no parameter or buffer '" + path + "'");
+  return tensor;
+}
+
+bool GraphModule::is_parameter(const std::string& path) const {
+  bool is_parameter = false;
+  return find_tensor(*this, path, &is_parameter).defined() && is_parameter;
+}
+
+std::shared_ptr<Module> GraphModule::find_submodule(const std::string& path) const { return find_child(*this, path); }
+
+std::shared_ptr<Module> GraphModule::submodule(const std::string& path) const {
+  std::shared_ptr<Module> module = find_submodule(path);
+  if (!module) throw Error(ErrorKind::not_found, "the module has no submodule '" + path + "'");
+  return module;
+}
+
+std::shared_ptr<const LeafModule> GraphModule::leaf(const std::string& path) const {
+  const std::shared_ptr<Module> module = find_submodule(path);
+  if (!module) return nullptr;
+  if (auto leaf = std::dynamic_pointer_cast<const LeafModule>(module)) return leaf;
+  return leaf_from_module(*module);
+}
+
+std::string GraphModule::module_type(const std::string& path) const {
+  const std::shared_ptr<Module> module = find_submodule(path);
+  if (!module) return {};
+  if (const auto* leaf = dynamic_cast<const LeafModule*>(module.get())) return leaf->type_name();
+  if (const auto* graph_module = dynamic_cast<const GraphModule*>(module.get())) return graph_module->class_name();
+  if (const ModuleType* type = find_module_type(*module)) return split_path(type->qualified_name).second;
+  return module->name();
+}
+
+Module& GraphModule::holder_for(const std::string& path, std::string& name) {
+  auto [parent, last] = split_path(path);
+  if (last.empty()) throw Error(ErrorKind::invalid_argument, "'" + path + "' is no path: its last part is empty");
+  name = std::move(last);
+  return make_holders(*this, parent);
+}
+
+void GraphModule::set_attribute(const std::string& path, const torch::Tensor& tensor) {
+  bool is_parameter = false;
+  const bool present = find_tensor(*this, path, &is_parameter).defined();
+  if (present ? is_parameter : tensor.requires_grad()) {
+    set_parameter(path, tensor);
+  } else {
+    set_buffer(path, tensor);
+  }
+}
+
+void GraphModule::set_parameter(const std::string& path, const torch::Tensor& tensor) {
+  std::string name;
+  put_tensor(holder_for(path, name), name, tensor, /*is_parameter=*/true);
+  attributes_changed();
+}
+
+void GraphModule::set_buffer(const std::string& path, const torch::Tensor& tensor) {
+  std::string name;
+  put_tensor(holder_for(path, name), name, tensor, /*is_parameter=*/false);
+  attributes_changed();
+}
+
+void GraphModule::add_submodule(const std::string& path, std::shared_ptr<Module> module) {
+  std::string name;
+  Module& holder = holder_for(path, name);
+  if (find_tensor(holder, name).defined()) {
+    throw Error(ErrorKind::invalid_argument, "'" + path + "' is a tensor; remove it before putting a module there");
+  }
+  if (find_child(holder, name)) {
+    holder.replace_module(name, std::move(module));
+  } else {
+    holder.register_module(name, std::move(module));
+  }
+  attributes_changed();
+}
+
+void GraphModule::replace_submodule(const std::string& path, std::shared_ptr<Module> module) {
+  const std::shared_ptr<Module> present = submodule(path);
+  module->train(present->is_training());
+  add_submodule(path, std::move(module));
+}
+
+bool GraphModule::delete_submodule(const std::string& path) {
+  if (!find_submodule(path)) return false;
+  std::string name;
+  holder_for(path, name).unregister_module(name);
+  attributes_changed();
+  return true;
+}
+
+bool GraphModule::delete_attribute(const std::string& path) {
+  if (!find_attribute(path).defined()) return false;
+  std::string name;
+  remove_tensor(holder_for(path, name), name);
+  attributes_changed();
+  return true;
+}
+
+std::size_t GraphModule::delete_all_unused_submodules() {
+  std::unordered_set<std::string> used;    // on the way to, or at, something that a node names
+  std::unordered_set<std::string> called;  // with everything inside
+  for (const Node& node : graph_.nodes()) {
+    if (!names_attribute(node)) continue;
+    add_prefixes(used, node.target().str());
+    if (node.is(Op::call_module)) called.insert(node.target().str());
+  }
+  std::size_t removed = 0;
+  std::unordered_set<std::string> removed_paths;
+  for (const auto& item : named_modules("", /*include_self=*/false)) {
+    const std::string& path = item.key();
+    bool inside = false;  // of a called module, or of one that is gone already
+    for (std::size_t dot = path.find('.'); dot != std::string::npos && !inside; dot = path.find('.', dot + 1)) {
+      inside = called.contains(path.substr(0, dot)) || removed_paths.contains(path.substr(0, dot));
+    }
+    if (inside || used.contains(path)) continue;
+    delete_submodule(path);
+    removed_paths.insert(path);
+    for (const auto& below : item.value()->modules()) removed += dynamic_cast<const Holder*>(below.get()) == nullptr;
+  }
+  return removed;
+}
+
+std::size_t GraphModule::delete_all_unused_attributes() {
+  std::unordered_set<std::string> used;
+  std::vector<std::string> called;
+  for (const Node& node : graph_.nodes()) {
+    if (node.is(Op::get_attr)) used.insert(node.target().str());
+    if (node.is(Op::call_module)) called.push_back(node.target().str() + ".");
+  }
+  std::sort(called.begin(), called.end());
+  std::vector<std::string> unused;
+  const auto look_at = [&](const std::string& path) {
+    const auto after = std::upper_bound(called.begin(), called.end(), path);
+    const bool inside = after != called.begin() && path.starts_with(*(after - 1));
+    if (!inside && !used.contains(path)) unused.push_back(path);
+  };
+  for (const auto& item : named_parameters()) look_at(item.key());
+  for (const auto& item : named_buffers()) look_at(item.key());
+  for (const std::string& path : unused) delete_attribute(path);
+  return unused.size();
+}
+
+std::string GraphModule::fresh_path(const std::string& stem) const {
+  std::string path = stem;
+  for (int i = 1; find_attribute(path).defined() || find_submodule(path); ++i) path = stem + "_" + std::to_string(i);
+  return path;
+}
+
+// ── torch::nn::Module ──────────────────────────────────────────────────────────────────────────────────────────────
+
+std::shared_ptr<Module> GraphModule::clone(const TorchDeviceOption& device) const {
+  auto copy = std::make_shared<GraphModule>(graph_.clone(), class_name_);
+  deep_copy_contents(*this, *copy, device ? &*device : nullptr);
+  return copy;
+}
+
+std::shared_ptr<GraphModule> GraphModule::clone_graph_module() const {
+  return std::dynamic_pointer_cast<GraphModule>(clone());
+}
+
+void GraphModule::pretty_print(std::ostream& stream) const { stream << class_name_; }
+
+}  // namespace fx

@@ -1,0 +1,134 @@
+// GraphModule: a Graph with the parameters and modules that it names, as a torch::nn::Module like any other.
+//
+//   auto gm = fx::load("resnet18.pt");              // or GraphModule(root, graph), or from a bag of attributes
+//   torch::Tensor y = gm->forward(x);
+//   gm->graph()…; gm->recompile();                  // edit; recompile() may be left out: forward notices
+//   gm->save… (torchscript/export.h)
+//
+// get_attr and call_module targets are paths in its module tree: `layer1.0.conv1` is the submodule `conv1` of `0` of `layer1`,
+// `layer1.0.conv1.weight` a parameter of that. Tensors live in the ordinary tree, so that parameters(), to(), state
+// saving, train() and eval() work; modules on the way to something else are plain holders.
+//
+// Running goes through an execution plan: operators resolved, literals converted, leaf modules inlined, values freed at their
+// last use. It is made on first use and again after edits; making it is linear in the graph. Errors while running are
+// Error(execution) that name the node.
+//
+// Thread-safety: several threads may run one GraphModule at once; edits need it for themselves.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <torch/nn/module.h>
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "ir/graph.h"
+#include "module/leaf_module.h"
+
+namespace fx {
+
+class Plan;
+
+class GraphModule : public torch::nn::Module {
+ public:
+  /// What a bag of attributes holds under a path. A tensor that requires grad becomes a parameter, another one a buffer.
+  using Attribute = std::variant<torch::Tensor, std::shared_ptr<torch::nn::Module>>;
+  using Attributes = std::vector<std::pair<std::string, Attribute>>;
+
+  /// A module without attributes.
+  explicit GraphModule(Graph graph = {}, std::string class_name = "GraphModule");
+  /// Takes from `root` what the graph names, sharing storage. Throws Error(not_found) naming node and path when `root` has not
+  /// got it.
+  GraphModule(const torch::nn::Module& root, Graph graph, std::string class_name = "GraphModule");
+  /// Takes what the graph names from `attributes`, the others are ignored. Throws as above.
+  GraphModule(const Attributes& attributes, Graph graph, std::string class_name = "GraphModule");
+  ~GraphModule() override;
+
+  Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
+  /// Replaces the graph; its attributes must be here already when it runs.
+  void set_graph(Graph graph);
+  /// The name of the class that code and saved files give it.
+  const std::string& class_name() const { return class_name_; }
+  void set_class_name(std::string name) { class_name_ = std::move(name); }
+
+  // ── Running ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  /// Runs on tensors (or anything an IValue is made from) and returns the tensor result. Throws Error(invalid_argument) when
+  /// the result is something else: use run().
+  template <typename... Values>
+  torch::Tensor forward(Values&&... inputs) {
+    std::vector<c10::IValue> values;
+    values.reserve(sizeof...(inputs));
+    (values.emplace_back(std::forward<Values>(inputs)), ...);
+    return run_to_tensor(std::move(values));
+  }
+  template <typename... Values>
+  torch::Tensor operator()(Values&&... inputs) {
+    return forward(std::forward<Values>(inputs)...);
+  }
+  /// Runs and returns whatever the graph returns. Missing trailing inputs take their defaults.
+  c10::IValue run(std::vector<c10::IValue> inputs);
+  /// Makes the execution plan now; throws what running would throw about the graph itself.
+  void recompile();
+  /// The plan for the graph as it is; made when there is none.
+  std::shared_ptr<const Plan> plan();
+
+  // ── Attributes ───────────────────────────────────────────────────────────────────────────────────────────────────
+  /// The tensor at `path`. Throws Error(not_found).
+  torch::Tensor attribute(const std::string& path) const;
+  /// The same; undefined when there is none.
+  torch::Tensor find_attribute(const std::string& path) const;
+  bool is_parameter(const std::string& path) const;
+  /// The module at `path`. Throws Error(not_found).
+  std::shared_ptr<torch::nn::Module> submodule(const std::string& path) const;
+  /// The same; null when there is none.
+  std::shared_ptr<torch::nn::Module> find_submodule(const std::string& path) const;
+  /// The leaf at `path`, made on the spot for a C++ torch::nn module (`Conv2d`, `BatchNorm2d`, …) whose computation is known;
+  /// null when there is no such module. What rules look at.
+  std::shared_ptr<const LeafModule> leaf(const std::string& path) const;
+  /// `Conv2d` for a leaf or C++ module of that type; empty when there is no module at `path`.
+  std::string module_type(const std::string& path) const;
+
+  /// Sets the tensor at `path`, making holders on the way. A tensor that is there already is replaced and stays what it was,
+  /// parameter or buffer; a new one is a parameter if it requires grad.
+  void set_attribute(const std::string& path, const torch::Tensor& tensor);
+  void set_parameter(const std::string& path, const torch::Tensor& tensor);
+  void set_buffer(const std::string& path, const torch::Tensor& tensor);
+  /// Puts a module at `path`, making holders on the way, and replacing the one that is there.
+  void add_submodule(const std::string& path, std::shared_ptr<torch::nn::Module> module);
+  /// The same; throws Error(not_found) when there is nothing to replace.
+  void replace_submodule(const std::string& path, std::shared_ptr<torch::nn::Module> module);
+  /// Removes the module; false when there is none.
+  bool delete_submodule(const std::string& path);
+  /// Removes the tensor; false when there is none.
+  bool delete_attribute(const std::string& path);
+  /// Removes every module that the graph neither calls nor reads from, and holders left empty; returns how many leaf modules went.
+  std::size_t delete_all_unused_submodules();
+  /// Removes every tensor outside of called modules that no get_attr names; returns how many.
+  std::size_t delete_all_unused_attributes();
+  /// A path that is free: `stem`, or `stem_1`, `stem_2`, …
+  std::string fresh_path(const std::string& stem) const;
+
+  // ── torch::nn::Module ────────────────────────────────────────────────────────────────────────────────────────────
+  /// A deep copy: graph, tensors and modules.
+  std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
+  std::shared_ptr<GraphModule> clone_graph_module() const;
+  void pretty_print(std::ostream& stream) const override;
+
+ private:
+  torch::Tensor run_to_tensor(std::vector<c10::IValue> inputs);
+  torch::nn::Module& holder_for(const std::string& path, std::string& name);
+  void attributes_changed();
+
+  Graph graph_;
+  std::string class_name_;
+  std::mutex plan_mutex_;
+  std::shared_ptr<const Plan> plan_;
+};
+
+}  // namespace fx

@@ -1,0 +1,134 @@
+#include "module/interpreter.h"
+
+#include "module/call.h"
+#include "module/nn_modules.h"
+#include "module/plan.h"
+#include "module/value.h"
+#include "text/print.h"
+
+namespace fx {
+
+void Interpreter::find_last_uses() {
+  if (last_uses_of_ == graph_.revision()) return;
+  last_used_by_ = NodeMap<std::vector<const Node*>>(graph_);
+  NodeMap<bool> seen(graph_, false);
+  for (const Node& node : graph_.nodes().reversed()) {
+    node.for_each_input([&](const Node& input) {
+      if (seen[input]) return;
+      seen[input] = true;
+      last_used_by_[node].push_back(&input);
+    });
+    if (!seen[node]) last_used_by_[node].push_back(&node);  // used by nothing: gone at once
+  }
+  last_uses_of_ = graph_.revision();
+}
+
+Value Interpreter::run(Args inputs, const Environment& initial) {
+  if (!keep_values_) find_last_uses();
+  environment_ = NodeMap<std::optional<Value>>(graph_);
+  for (const auto& [node, value] : initial) environment_[*node] = value;
+  inputs_ = std::move(inputs);
+  next_input_ = 0;
+  Value result;
+  for (const Node& node : graph_.nodes()) {
+    if (environment_[node]) continue;
+    try {
+      environment_[node] = run_node(node);
+    } catch (const Error& error) {
+      if (!error.node().empty()) throw;
+      throw Error(ErrorKind::execution, "while running " + format_node(node) + ": " + error.message(), node.name());
+    } catch (const std::exception& error) {
+      throw Error(ErrorKind::execution, "while running " + format_node(node) + ": " + first_line(error), node.name());
+    }
+    if (node.is(Op::output)) {
+      result = *environment_[node];
+      break;
+    }
+    if (keep_values_) continue;
+    for (const Node* dead : last_used_by_[node]) environment_[*dead].reset();
+  }
+  inputs_.clear();
+  if (!keep_values_) environment_ = {};
+  return result;
+}
+
+Value Interpreter::boxed_run(Args& inputs) {
+  const std::size_t expected = graph_.placeholders().size();
+  if (inputs.size() != expected) {
+    throw Error(ErrorKind::invalid_argument,
+                "the graph takes " + std::to_string(expected) + " inputs, " + std::to_string(inputs.size()) + " were given");
+  }
+  return run(std::exchange(inputs, {}));
+}
+
+std::optional<Value> Interpreter::value_of(const Node& node) const { return environment_[node]; }
+
+Value Interpreter::run_node(const Node& node) {
+  const auto [args, kwargs] = fetch_args_kwargs_from_env(node);
+  switch (node.op()) {
+    case Op::placeholder: return placeholder(node.target(), args, kwargs);
+    case Op::get_attr: return get_attr(node.target(), args, kwargs);
+    case Op::call_function: return call_function(node.target(), args, kwargs);
+    case Op::call_method: return call_method(node.target(), args, kwargs);
+    case Op::call_module: return call_module(node.target(), args, kwargs);
+    case Op::output: break;
+  }
+  return output(node.target(), args, kwargs);
+}
+
+Value Interpreter::placeholder(const Target& target, const Args& args, const Kwargs&) {
+  if (target.view().starts_with('*')) {  // *args takes the rest as a list
+    Args rest(std::make_move_iterator(inputs_.begin() + static_cast<std::ptrdiff_t>(std::min(next_input_, inputs_.size()))),
+              std::make_move_iterator(inputs_.end()));
+    next_input_ = inputs_.size();
+    return make_list(std::move(rest));
+  }
+  if (next_input_ < inputs_.size()) return std::move(inputs_[next_input_++]);
+  if (!args.empty()) return args[0];
+  throw Error(ErrorKind::invalid_argument, "there is no value for the input " + target.str() + " and it has no default");
+}
+
+Value Interpreter::get_attr(const Target& target, const Args&, const Kwargs&) { return fetch_attr(target); }
+
+Value Interpreter::call_function(const Target& target, const Args& args, const Kwargs& kwargs) {
+  return call_function_target(target, {args, kwargs});
+}
+
+Value Interpreter::call_method(const Target& target, const Args& args, const Kwargs& kwargs) {
+  return call_method_target(target, {args, kwargs});
+}
+
+// Through a plan of one call, so that leaves and C++ modules run exactly as in GraphModule::run.
+Value Interpreter::call_module(const Target& target, const Args& args, const Kwargs& kwargs) {
+  Graph call;
+  std::vector<Argument> nodes;
+  std::vector<NamedArgument> named;
+  for (std::size_t i = 0; i < args.size(); ++i) nodes.emplace_back(call.placeholder("arg_" + std::to_string(i)));
+  for (const auto& [name, value] : kwargs) named.push_back({name, call.placeholder(name.view())});
+  call.output(call.call_module(target, nodes, named));
+  GraphModule single(module_, std::move(call));
+  Args inputs = args;
+  for (const auto& [name, value] : kwargs) inputs.push_back(value);
+  return single.run(std::move(inputs));
+}
+
+Value Interpreter::output(const Target&, const Args& args, const Kwargs&) { return args.empty() ? Value() : args[0]; }
+
+Value Interpreter::fetch_attr(const Target& target) const { return module_.attribute(target.str()); }
+
+Value Interpreter::map_nodes_to_values(const Argument& argument) const {
+  return to_ivalue(argument, nullptr, [&](Node& node) -> c10::IValue {
+    const std::optional<Value>& value = environment_[node];
+    if (!value) throw Error(ErrorKind::execution, "the value of " + node.name() + " is not there");
+    return *value;
+  });
+}
+
+std::pair<Args, Kwargs> Interpreter::fetch_args_kwargs_from_env(const Node& node) const {
+  std::pair<Args, Kwargs> values;
+  for (const Argument& argument : node.args()) values.first.push_back(map_nodes_to_values(argument));
+  for (const auto& [name, argument] : node.kwargs()) values.second.emplace_back(name, map_nodes_to_values(argument));
+  return values;
+}
+
+}  // namespace fx

@@ -1,0 +1,60 @@
+#include "module/module_effects.h"
+
+namespace fx {
+namespace {
+
+void merge(NodeEffects& into, const NodeEffects& more) {
+  into.writes |= more.writes;
+  into.random |= more.random;
+  into.side_effect |= more.side_effect;
+  into.unknown |= more.unknown;
+  into.may_alias |= more.may_alias;
+}
+
+// A write to a value that the body itself made is nobody's business.
+bool writes_outside(const Node& node) {
+  bool outside = false;
+  for_each_written(node, [&](const Argument& written) {
+    for_each_node(written, [&](Node& target) {
+      const Node* at = &target;
+      while (at->is(Op::call_function)) {
+        Node* source = nullptr;
+        for_each_aliased_input(*at, [&](Node& input) { source = source ? source : &input; });
+        if (!source) return;
+        at = source;
+      }
+      outside = true;
+    });
+  });
+  return outside;
+}
+
+NodeEffects effects_of_body(const Graph& body) {
+  NodeEffects all;
+  for (const Node& node : body.nodes()) {
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    NodeEffects effects = effects_of(node);
+    if (effects.writes) effects.writes = writes_outside(node);
+    // Checking its input and raising is what calling a module may always do.
+    if (node.target() == "torch._assert") effects.side_effect = false;
+    merge(all, effects);
+  }
+  return all;
+}
+
+}  // namespace
+
+ModuleEffects module_effects(const GraphModule& module) {
+  return [&module](const Node& call) {
+    NodeEffects effects;
+    const std::string path = call.target().str();
+    if (const auto leaf = module.leaf(path); leaf && leaf->body()) return effects_of_body(*leaf->body());
+    const auto called = module.find_submodule(path);
+    if (const auto* nested = dynamic_cast<const GraphModule*>(called.get())) return effects_of_body(nested->graph());
+    effects.may_alias = true;
+    effects.unknown = called && called->is_training();
+    return effects;
+  };
+}
+
+}  // namespace fx

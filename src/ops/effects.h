@@ -1,0 +1,55 @@
+// Effects of single nodes, from operator schemas: what a call writes, draws, raises, and which results alias which
+// arguments.
+//
+// This is the one source of truth for purity: dead code, common subexpressions, the analyses' alias sets and the
+// rewriter's legality checks all ask here. What a node means for the whole graph (may this write be seen?) is
+// analysis/effects.h.
+//
+// Operators answer by their schemas and the literals of the call (`dropout` draws nothing when `train` is False).
+// Python functions and tensor methods answer by the operators that they call. What nobody knows is `unknown`:
+// register_schema (ops/schema.h) makes it known.
+//
+// Complexity: O(1) after the first question for a target; for the few targets whose effects depend on the call
+// (`torch.nn.functional.relu(inplace=…)`) the cost of binding the call. Thread-safety: may be called from any thread.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "ir/graph.h"
+#include "ops/schema.h"
+
+namespace fx {
+
+struct NodeEffects {
+  bool writes = false;       ///< writes to an argument (or to module state)
+  bool random = false;       ///< draws random numbers
+  bool side_effect = false;  ///< may raise on purpose, print, change global state
+  bool unknown = false;      ///< an operator nobody has a schema for: assumed to read and write anything it is given
+  bool may_alias = false;    ///< the result may share storage with an argument
+
+  /// True when the node may not be removed or merged though nothing uses it.
+  bool impure() const { return writes || random || side_effect || unknown; }
+  friend bool operator==(const NodeEffects&, const NodeEffects&) = default;
+};
+
+/// Says what calling the module at `call.target()` does. Without one, a call_module is taken to be pure, as FX does,
+/// with a result that may alias its inputs.
+using ModuleEffects = std::function<NodeEffects(const Node& call)>;
+
+/// Placeholders, get_attr and output have no effects of their own.
+NodeEffects effects_of(const Node& node, const ModuleEffects& modules = {});
+
+/// Calls `visit(const Argument&)` for every argument of the call that it may write to; of an unknown function or a
+/// module that writes, for all that hold nodes. The argument lives for the visit only.
+void for_each_written(const Node& node, const std::function<void(const Argument&)>& visit,
+                      const ModuleEffects& modules = {});
+
+/// Calls `visit(Node&)` for every input whose storage the result of `node` may share: views, in-place results, getitem.
+void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& visit,
+                            const ModuleEffects& modules = {});
+
+/// Removes dead nodes: unused, and pure by their schemas. Returns how many. One backward pass.
+std::size_t eliminate_dead_code(Graph& graph, const ModuleEffects& modules = {});
+
+}  // namespace fx

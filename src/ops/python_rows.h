@@ -1,0 +1,46 @@
+// The rows of python_functions(), read once into a form that binds quickly.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/python_names.h"
+#include "ops/schema.h"
+
+namespace fx::internal {
+
+struct PythonParameter {
+  Symbol name;
+  std::optional<Argument> default_value;
+  bool rest = false;  // `*tensors`: takes all that is left, as a list
+};
+
+struct PythonCondition {
+  enum class Test : std::uint8_t { equal, not_equal, at_least };
+  std::size_t parameter;
+  Test test;
+  Argument value;
+};
+
+struct PythonItem {
+  static constexpr std::size_t kLiteral = ~std::size_t{0};
+  Symbol keyword;  // empty: by position
+  std::size_t parameter = kLiteral;
+  std::optional<Argument> literal;  // the value, or what stands for None
+};
+
+struct PythonRow {
+  std::string_view name;
+  std::vector<PythonParameter> parameters;
+  std::vector<PythonCondition> conditions;
+  Symbol target;  // an operator with or without overload; empty: nothing but "no effects"
+  std::vector<PythonItem> items;
+  bool same_arguments = false;                 // the call is the operator's already
+  std::size_t inplace = PythonItem::kLiteral;  // the parameter `inplace`
+};
+
+/// The rows of `name`, in order.
+std::span<const PythonRow> python_rows(std::string_view name);
+
+}  // namespace fx::internal

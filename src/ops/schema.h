@@ -1,0 +1,194 @@
+// Operator schemas: what an operator takes, what it returns, what it writes and what its results alias.
+//
+// A schema is parsed from its declaration,
+//   aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)
+// and found again by its canonical target, `aten::add_.Tensor`. A built-in list knows the operators that models are
+// made of; where LibTorch is linked it supplies every operator it has registered (set_schema_source), and a program
+// adds its own (register_schema). Who is registered later wins: a program's own, then LibTorch's, then the built-in
+// ones.
+//
+// Thread-safety: all functions may be called from any thread; schemas live as long as the process.
+// Complexity: find_schema is three loads after the first question for a target; binding one argument is O(keyword
+// arguments) and allocates nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fx {
+
+/// The type of an argument or result, as far as rewriting cares: its base, whether None may stand for it, and lists.
+struct SchemaType {
+  enum class Base : std::uint8_t {
+    tensor,
+    scalar,    ///< `Scalar`, `number`: any number
+    integer,   ///< `int`, `SymInt`
+    floating,  ///< `float`, `SymFloat`
+    boolean,   ///< `bool`, `SymBool`
+    complex,
+    string,
+    dtype,  ///< `ScalarType`
+    device,
+    layout,
+    memory_format,
+    generator,
+    other,  ///< type variables, `Any`, dictionaries, tuples, classes, lists of lists
+  };
+  Base base = Base::other;
+  bool optional = false;           ///< `Tensor?`
+  bool list = false;               ///< `int[]`, `Tensor[]`, `int[2]`
+  bool optional_elements = false;  ///< `Tensor?[]`
+  std::uint8_t fixed_size = 0;     ///< `int[2]`: 2; a single value is accepted and repeated
+  std::string text;                ///< as written, without alias annotation
+
+  bool is_tensor() const { return base == Base::tensor; }
+};
+
+/// `(a!)`, `(a)`, `(a! -> b)`, `(a -> *)`, `(*)`.
+struct AliasInfo {
+  std::uint32_t sets = 0;        ///< bit i: alias set 'a' + i; none: a fresh value
+  std::uint32_t sets_after = 0;  ///< the sets after the call: `sets` unless an arrow says otherwise
+  bool wildcard = false;         ///< may alias anything
+  bool wildcard_after = false;   ///< after the call something unknown may alias it: `-> *`
+  bool writes = false;           ///< `!`: the call writes to it
+  std::uint16_t position = 0;    ///< where in SchemaType::text the annotation is written
+
+  bool empty() const { return !sets && !sets_after && !wildcard && !wildcard_after && !writes; }
+};
+
+struct SchemaArgument {
+  Symbol name;
+  SchemaType type;
+  AliasInfo alias;
+  bool keyword_only = false;
+  std::optional<Argument> default_value;
+  // What the declaration does not say and the operator does:
+  bool hidden_write = false;  ///< may be written all the same: the running statistics of batch_norm
+  bool hidden_alias = false;  ///< the result may be it or share its storage: dropout in eval mode returns its input
+};
+
+struct SchemaReturn {
+  Symbol name;  ///< often empty
+  SchemaType type;
+  AliasInfo alias;
+};
+
+/// What the operator does beside computing its results, and the groups that patterns name.
+struct OperatorTraits {
+  bool writes = false;       ///< some argument may be written
+  bool random = false;       ///< draws from a random generator
+  bool side_effect = false;  ///< asserts, prints, changes global state
+  bool view = false;         ///< some result aliases an argument that is not written
+  bool pointwise = false;    ///< each output element depends on the input elements at its (broadcast) place only
+  bool reduction = false;    ///< combines elements along dimensions
+  bool commutative = false;  ///< the first two arguments may be swapped when every other has its default (add's alpha)
+};
+
+/// An argument that turns an effect of the operator off when it is this literal: dropout draws nothing when `train` is
+/// False.
+struct EffectSwitch {
+  enum class Effect : std::uint8_t { random, writes };
+  std::uint32_t argument;
+  Argument off;
+  Effect effect;
+};
+
+class OperatorSchema {
+ public:
+  Symbol target;  ///< canonical: `aten::add.Tensor`
+  std::vector<SchemaArgument> arguments;
+  std::vector<SchemaReturn> returns;
+  bool varargs = false;     ///< `...` after the arguments
+  bool varreturns = false;  ///< `-> ...`
+  OperatorTraits traits;
+  std::vector<EffectSwitch> switches;
+
+  /// Position of the argument `name`, or -1.
+  int index_of(Symbol name) const;
+  /// How many arguments may be given by position.
+  std::size_t num_positional() const { return num_positional_; }
+  /// The declaration, normalised: parse_schema reads it back to the same.
+  std::string str() const;
+
+ private:
+  friend OperatorSchema parse_schema(std::string_view declaration);
+  std::size_t num_positional_ = 0;
+};
+
+/// Parses one declaration, as LibTorch 1.13 to 2.x print them. The name may also be that of a plain function
+/// (`my_module.scale(Tensor x, float by) -> Tensor`). Throws Error(syntax) with the column and what was expected.
+OperatorSchema parse_schema(std::string_view declaration);
+
+/// Returns the schema of `target` (any spelling that canonical_target knows), or null. A name without overload means
+/// the overload named "default" only; overloads_of and schema_of look at all of them.
+const OperatorSchema* find_schema(Symbol target);
+
+/// Returns all overloads of `packet` (`aten::add`): a program's own first, then in LibTorch's order.
+std::vector<const OperatorSchema*> overloads_of(Symbol packet);
+
+/// Adds the schema of an operator or function of the user's own, or replaces one. `traits` adds what a declaration
+/// cannot say. From then on calls of it have these effects: how a pure function keeps from being taken for one that may
+/// do anything.
+const OperatorSchema& register_schema(std::string_view declaration, OperatorTraits traits = {});
+
+/// Who is asked for the schemas of an operator before the built-in ones are. LibTorch's is installed by src/module.
+struct SchemaSource {
+  /// Returns the declarations of all overloads of `packet`, empty when there are none. Called under a lock, once per
+  /// packet: it must not ask for schemas itself. A declaration that does not parse counts as absent.
+  std::vector<std::string> (*overloads)(std::string_view packet) = nullptr;
+};
+void set_schema_source(SchemaSource source);
+
+/// Every target of the built-in list, sorted.
+std::vector<Symbol> builtin_targets();
+
+/// Returns what argument `i` of `schema` is in this call: positional, keyword or default; null when it is missing and
+/// has no default. `add(x, y)`, `add(x, other=y)` and `add(x, y, alpha=1)` bind alike.
+inline const Argument* bound_argument(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs,
+                                      std::size_t i) {
+  if (i < args.size() && i < schema.num_positional()) return &args[i];
+  const SchemaArgument& argument = schema.arguments[i];
+  if (const Argument* value = kwargs.find(argument.name)) return value;
+  return argument.default_value ? &*argument.default_value : nullptr;
+}
+inline const Argument* bound_argument(const OperatorSchema& schema, const Node& node, std::size_t i) {
+  return bound_argument(schema, node.args(), node.kwargs(), i);
+}
+/// The same by name, for a call of an operator (`aten::add.Tensor`; see normalize_operators); null also when the node
+/// is anything else or the schema has no such argument.
+const Argument* bound_argument(const Node& node, std::string_view name);
+
+/// True when `a` and `b` are the same value for an argument of this type: 1 and [1, 1] are for `int[2]`, 1 and 1.0 for
+/// `float`, a list and a tuple of equal elements for any list. Numbers for `Scalar` must agree in kind, which decides
+/// dtypes.
+bool same_argument(const SchemaType& type, const Argument& a, const Argument& b);
+
+/// Returns why the call does not fit the schema (too many arguments, unknown or doubled keyword, missing argument,
+/// wrong kind), or nothing when it fits. Nodes fit everything: their types are not known here.
+std::optional<std::string> check_call(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs);
+
+/// Picks the overload of `packet` that the call fits best: the first that fits with the fewest conversions (an int for
+/// a float, a number for a tensor). A node counts as a tensor unless the call or annotation that makes it says
+/// otherwise
+/// (`x.size(0)`, `x.shape[1] // 2`). Null when none fits; `why` then says what was tried.
+const OperatorSchema* resolve_overload(Symbol packet, ArgumentSpan args, KwargSpan kwargs, std::string* why = nullptr);
+
+/// Returns the schema that this node calls: its own overload, or for an operator without overload, `torch.relu`,
+/// `operator.add`, `torch.nn.functional.relu` and tensor methods the overload that does exactly the same. Null when
+/// there is none. The arguments fit it as they are only when the target is an operator; normalize_operators rewrites
+/// the others.
+const OperatorSchema* schema_of(const Node& node);
+
+/// Rewrites every call of `torch.*`, `torch.nn.functional.*`, `operator.*` and tensor methods that one ATen overload
+/// does exactly into a call of that overload, arguments included, and spells out the overload of operators called
+/// without one; returns how many nodes changed. Calls that no single overload does (`operator.getitem`, functionals
+/// with control flow) stay. Names, order and notes stay. A placeholder without annotation is taken to be a tensor.
+std::size_t normalize_operators(Graph& graph);
+
+}  // namespace fx

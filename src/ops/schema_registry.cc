@@ -1,0 +1,155 @@
+#include "ops/schema_registry.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "ops/builtin_schemas.h"
+
+namespace fx {
+
+namespace internal {
+
+namespace {
+
+class Registry {
+ public:
+  const TargetInfo& make_info(Symbol target) {
+    std::lock_guard lock(mutex_);
+    auto& slot = symbol_entry(target).schema;
+    if (const void* made = slot.load(std::memory_order_acquire)) return *static_cast<const TargetInfo*>(made);
+    const Symbol canonical = canonical_target(target);
+    const std::string_view packet = packet_of(canonical.view());
+    TargetInfo& info = infos_.emplace_back();
+    info.overloads = &overloads(Symbol(packet));
+    for (const OperatorSchema* schema : *info.overloads) {
+      if (schema->target == canonical) info.schema = schema;
+    }
+    info.exact = info.schema && (packet.size() != canonical.view().size() || info.overloads->size() == 1);
+    cached_.push_back(target);
+    slot.store(&info, std::memory_order_release);
+    return info;
+  }
+
+  const Overloads& locked_overloads(Symbol packet) {
+    std::lock_guard lock(mutex_);
+    return overloads(packet);
+  }
+
+  const OperatorSchema& add(OperatorSchema schema) {
+    std::lock_guard lock(mutex_);
+    const OperatorSchema& kept = schemas_.emplace_back(std::move(schema));
+    Overloads& list = registered_[Symbol(packet_of(kept.target.view()))];
+    const auto same = std::ranges::find(list, kept.target, &OperatorSchema::target);
+    if (same != list.end()) {
+      *same = &kept;
+    } else {
+      list.push_back(&kept);
+    }
+    forget();
+    return kept;
+  }
+
+  void set_source(SchemaSource source) {
+    std::lock_guard lock(mutex_);
+    source_ = source;
+    forget();
+  }
+
+ private:
+  const Overloads& overloads(Symbol packet) {
+    const Overloads*& list = packets_[packet];
+    if (!list) list = &lists_.emplace_back(collect(packet));
+    return *list;
+  }
+
+  Overloads collect(Symbol packet) {
+    Overloads list;
+    if (const auto own = registered_.find(packet); own != registered_.end()) list = own->second;
+    if (source_.overloads) {
+      for (const std::string& declaration : source_.overloads(packet.view())) add_foreign(list, declaration);
+    }
+    for (const std::string_view declaration : builtin_declarations(packet.view()))
+      add_to(list, parse_schema(declaration));
+    return list;
+  }
+
+  // A newer LibTorch may declare types that this parser does not read; such an operator counts as unknown, which is
+  // safe.
+  void add_foreign(Overloads& list, const std::string& declaration) {
+    try {
+      add_to(list, parse_schema(declaration));
+    } catch (const Error&) {
+    }
+  }
+
+  // Who came first wins.
+  void add_to(Overloads& list, OperatorSchema schema) {
+    if (std::ranges::find(list, schema.target, &OperatorSchema::target) != list.end()) return;
+    list.push_back(&schemas_.emplace_back(std::move(schema)));
+  }
+
+  // Makes every question be asked anew. What was answered stays valid, for those who hold it.
+  void forget() {
+    packets_.clear();
+    for (const Symbol target : cached_) symbol_entry(target).schema.store(nullptr, std::memory_order_release);
+    cached_.clear();
+  }
+
+  std::mutex mutex_;
+  SchemaSource source_;
+  std::deque<OperatorSchema> schemas_;
+  std::deque<Overloads> lists_;
+  std::deque<TargetInfo> infos_;
+  std::unordered_map<Symbol, Overloads> registered_;      // looked up only, never iterated
+  std::unordered_map<Symbol, const Overloads*> packets_;  // likewise
+  std::vector<Symbol> cached_;
+};
+
+// Never destroyed: schemas may be asked for by static destructors.
+Registry& registry() {
+  static Registry* const instance = new Registry;
+  return *instance;
+}
+
+}  // namespace
+
+const TargetInfo& make_target_info(Symbol target) { return registry().make_info(target); }
+
+const Overloads& overload_list(Symbol packet) { return registry().locked_overloads(packet); }
+
+}  // namespace internal
+
+const OperatorSchema* find_schema(Symbol target) { return internal::target_info(target).schema; }
+
+std::vector<const OperatorSchema*> overloads_of(Symbol packet) {
+  return internal::overload_list(Symbol(packet_of(canonical_target(packet).view())));
+}
+
+const OperatorSchema& register_schema(std::string_view declaration, OperatorTraits traits) {
+  OperatorSchema schema = parse_schema(declaration);
+  OperatorTraits& all = schema.traits;
+  all.writes |= traits.writes;
+  all.random |= traits.random;
+  all.side_effect |= traits.side_effect;
+  all.view |= traits.view;
+  all.pointwise |= traits.pointwise;
+  all.reduction |= traits.reduction;
+  all.commutative |= traits.commutative;
+  return internal::registry().add(std::move(schema));
+}
+
+void set_schema_source(SchemaSource source) { internal::registry().set_source(source); }
+
+std::vector<Symbol> builtin_targets() {
+  std::vector<Symbol> targets;
+  for (const std::string_view declaration : internal::builtin_declarations()) {
+    targets.push_back(canonical_target(Symbol(declaration.substr(0, declaration.find('(')))));
+  }
+  std::sort(targets.begin(), targets.end());
+  return targets;
+}
+
+}  // namespace fx

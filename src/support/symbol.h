@@ -1,0 +1,68 @@
+// Interned strings: operator targets, module paths, argument names, name stems.
+//
+// A Symbol is a 32-bit number that stands for a text, the same number for the same text everywhere in the process, so that
+// comparing, hashing and switching on targets costs one compare and a pattern's target can be compared with a graph's.
+//
+// Complexity: interning is one hash look-up (usually answered by a per-thread cache), reading the text back is two loads.
+// Thread-safety: all functions may be called from any thread. Interned texts live as long as the process.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+namespace fx {
+
+class Symbol {
+ public:
+  /// The empty text.
+  constexpr Symbol() = default;
+  Symbol(std::string_view text);  // NOLINT: a target is written as a string wherever one is wanted
+  Symbol(const char* text) : Symbol(std::string_view(text)) {}
+  Symbol(const std::string& text) : Symbol(std::string_view(text)) {}
+
+  /// Returns the symbol of `text` if it was ever interned, else the empty symbol: a look-up that leaves no trace.
+  static Symbol find(std::string_view text);
+  static constexpr Symbol from_id(std::uint32_t id) { return Symbol(id, 0); }
+
+  constexpr std::uint32_t id() const { return id_; }
+  constexpr bool empty() const { return id_ == 0; }
+  std::string_view view() const;
+  std::string str() const { return std::string(view()); }
+
+  friend constexpr bool operator==(Symbol a, Symbol b) { return a.id_ == b.id_; }
+  friend bool operator==(Symbol a, std::string_view b) { return a.view() == b; }
+  friend bool operator==(Symbol a, const char* b) { return a.view() == b; }
+  /// Orders by text, so that sorted output does not depend on what was interned first.
+  friend bool operator<(Symbol a, Symbol b) { return a.view() < b.view(); }
+
+ private:
+  constexpr Symbol(std::uint32_t id, int) : id_(id) {}
+  std::uint32_t id_ = 0;
+};
+
+std::ostream& operator<<(std::ostream& out, Symbol symbol);
+
+namespace internal {
+
+/// What the process remembers of one symbol. The atomic fields are caches filled on first use by the layer named; zero or
+/// null means "not computed yet".
+struct SymbolEntry {
+  std::string_view text;
+  std::atomic<std::uint32_t> canonical_target{0};   ///< ir: the canonical spelling of this operator target
+  std::atomic<std::uint32_t> name_stem{0};          ///< ir: the stem that names nodes with this target
+  std::atomic<const void*> schema{nullptr};         ///< ops: what it knows of this operator or function
+};
+
+SymbolEntry& symbol_entry(Symbol symbol);
+
+}  // namespace internal
+}  // namespace fx
+
+template <>
+struct std::hash<fx::Symbol> {
+  std::size_t operator()(fx::Symbol symbol) const noexcept { return symbol.id() * 0x9E3779B97F4A7C15ull; }
+};

@@ -1,0 +1,215 @@
+// Conditions, loops and exceptions.
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/target.h"
+#include "support/error.h"
+#include "torchscript/importer.h"
+#include "torchscript/source.h"
+
+namespace fx::torchscript {
+namespace {
+
+/// Does running the block surely raise?
+bool always_raises(const JitBlock& block) {
+  for (const JitNode* node : block.nodes()) {
+    if (node->kind() == torch::jit::prim::RaiseException) return true;
+    if (node->kind() == torch::jit::prim::If && always_raises(*node->blocks()[0]) && always_raises(*node->blocks()[1])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Operators that can be run although the program would not have: they change nothing and never fail.
+bool is_harmless(const JitBlock& block);
+
+bool is_harmless(const JitNode& node) {
+  if (node.kind() == torch::jit::prim::If) return is_harmless(*node.blocks()[0]) && is_harmless(*node.blocks()[1]);
+  static const std::unordered_set<std::string> kHarmless{
+      "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::GetAttr", "prim::dtype", "prim::device",
+      "prim::is_cuda",  "aten::dim",           "aten::len",            "aten::numel",   "aten::eq",    "aten::ne",
+      "aten::lt",       "aten::le",            "aten::gt",             "aten::ge",      "aten::add",   "aten::sub",
+      "aten::mul",      "aten::__not__",       "aten::__and__",        "aten::__or__",  "aten::__is__", "aten::__isnot__",
+      "prim::unchecked_cast", "aten::is_floating_point", "aten::format", "aten::__contains__", "prim::Uninitialized"};
+  if (std::string(node.kind().toQualString()) == "aten::size") return node.inputs().size() == 1;
+  return kHarmless.contains(node.kind().toQualString());
+}
+
+bool is_harmless(const JitBlock& block) {
+  const auto nodes = block.nodes();
+  return std::all_of(nodes.begin(), nodes.end(), [](const JitNode* node) { return is_harmless(*node); });
+}
+
+/// The comparison that is true when this one is not, for numbers that are no floats (NaN) and no tensors.
+const char* opposite(Symbol target) {
+  static constexpr std::pair<const char*, const char*> kOpposites[] = {
+      {"aten::eq.int", "aten::ne.int"}, {"aten::ne.int", "aten::eq.int"}, {"aten::lt.int", "aten::ge.int"},
+      {"aten::ge.int", "aten::lt.int"}, {"aten::gt.int", "aten::le.int"}, {"aten::le.int", "aten::gt.int"}};
+  for (const auto& [from, to] : kOpposites) {
+    if (target == from) return to;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<bool> Importer::truth_of(const AbstractValue& value) const {
+  if (!value.is_constant() || !value.constant.isBool()) return std::nullopt;
+  return value.constant.toBool();
+}
+
+void Importer::take_branch(const JitNode& node, Frame& frame, std::size_t branch) {
+  Values results = run_block(*node.blocks()[branch], frame);
+  for (std::size_t i = 0; i < results.size(); ++i) set(node, frame, std::move(results[i]), i);
+}
+
+void Importer::run_if(const JitNode& node, Frame& frame) {
+  const AbstractValue condition = value_of(node.input(), frame);
+  if (const std::optional<bool> known = truth_of(condition)) return take_branch(node, frame, *known ? 0 : 1);
+  if (condition.is_node()) {
+    if (assert_instead(node, frame, *condition.node)) return;
+    if (combine_conditions(node, frame, *condition.node)) return;
+    if (skip_branches(node, frame)) return;
+  }
+  const bool asks_for_none = condition.is_node() && packet_of(condition.node->target().view()).starts_with("aten::__is");
+  refuse(node, frame,
+         asks_for_none ? "control flow that depends on whether an optional input is given cannot become a graph; fix that input "
+                         "with LoadOptions::concrete_inputs, or save the model with torch.jit.trace"
+                       : "control flow that depends on the input's data or shape cannot become a graph; make the condition an "
+                         "attribute, or save the model with torch.jit.trace");
+}
+
+// if condition: raise … -> torch._assert
+bool Importer::assert_instead(const JitNode& node, Frame& frame, Node& condition) {
+  const bool then_raises = always_raises(*node.blocks()[0]);
+  const bool else_raises = always_raises(*node.blocks()[1]);
+  if (then_raises == else_raises) return false;
+  const JitBlock& raising = *node.blocks()[then_raises ? 0 : 1];
+  emit_assert(node, frame, condition, /*expected=*/else_raises, message_of(raising, frame));
+  take_branch(node, frame, then_raises ? 1 : 0);
+  return true;
+}
+
+void Importer::emit_assert(const JitNode& node, Frame& frame, Node& condition, bool expected, const std::string& message) {
+  Node& holds = expected ? condition : negate(node, frame, condition);
+  emit_call(node, frame, "torch._assert", {Argument(holds), Argument(message)});
+}
+
+Node& Importer::negate(const JitNode& node, Frame& frame, Node& condition) {
+  const char* flipped = opposite(condition.target());
+  if (!flipped) return emit_call(node, frame, "aten::__not__", {Argument(condition)});
+  return emit_call(node, frame, flipped, condition.args().to_vector());
+}
+
+// `a and b`, `a or b` are conditions too: then- or else-block is a bare constant, the other computes b.
+bool Importer::combine_conditions(const JitNode& node, Frame& frame, Node& condition) {
+  if (node.outputs().size() != 1 || node.output()->type()->kind() != c10::TypeKind::BoolType) return false;
+  for (std::size_t constant = 0; constant < 2; ++constant) {
+    const JitBlock& bare = *node.blocks()[constant];
+    const JitBlock& other = *node.blocks()[1 - constant];
+    if (!is_harmless(bare) || !is_harmless(other)) continue;
+    const std::optional<bool> known = truth_of(run_block(bare, frame)[0]);
+    if (!known) continue;
+    const AbstractValue rest = run_block(other, frame)[0];
+    // then-block constant: condition or rest, not condition and rest; else-block constant: the other way round.
+    Node& where = (constant == 0) == *known ? condition : negate(node, frame, condition);
+    const Argument second = to_argument(rest, nullptr, node, frame);
+    Node& both = emit_call(node, frame, *known ? "aten::__or__.bool" : "aten::__and__.bool", {Argument(where), second});
+    set(node, frame, AbstractValue::of_node(both, c10::BoolType::get()));
+    return true;
+  }
+  return false;
+}
+
+// Both ways do nothing but warn, and give the same values.
+bool Importer::skip_branches(const JitNode& node, Frame& frame) {
+  for (const JitBlock* block : node.blocks()) {
+    for (const JitNode* inner : block->nodes()) {
+      if (!is_harmless(*inner) && inner->kind() != torch::jit::aten::warn) return false;
+    }
+  }
+  Values first = run_block(*node.blocks()[0], frame);
+  const Values second = run_block(*node.blocks()[1], frame);
+  if (!std::equal(first.begin(), first.end(), second.begin(), second.end(), is_same)) return false;
+  for (std::size_t i = 0; i < first.size(); ++i) set(node, frame, std::move(first[i]), i);
+  return true;
+}
+
+void Importer::run_loop(const JitNode& node, Frame& frame) {
+  const AbstractValue limit = value_of(node.inputs()[0], frame);
+  std::optional<bool> goes_on = truth_of(value_of(node.inputs()[1], frame));
+  if (!limit.is_constant() || !goes_on) {
+    refuse(node, frame, "a loop whose number of rounds depends on the input cannot become a graph; make it a constant, or save "
+                        "the model with torch.jit.trace");
+  }
+  Values carried;
+  for (std::size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(value_of(node.inputs()[i], frame));
+  const JitBlock& body = *node.blocks()[0];
+  const std::int64_t rounds = limit.constant.toInt();
+  for (std::int64_t round = 0; round < rounds && *goes_on; ++round) {
+    if (round >= options_.max_unrolled_rounds) {
+      refuse(node, frame, "a loop of more than " + std::to_string(options_.max_unrolled_rounds) +
+                              " rounds; raise LoadOptions::max_unrolled_rounds");
+    }
+    frame.values[body.inputs()[0]] = AbstractValue::of_constant(round);
+    for (std::size_t i = 0; i < carried.size(); ++i) frame.values[body.inputs()[i + 1]] = carried[i];
+    Values results = run_block(body, frame);
+    goes_on = truth_of(results[0]);
+    if (!goes_on) {
+      refuse(node, frame, "a loop that ends when the input's data says so cannot become a graph; save the model with torch.jit.trace");
+    }
+    carried.assign(results.begin() + 1, results.end());
+  }
+  for (std::size_t i = 0; i < carried.size(); ++i) set(node, frame, std::move(carried[i]), i);
+}
+
+void Importer::raise(const JitNode& node, Frame& frame) {
+  refuse(node, frame, "the model always raises '" + text_of(node.inputs()[0], frame) + "'");
+}
+
+std::string Importer::message_of(const JitBlock& block, Frame& frame) {
+  for (const JitNode* node : block.nodes()) {
+    if (node->kind() == torch::jit::prim::RaiseException) {
+      std::string text = text_of(node->inputs()[0], frame);
+      constexpr std::string_view kPrefix = "AssertionError: ";
+      if (text.starts_with(kPrefix)) text.erase(0, kPrefix.size());
+      return text.empty() ? "assertion failed" : text;
+    }
+    if (node->kind() == torch::jit::prim::If && always_raises(*node->blocks()[0])) return message_of(*node->blocks()[0], frame);
+  }
+  return "assertion failed";
+}
+
+// The message without running what computes it: what is not known shows as {}.
+std::string Importer::text_of(const JitValue* value, Frame& frame) {
+  const auto known = frame.values.find(value);
+  if (known != frame.values.end() && known->second.is_constant()) {
+    const c10::IValue& constant = known->second.constant;
+    if (constant.isString()) return constant.toStringRef();
+    if (constant.isInt()) return std::to_string(constant.toInt());
+    return "{}";
+  }
+  const JitNode& maker = *value->node();
+  if (maker.kind() == torch::jit::prim::Constant && maker.output()->type()->kind() == c10::TypeKind::StringType) {
+    return maker.s(torch::jit::attr::value);
+  }
+  if (maker.kind() == torch::jit::aten::format) {
+    std::string text = text_of(maker.inputs()[0], frame);
+    std::size_t from = 0;
+    for (std::size_t i = 1; i < maker.inputs().size(); ++i) {
+      const std::size_t hole = text.find("{}", from);
+      if (hole == std::string::npos) break;
+      const std::string part = text_of(maker.inputs()[i], frame);
+      text.replace(hole, 2, part);
+      from = hole + part.size();
+    }
+    return text;
+  }
+  if (maker.kind() == torch::jit::aten::add && maker.inputs().size() == 2) {
+    return text_of(maker.inputs()[0], frame) + text_of(maker.inputs()[1], frame);
+  }
+  return "{}";
+}
+
+}  // namespace fx::torchscript

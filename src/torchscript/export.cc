@@ -1,0 +1,131 @@
+#include "torchscript/export.h"
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/export.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "module/nn_modules.h"
+#include "module/value.h"
+#include "torchscript/method_builder.h"
+
+namespace fx {
+
+namespace {
+
+namespace jit = torch::jit;
+
+// Makes one class per module of the tree, bottom up: children first, so that a class knows the types of its attributes.
+class Exporter {
+ public:
+  explicit Exporter(const GraphModule& module) : module_(module), unit_(std::make_shared<jit::CompilationUnit>()) {}
+
+  jit::Module run() {
+    return convert_graph_module(module_);
+  }
+
+ private:
+  jit::Module make_class(const std::string& qualified_name, bool training) {
+    jit::Module made(c10::QualifiedName("__torch__." + qualified_name), unit_, /*shouldMangle=*/true);
+    made.register_attribute("training", c10::BoolType::get(), training);
+    return made;
+  }
+
+  static void add_tensors(jit::Module& made, const torch::nn::Module& from) {
+    for (const auto& parameter : from.named_parameters(/*recurse=*/false)) {
+      if (parameter.value().defined()) made.register_parameter(parameter.key(), parameter.value(), /*is_buffer=*/false);
+    }
+    for (const auto& buffer : from.named_buffers(/*recurse=*/false)) {
+      if (buffer.value().defined()) made.register_buffer(buffer.key(), buffer.value());
+    }
+  }
+
+  // The recursion is over the nesting of modules, which classes of TorchScript share.
+  jit::Module holder(const torch::nn::Module& from, const std::string& name) {
+    jit::Module made = make_class(name, from.is_training());
+    add_tensors(made, from);
+    for (const auto& child : from.named_children()) made.register_module(child.key(), convert(child.value()));
+    return made;
+  }
+
+  jit::Module convert_graph_module(const GraphModule& from) {
+    jit::Module made = holder(from, from.class_name());
+    // A TorchScript leaf may be called by another method, such as the overloads of LSTM.
+    add_method(made, from.graph(), [&](const std::string& path) {
+      const auto leaf = from.find_submodule(path);
+      const auto* script = dynamic_cast<const LeafModule*>(leaf.get());
+      return script && !script->body() && script->script() ? script->script_method() : "forward";
+    });
+    return made;
+  }
+
+  jit::Module convert(const std::shared_ptr<torch::nn::Module>& from) {
+    if (const auto* nested = dynamic_cast<const GraphModule*>(from.get())) return convert_graph_module(*nested);
+    if (const auto* leaf = dynamic_cast<const LeafModule*>(from.get())) return convert_leaf(*leaf);
+    if (const auto leaf = leaf_from_module(*from)) return convert_leaf(*leaf);
+    return holder(*from, "torch.nn.Module");
+  }
+
+  jit::Module convert_leaf(const LeafModule& leaf) {
+    if (!leaf.body()) {
+      if (leaf.script()) return *leaf.script();
+      throw Error(ErrorKind::unsupported, "cannot write a module of type " + leaf.type_name() + " as TorchScript: what it computes is not known");
+    }
+    jit::Module made = holder(leaf, leaf.qualified_name());
+    add_method(made, *leaf.body(), [](const std::string&) { return std::string("forward"); });
+    return made;
+  }
+
+  void add_method(jit::Module& made, const Graph& graph, const internal::MethodOf& method_of) {
+    const c10::QualifiedName name(*made.type()->name(), "forward");
+    jit::Function* method = unit_->create_function(name, internal::build_method(graph, made.type(), method_of));
+    set_defaults(*method, graph);
+    made.type()->addMethod(method);
+  }
+
+  // Placeholders with a default become arguments with one.
+  static void set_defaults(jit::Function& method, const Graph& graph) {
+    const c10::FunctionSchema& plain = method.getSchema();
+    std::vector<c10::Argument> arguments = plain.arguments();
+    const std::vector<Node*> placeholders = graph.placeholders();
+    for (std::size_t i = 0; i < placeholders.size(); ++i) {
+      if (placeholders[i]->args().empty()) continue;
+      const c10::Argument& old = arguments[i + 1];  // after self
+      arguments[i + 1] = c10::Argument(old.name(), old.type(), old.N(), to_ivalue(placeholders[i]->args()[0], old.type()));
+    }
+    method.setSchema(c10::FunctionSchema(plain.name(), plain.overload_name(), std::move(arguments), plain.returns()));
+  }
+
+  const GraphModule& module_;
+  std::shared_ptr<jit::CompilationUnit> unit_;
+};
+
+}  // namespace
+
+torch::jit::Module to_torchscript(const GraphModule& module) { return Exporter(module).run(); }
+
+void save(const GraphModule& module, const std::string& path) {
+  namespace fs = std::filesystem;
+  const jit::Module script = to_torchscript(module);
+  const fs::path target(path);
+  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
+  if (!fs::is_directory(folder)) throw Error(ErrorKind::io, "cannot write " + path + ": the folder " + folder.string() + " does not exist; create it first");
+  if (fs::is_directory(target)) throw Error(ErrorKind::io, "cannot write " + path + ": it is a folder; name a file in it");
+  const fs::path temporary = folder / ("." + target.filename().string() + "." + std::to_string(getpid()));
+  try {
+    std::ofstream file(temporary, std::ios::binary);  // a stream: archives saved by name carry that name inside
+    script.save(file);
+    file.close();
+    if (!file) throw std::runtime_error("the disk is full or the file cannot be created");
+    fs::rename(temporary, target);
+  } catch (const std::exception& error) {
+    std::remove(temporary.c_str());
+    throw Error(ErrorKind::io, "cannot write " + path + ": " + first_line(error));
+  }
+}
+
+}  // namespace fx

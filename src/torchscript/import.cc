@@ -1,0 +1,87 @@
+#include "torchscript/import.h"
+
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "module/module_effects.h"
+#include "module/module_tree.h"
+#include "module/value.h"
+#include "ops/effects.h"
+#include "support/error.h"
+#include "torchscript/importer.h"
+#include "torchscript/source.h"
+
+namespace fx {
+namespace {
+
+// What libtorch says of a file that it cannot read, in words that help.
+std::string reason_for(const std::string& path, const std::exception& error) {
+  const std::string text = first_line(error);
+  std::ifstream file(path, std::ios::binary);
+  char head[2] = {};
+  file.read(head, 2);
+  if (file.gcount() == 0) return "it is empty";
+  if (head[0] != 'P' || head[1] != 'K') return "it is no zip archive";
+  if (text.find("central directory") != std::string::npos) return "it is cut short";
+  if (text.find("constants.pkl") != std::string::npos) return "it holds weights or a Python pickle, and no program";
+  return text;
+}
+
+torch::jit::Module read_file(const std::string& path) {
+  std::error_code status;
+  if (!std::filesystem::exists(path, status)) throw Error(ErrorKind::io, path + ": there is no such file");
+  if (std::filesystem::is_directory(path, status)) throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
+  if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
+  try {
+    return torch::jit::load(path);
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::io, path + ": is not a TorchScript file that can be read (" + reason_for(path, error) +
+                                   "); save the model with torch.jit.save");
+  }
+}
+
+// Leaves know their mode already; the holders above them get theirs.
+void set_modes(GraphModule& made, const torch::jit::Module& source) {
+  for (const auto& item : source.named_modules()) {
+    torch::nn::Module* place = item.name.empty() ? &made : made.find_submodule(item.name).get();
+    if (!place || dynamic_cast<const LeafModule*>(place)) continue;
+    set_own_mode(*place, item.value.attr("training", false).toBool());
+  }
+}
+
+}  // namespace
+
+bool is_torch_nn_leaf(const std::string& qualified_name) {
+  if (!qualified_name.starts_with("torch.nn.modules.") && !qualified_name.starts_with("torch.ao.nn.")) return false;
+  return !qualified_name.starts_with("torch.nn.modules.container.");
+}
+
+std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, const LoadOptions& options) {
+  torchscript::Importer importer(options);
+  importer.import_model(module);
+  const std::string name = torchscript::last_atom(torchscript::demangle(module.type()->name()->qualifiedName()));
+  auto made = std::make_shared<GraphModule>(std::move(importer.graph), name);
+  for (auto& [path, leaf] : importer.leaves) made->add_submodule(path, leaf.module);
+  for (const NamedTensor& tensor : importer.tensors) {
+    if (made->find_attribute(tensor.path).defined()) continue;  // a leaf's own
+    tensor.is_parameter ? made->set_parameter(tensor.path, tensor.tensor) : made->set_buffer(tensor.path, tensor.tensor);
+  }
+  eliminate_dead_code(made->graph(), module_effects(*made));
+  made->delete_all_unused_submodules();
+  made->delete_all_unused_attributes();
+  set_modes(*made, module);
+  return made;
+}
+
+std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options) {
+  const torch::jit::Module module = read_file(path);
+  try {
+    return from_torchscript(module, options);
+  } catch (const Error& error) {
+    throw Error(error.kind(), path + ": " + error.message(), error.node(), error.location());
+  }
+}
+
+}  // namespace fx

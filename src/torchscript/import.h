@@ -1,0 +1,47 @@
+// TorchScript in: a scripted or traced model becomes a GraphModule.
+//
+// The importer interprets the model's forward abstractly, over everything that the file decides: attributes, training
+// flags, lists of modules, default arguments. Submodules of torch.nn (containers excepted) become call_module leaves, all other modules
+// and functions are inlined, loops with a known number of rounds are unrolled, conditions that the file decides are taken.
+// `if condition: raise` with a condition that only data decides becomes `torch._assert`. Other control flow that depends on
+// data is Error(unsupported), which names the Python source line and shows it.
+//
+// What the training flag says when the file is loaded is folded into the graph; leaves keep both of their modes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "module/graph_module.h"
+
+namespace torch::jit {
+struct Module;
+}
+
+namespace fx {
+
+struct LoadOptions {
+  /// Which submodules stay call_module. Sees Python's qualified class name (`torch.nn.modules.conv.Conv2d`) and the path.
+  /// Default: torch.nn and torch.ao.nn but for containers, see is_torch_nn_leaf.
+  std::function<bool(const std::string& qualified_name, const std::string& path)> is_leaf;
+  /// Inputs that always have this value: they are no inputs of the graph, and conditions on them are decided (FX's
+  /// concrete_args). `{"mask", {}}` imports the model as it is when no mask is given.
+  std::map<std::string, c10::IValue> concrete_inputs;
+  /// The most rounds that one loop is unrolled.
+  int max_unrolled_rounds = 10000;
+  /// Note each node's Python source line in its meta (stack_trace).
+  bool source_locations = true;
+};
+
+/// True for classes of torch.nn and torch.ao.nn that are no containers.
+bool is_torch_nn_leaf(const std::string& qualified_name);
+
+/// Loads a TorchScript file. Throws Error(io) when it cannot be read or is none, Error(unsupported) as above.
+std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options = {});
+
+/// The same from a module in memory. Tensors are shared with it.
+std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, const LoadOptions& options = {});
+
+}  // namespace fx

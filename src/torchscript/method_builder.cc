@@ -1,0 +1,267 @@
+#include "torchscript/method_builder.h"
+
+#include <torch/csrc/jit/frontend/schema_matching.h>
+#include <torch/csrc/jit/frontend/script_type_parser.h>
+
+#include <unordered_map>
+
+#include "ir/node_map.h"
+#include "module/operators.h"
+#include "module/python_calls.h"
+#include "module/value.h"
+#include "text/print.h"
+
+namespace fx::internal {
+
+namespace {
+
+namespace jit = torch::jit;
+using jit::NamedValue;
+using jit::Value;
+
+// Errors of LibTorch's schema matcher point into a source text, so there must be one.
+const jit::SourceRange& no_source() {
+  static const jit::SourceRange range(std::make_shared<jit::Source>(std::string("fx graph")), 0, 8);
+  return range;
+}
+
+class MethodBuilder {
+ public:
+  MethodBuilder(const Graph& graph, const c10::ClassTypePtr& self_type, const MethodOf& method_of)
+      : source_(graph), method_of_(method_of), built_(std::make_shared<jit::Graph>()), values_(graph, nullptr) {
+    self_ = built_->addInput("self")->setType(self_type);
+    modules_.emplace("", self_);
+  }
+
+  std::shared_ptr<jit::Graph> build() {
+    for (const Node& node : source_.nodes()) {
+      try {
+        build(node);
+      } catch (const Error& error) {
+        if (!error.node().empty()) throw;
+        unsupported(node, error.message());
+      } catch (const std::exception& error) {
+        unsupported(node, first_line(error));
+      }
+    }
+    if (!source_.output_node()) built_->registerOutput(built_->insertConstant(c10::IValue()));
+    return built_;
+  }
+
+ private:
+  [[noreturn]] static void unsupported(const Node& node, const std::string& why) {
+    throw Error(ErrorKind::unsupported, "cannot write " + format_node(node) + " as TorchScript: " + why, node.name());
+  }
+
+  void build(const Node& node) {
+    switch (node.op()) {
+      // The caller's keyword is the target, which need not be the node's name (`input` is kept for Python's own).
+      case Op::placeholder: return define(node, built_->addInput(to_identifier(node.target().view()))->setType(annotation(node)));
+      case Op::get_attr: return define(node, attribute(node.target().str()));
+      case Op::call_module: return define(node, call_module(node));
+      case Op::call_function: return define(node, call_function(node));
+      case Op::call_method: return define(node, call_packets(node, packets_of_method(node.target())));
+      case Op::output: built_->registerOutput(value_of(node.arg(0), nullptr)); return;
+    }
+  }
+
+  void define(const Node& node, Value* value) {
+    values_[node] = value;
+    if (!node.is(Op::placeholder) && value != self_) value->setDebugName(node.name());
+  }
+
+  static c10::TypePtr annotation(const Node& node) {
+    const Meta* meta = node.find_meta();
+    const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
+    return type ? parse_annotation(*type) : c10::TensorType::get();
+  }
+
+  // ── Attributes and modules ───────────────────────────────────────────────────────────────────────────────────────
+
+  // One chain of GetAttr per path.
+  Value* attribute(const std::string& path) {
+    if (const auto known = modules_.find(path); known != modules_.end()) return known->second;
+    const std::size_t dot = path.rfind('.');
+    Value* parent = attribute(dot == std::string::npos ? "" : path.substr(0, dot));
+    const std::string name = dot == std::string::npos ? path : path.substr(dot + 1);
+    if (!parent->type()->expect<c10::ClassType>()->hasAttribute(name)) {
+      throw Error(ErrorKind::not_found, "the module has no attribute " + path);
+    }
+    return modules_[path] = built_->insertGetAttr(parent, name);
+  }
+
+  Value* call_module(const Node& node) {
+    Value* module = attribute(node.target().str());
+    const std::string method = method_of_(node.target().str());
+    const jit::Function* forward = module->type()->expect<c10::ClassType>()->findMethod(method);
+    if (!forward) throw Error(ErrorKind::unsupported, "the module " + node.target().str() + " has no " + method + " to call");
+    const c10::FunctionSchema& schema = forward->getSchema();
+    std::vector<NamedValue> args = {NamedValue(module)};
+    const auto type_of = [&](std::size_t i) { return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr; };
+    for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
+    const jit::MatchedSchema matched = jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema));
+    jit::Node* call = built_->insertNode(built_->create(c10::prim::CallMethod, matched.inputs));
+    call->s_(c10::attr::name, method);
+    call->output()->setType(matched.return_types.at(0));
+    return call->output();
+  }
+
+  // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  Value* call_function(const Node& node) {
+    if (node.target() == "operator.getitem" && node.args().size() == 2) {
+      return build_getitem(*built_, value_of(node.arg(0), nullptr), node.arg(1), [this](Node& input) { return values_[input]; });
+    }
+    if (node.target() == "torch._assert") return assertion(node);
+    if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema(node, *op->schema);
+    return call_packets(node, packets_of_function(node.target()));
+  }
+
+  // `if not condition: raise AssertionError(message)`
+  Value* assertion(const Node& node) {
+    Value* condition = value_of(node.arg(0), nullptr);
+    if (condition->type()->isSubtypeOf(*c10::TensorType::get())) {
+      condition = jit::emitBuiltinCall(no_source(), *built_, c10::aten::Bool, {NamedValue(condition)}, {});
+    }
+    const Argument* message = node.args().size() > 1 ? &node.args()[1] : node.kwarg("message");
+    jit::Node* branch = built_->insertNode(built_->create(c10::prim::If, {condition}, 0));
+    branch->addBlock();
+    const jit::WithInsertPoint inside(branch->addBlock());
+    Value* text = built_->insertConstant(std::string(message && message->is_string() ? message->as_string() : "assertion failed"));
+    Value* none = built_->insertConstant(c10::IValue());
+    built_->insertNode(built_->create(c10::prim::RaiseException, {text, none}, 0));
+    return none;
+  }
+
+  Value* call_schema(const Node& node, const c10::FunctionSchema& schema) {
+    std::vector<NamedValue> args;
+    const auto type_of = [&](std::size_t i) { return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr; };
+    for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
+    return emit(schema, jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema)));
+  }
+
+  Value* emit(const c10::FunctionSchema& schema, const jit::MatchedSchema& matched) {
+    jit::Node* call = built_->insertNode(built_->create(c10::Symbol::fromQualString(schema.name()), matched.inputs, 0));
+    for (const c10::TypePtr& type : matched.return_types) call->addOutput()->setType(type);
+    call->getOperation();  // throws when there is no such operator
+    if (call->outputs().size() == 1) return call->output();
+    if (call->outputs().empty()) return built_->insertConstant(c10::IValue());
+    return built_->insertNode(built_->createTuple(call->outputs()))->output();
+  }
+
+  // The first packet with an overload that takes these values.
+  Value* call_packets(const Node& node, const std::vector<fx::Symbol>& packets) {
+    if (packets.empty()) throw Error(ErrorKind::unsupported, "TorchScript has no operator of that name");
+    for (const fx::Symbol packet : packets) {
+      const std::vector<const TorchOperator*>& overloads = torch_overloads(packet);
+      if (overloads.empty()) continue;
+      std::vector<NamedValue> args, kwargs;
+      for (const Argument& arg : node.args()) args.push_back(named({}, arg, nullptr));
+      for (const auto& [name, value] : node.kwargs()) kwargs.push_back(named(name.str(), value, nullptr));
+      std::vector<const c10::FunctionSchema*> schemas;
+      for (const TorchOperator* op : overloads) schemas.push_back(op->schema);
+      try {
+        const auto [index, matched] = jit::matchSchemas(schemas, no_source(), *built_, args, kwargs);
+        return emit(*schemas[index], matched);
+      } catch (const std::exception&) {
+        if (packet == packets.back()) throw;
+      }
+    }
+    throw Error(ErrorKind::unsupported, "no overload of " + packets.front().str() + " takes these values");
+  }
+
+  // ── Arguments ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::vector<NamedValue> keywords(const Node& node, const c10::FunctionSchema& schema) {
+    std::vector<NamedValue> kwargs;
+    for (const auto& [name, value] : node.kwargs()) {
+      const auto index = schema.argumentIndexWithName(name.str());
+      kwargs.push_back(named(name.str(), value, index ? schema.arguments()[static_cast<std::size_t>(*index)].type() : nullptr));
+    }
+    return kwargs;
+  }
+
+  static bool names_nodes(const Argument& argument) {
+    bool found = false;
+    for_each_node(argument, [&](const Node&) { found = true; });
+    return found;
+  }
+
+  NamedValue named(const std::string& name, const Argument& argument, const c10::TypePtr& type) {
+    return NamedValue(no_source(), name, value_of(argument, type));
+  }
+
+  // `type` is what is expected, or null; type variables say nothing.
+  Value* value_of(const Argument& argument, c10::TypePtr type) {
+    if (const Node* node = argument.node_or_null()) return values_[*node];
+    if (type && type->hasFreeVariables()) type = nullptr;
+    if (!names_nodes(argument)) return constant(argument, type);
+    if (type && type->kind() == c10::TypeKind::OptionalType) type = type->expect<c10::OptionalType>()->getElementType();
+    if (argument.is_dict()) return dict(argument);
+    if (!argument.is_sequence()) throw Error(ErrorKind::unsupported, "a " + std::string(to_string(argument.kind())) + " of values");
+    const c10::ListTypePtr list_type = type ? type->cast<c10::ListType>() : nullptr;
+    std::vector<Value*> elements;
+    for (const Argument& element : argument.elements()) elements.push_back(value_of(element, list_type ? list_type->getElementType() : nullptr));
+    if (argument.is_tuple() && !list_type) return built_->insertNode(built_->createTuple(elements))->output();
+    return list(std::move(elements), list_type);
+  }
+
+  Value* constant(const Argument& argument, const c10::TypePtr& type) {
+    Value* value = built_->insertConstant(to_ivalue(argument, type), no_source());
+    return value;
+  }
+
+  // The element type is the one expected, else the one that all elements have.
+  Value* list(std::vector<Value*> elements, const c10::ListTypePtr& expected) {
+    c10::TypePtr element_type = expected ? expected->getElementType() : nullptr;
+    if (!element_type) {
+      element_type = elements.empty() ? c10::TensorType::get() : elements[0]->type();
+      for (const Value* element : elements) {
+        const auto unified = c10::unifyTypes(element_type, element->type());
+        if (!unified) throw Error(ErrorKind::unsupported, "a list of values of different types");
+        element_type = *unified;
+      }
+    } else {
+      for (Value*& element : elements) element = jit::tryConvertToType(no_source(), *built_, element_type, element, true);
+    }
+    return built_->insertNode(built_->createList(element_type, elements))->output();
+  }
+
+  Value* dict(const Argument& argument) {
+    std::vector<Value*> keys, values;
+    const ArgumentSpan pairs = argument.elements();
+    for (std::size_t i = 0; i < pairs.size(); i += 2) {
+      keys.push_back(value_of(pairs[i], nullptr));
+      values.push_back(value_of(pairs[i + 1], nullptr));
+    }
+    return built_->insertNode(built_->createDict(keys[0]->type(), values[0]->type(), keys, values))->output();
+  }
+
+  const Graph& source_;
+  const MethodOf& method_of_;
+  std::shared_ptr<jit::Graph> built_;
+  NodeMap<Value*> values_;
+  Value* self_;
+  std::unordered_map<std::string, Value*> modules_;  // path -> GetAttr; look-up only
+};
+
+}  // namespace
+
+c10::TypePtr parse_annotation(std::string_view annotation) {
+  std::string text(annotation);
+  for (const std::string_view prefix : {"torch.", "typing."}) {
+    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) text.erase(at, prefix.size());
+  }
+  try {
+    return jit::ScriptTypeParser().parseType(text);
+  } catch (const std::exception&) {
+    return c10::TensorType::get();  // a Python class: whatever it was, tensors are what programs take
+  }
+}
+
+std::shared_ptr<torch::jit::Graph> build_method(const fx::Graph& graph, const c10::ClassTypePtr& self_type,
+                                                const MethodOf& method_of) {
+  return MethodBuilder(graph, self_type, method_of).build();
+}
+
+}  // namespace fx::internal

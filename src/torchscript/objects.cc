@@ -1,0 +1,197 @@
+// Constants, attributes, methods, functions and small type questions.
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <algorithm>
+
+#include "module/module_tree.h"
+#include "support/error.h"
+#include "torchscript/importer.h"
+#include "torchscript/source.h"
+
+namespace fx::torchscript {
+
+using Kind = AbstractValue::Kind;
+
+void Importer::load_constant(const JitNode& node, Frame& frame) {
+  const c10::TypePtr& type = node.output()->type();
+  if (const auto* function = type->castRaw<c10::FunctionType>()) {
+    AbstractValue value;
+    value.kind = Kind::function;
+    value.type = type;
+    value.function = function->function();
+    return set(node, frame, std::move(value));
+  }
+  const auto constant = torch::jit::toIValue(node.output());
+  if (!constant || constant->isObject()) refuse(node, frame, "cannot import a constant of type " + type->annotation_str());
+  AbstractValue value = from_constant(*constant, type);
+  if (value.elements) value.elements->belongs_to_module = true;  // the next call sees the same list
+  set(node, frame, std::move(value));
+}
+
+void Importer::get_attribute(const JitNode& node, Frame& frame) {
+  const AbstractValue owner = value_of(node.input(), frame);
+  const std::string& name = node.s(torch::jit::attr::name);
+  if (owner.kind == Kind::local_object) {
+    const auto found = owner.local->attributes.find(name);
+    if (found == owner.local->attributes.end()) refuse(node, frame, "attribute '" + name + "' is read before it is set");
+    return set(node, frame, found->second);
+  }
+  if (owner.kind != Kind::object) refuse(node, frame, "cannot read attribute '" + name + "'");
+  const c10::ClassTypePtr type = owner.object->object->type();
+  if (name == "training" && type->is_module()) {
+    read_training = true;
+    if (training_) return set(node, frame, AbstractValue::of_constant(*training_));
+  }
+  if (const auto slot = type->findAttributeSlot(name)) return set(node, frame, attribute_value(*owner.object, name, *slot));
+  if (const auto constant = type->findConstant(name)) return set(node, frame, from_constant(*constant, node.output()->type()));
+  refuse(node, frame, "there is no attribute '" + name + "'");
+}
+
+// An in-place operator's result is the attribute itself, and writing back what is there changes nothing.
+bool Importer::holds_attribute(const Node* node, const std::string& path) const {
+  while (node) {
+    if (node->is(Op::get_attr)) return node->target() == std::string_view(path);
+    if (!node->is(Op::call_function) || node->args().empty()) return false;
+    const std::string_view packet = packet_of(node->target().view());
+    if (!packet.ends_with('_') || packet.ends_with("__")) return false;
+    node = node->arg(0).node_or_null();
+  }
+  return false;
+}
+
+void Importer::set_attribute(const JitNode& node, Frame& frame) {
+  const AbstractValue owner = value_of(node.inputs()[0], frame);
+  const AbstractValue value = value_of(node.inputs()[1], frame);
+  const std::string& name = node.s(torch::jit::attr::name);
+  if (owner.kind == Kind::local_object) {
+    owner.local->attributes[name] = value;
+    return;
+  }
+  if (owner.kind == Kind::object) {
+    const std::string path = join_path(owner.object->path, name);
+    if (value.is_node() && holds_attribute(value.node, path)) return;
+    const auto slot = owner.object->object->type()->findAttributeSlot(name);
+    if (slot && is_known(value) && !value.is_node()) {
+      const AbstractValue present = attribute_value(*owner.object, name, *slot);
+      if (is_known(present) && to_constant(present) == to_constant(value)) return;
+    }
+  }
+  refuse(node, frame, "setting attribute '" + name + "' while running cannot become a graph; write into a buffer in place instead");
+}
+
+void Importer::create_object(const JitNode& node, Frame& frame) {
+  AbstractValue value;
+  value.kind = Kind::local_object;
+  value.type = node.output()->type();
+  value.local = std::make_shared<LocalObject>();
+  value.local->type = value.type->cast<c10::ClassType>();
+  set(node, frame, std::move(value));
+}
+
+void Importer::call_method(const JitNode& node, Frame& frame) {
+  Values args = inputs_of(node, frame);
+  const std::string& name = node.s(torch::jit::attr::name);
+  const AbstractValue& self = args[0];
+  c10::ClassTypePtr type;
+  if (self.kind == Kind::object) type = self.object->object->type();
+  if (self.kind == Kind::local_object) type = self.local->type;
+  if (!type) refuse(node, frame, "cannot call method '" + name + "' of a " + node.inputs()[0]->type()->annotation_str());
+  torch::jit::Function* method = type->findMethod(name);
+  if (!method) refuse(node, frame, "there is no method '" + name + "'");
+  if (self.kind == Kind::object && is_leaf(*self.object)) {
+    const ObjectRef object = *self.object;
+    args.erase(args.begin());
+    return set(node, frame, call_leaf(node, frame, object, *method, std::move(args)));
+  }
+  const std::string path = self.kind == Kind::object ? self.object->path : frame.path;
+  set(node, frame, call(*method, std::move(args), path, frame.depth + 1));
+}
+
+void Importer::call_function(const JitNode& node, Frame& frame) {
+  Values args = inputs_of(node, frame);
+  const AbstractValue callee = args[0];
+  if (callee.kind != Kind::function) refuse(node, frame, "cannot call a function that is not known");
+  args.erase(args.begin());
+  if (demangle(callee.function->qualname().qualifiedName()) == "torch.nn.functional._verify_batch_size" &&
+      check_batch_size(node, frame, args)) {
+    return set(node, frame, AbstractValue::of_constant(c10::IValue()));
+  }
+  set(node, frame, call(*callee.function, std::move(args), frame.path, frame.depth + 1));
+}
+
+// The function multiplies all sizes but the second in a loop over their number, and raises when the product is 1: more than
+// one value per channel is numel != size(1).
+bool Importer::check_batch_size(const JitNode& node, Frame& frame, const Values& args) {
+  if (args.size() != 1 || !args[0].is_node() || args[0].node->target() != "aten::size") return false;
+  const Argument input = args[0].node->arg(0);
+  Node& count = emit_call(node, frame, "aten::numel", {input});
+  Node& channels = emit_call(node, frame, "aten::size.int", {input, Argument(1)});
+  Node& holds = emit_call(node, frame, "aten::ne.int", {Argument(count), Argument(channels)});
+  emit_assert(node, frame, holds, true, "Expected more than 1 value per channel when training");
+  return true;
+}
+
+void Importer::enter(const JitNode& node, Frame& frame) {
+  const AbstractValue object = value_of(node.inputs()[0], frame);
+  torch::jit::Function* method = object.kind == Kind::local_object ? object.local->type->findMethod("__enter__") : nullptr;
+  if (!method) refuse(node, frame, "cannot enter this `with`");
+  set(node, frame, call(*method, {object}, frame.path, frame.depth + 1));
+}
+
+void Importer::leave(const JitNode& node, Frame& frame) {
+  const AbstractValue object = value_of(node.inputs()[0], frame);
+  torch::jit::Function* method = object.kind == Kind::local_object ? object.local->type->findMethod("__exit__") : nullptr;
+  if (!method) refuse(node, frame, "cannot leave this `with`");
+  Values args{object};
+  while (args.size() < method->num_inputs()) args.push_back(AbstractValue::of_constant(c10::IValue()));
+  AbstractValue result = call(*method, std::move(args), frame.path, frame.depth + 1);
+  if (!node.outputs().empty()) set(node, frame, std::move(result));
+}
+
+void Importer::is_instance(const JitNode& node, Frame& frame) {
+  const AbstractValue value = value_of(node.input(), frame);
+  const c10::TypePtr type = value.is_constant() ? value.constant.type() : value.type;
+  bool sure = true;
+  for (const c10::TypePtr& candidate : node.tys(torch::jit::attr::types)) {
+    if (type->isSubtypeOf(*candidate)) return set(node, frame, AbstractValue::of_constant(true));
+    sure = sure && !candidate->isSubtypeOf(*type);
+  }
+  if (!sure) refuse(node, frame, "the type of a value is known only while running");
+  set(node, frame, AbstractValue::of_constant(false));
+}
+
+// x is None, x is not None
+void Importer::is_none(const JitNode& node, Frame& frame) {
+  const bool negated = std::string_view(node.kind().toQualString()) == "aten::__isnot__";
+  Values in = inputs_of(node, frame);
+  if (in[0].is_none()) std::swap(in[0], in[1]);
+  std::optional<bool> same;
+  if (in[1].is_none()) {
+    if (in[0].is_none()) same = true;
+    else if (!in[0].is_node()) same = false;
+    else if (in[0].type->kind() != c10::TypeKind::OptionalType && in[0].type->kind() != c10::TypeKind::AnyType) same = false;
+  }
+  if (same) return set(node, frame, AbstractValue::of_constant(*same != negated));
+  if (!fold(node, frame)) emit(node, frame);
+}
+
+// The value is the same, its type is known better.
+void Importer::pass_through(const JitNode& node, Frame& frame) {
+  AbstractValue value = value_of(node.inputs()[0], frame);
+  if (value.is_none() && node.output()->type()->kind() != c10::TypeKind::OptionalType &&
+      node.output()->type()->kind() != c10::TypeKind::NoneType) {
+    refuse(node, frame, "None is used where a value is needed");
+  }
+  if (value.is_node()) value.type = node.output()->type();
+  set(node, frame, std::move(value));
+}
+
+void Importer::uninitialized(const JitNode& node, Frame& frame) {
+  AbstractValue value;
+  value.type = node.output()->type();
+  set(node, frame, std::move(value));
+}
+
+void Importer::ignore(const JitNode&, Frame&) {}
+
+}  // namespace fx::torchscript

@@ -1,0 +1,61 @@
+#include "trace/caller.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <array>
+#include <string_view>
+
+namespace fx::internal {
+namespace {
+
+struct RankQuestion {
+  std::string_view function;  // mangled, without its parameters
+  std::int64_t answer;
+};
+// LinearImpl takes addmm for rank 2, which is wrong for others, and matmul else, which is right for all. The normalisations
+// check their input.
+constexpr std::array<RankQuestion, 7> kRankQuestions = {{
+    {"_ZN5torch2nn10LinearImpl7forward", 3},
+    {"_ZN5torch2nn15BatchNorm1dImpl16_check_input_dim", 3},
+    {"_ZN5torch2nn15BatchNorm2dImpl16_check_input_dim", 4},
+    {"_ZN5torch2nn15BatchNorm3dImpl16_check_input_dim", 5},
+    {"_ZN5torch2nn18InstanceNorm1dImpl16_check_input_dim", 3},
+    {"_ZN5torch2nn18InstanceNorm2dImpl16_check_input_dim", 4},
+    {"_ZN5torch2nn18InstanceNorm3dImpl16_check_input_dim", 5},
+}};
+
+// Multiplies by one packed weight when query, key and value are equal, and by three slices of it else.
+constexpr std::string_view kAttention = "_ZN5torch2nn22MultiheadAttentionImpl7forward";
+
+// The exported name of the function around `address`, empty when it has none.
+std::string_view function_at(const void* address) {
+  Dl_info info;
+  return dladdr(address, &info) && info.dli_sname ? info.dli_sname : "";
+}
+
+}  // namespace
+
+std::optional<std::int64_t> rank_for_caller() {
+  // This function, the proxy's answer, the question itself, perhaps a functional between: the asker is not further away.
+  std::array<void*, 6> frames;
+  const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+  for (int i = 1; i < count; ++i) {
+    const std::string_view name = function_at(frames[static_cast<std::size_t>(i)]);
+    for (const RankQuestion& question : kRankQuestions) {
+      if (name.starts_with(question.function)) return question.answer;
+    }
+  }
+  return std::nullopt;
+}
+
+bool caller_takes_unequal() {
+  std::array<void*, 24> frames;
+  const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+  for (int i = 1; i < count; ++i) {
+    if (function_at(frames[static_cast<std::size_t>(i)]).starts_with(kAttention)) return true;
+  }
+  return false;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,19 @@
+// Which function of LibTorch is asking.
+//
+// A few functions of LibTorch ask a shape or data question only to check their input, or to choose between two ways to compute
+// the same. They can be traced without knowing the answer, once it is known that it is they who ask: that is read from the
+// call stack, by the names that LibTorch exports.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace fx::internal {
+
+/// What to tell the present asker about a rank that is not known; nothing when it must know.
+std::optional<std::int64_t> rank_for_caller();
+
+/// Whether the present asker compares two tensors by their data only to save work when they are equal.
+bool caller_takes_unequal();
+
+}  // namespace fx::internal

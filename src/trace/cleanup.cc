@@ -1,0 +1,18 @@
+#include "trace/cleanup.h"
+
+namespace fx::internal {
+
+void erase_unused_getitems(Graph& graph) {
+  static const Symbol kGetItem("operator.getitem");
+  for (Node& node : graph.nodes().reversed()) {
+    if (node.is(Op::call_function) && node.target() == kGetItem && !node.has_users()) graph.erase_node(node);
+  }
+}
+
+void erase_unused_attributes(Graph& graph) {
+  for (Node& node : graph.nodes()) {
+    if (node.is(Op::get_attr) && !node.has_users()) graph.erase_node(node);
+  }
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,14 @@
+// Tidying a graph after its trace.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace fx::internal {
+
+/// Operators with several results get a getitem for each, of which most programs use one: erases the others.
+void erase_unused_getitems(Graph& graph);
+
+/// Erases get_attr nodes that nothing uses.
+void erase_unused_attributes(Graph& graph);
+
+}  // namespace fx::internal

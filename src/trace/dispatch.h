@@ -1,0 +1,31 @@
+// Where LibTorch hands operators to the tracer.
+#pragma once
+
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <memory>
+
+#include "trace/libtorch_version.h"
+
+namespace fx::internal {
+
+class Session;
+
+/// Registers the tracer with LibTorch's dispatcher, once per process. Costs nothing to code that does not trace.
+void install_dispatch();
+
+/// While it lives, every operator that this thread runs is recorded by `session`, also those without proxies among their
+/// arguments. Scopes nest: a trace inside a trace records to its own session.
+class RecordingScope {
+ public:
+  explicit RecordingScope(Session& session);
+  ~RecordingScope();
+  RecordingScope(const RecordingScope&) = delete;
+  RecordingScope& operator=(const RecordingScope&) = delete;
+
+ private:
+  Session* outer_;
+  c10::impl::IncludeDispatchKeyGuard mode_;
+};
+
+}  // namespace fx::internal

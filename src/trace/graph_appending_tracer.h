@@ -1,0 +1,89 @@
+// GraphAppendingTracer: builds into an existing graph by calling C++ functions on proxies of its nodes.
+//
+//   fx::GraphAppendingTracer tracer(*gm);
+//   auto at = gm->graph().inserting_after(node);
+//   fx::Node& scaled = tracer.append([](torch::Tensor x) { return x * 2; }, node);
+//
+// or step by step, with any code that takes tensors:
+//   torch::Tensor x = tracer.proxy(node);
+//   torch::Tensor y = torch::relu(x) + 1;      // two nodes at the insertion point of the graph
+//   node.replace_all_uses_with(tracer.node(y), …);
+//
+// Proxies have no shapes unless `shapes` knows them. Proxies live as long as the tracer. Operators without a proxy among their
+// arguments (factories) are recorded inside append() and record(), and computed outside.
+// Thread-safety: as the graph's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor_info.h"
+#include "module/graph_module.h"
+#include "trace/callable.h"
+#include "trace/dispatch.h"
+#include "trace/session.h"
+
+namespace fx {
+
+class GraphAppendingTracer : private internal::NodeMaker {
+ public:
+  /// Tensors captured from outside become `_tensor_constantN`, listed by attributes().
+  explicit GraphAppendingTracer(Graph& graph, const Shapes* shapes = nullptr);
+  /// The same; captured tensors become attributes of `module`, and its own are known by their names.
+  explicit GraphAppendingTracer(GraphModule& module, const Shapes* shapes = nullptr);
+  ~GraphAppendingTracer() override;
+  GraphAppendingTracer(const GraphAppendingTracer&) = delete;
+  GraphAppendingTracer& operator=(const GraphAppendingTracer&) = delete;
+
+  /// Keeps captured tensors off these paths.
+  void avoid_paths(std::function<bool(const std::string& path)> is_taken) { is_taken_ = std::move(is_taken); }
+
+  Graph& graph() { return graph_; }
+  /// A tensor that stands for `node`.
+  torch::Tensor proxy(Node& node);
+  /// The node that `tensor` stands for; makes a get_attr for an ordinary tensor. Throws Error(invalid_argument) for an
+  /// undefined tensor.
+  Node& node(const torch::Tensor& tensor);
+  /// The argument for any result of a traced function.
+  Argument argument(const torch::Tensor& tensor) { return session_->argument_for(tensor); }
+
+  /// Calls `function` on `inputs` and returns what it returned as an argument: a node, or a tuple or list of nodes. The
+  /// function's number parameters take literal inputs.
+  template <typename Function>
+  Argument append(Function&& function, std::vector<Argument> inputs) {
+    internal::Callable callable = internal::make_callable(std::forward<Function>(function));
+    return append_callable(callable, std::move(inputs));
+  }
+  /// The same for a function of tensors that returns one tensor.
+  template <typename Function, typename... Nodes>
+    requires(std::is_same_v<std::remove_const_t<Nodes>, Node> && ...)
+  Node& append(Function&& function, Nodes&... inputs) {
+    return append(std::forward<Function>(function), std::vector<Argument>{Argument(inputs)...}).node();
+  }
+  Argument append_callable(const internal::Callable& callable, std::vector<Argument> inputs);
+
+  /// While it lives, everything this thread computes is recorded, factories too.
+  internal::RecordingScope record() { return internal::RecordingScope(*session_); }
+
+  /// The tensors captured so far, by the paths that get_attr nodes name.
+  const GraphModule::Attributes& attributes() const { return attributes_; }
+
+ private:
+  Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override;
+  bool is_free_attribute(const std::string& path) const override;
+  void captured(const std::string& path, const torch::Tensor& tensor) override;
+  bool one_get_attr_each() const override { return false; }
+
+  Graph& graph_;
+  GraphModule* module_ = nullptr;
+  const Shapes* shapes_ = nullptr;
+  std::function<bool(const std::string&)> is_taken_;
+  GraphModule::Attributes attributes_;
+  std::shared_ptr<internal::Session> session_;
+};
+
+}  // namespace fx

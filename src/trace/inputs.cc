@@ -1,0 +1,35 @@
+#include "trace/inputs.h"
+
+#include "module/value.h"
+
+namespace fx {
+
+std::string_view Parameter::type_name() const {
+  switch (kind) {
+    case ParameterKind::floating: return "float";
+    case ParameterKind::integer: return "int";
+    case ParameterKind::boolean: return "bool";
+    case ParameterKind::string: return "str";
+    default: return "";
+  }
+}
+
+namespace internal {
+
+c10::IValue Inputs::any_value(const InputItem& item) {
+  if (!item.example || item.example->isTensor()) return tensor(item);
+  if (!item.example->isTuple() && !item.example->isTensorList()) return literal(item, ParameterKind::other_literal);
+  std::vector<c10::IValue> values;
+  for (const InputItem& part : elements(item, kAnyLength)) values.push_back(any_value(part));
+  if (item.example->isTuple()) return c10::ivalue::Tuple::create(std::move(values));
+  return make_list(std::move(values), c10::TensorType::get());
+}
+
+c10::IValue Inputs::bind_any() {
+  InputItem item;
+  if (!next(ParameterKind::tensor, /*optional=*/true, item)) return {};
+  return any_value(item);
+}
+
+}  // namespace internal
+}  // namespace fx

@@ -1,0 +1,195 @@
+// Inputs: how the parameters of a traced program become placeholders and literals.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace fx {
+
+/// What a parameter of a traced function is to the graph.
+enum class ParameterKind : std::uint8_t { tensor, container, floating, integer, boolean, string, other_literal };
+
+struct Parameter {
+  ParameterKind kind = ParameterKind::tensor;
+  bool optional = false;
+
+  /// True for parameters that are numbers, bools or strings in C++ rather than values of the graph.
+  bool is_literal() const { return kind >= ParameterKind::floating; }
+  /// What patterns write on the placeholder of a literal: `float`, `int`, `bool`, `str`.
+  std::string_view type_name() const;
+};
+
+namespace internal {
+
+class Session;
+
+template <typename Type>
+inline constexpr bool kUnsupported = false;
+
+// ── Telling types apart ────────────────────────────────────────────────────────────────────────────────────────────────
+
+template <typename Type>
+struct IsOptional : std::false_type {};
+template <template <typename...> typename Template, typename Type>
+  requires(std::is_same_v<Template<Type>, std::optional<Type>> || std::is_same_v<Template<Type>, c10::optional<Type>>)
+struct IsOptional<Template<Type>> : std::true_type {
+  using value_type = Type;
+};
+
+template <typename Type>
+concept StringMap = requires {
+  typename Type::mapped_type;
+  requires std::is_same_v<typename Type::key_type, std::string>;
+};
+template <typename Type>
+concept Sequence = requires(Type value, typename Type::value_type element) {
+  value.push_back(element);
+  value.size();
+} && !std::is_same_v<Type, std::string>;
+template <typename Type>
+concept TupleLike = requires { std::tuple_size<Type>::value; };
+template <typename Type>
+concept IntegerList = Sequence<Type> && std::is_integral_v<typename Type::value_type>;
+
+template <typename Type>
+constexpr ParameterKind parameter_kind() {
+  if constexpr (std::is_same_v<Type, at::Tensor>) {
+    return ParameterKind::tensor;
+  } else if constexpr (IsOptional<Type>::value) {
+    return parameter_kind<typename IsOptional<Type>::value_type>();
+  } else if constexpr (std::is_same_v<Type, bool>) {
+    return ParameterKind::boolean;
+  } else if constexpr (std::is_integral_v<Type>) {
+    return ParameterKind::integer;
+  } else if constexpr (std::is_floating_point_v<Type>) {
+    return ParameterKind::floating;
+  } else if constexpr (std::is_same_v<Type, std::string>) {
+    return ParameterKind::string;
+  } else if constexpr (std::is_same_v<Type, at::Scalar> || std::is_same_v<Type, c10::IntArrayRef> ||
+                       IntegerList<Type>) {
+    return ParameterKind::other_literal;
+  } else if constexpr (StringMap<Type> || Sequence<Type> || TupleLike<Type>) {
+    return ParameterKind::container;
+  } else {
+    static_assert(kUnsupported<Type>, "a traced function takes tensors, numbers, strings, or containers of tensors");
+  }
+}
+
+// ── Binding ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// One input, or a part of one.
+struct InputItem {
+  Node* node = nullptr;               ///< what stands for it in the graph; null for a literal
+  std::optional<c10::IValue> example;  ///< what it looks like, when that is known
+  Argument argument;                   ///< what it is, when the caller has arguments rather than examples
+};
+
+/// Hands each parameter of a program its value, in order.
+class Inputs {
+ public:
+  explicit Inputs(Session& session) : session_(session) {}
+  virtual ~Inputs() = default;
+  Inputs(const Inputs&) = delete;
+  Inputs& operator=(const Inputs&) = delete;
+
+  Session& session() const { return session_; }
+  /// How many arguments to pass to a program that needs `required` and has defaults for the others.
+  virtual std::size_t count(std::size_t required) const = 0;
+
+  /// The value of the next parameter.
+  template <typename Type>
+  Type bind() {
+    InputItem item;
+    if (!next(parameter_kind<Type>(), IsOptional<Type>::value, item)) return Type();
+    return value_of<Type>(item);
+  }
+  /// The same for a program whose parameters are not in its type.
+  c10::IValue bind_any();
+
+ protected:
+  /// Fetches the next parameter; false when it is absent: None, or an optional one that is not given.
+  virtual bool next(ParameterKind kind, bool optional, InputItem& item) = 0;
+  virtual at::Tensor tensor(const InputItem& item) = 0;
+  virtual c10::IValue literal(const InputItem& item, ParameterKind kind) = 0;
+  virtual bool is_none(const InputItem& item) const = 0;
+  /// The parts of a list or tuple, of `wanted` parts unless that is kAnyLength.
+  virtual std::vector<InputItem> elements(const InputItem& item, std::size_t wanted) = 0;
+  /// The parts of a dict.
+  virtual std::vector<std::pair<std::string, InputItem>> entries(const InputItem& item) = 0;
+
+  static constexpr std::size_t kAnyLength = ~std::size_t{0};
+
+ private:
+  template <typename Type>
+  Type literal_as(const c10::IValue& value) {
+    if constexpr (std::is_same_v<Type, c10::IntArrayRef>) {
+      return integer_lists_.emplace_back(value.toIntVector());
+    } else if constexpr (IntegerList<Type>) {
+      const std::vector<std::int64_t> list = value.toIntVector();
+      return Type(list.begin(), list.end());
+    } else if constexpr (std::is_same_v<Type, bool>) {
+      return value.toBool();
+    } else if constexpr (std::is_arithmetic_v<Type>) {
+      return value.isDouble() ? static_cast<Type>(value.toDouble()) : static_cast<Type>(value.toInt());
+    } else if constexpr (std::is_same_v<Type, std::string>) {
+      return value.toStringRef();
+    } else {
+      return value.toScalar();
+    }
+  }
+
+  template <typename Type, std::size_t... I>
+  Type tuple_of(const std::vector<InputItem>& parts, std::index_sequence<I...>) {
+    return Type{value_of<std::decay_t<std::tuple_element_t<I, Type>>>(parts[I])...};
+  }
+
+  template <typename Type>
+  Type value_of(const InputItem& item) {
+    if constexpr (std::is_same_v<Type, at::Tensor>) {
+      return tensor(item);
+    } else if constexpr (IsOptional<Type>::value) {
+      if (is_none(item)) return Type();
+      return value_of<typename IsOptional<Type>::value_type>(item);
+    } else if constexpr (parameter_kind<Type>() >= ParameterKind::floating) {
+      return literal_as<Type>(literal(item, parameter_kind<Type>()));
+    } else if constexpr (StringMap<Type>) {
+      Type result;
+      for (const auto& [key, entry] : entries(item)) {
+        result.insert({key, value_of<typename Type::mapped_type>(entry)});
+      }
+      return result;
+    } else if constexpr (TupleLike<Type>) {
+      constexpr std::size_t kSize = std::tuple_size_v<Type>;
+      return tuple_of<Type>(elements(item, kSize), std::make_index_sequence<kSize>());
+    } else {
+      Type result;
+      for (const InputItem& part : elements(item, kAnyLength)) {
+        result.push_back(value_of<typename Type::value_type>(part));
+      }
+      return result;
+    }
+  }
+
+  c10::IValue any_value(const InputItem& item);
+
+  Session& session_;
+  std::deque<std::vector<std::int64_t>> integer_lists_;  // what IntArrayRef parameters refer to
+};
+
+template <typename Type>
+Parameter describe_parameter() {
+  return {parameter_kind<Type>(), IsOptional<Type>::value};
+}
+
+}  // namespace internal
+}  // namespace fx

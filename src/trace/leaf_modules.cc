@@ -1,0 +1,333 @@
+#include "trace/leaf_modules.h"
+
+#include <torch/nn/modules/container/sequential.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "module/nn_modules.h"
+#include "trace/cleanup.h"
+#include "trace/dispatch.h"
+#include "trace/leaf_matcher.h"
+#include "trace/outputs.h"
+
+namespace fx::internal {
+namespace {
+
+using torch::nn::Module;
+
+/// A leaf module of the root.
+struct Leaf {
+  std::string path;
+  std::shared_ptr<Module> module;
+  const ModuleType* type = nullptr;
+  std::vector<Node*> attributes;  // its get_attr nodes in the graph
+};
+
+/// The inputs of a call: nodes, or tuples of nodes.
+using CallInputs = std::vector<Argument>;
+
+/// A leaf traced alone.
+struct Alone final : NodeMaker {
+  Graph graph;
+  std::shared_ptr<Session> session;
+  Argument result;
+  std::vector<Node*> inputs;  // what the placeholders stand for in the traced graph
+
+  Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override {
+    return graph.create_node(op, target, args, kwargs, name);
+  }
+  bool is_free_attribute(const std::string&) const override { return true; }
+  ~Alone() override {
+    if (session) session->close();
+  }
+};
+
+class Raiser {
+ public:
+  Raiser(Graph& graph, Session& session, Module& root, const LeafPredicate& is_leaf)
+      : graph_(graph), session_(session), root_(root), is_leaf_(is_leaf) {}
+
+  RaisedModules run() {
+    find_attribute_nodes();
+    find_leaves();
+    for (const Leaf& leaf : leaves_) {
+      for (Node* user : users_of(leaf)) {
+        if (!user->is_erased()) raise_call_at(leaf, *user);
+      }
+    }
+    raise_in_sequentials();
+    return std::move(raised_);
+  }
+
+ private:
+  void find_attribute_nodes();
+  void find_leaves();
+  bool is_below_leaf(const std::string& path) const;
+  std::optional<Leaf> make_leaf(const std::string& path, const std::shared_ptr<Module>& module);
+
+  void raise_call_at(const Leaf& leaf, Node& first);
+  std::vector<Node*> users_of(const Leaf& leaf) const;
+  std::vector<Node*> outer_inputs(const Leaf& leaf, Node& first) const;
+  Node* raise_call(const Leaf& leaf, const CallInputs& inputs, Node& near);
+  std::unique_ptr<Alone> trace_alone(const Leaf& leaf, const CallInputs& inputs) const;
+  c10::IValue proxy_for(Alone& alone, const Argument& input) const;
+  bool is_contained(const Alone& alone, const LeafMatch& match) const;
+  Node* replace(const Leaf& leaf, const CallInputs& inputs, const Alone& alone, LeafMatch& match);
+  void connect(const Argument& result, Node& value, const LeafMatch& match);
+
+  void raise_in_sequentials();
+  void raise_in_sequential(Module& sequential);
+
+  Graph& graph_;
+  Session& session_;
+  Module& root_;
+  const LeafPredicate& is_leaf_;
+  std::unordered_map<Symbol, Node*> attribute_nodes_;
+  std::unordered_map<const Module*, std::size_t> leaf_of_;
+  std::vector<Leaf> leaves_;
+  std::vector<std::string> leaf_paths_;
+  RaisedModules raised_;
+};
+
+// ── Leaves ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void Raiser::find_attribute_nodes() {
+  for (Node& node : graph_.nodes()) {
+    if (node.is(Op::get_attr)) attribute_nodes_.emplace(node.target(), &node);
+  }
+}
+
+bool Raiser::is_below_leaf(const std::string& path) const {
+  return std::any_of(leaf_paths_.begin(), leaf_paths_.end(), [&](const std::string& leaf) {
+    return path.size() > leaf.size() && path.starts_with(leaf) && path[leaf.size()] == '.';
+  });
+}
+
+std::optional<Leaf> Raiser::make_leaf(const std::string& path, const std::shared_ptr<Module>& module) {
+  const ModuleType* type = find_module_type(*module);
+  if (!type || !type->call) return std::nullopt;
+  Leaf leaf{path, module, type, {}};
+  const auto add = [&](const torch::Tensor& tensor) {
+    const std::string* name = session_.attribute_path(tensor);
+    const auto node = name ? attribute_nodes_.find(Symbol(*name)) : attribute_nodes_.end();
+    if (node != attribute_nodes_.end()) leaf.attributes.push_back(node->second);
+  };
+  for (const torch::Tensor& tensor : module->parameters()) add(tensor);
+  for (const torch::Tensor& tensor : module->buffers()) add(tensor);
+  return leaf;
+}
+
+// Modules come before their children, so whatever is below a leaf is met after it.
+void Raiser::find_leaves() {
+  for (const auto& item : root_.named_modules(/*name_prefix=*/"", /*include_self=*/false)) {
+    const std::shared_ptr<Module>& module = item.value();
+    if (leaf_of_.contains(module.get()) || is_below_leaf(item.key()) || !is_leaf_(*module, item.key())) continue;
+    leaf_paths_.push_back(item.key());
+    if (std::optional<Leaf> leaf = make_leaf(item.key(), module)) {
+      leaf_of_.emplace(module.get(), leaves_.size());
+      leaves_.push_back(std::move(*leaf));
+    }
+  }
+}
+
+// ── One call ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Operators that compute with the leaf's own tensors, in order.
+std::vector<Node*> Raiser::users_of(const Leaf& leaf) const {
+  std::vector<Node*> users;
+  for (const Node* attribute : leaf.attributes) {
+    for (Node& user : attribute->users()) {
+      if (user.is(Op::call_function)) users.push_back(&user);
+    }
+  }
+  std::sort(users.begin(), users.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  users.erase(std::unique(users.begin(), users.end()), users.end());
+  return users;
+}
+
+// What the call takes from outside, in the order of use: the inputs of operators that compute with the leaf's tensors.
+std::vector<Node*> Raiser::outer_inputs(const Leaf& leaf, Node& first) const {
+  constexpr int kReach = 64;
+  std::vector<const Node*> inside(leaf.attributes.begin(), leaf.attributes.end());
+  std::vector<Node*> outside;
+  Node* node = &first;
+  for (int i = 0; i < kReach && node && outside.size() < 3; ++i, node = node->next()) {
+    const auto is_inside = [&](const Node& input) {
+      return std::find(inside.begin(), inside.end(), &input) != inside.end();
+    };
+    bool belongs = false;
+    node->for_each_input([&](Node& input) { belongs |= is_inside(input); });
+    if (!belongs) continue;
+    node->for_each_input([&](Node& input) {
+      if (is_inside(input) || std::find(outside.begin(), outside.end(), &input) != outside.end()) return;
+      if (input.is_before(first) && !input.is(Op::get_attr)) outside.push_back(&input);
+    });
+    inside.push_back(node);
+  }
+  return outside;
+}
+
+c10::IValue Raiser::proxy_for(Alone& alone, const Argument& input) const {
+  if (input.is_tuple()) {
+    std::vector<c10::IValue> parts;
+    for (const Argument& part : input.elements()) parts.push_back(proxy_for(alone, part));
+    return c10::ivalue::Tuple::create(std::move(parts));
+  }
+  Node& placeholder = alone.graph.placeholder("x");
+  alone.inputs.push_back(&input.node());
+  return alone.session->proxy(placeholder, session_.value_of(input.node()));
+}
+
+// Null when the module cannot be called with these inputs.
+std::unique_ptr<Alone> Raiser::trace_alone(const Leaf& leaf, const CallInputs& inputs) const {
+  auto alone = std::make_unique<Alone>();
+  alone->session = std::make_shared<Session>(*alone, session_.oracle());
+  for (const auto& list : {leaf.module->parameters(), leaf.module->buffers()}) {
+    for (const torch::Tensor& tensor : list) {
+      if (const std::string* path = session_.attribute_path(tensor)) alone->session->add_attribute(*path, tensor);
+    }
+  }
+  try {
+    torch::jit::Stack stack;
+    for (const Argument& input : inputs) stack.push_back(proxy_for(*alone, input));
+    RecordingScope recording(*alone->session);
+    leaf.type->call(*leaf.module, stack);
+    alone->result = ivalue_to_argument(*alone->session, stack.back());
+    alone->graph.output(alone->result);
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+  erase_unused_getitems(alone->graph);
+  return alone;
+}
+
+// A call may be raised when nothing outside sees its inner values. In-place operators on buffers may be seen: they are the
+// state that the next call finds.
+bool Raiser::is_contained(const Alone& alone, const LeafMatch& match) const {
+  for (const Node& inner : alone.graph.nodes()) {
+    if (!inner.is(Op::call_function)) continue;
+    bool is_result = alone.session->written_attribute(inner) != nullptr;
+    for_each_node(alone.result, [&](Node& node) { is_result |= &node == &inner; });
+    if (is_result) continue;
+    for (const Node& user : match.image[inner]->users()) {
+      if (std::find(match.claimed.begin(), match.claimed.end(), &user) == match.claimed.end()) return false;
+    }
+  }
+  return true;
+}
+
+void Raiser::connect(const Argument& result, Node& value, const LeafMatch& match) {
+  if (const Node* node = result.node_or_null()) {
+    Node& image = *match.image[*node];
+    if (std::find(match.claimed.begin(), match.claimed.end(), &image) != match.claimed.end()) {
+      session_.copy_value(image, value);
+      image.replace_all_uses_with(value, except(value));
+    }
+    return;
+  }
+  static const Symbol kGetItem("operator.getitem");
+  const ArgumentSpan parts = result.elements();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    bool has_node = false;
+    for_each_node(parts[i], [&](Node&) { has_node = true; });
+    if (has_node) connect(parts[i], graph_.call_function(kGetItem, {value, static_cast<std::int64_t>(i)}), match);
+  }
+}
+
+Node* Raiser::replace(const Leaf& leaf, const CallInputs& inputs, const Alone& alone, LeafMatch& match) {
+  std::sort(match.claimed.begin(), match.claimed.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  Node* call = nullptr;
+  {
+    const auto at = graph_.inserting_before(*match.claimed.back());
+    call = &graph_.call_module(leaf.path, inputs);
+    call->meta().set(meta_key::kModuleStack, leaf.path);
+    connect(alone.result, *call, match);
+  }
+  for (const Node& inner : alone.graph.nodes()) {
+    if (!inner.is(Op::call_function)) continue;
+    if (const std::string* path = alone.session->written_attribute(inner)) {
+      match.image[inner]->replace_all_uses_with(*attribute_nodes_.at(Symbol(*path)));
+    }
+  }
+  for (auto node = match.claimed.rbegin(); node != match.claimed.rend(); ++node) graph_.erase_node(**node);
+  if (std::none_of(raised_.begin(), raised_.end(), [&](const auto& item) { return item.second == leaf.module; })) {
+    raised_.emplace_back(leaf.path, leaf.module);
+  }
+  return call;
+}
+
+Node* Raiser::raise_call(const Leaf& leaf, const CallInputs& inputs, Node& near) {
+  const std::unique_ptr<Alone> alone = trace_alone(leaf, inputs);
+  if (!alone) return nullptr;
+  LeafMatch match;
+  const auto attribute = [&](Symbol path) {
+    const auto node = attribute_nodes_.find(path);
+    return node == attribute_nodes_.end() ? nullptr : node->second;
+  };
+  if (!LeafMatcher(alone->graph, near).match(alone->inputs, attribute, match)) return nullptr;
+  if (!is_contained(*alone, match)) return nullptr;
+  return replace(leaf, inputs, *alone, match);
+}
+
+// Tries the ways in which modules take their inputs: one, two or three tensors, attention on one value or two, and recurrent
+// modules with a pair of states.
+void Raiser::raise_call_at(const Leaf& leaf, Node& first) {
+  const std::vector<Node*> outer = outer_inputs(leaf, first);
+  if (outer.empty()) return;
+  Node& a = *outer[0];
+  std::vector<CallInputs> ways = {{a}, {a, a, a}};
+  if (outer.size() > 1) {
+    Node& b = *outer[1];
+    ways.insert(ways.end(), {CallInputs{a, b}, CallInputs{a, b, b}});
+    if (outer.size() > 2) {
+      Node& c = *outer[2];
+      ways.insert(ways.end(), {CallInputs{a, b, c}, CallInputs{a, Argument::tuple({Argument(b), Argument(c)})}});
+    }
+  }
+  // Padding comes before the first use of a weight.
+  if (a.is(Op::call_function) && !a.all_input_nodes().empty()) ways.push_back({*a.all_input_nodes().front()});
+  for (const CallInputs& inputs : ways) {
+    if (raise_call(leaf, inputs, first)) return;
+  }
+}
+
+// ── Leaves without tensors ─────────────────────────────────────────────────────────────────────────────────────────────
+
+void Raiser::raise_in_sequentials() {
+  for (const auto& item : root_.named_modules()) {
+    const bool is_sequential = dynamic_cast<torch::nn::SequentialImpl*>(item.value().get()) != nullptr;
+    if (is_sequential && !is_below_leaf(item.key())) raise_in_sequential(*item.value());
+  }
+}
+
+void Raiser::raise_in_sequential(Module& sequential) {
+  std::vector<Node*> results;  // of the module before, one for each call
+  for (const std::shared_ptr<Module>& child : sequential.children()) {
+    const auto index = leaf_of_.find(child.get());
+    if (index == leaf_of_.end()) {
+      results.clear();
+      continue;
+    }
+    const Leaf& leaf = leaves_[index->second];
+    if (!leaf.attributes.empty()) {
+      results = graph_.find_nodes(Op::call_module, leaf.path);
+      continue;
+    }
+    std::vector<Node*> next;
+    for (Node* result : results) {
+      Node* user = result->num_users() == 0 ? nullptr : &*result->users().begin();
+      if (Node* call = user ? raise_call(leaf, {*result}, *user) : nullptr) next.push_back(call);
+    }
+    results = std::move(next);
+  }
+}
+
+}  // namespace
+
+RaisedModules raise_leaf_modules(Graph& graph, Session& session, Module& root, const LeafPredicate& is_leaf) {
+  return Raiser(graph, session, root, is_leaf).run();
+}
+
+}  // namespace fx::internal

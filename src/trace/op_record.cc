@@ -1,0 +1,146 @@
+#include "trace/op_record.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "ir/target.h"
+#include "module/value.h"
+#include "trace/libtorch_version.h"
+
+namespace fx::internal {
+namespace {
+
+constexpr std::array<std::string_view, 12> kShapeDependsOnData = {
+    "aten::nonzero",      "aten::nonzero_numpy", "aten::argwhere",           "aten::masked_select",
+    "aten::_unique",      "aten::_unique2",      "aten::unique_consecutive", "aten::unique_dim",
+    "aten::unique_dim_consecutive", "aten::bincount", "aten::repeat_interleave", "aten::where",
+};
+
+// What torch::tensor({…}) does between `empty` and its return.
+constexpr std::array<std::string_view, 4> kKeepsConstants = {"aten::select", "aten::fill_", "aten::to", "aten::detach"};
+
+/// How many values a list result has, told by argument `argument`.
+enum class CountRule : std::uint8_t { number, length, length_plus_one };
+struct ListRule {
+  std::string_view target;
+  std::size_t argument;
+  CountRule rule;
+};
+constexpr std::array<ListRule, 20> kListRules = {{
+    {"aten::chunk", 1, CountRule::number},
+    {"aten::unsafe_chunk", 1, CountRule::number},
+    {"aten::tensor_split.sections", 1, CountRule::number},
+    {"aten::hsplit.int", 1, CountRule::number},
+    {"aten::vsplit.int", 1, CountRule::number},
+    {"aten::dsplit.int", 1, CountRule::number},
+    {"aten::split_with_sizes", 1, CountRule::length},
+    {"aten::unsafe_split_with_sizes", 1, CountRule::length},
+    {"aten::split.sizes", 1, CountRule::length},
+    {"aten::tensor_split.indices", 1, CountRule::length_plus_one},
+    {"aten::hsplit.array", 1, CountRule::length_plus_one},
+    {"aten::vsplit.array", 1, CountRule::length_plus_one},
+    {"aten::dsplit.array", 1, CountRule::length_plus_one},
+    {"aten::broadcast_tensors", 0, CountRule::length},
+    {"aten::meshgrid", 0, CountRule::length},
+    {"aten::meshgrid.indexing", 0, CountRule::length},
+    {"aten::atleast_1d.Sequence", 0, CountRule::length},
+    {"aten::atleast_2d.Sequence", 0, CountRule::length},
+    {"aten::atleast_3d.Sequence", 0, CountRule::length},
+    {"aten::align_tensors", 0, CountRule::length},
+}};
+
+template <std::size_t N>
+bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+ValueKind kind_of(const c10::Type& type) {
+  if (const auto* optional = type.castRaw<c10::OptionalType>()) return kind_of(*optional->getElementType());
+  switch (type.kind()) {
+    case c10::TypeKind::TensorType: return ValueKind::tensor;
+    case c10::TypeKind::GeneratorType: return ValueKind::generator;
+    case c10::TypeKind::DeviceObjType: return ValueKind::device;
+    case c10::TypeKind::ListType: {
+      const ValueKind element = kind_of(*type.castRaw<c10::ListType>()->getElementType());
+      return element == ValueKind::tensor ? ValueKind::tensor_list : ValueKind::other;
+    }
+    default: return ValueKind::other;
+  }
+}
+
+Symbol target_of(const c10::FunctionSchema& schema) {
+  std::string target = schema.name();
+  if (!schema.overload_name().empty()) target += "." + schema.overload_name();
+  return canonical_target(target);
+}
+
+OpArgument argument_record(const c10::Argument& argument) {
+  OpArgument record;
+  record.name = argument.name();
+  record.type = precise_type(argument);
+  record.kind = kind_of(*record.type);
+  record.keyword_only = argument.kwarg_only();
+  record.written = argument.alias_info() && argument.alias_info()->isWrite();
+  if (argument.default_value()) record.default_value = to_argument(*argument.default_value(), record.type);
+  return record;
+}
+
+// The argument that an in-place or out= result is: the one written under the same alias set.
+int written_argument(const c10::FunctionSchema& schema, const c10::Argument& result) {
+  if (!result.alias_info() || !result.alias_info()->isWrite()) return -1;
+  for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+    const auto* info = schema.arguments()[i].alias_info();
+    if (info && info->isWrite() && info->beforeSets() == result.alias_info()->beforeSets()) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
+  auto record = std::make_unique<OpRecord>();
+  record->target = target_of(schema);
+  for (const c10::Argument& argument : schema.arguments()) {
+    record->arguments.push_back(argument_record(argument));
+    const ValueKind kind = record->arguments.back().kind;
+    if (kind == ValueKind::tensor || kind == ValueKind::tensor_list) record->takes_tensors = true;
+  }
+  for (const c10::Argument& result : schema.returns()) {
+    record->results.push_back({kind_of(*precise_type(result)), written_argument(schema, result)});
+    const ValueKind kind = record->results.back().kind;
+    if (kind != ValueKind::tensor && kind != ValueKind::tensor_list) record->all_results_are_tensors = false;
+  }
+  const std::string_view packet = packet_of(record->target.view());
+  record->shape_depends_on_data = contains(kShapeDependsOnData, packet);
+  if (packet == "aten::where" && record->arguments.size() > 1) record->shape_depends_on_data = false;
+  record->keeps_constants = contains(kKeepsConstants, packet);
+  record->builds_constants = record->target == "aten::empty.memory_format";
+  return record;
+}
+
+}  // namespace
+
+OpRecord& OpTable::find(const c10::OperatorHandle& op) {
+  const c10::FunctionSchema& schema = op.schema();
+  std::uint32_t& index = index_[reinterpret_cast<std::uintptr_t>(&schema)];
+  if (index == 0) {
+    records_.push_back(make_record(schema));
+    index = static_cast<std::uint32_t>(records_.size());
+  }
+  return *records_[index - 1];
+}
+
+std::optional<std::size_t> result_list_length(const OpRecord& op, const c10::IValue* arguments) {
+  for (const ListRule& rule : kListRules) {
+    if (op.target != rule.target) continue;
+    const c10::IValue& value = arguments[rule.argument];
+    if (rule.rule == CountRule::number) return static_cast<std::size_t>(value.toInt());
+    const std::size_t length = value.toListRef().size();
+    return rule.rule == CountRule::length ? length : length + 1;
+  }
+  // _foreach_* answer one tensor for each tensor of their first list.
+  if (packet_of(op.target.view()).starts_with("aten::_foreach_")) return arguments[0].toListRef().size();
+  return std::nullopt;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,65 @@
+// OpRecord: what tracing needs to know of an operator, worked out once from its schema.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "ir/argument.h"
+#include "support/flat_map.h"
+
+namespace fx::internal {
+
+/// How a value crosses from LibTorch into the graph.
+enum class ValueKind : std::uint8_t {
+  tensor,       ///< `Tensor`, `Tensor?`
+  tensor_list,  ///< `Tensor[]`, `Tensor?[]`
+  generator,    ///< only None can be recorded
+  device,
+  other,  ///< numbers, strings and lists of them
+};
+
+struct OpArgument {
+  Symbol name;
+  ValueKind kind = ValueKind::other;
+  c10::TypePtr type;
+  bool keyword_only = false;
+  bool written = false;
+  std::optional<Argument> default_value;
+};
+
+struct OpResult {
+  ValueKind kind = ValueKind::other;
+  int written_argument = -1;  ///< the argument that this result is, for in-place and out= operators
+};
+
+struct OpRecord {
+  Symbol target;
+  std::vector<OpArgument> arguments;
+  std::vector<OpResult> results;
+  bool takes_tensors = false;
+  bool all_results_are_tensors = true;
+  bool shape_depends_on_data = false;  ///< `nonzero`, `masked_select`, …
+  bool keeps_constants = false;        ///< may run at once on constants being built
+  bool builds_constants = false;       ///< `empty`: where torch::tensor({…}) begins
+  bool meta_fails = false;             ///< learnt: this operator has no meta kernel
+};
+
+/// The operators that one trace has met. Look-up is one hash of the schema's address.
+class OpTable {
+ public:
+  OpRecord& find(const c10::OperatorHandle& op);
+
+ private:
+  FlatMap<std::uint32_t> index_;
+  std::vector<std::unique_ptr<OpRecord>> records_;
+};
+
+/// Length of the list that `op` returns, from its arguments alone (`chunk(x, 3)` gives three); nothing when that takes a shape.
+std::optional<std::size_t> result_list_length(const OpRecord& op, const c10::IValue* arguments);
+
+}  // namespace fx::internal

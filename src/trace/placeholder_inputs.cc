@@ -1,0 +1,167 @@
+#include "trace/placeholder_inputs.h"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <array>
+
+#include "module/value.h"
+#include "trace/session.h"
+
+namespace fx::internal {
+namespace {
+
+std::string default_name(std::size_t position, std::size_t count) {
+  static constexpr std::array<const char*, 3> kNames = {"x", "y", "z"};
+  if (count <= kNames.size()) return kNames[position];
+  return "arg_" + std::to_string(position);
+}
+
+std::string_view words_for(ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::floating: return "a number";
+    case ParameterKind::integer: return "an int";
+    case ParameterKind::boolean: return "a bool";
+    case ParameterKind::string: return "a string";
+    default: return "a literal";
+  }
+}
+
+bool fits(const c10::IValue& value, ParameterKind kind) {
+  switch (kind) {
+    case ParameterKind::floating: return value.isDouble() || value.isInt();
+    case ParameterKind::integer: return value.isInt();
+    case ParameterKind::boolean: return value.isBool();
+    case ParameterKind::string: return value.isString();
+    default: return value.isScalar() || value.isIntList() || value.isString();
+  }
+}
+
+bool is_unknown(const c10::IValue& example) {
+  return example.isTensor() && example.toTensor().is_same(unknown_example());
+}
+
+}  // namespace
+
+const at::Tensor& unknown_example() {
+  static const at::Tensor* const tensor = [] {
+    c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+    return new at::Tensor(at::empty({0}, at::TensorOptions().device(at::kMeta)));
+  }();
+  return *tensor;
+}
+
+PlaceholderInputs::PlaceholderInputs(Session& session, Graph& graph, const std::vector<std::string>& names,
+                                     std::vector<c10::IValue> examples, std::size_t parameters, Literals literals)
+    : Inputs(session),
+      graph_(graph),
+      names_(names),
+      examples_(std::move(examples)),
+      parameters_(parameters),
+      literals_(literals) {
+  if (examples_.size() > parameters_) {
+    throw Error(ErrorKind::invalid_argument, "symbolic_trace: " + std::to_string(examples_.size()) +
+                                                 " example inputs for a program that takes " +
+                                                 std::to_string(parameters_));
+  }
+}
+
+std::size_t PlaceholderInputs::count(std::size_t required) const { return std::max(required, examples_.size()); }
+
+Node& PlaceholderInputs::placeholder(const Argument* default_value) {
+  const std::string name = next_ < names_.size() ? names_[next_] : default_name(next_, parameters_);
+  ++next_;
+  const ArgumentSpan args(default_value, default_value ? 1 : 0, sizeof(Argument));
+  if (!last_) return *(last_ = &session().create_node(Op::placeholder, name, args));
+  // Taking containers apart makes nodes between two placeholders, which all stay at the start.
+  const auto after = graph_.inserting_after(*last_);
+  return *(last_ = &session().create_node(Op::placeholder, name, args));
+}
+
+// As FX does for concrete_args: the graph holds for this value only, and says so when it runs.
+void PlaceholderInputs::specialise(Node& placeholder, const Argument& value) {
+  static const Symbol kEqual("operator.eq");
+  static const Symbol kIs("operator.is_");
+  static const Symbol kAssert("torch._assert");
+  Node& check =
+      session().create_node(Op::call_function, value.is_none() ? kIs : kEqual, {Argument(placeholder), value});
+  const std::string message =
+      placeholder.name() + " has been specialized to have value " + to_string(value) + " but got another value";
+  session().create_node(Op::call_function, kAssert, {Argument(check), Argument(message)});
+}
+
+bool PlaceholderInputs::next(ParameterKind kind, bool optional, InputItem& item) {
+  current_ = next_;
+  const bool given = next_ < examples_.size();
+  if (!given && optional) {
+    ++next_;
+    return false;
+  }
+  if (given && !is_unknown(examples_[next_])) item.example = examples_[next_];
+  if (item.example && item.example->isNone()) {
+    const Argument none;
+    specialise(placeholder(&none), none);
+    return false;
+  }
+  if (Parameter{kind, optional}.is_literal()) return true;
+  const bool is_value = kind == ParameterKind::container || !item.example || item.example->isTensor() ||
+                        item.example->isTuple() || item.example->isTensorList();
+  if (is_value) item.node = &placeholder(nullptr);
+  return true;
+}
+
+c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind) {
+  if (item.node || !item.example || !fits(*item.example, kind)) wrong_example(item.example, words_for(kind));
+  const std::optional<Argument> value = to_argument(*item.example);
+  if (literals_ == Literals::holes) {
+    placeholder(nullptr).meta().set(meta_key::kType, std::string(Parameter{kind, false}.type_name()));
+  } else {
+    specialise(placeholder(&*value), *value);
+  }
+  return *item.example;
+}
+
+at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
+  if (!item.node || (item.example && !item.example->isTensor())) wrong_example(item.example, "a tensor");
+  if (!item.example) return session().proxy(*item.node);
+  return session().proxy(*item.node, item.example->toTensor());
+}
+
+std::vector<InputItem> PlaceholderInputs::elements(const InputItem& item, std::size_t wanted) {
+  std::vector<c10::IValue> examples;
+  if (item.example && item.example->isTuple()) {
+    examples = item.example->toTupleRef().elements();
+  } else if (item.example && item.example->isList()) {
+    examples = item.example->toListRef().vec();
+  } else if (item.example || wanted == kAnyLength) {
+    wrong_example(item.example, "a list or tuple");
+  }
+  if (item.example && wanted != kAnyLength && examples.size() != wanted) {
+    wrong_example(item.example, "a tuple of " + std::to_string(wanted) + " elements");
+  }
+  std::vector<InputItem> parts(item.example ? examples.size() : wanted);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    parts[i].node = &session().getitem(*item.node, static_cast<std::int64_t>(i));
+    if (item.example) parts[i].example = examples[i];
+  }
+  return parts;
+}
+
+std::vector<std::pair<std::string, InputItem>> PlaceholderInputs::entries(const InputItem& item) {
+  if (!item.example || !item.example->isGenericDict()) wrong_example(item.example, "a dict of tensors");
+  std::vector<std::pair<std::string, InputItem>> result;
+  for (const auto& entry : item.example->toGenericDict()) {
+    const std::string& key = entry.key().toStringRef();
+    result.push_back({key, {&session().getitem(*item.node, key), entry.value(), {}}});
+  }
+  return result;
+}
+
+void PlaceholderInputs::wrong_example(const std::optional<c10::IValue>& example, std::string_view wanted) const {
+  std::string message = "symbolic_trace: input " + std::to_string(current_) + " is ";
+  message.append(wanted);
+  message += example ? ", but its example is a " + example->tagKind() : "; give its value among the example inputs";
+  throw Error(ErrorKind::invalid_argument, message);
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,52 @@
+// PlaceholderInputs: the inputs of a new graph, made from example inputs as the program's parameters ask for them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/inputs.h"
+
+namespace fx::internal {
+
+class PlaceholderInputs final : public Inputs {
+ public:
+  /// What parameters that are numbers, bools or strings become.
+  enum class Literals : std::uint8_t {
+    specialise,  ///< a placeholder with the value as default, and a check that it is that value
+    holes,       ///< a placeholder of a pattern, typed `float`, `int` or `bool`
+  };
+
+  /// `parameters` is how many the program has, `names` what to call the first of them.
+  PlaceholderInputs(Session& session, Graph& graph, const std::vector<std::string>& names,
+                    std::vector<c10::IValue> examples, std::size_t parameters, Literals literals);
+
+  std::size_t count(std::size_t required) const override;
+
+ protected:
+  bool next(ParameterKind kind, bool optional, InputItem& item) override;
+  at::Tensor tensor(const InputItem& item) override;
+  c10::IValue literal(const InputItem& item, ParameterKind kind) override;
+  bool is_none(const InputItem& item) const override { return item.example && item.example->isNone(); }
+  std::vector<InputItem> elements(const InputItem& item, std::size_t wanted) override;
+  std::vector<std::pair<std::string, InputItem>> entries(const InputItem& item) override;
+
+ private:
+  Node& placeholder(const Argument* default_value);
+  void specialise(Node& placeholder, const Argument& value);
+  [[noreturn]] void wrong_example(const std::optional<c10::IValue>& example, std::string_view wanted) const;
+
+  Graph& graph_;
+  const std::vector<std::string>& names_;
+  std::vector<c10::IValue> examples_;
+  std::size_t parameters_;
+  Literals literals_;
+  std::size_t next_ = 0;
+  std::size_t current_ = 0;  // the parameter being bound, for messages
+  Node* last_ = nullptr;
+};
+
+/// An example for "a tensor of unknown shape", where other inputs need an example.
+const at::Tensor& unknown_example();
+
+}  // namespace fx::internal

@@ -1,0 +1,100 @@
+#include "trace/proxy.h"
+
+#include "trace/caller.h"
+#include "trace/proxy_impl.h"
+#include "trace/session.h"
+#include "trace/trace_error.h"
+
+namespace fx {
+namespace internal {
+
+ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor value, std::optional<c10::Device> device)
+    : c10::TensorImpl(c10::DispatchKeySet(kProxyKey), value.defined() ? value.dtype() : caffe2::TypeMeta(),
+                      device ? decltype(device_opt_)(*device) : decltype(device_opt_)()),
+      session_(std::move(session)),
+      node_(node),
+      value_(std::move(value)),
+      device_(device) {
+  set_custom_sizes_strides(SizesStridesPolicy::CustomSizes);
+  if (!device_) set_custom_device(true);
+}
+
+ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant)
+    : ProxyImpl(std::move(session), nullptr, constant, constant.device()) {
+  storage_ = constant.storage();
+  is_constant_ = true;
+}
+
+void ProxyImpl::settle(Node& node, at::Tensor value) {
+  node_ = &node;
+  value_ = std::move(value);
+  storage_ = {};
+  is_constant_ = false;
+}
+
+const at::Tensor& ProxyImpl::shape_for(const char* call) const {
+  if (!value_.defined()) throw unknown_shape(node_, call);
+  return value_;
+}
+
+std::int64_t ProxyImpl::dim_custom() const {
+  if (value_.defined()) return value_.dim();
+  if (const std::optional<std::int64_t> rank = rank_for_caller()) return *rank;
+  throw unknown_shape(node_, "dim()");
+}
+
+c10::Device ProxyImpl::device_custom() const { throw unknown_shape(node_, "device()"); }
+
+bool ProxyImpl::has_storage() const {
+  if (is_constant_) return true;
+  throw no_data(node_, "data_ptr()");
+}
+
+const c10::Storage& ProxyImpl::storage() const {
+  if (is_constant_) return storage_;
+  throw no_data(node_, "storage()");
+}
+
+c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::copy() const {
+  if (is_constant_) return c10::make_intrusive<ProxyImpl>(session_, value_);
+  return c10::make_intrusive<ProxyImpl>(session_, node_, value_, device_);
+}
+
+c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(const c10::VariableVersion& version_counter,
+                                                                       bool) const {
+  auto result = copy();
+  result->set_version_counter(version_counter);
+  return result;
+}
+
+c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(c10::VariableVersion&& version_counter,
+                                                                       bool) const {
+  auto result = copy();
+  result->set_version_counter(std::move(version_counter));
+  return result;
+}
+
+void ProxyImpl::shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl>& impl) {
+  if (!impl->key_set().has(kProxyKey)) {
+    throw trace_error(node_, "set_data()", "replaces a traced value by an ordinary tensor; assign the variable instead");
+  }
+  const auto& other = static_cast<const ProxyImpl&>(*impl);
+  node_ = other.node_;
+  value_ = other.value_;
+}
+
+ProxyImpl* proxy_impl(const at::Tensor& tensor) {
+  if (!tensor.defined() || !tensor.key_set().has(kProxyKey)) return nullptr;
+  return static_cast<ProxyImpl*>(tensor.unsafeGetTensorImpl());
+}
+
+}  // namespace internal
+
+bool is_proxy(const at::Tensor& tensor) { return internal::proxy_impl(tensor) != nullptr; }
+
+Node* node_of(const at::Tensor& tensor) {
+  const internal::ProxyImpl* proxy = internal::proxy_impl(tensor);
+  return proxy && proxy->session()->is_open() ? proxy->node() : nullptr;
+}
+
+}  // namespace fx

@@ -1,0 +1,80 @@
+// ProxyImpl: the TensorImpl behind a proxy. See trace/proxy.h.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/TensorImpl.h>
+
+#include <memory>
+
+#include "ir/node.h"
+#include "trace/libtorch_version.h"
+
+namespace fx::internal {
+
+class Session;
+
+class ProxyImpl final : public c10::TensorImpl {
+ public:
+  /// `value` is a meta tensor with the shape, or undefined when that is not known. `device` is the one that the value would
+  /// have; a proxy with a value must have one.
+  ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor value, std::optional<c10::Device> device);
+  /// A constant under construction (`torch::tensor({1, 2})`): has data, stands for no node until it is used.
+  ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant);
+
+  const std::shared_ptr<Session>& session() const { return session_; }
+  Node* node() const { return node_; }
+  void rebind(Node& node) { node_ = &node; }
+  bool is_constant() const { return is_constant_; }
+  /// Meta tensor, or the data of a constant, or undefined.
+  const at::Tensor& value() const { return value_; }
+  /// Turns a constant into an ordinary proxy of `node`.
+  void settle(Node& node, at::Tensor value);
+  std::optional<c10::Device> known_device() const { return device_; }
+
+  c10::intrusive_ptr<c10::TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version_counter,
+                                                              bool allow_tensor_metadata_change) const override;
+  c10::intrusive_ptr<c10::TensorImpl> shallow_copy_and_detach(c10::VariableVersion&& version_counter,
+                                                              bool allow_tensor_metadata_change) const override;
+  void shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl>& impl) override;
+  bool has_storage() const override;
+  const c10::Storage& storage() const override;
+
+ protected:
+  const char* tensorimpl_type_name() const override { return "fx::Proxy"; }
+  c10::IntArrayRef sizes_custom() const override { return shape_for("sizes()").sizes(); }
+  c10::SymIntArrayRef sym_sizes_custom() const override { return shape_for("sizes()").sym_sizes(); }
+  c10::IntArrayRef strides_custom() const override { return shape_for("strides()").strides(); }
+  c10::SymIntArrayRef sym_strides_custom() const override { return shape_for("strides()").sym_strides(); }
+  std::int64_t numel_custom() const override { return shape_for("numel()").numel(); }
+  c10::SymInt sym_numel_custom() const override { return shape_for("numel()").sym_numel(); }
+  std::int64_t storage_offset_custom() const override { return shape_for("storage_offset()").storage_offset(); }
+  c10::SymInt sym_storage_offset_custom() const override {
+    return shape_for("storage_offset()").sym_storage_offset();
+  }
+  std::int64_t size_custom(std::int64_t dim) const override { return shape_for("size()").size(dim); }
+  std::int64_t dim_custom() const override;
+  c10::Device device_custom() const override;
+  bool is_contiguous_custom(at::MemoryFormat format) const override {
+    return shape_for("is_contiguous()").is_contiguous(format);
+  }
+  // Not marked override: later versions of LibTorch ask these questions in another way.
+  virtual bool is_strides_like_custom(at::MemoryFormat) const { return false; }
+  virtual bool is_non_overlapping_and_dense_custom() const {
+    return shape_for("is_non_overlapping_and_dense()").is_non_overlapping_and_dense();
+  }
+
+ private:
+  const at::Tensor& shape_for(const char* call) const;
+  c10::intrusive_ptr<c10::TensorImpl> copy() const;
+
+  std::shared_ptr<Session> session_;
+  Node* node_ = nullptr;
+  at::Tensor value_;
+  std::optional<c10::Device> device_;
+  bool is_constant_ = false;
+};
+
+/// The impl of a proxy, or null.
+ProxyImpl* proxy_impl(const at::Tensor& tensor);
+
+}  // namespace fx::internal

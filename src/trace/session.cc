@@ -1,0 +1,187 @@
+#include "trace/session.h"
+
+#include "module/value.h"
+#include "trace/trace_error.h"
+
+namespace fx::internal {
+namespace {
+
+std::uint64_t address(const at::Tensor& tensor) {
+  return reinterpret_cast<std::uintptr_t>(tensor.unsafeGetTensorImpl());
+}
+
+std::uint64_t storage_address(const at::Tensor& tensor) {
+  if (tensor.layout() != at::kStrided || !tensor.has_storage()) return FlatMap<std::uint32_t>::kEmptyKey;
+  return reinterpret_cast<std::uintptr_t>(tensor.storage().unsafeGetStorageImpl());
+}
+
+bool same_view(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         a.storage_offset() == b.storage_offset();
+}
+
+}  // namespace
+
+void Session::add_attribute(const std::string& path, const at::Tensor& tensor) {
+  if (!tensor.defined()) return;
+  std::uint32_t& index = captured_index_[address(tensor)];
+  if (index != 0) return;
+  CapturedTensor captured;
+  captured.tensor = tensor;
+  captured.path = path;
+  captured.of_root = true;
+  captured_.push_back(std::move(captured));
+  index = static_cast<std::uint32_t>(captured_.size());
+  const std::uint64_t storage = storage_address(tensor);
+  if (storage != FlatMap<std::uint32_t>::kEmptyKey) storage_index_[storage] = index;
+}
+
+const std::string* Session::attribute_path(const at::Tensor& tensor) const {
+  if (!tensor.defined()) return nullptr;
+  const std::uint32_t* index = captured_index_.find(address(tensor));
+  return index && captured_[*index - 1].of_root ? &captured_[*index - 1].path : nullptr;
+}
+
+const std::string* Session::written_attribute(const Node& node) const {
+  for (const CapturedTensor& captured : captured_) {
+    if (captured.of_root && captured.node == &node && captured.node != captured.attribute) return &captured.path;
+  }
+  return nullptr;
+}
+
+CapturedTensor& Session::capture(const at::Tensor& tensor) {
+  if (const std::uint32_t* index = captured_index_.find(address(tensor))) return captured_[*index - 1];
+  // `weight.data()` is another tensor object on the same memory: still the parameter.
+  const std::uint64_t storage = storage_address(tensor);
+  if (storage != FlatMap<std::uint32_t>::kEmptyKey) {
+    const std::uint32_t* index = storage_index_.find(storage);
+    if (index && same_view(captured_[*index - 1].tensor, tensor)) return captured_[*index - 1];
+  }
+  CapturedTensor captured;
+  captured.tensor = tensor;
+  captured_.push_back(std::move(captured));
+  captured_index_[address(tensor)] = static_cast<std::uint32_t>(captured_.size());
+  return captured_.back();
+}
+
+Node& Session::attribute_node(CapturedTensor& captured) {
+  const bool was_written = captured.node && !captured.node->is(Op::get_attr);
+  if (captured.node && (maker_->one_get_attr_each() || was_written)) return *captured.node;
+  if (captured.path.empty()) {
+    do {
+      captured.path = "_tensor_constant" + std::to_string(next_constant_++);
+    } while (!maker_->is_free_attribute(captured.path));
+    maker_->captured(captured.path, captured.tensor);
+  }
+  Node& node = create_node(Op::get_attr, captured.path);
+  captured.node = captured.attribute = &node;
+  remember(node, captured.value.defined() ? captured.value : captured.value = to_meta(captured.tensor),
+           captured.tensor.device());
+  return node;
+}
+
+const at::Tensor& Session::meta_value(const at::Tensor& tensor) {
+  if (const ProxyImpl* proxy = proxy_impl(tensor)) return proxy->value();
+  CapturedTensor& captured = capture(tensor);
+  if (!captured.value.defined()) captured.value = to_meta(tensor);
+  return captured.value;
+}
+
+at::Tensor Session::make_proxy(Node& node, at::Tensor value, std::optional<c10::Device> device) {
+  remember(node, value, device);
+  if (!value.defined()) device.reset();
+  return at::Tensor(c10::make_intrusive<ProxyImpl>(shared_from_this(), &node, std::move(value), device));
+}
+
+at::Tensor Session::proxy(Node& node, const at::Tensor& example) {
+  c10::impl::ExcludeDispatchKeyGuard guard(kTraceKeys);
+  if (!example.defined()) return make_proxy(node, {}, std::nullopt);
+  if (const ProxyImpl* known = proxy_impl(example)) return make_proxy(node, known->value(), known->known_device());
+  return make_proxy(node, to_meta(example), example.device());
+}
+
+void Session::remember(const Node& node, const at::Tensor& value, std::optional<c10::Device> device) {
+  if (!value.defined()) return;
+  if (node.id() >= values_.size()) {
+    values_.resize(node.id() + 1 + values_.size() / 2);
+    devices_.resize(values_.size(), c10::Device(c10::kCPU));
+  }
+  values_[node.id()] = value;
+  if (device) devices_[node.id()] = *device;
+}
+
+void Session::copy_value(const Node& from, const Node& to) {
+  if (const at::Tensor value = value_of(from); value.defined()) remember(to, value, devices_[from.id()]);
+}
+
+void Session::remember_parts(const Node& node, const std::vector<c10::IValue>& values, c10::Device device) {
+  CompoundValue compound{{}, device};
+  for (const c10::IValue& value : values) {
+    if (value.isTensor() && value.toTensor().defined()) compound.parts.push_back(value.toTensor());
+    if (!value.isTensorList()) continue;
+    for (const at::Tensor& part : value.toTensorVector()) compound.parts.push_back(part);
+  }
+  compound_values_.emplace_back(node.id(), std::move(compound));
+}
+
+Argument Session::argument_for(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  if (ProxyImpl* proxy = proxy_impl(tensor)) {
+    if (proxy->session().get() != this) {
+      throw trace_error(proxy->session()->is_open() ? proxy->node() : nullptr, "used here",
+                        proxy->session()->is_open() ? "belongs to another trace; pass it in as an argument"
+                                                    : "was made by a trace that has ended; return it from that trace");
+    }
+    if (proxy->is_constant()) settle(*proxy);
+    if (proxy->node()->is_erased()) throw trace_error(proxy->node(), "used here", "has been erased from its graph");
+    return Argument(proxy->node());
+  }
+  return Argument(attribute_node(capture(tensor)));
+}
+
+// A constant made in the trace becomes an attribute as soon as something recorded uses it.
+void Session::settle(ProxyImpl& constant) {
+  const at::Tensor data = constant.value();
+  CapturedTensor& captured = capture(data);
+  Node& node = attribute_node(captured);
+  constant.settle(node, captured.value);
+}
+
+void Session::rebind(const at::Tensor& tensor, Node& node) {
+  if (ProxyImpl* proxy = proxy_impl(tensor)) {
+    proxy->rebind(node);
+    remember(node, proxy->value(), proxy->known_device());
+  } else {
+    CapturedTensor& captured = capture(tensor);
+    captured.node = &node;
+    remember(node, captured.value, captured.tensor.device());
+  }
+}
+
+Node& Session::getitem(Node& node, const Argument& index) {
+  static const Symbol kGetItem("operator.getitem");
+  return create_node(Op::call_function, kGetItem, {Argument(node), index});
+}
+
+Shapes Session::shapes(const Graph& graph) const {
+  const auto info_of = [](const at::Tensor& value, c10::Device device) {
+    TensorInfo info;
+    info.dtype = to_dtype(value.scalar_type());
+    info.sizes = value.sizes().vec();
+    info.strides = value.strides().vec();
+    info.device = to_device(device);
+    return info;
+  };
+  Shapes shapes(graph);
+  for (const Node& node : graph.nodes()) {
+    if (const at::Tensor value = value_of(node); value.defined()) shapes[node] = info_of(value, devices_[node.id()]);
+  }
+  for (const auto& [id, value] : compound_values_) {
+    const Node* node = graph.node_by_id(id);
+    if (!node) continue;
+    for (const at::Tensor& part : value.parts) shapes[*node].tensors.push_back(info_of(part, value.device));
+  }
+  return shapes;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,117 @@
+// Session: one trace while it runs. Turns the operators that reach it into nodes and hands back proxies.
+//
+// Proxies hold their session, so that a proxy which outlives the trace finds out and says so. A session belongs to one thread
+// at a time; any number of sessions may run in different threads.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor_info.h"
+#include "support/flat_map.h"
+#include "trace/op_record.h"
+#include "trace/proxy_impl.h"
+#include "trace/shapes.h"
+
+namespace fx::internal {
+
+/// Who makes the nodes of a trace.
+class NodeMaker {
+ public:
+  virtual ~NodeMaker() = default;
+  virtual Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) = 0;
+  /// Whether `path` is free for a captured tensor.
+  virtual bool is_free_attribute(const std::string& path) const = 0;
+  /// Told when a tensor from outside gets its path.
+  virtual void captured(const std::string&, const at::Tensor&) {}
+  /// Whether one get_attr serves all uses of a tensor; false where the insertion point may move back.
+  virtual bool one_get_attr_each() const { return true; }
+};
+
+/// An ordinary tensor that the trace has met: a parameter or buffer of the root, or one captured from outside.
+struct CapturedTensor {
+  at::Tensor tensor;
+  std::string path;           ///< empty until a constant is used
+  bool of_root = false;
+  Node* node = nullptr;       ///< what it stands for now: its get_attr, or the last in-place operator on it
+  Node* attribute = nullptr;  ///< its get_attr
+  at::Tensor value;           ///< its shape, on the meta device
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  /// `oracle` may be shared by sessions of one thread, so that equal shapes are worked out once.
+  explicit Session(NodeMaker& maker, std::shared_ptr<ShapeOracle> oracle = std::make_shared<ShapeOracle>())
+      : maker_(&maker), oracle_(std::move(oracle)) {}
+
+  bool is_open() const { return maker_ != nullptr; }
+  /// Ends the trace: proxies that are still around refuse to be used from now on.
+  void close() { maker_ = nullptr; }
+
+  /// Makes `tensor` known as the attribute `path` of the root; the first path of a tensor stays.
+  void add_attribute(const std::string& path, const at::Tensor& tensor);
+  /// A proxy for `node`; `example`, when defined, is an ordinary tensor with its shape, dtype and device.
+  at::Tensor proxy(Node& node, const at::Tensor& example = {});
+  /// The argument that stands for `tensor`: a node, or None for an undefined tensor. Makes get_attr nodes on first use.
+  Argument argument_for(const at::Tensor& tensor);
+  Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {}) {
+    return maker_->create_node(op, target, args, kwargs, name);
+  }
+  Node& getitem(Node& node, const Argument& index);
+
+  /// Replaces the arguments of `op` on the stack by its results, having made a node of it.
+  void record(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+
+  const std::vector<CapturedTensor>& captured() const { return captured_; }
+  /// The path of a tensor of the root; null for others.
+  const std::string* attribute_path(const at::Tensor& tensor) const;
+  /// The path of the attribute whose last in-place operator is `node`, or null.
+  const std::string* written_attribute(const Node& node) const;
+  const std::shared_ptr<ShapeOracle>& oracle() const { return oracle_; }
+  /// The value of a node as a meta tensor; undefined when it is not known or not one tensor.
+  at::Tensor value_of(const Node& node) const {
+    return node.id() < values_.size() ? values_[node.id()] : at::Tensor();
+  }
+  /// Notes that `to` has the value of `from`.
+  void copy_value(const Node& from, const Node& to);
+  /// Shapes that the trace has found.
+  Shapes shapes(const Graph& graph) const;
+
+ private:
+  class Call;
+  /// The tensors of a tuple or list.
+  struct CompoundValue {
+    std::vector<at::Tensor> parts;
+    c10::Device device;
+  };
+
+  bool is_known(const at::Tensor& tensor);
+  CapturedTensor& capture(const at::Tensor& tensor);
+  Node& attribute_node(CapturedTensor& captured);
+  const at::Tensor& meta_value(const at::Tensor& tensor);
+  void settle(ProxyImpl& constant);
+  at::Tensor make_proxy(Node& node, at::Tensor value, std::optional<c10::Device> device);
+  void remember(const Node& node, const at::Tensor& value, std::optional<c10::Device> device);
+  void remember_parts(const Node& node, const std::vector<c10::IValue>& values, c10::Device device);
+  void rebind(const at::Tensor& tensor, Node& node);
+
+  NodeMaker* maker_;
+  OpTable ops_;
+  std::shared_ptr<ShapeOracle> oracle_;
+  std::vector<CapturedTensor> captured_;
+  FlatMap<std::uint32_t> captured_index_;  // address of the TensorImpl -> position + 1
+  FlatMap<std::uint32_t> storage_index_;   // address of the storage of the root's tensors -> position + 1
+  std::vector<at::Tensor> values_;         // by node id
+  std::vector<c10::Device> devices_;
+  std::vector<std::pair<std::uint32_t, CompoundValue>> compound_values_;
+  std::uint32_t next_constant_ = 0;
+  std::vector<Argument> args_;  // buffers of record()
+  std::vector<NamedArgument> kwargs_;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,164 @@
+#include "trace/shapes.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+
+#include <mutex>
+#include <sstream>
+
+namespace fx::internal {
+namespace {
+
+using c10::IValue;
+using torch::jit::Stack;
+
+// The generator of the process, as it was before: tracing draws no random numbers that anybody could see.
+class KeepRandomState {
+ public:
+  KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
+    std::lock_guard<std::mutex> lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+  ~KeepRandomState() {
+    std::lock_guard<std::mutex> lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+std::int64_t storage_extent(const at::Tensor& tensor) {
+  std::int64_t extent = 1;
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+    if (tensor.size(i) == 0) return 0;
+    extent += (tensor.size(i) - 1) * tensor.stride(i);
+  }
+  return extent;
+}
+
+// Zeros on the CPU with the shape and strides of `meta`. Square matrices get ones on the diagonal, so that those who factorise
+// or invert find something regular.
+at::Tensor stand_in(const at::Tensor& meta) {
+  if (!meta.defined()) return meta;
+  at::Tensor storage = at::zeros({storage_extent(meta)}, at::TensorOptions(meta.scalar_type()).device(at::kCPU));
+  at::Tensor result = storage.as_strided(meta.sizes(), meta.strides());
+  const std::int64_t rank = meta.dim();
+  if (rank >= 2 && meta.size(-1) == meta.size(-2) && meta.is_floating_point() && meta.stride(-1) != 0 &&
+      meta.stride(-2) != 0) {
+    result.diagonal(0, -2, -1).fill_(1);
+  }
+  return result;
+}
+
+IValue map_tensors(const IValue& value, at::Tensor (*map)(const at::Tensor&)) {
+  if (value.isTensor()) return map(value.toTensor());
+  if (value.isTensorList()) {
+    c10::List<at::Tensor> result;
+    for (const at::Tensor& tensor : value.toTensorVector()) result.push_back(map(tensor));
+    return result;
+  }
+  if (value.isList() && value.type()->castRaw<c10::ListType>()->getElementType()->kind() == c10::TypeKind::OptionalType) {
+    c10::impl::GenericList result(value.type()->castRaw<c10::ListType>()->getElementType());
+    for (const IValue& element : value.toListRef()) result.push_back(map_tensors(element, map));
+    return result;
+  }
+  return value;
+}
+
+void describe(std::ostream& out, const IValue& value) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    if (!tensor.defined()) {
+      out << "undefined";
+    } else {
+      out << tensor.scalar_type() << tensor.sizes() << tensor.strides();
+    }
+  } else if (value.isList()) {
+    out << '[';
+    for (const IValue& element : value.toListRef()) {
+      describe(out, element);
+      out << ',';
+    }
+    out << ']';
+  } else {
+    out << value.tagKind() << value;
+  }
+}
+
+std::string describe_call(const OpRecord& record, const Stack& stack) {
+  std::ostringstream out;
+  out << record.target.id();
+  for (auto value = stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()); value != stack.end(); ++value) {
+    out << ';';
+    describe(out, *value);
+  }
+  return out.str();
+}
+
+void replace_device(const OpRecord& record, Stack& stack, c10::DeviceType type) {
+  IValue* arguments = &*(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()));
+  for (std::size_t i = 0; i < record.arguments.size(); ++i) {
+    if (record.arguments[i].kind != ValueKind::device) continue;
+    if (!record.takes_tensors || arguments[i].isDevice()) arguments[i] = c10::Device(type);
+  }
+}
+
+void drop_pinning(const OpRecord& record, Stack& stack) {
+  static const Symbol kPinMemory("pin_memory");
+  IValue* arguments = &*(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()));
+  for (std::size_t i = 0; i < record.arguments.size(); ++i) {
+    if (record.arguments[i].name == kPinMemory && !arguments[i].isNone()) arguments[i] = false;
+  }
+}
+
+}  // namespace
+
+at::Tensor to_meta(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_quantized()) return {};
+  return at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()).device(at::kMeta));
+}
+
+void ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
+  const std::size_t below = stack.size() - record.arguments.size();
+  drop_pinning(record, stack);
+  if (!record.meta_fails) {
+    Stack attempt(stack.begin() + static_cast<std::ptrdiff_t>(below), stack.end());
+    replace_device(record, attempt, c10::DeviceType::Meta);
+    try {
+      op.callBoxed(&attempt);
+      stack.resize(below);
+      for (IValue& value : attempt) stack.push_back(std::move(value));
+      return;
+    } catch (const c10::Error&) {
+      // Either there is no meta kernel or the shapes do not fit: zeros tell which.
+      if (!record.all_results_are_tensors) throw;
+    }
+  }
+  run_on_zeros(op, record, stack);
+  record.meta_fails = true;
+}
+
+void ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
+  const std::size_t below = stack.size() - record.arguments.size();
+  std::vector<IValue>& answer = answers_[describe_call(record, stack)];
+  if (answer.empty()) {
+    Stack zeros;
+    for (std::size_t i = below; i < stack.size(); ++i) zeros.push_back(map_tensors(stack[i], stand_in));
+    replace_device(record, zeros, c10::DeviceType::CPU);
+    KeepRandomState keep;
+    op.callBoxed(&zeros);
+    for (const IValue& value : zeros) answer.push_back(map_tensors(value, to_meta));
+  }
+  Stack results;
+  for (std::size_t i = 0; i < answer.size(); ++i) {
+    const int written = record.results[i].written_argument;
+    results.push_back(written >= 0 ? stack[below + static_cast<std::size_t>(written)] : map_tensors(answer[i], to_meta));
+  }
+  stack.resize(below);
+  for (IValue& value : results) stack.push_back(std::move(value));
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,133 @@
+#include "trace/tracer.h"
+
+#include <c10/util/Backtrace.h>
+
+#include "trace/cleanup.h"
+#include "trace/dispatch.h"
+#include "trace/leaf_modules.h"
+
+namespace fx {
+namespace {
+
+using internal::Session;
+
+// Closes the session however the trace ends.
+class OpenSession {
+ public:
+  explicit OpenSession(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  ~OpenSession() { session_->close(); }
+  Session& operator*() const { return *session_; }
+  Session* operator->() const { return session_.get(); }
+
+ private:
+  std::shared_ptr<Session> session_;
+};
+
+std::vector<TracedAttribute> used_attributes(const Session& session, const Graph& graph) {
+  std::vector<TracedAttribute> attributes;
+  NodeMap<const internal::CapturedTensor*> by_node(graph, nullptr);
+  for (const internal::CapturedTensor& captured : session.captured()) {
+    if (captured.attribute && !captured.attribute->is_erased()) by_node[*captured.attribute] = &captured;
+  }
+  for (const Node& node : graph.nodes()) {
+    if (const auto* captured = by_node[node]) attributes.push_back({captured->path, captured->tensor});
+  }
+  return attributes;
+}
+
+}  // namespace
+
+Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10::IValue> examples,
+                             internal::PlaceholderInputs::Literals literals) {
+  if (graph_) throw Error(ErrorKind::trace, "this Tracer is tracing already; use another one for a trace inside a trace");
+  internal::install_dispatch();
+  Trace trace;
+  trace.root = callable.root;
+  OpenSession session(std::make_shared<Session>(static_cast<internal::NodeMaker&>(*this)));
+  struct Running {
+    Tracer& tracer;
+    ~Running() {
+      tracer.graph_ = nullptr;
+      tracer.root_.reset();
+    }
+  } running{*this};
+  graph_ = &trace.graph;
+  root_ = callable.root;
+  add_root_attributes(*session);
+
+  internal::PlaceholderInputs inputs(*session, trace.graph, options_.names, std::move(examples),
+                                     callable.parameters.size(), literals);
+  {
+    internal::RecordingScope recording(*session);
+    create_node(Op::output, "output", {callable.run(inputs)}, {}, "output");
+  }
+  internal::erase_unused_getitems(trace.graph);
+  if (root_ && options_.raise_leaf_modules) {
+    const auto is_leaf = [this](const torch::nn::Module& module, const std::string& path) {
+      return is_leaf_module(module, path);
+    };
+    trace.modules = internal::raise_leaf_modules(trace.graph, *session, *root_, is_leaf);
+    internal::erase_unused_attributes(trace.graph);
+  }
+  trace.attributes = used_attributes(*session, trace.graph);
+  trace.shapes = session->shapes(trace.graph);
+  return trace;
+}
+
+void Tracer::add_root_attributes(Session& session) {
+  if (!root_) return;
+  for (const auto& item : root_->named_parameters()) session.add_attribute(item.key(), item.value());
+  for (const auto& item : root_->named_buffers()) session.add_attribute(item.key(), item.value());
+}
+
+bool Tracer::is_free_attribute(const std::string& path) const {
+  if (!root_) return true;
+  return !root_->named_parameters(false).contains(path) && !root_->named_buffers(false).contains(path) &&
+         !root_->named_children().contains(path);
+}
+
+Node& Tracer::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
+  Node& node = graph_->create_node(op, target, args, kwargs, name);
+  if (options_.record_stack_traces) node.meta().set(meta_key::kStackTrace, c10::get_backtrace(2, 64, true));
+  return node;
+}
+
+bool Tracer::is_leaf_module(const torch::nn::Module& module, const std::string&) const {
+  static constexpr std::string_view kNamespace = "torch::nn::";
+  const std::string name = module.name();
+  if (!name.starts_with(kNamespace)) return false;
+  for (const char* container : {"Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"}) {
+    if (name.find(container) != std::string::npos) return false;
+  }
+  return true;
+}
+
+std::string Tracer::path_of_module(const torch::nn::Module& module) const {
+  if (root_) {
+    if (root_.get() == &module) return "";
+    for (const auto& item : root_->named_modules()) {
+      if (item.value().get() == &module) return item.key();
+    }
+  }
+  throw Error(ErrorKind::not_found, "path_of_module: the module of type " + module.name() +
+                                        " is not registered below the root; register it with register_module");
+}
+
+namespace internal {
+
+Callable callable_from_graph_module(std::shared_ptr<GraphModule> module) {
+  Callable callable;
+  callable.root = module;
+  callable.parameters.resize(module->graph().placeholders().size());
+  callable.run = [module](Inputs& inputs) {
+    std::size_t required = 0;
+    for (const Node* node : module->graph().placeholders()) required += node->args().empty();
+    std::vector<c10::IValue> values;
+    for (std::size_t i = inputs.count(required); i > 0; --i) values.push_back(inputs.bind_any());
+    return ivalue_to_argument(inputs.session(), module->run(std::move(values)));
+  };
+  return callable;
+}
+
+}  // namespace internal
+}  // namespace fx

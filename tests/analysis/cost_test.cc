@@ -1,0 +1,149 @@
+#include "analysis/cost.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/random_graph.h"
+
+namespace fx {
+namespace {
+
+using ::testing::ElementsAre;
+
+TensorInfo tensor(std::vector<std::int64_t> sizes) { return {.dtype = DType::float32, .sizes = std::move(sizes)}; }
+
+/// A graph under construction with its shapes.
+struct Model {
+  Graph graph;
+  Shapes shapes;
+  Node& shaped(Node& node, std::vector<std::int64_t> sizes) {
+    shapes[node] = tensor(std::move(sizes));
+    return node;
+  }
+};
+
+TEST(Cost, Convolution) {
+  Model m;
+  Node& x = m.shaped(m.graph.placeholder("x"), {1, 3, 224, 224});
+  Node& w = m.shaped(m.graph.get_attr("conv.weight"), {64, 3, 7, 7});
+  Node& b = m.shaped(m.graph.get_attr("conv.bias"), {64});
+  Node& y = m.shaped(m.graph.call_function("aten::conv2d", {x, w, b, 2, 3}), {1, 64, 112, 112});
+  const Cost cost(m.graph, m.shapes);
+  const double out = 64.0 * 112 * 112;
+  EXPECT_EQ(cost.of(y).macs, out * 3 * 49);  // 118 013 952: the first layer of every resnet
+  EXPECT_EQ(cost.of(y).flops, out * (2 * 3 * 49 + 1));
+  EXPECT_EQ(cost.of(y).parameter_bytes, 4 * (64 * 3 * 49 + 64));
+  EXPECT_EQ(cost.of(y).bytes_read, 4 * (3 * 224 * 224 + 64 * 3 * 49 + 64));
+  EXPECT_EQ(cost.of(y).bytes_written, 4 * 64 * 112 * 112);
+  EXPECT_TRUE(cost.of(y).known);
+  EXPECT_EQ(cost.total().macs, cost.of(y).macs);
+}
+
+TEST(Cost, GroupedAndTransposedConvolution) {
+  Model m;
+  Node& x = m.shaped(m.graph.placeholder("x"), {1, 32, 8, 8});
+  Node& depthwise = m.shaped(m.graph.get_attr("dw"), {32, 1, 3, 3});
+  Node& up = m.shaped(m.graph.get_attr("up"), {32, 16, 2, 2});
+  Node& a = m.shaped(m.graph.call_function("aten::conv2d", {x, depthwise, nullptr, 1, 1, 1, 32}), {1, 32, 8, 8});
+  Node& b = m.shaped(m.graph.call_function("aten::conv_transpose2d.input", {x, up, nullptr, 2}), {1, 16, 16, 16});
+  const Cost cost(m.graph, m.shapes);
+  EXPECT_EQ(cost.of(a).macs, 32.0 * 64 * 9);
+  EXPECT_EQ(cost.of(b).macs, 32.0 * 64 * 16 * 4);
+}
+
+TEST(Cost, MatrixProductsAndAttention) {
+  Model m;
+  Node& a = m.shaped(m.graph.placeholder("a"), {8, 10, 64});
+  Node& b = m.shaped(m.graph.placeholder("b"), {8, 64, 20});
+  Node& w = m.shaped(m.graph.get_attr("w"), {32, 64});
+  Node& bias = m.shaped(m.graph.get_attr("b"), {32});
+  Node& product = m.shaped(m.graph.call_function("aten::bmm", {a, b}), {8, 10, 20});
+  Node& layer = m.shaped(m.graph.call_function("aten::linear", {a, w, bias}), {8, 10, 32});
+  Node& q = m.shaped(m.graph.placeholder("q"), {2, 4, 16, 8});
+  Node& attended = m.shaped(m.graph.call_function("aten::scaled_dot_product_attention", {q, q, q}), {2, 4, 16, 8});
+  const Cost cost(m.graph, m.shapes);
+  EXPECT_EQ(cost.of(product).macs, 8.0 * 10 * 20 * 64);
+  EXPECT_EQ(cost.of(layer).macs, 80.0 * 32 * 64);
+  EXPECT_EQ(cost.of(layer).flops, 80.0 * 32 * 129);
+  EXPECT_EQ(cost.of(attended).macs, 2.0 * 2 * 4 * 16 * 16 * 8);
+  EXPECT_EQ(cost.of(attended).bytes_read, 4 * 2 * 4 * 16 * 8);  // one tensor, read once
+}
+
+TEST(Cost, ElementwiseReductionsPoolingAndViews) {
+  Model m;
+  Node& x = m.shaped(m.graph.placeholder("x"), {1, 4, 8, 8});
+  Node& r = m.shaped(m.graph.call_function("aten::relu", {x}), {1, 4, 8, 8});
+  Node& p = m.shaped(m.graph.call_function("aten::max_pool2d", {r, Argument::list({3, 3}), 2, 1}), {1, 4, 4, 4});
+  Node& v = m.shaped(m.graph.call_function("aten::view", {p, Argument::list({4, 16})}), {4, 16});
+  Node& s = m.shaped(m.graph.call_function("aten::sum.dim_IntList", {v, Argument::list({1})}), {4});
+  Node& n = m.graph.call_function("my_library::mystery", {s});
+  const Cost cost(m.graph, m.shapes);
+  EXPECT_EQ(cost.of(r).flops, 256);
+  EXPECT_EQ(cost.of(p).flops, 64 * 9);
+  EXPECT_EQ(cost.of(v).flops, 0);
+  EXPECT_EQ(cost.of(v).bytes(), 0);
+  EXPECT_EQ(cost.of(s).flops, 64);
+  EXPECT_FALSE(cost.of(n).known);
+  EXPECT_EQ(cost.num_unknown(), 1u);
+  EXPECT_DOUBLE_EQ(cost.of(r).intensity(), 256.0 / 2048);
+}
+
+TEST(Cost, LookUpsReadRowsOnly) {
+  Model m;
+  Node& table = m.shaped(m.graph.get_attr("embedding.weight"), {50000, 64});
+  Node& ids = m.shaped(m.graph.placeholder("ids"), {2, 8});
+  m.shapes[ids].tensors[0].dtype = DType::int64;
+  Node& rows = m.shaped(m.graph.call_function("aten::embedding", {table, ids}), {2, 8, 64});
+  const Cost cost(m.graph, m.shapes);
+  EXPECT_EQ(cost.of(rows).bytes_read, 4 * 16 * 64 + 8 * 16);
+}
+
+TEST(Cost, Modules) {
+  Model m;
+  Node& x = m.shaped(m.graph.placeholder("x"), {1, 8});
+  Node& a = m.shaped(m.graph.call_module("block.fc1", {x}), {1, 16});
+  Node& b = m.shaped(m.graph.call_function("aten::relu", {a}), {1, 16});
+  b.meta().set(meta_key::kModuleStack, std::string("block"));
+  Node& c = m.shaped(m.graph.call_module("head", {b}), {1, 4});
+  Node& again = m.shaped(m.graph.call_module("head", {b}), {1, 4});
+  m.graph.output(Argument::tuple({c, again}));
+  const auto modules = [](const Node& call) -> std::optional<ModuleCall> {
+    if (call.target() == "head") return ModuleCall{"aten::linear", {tensor({4, 16}), tensor({4})}};
+    return ModuleCall{"aten::linear", {tensor({16, 8}), tensor({16})}};
+  };
+  const Cost cost(m.graph, m.shapes, {modules});
+  std::vector<std::string> paths;
+  for (const ModuleCost& module : cost.modules()) paths.push_back(module.path);
+  EXPECT_THAT(paths, ElementsAre("", "block", "block.fc1", "head"));
+  EXPECT_EQ(cost.modules()[1].cost.macs, 128);
+  EXPECT_EQ(cost.modules()[1].nodes, 2u);
+  EXPECT_EQ(cost.modules()[2].depth, 2);
+  EXPECT_EQ(cost.modules()[3].cost.macs, 2 * 64);
+  EXPECT_EQ(cost.modules()[3].cost.parameter_bytes, 4 * 68);  // one module, called twice
+  EXPECT_EQ(cost.total().parameter_bytes, 4 * (68 + 144));
+  EXPECT_EQ(cost.total().macs, 256);
+  EXPECT_EQ(Cost(m.graph, m.shapes).num_unknown(), 3u);
+}
+
+TEST(Cost, Roofline) {
+  const Machine machine{"m", 1e9, 1e8};
+  NodeCost cost;
+  cost.flops = 1000;
+  cost.bytes_read = 1000;
+  EXPECT_DOUBLE_EQ(roofline_seconds(cost, machine), 1e-5);
+  EXPECT_TRUE(is_memory_bound(cost, machine));
+  cost.flops = 1e6;
+  EXPECT_DOUBLE_EQ(roofline_seconds(cost, machine), 1e-3);
+  EXPECT_FALSE(is_memory_bound(cost, machine));
+}
+
+TEST(CostSlow, MillionNodeGraphs) {
+  for (const Graph& graph : {testing::chain(333'333), testing::fan(1'000'000)}) {
+    Shapes shapes(graph);
+    for (const Node& node : graph.nodes()) shapes[node] = tensor({2});
+    EXPECT_GE(Cost(graph, shapes).total().flops, 1'999'998);
+  }
+}
+
+}  // namespace
+}  // namespace fx

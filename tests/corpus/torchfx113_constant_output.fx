@@ -1,0 +1,2 @@
+graph():
+    return (None, True, -2.5)

@@ -1,0 +1,14 @@
+# Installs the build tree `build` below itself, then configures, builds and runs the project `consumer` against that.
+
+set(directory ${build}/installed_package)
+file(REMOVE_RECURSE ${directory})
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${directory}/prefix)
+run(${CMAKE_COMMAND} -S ${consumer} -B ${directory}/consumer -G Ninja -D CMAKE_BUILD_TYPE=${config}
+    -D CMAKE_PREFIX_PATH=${directory}/prefix)
+run(${CMAKE_COMMAND} --build ${directory}/consumer)
+run(${directory}/consumer/consumer)

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Every header of the folders without LibTorch compiles alone. Those with LibTorch would take minutes and are left out."""
+
+import os
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import house
+from include_directions import libraries, owner
+
+
+def headers(root):
+    known = libraries((root / "CMakeLists.txt").read_text(encoding="utf-8"))
+    for path in house.files(root, ".h"):
+        library = owner(known, path)
+        if library is not None and not library.torch:
+            yield path
+
+
+def compile_alone(root, path, options):
+    include = path.relative_to("src") if path.parts[0] == "src" else path
+    command = [options.compiler, "-std=c++20", "-fsyntax-only", "-I.", "-Isrc", "-x", "c++", "-"]
+    run = subprocess.run(command, cwd=root, input=f'#include "{include}"\n', text=True, capture_output=True, check=False)
+    if run.returncode == 0:
+        return None
+    cause = next((line for line in run.stderr.splitlines() if "error:" in line), run.stderr.strip())
+    return house.Violation(path, 1, f"does not compile alone ({cause}); include what it uses")
+
+
+def check(root, options):
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda path: compile_alone(root, path, options), list(headers(root)))
+        yield from filter(None, results)
+
+
+CMAKE = {"CMakeLists.txt": "fxgraph_library(ir src/ir)\nfxgraph_library(module src/module TORCH DEPS ir)\n"}
+CLEAN = CMAKE | {"src/ir/a.h": "#include <vector>\nstd::vector<int> f();\n", "src/ir/b.h": '#include "ir/a.h"\n',
+                 "src/module/m.h": "std::vector<int> f();\n"}
+PLANTED = [(CMAKE | {"src/ir/a.h": "std::vector<int> f();\n"}, "src/ir/a.h:1: does not compile alone")]
+
+if __name__ == "__main__":
+    house.main(check, CLEAN, PLANTED,
+               lambda parser: parser.add_argument("--compiler", default="c++", help="the C++ compiler"))

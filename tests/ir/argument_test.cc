@@ -1,0 +1,172 @@
+// Values that stand in args and kwargs.
+#include "ir/argument.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+
+#include "ir/graph.h"
+
+namespace fx {
+namespace {
+
+Argument nested(int depth) {
+  Argument value = 1;
+  for (int i = 0; i < depth; ++i) value = Argument::list({std::vector<Argument>{value}});
+  return value;
+}
+
+TEST(Argument, IsSixteenBytesAndKnowsItsKind) {
+  EXPECT_EQ(sizeof(Argument), 16u);
+  EXPECT_EQ(Argument().kind(), ArgumentKind::none);
+  EXPECT_EQ(Argument(true).kind(), ArgumentKind::boolean);
+  EXPECT_EQ(Argument(1).kind(), ArgumentKind::integer);
+  EXPECT_EQ(Argument(std::size_t{1}).kind(), ArgumentKind::integer);
+  EXPECT_EQ(Argument(1.0f).kind(), ArgumentKind::floating);
+  EXPECT_EQ(Argument("s").kind(), ArgumentKind::string);
+  EXPECT_EQ(Argument(std::string("s")).kind(), ArgumentKind::string);
+  EXPECT_EQ(Argument(DType::int8).kind(), ArgumentKind::dtype);
+  EXPECT_EQ(Argument(Device{"cuda", 1}).kind(), ArgumentKind::device);
+  EXPECT_EQ(Argument(std::complex<double>(1, 2)).kind(), ArgumentKind::complex);
+  EXPECT_EQ(Argument({1, 2}).kind(), ArgumentKind::list);
+  EXPECT_EQ(Argument::tuple({1}).kind(), ArgumentKind::tuple);
+}
+
+TEST(Argument, PrintsAsPython) {
+  EXPECT_EQ(to_string(Argument()), "None");
+  EXPECT_EQ(to_string(Argument(false)), "False");
+  EXPECT_EQ(to_string(Argument(std::numeric_limits<std::int64_t>::min())), "-9223372036854775808");
+  EXPECT_EQ(to_string(Argument("it's")), "\"it's\"");
+  EXPECT_EQ(to_string(Argument("a'b\"c\n\x01")), "'a\\'b\"c\\n\\x01'");
+  EXPECT_EQ(to_string(Argument(DType::boolean)), "torch.bool");
+  EXPECT_EQ(to_string(Argument(Device{"cuda", 1})), "device(type='cuda', index=1)");
+  EXPECT_EQ(to_string(Argument(Device{"cpu"})), "device(type='cpu')");
+  EXPECT_EQ(to_string(Argument(MemoryFormat{"channels_last"})), "torch.channels_last");
+  EXPECT_EQ(to_string(Argument::ellipsis()), "Ellipsis");
+  EXPECT_EQ(to_string(Argument::tuple({1})), "(1,)");
+  EXPECT_EQ(to_string(Argument::tuple({})), "()");
+  EXPECT_EQ(to_string(Argument::list({1})), "[1]");
+  EXPECT_EQ(to_string(Argument::dict({"a", 1, 2, Argument::list({})})), "{'a': 1, 2: []}");
+  EXPECT_EQ(to_string(Argument::slice(nullptr, 3)), "slice(None, 3, None)");
+  EXPECT_EQ(to_string(Argument(std::complex<double>(0, -1))), "complex(0.0, -1.0)");
+}
+
+// The texts are Python 3's repr of the same doubles.
+TEST(Argument, FloatsPrintAsPythonsRepr) {
+  const std::pair<double, const char*> cases[] = {
+      {0.0, "0.0"},
+      {-0.0, "-0.0"},
+      {1.0, "1.0"},
+      {0.1, "0.1"},
+      {1e-05, "1e-05"},
+      {0.0001, "0.0001"},
+      {123456.789, "123456.789"},
+      {1e15, "1000000000000000.0"},
+      {1e16, "1e+16"},
+      {1.5e300, "1.5e+300"},
+      {5e-324, "5e-324"},
+      {1.0 / 3, "0.3333333333333333"},
+      {1e22, "1e+22"},
+      {-2.5, "-2.5"},
+      {100.0, "100.0"},
+      {1.7976931348623157e308, "1.7976931348623157e+308"},
+      {INFINITY, "inf"},
+      {-INFINITY, "-inf"},
+      {NAN, "nan"},
+      {123456789012345680.0, "1.2345678901234568e+17"},
+  };
+  for (const auto& [value, text] : cases) EXPECT_EQ(to_string(Argument(value)), text);
+}
+
+TEST(Argument, EqualityIsKindAndValue) {
+  EXPECT_EQ(Argument(1), Argument(1));
+  EXPECT_NE(Argument(1), Argument(1.0));
+  EXPECT_NE(Argument(1), Argument(true));
+  EXPECT_NE(Argument(0.0), Argument(-0.0));
+  EXPECT_EQ(Argument(NAN), Argument(NAN));
+  EXPECT_NE(Argument("a"), Argument::opaque("a"));
+  EXPECT_EQ(Argument({1, {2, "x"}}), Argument({1, {2, "x"}}));
+  EXPECT_NE(Argument({1, 2}), Argument::tuple({1, 2}));
+  EXPECT_NE(Argument({1, 2}), Argument({1, 2, 3}));
+  EXPECT_EQ(Argument({1, {2, "x"}}).hash(), Argument({1, {2, "x"}}).hash());
+  EXPECT_NE(Argument({1, 2}).hash(), Argument::tuple({1, 2}).hash());
+}
+
+TEST(Argument, AskingForAnotherKindNamesBoth) {
+  const auto message = [](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+      return error.message();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(message([] { Argument("floor").as_int(); }), "argument 'floor' is a str, not a int");
+  EXPECT_EQ(message([] { Argument(1.5).as_int(); }), "argument 1.5 is a float, not a int");
+  EXPECT_EQ(message([] { Argument(1).node(); }), "argument 1 is a int, not a node");
+  EXPECT_EQ(Argument(2).as_float(), 2.0) << "an int is a float where one is asked for";
+  EXPECT_EQ(Argument(2).as_complex(), std::complex<double>(2, 0));
+  EXPECT_EQ(Argument(2).node_or_null(), nullptr);
+}
+
+TEST(Argument, NestsToALimit) {
+  EXPECT_NO_THROW(nested(Argument::kMaxNesting));
+  EXPECT_THROW(nested(Argument::kMaxNesting + 1), Error);
+  EXPECT_THROW(Argument::dict({1}), Error);
+}
+
+TEST(Argument, CopiesAreIndependentOfTheGraph) {
+  Argument kept;
+  {
+    Graph graph;
+    Node& x = graph.placeholder("x", Argument({1, {2, 3}}));
+    kept = x.arg(0);
+    x.set_args({});
+  }
+  EXPECT_EQ(kept, Argument({1, {2, 3}}));
+}
+
+TEST(Argument, CopyingSharesAndMovingEmpties) {
+  Argument a = {1, 2};
+  Argument b = a;
+  EXPECT_EQ(&a.elements()[0], &b.elements()[0]);
+  Argument c = std::move(a);
+  EXPECT_EQ(c, b);
+  EXPECT_TRUE(a.is_none());  // NOLINT: that is the point
+  b = b.elements()[1];       // an element outlives its container
+  EXPECT_EQ(b, Argument(2));
+}
+
+TEST(Argument, MapsAndVisitsNodesLeftToRight) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  const Argument value =
+      Argument::tuple({x, Argument::list({y, 1, Argument::slice(x, nullptr)}), Argument::dict({"k", y})});
+  std::string seen;
+  for_each_node(value, [&](Node& node) { seen += node.name(); });
+  EXPECT_EQ(seen, "xyxy");
+  const Argument mapped = map_nodes(value, [&](Node& node) { return &node == &x ? Argument(7) : Argument(node); });
+  EXPECT_EQ(to_string(mapped), "(7, [%y, 1, slice(7, None, None)], {'k': %y})");
+  const Argument doubled = map_leaves(
+      Argument({1, {2}, "s"}), [](const Argument& leaf) { return leaf.is_int() ? Argument(2 * leaf.as_int()) : leaf; });
+  EXPECT_EQ(to_string(doubled), "[2, [4], 's']");
+}
+
+TEST(Argument, ReadsDTypesAndDevices) {
+  EXPECT_EQ(parse_dtype("torch.float32"), DType::float32);
+  EXPECT_EQ(parse_dtype("long"), DType::int64);
+  EXPECT_EQ(parse_dtype("float33"), std::nullopt);
+  EXPECT_EQ(to_string(*parse_dtype("half")), "float16");
+  EXPECT_EQ(element_size(DType::complex128), 16);
+  EXPECT_EQ(parse_device("cuda:1"), (Device{"cuda", 1}));
+  EXPECT_EQ(parse_device("cuda:-1"), std::nullopt);
+  EXPECT_EQ(parse_device("cuda:"), std::nullopt);
+  EXPECT_EQ(parse_device("tpu"), std::nullopt);
+  EXPECT_EQ(to_string(Device{"cuda", 1}), "cuda:1");
+}
+
+}  // namespace
+}  // namespace fx

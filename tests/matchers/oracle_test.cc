@@ -1,0 +1,117 @@
+// The matcher against the brute-force one: the same matches, all of them.
+#include <gtest/gtest.h>
+
+#include "matchers/matcher.h"
+#include "matchers/pattern_set.h"
+#include "tests/support/brute_force_matcher.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/random_pattern.h"
+#include "text/print.h"
+
+namespace fx {
+namespace {
+
+using testing::brute_force_matches;
+using testing::match_text;
+
+std::set<std::string> texts_of(const std::vector<Match>& matches) {
+  std::set<std::string> texts;
+  for (const Match& match : matches) EXPECT_TRUE(texts.insert(match_text(match)).second) << "found twice: " << match_text(match);
+  return texts;
+}
+
+Graph small_graph(std::uint64_t seed) {
+  testing::RandomGraphOptions options;
+  options.nodes = 2 + seed % 10;
+  options.inputs = 1 + seed % 3;
+  options.shape = static_cast<testing::Shape>(seed % 4);
+  options.vocabulary = &testing::pointwise_vocabulary();
+  options.typed_percent = 0;
+  return testing::random_graph(seed, options);
+}
+
+/// Compares on `count` pairs; returns how many matches there were, so that a vacuous run shows.
+std::size_t compare(std::uint64_t first_seed, std::size_t count, FindOptions options) {
+  options.overlap = Overlap::all;
+  std::size_t found = 0;
+  for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
+    const Graph graph = small_graph(seed * 7919);
+    const Pattern pattern = testing::random_pattern(seed);
+    const std::set<std::string> expected = brute_force_matches(graph, pattern, options);
+    const std::set<std::string> actual = texts_of(find(graph, pattern, options));
+    EXPECT_EQ(actual, expected) << "seed " << seed << "\n" << pattern.str() << print_graph(graph);
+    if (::testing::Test::HasFailure()) return found;
+    found += actual.size();
+  }
+  return found;
+}
+
+TEST(Oracle, EveryMatchOfRandomPatterns) { EXPECT_GT(compare(1, 40000, {}), 12000u); }
+
+TEST(Oracle, WithoutContainment) {
+  FindOptions options;
+  options.contained = false;
+  EXPECT_GT(compare(100000, 40000, options), 14000u);
+}
+
+TEST(Oracle, CommutativeBySchema) {
+  FindOptions options;
+  options.commutative = true;
+  options.contained = false;
+  EXPECT_GT(compare(200000, 20000, options), 8000u);
+}
+
+TEST(Oracle, FirstIsDisjointAndMaximal) {
+  for (std::uint64_t seed = 1; seed < 2000; ++seed) {
+    const Graph graph = small_graph(seed * 104729);
+    const Pattern pattern = testing::random_pattern(seed + 5000000);
+    const std::set<std::string> all = brute_force_matches(graph, pattern);
+    std::set<const Node*> taken;
+    const std::vector<Match> kept = find(graph, pattern);
+    for (const Match& match : kept) {
+      EXPECT_TRUE(all.count(match_text(match)));
+      for (const Node* node : match.nodes()) EXPECT_TRUE(taken.insert(node).second) << "seed " << seed;
+    }
+    EXPECT_EQ(kept.empty(), all.empty()) << "seed " << seed;
+    for (const Match& match : find(graph, pattern, {.overlap = Overlap::all})) {
+      bool free = true;
+      for (const Node* node : match.nodes()) free &= !taken.count(node);
+      EXPECT_FALSE(free) << "left out at seed " << seed << ": " << match_text(match);
+    }
+  }
+}
+
+TEST(Oracle, ASetFindsWhatItsPatternsFind) {
+  std::size_t found = 0;
+  for (std::uint64_t seed = 1; seed < 400; ++seed) {
+    const Graph graph = small_graph(seed * 15485863);
+    PatternSet set;
+    std::multiset<std::string> expected;
+    for (std::uint64_t i = 0; i < 8; ++i) {
+      const Pattern pattern = testing::random_pattern(seed * 8 + i);
+      const std::size_t position = set.add(pattern);
+      for (const Match& match : find(graph, pattern, {.overlap = Overlap::all})) expected.insert(std::to_string(position) + match_text(match));
+    }
+    std::multiset<std::string> actual;
+    for (const SetMatch& match : set.find(graph, {.overlap = Overlap::all})) actual.insert(std::to_string(match.pattern) + match_text(match.match));
+    EXPECT_EQ(actual, expected) << "seed " << seed;
+    found += actual.size();
+  }
+  EXPECT_GT(found, 400u);
+}
+
+TEST(Oracle, TextSaysThePattern) {
+  for (std::uint64_t seed = 1; seed < 3000; ++seed) {
+    const Pattern pattern = testing::random_pattern(seed);
+    const std::string text = pattern.str();
+    const Pattern again(text);
+    EXPECT_EQ(again.str(), text);
+    const Graph graph = small_graph(seed * 6700417);
+    std::size_t first = find(graph, pattern, {.overlap = Overlap::all}).size();
+    std::size_t second = find(graph, again, {.overlap = Overlap::all}).size();
+    EXPECT_EQ(first, second) << text << print_graph(graph);
+  }
+}
+
+}  // namespace
+}  // namespace fx

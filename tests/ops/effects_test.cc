@@ -1,0 +1,243 @@
+#include "ops/effects.h"
+
+#include <gtest/gtest.h>
+
+namespace fx {
+namespace {
+
+std::string effects_text(const NodeEffects& effects) {
+  std::string text;
+  const auto add = [&](bool has, const char* name) {
+    if (has) text += (text.empty() ? "" : " ") + std::string(name);
+  };
+  add(effects.writes, "writes");
+  add(effects.random, "random");
+  add(effects.side_effect, "side_effect");
+  add(effects.unknown, "unknown");
+  add(effects.may_alias, "alias");
+  return text;
+}
+
+class Effects : public ::testing::Test {
+ protected:
+  std::string function(const char* target, ArgumentSpan args, KwargSpan kwargs = {}) {
+    last = &graph.call_function(target, args, kwargs);
+    const std::string text = effects_text(effects_of(*last));
+    EXPECT_EQ(effects_text(effects_of(*last)), text) << "asked twice";
+    return text;
+  }
+  std::string method(const char* target, ArgumentSpan args, KwargSpan kwargs = {}) {
+    last = &graph.call_method(target, args, kwargs);
+    return effects_text(effects_of(*last));
+  }
+  std::string written() {
+    std::string text;
+    for_each_written(*last, [&](const Argument& argument) { text += (text.empty() ? "" : " ") + to_string(argument); });
+    return text;
+  }
+  std::string aliased() {
+    std::string text;
+    for_each_aliased_input(*last, [&](Node& node) { text += (text.empty() ? "" : " ") + node.name(); });
+    return text;
+  }
+
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  Node& w = graph.placeholder("w");
+  Node* last = nullptr;
+};
+
+TEST_F(Effects, OfOperators) {
+  EXPECT_EQ(function("aten::add.Tensor", {x, y}), "");
+  EXPECT_EQ(function("aten::relu", {x}), "");
+  EXPECT_EQ(function("aten::rand", {Argument::list({2})}), "random");
+  EXPECT_EQ(function("aten::_assert_async", {x}), "side_effect");
+  EXPECT_EQ(function("prim::Print", {x}), "side_effect");
+  EXPECT_EQ(function("aten::add_.Tensor", {x, y}), "writes alias");
+  EXPECT_EQ(written(), "%x");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(function("aten::add.out", {x, y}, {{"out", w}}), "writes alias");
+  EXPECT_EQ(written(), "%w");
+  EXPECT_EQ(aliased(), "w");
+  EXPECT_EQ(function("aten::copy_", {x, y}), "writes alias");
+  EXPECT_EQ(written(), "%x");
+  EXPECT_EQ(function("aten::normal_", {x}), "writes random alias");
+  EXPECT_EQ(function("mylib::thing", {x, 1, y}), "unknown alias");
+  EXPECT_EQ(written(), "%x %y");
+  EXPECT_EQ(aliased(), "x y");
+}
+
+TEST_F(Effects, OfViews) {
+  EXPECT_EQ(function("aten::view", {x, Argument::list({-1})}), "alias");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(written(), "");
+  EXPECT_EQ(function("aten::expand_as", {x, y}), "alias");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(function("aten::split.Tensor", {x, 2}), "alias");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(function("aten::clone", {x}), "");
+  EXPECT_EQ(aliased(), "");
+  EXPECT_EQ(function("aten::type_as", {x, y}), "alias");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(function("aten::broadcast_tensors", {Argument::list({Argument(x), Argument(y)})}), "alias");
+  EXPECT_EQ(aliased(), "x y");
+  EXPECT_EQ(function("aten::append.t", {x, y}), "writes alias");
+  EXPECT_EQ(written(), "%x");
+  EXPECT_EQ(aliased(), "x y") << "the element is in the list";
+  EXPECT_EQ(function("aten::__getitem__.t", {x, 0}), "alias");
+  EXPECT_EQ(aliased(), "x");
+}
+
+TEST_F(Effects, LiteralsSwitchThemOff) {
+  EXPECT_EQ(function("aten::dropout", {x, 0.5, true}), "random alias");
+  EXPECT_EQ(function("aten::dropout", {x, 0.5, false}), "alias") << "it returns its input";
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(function("aten::dropout", {x, 0.0, true}), "alias");
+  EXPECT_EQ(function("aten::dropout", {x, 0, true}), "alias");
+  EXPECT_EQ(function("aten::dropout", {x, 0.5}, {{"train", Argument(y)}}), "random alias") << "not known: on";
+  EXPECT_EQ(function("aten::dropout_", {x, 0.5, false}), "writes alias");
+  EXPECT_EQ(function("aten::rrelu", {x}), "");
+  EXPECT_EQ(function("aten::rrelu", {x}, {{"training", true}}), "random");
+  EXPECT_EQ(function("aten::rrelu_", {x}), "writes alias");
+  EXPECT_EQ(function("aten::scaled_dot_product_attention", {x, y, w}), "");
+  EXPECT_EQ(function("aten::scaled_dot_product_attention", {x, y, w}, {{"dropout_p", 0.1}}), "random");
+  const Argument none;
+  EXPECT_EQ(function("aten::batch_norm", {x, none, none, y, w, false, 0.1, 1e-5, true}), "");
+  EXPECT_EQ(function("aten::batch_norm", {x, none, none, y, w, true, 0.1, 1e-5, true}), "writes");
+  EXPECT_EQ(written(), "%y %w") << "the running statistics";
+  EXPECT_EQ(function("aten::batch_norm", {x, none, none, none, none, true, 0.1, 1e-5, true}), "") << "there are none";
+  EXPECT_EQ(function("aten::instance_norm", {x, none, none, y, w, true, 0.1, 1e-5, true}), "writes");
+  EXPECT_EQ(function("aten::instance_norm", {x, none, none, none, none, true, 0.1, 1e-5, true}), "");
+  EXPECT_EQ(function("aten::instance_norm", {x, none, none, y, w, false, 0.1, 1e-5, true}), "");
+  EXPECT_EQ(function("aten::native_batch_norm", {x, none, none, y, w, true, 0.1, 1e-5}), "writes");
+  EXPECT_EQ(function("aten::native_batch_norm", {x, none, none, y, w, false, 0.1, 1e-5}), "");
+  EXPECT_EQ(function("aten::_native_batch_norm_legit", {x, none, none, y, w, true, 0.1, 1e-5}), "writes");
+  EXPECT_EQ(written(), "%y %w");
+  const Argument list = Argument::list({Argument(y)});
+  EXPECT_EQ(function("aten::lstm.input", {x, list, list, true, 1, 0.5, true, false, false}), "random");
+  EXPECT_EQ(function("aten::lstm.input", {x, list, list, true, 1, 0.0, true, false, false}), "");
+  EXPECT_EQ(function("aten::lstm.input", {x, list, list, true, 1, 0.5, false, false, false}), "");
+}
+
+TEST_F(Effects, OfPythonFunctions) {
+  EXPECT_EQ(function("torch.relu", {x}), "");
+  EXPECT_EQ(function("torch.add", {x, y}, {{"alpha", 2}}), "");
+  EXPECT_EQ(function("torch.add", {x, y}, {{"out", w}}), "writes alias");
+  EXPECT_EQ(written(), "%w");
+  EXPECT_EQ(function("torch.max", {x, 0}, {{"out", Argument::tuple({Argument(y), Argument(w)})}}), "writes");
+  EXPECT_EQ(written(), "%x (%y, %w)") << "no overload is found: anything given";
+  EXPECT_EQ(function("torch.relu_", {x}), "writes alias");
+  for (const char* random :
+       {"torch.rand", "torch.randn", "torch.randint", "torch.randperm", "torch.rand_like", "torch.randn_like",
+        "torch.randint_like", "torch.normal", "torch.poisson", "torch.bernoulli", "torch.multinomial"}) {
+    EXPECT_EQ(function(random, {x, 1}), "random") << random;
+  }
+  EXPECT_EQ(function("torch.nn.functional.relu", {x}), "");
+  EXPECT_EQ(function("torch.nn.functional.relu", {x}, {{"inplace", true}}), "writes alias");
+  EXPECT_EQ(written(), "%x");
+  EXPECT_EQ(function("torch.nn.functional.relu", {x}, {{"inplace", Argument(y)}}), "writes alias")
+      << "not known: assumed";
+  EXPECT_EQ(function("torch.nn.functional.dropout", {x}), "random alias");
+  EXPECT_EQ(function("torch.nn.functional.dropout", {x}, {{"training", false}}), "alias");
+  EXPECT_EQ(function("torch.nn.functional.dropout3d", {x}, {{"training", false}}), "alias");
+  EXPECT_EQ(function("torch.nn.functional.dropout3d", {x}, {{"inplace", true}}), "writes random alias");
+  EXPECT_EQ(function("torch.nn.functional.multi_head_attention_forward", {x}), "random");
+  EXPECT_EQ(function("torch.nn.functional.batch_norm", {x, y, w}, {{"training", true}}), "writes");
+  EXPECT_EQ(written(), "%y %w");
+  EXPECT_EQ(function("torch.nn.functional.batch_norm", {x, y, w}), "");
+  EXPECT_EQ(function("torch.nn.functional.embedding", {x, w}), "");
+  EXPECT_EQ(function("torch.nn.functional.embedding", {x, w}, {{"padding_idx", -1}}), "");
+  EXPECT_EQ(function("torch.nn.functional.embedding", {x, w}, {{"max_norm", 1.0}}), "writes");
+  EXPECT_EQ(function("torch.nn.functional.interpolate", {x}, {{"scale_factor", 2}}), "");
+  EXPECT_EQ(function("torch.nn.functional.cross_entropy", {x, y}), "");
+  EXPECT_EQ(function("torch.nn.functional.gumbel_softmax", {x}), "random");
+  EXPECT_EQ(function("torch.nn.functional.adaptive_max_pool2d", {x, 1}), "");
+  EXPECT_EQ(function("torch.norm", {x}), "");
+  EXPECT_EQ(function("torch.functional.einsum", {"ij->ji", x}), "alias");
+  EXPECT_EQ(function("torch._assert", {x, "message"}), "side_effect");
+  EXPECT_EQ(function("torch._C._set_grad_enabled", {false}), "side_effect");
+  EXPECT_EQ(function("builtins.print", {x}), "side_effect");
+  EXPECT_EQ(function("builtins.len", {x}), "");
+  EXPECT_EQ(function("math.sqrt", {x}), "");
+  EXPECT_EQ(function("my_module.f", {x}), "unknown alias");
+}
+
+TEST_F(Effects, OfModuleOperator) {
+  EXPECT_EQ(function("operator.add", {x, y}), "");
+  EXPECT_EQ(function("operator.iadd", {x, y}), "writes alias");
+  EXPECT_EQ(written(), "%x");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(function("operator.imul", {x, 2}), "writes alias");
+  EXPECT_EQ(function("operator.setitem", {x, 0, y}), "writes");
+  EXPECT_EQ(written(), "%x");
+  EXPECT_EQ(function("operator.getitem", {x, 0}), "alias");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(function("operator.getitem", {x, Argument(y)}), "alias");
+  EXPECT_EQ(aliased(), "x") << "the index is read only";
+  EXPECT_EQ(function("builtins.getattr", {x, "T"}), "alias");
+  EXPECT_EQ(function("builtins.getattr", {x, "shape"}), "");
+  EXPECT_EQ(function("operator.getitem", {*last, 0}), "") << "an int";
+  Node& length = graph.call_method("size", {x, 0});
+  EXPECT_EQ(function("operator.iadd", {length, 1}), "") << "ints are not changed in place";
+}
+
+TEST_F(Effects, OfMethods) {
+  EXPECT_EQ(method("relu", {x}), "");
+  EXPECT_EQ(method("add_", {x, y}), "writes alias");
+  EXPECT_EQ(written(), "%x");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(method("zero_", {x}), "writes alias");
+  EXPECT_EQ(method("view", {x, -1}), "alias");
+  EXPECT_EQ(aliased(), "x");
+  EXPECT_EQ(method("view", {x, y}), "alias");
+  EXPECT_EQ(method("contiguous", {x}), "alias");
+  EXPECT_EQ(method("float", {x}), "alias");
+  EXPECT_EQ(method("bernoulli", {x}), "random");
+  EXPECT_EQ(method("random_", {x}), "writes random alias");
+  EXPECT_EQ(method("size", {x}), "");
+  EXPECT_EQ(method("item", {x}), "");
+  EXPECT_EQ(method("tolist", {x}), "");
+  EXPECT_EQ(method("norm", {x}), "");
+  EXPECT_EQ(method("backward", {x}), "side_effect");
+  EXPECT_EQ(method("some_method", {x}), "unknown alias");
+  EXPECT_EQ(method("some_method_", {x, y}), "unknown alias");
+  EXPECT_EQ(written(), "%x %y");
+}
+
+TEST_F(Effects, OfOperatorsWithoutOverload) {
+  EXPECT_EQ(function("aten::add", {x, y}), "");
+  EXPECT_EQ(function("aten::add_", {x, y}), "writes alias");
+  EXPECT_EQ(function("aten::add", {x, y}, {{"out", w}}), "writes alias");
+  EXPECT_EQ(written(), "%w");
+  EXPECT_EQ(function("aten::bernoulli", {x}), "random");
+  EXPECT_EQ(function("profiler::_record_function_enter", {"here"}), "side_effect");
+}
+
+TEST_F(Effects, OfCollectives) {
+  register_schema("_c10d_functional::all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor");
+  EXPECT_EQ(function("_c10d_functional::all_reduce", {x, "sum", "g"}), "side_effect");
+  EXPECT_EQ(function("torch.ops._c10d_functional.all_reduce.default", {x, "sum", "g"}), "side_effect");
+}
+
+TEST_F(Effects, OfModules) {
+  Node& call = graph.call_module("layer", {x});
+  EXPECT_FALSE(effects_of(call).impure()) << "pure, as in FX";
+  EXPECT_TRUE(effects_of(call).may_alias);
+  const ModuleEffects modules = [](const Node& node) { return NodeEffects{.writes = node.target() == "layer"}; };
+  EXPECT_TRUE(effects_of(call, modules).writes);
+  int written = 0;
+  for_each_written(
+      call, [&](const Argument&) { ++written; }, modules);
+  EXPECT_EQ(written, 1);
+  EXPECT_FALSE(effects_of(graph.call_module("other", {x}), modules).impure());
+}
+
+TEST_F(Effects, OfOtherNodes) {
+  EXPECT_EQ(effects_of(x), NodeEffects{});
+  EXPECT_EQ(effects_of(graph.get_attr("weight")), NodeEffects{});
+  EXPECT_EQ(effects_of(graph.output(x)), NodeEffects{});
+}
+
+}  // namespace
+}  // namespace fx

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include "ops/schema.h"
+
+namespace fx {
+namespace {
+
+std::string traits_of(const char* target) {
+  const OperatorSchema* schema = find_schema(target);
+  if (!schema) return "no schema";
+  const OperatorTraits& traits = schema->traits;
+  std::string names;
+  const auto add = [&](bool has, const char* name) {
+    if (has) names += (names.empty() ? "" : " ") + std::string(name);
+  };
+  add(traits.writes, "writes");
+  add(traits.random, "random");
+  add(traits.side_effect, "side_effect");
+  add(traits.view, "view");
+  add(traits.pointwise, "pointwise");
+  add(traits.reduction, "reduction");
+  add(traits.commutative, "commutative");
+  return names;
+}
+
+TEST(Traits, ComeFromTheDeclarationAndTheTables) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"aten::add.Tensor", "pointwise commutative"},
+      {"aten::add.Scalar", "pointwise"},
+      {"aten::add_.Tensor", "writes pointwise"},
+      {"aten::add.out", "writes pointwise commutative"},
+      {"aten::add.int", "commutative"},
+      {"aten::add.t", ""},
+      {"aten::sub.Tensor", "pointwise"},
+      {"aten::relu", "pointwise"},
+      {"aten::relu_", "writes pointwise"},
+      {"aten::gelu", "pointwise"},
+      {"aten::where.self", "pointwise"},
+      {"aten::where", ""},
+      {"aten::max", "reduction"},
+      {"aten::max.dim", "reduction"},
+      {"aten::max.other", "pointwise commutative"},
+      {"aten::sum.dim_IntList", "reduction"},
+      {"aten::linalg_vector_norm", "reduction"},
+      {"aten::softmax.int", ""},
+      {"aten::matmul", ""},
+      {"aten::conv2d", ""},
+      {"aten::view", "view"},
+      {"aten::reshape", "view"},
+      {"aten::contiguous", "view"},
+      {"aten::to.dtype", "view"},
+      {"aten::split.Tensor", "view"},
+      {"aten::chunk", "view"},
+      {"aten::detach", "view"},
+      {"aten::copy_", "writes pointwise"},
+      {"aten::fill_.Scalar", "writes pointwise"},
+      {"aten::zero_", "writes pointwise"},
+      {"aten::index_put_", "writes"},
+      {"aten::rand", "random"},
+      {"aten::randn_like", "random"},
+      {"aten::bernoulli", "random"},
+      {"aten::bernoulli_.float", "writes random"},
+      {"aten::normal_", "writes random"},
+      {"aten::dropout", "random"},
+      {"aten::dropout_", "writes random"},
+      {"aten::lstm.input", "random"},
+      {"aten::batch_norm", "writes"},
+      {"aten::native_batch_norm", "writes"},
+      {"aten::_assert_async", "side_effect"},
+      {"aten::warn", "side_effect"},
+      {"aten::manual_seed", "side_effect"},
+      {"prim::RaiseException", "side_effect"},
+      {"prim::Print", "side_effect"},
+      {"profiler::_record_function_enter_new", "side_effect"},
+      {"aten::append.t", "writes"},
+      {"aten::size.int", ""},
+  };
+  for (const auto& [target, traits] : cases) EXPECT_EQ(traits_of(target), traits) << target;
+}
+
+TEST(Traits, HiddenAliasesAndWritesAreMarked) {
+  const OperatorSchema* dropout = find_schema("aten::dropout");
+  EXPECT_TRUE(dropout->arguments[0].hidden_alias);
+  const OperatorSchema* norm = find_schema("aten::batch_norm");
+  EXPECT_TRUE(norm->arguments[static_cast<std::size_t>(norm->index_of("running_mean"))].hidden_write);
+  EXPECT_FALSE(norm->arguments[0].hidden_write);
+  EXPECT_EQ(norm->str().find('!'), std::string::npos) << "the declaration is printed as it was made";
+}
+
+// Each operator that may be random must be switchable where its argument says so, or stay random.
+TEST(Traits, SwitchesNameArgumentsOfTheirOperator) {
+  for (const char* target : {"aten::dropout", "aten::lstm.input", "aten::gru.data", "aten::rrelu", "aten::batch_norm",
+                             "aten::instance_norm", "aten::scaled_dot_product_attention", "aten::native_dropout"}) {
+    EXPECT_FALSE(find_schema(target)->switches.empty()) << target;
+  }
+}
+
+}  // namespace
+}  // namespace fx

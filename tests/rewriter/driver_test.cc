@@ -1,0 +1,238 @@
+#include "rewriter/driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "rewriter/pass_manager.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/scalar_interpreter.h"
+#include "tests/support/short_graph.h"
+#include "text/print.h"
+
+namespace fx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::calls_of;
+using testing::graph_of;
+using testing::run_scalars;
+
+RuleSet simplifications() {
+  return {
+      {.name = "relu-relu", .pattern = "aten::relu(r: aten::relu(x))", .replacement = "aten::relu(x)"},
+      {.name = "neg-neg", .pattern = "aten::neg(aten::neg(x))", .replacement = "x"},
+      {.name = "mul-two", .pattern = "aten::mul.Scalar(x, 2)", .replacement = "aten::add.Tensor(x, x)"},
+      {.name = "add-neg", .pattern = "commutative(aten::add.Tensor(x, aten::neg(y)))", .replacement = "aten::sub.Tensor(x, y)"},
+      {.name = "sub-neg", .pattern = "aten::sub.Tensor(x, aten::neg(y))", .replacement = "aten::add.Tensor(x, y)"},
+      {.name = "neg-sub", .pattern = "aten::neg(aten::sub.Tensor(x, y))", .replacement = "aten::sub.Tensor(y, x)"},
+      {.name = "relu-sigmoid", .pattern = "aten::relu(s: aten::sigmoid(x))", .replacement = "aten::sigmoid(x)"},
+  };
+}
+
+TEST(FixedPoint, FollowsWhatARewriteMakesPossible) {
+  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nq = aten::relu(%r)\nreturn q");
+  const RewriteReport report = rewrite_to_fixed_point(graph, simplifications());
+  EXPECT_EQ(calls_of(graph), "relu = aten::relu(x)\nreturn relu\n");
+  EXPECT_EQ(report.applied, 3u);
+  EXPECT_EQ(report.stop, RewriteStop::fixed_point);
+  EXPECT_EQ(report.rules[1].applied, 2u);
+}
+
+TEST(FixedPoint, AValueThatLosesAUseBecomesInner) {
+  // relu_1 stands in the way of neg-neg until relu-relu has taken its use away.
+  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::relu(%a)\nc = aten::neg(%a)\nd = aten::mul.Scalar(%b, 3)\nreturn c");
+  RuleSet rules = {{.name = "drop", .pattern = "aten::mul.Scalar(aten::relu(x), 3)", .replacement = "0"},
+                   {.name = "neg-neg", .pattern = "aten::neg(aten::neg(x))", .replacement = "aten::sin(x)"}};
+  const RewriteReport report = rewrite_to_fixed_point(graph, rules);
+  EXPECT_EQ(report.applied, 2u) << report;
+  EXPECT_EQ(calls_of(graph), "sin = aten::sin(x)\nreturn sin\n");
+  EXPECT_TRUE(report.refused.empty()) << report;
+}
+
+TEST(FixedPoint, TenThousandNestedTransposes) {
+  Graph graph;
+  Node* at = &graph.call_function("aten::relu", {graph.placeholder("x")});
+  for (int i = 0; i < 10000; ++i) at = &graph.call_function("aten::transpose.int", {at, 0, 1});
+  graph.output(graph.call_function("aten::relu", {at}));
+  const RuleSet rules = {{.name = "transposes", .pattern = "aten::transpose.int(aten::transpose.int(x, a: int, b: int), a, b)", .replacement = "x"}};
+  const RewriteReport report = rewrite_to_fixed_point(graph, rules);
+  EXPECT_EQ(report.applied, 5000u);
+  EXPECT_EQ(graph.size(), 4u);
+  EXPECT_LE(report.rules[0].tried, 40000u) << "only what changed is visited again";
+}
+
+TEST(FixedPoint, LimitsStopRulesThatFight) {
+  Graph graph = testing::chain(4);
+  const std::string before = print_graph(graph);
+  const RuleSet rules = {{.name = "there", .pattern = "aten::relu(x)", .replacement = "aten::clamp_min(x, 0)"},
+                         {.name = "back", .pattern = "aten::clamp_min(x, 0)", .replacement = "aten::relu(x)"}};
+  const RewriteReport report = rewrite_to_fixed_point(graph, rules, {.max_rewrites = 100});
+  EXPECT_EQ(report.applied, 100u);
+  EXPECT_EQ(report.stop, RewriteStop::max_rewrites);
+  std::ostringstream text;
+  text << report;
+  EXPECT_EQ(text.str(), "applied 100; stopped by the limit on rewrites");
+  graph.lint();
+}
+
+TEST(FixedPoint, AnExceptionUndoesEverything) {
+  Graph graph = testing::chain(20);
+  const std::string before = print_graph(graph);
+  int left = 15;
+  RuleSet rules;
+  rules.add({.name = "fails", .pattern = "aten::relu(x)", .replacement = [&](const Match& m, Rewriter& r) -> Node& {
+               if (--left == 0) throw std::runtime_error("no");
+               return r.call_function("aten::sigmoid", {m["x"]});
+             }});
+  EXPECT_THROW(rewrite_to_fixed_point(graph, rules), std::runtime_error);
+  EXPECT_EQ(print_graph(graph), before);
+}
+
+TEST(FixedPoint, ConditionsMayReadMoreThanTheirMatch) {
+  // The condition of the first rule holds only after the second has been applied, somewhere else.
+  Graph graph = graph_of("a = aten::relu(%x)\nb = aten::sin(%x)\nc = aten::add.Tensor(%a, %b)\nreturn c");
+  RuleSet rules;
+  rules.add({.name = "later", .pattern = "aten::relu(x)", .when = [&](const Match& m) { return m.anchor().graph().count(Op::call_function, "aten::sin") == 0; },
+             .replacement = "aten::sigmoid(x)"});
+  rules.add({.name = "sooner", .pattern = "aten::sin(x)", .replacement = "aten::neg(x)"});
+  EXPECT_EQ(rewrite_to_fixed_point(graph, rules).applied, 2u);
+  EXPECT_THAT(calls_of(graph), HasSubstr("sigmoid"));
+}
+
+/// After a fixed point no rule applies anywhere, and the numbers are what they were.
+TEST(FixedPoint, RandomGraphs) {
+  const RuleSet rules = simplifications();
+  std::size_t applied = 0;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    testing::RandomGraphOptions options;
+    options.nodes = 5 + seed % 60;
+    options.shape = static_cast<testing::Shape>(seed % 4);
+    options.vocabulary = &testing::pointwise_vocabulary();
+    Graph graph = testing::random_graph(seed, options);
+    const auto before = run_scalars(graph, {1, -2, 3});
+    const std::string text = print_graph(graph);
+    Rewriter rewriter(graph);
+    const RewriteReport report = rewrite_to_fixed_point(rewriter, rules, {.allow_output_aliases = true});
+    applied += report.applied;
+    ASSERT_TRUE(graph.check().empty());
+    const auto after = run_scalars(graph, {1, -2, 3});
+    ASSERT_EQ(before.outputs.size(), after.outputs.size());
+    for (std::size_t i = 0; i < after.outputs.size(); ++i) ASSERT_DOUBLE_EQ(before.outputs[i] + 0.0, after.outputs[i] + 0.0) << "seed " << seed;
+    Graph again = graph.clone();
+    const RewriteReport second = rewrite_once(again, rules, {.allow_output_aliases = true});
+    ASSERT_EQ(second.applied, 0u) << "seed " << seed << "\n" << second << "\n" << text << print_graph(graph);
+    rewriter.rollback();
+    ASSERT_EQ(print_graph(graph), text);
+  }
+  EXPECT_GT(applied, 4000u);
+}
+
+TEST(Once, RulesDoNotSeeEachOthersResults) {
+  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nq = aten::relu(%r)\nreturn q");
+  const RewriteReport report = rewrite_once(graph, simplifications());
+  EXPECT_EQ(report.applied, 3u);
+  EXPECT_EQ(calls_of(graph), "relu = aten::relu(x)\nreturn relu\n");
+  Graph two = graph_of("a = aten::mul.Scalar(%x, 2)\nreturn a");
+  const RuleSet rules = {{.name = "mul", .pattern = "aten::mul.Scalar(x, 2)", .replacement = "aten::add.Tensor(x, x)"},
+                         {.name = "add", .pattern = "aten::add.Tensor(x, y)", .replacement = "aten::neg(x)"}};
+  EXPECT_EQ(rewrite_once(two, rules).applied, 1u);
+  EXPECT_EQ(calls_of(two), "add = aten::add.Tensor(x, x)\nreturn add\n");
+}
+
+TEST(Once, TheRuleThatComesFirstWins) {
+  Graph graph = graph_of("a = aten::relu(%x)\nreturn a");
+  const RuleSet rules = {{.name = "first", .pattern = "aten::relu(x)", .when = [](const Match& m) { return m.has("x"); }, .replacement = "aten::neg(x)"},
+                         {.name = "second", .pattern = "aten::relu(x)", .replacement = "aten::sin(x)"}};
+  EXPECT_EQ(rewrite_once(graph, rules).applied, 1u);
+  EXPECT_EQ(calls_of(graph), "neg = aten::neg(x)\nreturn neg\n");
+}
+
+// ── Rule sets ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::vector<std::string> errors_of(const RuleSet& rules) {
+  std::vector<std::string> texts;
+  for (const RuleProblem& problem : rules.check()) {
+    if (problem.error) texts.push_back(problem.rule + ": " + problem.message);
+  }
+  return texts;
+}
+
+TEST(RuleSets, GoodRulesHaveNoProblems) { EXPECT_TRUE(simplifications().check().empty()); }
+
+TEST(RuleSets, ProblemsAreFoundBeforeTheyHappen) {
+  EXPECT_THAT(errors_of({{.name = "a", .pattern = "aten::relu(x)", .replacement = "aten::neg(x)"},
+                         {.name = "a", .pattern = "aten::sin(x)", .replacement = "aten::neg(x)"}}),
+              ElementsAre("a: rules 0 and 1 have this name"));
+  EXPECT_THAT(errors_of({{.name = "unbound", .pattern = "aten::relu(x)", .replacement = "aten::add.Tensor(x, y)"}}),
+              ElementsAre("unbound: the replacement takes 'y', which the pattern does not bind; it binds x"));
+  EXPECT_THAT(errors_of({{.name = "results", .pattern = "aten::relu(x)", .replacement = "aten::neg(x), x"}}),
+              ElementsAre("results: the pattern returns 1 values, the replacement 2"));
+  EXPECT_THAT(errors_of({{.name = "again", .pattern = "aten::relu(x)", .replacement = "aten::neg(aten::relu(x))"}}),
+              ElementsAre("again: its replacement contains its own pattern, at relu: to a fixed point it would never end; say may_repeat if that is meant"));
+  EXPECT_THAT(errors_of({{.name = "wide", .pattern = "aten::relu(x)", .replacement = "aten::neg(x)"},
+                         {.name = "same", .pattern = "aten::relu(x)", .replacement = "aten::sin(x)"}}),
+              ElementsAre("same: its pattern is that of 'wide', which comes first"));
+  EXPECT_THAT(errors_of({{.name = "wide", .pattern = "aten::relu(x)", .replacement = "aten::neg(x)"},
+                         {.name = "narrow", .pattern = "aten::relu(aten::sin(y))", .replacement = "aten::sin(y)"}}),
+              ElementsAre("narrow: it can never apply: 'wide', which comes first, matches wherever it does"));
+  EXPECT_THROW(rewrite_once(*std::make_unique<Graph>(), RuleSet{{.name = "", .pattern = "aten::relu(x)", .replacement = "x"}}), Error);
+}
+
+TEST(RuleSets, RulesAreChosenByName) {
+  const RuleSet rules = simplifications();
+  EXPECT_EQ(rules.only({"neg-neg", "relu-relu"}).size(), 2u);
+  EXPECT_THROW(rules.only({"no-such"}), Error);
+}
+
+// ── Passes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+TEST(Passes, RunInOrderAndSayWhatChanged) {
+  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::neg(%a)\nr = aten::relu(%b)\nd = aten::sin(%x)\nreturn r");
+  PassManager passes;
+  passes.add("dead-code", [](Graph& g) { eliminate_dead_code(g); }, {.after = {"simplify"}});
+  passes.add("simplify", [](Graph& g) { rewrite_to_fixed_point(g, simplifications()); });
+  passes.add("nothing", [](Graph&) {});
+  EXPECT_THAT(passes.order(), ElementsAre("simplify", "dead-code", "nothing"));
+  const PipelineReport report = passes.run(graph);
+  ASSERT_EQ(report.passes.size(), 3u);
+  EXPECT_TRUE(report.changed());
+  EXPECT_EQ(report.passes[1].nodes_after, 3u);
+  EXPECT_FALSE(report.passes[2].changed);
+  std::ostringstream text;
+  text << report;
+  EXPECT_THAT(text.str(), HasSubstr("simplify   6 -> 4 nodes"));
+}
+
+TEST(Passes, RepeatUntilNothingChanges) {
+  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nreturn r");
+  PassManager passes;
+  std::size_t rounds = 0;
+  passes.add_until_stable("loop", {{"one", [&](Graph& g) {
+                             ++rounds;
+                             rewrite_once(g, simplifications(), {.max_rewrites = 1});
+                           }}});
+  passes.run(graph);
+  EXPECT_EQ(rounds, 3u);
+}
+
+TEST(Passes, ConstraintsThatCannotBeMetAndErrorsNameThePass) {
+  PassManager passes;
+  passes.add("a", [](Graph&) {}, {.after = {"b"}});
+  passes.add("b", [](Graph&) {}, {.after = {"a"}});
+  EXPECT_THROW(passes.order(), Error);
+  PassManager bad;
+  bad.add("breaks", [](Graph& g) { g.nodes().back().prepend(*g.placeholders()[0]); });
+  Graph graph = graph_of("a = aten::neg(%x)\nreturn a");
+  try {
+    bad.run(graph);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("pass breaks: "));
+  }
+}
+
+}  // namespace
+}  // namespace fx

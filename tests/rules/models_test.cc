@@ -1,0 +1,177 @@
+// Every model of tests/models, whole: load, run, fuse, run again, save, load, run again.
+//
+// FXGRAPH_TEST_MODELS names the folder that make_models.py wrote; without it the tests are skipped, saying so.
+// What is saved is listed in FXGRAPH_TEST_MODELS/saved/pairs.txt, for check_saved.py to load in Python.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/script.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "ir/target.h"
+#include "rewriter/rules/rules.h"
+#include "text/parse.h"
+#include "text/print.h"
+#include "torchscript/export.h"
+#include "torchscript/import.h"
+
+namespace fx {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+std::string models_folder() {
+  const char* folder = std::getenv("FXGRAPH_TEST_MODELS");
+  return folder ? folder : "";
+}
+
+json manifest() {
+  std::ifstream file(models_folder() + "/manifest.json");
+  return file ? json::parse(file) : json::array();
+}
+
+// A name for test reports.
+std::string label(const json& entry) {
+  std::string name = entry["file"].get<std::string>();
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+}
+
+struct Example {
+  std::vector<c10::IValue> inputs;
+  c10::IValue output;
+};
+
+Example read_example(const json& entry) {
+  const torch::jit::Module io = torch::jit::load(models_folder() + "/" + entry["io"].get<std::string>());
+  return {io.attr("inputs").toTupleRef().elements().vec(), io.attr("output")};
+}
+
+void collect(const c10::IValue& value, std::vector<at::Tensor>& tensors) {
+  if (value.isTensor()) tensors.push_back(value.toTensor());
+  if (value.isTuple()) for (const c10::IValue& element : value.toTupleRef().elements()) collect(element, tensors);
+  if (value.isList()) for (const c10::IValue& element : value.toListRef()) collect(element, tensors);
+  if (value.isGenericDict()) for (const auto& item : value.toGenericDict()) collect(item.value(), tensors);
+}
+
+// The largest difference over the largest magnitude, over all tensors of both; infinite when they do not correspond.
+double difference(const c10::IValue& expected, const c10::IValue& found, bool shapes_only) {
+  std::vector<at::Tensor> a, b;
+  collect(expected, a);
+  collect(found, b);
+  if (a.size() != b.size()) return INFINITY;
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i].sizes() != b[i].sizes()) return INFINITY;
+    if (shapes_only || a[i].numel() == 0) continue;
+    const at::Tensor x = a[i].to(at::kDouble), y = b[i].to(at::kDouble);
+    worst = std::max(worst, (x - y).abs().max().item<double>() / std::max(x.abs().max().item<double>(), 1e-12));
+  }
+  return worst;
+}
+
+c10::IValue run(GraphModule& module, const Example& example) {
+  std::vector<c10::IValue> inputs;
+  for (const c10::IValue& input : example.inputs) inputs.push_back(input.deepcopy());
+  return module.run(std::move(inputs));
+}
+
+class ModelsSlow : public ::testing::TestWithParam<json> {
+ protected:
+  void SetUp() override {
+    if (models_folder().empty()) GTEST_SKIP() << "FXGRAPH_TEST_MODELS is not set: no models to test with";
+  }
+  static std::string path(const json& entry) { return models_folder() + "/" + entry["file"].get<std::string>(); }
+};
+
+class BadModelsSlow : public ModelsSlow {};
+
+std::vector<json> entries(bool loadable) {
+  std::vector<json> selected;
+  for (const json& entry : manifest()) {
+    const json& loads = entry["expected"]["loads"];
+    const bool refused = loads.is_boolean() && !loads.get<bool>();
+    if (refused != loadable) selected.push_back(entry);
+  }
+  return selected;
+}
+
+TEST_P(BadModelsSlow, AreRefusedInOneLineThatSaysWhere) {
+  const json& entry = GetParam();
+  try {
+    load(path(entry));
+    FAIL() << "loaded, but should not";
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (entry["expected"].contains("error")) {
+      EXPECT_THAT(message, ::testing::HasSubstr(entry["expected"]["error"].get<std::string>()));
+    } else {
+      EXPECT_THAT(message, ::testing::HasSubstr(entry["file"].get<std::string>()));
+    }
+    EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+  }
+}
+
+TEST_P(ModelsSlow, LoadFuseSaveLoad) {
+  const at::NoGradGuard no_grad;
+  const json& entry = GetParam();
+  const json& expected = entry["expected"];
+  std::shared_ptr<GraphModule> module;
+  try {
+    module = load(path(entry));
+  } catch (const Error& error) {
+    ASSERT_TRUE(expected["loads"].is_null()) << error.what();
+    GTEST_SKIP() << "may be refused: " << error.what();
+  }
+  module->graph().lint();
+  const std::string text = print_graph(module->graph());
+  EXPECT_EQ(print_graph(parse_graph(text)), text);
+
+  const Example example = read_example(entry);
+  const bool runs = entry["runs"].get<bool>(), shapes_only = !entry["compare"].get<bool>();
+  const double tolerance = entry["rtol"].get<double>();
+  if (runs) {
+    EXPECT_LE(difference(example.output, run(*module, example), shapes_only), tolerance) << "as loaded";
+  }
+
+  const rules::Outcome outcome = rules::select({"fuse-conv-bn"}).front()->apply(*module);
+  const auto foldable = expected["foldable_bn"].get<std::size_t>();
+  EXPECT_GE(outcome.applied, foldable) << (outcome.refused.empty() ? "" : outcome.refused[0].reason);
+  EXPECT_LE(outcome.applied, foldable + expected["optional_bn"].get<std::size_t>());
+  for (const rules::ProgramRule* rule : rules::select({"inference"})) rule->apply(*module);
+  module->graph().lint();
+  if (runs) {
+    EXPECT_LE(difference(example.output, run(*module, example), shapes_only), tolerance) << "fused";
+  }
+
+  const fs::path saved_folder = fs::path(models_folder()) / "saved";
+  fs::create_directories(saved_folder);
+  const std::string saved = (saved_folder / entry["file"].get<std::string>()).string();
+  save(*module, saved);
+  const std::shared_ptr<GraphModule> again = load(saved);
+  again->graph().lint();
+  if (runs) {
+    EXPECT_LE(difference(example.output, run(*again, example), shapes_only), tolerance) << "saved and loaded";
+    torch::jit::Module script = torch::jit::load(saved);
+    EXPECT_LE(difference(example.output, script.forward(example.inputs), shapes_only), tolerance) << "run by LibTorch";
+  }
+  if (!shapes_only) {
+    std::ofstream(saved_folder / "pairs.txt", std::ios::app)
+        << models_folder() << "/" << entry["io"].get<std::string>() << " " << saved << " " << tolerance << "\n";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ModelsSlow, ::testing::ValuesIn(entries(true)), [](const auto& info) { return label(info.param); });
+INSTANTIATE_TEST_SUITE_P(All, BadModelsSlow, ::testing::ValuesIn(entries(false)), [](const auto& info) { return label(info.param); });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ModelsSlow);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BadModelsSlow);
+
+}  // namespace
+}  // namespace fx

@@ -1,0 +1,22 @@
+// Random patterns over the pointwise vocabulary, for comparing matchers.
+#pragma once
+
+#include <cstdint>
+
+#include "matchers/pattern.h"
+
+namespace fx::testing {
+
+struct RandomPatternOptions {
+  int depth = 3;            ///< of nested calls
+  bool commutative = true;  ///< and so on: which features may occur
+  bool alternatives = true;
+  bool several_results = true;
+  bool sets = true;
+  bool uses = true;
+};
+
+/// A pattern of a few operators of pointwise_vocabulary(). The same seed gives the same pattern on every platform.
+Pattern random_pattern(std::uint64_t seed, const RandomPatternOptions& options = {});
+
+}  // namespace fx::testing

@@ -1,0 +1,80 @@
+// JSON and Graphviz.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/random_graph.h"
+#include "text/print.h"
+
+namespace fx {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+TEST(Json, SaysEverything) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  x.meta().set(meta_key::kType, std::string("int"));
+  Node& f = graph.call_function("aten::add.Tensor", {x, Argument::tuple({x, 1})}, {{"alpha", 2.0}});
+  graph.output(f);
+  EXPECT_EQ(print_json(graph), R"({"nodes": [
+  {"name": "x", "op": "placeholder", "target": "x", "type": "int", "args": [], "kwargs": {}, "users": ["add"]},
+  {"name": "add", "op": "call_function", "target": "aten::add.Tensor", "args": [{"node": "x"}, {"tuple": [{"node": "x"}, 1]}], "kwargs": {"alpha": 2.0}, "users": ["output"]},
+  {"name": "output", "op": "output", "target": "output", "args": [{"node": "add"}], "kwargs": {}, "users": []}
+]}
+)");
+  EXPECT_EQ(print_json(Graph()), "{\"nodes\": []}\n");
+}
+
+TEST(Json, EveryKindOfArgument) {
+  Graph graph;
+  const std::string bytes("\x00\xff\xc3\xa9\"\\\n", 7);
+  graph.output({nullptr, true, -1, 1e-05, INFINITY, bytes, DType::int8, Device{"cuda", 0}, Layout{"strided"},
+                MemoryFormat{"channels_last"}, Argument::ellipsis(), Argument::opaque("<f>"), Argument::list({1}),
+                Argument::dict({"k", 1, 2, nullptr}), Argument::slice(1, nullptr), std::complex<double>(1, 2)});
+  const json value = json::parse(print_json(graph))["nodes"][0]["args"][0];
+  EXPECT_EQ(value,
+            json::parse(R"([null, true, -1, 1e-05, {"float": "inf"}, "\u0000\ufffd\u00e9\"\\\n", {"dtype": "int8"},
+      {"device": "cuda:0"}, {"layout": "strided"}, {"memory_format": "channels_last"}, {"ellipsis": true}, {"opaque": "<f>"}, [1],
+      {"dict": [["k", 1], [2, null]]}, {"slice": [1, null, null]}, {"complex": [1.0, 2.0]}])"));
+}
+
+TEST(Json, RandomGraphsAreWellFormed) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Graph graph = testing::random_graph(seed, testing::random_options(seed));
+    const json nodes = json::parse(print_json(graph))["nodes"];
+    ASSERT_EQ(nodes.size(), graph.size());
+    std::size_t i = 0;
+    for (const Node& node : graph.nodes()) {
+      ASSERT_EQ(nodes[i]["name"], node.name());
+      ASSERT_EQ(nodes[i]["users"].size(), node.num_users());
+      ASSERT_EQ(nodes[i++]["args"].size(), node.args().size());
+    }
+  }
+}
+
+TEST(Dot, HasARecordPerNodeAndAnEdgePerUse) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  x.meta().set(meta_key::kType, std::string("List[int]"));
+  graph.call_function("aten::add.Tensor", {x, x});
+  EXPECT_EQ(print_dot(graph), R"(digraph graph_ {
+  node [shape=record, style=filled, fontname="monospace"];
+  n0 [label="{x|placeholder|x|List[int]}", fillcolor="#cfe2f3"];
+  n1 [label="{add|call_function|torch.ops.aten.add.Tensor}", fillcolor="#ffffff"];
+  n0 -> n1;
+  n0 -> n1;
+}
+)");
+}
+
+TEST(Dot, EscapesWhatRecordsGiveMeaning) {
+  Graph graph;
+  graph.call_module("a{b}|<c>\"\\ d\n\x01", {});
+  EXPECT_THAT(print_dot(graph), HasSubstr(R"(|a\{b\}\|\<c\>\"\\\ d\n })"));
+}
+
+}  // namespace
+}  // namespace fx
