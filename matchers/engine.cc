@@ -11,9 +11,9 @@ Engine::Engine(Program& program, const Graph& graph, const FindOptions& options,
       options_(options),
       stats_(stats),
       steps_left_(options.budget ? options.budget : 20'000'000 + 100 * static_cast<std::uint64_t>(graph.size())),
-      values_(program.size()),
-      bound_(program.size()),
-      alternatives_(program.has_alternatives() ? program.size() : 0) {}
+      slots_(program.size()),
+      alternatives_(program.has_alternatives() ? program.size() : 0),
+      trail_(program.size()) {}
 
 void Engine::start(Node& anchor) {
   undo_to(0);
@@ -54,10 +54,10 @@ bool Engine::reach_goal(const Goal& goal) {
   const PatternNode& pattern = program_.node(goal.pattern);
   switch (pattern.kind) {
     case PatternKind::call:
-      if (bound_[goal.pattern]) return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
+      if (slots_[goal.pattern].bound) return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
       return match_call(goal.pattern, *goal.value.node, goal.user);
     case PatternKind::one_of: {
-      if (bound_[goal.pattern]) return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
+      if (slots_[goal.pattern].bound) return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
       if (!bind(goal.pattern, goal.value, goal.user)) return false;
       return resume(push_choice(Choice::Kind::alternatives, goal.pattern, goal.value, goal.user));
     }
@@ -116,8 +116,8 @@ bool Engine::resume(Choice& choice) {
 /// The goals are reached: goes on to the next call of the plan.
 bool Engine::go_on() {
   const PlanStep step = plan_->steps[step_++];
-  if (bound_[step.call]) return true;
-  const Value via = step.via == kNoPattern ? Value{} : values_[step.via];
+  if (slots_[step.call].bound) return true;
+  const Value via = step.via == kNoPattern ? Value{} : slots_[step.via].value;
   if (via.node && via.node->num_users() <= 16) {
     if (!via.node->has_users()) return false;
     Choice& choice = push_choice(Choice::Kind::users, step.call, {}, nullptr);
@@ -155,16 +155,9 @@ void Engine::push_goal(std::uint32_t pattern, const Value& value, const Node* us
 }
 
 Engine::Choice& Engine::push_choice(Choice::Kind kind, std::uint32_t pattern, const Value& value, const Node* user) {
-  choices_.push_back({kind, pattern, goal_, static_cast<std::uint32_t>(goals_.size()), static_cast<std::uint32_t>(trail_.size()), step_, 0,
+  choices_.push_back({kind, pattern, goal_, static_cast<std::uint32_t>(goals_.size()), bound_, step_, 0,
                       value, user, {}});
   return choices_.back();
-}
-
-void Engine::undo_to(std::size_t trail) {
-  while (trail_.size() > trail) {
-    bound_[trail_.back()] = false;
-    trail_.pop_back();
-  }
 }
 
 // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,13 +168,13 @@ bool Engine::fail(std::uint32_t pattern, const Value& value, const Node* user, M
 }
 
 bool Engine::same_value(std::uint32_t pattern, const Value& value) const {
-  const Value& known = values_[pattern];
+  const Value& known = slots_[pattern].value;
   if (known.node || value.node) return known.node == value.node;
   if (known.missing() || value.missing()) return known.copy() == value.copy();
   return *known.argument == *value.argument;
 }
 
-bool Engine::bind(std::uint32_t pattern, const Value& value, const Node* user) {
+bool Engine::passes_tests(std::uint32_t pattern, const Value& value, const Node* user) {
   const PatternNode& test = program_.node(pattern);
   if (value.node && (value.node->num_users() < test.min_uses || value.node->num_users() > test.max_uses)) {
     return fail(pattern, value, user, Mismatch::uses);
@@ -189,9 +182,6 @@ bool Engine::bind(std::uint32_t pattern, const Value& value, const Node* user) {
   for (std::uint32_t i = 0; i < test.conditions.size(); ++i) {
     if (!test.conditions[i].test(value.copy())) return fail(pattern, value, user, Mismatch::condition, i);
   }
-  values_[pattern] = value;
-  bound_[pattern] = true;
-  trail_.push_back(pattern);
   return true;
 }
 
@@ -208,7 +198,7 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
     return none || fail(pattern, value, user, Mismatch::kind);
   }
   if (value.missing()) return fail(pattern, value, user, Mismatch::missing);
-  if (bound_[pattern]) return same_value(pattern, value) || fail(pattern, value, user, Mismatch::other_value);
+  if (slots_[pattern].bound) return same_value(pattern, value) || fail(pattern, value, user, Mismatch::other_value);
   switch (test.kind) {
     case PatternKind::any: return bind(pattern, value, user);
     case PatternKind::value:
@@ -337,12 +327,6 @@ bool Engine::match_call(std::uint32_t pattern, Node& node, const Node* user) {
 
 namespace {
 
-/// Argument `i` of a call whose arguments are bound to a schema: given, or its default. Null when it is neither.
-const Argument* argument_at(const OperatorSchema& schema, const Node& node, std::size_t i) {
-  const ArgumentSpan args = node.args();
-  return i < args.size() ? &args[i] : bound_argument(schema, node, i);
-}
-
 Value value_of(const Argument* argument) { return argument ? Value{argument->node_or_null(), argument} : Value{}; }
 
 }  // namespace
@@ -356,12 +340,14 @@ bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& p
     if (swapped && position < 2) position = 1 - position;
     const Argument* argument = nullptr;
     const SchemaType* type = nullptr;
-    if (plan.schema) {
-      argument = position < plan.schema->arguments.size() ? argument_at(*plan.schema, node, position) : &node.args()[position];
-      type = position < plan.schema->arguments.size() ? &plan.schema->arguments[position].type : nullptr;
-    } else if (operand.position >= 0) {
-      argument = position < node.args().size() ? &node.args()[position] : nullptr;
-    } else {
+    if (position < node.args().size() && operand.position >= 0) {
+      argument = &node.args()[position];
+      if (plan.schema && position < plan.schema->arguments.size()) type = &plan.schema->arguments[position].type;
+    } else if (plan.schema) {
+      const bool known = position < plan.schema->arguments.size();
+      argument = known ? bound_argument(*plan.schema, node, position) : nullptr;
+      type = known ? &plan.schema->arguments[position].type : nullptr;
+    } else if (operand.position < 0) {
       argument = node.kwarg(operand.keyword);
     }
     if (!enter(operand.pattern, value_of(argument), &node, type)) return false;
@@ -372,8 +358,9 @@ bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& p
 /// Arguments that the pattern does not mention must have their defaults, and the call none that the schema does not know.
 bool Engine::match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped) {
   const OperatorSchema& schema = *plan.schema;
-  const Value value{&node, nullptr};
   const std::size_t given = node.args().size();
+  if (given <= plan.plain && node.kwargs().empty() && !swapped) return true;
+  const Value value{&node, nullptr};
   const bool open = program_.node(pattern).open && !swapped;
   if (given > schema.arguments.size() && !(schema.varargs && (open || given == plan.operands.size()))) {
     return fail(pattern, value, &node, Mismatch::arity, static_cast<std::uint32_t>(given));
@@ -419,8 +406,8 @@ const std::vector<Node*>& Engine::matched_nodes() {
   if (matched_known_) return matched_;
   matched_known_ = true;
   matched_.clear();
-  for (const std::uint32_t i : trail_) {
-    if (program_.node(i).kind == PatternKind::call) matched_.push_back(values_[i].node);
+  for (std::uint32_t i = 0; i < bound_; ++i) {
+    if (program_.node(trail_[i]).kind == PatternKind::call) matched_.push_back(slots_[trail_[i]].value.node);
   }
   if (matched_.size() < 2) return matched_;
   std::sort(matched_.begin(), matched_.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
@@ -437,7 +424,7 @@ std::pair<Node*, Node*> Engine::escape() {
   };
   const auto returned = [&](const Node* node) {
     for (const std::uint32_t output : program_.pattern().outputs) {
-      if (bound_[output] && values_[output].node == node) return true;
+      if (slots_[output].bound && slots_[output].value.node == node) return true;
     }
     return false;
   };

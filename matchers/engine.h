@@ -9,7 +9,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "matchers/program.h"
@@ -51,10 +50,10 @@ class Engine {
   /// To be called when the graph has changed between two searches.
   void forget_scans() { scanned_.assign(scanned_.size(), false); }
 
-  bool is_bound(std::uint32_t pattern) const { return bound_[pattern]; }
-  const Value& value(std::uint32_t pattern) const { return values_[pattern]; }
+  bool is_bound(std::uint32_t pattern) const { return slots_[pattern].bound; }
+  const Value& value(std::uint32_t pattern) const { return slots_[pattern].value; }
   std::uint8_t alternative(std::uint32_t pattern) const { return alternatives_[pattern]; }
-  std::size_t depth() const { return trail_.size(); }
+  std::size_t depth() const { return bound_; }
   bool exhausted() const { return steps_left_ == 0; }
 
   /// The nodes that the pattern's operators matched, each once, in graph order. Valid until the next call.
@@ -64,6 +63,11 @@ class Engine {
 
  private:
   static constexpr std::uint32_t kNoGoal = ~std::uint32_t{0};
+
+  struct Slot {
+    Value value;
+    bool bound = false;
+  };
 
   struct Goal {
     std::uint32_t pattern;
@@ -100,12 +104,20 @@ class Engine {
   bool match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped);
   bool match_unschemed(std::uint32_t pattern, Node& node, const CallPlan& plan);
   bool match_sequence(std::uint32_t pattern, const Value& value, const Node* user);
-  bool bind(std::uint32_t pattern, const Value& value, const Node* user);
+  bool bind(std::uint32_t pattern, const Value& value, const Node* user) {
+    if (program_.is_tested(pattern) && !passes_tests(pattern, value, user)) return false;
+    slots_[pattern] = {value, true};
+    trail_[bound_++] = pattern;
+    return true;
+  }
+  bool passes_tests(std::uint32_t pattern, const Value& value, const Node* user);
   bool same_value(std::uint32_t pattern, const Value& value) const;
 
   void push_goal(std::uint32_t pattern, const Value& value, const Node* user);
   Choice& push_choice(Choice::Kind kind, std::uint32_t pattern, const Value& value, const Node* user);
-  void undo_to(std::size_t trail);
+  void undo_to(std::uint32_t trail) {
+    while (bound_ > trail) slots_[trail_[--bound_]].bound = false;
+  }
   const std::vector<Node*>& scan_list(std::uint32_t pattern);
   bool fail(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail = 0);
 
@@ -117,10 +129,10 @@ class Engine {
   FailureObserver* observer_ = nullptr;
   std::uint64_t steps_left_;
 
-  std::vector<Value> values_;
-  std::vector<char> bound_;
+  std::vector<Slot> slots_;             // by pattern node
   std::vector<std::uint8_t> alternatives_;
-  std::vector<std::uint32_t> trail_;
+  std::vector<std::uint32_t> trail_;    // the pattern nodes bound, the first `bound_` of them: none is bound twice
+  std::uint32_t bound_ = 0;
   std::vector<Goal> goals_;
   std::vector<Choice> choices_;
   std::uint32_t goal_ = kNoGoal;
@@ -154,16 +166,12 @@ void for_each_candidate(const Graph& graph, Program& program, const SearchPlan& 
 /// True when the literals are equal: of one kind and value, element by element in lists and tuples.
 bool equal_literals(const Argument& pattern, const Argument& found, double tolerance, bool ignore);
 
+class MatchPool;
+
 /// Builds Match objects.
 struct MatchBuilder {
   static Match make(const Program& program, Engine& engine);
-  static void assign(Match& match, const std::shared_ptr<const PatternData>& pattern, std::span<const Argument> values,
-                     std::span<Node* const> nodes, std::span<const std::uint8_t> alternatives) {
-    if (match.pattern_ != pattern) match.pattern_ = pattern;
-    match.values_.assign(values.begin(), values.end());
-    match.nodes_.assign(nodes.begin(), nodes.end());
-    match.alternatives_.assign(alternatives.begin(), alternatives.end());
-  }
+  static void read(Match& match, const MatchPool& pool, std::size_t i);
   /// Replaces every bound value by `map(value)`.
   template <typename Map>
   static void map_values(Match& match, Map&& map) {

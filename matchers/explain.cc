@@ -73,12 +73,13 @@ class Furthest : public FailureObserver {
   Furthest(const Program& program, const Engine& engine) : program_(program), engine_(engine) {}
 
   void failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail) override {
-    note(engine_.depth(), pattern, [&] { return reason(pattern, value, user, why, detail); }, user);
+    const Node* at = why == Mismatch::uses && value.node ? value.node : user;
+    note(engine_.depth(), pattern, [&] { return reason(pattern, value, user, why, detail); }, user, at);
   }
 
   void escaped(Node& value, Node& user) {
     const std::uint32_t pattern = pattern_of(value);
-    note(engine_.depth() + 1, pattern, [&] { return value.name() + " is used outside the match too, by " + user.name(); }, &value);
+    note(engine_.depth() + 1, pattern, [&] { return value.name() + " is used outside the match too, by " + user.name(); }, &value, &value);
   }
 
   bool any() const { return depth_ > 0; }
@@ -91,11 +92,12 @@ class Furthest : public FailureObserver {
 
  private:
   template <typename Words>
-  void note(std::size_t depth, std::uint32_t pattern, Words&& words, const Node* at) {
+  void note(std::size_t depth, std::uint32_t pattern, Words&& words, const Node* bound, const Node* at) {
     if (depth + 1 <= depth_) return;
     depth_ = depth + 1;
     reason_ = words();
-    path_ = make_path(at);
+    path_ = make_path(bound);
+    if (at != bound) path_ += (path_.empty() ? "" : " <- ") + at->name();
     kind_ = describe(program_.pattern(), pattern);
   }
 

@@ -4,39 +4,49 @@
 #include <vector>
 
 #include "matchers/engine.h"
+#include "support/chunked_vector.h"
 
 namespace fx::internal {
 
 class MatchPool {
  public:
-  std::size_t size() const { return starts_.size(); }
+  std::size_t size() const { return ends_.size(); }
 
   /// Stores the engine's match.
   void add(const Program& program, Engine& engine) {
     if (!pattern_) pattern_ = program.shared_pattern();
     for (std::uint32_t i = 0; i < program.size(); ++i) {
-      values_.push_back(engine.is_bound(i) ? engine.value(i).copy() : Argument());
+      const Value value = engine.is_bound(i) ? engine.value(i) : Value{};
+      values_.emplace_back(value.copy());
       if (program.has_alternatives()) alternatives_.push_back(engine.is_bound(i) ? engine.alternative(i) : 0);
     }
-    starts_.push_back(static_cast<std::uint32_t>(nodes_.size()));
-    const std::vector<Node*>& nodes = engine.matched_nodes();
-    nodes_.insert(nodes_.end(), nodes.begin(), nodes.end());
+    for (Node* node : engine.matched_nodes()) nodes_.push_back(node);
+    ends_.push_back(static_cast<std::uint32_t>(nodes_.size()));
   }
 
   /// Makes `match` the one at `i`, reusing its storage.
-  void read(std::size_t i, Match& match) const {
-    const std::size_t width = pattern_->nodes.size();
-    const std::size_t end = i + 1 < starts_.size() ? starts_[i + 1] : nodes_.size();
-    MatchBuilder::assign(match, pattern_, std::span(values_).subspan(i * width, width), std::span(nodes_).subspan(starts_[i], end - starts_[i]),
-                         alternatives_.empty() ? std::span<const std::uint8_t>() : std::span(alternatives_).subspan(i * width, width));
-  }
+  void read(std::size_t i, Match& match) const { MatchBuilder::read(match, *this, i); }
 
  private:
   std::shared_ptr<const PatternData> pattern_;
-  std::vector<Argument> values_;
-  std::vector<Node*> nodes_;
-  std::vector<std::uint32_t> starts_;
+  friend struct MatchBuilder;
+
+  ChunkedVector<Argument> values_;
+  ChunkedVector<Node*> nodes_;
+  ChunkedVector<std::uint32_t> ends_;  // of each match's nodes
   std::vector<std::uint8_t> alternatives_;
 };
+
+inline void MatchBuilder::read(Match& match, const MatchPool& pool, std::size_t i) {
+  if (match.pattern_ != pool.pattern_) match.pattern_ = pool.pattern_;
+  const std::size_t width = pool.pattern_->nodes.size();
+  match.values_.resize(width);
+  for (std::size_t k = 0; k < width; ++k) match.values_[k] = pool.values_[i * width + k];
+  match.nodes_.clear();
+  for (std::size_t k = i == 0 ? 0 : pool.ends_[i - 1]; k < pool.ends_[i]; ++k) match.nodes_.push_back(pool.nodes_[k]);
+  if (pool.alternatives_.empty()) return;
+  const auto first = pool.alternatives_.begin() + static_cast<std::ptrdiff_t>(i * width);
+  match.alternatives_.assign(first, first + static_cast<std::ptrdiff_t>(width));
+}
 
 }  // namespace fx::internal

@@ -113,7 +113,9 @@ std::uint32_t first_result(const PatternData& data) {
 }
 
 void finish_pattern(PatternData& data) {
-  for (PatternNode& node : data.nodes) node.targets = node.kind == PatternKind::call ? node.targets.resolved() : node.targets;
+  for (PatternNode& node : data.nodes) {
+    if (node.kind == PatternKind::call && !data.from_graph) node.targets = node.targets.resolved();
+  }
   std::vector<bool> mentioned(data.nodes.size());
   for (const PatternNode& node : data.nodes) {
     node.for_each_child([&](std::uint32_t child) { mentioned[child] = true; });

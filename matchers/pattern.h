@@ -6,12 +6,13 @@
 //                      conv = aten::conv2d(x, w: get_attr, maybe(b: get_attr), ...)
 //                      return aten::relu(conv.used_once)
 //
-// docs/matching.md describes the language and the grammar.
+// The grammar is at the head of matchers/pattern_text.cc.
 //
 // A Pattern is an immutable value; copies share. It does not refer to the graph it was made from.
 // Thread-safety: immutable; may be used from several threads at once.
 #pragma once
 
+#include <concepts>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
@@ -35,6 +36,16 @@ struct PatternOptions {
   bool exact_attributes = false;   ///< get_attr nodes match the same path only; else any get_attr
 };
 
+/// How a C++ function becomes a graph: `static Graph graph(const F&)`. Nothing here; src/trace specialises it for functions on
+/// tensors, so that patterns and replacements can be written as functions where that is linked.
+template <typename F>
+struct TracedFunction;
+
+template <typename F>
+concept Traceable = requires(const F& function) {
+  { TracedFunction<F>::graph(function) } -> std::same_as<Graph>;
+};
+
 class Pattern {
  public:
   Pattern(const match::Expr& result);
@@ -45,6 +56,9 @@ class Pattern {
   /// Placeholders are wildcards: annotated `Tensor` they match nodes only, annotated `int`, `float`, `bool` or `str` literals of
   /// that kind. Every node's name is a capture. Throws for a graph that computes nothing or holds dead code.
   Pattern(const Graph& graph, const PatternOptions& options = {});
+
+  template <Traceable F>
+  Pattern(const F& function) : Pattern(TracedFunction<F>::graph(function)) {}
 
   /// Reads FX text when it starts with `graph(`, else the expression form. Throws Error(syntax) with line and column.
   Pattern(std::string_view text);

@@ -11,6 +11,7 @@ Program::Program(std::shared_ptr<const PatternData> pattern, const FindOptions& 
   for (std::uint32_t i = 0; i < size(); ++i) {
     const PatternNode& node = pattern_->nodes[i];
     has_alternatives_ |= node.kind == PatternKind::one_of;
+    hot_[i].tested = node.min_uses > 0 || node.max_uses != kManyUses || !node.conditions.empty();
     if (node.kind != PatternKind::call) continue;
     Hot& hot = hot_[i];
     hot.op = node.op;
@@ -86,6 +87,10 @@ CallPlan Program::make_plan(const PatternNode& node, const OperatorSchema* schem
   }
   for (std::size_t i = 0; i < mentioned.size(); ++i) {
     if (!mentioned[i] && !node.open) plan.unmentioned.push_back(static_cast<std::uint16_t>(i));
+  }
+  plan.plain = plan.unmentioned.empty() ? mentioned.size() : plan.unmentioned[0];
+  for (const std::uint16_t position : plan.unmentioned) {
+    if (!schema->arguments[position].default_value) plan.plain = 0;
   }
   return plan;
 }

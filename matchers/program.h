@@ -36,6 +36,7 @@ struct CallPlan {
   const OperatorSchema* schema = nullptr;  ///< null: arguments are compared as they are written
   std::vector<Operand> operands;
   std::vector<std::uint16_t> unmentioned;  ///< schema positions that must have their defaults
+  std::size_t plain = 0;                   ///< a call with at most so many positional arguments and no others has all these defaults
   bool possible = true;                    ///< false: the operator has no argument of a name that the pattern gives
 };
 
@@ -83,6 +84,8 @@ class Program {
   bool normalizes() const { return normalize_; }
   /// The plan of a call whose operator is known in advance, else null.
   const CallPlan* fixed_plan(std::uint32_t call) const { return hot_[call].fixed_plan ? &fixed_plans_[call] : nullptr; }
+  /// True when a value must pass a use count or a condition to be bound.
+  bool is_tested(std::uint32_t i) const { return hot_[i].tested; }
   const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key);
 
   /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern²) at worst.
@@ -93,6 +96,7 @@ class Program {
     Op op = Op::call_function;
     bool any_target = false;
     bool fixed_plan = false;
+    bool tested = false;  ///< has a use count or a condition
     Symbol single;
   };
 

@@ -29,6 +29,27 @@ bool has_tag(const OperatorTraits& traits, Tag tag) {
   return false;
 }
 
+bool is_on_tensors(const OperatorSchema& schema) {
+  const auto tensor = [](const auto& value) { return value.type.is_tensor(); };
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(), tensor) ||
+         std::any_of(schema.returns.begin(), schema.returns.end(), tensor);
+}
+
+/// The operators that a name stands for: its overloads when the name alone is no operator on tensors (`aten::add` alone adds two
+/// Python numbers).
+std::vector<Symbol> expand(Symbol name) {
+  const bool plain = name.view().find("::") != std::string_view::npos && packet_of(name.view()) == name.view();
+  const OperatorSchema* schema = plain ? find_schema(name) : nullptr;
+  if (!plain || (schema && is_on_tensors(*schema))) return {name};
+  std::vector<Symbol> found;
+  bool tensors = false;
+  for (const OperatorSchema* overload : overloads_of(name)) {
+    found.push_back(overload->target);
+    tensors |= is_on_tensors(*overload);
+  }
+  return tensors ? found : std::vector<Symbol>{name};
+}
+
 template <typename T>
 void append_new(std::vector<T>& to, const std::vector<T>& from) {
   for (const T& value : from) {
@@ -61,16 +82,7 @@ TargetSet TargetSet::matching(std::string_view expression) {
 TargetSet TargetSet::resolved() const {
   TargetSet result = *this;
   result.names_.clear();
-  for (Symbol name : names_) {
-    name = canonical_target(name);
-    std::vector<Symbol> found = {name};
-    if (name.view().find("::") != std::string_view::npos && packet_of(name.view()) == name.view() && !find_schema(name)) {
-      const std::vector<const OperatorSchema*> overloads = overloads_of(name);
-      if (!overloads.empty()) found.clear();
-      for (const OperatorSchema* overload : overloads) found.push_back(overload->target);
-    }
-    append_new(result.names_, found);
-  }
+  for (const Symbol name : names_) append_new(result.names_, expand(canonical_target(name)));
   return result;
 }
 

@@ -21,7 +21,8 @@ std::vector<Node*> written_captures(const Site& site, const ReplacementPlan& rep
 
 /// Copies the notes that say where in the program a value belongs, unless they are there.
 void inherit(Meta& meta, const Meta& from) {
-  for (const char* key : {meta_key::kStackTrace, meta_key::kModuleStack}) {
+  static const Symbol kInherited[] = {meta_key::kStackTrace, meta_key::kModuleStack};
+  for (const Symbol key : kInherited) {
     const std::string* note = from.get<std::string>(key);
     if (note && !meta.get<std::string>(key)) meta.set(key, *note);
   }
@@ -129,6 +130,7 @@ Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacemen
 void Applier::annotate(const Site& site, const std::vector<Argument>& results) {
   if (made_.empty()) return;
   static const Symbol kProvenance(meta_key::kProvenance);
+  static const Symbol kType(meta_key::kType);
   const Provenance origin(rule_, site.nodes);
   const Meta* notes = site.match.anchor().find_meta();
   for (Node* node : made_) {
@@ -141,8 +143,8 @@ void Applier::annotate(const Site& site, const std::vector<Argument>& results) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     Node* result = results[i].node_or_null();
     const Meta* meta = old ? old->find_meta() : nullptr;
-    const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
-    if (type && result && is_made(*result) && !result->meta().get<std::string>(meta_key::kType)) result->meta().set(meta_key::kType, *type);
+    const std::string* type = meta ? meta->get<std::string>(kType) : nullptr;
+    if (type && result && is_made(*result) && !result->meta().get<std::string>(kType)) result->meta().set(kType, *type);
   }
 }
 

@@ -6,7 +6,7 @@
 //
 // All matches are found first, then rewritten in graph order; matches do not see each other's results, but a match whose input
 // was replaced by an earlier one uses what it was replaced by. A match is rewritten only when that changes nothing but the nodes
-// it replaces: docs/rewriting.md lists the checks. One that is refused stays as it is, and the report says why.
+// it replaces: rewriter/legality.h lists the checks. One that is refused stays as it is, and the report says why.
 //
 // An exception, from a callback for instance, leaves the graph as it was. New nodes get the notes of the value they replace (type,
 // module stack, stack trace) and `from_node`: the rule's name and the nodes they came from.

@@ -23,6 +23,7 @@
 #include "ir/graph.h"
 #include "matchers/expr.h"
 #include "matchers/match.h"
+#include "matchers/pattern.h"
 #include "rewriter/rewriter.h"
 
 namespace fx {
@@ -39,6 +40,8 @@ class Replacement {
   Replacement(const std::string& text) : Replacement(std::string_view(text)) {}
   Replacement(const match::Expr& result);
   Replacement(const std::vector<match::Expr>& results);
+  template <Traceable F>
+  Replacement(const F& function) : Replacement(TracedFunction<F>::graph(function)) {}
   template <std::invocable<const Match&, Rewriter&> F>
   Replacement(F build) : builder_(wrap(std::move(build))) {}
 

@@ -19,13 +19,13 @@ void Rewriter::save_arguments(Entry& entry, const Node& node) {
 void Rewriter::take_arguments(const Entry& entry) {
   const std::size_t first = saved_values_.size() - entry.size;
   const std::size_t positional = entry.size - entry.kwargs;
-  args_.assign(saved_values_.begin() + static_cast<std::ptrdiff_t>(first),
-               saved_values_.begin() + static_cast<std::ptrdiff_t>(first + positional));
+  args_.clear();
+  for (std::size_t i = 0; i < positional; ++i) args_.push_back(saved_values_[first + i]);
   kwargs_.clear();
   for (std::size_t i = 0; i < entry.kwargs; ++i) {
     kwargs_.push_back({saved_names_[saved_names_.size() - entry.kwargs + i], saved_values_[first + positional + i]});
   }
-  saved_values_.resize(first);
+  saved_values_.shrink(first);
   saved_names_.resize(saved_names_.size() - entry.kwargs);
 }
 
@@ -163,8 +163,8 @@ void Rewriter::undo(const Entry& entry) {
 }
 
 void Rewriter::commit() {
-  journal_.clear();
-  saved_values_.clear();
+  journal_.shrink(0);
+  saved_values_.shrink(0);
   saved_names_.clear();
 }
 

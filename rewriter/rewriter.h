@@ -22,6 +22,7 @@
 
 #include "ir/graph.h"
 #include "ir/node_map.h"
+#include "support/chunked_vector.h"
 
 namespace fx {
 
@@ -108,12 +109,12 @@ class Rewriter {
 
   Graph* graph_;
   RewriteListener* listener_ = nullptr;
-  std::vector<Entry> journal_;
-  std::vector<Argument> saved_values_;
+  ChunkedVector<Entry> journal_;
+  ChunkedVector<Argument> saved_values_;
   std::vector<Symbol> saved_names_;
   std::vector<Argument> args_;         // take_arguments' result
   std::vector<NamedArgument> kwargs_;
-  std::vector<Argument> forwards_;     // what replaced values became
+  ChunkedVector<Argument> forwards_;   // what replaced values became
   NodeMap<std::uint32_t> forward_of_;  // 1 + position in forwards_
 };
 

@@ -65,7 +65,7 @@ int diff(const DiffOptions& options, Backend* backend) {
       if (!d.after.empty()) fmt::print("+ {}\n", d.after);
     }
     fmt::print("{} nodes, {} nodes: {}\n", before->graph().size(), after->graph().size(),
-               found.empty() ? "no difference" : fmt::format("{} node{} differ", found.size(), found.size() == 1 ? "" : "s"));
+               found.empty() ? "no difference" : fmt::format("{} differ", found.size()));
   }
   return found.empty() ? kDone : kFailed;
 }

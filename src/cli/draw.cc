@@ -1,6 +1,7 @@
 // fxgraph draw: a picture of a program, by the ending of its name.
 #include <array>
 
+#include "analysis/draw.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "text/print.h"
@@ -13,7 +14,7 @@ struct Picture {
   std::string_view ending;
   std::string (*draw)(const Graph&);
 };
-constexpr std::array kPictures = {Picture{".dot", print_dot}};
+const std::array kPictures = {Picture{".svg", [](const Graph& graph) { return draw_svg(graph); }}, Picture{".dot", print_dot}};
 
 }  // namespace
 

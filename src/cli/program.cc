@@ -146,7 +146,7 @@ class Commands {
   void declare_draw() {
     CLI::App* sub = command("draw", "Draw a program", [this] { return draw(draw_, backend_); });
     sub->add_option("FILE", draw_.file, kFileHelp)->required();
-    sub->add_option("-o,--output", draw_.output, "OUT.dot, a Graphviz file")->required();
+    sub->add_option("-o,--output", draw_.output, "OUT.svg, or OUT.dot for Graphviz")->required();
   }
 
   CLI::App& app_;

@@ -8,13 +8,13 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
 #include "ir/graph.h"
 #include "ir/namespace.h"
 #include "support/arena.h"
+#include "support/chunked_vector.h"
 #include "support/flat_map.h"
 
 namespace fx::internal {
@@ -102,7 +102,7 @@ struct GraphStorage {
   Namespace names;
   FlatMap<std::uint32_t> counts;
   std::vector<std::uint32_t> meta_index;  // by id: 1 + position in `metas`; empty while no node has notes
-  std::deque<Meta> metas;
+  ChunkedVector<Meta> metas;
 
   Node root_node;
 };

@@ -26,7 +26,7 @@ class Meta {
   /// Sets `key`, replacing what it held.
   template <typename T>
   void set(Symbol key, T value) {
-    entry(key) = std::any(std::move(value));
+    entry(key).template emplace<T>(std::move(value));
   }
   /// The value of `key` if it is there and a T, else null.
   template <typename T>

@@ -114,7 +114,7 @@ bool remove_tensor(Module& module, const std::string& name) {
 
 Module& make_holders(Module& root, const std::string& path) {
   Module* at = &root;
-  for (std::size_t from = 0; from < path.size();) {
+  for (std::size_t from = 0; !path.empty() && from <= path.size();) {
     const std::size_t dot = std::min(path.find('.', from), path.size());
     const std::string atom = path.substr(from, dot - from);
     if (atom.empty()) throw Error(ErrorKind::invalid_argument, "the path '" + path + "' has an empty part");

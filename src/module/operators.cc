@@ -65,6 +65,7 @@ constexpr int kExact = 0;
 constexpr int kWider = 1;     // a Scalar for an int, an int for a float
 constexpr int kReshaped = 2;  // a tuple for a list, one int for int[2]
 constexpr int kGeneric = 3;   // anything fits
+constexpr int kEnumerator = 4;  // a plain int for a dtype, layout or memory format
 constexpr int kWrapped = 10;  // a number for a tensor
 
 std::optional<int> cost_of(const IValue& value, const c10::Type& type, bool fixed_size);
@@ -136,6 +137,13 @@ std::optional<std::vector<IValue>> gather_trailing_ints(const c10::FunctionSchem
   return std::nullopt;
 }
 
+// Values of these types are ints too.
+bool is_enumerator(const c10::Type& type) {
+  if (const auto* optional = type.castRaw<c10::OptionalType>()) return is_enumerator(*optional->getElementType());
+  return type.kind() == TypeKind::ScalarTypeType || type.kind() == TypeKind::LayoutType ||
+         type.kind() == TypeKind::MemoryFormatType;
+}
+
 const IValue* keyword_value(const CallValues& call, const std::string& name) {
   for (const auto& [key, value] : call.kwargs) {
     if (key.view() == name || (key == "input" && name == "self")) return &value;
@@ -164,7 +172,7 @@ std::optional<int> bind_given(const c10::FunctionSchema& schema, const CallValue
     }
     const std::optional<int> cost = cost_of(*value, *parameter.type(), parameter.N().has_value());
     if (!cost) return std::nullopt;
-    total += *cost;
+    total += *cost + (value->isInt() && is_enumerator(*parameter.real_type()) ? kEnumerator : 0);
     if (stack) {
       stack->push_back(*value);
       coerce(stack->back(), *parameter.type(), parameter.N().value_or(1));
@@ -186,17 +194,33 @@ std::vector<std::string> schema_texts(std::string_view packet) {
 
 }  // namespace
 
+namespace {
+
+bool takes_tensors(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(),
+                     [](const c10::Argument& argument) { return argument.type()->isSubtypeOf(*c10::TensorType::get()); });
+}
+
+}  // namespace
+
 const TorchOperator* find_torch_operator(Symbol target) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  if (const auto known = all.targets.find(target); known != all.targets.end()) return known->second;
   const std::string_view text = target.view();
   const std::size_t colons = text.find("::");
   if (colons == std::string_view::npos) return nullptr;
   const std::size_t dot = text.find('.', colons);
-  load_packet(all, Symbol(text.substr(0, dot)));
-  const auto [found, fresh] = all.targets.try_emplace(target, nullptr);
-  return found->second;
+  if (dot != std::string_view::npos) {
+    if (const auto known = all.targets.find(target); known != all.targets.end()) return known->second;
+  }
+  const std::vector<const TorchOperator*>& overloads = load_packet(all, Symbol(text.substr(0, dot)));
+  TorchOperator const*& found = all.targets.try_emplace(target, nullptr).first->second;
+  // `aten::add` alone is TorchScript's sum of two numbers; who writes it means the packet, whose overload the values pick.
+  const auto on_tensors = [](const TorchOperator* op) { return takes_tensors(*op->schema); };
+  if (found && dot == std::string_view::npos && !on_tensors(found) && std::any_of(overloads.begin(), overloads.end(), on_tensors)) {
+    found = nullptr;
+  }
+  return found;
 }
 
 const std::vector<const TorchOperator*>& torch_overloads(Symbol packet) {
@@ -216,11 +240,11 @@ std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValu
   return std::nullopt;
 }
 
-const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const CallValues& call) {
-  for (const Symbol packet : packets) {
+const TorchOperator* pick_overload(const OverloadSets& sets, const CallValues& call) {
+  for (const auto& overloads : sets) {
     const TorchOperator* best = nullptr;
     int best_cost = 0;
-    for (const TorchOperator* candidate : torch_overloads(packet)) {
+    for (const TorchOperator* candidate : overloads) {
       if (candidate->schema->is_vararg()) continue;
       const std::optional<int> cost = bind_values(*candidate->schema, call, nullptr);
       if (cost && (!best || *cost < best_cost)) {
@@ -231,6 +255,12 @@ const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const Cal
     if (best) return best;
   }
   return nullptr;
+}
+
+const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const CallValues& call) {
+  OverloadSets sets;
+  for (const Symbol packet : packets) sets.push_back(torch_overloads(packet));
+  return pick_overload(sets, call);
 }
 
 void install_schema_source() {

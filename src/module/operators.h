@@ -46,7 +46,11 @@ struct CallValues {
 /// last). Returns the cost in conversions, lower is better, and fills `stack`; nothing when it does not fit.
 std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack* stack);
 
-/// Picks the overload among `packets` (tried in order) that the values fit best. Null when none fits.
+/// Overloads to choose from, a set per packet: a later set counts only when nothing in those before fits.
+using OverloadSets = std::vector<std::vector<const TorchOperator*>>;
+
+/// Picks the overload that the values fit best. Null when none fits.
+const TorchOperator* pick_overload(const OverloadSets& sets, const CallValues& call);
 const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const CallValues& call);
 
 /// Makes LibTorch the source of operator schemas for fx::find_schema. Idempotent; called by everything in src/module.

@@ -3,11 +3,11 @@
 #include <torch/nn/modules/container/sequential.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 
 #include "module/module_tree.h"
 #include "module/nn_modules.h"
+#include "module/overloaded_call.h"
 #include "module/plan_compile.h"
 #include "module/value.h"
 #include "ops/schema.h"
@@ -67,89 +67,28 @@ bool fits_by_shape(const c10::FunctionSchema& schema, const Node& node) {
   return keywords == node.kwargs().size();
 }
 
-std::uint32_t kind_of(const c10::IValue& value) {
-  if (value.isTensor()) return 1;
-  if (value.isInt()) return 2;
-  if (value.isDouble()) return 3;
-  if (value.isBool()) return 4;
-  if (value.isNone()) return 5;
-  if (value.isString()) return 6;
-  if (value.isList()) return 16 + (value.toListRef().empty() ? 0 : kind_of(value.toListRef()[0]) % 16);
-  if (value.isTuple()) {
-    const auto& elements = value.toTupleRef().elements();
-    return 32 + (elements.empty() ? 0 : kind_of(elements[0]) % 16);
+/// Could the literal stand there? Ints and dtypes are both ints while running: only here can they be told apart.
+bool literal_fits(const Argument& value, const c10::Argument& parameter) {
+  const c10::Type* type = parameter.real_type().get();
+  if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
+  switch (type->kind()) {
+    case c10::TypeKind::ScalarTypeType: return !value.is_int();
+    case c10::TypeKind::LayoutType:
+    case c10::TypeKind::MemoryFormatType: return !value.is_int() && value.kind() != ArgumentKind::dtype;
+    default: return value.kind() != ArgumentKind::dtype;
   }
-  return value.isGenericDict() ? 7 : 8;
 }
 
-/// Calls the overload of some packets that the values fit. What was chosen for a combination of kinds is remembered.
-class OverloadedCall {
- public:
-  OverloadedCall(std::string name, std::vector<Symbol> packets, std::size_t num_args, std::vector<Symbol> keywords)
-      : state_(std::make_shared<State>()) {
-    state_->name = std::move(name);
-    state_->packets = std::move(packets);
-    state_->num_args = num_args;
-    state_->keywords = std::move(keywords);
+bool literals_fit(const c10::FunctionSchema& schema, const Node& node) {
+  for (std::size_t i = 0; i < node.args().size() && i < schema.arguments().size(); ++i) {
+    if (!literal_fits(node.arg(i), schema.arguments()[i])) return false;
   }
-
-  void operator()(torch::jit::Stack& stack) const {
-    std::uint64_t kinds = 1469598103934665603ull;
-    CallValues call;
-    for (std::size_t i = 0; i < stack.size(); ++i) {
-      kinds = (kinds ^ kind_of(stack[i])) * 1099511628211ull;
-      if (i < state_->num_args) {
-        call.args.push_back(std::move(stack[i]));
-      } else {
-        call.kwargs.emplace_back(state_->keywords[i - state_->num_args], std::move(stack[i]));
-      }
-    }
-    stack.clear();
-    const TorchOperator* target = choose(kinds, call);
-    // Kinds do not tell all (lengths of lists, elements after the first): choose again where the remembered one does not fit.
-    if (!target || !bind_values(*target->schema, call, &stack)) {
-      target = pick_overload(state_->packets, call);
-      if (!target) throw Error(ErrorKind::execution, "no overload of " + state_->name + " takes these arguments: " + kinds_text(call));
-      bind_values(*target->schema, call, &stack);
-    }
-    (*target)(stack);
-    if (target->schema->returns().size() > 1) {
-      c10::IValue whole = c10::ivalue::Tuple::create(std::vector<c10::IValue>(stack.begin(), stack.end()));
-      stack.clear();
-      stack.push_back(std::move(whole));
-    }
-    if (stack.empty()) stack.emplace_back();
+  for (const auto& [name, value] : node.kwargs()) {
+    const auto index = schema.argumentIndexWithName(name.str());
+    if (index && !literal_fits(value, schema.arguments()[static_cast<std::size_t>(*index)])) return false;
   }
-
- private:
-  struct State {
-    std::string name;
-    std::vector<Symbol> packets;
-    std::size_t num_args = 0;
-    std::vector<Symbol> keywords;
-    std::mutex mutex;
-    std::vector<std::pair<std::uint64_t, const TorchOperator*>> chosen;
-  };
-
-  const TorchOperator* choose(std::uint64_t kinds, const CallValues& call) const {
-    const std::lock_guard lock(state_->mutex);
-    for (const auto& [known, target] : state_->chosen) {
-      if (known == kinds) return target;
-    }
-    const TorchOperator* target = pick_overload(state_->packets, call);
-    state_->chosen.emplace_back(kinds, target);
-    return target;
-  }
-
-  static std::string kinds_text(const CallValues& call) {
-    std::string text = "(";
-    for (const c10::IValue& value : call.args) text += (text.size() > 1 ? ", " : "") + value.tagKind();
-    for (const auto& [name, value] : call.kwargs) text += (text.size() > 1 ? ", " : "") + name.str() + "=" + value.tagKind();
-    return text + ")";
-  }
-
-  std::shared_ptr<State> state_;
-};
+  return true;
+}
 
 }  // namespace
 
@@ -206,16 +145,17 @@ PlanCompiler::Value PlanCompiler::compile_python(Scope& scope, const Node& node,
 }
 
 PlanCompiler::Value PlanCompiler::compile_packets(Scope& scope, const Node& node, const std::vector<Symbol>& packets) {
-  const TorchOperator* only = nullptr;
-  std::size_t candidates = 0;
+  OverloadSets sets;
+  std::vector<const TorchOperator*> fitting;
   for (const Symbol packet : packets) {
+    auto& set = sets.emplace_back();
     for (const TorchOperator* overload : torch_overloads(packet)) {
-      if (!fits_by_shape(*overload->schema, node)) continue;
-      only = overload;
-      ++candidates;
+      if (!literals_fit(*overload->schema, node)) continue;
+      set.push_back(overload);
+      if (fits_by_shape(*overload->schema, node)) fitting.push_back(overload);
     }
   }
-  if (candidates == 1) return compile_operator(scope, node, *only);
+  if (fitting.size() == 1) return compile_operator(scope, node, *fitting[0]);
   std::vector<Operand> operands;
   std::vector<Symbol> keywords;
   for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
@@ -224,7 +164,7 @@ PlanCompiler::Value PlanCompiler::compile_packets(Scope& scope, const Node& node
     keywords.push_back(name);
   }
   return call_function(scope, node, operands,
-                       OverloadedCall(node.target().str(), packets, node.args().size(), std::move(keywords)));
+                       internal::OverloadedCall(node.target().str(), std::move(sets), node.args().size(), std::move(keywords)));
 }
 
 // Functions of torch.nn.functional have other parameters than the operators they call: fx::normalize_operators knows them.

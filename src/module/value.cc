@@ -316,7 +316,10 @@ TensorInfo tensor_info(const at::Tensor& tensor) {
   info.sizes = tensor.sizes().vec();
   if (tensor.layout() == at::kStrided) {
     info.strides = tensor.strides().vec();
-    if (tensor.has_storage()) info.storage = reinterpret_cast<std::uintptr_t>(tensor.storage().unsafeGetStorageImpl());
+    if (tensor.has_storage()) {
+      info.storage = reinterpret_cast<std::intptr_t>(tensor.storage().unsafeGetStorageImpl());
+      info.storage_bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
+    }
   }
   info.device = to_device(tensor.device());
   return info;

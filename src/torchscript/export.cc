@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <unordered_set>
 
+#include "module/module_tree.h"
 #include "module/nn_modules.h"
 #include "module/value.h"
 #include "torchscript/method_builder.h"
@@ -20,6 +22,8 @@ namespace {
 namespace jit = torch::jit;
 
 // Makes one class per module of the tree, bottom up: children first, so that a class knows the types of its attributes.
+using Paths = std::unordered_set<std::string>;  // membership only
+
 class Exporter {
  public:
   explicit Exporter(const GraphModule& module) : module_(module), unit_(std::make_shared<jit::CompilationUnit>()) {}
@@ -45,15 +49,19 @@ class Exporter {
   }
 
   // The recursion is over the nesting of modules, which classes of TorchScript share.
-  jit::Module holder(const torch::nn::Module& from, const std::string& name) {
+  jit::Module holder(const torch::nn::Module& from, const std::string& name, const std::string& path, const Paths& called) {
     jit::Module made = make_class(name, from.is_training());
     add_tensors(made, from);
-    for (const auto& child : from.named_children()) made.register_module(child.key(), convert(child.value()));
+    for (const auto& child : from.named_children()) made.register_module(child.key(), convert(child.value(), join_path(path, child.key()), called));
     return made;
   }
 
   jit::Module convert_graph_module(const GraphModule& from) {
-    jit::Module made = holder(from, from.class_name());
+    Paths called;
+    for (const Node& node : from.graph().nodes()) {
+      if (node.is(Op::call_module)) called.insert(node.target().str());
+    }
+    jit::Module made = holder(from, from.class_name(), "", called);
     // A TorchScript leaf may be called by another method, such as the overloads of LSTM.
     add_method(made, from.graph(), [&](const std::string& path) {
       const auto leaf = from.find_submodule(path);
@@ -63,11 +71,14 @@ class Exporter {
     return made;
   }
 
-  jit::Module convert(const std::shared_ptr<torch::nn::Module>& from) {
+  // A leaf that nothing calls is there for its tensors only, and may have lost some of them.
+  jit::Module convert(const std::shared_ptr<torch::nn::Module>& from, const std::string& path, const Paths& called) {
     if (const auto* nested = dynamic_cast<const GraphModule*>(from.get())) return convert_graph_module(*nested);
-    if (const auto* leaf = dynamic_cast<const LeafModule*>(from.get())) return convert_leaf(*leaf);
-    if (const auto leaf = leaf_from_module(*from)) return convert_leaf(*leaf);
-    return holder(*from, "torch.nn.Module");
+    if (called.count(path)) {
+      if (const auto* leaf = dynamic_cast<const LeafModule*>(from.get())) return convert_leaf(*leaf);
+      if (const auto leaf = leaf_from_module(*from)) return convert_leaf(*leaf);
+    }
+    return holder(*from, "torch.nn.Module", path, called);
   }
 
   jit::Module convert_leaf(const LeafModule& leaf) {
@@ -75,7 +86,7 @@ class Exporter {
       if (leaf.script()) return *leaf.script();
       throw Error(ErrorKind::unsupported, "cannot write a module of type " + leaf.type_name() + " as TorchScript: what it computes is not known");
     }
-    jit::Module made = holder(leaf, leaf.qualified_name());
+    jit::Module made = holder(leaf, leaf.qualified_name(), "", {});
     add_method(made, *leaf.body(), [](const std::string&) { return std::string("forward"); });
     return made;
   }

@@ -12,10 +12,22 @@
 namespace fx::internal {
 namespace {
 
-constexpr std::array<std::string_view, 12> kShapeDependsOnData = {
-    "aten::nonzero",      "aten::nonzero_numpy", "aten::argwhere",           "aten::masked_select",
-    "aten::_unique",      "aten::_unique2",      "aten::unique_consecutive", "aten::unique_dim",
-    "aten::unique_dim_consecutive", "aten::bincount", "aten::repeat_interleave", "aten::where",
+constexpr std::array<std::string_view, 15> kShapeDependsOnData = {
+    "aten::nonzero",
+    "aten::nonzero.out",
+    "aten::nonzero_numpy",
+    "aten::argwhere",
+    "aten::masked_select",
+    "aten::masked_select.out",
+    "aten::_unique",
+    "aten::_unique2",
+    "aten::unique_consecutive",
+    "aten::unique_dim",
+    "aten::unique_dim_consecutive",
+    "aten::bincount",
+    "aten::repeat_interleave.Tensor",
+    "aten::repeat_interleave.self_Tensor",
+    "aten::where",
 };
 
 // What torch::tensor({…}) does between `empty` and its return.
@@ -110,10 +122,8 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
     const ValueKind kind = record->results.back().kind;
     if (kind != ValueKind::tensor && kind != ValueKind::tensor_list) record->all_results_are_tensors = false;
   }
-  const std::string_view packet = packet_of(record->target.view());
-  record->shape_depends_on_data = contains(kShapeDependsOnData, packet);
-  if (packet == "aten::where" && record->arguments.size() > 1) record->shape_depends_on_data = false;
-  record->keeps_constants = contains(kKeepsConstants, packet);
+  record->shape_depends_on_data = contains(kShapeDependsOnData, record->target.view());
+  record->keeps_constants = contains(kKeepsConstants, packet_of(record->target.view()));
   record->builds_constants = record->target == "aten::empty.memory_format";
   return record;
 }

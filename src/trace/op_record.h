@@ -46,6 +46,7 @@ struct OpRecord {
   bool shape_depends_on_data = false;  ///< `nonzero`, `masked_select`, …
   bool keeps_constants = false;        ///< may run at once on constants being built
   bool builds_constants = false;       ///< `empty`: where torch::tensor({…}) begins
+  bool meta_works = false;             ///< learnt: this operator has a meta kernel for some arguments
   bool meta_fails = false;             ///< learnt: this operator has no meta kernel
 };
 

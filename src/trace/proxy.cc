@@ -25,11 +25,12 @@ ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constan
   is_constant_ = true;
 }
 
-void ProxyImpl::settle(Node& node, at::Tensor value) {
-  node_ = &node;
+void ProxyImpl::settle(Node& get_attr, at::Tensor value) {
+  node_ = &get_attr;
   value_ = std::move(value);
   storage_ = {};
   is_constant_ = false;
+  was_constant_ = true;
 }
 
 const at::Tensor& ProxyImpl::shape_for(const char* call) const {

@@ -23,12 +23,17 @@ class ProxyImpl final : public c10::TensorImpl {
 
   const std::shared_ptr<Session>& session() const { return session_; }
   Node* node() const { return node_; }
-  void rebind(Node& node) { node_ = &node; }
+  void rebind(Node& node) {
+    node_ = &node;
+    was_constant_ = false;
+  }
   bool is_constant() const { return is_constant_; }
   /// Meta tensor, or the data of a constant, or undefined.
   const at::Tensor& value() const { return value_; }
-  /// Turns a constant into an ordinary proxy of `node`.
-  void settle(Node& node, at::Tensor value);
+  /// Turns a constant into an ordinary proxy of its get_attr.
+  void settle(Node& get_attr, at::Tensor value);
+  /// True from settle() until the first write.
+  bool was_constant() const { return was_constant_; }
   std::optional<c10::Device> known_device() const { return device_; }
 
   c10::intrusive_ptr<c10::TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version_counter,
@@ -72,6 +77,7 @@ class ProxyImpl final : public c10::TensorImpl {
   at::Tensor value_;
   std::optional<c10::Device> device_;
   bool is_constant_ = false;
+  bool was_constant_ = false;
 };
 
 /// The impl of a proxy, or null.

@@ -146,7 +146,7 @@ void Session::Call::own_written_constants() {
     ProxyImpl* proxy = proxy_impl(arguments_[i].toTensor());
     if (!proxy) continue;
     if (proxy->is_constant()) session_.settle(*proxy);
-    if (!proxy->node()->is(Op::get_attr)) continue;
+    if (!proxy->was_constant()) continue;
     Node& copy = session_.create_node(Op::call_function, kClone, {Argument(proxy->node())});
     session_.rebind(arguments_[i].toTensor(), copy);
   }

@@ -122,23 +122,22 @@ at::Tensor to_meta(const at::Tensor& tensor) {
 }
 
 void ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
-  const std::size_t below = stack.size() - record.arguments.size();
   drop_pinning(record, stack);
-  if (!record.meta_fails) {
-    Stack attempt(stack.begin() + static_cast<std::ptrdiff_t>(below), stack.end());
-    replace_device(record, attempt, c10::DeviceType::Meta);
-    try {
-      op.callBoxed(&attempt);
-      stack.resize(below);
-      for (IValue& value : attempt) stack.push_back(std::move(value));
-      return;
-    } catch (const c10::Error&) {
-      // Either there is no meta kernel or the shapes do not fit: zeros tell which.
-      if (!record.all_results_are_tensors) throw;
-    }
+  if (record.meta_fails) return run_on_zeros(op, record, stack);
+  Stack attempt(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()), stack.end());
+  replace_device(record, attempt, c10::DeviceType::Meta);
+  try {
+    op.callBoxed(&attempt);
+  } catch (const c10::Error&) {
+    // Either there is no meta kernel for this case or the shapes do not fit: zeros tell which.
+    if (!record.all_results_are_tensors) throw;
+    run_on_zeros(op, record, stack);
+    record.meta_fails = !record.meta_works;
+    return;
   }
-  run_on_zeros(op, record, stack);
-  record.meta_fails = true;
+  record.meta_works = true;
+  torch::jit::drop(stack, record.arguments.size());
+  for (IValue& value : attempt) stack.push_back(std::move(value));
 }
 
 void ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {

@@ -21,10 +21,10 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-TEST(Layout, BoxesDoNotOverlapAndEdgesPointDown) {
+TEST(GraphLayout, BoxesDoNotOverlapAndEdgesPointDown) {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const Graph graph = testing::random_graph(seed, testing::random_options(seed, 80));
-    const Layout layout = lay_out(graph);
+    const GraphLayout layout = lay_out(graph);
     ASSERT_EQ(layout.boxes.size(), graph.size());
     std::map<double, std::vector<const LayoutBox*>> rows;
     for (const LayoutBox& box : layout.boxes) {
@@ -48,12 +48,12 @@ TEST(Layout, BoxesDoNotOverlapAndEdgesPointDown) {
   }
 }
 
-TEST(Layout, OfAChainIsStraight) {
+TEST(GraphLayout, OfAChainIsStraight) {
   Graph graph;
   Node* value = &graph.placeholder("x");
   for (int i = 0; i < 10; ++i) value = &graph.call_function("aten::relu", {*value});
   graph.output(*value);
-  const Layout layout = lay_out(graph);
+  const GraphLayout layout = lay_out(graph);
   for (const LayoutBox& box : layout.boxes) EXPECT_DOUBLE_EQ(box.centre.x, layout.boxes[0].centre.x);
 }
 

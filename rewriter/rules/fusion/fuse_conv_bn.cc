@@ -8,7 +8,7 @@
 
 #include "ir/node_map.h"
 #include "ops/effects.h"
-#include "rewriter/rules/fusion/operation_site.h"
+#include "rewriter/rules/operation_site.h"
 
 namespace fx::rules {
 
@@ -161,6 +161,10 @@ class ConvBnFusion {
         if (&user != &bn.node()) others += (others.empty() ? "" : ", ") + user.name();
       }
       return "the value of " + conv.node().name() + " is also used by " + others;
+    }
+    for (const char* name : {"weight", "bias"}) {
+      const Argument* tensor = conv.leaf() ? conv.argument(name) : nullptr;
+      if (tensor && tensor->is_node() && tensor->node().num_users() > 1) return std::string("the module reads its ") + name + " elsewhere too";
     }
     for (const auto& [site, name] : {std::pair(&conv, "weight"), std::pair(&conv, "bias"), std::pair(&bn, "weight"),
                                      std::pair(&bn, "bias"), std::pair(&bn, "running_mean"), std::pair(&bn, "running_var")}) {

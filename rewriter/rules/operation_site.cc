@@ -1,24 +1,13 @@
-#include "rewriter/rules/fusion/operation_site.h"
+#include "rewriter/rules/operation_site.h"
 
 #include "ir/target.h"
+#include "ops/effects.h"
 
 namespace fx::rules {
 
 namespace {
 
-// Calls beside the one that matters which do not change what the leaf computes.
-bool is_incidental(const Node& node) {
-  if (!node.is(Op::call_function)) return true;
-  const std::string_view target = node.target().view();
-  if (target == "torch._assert" || target == "operator.getitem") return true;
-  // What assertions are made of: ranks, sizes and comparisons of numbers, never tensors.
-  const OperatorSchema* schema = find_schema(node.target());
-  if (!schema) return false;
-  for (const SchemaReturn& result : schema->returns) {
-    if (result.type.is_tensor()) return false;
-  }
-  return !schema->traits.writes;
-}
+bool is_assertion(const Node& node) { return node.target() == "torch._assert" || node.target() == "aten::_assert_async"; }
 
 }  // namespace
 
@@ -43,7 +32,7 @@ std::optional<OperationSite> OperationSite::find(const GraphModule& module, Node
     if (accept(inner)) {
       if (site.call_) return std::nullopt;  // two of them: which?
       site.call_ = &inner;
-    } else if (!is_incidental(inner)) {
+    } else if (inner.is(Op::call_function) && !is_assertion(inner) && effects_of(inner).impure()) {
       return std::nullopt;
     }
   }

@@ -18,7 +18,7 @@ namespace fx::rules {
 class OperationSite {
  public:
   /// The call that `node` makes if its operator is one that `wanted` accepts: directly, or as the one call of that kind in the
-  /// body of its leaf, whose other calls may only be assertions. Nothing otherwise.
+  /// body of its leaf, whose result the leaf returns and whose other calls are pure (padding) or assertions. Nothing otherwise.
   static std::optional<OperationSite> find(const GraphModule& module, Node& node,
                                            const std::function<bool(std::string_view packet)>& wanted);
 

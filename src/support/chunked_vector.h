@@ -1,0 +1,57 @@
+// A growing array whose elements never move, in chunks from an arena.
+//
+// For long sequences that come and go: a std::vector copies what it holds as it grows and gives its memory back to the system,
+// where the next one pays a page fault for every 4 KiB; an arena's blocks are used again.
+//
+// Thread-safety: that of std::vector.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "support/arena.h"
+
+namespace fx {
+
+template <typename T>
+class ChunkedVector {
+ public:
+  ChunkedVector() = default;
+  ChunkedVector(const ChunkedVector&) = delete;
+  ChunkedVector& operator=(const ChunkedVector&) = delete;
+  ~ChunkedVector() { shrink(0); }
+
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T& operator[](std::size_t i) { return chunks_[i / kChunk][i % kChunk]; }
+  const T& operator[](std::size_t i) const { return chunks_[i / kChunk][i % kChunk]; }
+  T& back() { return (*this)[size_ - 1]; }
+
+  template <typename... Args>
+  T& emplace_back(Args&&... args) {
+    if (size_ == chunks_.size() * kChunk) chunks_.push_back(static_cast<T*>(arena_.allocate(kChunk * sizeof(T))));
+    T* made = new (&(*this)[size_]) T(std::forward<Args>(args)...);
+    ++size_;
+    return *made;
+  }
+  void push_back(T value) { emplace_back(std::move(value)); }
+  void pop_back() { (*this)[--size_].~T(); }
+  /// Drops all elements from `size` on; their room is kept.
+  void shrink(std::size_t size) {
+    while (size_ > size) pop_back();
+  }
+
+ private:
+  static_assert(alignof(T) <= 16);
+  static constexpr std::size_t kChunk = std::bit_floor(std::max<std::size_t>(2048 / sizeof(T), 1));
+
+  Arena arena_;
+  std::vector<T*> chunks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace fx

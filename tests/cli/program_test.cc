@@ -1,0 +1,199 @@
+// The program as a user meets it: exit codes, one-line errors, files that are there whole or not at all.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr const char* kModel = "examples/models/demo.pt";
+
+struct Result {
+  int code;
+  std::string out, err;
+};
+
+class Program : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* program = std::getenv("FXGRAPH_PROGRAM");
+    ASSERT_NE(program, nullptr) << "FXGRAPH_PROGRAM names the program to test";
+    program_ = program;
+    folder_ = fs::temp_directory_path() / ("fxgraph_cli_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Result run(const std::string& arguments, const std::string& input = "/dev/null") {
+    const std::string out = path("stdout"), err = path("stderr");
+    const int status = std::system((program_ + " " + arguments + " <" + input + " >" + out + " 2>" + err).c_str());
+    return {WEXITSTATUS(status), read(out), read(err)};
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string read(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) names.push_back(entry.path().filename().string());
+    return names;
+  }
+
+  std::string program_;
+  fs::path folder_;
+};
+
+constexpr const char* kText =
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %y : [num_users=1] = placeholder[target=y]\n"
+    "    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %y), kwargs = {})\n"
+    "    %relu : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%add,), kwargs = {})\n"
+    "    return relu\n";
+
+TEST_F(Program, ShowReadsStandardInputAndPrintsItBack) {
+  const Result shown = run("show - --format text", write("in.fx", kText));
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_EQ(shown.out, kText);
+}
+
+TEST_F(Program, EveryFormatOfShowIsMade) {
+  const std::string file = write("in.fx", kText);
+  EXPECT_THAT(run("show " + file).out, HasSubstr("call_function"));
+  EXPECT_THAT(run("show --format python " + file).out, HasSubstr("def forward(self, x, y):"));
+  EXPECT_THAT(run("show --format dot " + file).out, HasSubstr("digraph"));
+  EXPECT_EQ(nlohmann::json::parse(run("show --format json " + file).out).is_object(), true);
+}
+
+TEST_F(Program, BadInputEndsWithOneAndOneLineThatSaysWhere) {
+  const std::string unknown = write("unknown.fx", "graph():\n    %x : [num_users=0] = place[target=x]\n    return x\n");
+  const std::string later = write("later.fx",
+                                  "graph():\n    %a : [num_users=1] = call_function[target=aten::relu](args = (%b,), kwargs = {})\n"
+                                  "    %b : [num_users=1] = placeholder[target=b]\n    return a\n");
+  const std::string twice = write("twice.fx", "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    return x\n    return x\n");
+  std::string archive = read(kModel);
+  archive.resize(archive.size() / 2);
+  const std::string truncated = write("truncated.pt", archive);
+  const struct {
+    std::string arguments, message;
+  } cases[] = {
+      {"show " + unknown, "unknown.fx:2:"},
+      {"lint " + later, "later.fx:2:"},
+      {"lint " + twice, "twice.fx:4:"},
+      {"show " + path("missing.fx"), "missing.fx"},
+      {"show " + path("missing.pt"), "missing.pt"},
+      {"show " + truncated, "cut short"},
+      {std::string("run ") + kModel + " --input 1x3xq", "1x3xq"},
+      {std::string("run ") + kModel, "1 (x)"},
+      {std::string("run ") + kModel + " --input 1x4x64x64", "features_0_0"},
+      {std::string("optimize ") + kModel + " --rules none-such", "fuse-conv-bn"},
+      {std::string("optimize ") + kModel + " --verify", "--input"},
+      {"match " + unknown + " --pattern 'aten::relu('", "<pattern>:1:"},
+      {"report " + write("in.fx", kText) + " --cost", "--input"},
+  };
+  for (const auto& [arguments, message] : cases) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 1) << arguments;
+    EXPECT_THAT(result.err, HasSubstr(message)) << arguments;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(result.out, "") << arguments;
+  }
+}
+
+TEST_F(Program, WrongUsageEndsWithTwo) {
+  for (const char* arguments : {"", "no-such-command", "show", "show --format xml -", "match -"}) {
+    EXPECT_EQ(run(arguments).code, 2) << arguments;
+  }
+  EXPECT_EQ(run("--help").code, 0);
+  EXPECT_EQ(run("--version").code, 0);
+}
+
+TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
+  const std::string saved = path("out.pt");
+  const Result optimized = run(std::string("optimize ") + kModel + " --rules fuse-conv-bn --input 1x3x64x64 --verify --report json -o " + saved);
+  ASSERT_EQ(optimized.code, 0) << optimized.err;
+  const auto report = nlohmann::json::parse(optimized.out);
+  EXPECT_EQ(report["rules"][0]["applied"], 52);
+  EXPECT_EQ(report["after"]["nodes"].get<int>(), report["before"]["nodes"].get<int>() - 52);
+  EXPECT_LT(report["after"]["peak_bytes"].get<double>(), report["before"]["peak_bytes"].get<double>());
+  EXPECT_LT(report["verified"]["difference"].get<double>(), 1e-4);
+  const Result ran = run("run " + saved + " --input 1x3x64x64");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, HasSubstr("float32[1, 10]"));
+}
+
+TEST_F(Program, NothingIsLeftBehindWhenSavingFails) {
+  const Result result = run(std::string("optimize ") + kModel + " --input 1x3x64x64 -o " + path("no/such/folder.pt"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(files(), ::testing::UnorderedElementsAre("stdout", "stderr"));
+}
+
+TEST_F(Program, ReportFindsWhatIsPlanted) {
+  const std::string file = write("dead.fx",
+                                 "graph():\n"
+                                 "    %x : [num_users=2] = placeholder[target=x]\n"
+                                 "    %spare : [num_users=0] = placeholder[target=spare]\n"
+                                 "    %a : [num_users=1] = call_function[target=torch.ops.aten.sin.default](args = (%x,), kwargs = {})\n"
+                                 "    %b : [num_users=0] = call_function[target=torch.ops.aten.cos.default](args = (%a,), kwargs = {})\n"
+                                 "    %r : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%x,), kwargs = {})\n"
+                                 "    return r\n");
+  const auto report = nlohmann::json::parse(run("report --dead-code --format json " + file).out);
+  EXPECT_EQ(report["dead_code"]["dead_nodes"], 2);
+  EXPECT_EQ(report["dead_code"]["unused_inputs"], 1);
+  const Result text = run("report --dead-code " + file);
+  EXPECT_THAT(text.out, HasSubstr("its only user b is dead"));
+}
+
+TEST_F(Program, MatchPrintsCapturesAndWhyNot) {
+  const std::string file = write("in.fx", kText);
+  const auto found = nlohmann::json::parse(run("match --format json " + file + " --pattern 'aten::relu(sum: aten::add.Tensor(a, b))'").out);
+  ASSERT_EQ(found["matches"].size(), 1u);
+  EXPECT_EQ(found["matches"][0]["captures"]["sum"], "add");
+  const Result explained = run("match --explain " + file + " --pattern 'aten::relu(aten::mul.Tensor(a, b))'");
+  EXPECT_EQ(explained.code, 0);
+  EXPECT_THAT(explained.out, HasSubstr("0 matches"));
+  EXPECT_THAT(explained.out, HasSubstr("mul"));
+}
+
+TEST_F(Program, RewriteVerifiesAndWrites) {
+  const std::string file = write("in.fx", kText), out = path("out.fx");
+  const Result result = run("rewrite " + file + " --pattern 'aten::relu(x)' --replacement 'aten::clamp_min(x, 0)' --verify --input 2x3 --input 2x3 -o " + out);
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("applied 1"));
+  EXPECT_THAT(read(out), HasSubstr("torch.ops.aten.clamp_min.default"));
+  const Result wrong = run("rewrite " + file + " --pattern 'aten::relu(x)' --replacement 'aten::neg(x)' --verify --input 2x3 --input 2x3 -o " + path("wrong.fx"));
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_FALSE(fs::exists(path("wrong.fx")));
+}
+
+TEST_F(Program, DiffNamesWhatChanged) {
+  const std::string a = write("a.fx", kText);
+  std::string changed = kText;
+  changed.replace(changed.find("aten.relu"), 9, "aten.tanh");
+  const std::string b = write("b.fx", changed);
+  EXPECT_EQ(run("diff " + a + " " + a).code, 0);
+  const Result result = run("diff " + a + " " + b);
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr(": 1 differ"));
+}
+
+}  // namespace

@@ -1,0 +1,97 @@
+// The text of patterns: what reads, how it prints, and what is said about mistakes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "matchers/matcher.h"
+#include "tests/support/short_graph.h"
+
+namespace fx {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::graph_of;
+
+std::string printed(std::string_view text) {
+  const Pattern pattern(text);
+  EXPECT_EQ(Pattern(pattern.str()).str(), pattern.str()) << "printing is stable";
+  return pattern.str();
+}
+
+std::string error_of(std::string_view text) {
+  try {
+    const Pattern pattern(text);
+    return "no error: " + pattern.str();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+TEST(PatternText, EveryFormReadsAndPrints) {
+  EXPECT_EQ(printed("aten::relu(x)"), "return aten::relu(x)\n");
+  EXPECT_EQ(printed("aten::relu"), "return aten::relu\n");
+  EXPECT_EQ(printed("aten::rand()"), "return aten::rand()\n");
+  EXPECT_EQ(printed("return aten::add.Tensor(%x, 1, alpha=2)"), "return aten::add.Tensor(x, 1, alpha=2)\n");
+  EXPECT_EQ(printed("a = aten::neg(x); aten::mul.Tensor(a, a)"), "a = aten::neg(x)\nreturn aten::mul.Tensor(a, a)\n");
+  EXPECT_EQ(printed("aten::conv2d(x, w: get_attr, maybe(b: get_attr[conv.bias]), ...)"), "return aten::conv2d(x, w: get_attr, maybe(b: get_attr[conv.bias]), ...)\n");
+  EXPECT_EQ(printed("(aten::relu(x) | aten::gelu(x))"), "return (aten::relu(x) | aten::gelu(x))\n");
+  EXPECT_EQ(printed("/aten::.*relu/(x)"), "return /aten::.*relu/(x)\n");
+  EXPECT_EQ(printed("#pointwise(x, ...)"), "return #pointwise(x, ...)\n");
+  EXPECT_EQ(printed("{aten::relu, /aten::sig.*/, #view}(x)"), "return {aten::relu, /aten::sig.*/, #view}(x)\n");
+  EXPECT_EQ(printed("commutative(aten::add.Tensor(x, _))"), "return commutative(aten::add.Tensor(x, _))\n");
+  EXPECT_EQ(printed("aten::cat([x, y, ...], d: int)"), "return aten::cat([x, y, ...], d: int)\n");
+  EXPECT_EQ(printed("aten::relu(c: aten::conv2d(x, w).used_once)"), "c = aten::conv2d(x, w).used_once\nreturn aten::relu(c)\n");
+  EXPECT_EQ(printed("aten::relu(x.uses(1, 3))"), "return aten::relu(x.uses(1, 3))\n");
+  EXPECT_EQ(printed("aten::to.dtype(x, lit(torch.float16))"), "return aten::to.dtype(x, lit(torch.float16))\n");
+  EXPECT_EQ(printed("aten::mul.Tensor(x, near(0.7071, 0.001))"), "return aten::mul.Tensor(x, near(0.7071, 0.001))\n");
+  EXPECT_EQ(printed("aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')"), "return aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')\n");
+  EXPECT_EQ(printed("call_module[layer1.0](x)"), "return call_module[layer1.0](x)\n");
+  EXPECT_EQ(printed("call_method[view](x, -1)"), "return call_method[view](x, -1)\n");
+  EXPECT_EQ(printed("torch.relu(x)"), "return torch.relu(x)\n");
+  EXPECT_EQ(printed("aten::relu(n: node), aten::neg(n)"), "return aten::relu(n: node), aten::neg(n)\n");
+  EXPECT_EQ(printed("# what it is for\n\na = aten::relu(x) # and why\nreturn a\n"), "a = aten::relu(x)\nreturn a\n");
+  EXPECT_EQ(printed("aten::clamp(x, -1.5e-3, None)"), "return aten::clamp(x, -0.0015, None)\n");
+}
+
+TEST(PatternText, FxTextIsAPatternToo) {
+  EXPECT_EQ(printed("graph(%x, %y):\n    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %y), kwargs = {})\n"
+                    "    %relu : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%add,), kwargs = {})\n    return relu\n"),
+            "add = aten::add.Tensor(x, y)\nrelu = aten::relu(add)\nreturn relu\n");
+}
+
+TEST(PatternText, MistakesAreLocated) {
+  EXPECT_EQ(error_of("aten::relu(x"), "<pattern>:1:13: expected ')', found the end");
+  EXPECT_EQ(error_of("aten::relu(x))"), "<pattern>:1:14: expected ',' or the end of the line, found ')'");
+  EXPECT_EQ(error_of("a = aten::relu(x)\nb = aten::neg(,)\nreturn b"), "<pattern>:2:15: expected a value, found ','");
+  EXPECT_EQ(error_of("aten::relu(..., x)"), "<pattern>:1:17: expected ')' after '...', found 'x'");
+  EXPECT_EQ(error_of("#shiny(x)"), "<pattern>:1:2: expected pointwise, view, reduction, random or mutating after '#', found 'shiny'");
+  EXPECT_THAT(error_of("/aten::(/(x)"), ::testing::HasSubstr("bad regular expression"));
+  EXPECT_EQ(error_of("/aten::relu(x)"), "<pattern>:1:1: the regular expression is not closed by '/'");
+  EXPECT_EQ(error_of("aten::relu('x)"), "<pattern>:1:15: the string is not closed");
+  EXPECT_EQ(error_of("a = aten::relu(x)\na = aten::neg(a)\nreturn a"), "<pattern>:2:1: the name a is bound twice");
+  EXPECT_EQ(error_of("x"), "pattern: it says no operator that must be there for x, so everything would match; a result is a call, or an input of one");
+  EXPECT_THAT(error_of(""), ::testing::HasSubstr("expected a value, found the end"));
+  std::string deep = "x";
+  for (int i = 0; i < 300; ++i) deep = "aten::relu(" + deep + ")";
+  EXPECT_THAT(error_of(deep), ::testing::HasSubstr("nests too deep"));
+}
+
+TEST(PatternText, NamesAreInputsInOrder) {
+  const Pattern pattern("aten::addmm(b, aten::mul.Tensor(x, c: float), w: get_attr)");
+  std::vector<std::string> names;
+  for (const Symbol name : pattern.inputs()) names.push_back(name.str());
+  EXPECT_THAT(names, ElementsAre("b", "x", "c", "w"));
+  EXPECT_EQ(pattern.num_outputs(), 1u);
+}
+
+TEST(PatternText, DeepGraphsAreReadWithoutRecursion) {
+  Graph graph;
+  Node* at = &graph.placeholder("x");
+  for (int i = 0; i < 3000; ++i) at = &graph.call_function("aten::relu", {at});
+  graph.output(*at);
+  const Pattern pattern(graph);
+  EXPECT_EQ(find(graph, pattern).size(), 1u);
+  EXPECT_EQ(pattern.str().substr(0, 23), "relu = aten::relu(x)\nre");
+}
+
+}  // namespace
+}  // namespace fx

@@ -1,0 +1,138 @@
+#include "rewriter/common_subexpression.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "ir/node_map.h"
+#include "tests/support/random_graph.h"
+#include "text/print.h"
+
+namespace fx {
+namespace {
+
+// The counts are those of torch.fx's own tests (test_cse_pass); the cases after them are its known defects.
+TEST(CommonSubexpression, MergesEqualCallsInChains) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& a = graph.call_function("aten::cos", {x});
+  Node& b = graph.call_function("aten::cos", {x});
+  Node& c = graph.call_function("aten::add.Tensor", {a, a});
+  Node& d = graph.call_function("aten::add.Tensor", {b, b});
+  graph.output(graph.call_function("aten::mul.Tensor", {c, d}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 2u);
+  graph.lint();
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
+}
+
+TEST(CommonSubexpression, DefaultsKeywordsAndOrderOfCommutativeOperandsDoNotMatter) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  Node& a = graph.call_function("aten::add.Tensor", {x, y});
+  Node& b = graph.call_function("aten::add.Tensor", {x, y}, {{"alpha", 1}});
+  Node& c = graph.call_function("aten::mul.Tensor", {x, y});
+  Node& d = graph.call_function("aten::mul.Tensor", {y, x});
+  graph.output(graph.call_function("aten::cat", {{a, b, c, d}}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 2u);
+}
+
+TEST(CommonSubexpression, KeepsLiteralsOfDifferentKindOrSignApart) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  std::vector<Argument> values;
+  for (const Argument& literal : std::vector<Argument>{1, 1.0, true, 0.0, -0.0}) {
+    values.emplace_back(graph.call_function("aten::mul.Scalar", {x, literal}));
+  }
+  graph.output(graph.call_function("aten::cat", {Argument::list(values)}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
+}
+
+TEST(CommonSubexpression, NeverMergesWritesRandomNumbersOrReadsAcrossAWrite) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& before = graph.call_function("aten::sin", {x});
+  graph.call_function("aten::add_.Tensor", {x, 1});
+  Node& after = graph.call_function("aten::sin", {x});
+  graph.call_function("aten::silu_", {x});
+  graph.call_function("aten::silu_", {x});
+  Node& r = graph.call_function("aten::rand_like", {before});
+  Node& s = graph.call_function("aten::rand_like", {before});
+  graph.output(graph.call_function("aten::cat", {{before, after, r, s}}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
+}
+
+TEST(CommonSubexpression, MergesAroundAWriteToSomethingElse) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  Node& a = graph.call_function("aten::sin", {x});
+  graph.call_function("aten::add_.Tensor", {y, 1});
+  Node& b = graph.call_function("aten::sin", {x});
+  graph.output(graph.call_function("aten::add.Tensor", {a, b}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 1u);
+}
+
+TEST(CommonSubexpression, KeepsACopyThatIsWrittenLater) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& a = graph.call_function("aten::clone", {x});
+  Node& b = graph.call_function("aten::clone", {x});
+  graph.call_function("aten::add_.Tensor", {b, 1});
+  graph.output(graph.call_function("aten::add.Tensor", {a, b}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
+}
+
+TEST(CommonSubexpression, DoesNotMakeTwoResultsShareStorage) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  graph.output(Argument::tuple({graph.call_function("aten::sin", {x}), graph.call_function("aten::sin", {x})}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
+}
+
+// The oracle: on graphs without writes, number every value by the text of its call over the numbers of its inputs.
+std::size_t naive_count(const Graph& graph) {
+  std::map<std::string, std::size_t> numbers;
+  NodeMap<std::size_t> number(graph);
+  std::size_t merged = 0;
+  for (const Node& node : graph.nodes()) {
+    std::string key = std::to_string(node.id());
+    if (node.is(Op::call_function)) {
+      std::vector<std::size_t> inputs;
+      node.for_each_input([&](const Node& input) { inputs.push_back(number[input]); });
+      const OperatorSchema* schema = find_schema(node.target());
+      if (schema && schema->traits.commutative) std::sort(inputs.begin(), inputs.end());
+      key = node.target().str();
+      for (const std::size_t input : inputs) key += " " + std::to_string(input);
+    }
+    const auto [at, fresh] = numbers.emplace(key, node.id());
+    number[node] = at->second;
+    merged += !fresh;
+  }
+  return merged;
+}
+
+TEST(CommonSubexpression, AgreesWithTheOracleOnRandomGraphs) {
+  // One operator without literals, so that a call is its inputs; one result, so that none is kept for sharing storage.
+  static const std::vector<testing::OperatorForm> kForms = {{Op::call_function, "aten::sin", "t"},
+                                                            {Op::call_function, "aten::add.Tensor", "tt"},
+                                                            {Op::call_function, "aten::sub.Tensor", "tt"}};
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    testing::RandomGraphOptions options;
+    options.nodes = 30;
+    options.inputs = 2;
+    options.vocabulary = &kForms;
+    Graph graph = testing::random_graph(seed, options);
+    Node* output = graph.output_node();
+    Node* result = nullptr;
+    output->for_each_input([&](Node& input) { result = &input; });
+    output->set_args({result});
+    const std::size_t expected = naive_count(graph);
+    ASSERT_EQ(eliminate_common_subexpressions(graph), expected) << seed << "\n" << print_graph(graph);
+    graph.lint();
+  }
+}
+
+}  // namespace
+}  // namespace fx

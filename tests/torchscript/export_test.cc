@@ -1,0 +1,145 @@
+// Graphs as TorchScript: what is written computes what the graph computes, also after saving and loading.
+#include "torchscript/export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include <sstream>
+
+#include "support/error.h"
+#include "text/parse.h"
+#include "torchscript/import.h"
+
+namespace fx {
+namespace {
+
+torch::Tensor sample() { return torch::arange(12, torch::kFloat).view({3, 4}) - 5; }
+
+struct Case {
+  const char* name;
+  const char* lines;
+};
+
+const Case kCases[] = {
+    {"overload", "%y = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %x), kwargs = {alpha: 2})\nreturn y"},
+    {"torch_function", "%y = call_function[target=torch.relu](args = (%x,))\nreturn y"},
+    {"method", "%y = call_method[target=clamp](args = (%x,), kwargs = {min: 0.0, max: 1.0})\nreturn y"},
+    {"size_and_view", "%s = call_method[target=size](args = (%x, 0))\n%n = call_function[target=operator.mul](args = (%s, 2))\n%y = call_function[target=aten::view](args = (%x, [%n, -1]))\nreturn y"},
+    {"index", "%y = call_function[target=operator.getitem](args = (%x, (slice(None, None, 2), None, Ellipsis, -1)))\nreturn y"},
+    {"tensor_index", "%i = call_function[target=aten::argmax](args = (%x, 1))\n%y = call_function[target=operator.getitem](args = (%x, (slice(None, None, None), %i)))\nreturn y"},
+    {"list", "%y = call_function[target=torch.relu](args = (%x,))\n%z = call_function[target=aten::cat](args = ([%x, %y], 1))\nreturn z"},
+    {"optional_list", "%i = call_function[target=aten::argmax](args = (%x, 1))\n%y = call_function[target=torch.ops.aten.index.Tensor](args = (%x, [None, %i]))\nreturn y"},
+    {"several_results", "%t = call_function[target=aten::topk](args = (%x, 2))\n%v = call_function[target=operator.getitem](args = (%t, 0))\n%i = call_function[target=operator.getitem](args = (%t, 1))\nreturn (v, [i, i], {'v': v})"},
+    {"chunks", "%c = call_function[target=aten::chunk](args = (%x, 2, 1))\n%y = call_function[target=operator.getitem](args = (%c, 1))\nreturn y"},
+    {"assertion", "%d = call_method[target=dim](args = (%x,))\n%c = call_function[target=aten::eq.int](args = (%d, 2))\n%a = call_function[target=torch._assert](args = (%c, 'rank'))\nreturn x"},
+    {"dtype", "%y = call_function[target=aten::sum.dim_IntList](args = (%x, [0]), kwargs = {dtype: torch.float64})\nreturn y"},
+    {"attributes", "%w = get_attr[target=a.b.weight]\n%g = get_attr[target=gain]\n%y = call_function[target=aten::linear](args = (%x, %w))\n%z = call_function[target=aten::mul.Tensor](args = (%y, %g))\nreturn z"},
+    {"number_result", "%n = call_function[target=aten::size.int](args = (%x, 0))\nreturn (x, n, 3, None)"},
+};
+
+GraphModule module_of(const char* lines) {
+  return GraphModule({{"a.b.weight", torch::ones({2, 4}).requires_grad_()}, {"gain", torch::full({1}, 2.0)}},
+                     parse_graph(std::string("graph():\n%x = placeholder[target=x]\n") + lines));
+}
+
+void expect_equal(const c10::IValue& got, const c10::IValue& expected) {
+  if (expected.isTensor()) {
+    EXPECT_TRUE(got.toTensor().equal(expected.toTensor()));
+  } else if (expected.isTuple()) {
+    ASSERT_EQ(got.toTuple()->elements().size(), expected.toTuple()->elements().size());
+    for (std::size_t i = 0; i < expected.toTuple()->elements().size(); ++i) {
+      expect_equal(got.toTuple()->elements()[i], expected.toTuple()->elements()[i]);
+    }
+  } else if (expected.isList()) {
+    ASSERT_EQ(got.toListRef().size(), expected.toListRef().size());
+    for (std::size_t i = 0; i < expected.toListRef().size(); ++i) expect_equal(got.toListRef()[i], expected.toListRef()[i]);
+  } else if (expected.isGenericDict()) {
+    for (const auto& item : expected.toGenericDict()) expect_equal(got.toGenericDict().at(item.key()), item.value());
+  } else {
+    EXPECT_EQ(got, expected);
+  }
+}
+
+torch::jit::Module saved_and_loaded(const torch::jit::Module& module) {
+  std::stringstream file;
+  module.save(file);
+  return torch::jit::load(file);
+}
+
+class ExportCases : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ExportCases, ComputesWhatTheGraphComputes) {
+  GraphModule module = module_of(GetParam().lines);
+  const c10::IValue expected = module.run({sample()});
+  torch::jit::Module script = to_torchscript(module);
+  expect_equal(script.forward({sample()}), expected);
+  torch::jit::Module loaded = saved_and_loaded(script);
+  expect_equal(loaded.forward({sample()}), expected);
+  expect_equal(from_torchscript(loaded)->run({sample()}), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ExportCases, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+
+TEST(Export, KeepsParametersBuffersAndSharing) {
+  const GraphModule module = module_of(
+      "%w = get_attr[target=a.b.weight]\n%g = get_attr[target=gain]\n%y = call_function[target=aten::linear](args = (%x, %w))\nreturn (y, g)");
+  const torch::jit::Module script = to_torchscript(module);
+  ASSERT_EQ(script.named_parameters().size(), 1u);
+  EXPECT_EQ((*script.named_parameters().begin()).name, "a.b.weight");
+  ASSERT_EQ(script.named_buffers().size(), 1u);
+  EXPECT_TRUE((*script.named_parameters().begin()).value.is_same(module.attribute("a.b.weight")));
+}
+
+TEST(Export, LeavesKeepTheirTypes) {
+  torch::nn::Sequential net(torch::nn::Conv2d(3, 4, 3), torch::nn::BatchNorm2d(4), torch::nn::ReLU());
+  net->eval();
+  Graph graph;
+  Node* at = &graph.placeholder("x");
+  for (const char* path : {"0", "1", "2"}) at = &graph.call_module(path, {at});
+  graph.output(at);
+  GraphModule module(*net, std::move(graph));
+  const torch::Tensor x = torch::randn({2, 3, 6, 6});
+  torch::jit::Module loaded = saved_and_loaded(to_torchscript(module));
+  EXPECT_TRUE(loaded.forward({x}).toTensor().allclose(net->forward(x)));
+  const auto again = from_torchscript(loaded);
+  EXPECT_EQ(again->module_type("0"), "Conv2d");
+  EXPECT_EQ(again->module_type("1"), "BatchNorm2d");
+  EXPECT_EQ(again->graph().count(Op::call_module, "1"), 1u);
+  EXPECT_TRUE(again->forward(x).allclose(net->forward(x)));
+}
+
+TEST(Export, InputsKeepNameTypeAndDefault) {
+  GraphModule module(parse_graph("graph():\n%input_1 = placeholder[target=input]\n%xs : List[Tensor] = placeholder[target=xs]\n"
+                                 "%k : float = placeholder[target=k](default=2.0)\n%c = call_function[target=aten::cat](args = (%xs, 0))\n"
+                                 "%y = call_function[target=aten::add.Tensor](args = (%input_1, %c))\n"
+                                 "%z = call_function[target=aten::mul.Scalar](args = (%y, %k))\nreturn z"));
+  const torch::jit::Module script = saved_and_loaded(to_torchscript(module));
+  const auto& schema = script.get_method("forward").function().getSchema();
+  EXPECT_EQ(schema.arguments()[1].name(), "input");
+  EXPECT_EQ(schema.arguments()[2].type()->annotation_str(), "List[Tensor]");
+  EXPECT_EQ(schema.arguments()[3].default_value()->toDouble(), 2.0);
+}
+
+TEST(Export, NestedGraphModulesAreMethodsOfTheirOwn) {
+  auto inner = std::make_shared<GraphModule>(parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_function[target=aten::neg](args = (%x,))\nreturn y"));
+  GraphModule outer({{"inner", std::shared_ptr<torch::nn::Module>(inner)}},
+                    parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_module[target=inner](args = (%x,))\nreturn y"));
+  torch::jit::Module script = saved_and_loaded(to_torchscript(outer));
+  EXPECT_TRUE(script.forward({sample()}).toTensor().equal(-sample()));
+}
+
+TEST(Export, SaysWhatTorchScriptCannotSay) {
+  const GraphModule module = module_of("%y = call_function[target=my.function](args = (%x,))\nreturn y");
+  try {
+    to_torchscript(module);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.node(), "y");
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("my.function"));
+  }
+}
+
+}  // namespace
+}  // namespace fx
