@@ -30,13 +30,15 @@ void BM_Build(benchmark::State& state) {
   if (!verified(state, chain(blocks_of(state)).size() == nodes, "number of nodes")) return;
   for (auto _ : state) benchmark::DoNotOptimize(chain(blocks_of(state)));
   count_nodes(state, nodes);
-  state.counters["bytes_per_node"] = static_cast<double>(chain(blocks_of(state)).memory_bytes()) / static_cast<double>(nodes);
+  state.counters["bytes_per_node"] =
+      static_cast<double>(chain(blocks_of(state)).memory_bytes()) / static_cast<double>(nodes);
 }
 BENCHMARK(BM_Build)->Apply(chain_sizes);
 
 void BM_Clone(benchmark::State& state) {
   const Graph graph = chain(blocks_of(state));
-  if (state.range(0) <= 333 && !verified(state, print_graph(graph.clone()) == print_graph(graph), "text of the copy")) return;
+  if (state.range(0) <= 333 && !verified(state, print_graph(graph.clone()) == print_graph(graph), "text of the copy"))
+    return;
   for (auto _ : state) benchmark::DoNotOptimize(graph.clone());
   count_nodes(state, graph.size());
 }

@@ -77,7 +77,8 @@ void BM_JitDeadCode(benchmark::State& state) {
   const JitGraph first = jit_chain(state.range(0), true);
   const std::size_t before = size(*first);
   jit::EliminateDeadCode(first);
-  if (!verified(state, before - size(*first) == static_cast<std::size_t>(state.range(0)), "number of dead nodes")) return;
+  if (!verified(state, before - size(*first) == static_cast<std::size_t>(state.range(0)), "number of dead nodes"))
+    return;
   on_fresh_graphs(state, true, chain_nodes(state) + static_cast<std::size_t>(state.range(0)),
                   [](JitGraph& graph) { jit::EliminateDeadCode(graph); });
 }
@@ -90,7 +91,8 @@ BENCHMARK(BM_JitCommonSubexpression)->Apply(peer_sizes);
 
 constexpr const char* kHit = "graph(%x, %y, %o):\n %a = aten::add(%x, %y, %o)\n %r = aten::relu(%a)\n return (%r)";
 constexpr const char* kMiss = "graph(%x, %y, %o):\n %a = aten::add(%x, %y, %o)\n %r = aten::sigmoid(%a)\n return (%r)";
-constexpr const char* kReplacement = "graph(%x, %y, %o):\n %a = aten::sub(%x, %y, %o)\n %r = aten::relu6(%a)\n return (%r)";
+constexpr const char* kReplacement =
+    "graph(%x, %y, %o):\n %a = aten::sub(%x, %y, %o)\n %r = aten::relu6(%a)\n return (%r)";
 
 void rewrite(benchmark::State& state, const char* pattern) {
   jit::SubgraphRewriter rewriter;

@@ -14,7 +14,8 @@ const Operand* telling_operand(Program& program, const SearchPlan& plan) {
   if (!call || program.commutes(plan.anchor, *call)) return nullptr;
   for (const Operand& operand : call->operands) {
     const PatternNode& node = program.node(operand.pattern);
-    const bool call_of_one = node.kind == PatternKind::call && node.targets.is_finite() && node.targets.names().size() == 1;
+    const bool call_of_one =
+        node.kind == PatternKind::call && node.targets.is_finite() && node.targets.names().size() == 1;
     if (call_of_one && operand.position >= 0) return &operand;
   }
   return nullptr;
@@ -46,10 +47,14 @@ void AnchorIndex::add(std::uint32_t id, Program& program, const SearchPlan& plan
 }
 
 void AnchorIndex::add_to_bucket(Entries& entries, std::size_t position, std::uint64_t key, std::uint32_t id) {
-  if (std::find(entries.positions.begin(), entries.positions.end(), position) == entries.positions.end()) entries.positions.push_back(position);
-  const auto before = [&](const Entries::Bucket& bucket, int) { return std::pair(bucket.position, bucket.key) < std::pair(position, key); };
+  if (std::find(entries.positions.begin(), entries.positions.end(), position) == entries.positions.end())
+    entries.positions.push_back(position);
+  const auto before = [&](const Entries::Bucket& bucket, int) {
+    return std::pair(bucket.position, bucket.key) < std::pair(position, key);
+  };
   auto at = std::lower_bound(entries.buckets.begin(), entries.buckets.end(), 0, before);
-  if (at == entries.buckets.end() || at->position != position || at->key != key) at = entries.buckets.insert(at, {position, key, {}});
+  if (at == entries.buckets.end() || at->position != position || at->key != key)
+    at = entries.buckets.insert(at, {position, key, {}});
   at->ids.push_back(id);
 }
 

@@ -21,7 +21,9 @@ class AnchorIndex {
   bool starts_at(const Node& node) const { return !anywhere_.empty() || entries_of(node) != nullptr; }
 
  private:
-  static constexpr std::uint64_t key(Op op, Symbol target) { return (static_cast<std::uint64_t>(op) << 32) | target.id(); }
+  static constexpr std::uint64_t key(Op op, Symbol target) {
+    return (static_cast<std::uint64_t>(op) << 32) | target.id();
+  }
 
   /// Patterns that start at one operator. One whose operand `position` must be a certain operator waits in that bucket.
   struct Entries {
@@ -31,8 +33,8 @@ class AnchorIndex {
       std::vector<std::uint32_t> ids;
     };
     std::vector<std::uint32_t> always;
-    std::vector<Bucket> buckets;             // sorted by position, then key
-    std::vector<std::size_t> positions;      // the distinct ones
+    std::vector<Bucket> buckets;         // sorted by position, then key
+    std::vector<std::size_t> positions;  // the distinct ones
   };
 
   const Entries* entries_of(const Node& node) const {

@@ -54,10 +54,12 @@ bool Engine::reach_goal(const Goal& goal) {
   const PatternNode& pattern = program_.node(goal.pattern);
   switch (pattern.kind) {
     case PatternKind::call:
-      if (slots_[goal.pattern].bound) return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
+      if (slots_[goal.pattern].bound)
+        return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
       return match_call(goal.pattern, *goal.value.node, goal.user);
     case PatternKind::one_of: {
-      if (slots_[goal.pattern].bound) return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
+      if (slots_[goal.pattern].bound)
+        return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
       if (!bind(goal.pattern, goal.value, goal.user)) return false;
       return resume(push_choice(Choice::Kind::alternatives, goal.pattern, goal.value, goal.user));
     }
@@ -96,7 +98,8 @@ bool Engine::resume(Choice& choice) {
     }
     case Choice::Kind::swap: {
       choices_.pop_back();
-      return match_operands(pattern, *value.node, program_.call_plan(pattern, *value.node, program_.key(*value.node)), true);
+      return match_operands(pattern, *value.node, program_.call_plan(pattern, *value.node, program_.key(*value.node)),
+                            true);
     }
     case Choice::Kind::users: {
       Node& node = *choice.users;
@@ -155,249 +158,9 @@ void Engine::push_goal(std::uint32_t pattern, const Value& value, const Node* us
 }
 
 Engine::Choice& Engine::push_choice(Choice::Kind kind, std::uint32_t pattern, const Value& value, const Node* user) {
-  choices_.push_back({kind, pattern, goal_, static_cast<std::uint32_t>(goals_.size()), bound_, step_, 0,
-                      value, user, {}});
+  choices_.push_back(
+      {kind, pattern, goal_, static_cast<std::uint32_t>(goals_.size()), bound_, step_, 0, value, user, {}});
   return choices_.back();
-}
-
-// ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-bool Engine::fail(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail) {
-  if (observer_) [[unlikely]] observer_->failed(pattern, value, user, why, detail);
-  return false;
-}
-
-bool Engine::same_value(std::uint32_t pattern, const Value& value) const {
-  const Value& known = slots_[pattern].value;
-  if (known.node || value.node) return known.node == value.node;
-  if (known.missing() || value.missing()) return known.copy() == value.copy();
-  return *known.argument == *value.argument;
-}
-
-bool Engine::passes_tests(std::uint32_t pattern, const Value& value, const Node* user) {
-  const PatternNode& test = program_.node(pattern);
-  if (value.node && (value.node->num_users() < test.min_uses || value.node->num_users() > test.max_uses)) {
-    return fail(pattern, value, user, Mismatch::uses);
-  }
-  for (std::uint32_t i = 0; i < test.conditions.size(); ++i) {
-    if (!test.conditions[i].test(value.copy())) return fail(pattern, value, user, Mismatch::condition, i);
-  }
-  return true;
-}
-
-/// Compares at once what needs no search below it; leaves a goal for the rest.
-bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, const SchemaType* type) {
-  const PatternNode& test = program_.node(pattern);
-  ++stats_.nodes_visited;
-  if (test.kind == PatternKind::one_of) {
-    push_goal(pattern, value, user);
-    return true;
-  }
-  if (test.kind == PatternKind::absent) {
-    const bool none = value.missing() || (value.argument && value.argument->is_none());
-    return none || fail(pattern, value, user, Mismatch::kind);
-  }
-  if (value.missing()) return fail(pattern, value, user, Mismatch::missing);
-  if (slots_[pattern].bound) return same_value(pattern, value) || fail(pattern, value, user, Mismatch::other_value);
-  switch (test.kind) {
-    case PatternKind::any: return bind(pattern, value, user);
-    case PatternKind::value:
-      if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
-      return bind(pattern, value, user);
-    case PatternKind::attribute:
-      if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
-      if (!value.node->is(Op::get_attr) || !test.targets.contains(value.node->target())) {
-        return fail(pattern, value, user, Mismatch::opcode_or_target);
-      }
-      return bind(pattern, value, user);
-    case PatternKind::call:
-      if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
-      if (!program_.accepts(pattern, program_.key(*value.node))) return fail(pattern, value, user, Mismatch::opcode_or_target);
-      push_goal(pattern, value, user);
-      return true;
-    case PatternKind::literal: return enter_literal(pattern, value, user, type);
-    case PatternKind::hole: return enter_hole(pattern, value, user);
-    case PatternKind::sequence: return match_sequence(pattern, value, user);
-    case PatternKind::one_of:
-    case PatternKind::absent:
-    case PatternKind::rest: break;
-  }
-  return false;
-}
-
-namespace {
-
-bool names_nodes(const Argument& argument) {
-  if (argument.is_node()) return true;
-  for (const Argument& element : argument.elements()) {
-    if (names_nodes(element)) return true;
-  }
-  return false;
-}
-
-bool near(const Argument& a, const Argument& b, double tolerance) {
-  const double x = a.as_float();
-  const double y = b.as_float();
-  return x == y || std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y));
-}
-
-/// `stride=2` is `stride=[2, 2]` for an argument declared `int[2]`.
-bool equal_repeated(const Argument& one, const Argument& list, bool ignore) {
-  for (const Argument& element : list.elements()) {
-    if (!equal_literals(one, element, -1, ignore)) return false;
-  }
-  return true;
-}
-
-bool equal_as(const SchemaType* type, const Argument& pattern, const Argument& found, double tolerance, bool ignore) {
-  if (type && type->fixed_size > 0 && pattern.is_sequence() != found.is_sequence()) {
-    return pattern.is_sequence() ? equal_repeated(found, pattern, ignore) : equal_repeated(pattern, found, ignore);
-  }
-  return equal_literals(pattern, found, tolerance, ignore);
-}
-
-}  // namespace
-
-bool equal_literals(const Argument& pattern, const Argument& found, double tolerance, bool ignore) {
-  if (pattern.is_sequence() && found.is_sequence()) {
-    const ArgumentSpan a = pattern.elements();
-    const ArgumentSpan b = found.elements();
-    if (a.size() != b.size()) return false;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      if (!equal_literals(a[i], b[i], tolerance, ignore)) return false;
-    }
-    return true;
-  }
-  if (ignore && !pattern.is_sequence() && !found.is_sequence()) return !names_nodes(found);
-  const bool numbers = (pattern.is_int() || pattern.is_float()) && (found.is_int() || found.is_float());
-  return numbers && tolerance >= 0 ? near(pattern, found, tolerance) : pattern == found;
-}
-
-bool Engine::enter_literal(std::uint32_t pattern, const Value& value, const Node* user, const SchemaType* type) {
-  const PatternNode& test = program_.node(pattern);
-  if (value.node || !equal_as(type, test.literal, *value.argument, test.tolerance, options_.ignore_literals)) {
-    return fail(pattern, value, user, Mismatch::literal);
-  }
-  return bind(pattern, value, user);
-}
-
-bool Engine::enter_hole(std::uint32_t pattern, const Value& value, const Node* user) {
-  bool fits = !value.node && !names_nodes(*value.argument);
-  switch (program_.node(pattern).hole) {
-    case HoleKind::any: break;
-    case HoleKind::integer: fits = fits && value.argument->is_int(); break;
-    case HoleKind::floating: fits = fits && (value.argument->is_float() || value.argument->is_int()); break;
-    case HoleKind::boolean: fits = fits && value.argument->is_bool(); break;
-    case HoleKind::string: fits = fits && value.argument->is_string(); break;
-  }
-  return fits ? bind(pattern, value, user) : fail(pattern, value, user, Mismatch::kind);
-}
-
-bool Engine::match_sequence(std::uint32_t pattern, const Value& value, const Node* user) {
-  const PatternNode& test = program_.node(pattern);
-  if (value.node || !value.argument->is_container()) return fail(pattern, value, user, Mismatch::kind);
-  const bool plain = test.container == ArgumentKind::list || test.container == ArgumentKind::tuple;
-  if (plain ? !value.argument->is_sequence() : value.argument->kind() != test.container) {
-    return fail(pattern, value, user, Mismatch::kind);
-  }
-  const ArgumentSpan elements = value.argument->elements();
-  if (test.open ? elements.size() < test.args.size() : elements.size() != test.args.size()) {
-    return fail(pattern, value, user, Mismatch::arity, static_cast<std::uint32_t>(elements.size()));
-  }
-  if (!bind(pattern, value, user)) return false;
-  for (std::size_t i = test.args.size(); i-- > 0;) {
-    if (!enter(test.args[i], {elements[i].node_or_null(), &elements[i]}, user)) return false;
-  }
-  return true;
-}
-
-// ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-bool Engine::match_call(std::uint32_t pattern, Node& node, const Node* user) {
-  const TargetKey key = program_.key(node);
-  const Value value{&node, nullptr};
-  if (!program_.accepts(pattern, key)) return fail(pattern, value, user, Mismatch::opcode_or_target);
-  if (!bind(pattern, value, user)) return false;
-  if (program_.node(pattern).bare) return true;
-  const CallPlan& plan = program_.call_plan(pattern, node, key);
-  if (!plan.possible) return fail(pattern, value, user, Mismatch::keyword);
-  if (program_.commutes(pattern, plan)) push_choice(Choice::Kind::swap, pattern, value, user);
-  return match_operands(pattern, node, plan, false);
-}
-
-namespace {
-
-Value value_of(const Argument* argument) { return argument ? Value{argument->node_or_null(), argument} : Value{}; }
-
-}  // namespace
-
-bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped) {
-  if (!plan.schema ? !match_unschemed(pattern, node, plan) : !match_unmentioned(pattern, node, plan, swapped)) return false;
-  // Backwards, so that the first operand's goal is reached first.
-  for (std::size_t i = plan.operands.size(); i-- > 0;) {
-    const Operand& operand = plan.operands[i];
-    auto position = static_cast<std::size_t>(operand.position);
-    if (swapped && position < 2) position = 1 - position;
-    const Argument* argument = nullptr;
-    const SchemaType* type = nullptr;
-    if (position < node.args().size() && operand.position >= 0) {
-      argument = &node.args()[position];
-      if (plan.schema && position < plan.schema->arguments.size()) type = &plan.schema->arguments[position].type;
-    } else if (plan.schema) {
-      const bool known = position < plan.schema->arguments.size();
-      argument = known ? bound_argument(*plan.schema, node, position) : nullptr;
-      type = known ? &plan.schema->arguments[position].type : nullptr;
-    } else if (operand.position < 0) {
-      argument = node.kwarg(operand.keyword);
-    }
-    if (!enter(operand.pattern, value_of(argument), &node, type)) return false;
-  }
-  return true;
-}
-
-/// Arguments that the pattern does not mention must have their defaults, and the call none that the schema does not know.
-bool Engine::match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped) {
-  const OperatorSchema& schema = *plan.schema;
-  const std::size_t given = node.args().size();
-  if (given <= plan.plain && node.kwargs().empty() && !swapped) return true;
-  const Value value{&node, nullptr};
-  const bool open = program_.node(pattern).open && !swapped;
-  if (given > schema.arguments.size() && !(schema.varargs && (open || given == plan.operands.size()))) {
-    return fail(pattern, value, &node, Mismatch::arity, static_cast<std::uint32_t>(given));
-  }
-  const KwargSpan kwargs = node.kwargs();
-  for (std::size_t i = 0; i < kwargs.size(); ++i) {
-    if (schema.index_of(kwargs.name(i)) < 0) return fail(pattern, value, &node, Mismatch::keyword, static_cast<std::uint32_t>(i));
-  }
-  for (const std::uint16_t position : plan.unmentioned) {
-    const Argument* argument = position < given ? &node.args()[position] : kwargs.empty() ? nullptr : kwargs.find(schema.arguments[position].name);
-    if (!argument) {
-      if (!schema.arguments[position].default_value) return fail(pattern, value, &node, Mismatch::not_default, position);
-      continue;
-    }
-    const std::optional<Argument>& standard = schema.arguments[position].default_value;
-    if (!standard || !equal_as(&schema.arguments[position].type, *standard, *argument, -1, options_.ignore_literals)) {
-      return fail(pattern, value, &node, Mismatch::not_default, position);
-    }
-  }
-  return true;
-}
-
-/// Without a schema a call has the arguments that it is written with.
-bool Engine::match_unschemed(std::uint32_t pattern, Node& node, const CallPlan& plan) {
-  const PatternNode& test = program_.node(pattern);
-  const Value value{&node, nullptr};
-  const std::size_t given = node.args().size();
-  if (given > test.args.size() && !test.open) return fail(pattern, value, &node, Mismatch::arity, static_cast<std::uint32_t>(given));
-  const KwargSpan kwargs = node.kwargs();
-  if (test.open) return true;
-  for (std::size_t i = 0; i < kwargs.size(); ++i) {
-    const bool wanted = std::any_of(plan.operands.begin(), plan.operands.end(), [&](const Operand& operand) {
-      return operand.position < 0 && operand.keyword == kwargs.name(i);
-    });
-    if (!wanted) return fail(pattern, value, &node, Mismatch::keyword, static_cast<std::uint32_t>(i));
-  }
-  return true;
 }
 
 // ── Complete matches ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -419,7 +182,8 @@ std::pair<Node*, Node*> Engine::escape() {
   const std::vector<Node*>& nodes = matched_nodes();
   const auto inside = [&](const Node& node) {
     if (nodes.size() <= 8) return std::find(nodes.begin(), nodes.end(), &node) != nodes.end();
-    const auto at = std::lower_bound(nodes.begin(), nodes.end(), &node, [](const Node* a, const Node* b) { return a->is_before(*b); });
+    const auto at = std::lower_bound(nodes.begin(), nodes.end(), &node,
+                                     [](const Node* a, const Node* b) { return a->is_before(*b); });
     return at != nodes.end() && *at == &node;
   };
   const auto returned = [&](const Node* node) {

@@ -1,9 +1,9 @@
 // The search for one pattern in one graph. Internal to matchers/.
 //
-// A backtracking machine without recursion over the graph: goals (this pattern node against that value) wait on a list whose
-// tail is shared, so that a choice point need only remember the list's head; bindings are undone from a trail. Choices are the
-// alternatives of a one_of, the two orders of commutative operands, and the nodes to go on to when a plan leaves the anchor's
-// operands. next() goes through all of them, so every way to match is found.
+// A backtracking machine without recursion over the graph: goals (this pattern node against that value) wait on a list
+// whose tail is shared, so that a choice point need only remember the list's head; bindings are undone from a trail.
+// Choices are the alternatives of a one_of, the two orders of commutative operands, and the nodes to go on to when a
+// plan leaves the anchor's operands. next() goes through all of them, so every way to match is found.
 //
 // Cost: O(pattern) per anchor without choices; all memory is reused from anchor to anchor.
 #pragma once
@@ -25,14 +25,27 @@ struct Value {
 };
 
 /// Why a comparison failed; explain.cc puts it into words.
-enum class Mismatch : std::uint8_t { opcode_or_target, not_a_node, literal, kind, other_value, uses, condition, arity, keyword, not_default, missing };
+enum class Mismatch : std::uint8_t {
+  opcode_or_target,
+  not_a_node,
+  literal,
+  kind,
+  other_value,
+  uses,
+  condition,
+  arity,
+  keyword,
+  not_default,
+  missing
+};
 
 /// Told about every failed comparison when one is set; costs one test on the failing path otherwise.
 class FailureObserver {
  public:
   virtual ~FailureObserver() = default;
   /// `pattern` did not fit `value`, an argument of `user` (null for the anchor); `detail` depends on the reason.
-  virtual void failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail) = 0;
+  virtual void failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
+                      std::uint32_t detail) = 0;
 };
 
 class Engine {
@@ -84,7 +97,7 @@ class Engine {
     std::uint32_t num_goals;  // storage in use
     std::uint32_t trail;
     std::uint32_t step;
-    std::uint32_t tried;      // alternatives or scanned nodes
+    std::uint32_t tried;  // alternatives or scanned nodes
     Value value;
     const Node* user;
     UserRange::iterator users;
@@ -129,9 +142,9 @@ class Engine {
   FailureObserver* observer_ = nullptr;
   std::uint64_t steps_left_;
 
-  std::vector<Slot> slots_;             // by pattern node
+  std::vector<Slot> slots_;  // by pattern node
   std::vector<std::uint8_t> alternatives_;
-  std::vector<std::uint32_t> trail_;    // the pattern nodes bound, the first `bound_` of them: none is bound twice
+  std::vector<std::uint32_t> trail_;  // the pattern nodes bound, the first `bound_` of them: none is bound twice
   std::uint32_t bound_ = 0;
   std::vector<Goal> goals_;
   std::vector<Choice> choices_;

@@ -29,11 +29,15 @@ std::string describe(const PatternData& data, std::uint32_t index) {
   switch (node.kind) {
     case PatternKind::any: return "any value";
     case PatternKind::value: return "a node";
-    case PatternKind::call: return (node.op == Op::call_function ? "" : std::string(to_string(node.op)) + " of ") + describe_targets(node.targets);
-    case PatternKind::attribute: return node.targets.accepts_all() ? "a get_attr" : "get_attr " + describe_targets(node.targets);
+    case PatternKind::call:
+      return (node.op == Op::call_function ? "" : std::string(to_string(node.op)) + " of ") +
+             describe_targets(node.targets);
+    case PatternKind::attribute:
+      return node.targets.accepts_all() ? "a get_attr" : "get_attr " + describe_targets(node.targets);
     case PatternKind::literal: return to_string(node.literal);
     case PatternKind::hole: return std::string(kHoles[static_cast<std::size_t>(node.hole)]);
-    case PatternKind::sequence: return "a list of " + std::string(node.open ? "at least " : "") + std::to_string(node.args.size());
+    case PatternKind::sequence:
+      return "a list of " + std::string(node.open ? "at least " : "") + std::to_string(node.args.size());
     case PatternKind::one_of: {
       std::string text;
       for (std::size_t i = 0; i < node.args.size(); ++i) text += (i > 0 ? " or " : "") + describe(data, node.args[i]);
@@ -49,7 +53,8 @@ std::string describe(const Value& value) {
   if (value.missing()) return "nothing";
   if (!value.node) return to_string(*value.argument, NodeStyle::plain);
   const Node& node = *value.node;
-  return node.name() + " (" + (node.is(Op::call_function) ? "" : std::string(to_string(node.op())) + " ") + node.target().str() + ")";
+  return node.name() + " (" + (node.is(Op::call_function) ? "" : std::string(to_string(node.op())) + " ") +
+         node.target().str() + ")";
 }
 
 std::string list_users(const Node& node) {
@@ -72,14 +77,18 @@ class Furthest : public FailureObserver {
  public:
   Furthest(const Program& program, const Engine& engine) : program_(program), engine_(engine) {}
 
-  void failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail) override {
+  void failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
+              std::uint32_t detail) override {
     const Node* at = why == Mismatch::uses && value.node ? value.node : user;
-    note(engine_.depth(), pattern, [&] { return reason(pattern, value, user, why, detail); }, user, at);
+    note(
+        engine_.depth(), pattern, [&] { return reason(pattern, value, user, why, detail); }, user, at);
   }
 
   void escaped(Node& value, Node& user) {
     const std::uint32_t pattern = pattern_of(value);
-    note(engine_.depth() + 1, pattern, [&] { return value.name() + " is used outside the match too, by " + user.name(); }, &value, &value);
+    note(
+        engine_.depth() + 1, pattern,
+        [&] { return value.name() + " is used outside the match too, by " + user.name(); }, &value, &value);
   }
 
   bool any() const { return depth_ > 0; }
@@ -131,7 +140,8 @@ class Furthest : public FailureObserver {
     const ArgumentSpan args = user->args();
     for (std::size_t i = 0; i < args.size(); ++i) {
       if (&args[i] == value.argument) {
-        return "argument " + (schema && i < schema->arguments.size() ? schema->arguments[i].name.str() : std::to_string(i)) + ": ";
+        return "argument " +
+               (schema && i < schema->arguments.size() ? schema->arguments[i].name.str() : std::to_string(i)) + ": ";
       }
     }
     for (const auto& [name, argument] : user->kwargs()) {
@@ -140,16 +150,21 @@ class Furthest : public FailureObserver {
     return {};
   }
 
-  std::string reason(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail) const {
+  std::string reason(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
+                     std::uint32_t detail) const {
     const PatternNode& node = program_.node(pattern);
     const std::string where = argument_name(user, value);
     switch (why) {
       case Mismatch::uses: return uses_reason(node, *value.node);
       case Mismatch::condition: return where + "wants " + node.conditions[detail].what + ", found " + describe(value);
       case Mismatch::other_value:
-        return where + "wants " + describe(engine_.value(pattern)) + " again, as " + (node.name.empty() ? "before" : node.name.str()) + ", found " + describe(value);
-      case Mismatch::arity: return "wants " + std::to_string(node.args.size()) + " arguments, found " + std::to_string(detail) + "; write ... to leave the rest open";
-      case Mismatch::keyword: return "has an argument that the pattern does not mention: " + keyword(*value.node, detail);
+        return where + "wants " + describe(engine_.value(pattern)) + " again, as " +
+               (node.name.empty() ? "before" : node.name.str()) + ", found " + describe(value);
+      case Mismatch::arity:
+        return "wants " + std::to_string(node.args.size()) + " arguments, found " + std::to_string(detail) +
+               "; write ... to leave the rest open";
+      case Mismatch::keyword:
+        return "has an argument that the pattern does not mention: " + keyword(*value.node, detail);
       case Mismatch::not_default: return default_reason(*value.node, detail);
       default: return where + "wants " + describe(program_.pattern(), pattern) + ", found " + describe(value);
     }
@@ -162,9 +177,12 @@ class Furthest : public FailureObserver {
   static std::string uses_reason(const PatternNode& node, const Node& value) {
     std::string wanted = count_words(node.min_uses);
     if (node.min_uses != node.max_uses) {
-      wanted = node.max_uses == kManyUses ? "at least " + wanted : std::to_string(node.min_uses) + " to " + count_words(node.max_uses);
+      wanted = node.max_uses == kManyUses ? "at least " + wanted
+                                          : std::to_string(node.min_uses) + " to " + count_words(node.max_uses);
     }
-    return "wants " + wanted + " of " + value.name() + ", it has " + count_words(value.num_users()).substr(0, value.num_users() < 5 ? count_words(value.num_users()).find(' ') : std::string::npos) +
+    return "wants " + wanted + " of " + value.name() + ", it has " +
+           count_words(value.num_users())
+               .substr(0, value.num_users() < 5 ? count_words(value.num_users()).find(' ') : std::string::npos) +
            (value.has_users() ? " (" + list_users(value) + ")" : "");
   }
 
@@ -173,8 +191,9 @@ class Furthest : public FailureObserver {
     if (!schema) return "has an argument that the pattern does not mention";
     const SchemaArgument& argument = schema->arguments[position];
     const Argument* found = bound_argument(*schema, node, position);
-    return "wants " + argument.name.str() + "=" + (argument.default_value ? to_string(*argument.default_value) : "nothing") +
-           ", its default, found " + (found ? to_string(*found, NodeStyle::plain) : "nothing") + "; write ... to leave it open";
+    return "wants " + argument.name.str() + "=" +
+           (argument.default_value ? to_string(*argument.default_value) : "nothing") + ", its default, found " +
+           (found ? to_string(*found, NodeStyle::plain) : "nothing") + "; write ... to leave it open";
   }
 
   const Program& program_;
@@ -204,7 +223,10 @@ struct Attempt {
 class Explainer {
  public:
   Explainer(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::uint32_t anchor)
-      : options_(options), program_(pattern.shared_data(), options), plan_(program_.plan(graph, anchor)), engine_(program_, graph, options, stats_) {
+      : options_(options),
+        program_(pattern.shared_data(), options),
+        plan_(program_.plan(graph, anchor)),
+        engine_(program_, graph, options, stats_) {
     engine_.set_plan(plan_);
   }
 
@@ -226,7 +248,12 @@ class Explainer {
       furthest.escaped(*inner, *user);
     }
     engine_.set_observer(nullptr);
-    if (!furthest.any()) return {false, 0, node.name() + ": " + (engine_.exhausted() ? "the budget is used up" : "a value it is joined with has no such user"), {}};
+    if (!furthest.any())
+      return {false,
+              0,
+              node.name() + ": " +
+                  (engine_.exhausted() ? "the budget is used up" : "a value it is joined with has no such user"),
+              {}};
     const std::string path = furthest.path().empty() ? node.name() : furthest.path();
     return {false, furthest.depth(), path + ": " + furthest.reason(), furthest.kind()};
   }
@@ -294,7 +321,8 @@ std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOp
   std::stable_sort(sorted.begin(), sorted.end(), [](const Group& a, const Group& b) {
     return a.depth != b.depth ? a.depth > b.depth : a.count != b.count ? a.count > b.count : a.first < b.first;
   });
-  std::string text = std::to_string(tried) + (tried == 1 ? " place" : " places") + " tried, " + std::to_string(fits) + (fits == 1 ? " fits\n" : " fit\n");
+  std::string text = std::to_string(tried) + (tried == 1 ? " place" : " places") + " tried, " + std::to_string(fits) +
+                     (fits == 1 ? " fits\n" : " fit\n");
   text += absent_operators(graph, pattern, options);
   for (std::size_t i = 0; i < std::min(lines, sorted.size()); ++i) {
     text += std::to_string(sorted[i].count) + " × " + sorted[i].text + "\n";

@@ -99,7 +99,8 @@ Expr Expr::kwarg(std::string_view name, Expr value) const {
 }
 
 Expr Expr::within(double tolerance) const {
-  if (node_->kind != PatternKind::literal || !node_->literal.is_number()) refuse("within() belongs to a literal number");
+  if (node_->kind != PatternKind::literal || !node_->literal.is_number())
+    refuse("within() belongs to a literal number");
   ExprNode node = *node_;
   node.tolerance = tolerance;
   return finish(std::move(node));

@@ -6,10 +6,12 @@
 //   fx::Pattern p = act(commutative("aten::add.Tensor", conv.used_once(), any("residual")));
 //
 // Rules of the language:
-//   - Arguments are compared after binding to the operator's schema: positional, keyword and default spellings of one call are
-//     one call. Arguments that a pattern does not mention must have their defaults; `rest()` in the last place leaves them open.
-//     An operator with no arguments at all, `op("aten::relu")`, accepts any.
-//   - The same name, or the same Expr object, means the same value wherever it stands. Different names may bind one value.
+//   - Arguments are compared after binding to the operator's schema: positional, keyword and default spellings of one
+//   call are
+//     one call. Arguments that a pattern does not mention must have their defaults; `rest()` in the last place leaves
+//     them open. An operator with no arguments at all, `op("aten::relu")`, accepts any.
+//   - The same name, or the same Expr object, means the same value wherever it stands. Different names may bind one
+//   value.
 //   - A literal matches its own kind and value: 1 is not 1.0. `near` gives a tolerance.
 //
 // Expr is an immutable value; copies share. The modifiers return a changed copy that stands for the same value.
@@ -44,8 +46,7 @@ class Expr {
  public:
   Expr(Wildcard);
   template <typename T>
-    requires std::is_arithmetic_v<T>
-  Expr(T literal) : Expr(Argument(literal)) {}
+  requires std::is_arithmetic_v<T> Expr(T literal) : Expr(Argument(literal)) {}
   /// The literal `value`; it names no nodes.
   explicit Expr(const Argument& value);
 
@@ -59,11 +60,12 @@ class Expr {
   Expr where(std::function<bool(const Argument&)> test, std::string_view what) const;
   /// Adds a keyword argument to a call.
   Expr kwarg(std::string_view name, Expr value) const;
-  /// A literal number accepts what differs by at most `tolerance` relative to the larger magnitude, of either number kind.
+  /// A literal number accepts what differs by at most `tolerance` relative to the larger magnitude, of either number
+  /// kind.
   Expr within(double tolerance) const;
 
-  /// Applies an operator to its inputs: they fill the `_` among its arguments, left to right, or are the arguments of an
-  /// operator written without any. Alternatives are each applied; `maybe(f)(x)` is `f(x)` or `x` itself.
+  /// Applies an operator to its inputs: they fill the `_` among its arguments, left to right, or are the arguments of
+  /// an operator written without any. Alternatives are each applied; `maybe(f)(x)` is `f(x)` or `x` itself.
   template <typename... Inputs>
   Expr operator()(Inputs... inputs) const {
     return apply({Expr(inputs)...});

@@ -23,8 +23,8 @@ const Argument& Match::at(std::string_view name, std::uint32_t* index) const {
 Node& Match::operator[](std::string_view name) const {
   const Argument& value = at(name);
   if (Node* node = value.node_or_null()) return *node;
-  throw Error(ErrorKind::invalid_argument,
-              "'" + std::string(name) + "' is bound to " + to_string(value) + ", not to a node; read it with argument() or literal()");
+  throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is bound to " + to_string(value) +
+                                               ", not to a node; read it with argument() or literal()");
 }
 
 const Argument& Match::argument(std::string_view name) const { return at(name); }
@@ -33,7 +33,8 @@ double Match::literal(std::string_view name) const {
   const Argument& value = at(name);
   if (value.is_int() || value.is_float()) return value.as_float();
   if (value.is_bool()) return value.as_bool() ? 1 : 0;
-  throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is bound to " + to_string(value) + ", which is no number");
+  throw Error(ErrorKind::invalid_argument,
+              "'" + std::string(name) + "' is bound to " + to_string(value) + ", which is no number");
 }
 
 bool Match::has(std::string_view name) const {

@@ -28,10 +28,11 @@ class Match {
  public:
   Match() = default;
 
-  /// The node bound to `name`. Throws Error(not_found) for a name the pattern does not bind, and Error(invalid_argument) when a
-  /// literal, a list or nothing is bound.
+  /// The node bound to `name`. Throws Error(not_found) for a name the pattern does not bind, and
+  /// Error(invalid_argument) when a literal, a list or nothing is bound.
   Node& operator[](std::string_view name) const;
-  /// What is bound to `name`, of any kind; None when an optional part is not there. Throws Error(not_found) for an unknown name.
+  /// What is bound to `name`, of any kind; None when an optional part is not there. Throws Error(not_found) for an
+  /// unknown name.
   const Argument& argument(std::string_view name) const;
   /// The number bound to `name`, whether an int, a float or a bool. Throws Error(invalid_argument) for anything else.
   double literal(std::string_view name) const;
@@ -42,7 +43,8 @@ class Match {
 
   /// The node of the pattern's first result that is a call.
   Node& anchor() const;
-  /// Every call that the pattern's operators matched, once each, in graph order. Parameters and wildcards are not among them.
+  /// Every call that the pattern's operators matched, once each, in graph order. Parameters and wildcards are not among
+  /// them.
   std::span<Node* const> nodes() const { return nodes_; }
   /// The values of the pattern's results, in their order.
   std::vector<Argument> outputs() const;
@@ -74,10 +76,10 @@ std::ostream& operator<<(std::ostream& out, const Match& match);
 
 /// What torch.fx's SubgraphMatcher returns for a match, by the names of the pattern's nodes.
 struct InternalMatch {
-  std::vector<Node*> anchors;                            ///< the results that no other part of the pattern uses
-  std::vector<std::pair<std::string, Argument>> nodes_map;  ///< every pattern node and what it stands for
-  std::vector<Argument> placeholder_nodes;               ///< what the inputs are bound to, in their order
-  std::vector<Node*> returning_nodes;                    ///< the results, in their order
+  std::vector<Node*> anchors;                                ///< the results that no other part of the pattern uses
+  std::vector<std::pair<std::string, Argument>> nodes_map;   ///< every pattern node and what it stands for
+  std::vector<Argument> placeholder_nodes;                   ///< what the inputs are bound to, in their order
+  std::vector<Node*> returning_nodes;                        ///< the results, in their order
   std::vector<std::pair<std::string, Node*>> name_node_map;  ///< the named nodes among nodes_map
 };
 

@@ -15,7 +15,8 @@ std::string_view to_string(SearchStop stop) {
 
 namespace internal {
 
-Search::Search(std::shared_ptr<const PatternData> pattern, const Graph& graph, const FindOptions& options, std::vector<bool>& claimed)
+Search::Search(std::shared_ptr<const PatternData> pattern, const Graph& graph, const FindOptions& options,
+               std::vector<bool>& claimed)
     : graph_(graph),
       options_(options),
       program_(std::move(pattern), options),
@@ -103,10 +104,12 @@ bool earlier(const Match& a, const Match& b) { return a.anchor().is_before(b.anc
 }  // namespace
 
 void apply_overlap(std::vector<Match>& matches, Overlap overlap, const Graph& graph) {
-  if (!std::is_sorted(matches.begin(), matches.end(), earlier)) std::stable_sort(matches.begin(), matches.end(), earlier);
+  if (!std::is_sorted(matches.begin(), matches.end(), earlier))
+    std::stable_sort(matches.begin(), matches.end(), earlier);
   if (overlap == Overlap::all || overlap == Overlap::first || matches.empty()) return;
   if (overlap == Overlap::largest) {
-    std::stable_sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) { return a.nodes().size() > b.nodes().size(); });
+    std::stable_sort(matches.begin(), matches.end(),
+                     [](const Match& a, const Match& b) { return a.nodes().size() > b.nodes().size(); });
   }
   NodeMap<const Match*> owner(graph, nullptr);
   std::vector<Match> kept;

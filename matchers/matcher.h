@@ -2,12 +2,13 @@
 //
 //   for (const fx::Match& m : fx::find(graph, "aten::relu(sum: aten::add.Tensor(x, y))")) …
 //
-// The search starts at the pattern's rarest operator in this graph and visits operands first, then users. A pattern with an
-// operator that the graph does not have costs O(pattern), whatever the size of the graph; otherwise the cost follows the
-// number of nodes with the anchor's operator. Nothing recurses over the graph. Results come in graph order, the same each time.
+// The search starts at the pattern's rarest operator in this graph and visits operands first, then users. A pattern
+// with an operator that the graph does not have costs O(pattern), whatever the size of the graph; otherwise the cost
+// follows the number of nodes with the anchor's operator. Nothing recurses over the graph. Results come in graph order,
+// the same each time.
 //
-// Matching is not injective: two names may stand for one value. A matched value that is no result must not be used outside
-// the match (FindOptions::contained).
+// Matching is not injective: two names may stand for one value. A matched value that is no result must not be used
+// outside the match (FindOptions::contained).
 //
 // Thread-safety: reads the graph only; several threads may search one graph.
 #pragma once

@@ -14,7 +14,9 @@ namespace {
 
 constexpr int kMaxDepth = 500;  // of an expression; graphs of any depth are read without recursion
 
-[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::invalid_argument, "pattern: " + message); }
+[[noreturn]] void refuse(const std::string& message) {
+  throw Error(ErrorKind::invalid_argument, "pattern: " + message);
+}
 
 bool is_reference(const ExprNode& node) {
   return (node.kind == PatternKind::any || node.kind == PatternKind::value) && node.conditions.empty();
@@ -32,7 +34,8 @@ class Flattener {
  private:
   /// First pass: which expression says what a name stands for. A plain wildcard only refers.
   void define(const match::Expr& expr, int depth) {
-    if (depth > kMaxDepth) refuse("an expression nests at most " + std::to_string(kMaxDepth) + " deep; write it as a graph");
+    if (depth > kMaxDepth)
+      refuse("an expression nests at most " + std::to_string(kMaxDepth) + " deep; write it as a graph");
     const ExprNode& node = expr.node();
     if (!visited_.emplace(&node, true).second) return;
     if (!node.name.empty()) {
@@ -109,7 +112,8 @@ bool only_calls(const PatternData& data, std::uint32_t index) {
 }
 
 std::uint32_t first_result(const PatternData& data) {
-  return *std::find_if(data.roots.begin(), data.roots.end(), [&](std::uint32_t root) { return only_calls(data, root); });
+  return *std::find_if(data.roots.begin(), data.roots.end(),
+                       [&](std::uint32_t root) { return only_calls(data, root); });
 }
 
 void finish_pattern(PatternData& data) {
@@ -133,7 +137,8 @@ void finish_pattern(PatternData& data) {
     const bool call = only_calls(data, root);
     calls |= call;
     if (!call && !mentioned[root]) {
-      refuse("it says no operator that must be there for " + (data.nodes[root].name.empty() ? "a result" : data.nodes[root].name.str()) +
+      refuse("it says no operator that must be there for " +
+             (data.nodes[root].name.empty() ? "a result" : data.nodes[root].name.str()) +
              ", so everything would match; a result is a call, or an input of one");
     }
   }
@@ -160,7 +165,8 @@ Pattern::Pattern(const std::vector<match::Expr>& results)
     : data_(std::make_shared<internal::PatternData>(internal::flatten(results))) {}
 Pattern::Pattern(const Graph& graph, const PatternOptions& options)
     : data_(std::make_shared<internal::PatternData>(internal::read_graph(graph, options))) {}
-Pattern::Pattern(std::string_view text) : data_(std::make_shared<internal::PatternData>(internal::parse_pattern(text))) {}
+Pattern::Pattern(std::string_view text)
+    : data_(std::make_shared<internal::PatternData>(internal::parse_pattern(text))) {}
 
 std::vector<Symbol> Pattern::captures() const {
   std::vector<Symbol> names;

@@ -1,8 +1,8 @@
 // Pattern: what to look for in a graph. One form, three ways to write it:
 //
-//   a Graph        its placeholders are wildcards, its returned values the outputs (a traced function arrives this way);
-//   combinators    matchers/expr.h;
-//   text           FX text of such a graph, or the expression form that every pattern prints as:
+//   a Graph        its placeholders are wildcards, its returned values the outputs (a traced function arrives this
+//   way); combinators    matchers/expr.h; text           FX text of such a graph, or the expression form that every
+//   pattern prints as:
 //                      conv = aten::conv2d(x, w: get_attr, maybe(b: get_attr), ...)
 //                      return aten::relu(conv.used_once)
 //
@@ -36,8 +36,8 @@ struct PatternOptions {
   bool exact_attributes = false;   ///< get_attr nodes match the same path only; else any get_attr
 };
 
-/// How a C++ function becomes a graph: `static Graph graph(const F&)`. Nothing here; src/trace specialises it for functions on
-/// tensors, so that patterns and replacements can be written as functions where that is linked.
+/// How a C++ function becomes a graph: `static Graph graph(const F&)`. Nothing here; src/trace specialises it for
+/// functions on tensors, so that patterns and replacements can be written as functions where that is linked.
 template <typename F>
 struct TracedFunction;
 
@@ -53,8 +53,9 @@ class Pattern {
   Pattern(const std::vector<match::Expr>& results);
   Pattern(std::initializer_list<match::Expr> results) : Pattern(std::vector<match::Expr>(results)) {}
 
-  /// Placeholders are wildcards: annotated `Tensor` they match nodes only, annotated `int`, `float`, `bool` or `str` literals of
-  /// that kind. Every node's name is a capture. Throws for a graph that computes nothing or holds dead code.
+  /// Placeholders are wildcards: annotated `Tensor` they match nodes only, annotated `int`, `float`, `bool` or `str`
+  /// literals of that kind. Every node's name is a capture. Throws for a graph that computes nothing or holds dead
+  /// code.
   Pattern(const Graph& graph, const PatternOptions& options = {});
 
   template <Traceable F>

@@ -19,10 +19,14 @@ struct Annotation {
 };
 
 constexpr std::array kAnnotations = {
-    Annotation{"Tensor", PatternKind::value, HoleKind::any},     Annotation{"torch.Tensor", PatternKind::value, HoleKind::any},
-    Annotation{"int", PatternKind::hole, HoleKind::integer},     Annotation{"float", PatternKind::hole, HoleKind::floating},
-    Annotation{"double", PatternKind::hole, HoleKind::floating}, Annotation{"int64_t", PatternKind::hole, HoleKind::integer},
-    Annotation{"bool", PatternKind::hole, HoleKind::boolean},    Annotation{"str", PatternKind::hole, HoleKind::string},
+    Annotation{"Tensor", PatternKind::value, HoleKind::any},
+    Annotation{"torch.Tensor", PatternKind::value, HoleKind::any},
+    Annotation{"int", PatternKind::hole, HoleKind::integer},
+    Annotation{"float", PatternKind::hole, HoleKind::floating},
+    Annotation{"double", PatternKind::hole, HoleKind::floating},
+    Annotation{"int64_t", PatternKind::hole, HoleKind::integer},
+    Annotation{"bool", PatternKind::hole, HoleKind::boolean},
+    Annotation{"str", PatternKind::hole, HoleKind::string},
 };
 
 bool names_nodes(const Argument& argument) {
@@ -129,7 +133,8 @@ class Reader {
     } else if (value.is_sequence() && names_nodes(value)) {
       for (const Argument& element : value.elements()) collect(element);
     } else {
-      throw Error(ErrorKind::invalid_argument, "pattern: it returns " + to_string(value) + "; only values that the graph computes can be returned");
+      throw Error(ErrorKind::invalid_argument,
+                  "pattern: it returns " + to_string(value) + "; only values that the graph computes can be returned");
     }
   }
 
@@ -137,7 +142,8 @@ class Reader {
   void check_used(const Node& node) {
     if (node.has_users() || node.is(Op::placeholder) || node.is(Op::output)) return;
     if (!effects_of(node).impure() || effects_of(node).unknown) {
-      throw Error(ErrorKind::invalid_argument, "pattern: nothing uses " + node.name() + "; remove it, it would never take part", node.name());
+      throw Error(ErrorKind::invalid_argument,
+                  "pattern: nothing uses " + node.name() + "; remove it, it would never take part", node.name());
     }
     data_.roots.push_back(index_[node]);
   }

@@ -31,8 +31,8 @@ char PatternLexer::next_character() const {
 void PatternLexer::skip_space() {
   while (next_ < text_.size()) {
     const char c = text_[next_];
-    if (c == '#' && (next_ == 0 || std::isspace(static_cast<unsigned char>(text_[next_ - 1]))) && next_ + 1 < text_.size() &&
-        !starts_word(text_[next_ + 1])) {
+    if (c == '#' && (next_ == 0 || std::isspace(static_cast<unsigned char>(text_[next_ - 1]))) &&
+        next_ + 1 < text_.size() && !starts_word(text_[next_ + 1])) {
       while (next_ < text_.size() && text_[next_] != '\n') ++next_;
     } else if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && depth_ > 0)) {
       ++next_;
@@ -62,7 +62,9 @@ std::size_t PatternLexer::word_end(std::size_t at) const {
 std::size_t PatternLexer::number_end(std::size_t at) const {
   if (text_[at] == '-' || text_[at] == '+') ++at;
   while (at < text_.size() && (is_digit(text_[at]) || text_[at] == '.')) {
-    if (text_[at] == '.' && at + 1 < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at + 1])) && text_[at + 1] != 'e') break;
+    if (text_[at] == '.' && at + 1 < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at + 1])) &&
+        text_[at + 1] != 'e')
+      break;
     ++at;
   }
   if (at < text_.size() && (text_[at] == 'e' || text_[at] == 'E')) {
@@ -154,7 +156,9 @@ std::string_view PatternLexer::take_until(char close) {
 
 void PatternLexer::fail(const std::string& expected) const {
   using Kind = PatternToken::Kind;
-  const std::string found = token_.kind == Kind::end ? "the end" : token_.kind == Kind::newline ? "the end of the line" : "'" + std::string(token_.text) + "'";
+  const std::string found = token_.kind == Kind::end       ? "the end"
+                            : token_.kind == Kind::newline ? "the end of the line"
+                                                           : "'" + std::string(token_.text) + "'";
   fail_at(token_.at, "expected " + expected + ", found " + found);
 }
 

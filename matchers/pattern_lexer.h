@@ -15,8 +15,8 @@ struct PatternToken {
   std::size_t at = 0;     ///< offset in the pattern
 };
 
-/// Cuts a pattern into tokens, one of look-ahead. Newlines count outside brackets only; `;` is a newline; `#` after a space
-/// starts a comment that ends with the line.
+/// Cuts a pattern into tokens, one of look-ahead. Newlines count outside brackets only; `;` is a newline; `#` after a
+/// space starts a comment that ends with the line.
 class PatternLexer {
  public:
   explicit PatternLexer(std::string_view text) : text_(text) { advance(); }

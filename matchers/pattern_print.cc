@@ -8,7 +8,8 @@ namespace {
 /// Prints operands first: named calls are statements of their own, and so is every call that is used twice.
 class Printer {
  public:
-  explicit Printer(const PatternData& data) : data_(data), mentions_(data.nodes.size()), names_(data.nodes.size()), told_(data.nodes.size()) {
+  explicit Printer(const PatternData& data)
+      : data_(data), mentions_(data.nodes.size()), names_(data.nodes.size()), told_(data.nodes.size()) {
     for (const PatternNode& node : data.nodes) {
       node.for_each_child([&](std::uint32_t child) { ++mentions_[child]; });
     }
@@ -56,7 +57,8 @@ class Printer {
       out_ += names_[i];
     } else {
       told_[i] = !names_[i].empty();
-      if (const PatternKind kind = data_.nodes[i].kind; !names_[i].empty() && kind != PatternKind::any) out_ += names_[i] + ": ";
+      if (const PatternKind kind = data_.nodes[i].kind; !names_[i].empty() && kind != PatternKind::any)
+        out_ += names_[i] + ": ";
       body(i);
     }
   }

@@ -14,7 +14,8 @@ namespace {
 using internal::Search;
 
 /// Puts the matches of all patterns together in graph order, and resolves overlaps that the sweep did not.
-std::vector<SetMatch> collect(std::vector<std::unique_ptr<Search>>& searches, const FindOptions& options, const Graph& graph) {
+std::vector<SetMatch> collect(std::vector<std::unique_ptr<Search>>& searches, const FindOptions& options,
+                              const Graph& graph) {
   std::vector<Match> matches;
   std::unordered_map<const internal::PatternData*, std::size_t> position;
   for (std::size_t i = 0; i < searches.size(); ++i) {

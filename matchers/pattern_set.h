@@ -1,8 +1,8 @@
 // PatternSet: many patterns, looked for together in one sweep.
 //
-// Patterns are indexed by the operator they start at, the rarest one in the graph, and by what that operator's operands must be,
-// so that the cost follows the nodes that may start a match: a node that starts nothing costs one look-up however many
-// patterns there are, and patterns whose operators are not all in the graph cost nothing.
+// Patterns are indexed by the operator they start at, the rarest one in the graph, and by what that operator's operands
+// must be, so that the cost follows the nodes that may start a match: a node that starts nothing costs one look-up
+// however many patterns there are, and patterns whose operators are not all in the graph cost nothing.
 //
 // Thread-safety: find() is const and may run on several threads at once.
 #pragma once

@@ -22,8 +22,8 @@ struct KindWord {
 };
 
 constexpr std::array kKindWords = {
-    KindWord{"any", match::any},           KindWord{"node", match::value},    KindWord{"literal", match::lit_any},
-    KindWord{"int", match::lit_int},       KindWord{"float", match::lit_float}, KindWord{"bool", match::lit_bool},
+    KindWord{"any", match::any},        KindWord{"node", match::value},      KindWord{"literal", match::lit_any},
+    KindWord{"int", match::lit_int},    KindWord{"float", match::lit_float}, KindWord{"bool", match::lit_bool},
     KindWord{"str", match::lit_string},
 };
 
@@ -58,14 +58,16 @@ class Parser {
     const PatternToken name = lexer_.take();
     const std::string_view text = value_name(name);
     lexer_.expect("=");
-    if (!bound_.emplace(text, expression().name(text)).second) lexer_.fail_at(name.at, "the name " + std::string(text) + " is bound twice");
+    if (!bound_.emplace(text, expression().name(text)).second)
+      lexer_.fail_at(name.at, "the name " + std::string(text) + " is bound twice");
     if (lexer_.peek().kind != Kind::newline) lexer_.fail("the end of the line");
   }
 
   std::vector<Expr> list_until_line_ends() {
     std::vector<Expr> list = {expression()};
     while (lexer_.accept(",")) list.push_back(expression());
-    if (lexer_.peek().kind != Kind::newline && lexer_.peek().kind != Kind::end) lexer_.fail("',' or the end of the line");
+    if (lexer_.peek().kind != Kind::newline && lexer_.peek().kind != Kind::end)
+      lexer_.fail("',' or the end of the line");
     return list;
   }
 
@@ -122,7 +124,7 @@ class Parser {
     const bool is_target = bare.find("::") != std::string_view::npos || (modifier.empty() && lexer_.is("("));
     const std::string_view name = is_target ? std::string_view() : value_name({token.kind, bare, token.at});
     const auto known = bound_.find(name);
-    const Expr expr = is_target                ? call(Op::call_function, TargetSet(bare))
+    const Expr expr = is_target               ? call(Op::call_function, TargetSet(bare))
                       : known != bound_.end() ? known->second
                                               : match::any(name);
     return modifier.empty() ? expr : modified(modify(expr, modifier));
@@ -132,7 +134,8 @@ class Parser {
     std::string_view name = token.text;
     if (name.starts_with('%')) name.remove_prefix(1);
     if (name.empty() || name.find('.') != std::string_view::npos || name.find(':') != std::string_view::npos) {
-      lexer_.fail_at(token.at, "'" + std::string(token.text) + "' is no name; write arguments after an operator, `" + std::string(token.text) + "(...)`");
+      lexer_.fail_at(token.at, "'" + std::string(token.text) + "' is no name; write arguments after an operator, `" +
+                                   std::string(token.text) + "(...)`");
     }
     return name;
   }
@@ -207,7 +210,8 @@ class Parser {
     lexer_.expect(")");
     if (open) args.push_back(match::rest());
     // `f()` has no arguments at all, `f` any.
-    Expr made = args.empty() ? match::call(op, std::move(targets), {match::rest()}) : match::call(op, std::move(targets), args);
+    Expr made =
+        args.empty() ? match::call(op, std::move(targets), {match::rest()}) : match::call(op, std::move(targets), args);
     if (!open && args.empty()) made = without_rest(made);
     for (auto& [name, value] : kwargs) made = made.kwarg(name, value);
     return made;
@@ -223,7 +227,8 @@ class Parser {
     lexer_.expect("(");
     const std::size_t at = lexer_.peek().at;
     ExprNode node = expression().node();
-    if (node.kind != PatternKind::call || node.args.size() < 2) lexer_.fail_at(at, "commutative(…) holds a call with two operands");
+    if (node.kind != PatternKind::call || node.args.size() < 2)
+      lexer_.fail_at(at, "commutative(…) holds a call with two operands");
     lexer_.expect(")");
     node.commutative = true;
     return Expr(std::make_shared<const ExprNode>(std::move(node)));

@@ -144,7 +144,8 @@ std::size_t Program::count(const Graph& graph, std::uint32_t index, std::vector<
 
 SearchPlan Program::plan(const Graph& graph, std::uint32_t anchor) const {
   SearchPlan plan;
-  for (std::uint32_t i = static_cast<std::uint32_t>(size()); i-- > 0;) {  // of equally rare ones the nearest to a result
+  for (std::uint32_t i = static_cast<std::uint32_t>(size());
+       i-- > 0;) {  // of equally rare ones the nearest to a result
     if (!direct_[i] || !only_calls(*pattern_, i)) continue;
     std::vector<TargetKey> keys;
     const std::size_t candidates = count(graph, i, keys);
@@ -164,8 +165,8 @@ SearchPlan Program::plan(const Graph& graph, std::uint32_t anchor) const {
   return plan;
 }
 
-// Marks what is bound whenever `index` is: not what lies behind an alternative. Operands have smaller indices than their
-// users, so one pass downward does.
+// Marks what is bound whenever `index` is: not what lies behind an alternative. Operands have smaller indices than
+// their users, so one pass downward does.
 void Program::reach(std::uint32_t index, std::vector<bool>& reached) const {
   reached[index] = true;
   std::vector<bool> below(size());
@@ -177,7 +178,8 @@ void Program::reach(std::uint32_t index, std::vector<bool>& reached) const {
   }
 }
 
-/// The next call to match, the ones reached through a matched call first, then through a wildcard; the whole graph last.
+/// The next call to match, the ones reached through a matched call first, then through a wildcard; the whole graph
+/// last.
 bool Program::next_step(const std::vector<bool>& reached, PlanStep& step) const {
   int best = 3;
   for (std::uint32_t i = 0; i < size(); ++i) {
@@ -185,7 +187,9 @@ bool Program::next_step(const std::vector<bool>& reached, PlanStep& step) const 
     for (const std::uint32_t child : direct_children_[i]) {
       if (!reached[child]) continue;
       const PatternKind kind = node(child).kind;
-      const int rank = kind == PatternKind::call || kind == PatternKind::one_of ? 0 : kind == PatternKind::attribute ? 2 : 1;
+      const int rank = kind == PatternKind::call || kind == PatternKind::one_of ? 0
+                       : kind == PatternKind::attribute                         ? 2
+                                                                                : 1;
       if (kind == PatternKind::literal || kind == PatternKind::hole || rank >= best) continue;
       best = rank;
       step = {i, child};

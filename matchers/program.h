@@ -36,8 +36,8 @@ struct CallPlan {
   const OperatorSchema* schema = nullptr;  ///< null: arguments are compared as they are written
   std::vector<Operand> operands;
   std::vector<std::uint16_t> unmentioned;  ///< schema positions that must have their defaults
-  std::size_t plain = 0;                   ///< a call with at most so many positional arguments and no others has all these defaults
-  bool possible = true;                    ///< false: the operator has no argument of a name that the pattern gives
+  std::size_t plain = 0;  ///< a call with at most so many positional arguments and no others has all these defaults
+  bool possible = true;   ///< false: the operator has no argument of a name that the pattern gives
 };
 
 /// Where the search goes when everything below the anchor fits: to a call above or beside what is bound already.
@@ -68,7 +68,8 @@ class Program {
 
   /// What `node` calls: with FindOptions::normalize the operator that it stands for.
   TargetKey key(const Node& node) const {
-    if (normalize_) [[unlikely]] return normalized_key(node);
+    if (normalize_) [[unlikely]]
+      return normalized_key(node);
     return {node.op(), node.target()};
   }
   /// True when a call pattern's opcode and targets accept `key`.
@@ -116,9 +117,9 @@ class Program {
   bool has_alternatives_ = false;
   std::vector<Hot> hot_;
   std::vector<CallPlan> fixed_plans_;
-  std::vector<bool> direct_;                               // bound in every match
+  std::vector<bool> direct_;                                 // bound in every match
   std::vector<std::vector<std::uint32_t>> direct_children_;  // of direct calls: operands, through lists
-  FlatMap<std::uint8_t> accepted_;                         // (pattern node, target) -> 1 no, 2 yes
+  FlatMap<std::uint8_t> accepted_;                           // (pattern node, target) -> 1 no, 2 yes
   std::unordered_map<std::uint64_t, CallPlan> other_plans_;
 };
 

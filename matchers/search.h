@@ -1,4 +1,5 @@
-// A search with its overlap policy: what find(), PatternSet and the rewriter share. Internal to matchers/ and rewriter/.
+// A search with its overlap policy: what find(), PatternSet and the rewriter share. Internal to matchers/ and
+// rewriter/.
 #pragma once
 
 #include <unordered_map>
@@ -21,7 +22,8 @@ struct Escape {
 class Search {
  public:
   /// `claimed` marks the nodes of kept matches under Overlap::first; searches that share it keep disjoint matches.
-  Search(std::shared_ptr<const PatternData> pattern, const Graph& graph, const FindOptions& options, std::vector<bool>& claimed);
+  Search(std::shared_ptr<const PatternData> pattern, const Graph& graph, const FindOptions& options,
+         std::vector<bool>& claimed);
   Search(const Search&) = delete;
 
   const SearchPlan& plan() const { return plan_; }

@@ -35,8 +35,8 @@ bool is_on_tensors(const OperatorSchema& schema) {
          std::any_of(schema.returns.begin(), schema.returns.end(), tensor);
 }
 
-/// The operators that a name stands for: its overloads when the name alone is no operator on tensors (`aten::add` alone adds two
-/// Python numbers).
+/// The operators that a name stands for: its overloads when the name alone is no operator on tensors (`aten::add` alone
+/// adds two Python numbers).
 std::vector<Symbol> expand(Symbol name) {
   const bool plain = name.view().find("::") != std::string_view::npos && packet_of(name.view()) == name.view();
   const OperatorSchema* schema = plain ? find_schema(name) : nullptr;
@@ -70,7 +70,8 @@ TargetSet::TargetSet(const std::vector<TargetSet>& sets) {
 }
 
 TargetSet TargetSet::matching(std::string_view expression) {
-  auto compiled = std::make_shared<const re2::RE2>(re2::StringPiece(expression.data(), expression.size()), re2::RE2::Quiet);
+  auto compiled =
+      std::make_shared<const re2::RE2>(re2::StringPiece(expression.data(), expression.size()), re2::RE2::Quiet);
   if (!compiled->ok()) {
     throw Error(ErrorKind::syntax, "bad regular expression '" + std::string(expression) + "': " + compiled->error());
   }

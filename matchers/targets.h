@@ -8,8 +8,9 @@
 //   tag::pointwise                                every operator whose schema says so
 //   TargetSet()                                   any target
 //
-// A name without overload is that operator where it is one on tensors (`aten::relu`, `aten::conv2d`), else all its overloads:
-// `aten::add` is `aten::add.Tensor`, `aten::add.Scalar`, … In patterns read from a graph each target is itself.
+// A name without overload is that operator where it is one on tensors (`aten::relu`, `aten::conv2d`), else all its
+// overloads: `aten::add` is `aten::add.Tensor`, `aten::add.Scalar`, … In patterns read from a graph each target is
+// itself.
 //
 // Thread-safety: immutable after construction; may be read from any thread. Copies share the compiled expressions.
 #pragma once

@@ -48,7 +48,8 @@ Outcome Applier::apply(Match& match, const ReplacementPlan& replacement) {
   if (!verdict) verdict = check_convex(site);
   if (!verdict) verdict = find_place(site, replacement.captures(), effects_);
   if (!verdict) verdict = check_order(site, replacement, effects_);
-  if (!verdict && !replacement.is_function()) verdict = check_owned(site, written_captures(site, replacement), effects_);
+  if (!verdict && !replacement.is_function())
+    verdict = check_owned(site, written_captures(site, replacement), effects_);
   if (verdict) return refuse(verdict);
 
   const Rewriter::Mark mark = rewriter_.mark();
@@ -88,26 +89,31 @@ Verdict Applier::build(const Site& site, const ReplacementPlan& replacement, std
   std::sort(made_.begin(), made_.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
   const std::size_t wanted = site.match.pattern().outputs.size();
   if (results.size() != wanted) {
-    throw Error(ErrorKind::invalid_argument, "the pattern of " + rule_.str() + " returns " + std::to_string(wanted) + " values, its replacement function " +
-                                                 std::to_string(results.size()));
+    throw Error(ErrorKind::invalid_argument, "the pattern of " + rule_.str() + " returns " + std::to_string(wanted) +
+                                                 " values, its replacement function " + std::to_string(results.size()));
   }
   return {};
 }
 
 /// What a replacement graph promises by its form, a function shows only by what it made.
-Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacement, const std::vector<Argument>& results) {
+Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacement,
+                             const std::vector<Argument>& results) {
   if (replacement.is_function()) {
     std::vector<Node*> written;
     for (const Node* node : made_) {
-      for_each_written(*node, [&](const Argument& value) { for_each_node(value, [&](Node& one) { written.push_back(&one); }); }, effects_.modules());
+      for_each_written(
+          *node, [&](const Argument& value) { for_each_node(value, [&](Node& one) { written.push_back(&one); }); },
+          effects_.modules());
     }
     Verdict verdict = check_owned(site, written, effects_);
     for (const Node* node : made_) {
       node->for_each_input([&](const Node& input) {
         if (!verdict && !input.is_before(*node)) {
-          verdict = Objection{&site.match.anchor(), "no place for the replacement: its " + node->name() + " takes " + input.name() + ", which comes later"};
+          verdict = Objection{&site.match.anchor(), "no place for the replacement: its " + node->name() + " takes " +
+                                                        input.name() + ", which comes later"};
         }
-        if (!verdict && site.is_exit(input)) verdict = Objection{&input, "the replacement takes it and replaces it at once"};
+        if (!verdict && site.is_exit(input))
+          verdict = Objection{&input, "the replacement takes it and replaces it at once"};
       });
     }
     for (const Argument& result : results) {

@@ -22,8 +22,10 @@ class AliasSets {
       const NodeEffects effects = effects_[node] = effects_of(node, modules);
       if (node.is(Op::get_attr)) {
         const std::uint32_t first = attributes[node.target().id()];
-        if (first) join(node.id(), first - 1);
-        else attributes[node.target().id()] = node.id() + 1;
+        if (first)
+          join(node.id(), first - 1);
+        else
+          attributes[node.target().id()] = node.id() + 1;
       }
       if (effects.may_alias) for_each_aliased_input(node, [&](Node& input) { join(node.id(), input.id()); });
       any_write_ |= effects.writes || effects.unknown;
@@ -74,13 +76,17 @@ class AliasSets {
 // Reads a call's arguments in the order of its schema, commutative operands in a fixed order.
 class BoundCall {
  public:
-  explicit BoundCall(const Node& node) : node_(node), schema_(node.is(Op::call_function) ? find_schema(node.target()) : nullptr) {
+  explicit BoundCall(const Node& node)
+      : node_(node), schema_(node.is(Op::call_function) ? find_schema(node.target()) : nullptr) {
     if (schema_ && (schema_->varargs || node.args().size() > schema_->arguments.size())) schema_ = nullptr;
-    if (schema_ && schema_->traits.commutative && node.args().size() >= 2 && node.args()[0].is_node() && node.args()[1].is_node()) {
+    if (schema_ && schema_->traits.commutative && node.args().size() >= 2 && node.args()[0].is_node() &&
+        node.args()[1].is_node()) {
       swapped_ = node.args()[1].node().id() < node.args()[0].node().id();
     }
   }
-  std::size_t size() const { return schema_ ? schema_->arguments.size() : node_.args().size() + 2 * node_.kwargs().size(); }
+  std::size_t size() const {
+    return schema_ ? schema_->arguments.size() : node_.args().size() + 2 * node_.kwargs().size();
+  }
   const Argument* at(std::size_t i) const {
     if (schema_) return bound_argument(*schema_, node_, swapped_ && i < 2 ? 1 - i : i);
     return i < node_.args().size() ? &node_.args()[i] : &node_.kwargs().value((i - node_.args().size()) / 2);
@@ -99,7 +105,8 @@ class BoundCall {
 
 class Eliminator {
  public:
-  Eliminator(Graph& graph, const ModuleEffects& modules) : graph_(graph), sets_(graph, modules), escapes_(graph.id_bound(), false) {
+  Eliminator(Graph& graph, const ModuleEffects& modules)
+      : graph_(graph), sets_(graph, modules), escapes_(graph.id_bound(), false) {
     seen_.reserve(graph.size());
     if (const Node* output = graph.output_node()) mark_escapes(*output);
   }
@@ -157,7 +164,8 @@ class Eliminator {
       if (const Argument* argument = call.at(i)) hash_argument(seed, *argument);
       seed += call.name_at(i);
     }
-    if (sets_.any_write()) node.for_each_input([&](Node& input) { seed = (seed ^ sets_.version(input)) * 0x9E3779B97F4A7C15ull; });
+    if (sets_.any_write())
+      node.for_each_input([&](Node& input) { seed = (seed ^ sets_.version(input)) * 0x9E3779B97F4A7C15ull; });
     return seed == FlatMap<int>::kEmptyKey ? 0 : seed;
   }
 

@@ -2,15 +2,16 @@
 //
 //   fx::RewriteReport report = fx::rewrite_to_fixed_point(graph, rules);
 //
-// Both check the rules first (RuleSet::validate) and every rewrite as replace_pattern does. At one place the rule that comes first
-// in the set wins. An exception leaves the graph as it was.
+// Both check the rules first (RuleSet::validate) and every rewrite as replace_pattern does. At one place the rule that
+// comes first in the set wins. An exception leaves the graph as it was.
 //
 // rewrite_once finds all matches of all rules in one sweep, then rewrites those that do not overlap.
 //
-// rewrite_to_fixed_point keeps a worklist of places where a match could start. After a rewrite it visits again only what the
-// rewrite may have changed: from the new nodes, their users, and values that lost a use, along the paths by which the rules'
-// patterns reach their starting operator. The cost follows the rewrites, not rewrites times nodes. Rules with conditions may
-// read more than their match: their places are tried once more when the list runs dry, until that changes nothing.
+// rewrite_to_fixed_point keeps a worklist of places where a match could start. After a rewrite it visits again only
+// what the rewrite may have changed: from the new nodes, their users, and values that lost a use, along the paths by
+// which the rules' patterns reach their starting operator. The cost follows the rewrites, not rewrites times nodes.
+// Rules with conditions may read more than their match: their places are tried once more when the list runs dry, until
+// that changes nothing.
 #pragma once
 
 #include <chrono>
@@ -26,11 +27,11 @@
 namespace fx {
 
 struct DriverOptions {
-  FindOptions find{};         ///< overlap is always first, contained always on
-  ModuleEffects modules{};    ///< what call_module does; without it: pure
+  FindOptions find{};       ///< overlap is always first, contained always on
+  ModuleEffects modules{};  ///< what call_module does; without it: pure
   bool allow_output_aliases = false;
-  std::size_t max_rewrites = 0;              ///< 0: a hundred for each node of the graph, and ten thousand
-  std::chrono::nanoseconds max_time{0};      ///< 0: no limit
+  std::size_t max_rewrites = 0;          ///< 0: a hundred for each node of the graph, and ten thousand
+  std::chrono::nanoseconds max_time{0};  ///< 0: no limit
 };
 
 RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptions& options = {});

@@ -20,7 +20,9 @@ bool EffectIndex::surely_pure(const Node& node) const {
   std::uint8_t& known = pure_[node.target().id()];
   if (known == 0) {
     const OperatorSchema* schema = find_schema(node.target());
-    known = schema && schema->switches.empty() && !of(node).impure() && !schema->traits.writes && !schema->traits.random ? 2 : 1;
+    known = schema && schema->switches.empty() && !of(node).impure() && !schema->traits.writes && !schema->traits.random
+                ? 2
+                : 1;
   }
   return known == 2;
 }
@@ -39,7 +41,8 @@ void EffectIndex::classify(Node& node) {
   if (node.is(Op::get_attr)) unite(attributes_.emplace(node.target(), node.id()).first->second, node.id());
   const NodeEffects effects = of(node);
   if (!effects.may_alias && !effects.unknown) return;
-  for_each_aliased_input(node, [&](Node& input) { unite(input.id(), node.id()); }, modules_);
+  for_each_aliased_input(
+      node, [&](Node& input) { unite(input.id(), node.id()); }, modules_);
 }
 
 void EffectIndex::note_write(Node& node) {
@@ -100,7 +103,8 @@ void EffectIndex::remove(Node& node) {
 
 std::vector<Node*> EffectIndex::between(const Node& first, const Node& last) const {
   std::vector<Node*> found;
-  for (auto at = impure_.upper_bound(const_cast<Node*>(&first)); at != impure_.end() && (*at)->is_before(last); ++at) found.push_back(*at);
+  for (auto at = impure_.upper_bound(const_cast<Node*>(&first)); at != impure_.end() && (*at)->is_before(last); ++at)
+    found.push_back(*at);
   return found;
 }
 
@@ -109,7 +113,9 @@ std::uint32_t EffectIndex::root(std::uint32_t id) const {
   return id;
 }
 
-std::uint32_t EffectIndex::alias_class(const Node& node) const { return node.id() < parent_.size() ? root(node.id()) : node.id(); }
+std::uint32_t EffectIndex::alias_class(const Node& node) const {
+  return node.id() < parent_.size() ? root(node.id()) : node.id();
+}
 
 Node* EffectIndex::last_write(std::uint32_t alias_class) const {
   return alias_class < last_write_.size() ? last_write_[alias_class] : nullptr;

@@ -1,12 +1,12 @@
-// What must not be reordered: impure nodes by place, and which values may share storage, kept up to date while a graph is
-// rewritten. Internal to rewriter/.
+// What must not be reordered: impure nodes by place, and which values may share storage, kept up to date while a graph
+// is rewritten. Internal to rewriter/.
 //
-// Values are put into alias classes by union-find: a view, an in-place result and what getitem yields are in the class of what
-// they look at; get_attr of one path are one class. Distinct inputs are taken not to overlap. Classes only grow: that errs on the
-// side of refusing. analysis/effects.h answers the same questions for a graph that stands still.
+// Values are put into alias classes by union-find: a view, an in-place result and what getitem yields are in the class
+// of what they look at; get_attr of one path are one class. Distinct inputs are taken not to overlap. Classes only
+// grow: that errs on the side of refusing. analysis/effects.h answers the same questions for a graph that stands still.
 //
-// Complexity: O(nodes α) to build, and only when the graph has an impure node at all is more than one look at each node taken;
-// O(log impure) and the impure nodes concerned to ask. Thread-safety: none.
+// Complexity: O(nodes α) to build, and only when the graph has an impure node at all is more than one look at each node
+// taken; O(log impure) and the impure nodes concerned to ask. Thread-safety: none.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,16 @@ class EffectIndex {
 
   /// From now on alias classes are known though nothing wrote so far: something is about to.
   void expect_writes();
-  /// Tells of a node that was made or is about to go. An operator without a schema, made on purpose, is trusted not to write.
+  /// Tells of a node that was made or is about to go. An operator without a schema, made on purpose, is trusted not to
+  /// write.
   void add(Node& node);
   void remove(Node& node);
 
   /// The impure nodes strictly between two places, in order.
   std::vector<Node*> between(const Node& first, const Node& last) const;
   NodeEffects of(const Node& node) const { return effects_of(node, modules_); }
-  /// True when the node's operator is known to have no effect, whatever its arguments. A quick answer to most questions.
+  /// True when the node's operator is known to have no effect, whatever its arguments. A quick answer to most
+  /// questions.
   bool surely_pure(const Node& node) const;
   const ModuleEffects& modules() const { return modules_; }
 
@@ -81,7 +83,9 @@ class EffectIndex {
 template <typename Visit>
 void EffectIndex::for_each_written_class(const Node& node, Visit&& visit) const {
   for_each_written(
-      node, [&](const Argument& written) { for_each_node(written, [&](const Node& value) { visit(alias_class(value)); }); }, modules_);
+      node,
+      [&](const Argument& written) { for_each_node(written, [&](const Node& value) { visit(alias_class(value)); }); },
+      modules_);
 }
 
 }  // namespace fx::internal

@@ -10,7 +10,6 @@ namespace fx::internal {
 namespace {
 
 bool before(const Node* a, const Node* b) { return a->is_before(*b); }
-const Node* earlier(const Node* a, const Node* b) { return a->is_before(*b) ? a : b; }
 
 }  // namespace
 
@@ -20,7 +19,8 @@ Site::Site(const Match& match) : match(match), nodes(match.nodes()) {
     Node* node = match.values()[output].node_or_null();
     if (!node || !contains(*node)) continue;
     exit_ = node;
-    if (outputs.size() > 1 && std::find(several_.begin(), several_.end(), node) == several_.end()) several_.push_back(node);
+    if (outputs.size() > 1 && std::find(several_.begin(), several_.end(), node) == several_.end())
+      several_.push_back(node);
   }
   if (several_.size() > 1) {
     std::sort(several_.begin(), several_.end(), before);
@@ -35,7 +35,8 @@ bool Site::is_exit(const Node& node) const { return std::find(exits.begin(), exi
 
 Verdict check_alive(const Site& site) {
   for (const Node* node : site.nodes) {
-    if (node->is_erased()) return Objection{&site.match.anchor(), "an earlier rewrite replaced " + node->name() + ", a part of it"};
+    if (node->is_erased())
+      return Objection{&site.match.anchor(), "an earlier rewrite replaced " + node->name() + ", a part of it"};
   }
   return {};
 }
@@ -53,7 +54,7 @@ Verdict check_contained(const Site& site) {
 Verdict check_convex(const Site& site) {
   if (site.exits.size() < 2) return {};
   const Node* last = site.nodes.back();
-  std::unordered_set<const Node*> seen;  // membership only
+  std::unordered_set<const Node*> seen;                   // membership only
   std::vector<std::pair<const Node*, const Node*>> open;  // a node outside, and the exit it depends on
   for (const Node* exit : site.exits) open.emplace_back(exit, exit);
   while (!open.empty()) {
@@ -93,8 +94,8 @@ constexpr std::size_t kMostMoved = 64;
 
 Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex& effects, std::vector<Node*>& moves) {
   const auto no_place = [&](const std::string& why) {
-    return Objection{&site.match.anchor(), "no place for the replacement: it takes " + input.name() + ", which is computed after " + at.name() +
-                                               " uses a result, and " + why};
+    return Objection{&site.match.anchor(), "no place for the replacement: it takes " + input.name() +
+                                               ", which is computed after " + at.name() + " uses a result, and " + why};
   };
   std::vector<Node*> open = {&input};
   while (!open.empty()) {
@@ -140,298 +141,6 @@ Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const Ef
     if (verdict) return verdict;
   }
   std::sort(site.to_move.begin(), site.to_move.end(), before);
-  return {};
-}
-
-// ── Effects ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-namespace {
-
-/// What the match as a whole reads, writes and draws.
-struct MatchEffects {
-  std::vector<std::uint32_t> touched;  ///< alias classes of inputs and values
-  std::vector<std::uint32_t> written;
-  const Node* writer = nullptr;
-  const Node* random = nullptr;
-  const Node* side_effect = nullptr;
-};
-
-bool has(const std::vector<std::uint32_t>& set, std::uint32_t value) { return std::find(set.begin(), set.end(), value) != set.end(); }
-
-MatchEffects effects_in(const Site& site, const EffectIndex& effects) {
-  MatchEffects sum;
-  for (const Node* node : site.nodes) {
-    const NodeEffects own = effects.of(*node);
-    if (own.random) sum.random = node;
-    if (own.side_effect) sum.side_effect = node;
-    if (!effects.any_writes()) continue;
-    sum.touched.push_back(effects.alias_class(*node));
-    node->for_each_input([&](const Node& input) { sum.touched.push_back(effects.alias_class(input)); });
-    if (!own.writes) continue;
-    sum.writer = node;
-    effects.for_each_written_class(*node, [&](std::uint32_t written) { sum.written.push_back(written); });
-  }
-  return sum;
-}
-
-Verdict check_passing(const Node& other, const MatchEffects& match, const ReplacementPlan& replacement, const EffectIndex& effects, const Site& site) {
-  const NodeEffects own = effects.of(other);
-  const Node* anchor = &site.match.anchor();
-  if (own.random && (match.random || replacement.draws_random())) {
-    return Objection{anchor, "the order of random numbers would change: " + other.name() + " draws some in between"};
-  }
-  if (own.side_effect && (match.side_effect || replacement.has_side_effects())) {
-    return Objection{anchor, "the order of side effects would change: " + other.name() + " lies in between"};
-  }
-  Verdict verdict;
-  effects.for_each_written_class(other, [&](std::uint32_t written) {
-    if (!verdict && has(match.touched, written)) {
-      verdict = Objection{anchor, other.name() + " writes in between to what the match reads"};
-    }
-  });
-  return verdict;
-}
-
-}  // namespace
-
-Verdict check_order(const Site& site, const ReplacementPlan& replacement, const EffectIndex& effects) {
-  if (!effects.any_impure()) return {};
-  const Node* first = earlier(site.nodes.front(), site.at);
-  const Node* last = earlier(site.nodes.back(), site.at) == site.at ? site.nodes.back() : site.at;
-  const MatchEffects match = effects_in(site, effects);
-  for (const Node* other : effects.between(*first, *last)) {
-    if (site.contains(*other)) continue;
-    if (Verdict verdict = check_passing(*other, match, replacement, effects, site)) return verdict;
-  }
-  if (!match.writer || first == last) return {};
-  // The match's own writes move: nobody in the span may read what they write.
-  for (const Node* other = first->next(); other && other != last; other = other->next()) {
-    if (site.contains(*other)) continue;
-    bool reads = false;
-    other->for_each_input([&](const Node& input) { reads |= has(match.written, effects.alias_class(input)); });
-    if (reads) return Objection{match.writer, "it writes what " + other->name() + " reads in between"};
-  }
-  return {};
-}
-
-namespace {
-
-/// True when the pattern says the operator by name, so that its writer knew what it does.
-bool is_named(const Site& site, const Node& node) {
-  const PatternData& pattern = site.match.pattern();
-  for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
-    const PatternNode& test = pattern.nodes[i];
-    if (test.kind == PatternKind::call && site.match.values()[i].node_or_null() == &node && (test.targets.is_finite() || test.op != Op::call_function)) return true;
-  }
-  return false;
-}
-
-/// True when the replacement writes to the class too: it accounts for the write.
-bool is_written_too(std::span<Node* const> also_written, std::uint32_t written, const EffectIndex& effects) {
-  return std::any_of(also_written.begin(), also_written.end(), [&](const Node* node) { return effects.alias_class(*node) == written; });
-}
-
-/// Who could see whether the storage of `value` is written at `from`: a later reader outside the match, or the caller. Null when
-/// nobody could; else the value that is seen, and its reader if it is not the caller.
-std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value, const EffectIndex& effects) {
-  for (const Node* member : effects.members(value)) {
-    if (member->is(Op::placeholder) || member->is(Op::get_attr)) return {member, nullptr};
-    if (site.contains(*member)) continue;
-    for (const Node& user : member->users()) {
-      if (!site.contains(user) && !user.is_before(from)) return {member, &user};
-    }
-  }
-  return {nullptr, nullptr};
-}
-
-std::string seen_by(const std::pair<const Node*, const Node*>& observer) {
-  return observer.first->name() + (observer.second ? ", which " + observer.second->name() + " reads later" : ", which the caller can see");
-}
-
-/// The order in which a graph pattern lists its nodes is the order in which their effects must happen.
-Verdict check_pattern_order(const Site& site) {
-  const PatternData& pattern = site.match.pattern();
-  if (!pattern.from_graph) return {};
-  const Node* last = nullptr;
-  for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
-    if (pattern.nodes[i].kind != PatternKind::call) continue;
-    const Node* node = site.match.values()[i].node_or_null();
-    if (last && node->is_before(*last)) return Objection{node, "it comes before " + last->name() + ", in the pattern after it, and the match writes"};
-    last = node;
-  }
-  return {};
-}
-
-}  // namespace
-
-Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects) {
-  if (!effects.any_impure()) return {};
-  bool writes = false;
-  for (const Node* node : site.nodes) {
-    const NodeEffects own = effects.of(*node);
-    if (!own.impure()) continue;
-    if (!is_named(site, *node)) return Objection{node, "it has effects, and the pattern does not name its operator"};
-    if (!own.writes) continue;
-    writes = true;
-    Verdict verdict;
-    for_each_written(
-        *node,
-        [&](const Argument& written) {
-          for_each_node(written, [&](const Node& value) {
-            if (verdict || is_written_too(also_written, effects.alias_class(value), effects)) return;
-            const auto observer = find_observer(site, *node, value, effects);
-            if (observer.first) verdict = Objection{node, "it writes to " + seen_by(observer) + ", and the replacement does not"};
-          });
-        },
-        effects.modules());
-    if (verdict) return verdict;
-  }
-  return writes ? check_pattern_order(site) : Verdict();
-}
-
-// ── Aliases ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-namespace {
-
-using Values = std::vector<const Node*>;
-
-/// The older values whose storage a new one may share.
-class AliasSources {
- public:
-  AliasSources(std::span<Node* const> made, const EffectIndex& effects) : made_(made), sources_(made.size()) {
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      const NodeEffects own = effects.of(*made[i]);
-      if (const Node* known = made[i]->is(Op::get_attr) ? effects.attribute(made[i]->target()) : nullptr) sources_[i].push_back(known);
-      if (!own.may_alias && !own.unknown) continue;
-      for_each_aliased_input(
-          *made[i],
-          [&](Node& input) {
-            const Values from = values_of(input);
-            sources_[i].insert(sources_[i].end(), from.begin(), from.end());
-          },
-          effects.modules());
-    }
-  }
-
-  Values values_of(const Node& node) const {
-    const auto at = std::find(made_.begin(), made_.end(), &node);
-    if (at == made_.end()) return {&node};
-    return sources_[static_cast<std::size_t>(at - made_.begin())];
-  }
-
- private:
-  std::span<Node* const> made_;
-  std::vector<Values> sources_;
-};
-
-/// A node outside the match that writes to the class after the match began, or null.
-const Node* later_write(const Site& site, std::uint32_t alias_class, const EffectIndex& effects) {
-  const Node* last = effects.last_write(alias_class);
-  if (!last || last->is_before(*site.nodes.front())) return nullptr;
-  if (!site.contains(*last)) return last;
-  for (const Node* other : effects.between(*site.nodes.front(), *last)) {
-    bool writes = false;
-    effects.for_each_written_class(*other, [&](std::uint32_t written) { writes |= written == alias_class; });
-    if (writes && !site.contains(*other)) return other;
-  }
-  return nullptr;
-}
-
-Verdict check_later_writes(const Site& site, const Node& old, const Values& now, const EffectIndex& effects) {
-  const std::uint32_t then = effects.alias_class(old);
-  bool same = true;
-  for (const Node* source : now) same &= effects.alias_class(*source) == then;
-  bool aliased = false;  // did the old result share storage with something outside the match?
-  for (const Node* member : effects.members(old)) aliased |= !site.contains(*member) && member->is_before(old);
-  if (same && aliased == !now.empty()) return {};
-  std::vector<std::uint32_t> concerned = {then};
-  for (const Node* source : now) concerned.push_back(effects.alias_class(*source));
-  for (const std::uint32_t one : concerned) {
-    if (const Node* write = later_write(site, one, effects)) {
-      return Objection{&old, "its replacement would share storage differently, and " + write->name() + " writes to it"};
-    }
-  }
-  return {};
-}
-
-/// The value that `node` looks at, through views.
-const Node* storage_of(const Node& node, const EffectIndex& effects) {
-  const Node* at = &node;
-  for (int steps = 0; steps < 32; ++steps) {
-    const Node* source = nullptr;
-    const NodeEffects own = effects.of(*at);
-    // What nobody has declared to be a view is taken to be a fresh value.
-    const bool guessed = own.unknown || (at->is(Op::call_module) && !effects.modules());
-    if (own.may_alias && !guessed) for_each_aliased_input(*at, [&](Node& input) { source = &input; }, effects.modules());
-    if (!source) break;
-    at = source;
-  }
-  return at;
-}
-
-/// A new write to older storage: the match wrote there too, or nobody reads it any more.
-Verdict check_new_write(const Site& site, const Node& writer, const AliasSources& sources, const EffectIndex& effects) {
-  Verdict verdict;
-  std::vector<std::uint32_t> written_before;
-  for (const Node* node : site.nodes) {
-    effects.for_each_written_class(*node, [&](std::uint32_t written) { written_before.push_back(written); });
-  }
-  for_each_written(
-      writer,
-      [&](const Argument& written) {
-        for_each_node(written, [&](const Node& value) {
-          for (const Node* source : sources.values_of(value)) {
-            if (verdict || has(written_before, effects.alias_class(*source))) continue;
-            const auto observer = find_observer(site, *site.at, *source, effects);
-            if (observer.first) verdict = Objection{&site.match.anchor(), "the replacement's " + writer.name() + " writes to " + seen_by(observer)};
-          }
-        });
-      },
-      effects.modules());
-  return verdict;
-}
-
-bool is_returned(const Node& node, const Node* output) {
-  if (!output) return false;
-  for (const Node& user : node.users()) {
-    if (&user == output) return true;
-  }
-  return false;
-}
-
-/// The caller gets a result that it could write to: it may not become an input, an attribute or another result.
-Verdict check_returned(const Site& site, const Node& old, const Node& result, const EffectIndex& effects) {
-  const Node* output = site.match.anchor().graph().output_node();
-  if (!is_returned(old, output)) return {};
-  const Node* then = storage_of(old, effects);
-  const Node* now = storage_of(result, effects);
-  const bool visible = now->is(Op::placeholder) || now->is(Op::get_attr) || is_returned(*now, output) || is_returned(result, output);
-  if (then == now || !visible) return {};
-  return Objection{&old, "it is returned, and its replacement would share storage with " + now->name() + (now->is(Op::placeholder) ? ", an input" : now->is(Op::get_attr) ? ", an attribute" : ", returned too") +
-                             "; ReplaceOptions::allow_output_aliases permits it"};
-}
-
-}  // namespace
-
-Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made, const EffectIndex& effects,
-                      bool allow_output_aliases) {
-  const AliasSources sources(effects.any_writes() ? made : std::span<Node* const>(), effects);
-  for (const Node* node : effects.any_writes() ? made : std::span<Node* const>()) {
-    if (!effects.of(*node).writes) continue;
-    if (Verdict verdict = check_new_write(site, *node, sources, effects)) return verdict;
-  }
-  const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Node* old = site.match.values()[outputs[i]].node_or_null();
-    if (!old || !site.contains(*old)) continue;
-    const Node* result = results[i].node_or_null();
-    if (effects.any_writes()) {
-      if (Verdict verdict = check_later_writes(site, *old, result ? sources.values_of(*result) : Values(), effects)) return verdict;
-    }
-    if (result && !allow_output_aliases) {
-      if (Verdict verdict = check_returned(site, *old, *result, effects)) return verdict;
-    }
-  }
   return {};
 }
 

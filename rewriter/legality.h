@@ -1,11 +1,14 @@
 // May this match be rewritten here? The checks before every rewrite. Internal to rewriter/.
 //
 //   contained   inner values are used inside the match only
-//   convex      no path leaves the match and comes back. With one exit that holds by itself: such a path would start at the
+//   convex      no path leaves the match and comes back. With one exit that holds by itself: such a path would start at
+//   the
 //               exit and end above it. With several, a search from the exits, within the match's span of the graph
-//   placed      there is a place after all that the replacement takes and before all that uses its results; inputs that do
+//   placed      there is a place after all that the replacement takes and before all that uses its results; inputs that
+//   do
 //               not depend on the match are moved up for it
-//   ordered     nothing between the old places and the new one writes what the match reads, or would be passed by a write, a
+//   ordered     nothing between the old places and the new one writes what the match reads, or would be passed by a
+//   write, a
 //               random draw or a side effect of the match
 //   owned       a write in the match is kept by the replacement, or nobody can see it
 //
@@ -58,9 +61,9 @@ Verdict check_order(const Site& site, const ReplacementPlan& replacement, const 
 /// `also_written`: values that the replacement writes to as well.
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects);
 
-/// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or the
-/// caller can tell? `made` are the new nodes, not yet known to `effects`.
-Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made, const EffectIndex& effects,
-                      bool allow_output_aliases);
+/// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or
+/// the caller can tell? `made` are the new nodes, not yet known to `effects`.
+Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
+                      const EffectIndex& effects, bool allow_output_aliases);
 
 }  // namespace fx::internal

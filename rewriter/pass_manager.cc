@@ -34,8 +34,8 @@ void PassManager::add(std::string name, PassFunction run, PassConstraints constr
   add_until_stable(std::move(name), std::move(steps), 1, std::move(constraints));
 }
 
-void PassManager::add_until_stable(std::string name, std::vector<std::pair<std::string, PassFunction>> passes, std::size_t max_rounds,
-                                   PassConstraints constraints) {
+void PassManager::add_until_stable(std::string name, std::vector<std::pair<std::string, PassFunction>> passes,
+                                   std::size_t max_rounds, PassConstraints constraints) {
   for (const Pass& pass : passes_) {
     if (pass.name == name) throw Error(ErrorKind::invalid_argument, "there is a pass called '" + name + "' already");
   }
@@ -44,7 +44,9 @@ void PassManager::add_until_stable(std::string name, std::vector<std::pair<std::
 
 // Of the passes that nothing waits for, the one added first is next.
 std::vector<const PassManager::Pass*> PassManager::sorted() const {
-  const auto listed = [](const std::vector<std::string>& names, const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  const auto listed = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   const auto waits_for = [&](const Pass& pass, const Pass& other) {
     return listed(pass.constraints.after, other.name) || listed(other.constraints.before, pass.name);
   };
@@ -58,7 +60,8 @@ std::vector<const PassManager::Pass*> PassManager::sorted() const {
     if (next == left.end()) {
       std::string names;
       for (const Pass* pass : left) names += (names.empty() ? "" : ", ") + pass->name;
-      throw Error(ErrorKind::invalid_argument, "no order of the passes meets their constraints: each of " + names + " waits for another of them");
+      throw Error(ErrorKind::invalid_argument,
+                  "no order of the passes meets their constraints: each of " + names + " waits for another of them");
     }
     order.push_back(*next);
     left.erase(next);
@@ -72,7 +75,8 @@ std::vector<std::string> PassManager::order() const {
   return names;
 }
 
-bool PassManager::run_step(const std::string& name, const PassFunction& run, Graph& graph, PipelineReport& report) const {
+bool PassManager::run_step(const std::string& name, const PassFunction& run, Graph& graph,
+                           PipelineReport& report) const {
   if (options_.before) options_.before(name, graph);
   PassReport pass{name, false, graph.size(), 0, {}};
   const std::uint64_t revision = graph.revision();

@@ -5,8 +5,8 @@
 //   passes.add("dead-code", [](fx::Graph& g) { fx::eliminate_dead_code(g); }, {.after = {"simplify"}});
 //   std::cout << passes.run(graph);
 //
-// A pass changed the graph when the graph says so (Graph::revision), whatever the pass says. After each that did, lint runs.
-// Thread-safety: one run at a time on one graph; the manager itself is not changed by running.
+// A pass changed the graph when the graph says so (Graph::revision), whatever the pass says. After each that did, lint
+// runs. Thread-safety: one run at a time on one graph; the manager itself is not changed by running.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ struct PipelineReport {
 std::ostream& operator<<(std::ostream& out, const PipelineReport& report);
 
 struct PassManagerOptions {
-  bool lint = true;  ///< after each pass that changed something
+  bool lint = true;                                                     ///< after each pass that changed something
   std::function<void(const std::string& pass, const Graph&)> before{};  ///< told before each pass, for dumps
   std::function<void(const PassReport&, const Graph&)> after{};         ///< told after each pass
 };
@@ -56,11 +56,11 @@ class PassManager {
   /// Adds a pass. Throws when the name is taken.
   void add(std::string name, PassFunction run, PassConstraints constraints = {});
   /// Adds passes that are repeated together until none changes the graph, at most `max_rounds` times.
-  void add_until_stable(std::string name, std::vector<std::pair<std::string, PassFunction>> passes, std::size_t max_rounds = 10,
-                        PassConstraints constraints = {});
+  void add_until_stable(std::string name, std::vector<std::pair<std::string, PassFunction>> passes,
+                        std::size_t max_rounds = 10, PassConstraints constraints = {});
 
-  /// The names in the order in which they will run: that of adding, as far as the constraints allow. Throws Error(invalid_argument)
-  /// naming the passes when they cannot be met.
+  /// The names in the order in which they will run: that of adding, as far as the constraints allow. Throws
+  /// Error(invalid_argument) naming the passes when they cannot be met.
   std::vector<std::string> order() const;
 
   /// Runs all passes. An exception leaves with the pass's name before its message; the graph is as that pass left it.

@@ -58,7 +58,8 @@ class Replace {
     Search search(pattern_.shared_data(), rewriter_.graph(), find, claimed);
     search.want_escapes = true;
     // Found in the order of their results already: they need not be sorted, and may lie flat.
-    if (find.overlap == Overlap::first && search.plan().anchor == internal::first_result(pattern_.data())) search.pool = &pool_;
+    if (find.overlap == Overlap::first && search.plan().anchor == internal::first_result(pattern_.data()))
+      search.pool = &pool_;
     search.try_all();
     if (find.stats) *find.stats = search.stats();
     internal::apply_overlap(search.matches, find.overlap, rewriter_.graph());
@@ -66,7 +67,8 @@ class Replace {
     rule_.tried = search.stats().candidates;
     rule_.matched = num_matches() + search.escapes.size();
     if (search.stats().stop == SearchStop::budget) report_.stop = RewriteStop::search_budget;
-    for (const internal::Escape& escape : search.escapes) refuse({escape.value, "its value is also used by " + escape.user->name()});
+    for (const internal::Escape& escape : search.escapes)
+      refuse({escape.value, "its value is also used by " + escape.user->name()});
   }
 
   void filter() {
@@ -113,25 +115,29 @@ class Replace {
   const ReplaceOptions& options_;
   RuleReport rule_;
   RewriteReport report_;
-  internal::MatchPool pool_;     // the matches, or else
+  internal::MatchPool pool_;  // the matches, or else
   std::vector<Match> matches_;
-  std::vector<bool> accepted_;   // by filters; empty when there are none
+  std::vector<bool> accepted_;  // by filters; empty when there are none
   Match scratch_;
 };
 
 }  // namespace
 
-RewriteReport replace_pattern(Rewriter& rewriter, const Pattern& pattern, const Replacement& replacement, const ReplaceOptions& options) {
+RewriteReport replace_pattern(Rewriter& rewriter, const Pattern& pattern, const Replacement& replacement,
+                              const ReplaceOptions& options) {
   return Replace(rewriter, pattern, replacement, options).run();
 }
 
-RewriteReport replace_pattern(Graph& graph, const Pattern& pattern, const Replacement& replacement, const ReplaceOptions& options) {
+RewriteReport replace_pattern(Graph& graph, const Pattern& pattern, const Replacement& replacement,
+                              const ReplaceOptions& options) {
   Rewriter rewriter(graph);
   return replace_pattern(rewriter, pattern, replacement, options);
 }
 
-std::vector<ReplacedPattern> replace_pattern_with_filters(Graph& graph, const Pattern& pattern, const Replacement& replacement,
-                                                          std::vector<MatchFilter> filters, const ReplaceOptions& options, RewriteReport* report) {
+std::vector<ReplacedPattern> replace_pattern_with_filters(Graph& graph, const Pattern& pattern,
+                                                          const Replacement& replacement,
+                                                          std::vector<MatchFilter> filters,
+                                                          const ReplaceOptions& options, RewriteReport* report) {
   ReplaceOptions all = options;
   all.filters.insert(all.filters.end(), filters.begin(), filters.end());
   Rewriter rewriter(graph);

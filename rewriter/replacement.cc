@@ -31,7 +31,9 @@ class GraphBuilder {
   }
 
  private:
-  [[noreturn]] static void refuse(const std::string& message) { throw Error(ErrorKind::invalid_argument, "replacement: " + message); }
+  [[noreturn]] static void refuse(const std::string& message) {
+    throw Error(ErrorKind::invalid_argument, "replacement: " + message);
+  }
 
   static bool is_input(const PatternNode& node) {
     return node.kind == PatternKind::any || node.kind == PatternKind::value || node.kind == PatternKind::hole ||
@@ -44,7 +46,8 @@ class GraphBuilder {
   }
 
   static Symbol only_target(const PatternNode& node) {
-    if (!node.targets.is_finite() || node.targets.names().size() != 1) refuse("a call needs one operator, not a set of them");
+    if (!node.targets.is_finite() || node.targets.names().size() != 1)
+      refuse("a call needs one operator, not a set of them");
     return node.targets.names()[0];
   }
 
@@ -76,16 +79,20 @@ class GraphBuilder {
   std::vector<Argument> values_;
 };
 
-std::shared_ptr<const Graph> build(const PatternData& data) { return std::make_shared<const Graph>(internal::graph_of_pattern(data)); }
+std::shared_ptr<const Graph> build(const PatternData& data) {
+  return std::make_shared<const Graph>(internal::graph_of_pattern(data));
+}
 
 }  // namespace
 
 Graph internal::graph_of_pattern(const PatternData& data) { return GraphBuilder(data).build(); }
 
-Replacement::Replacement(const Graph& graph) : graph_(std::make_shared<const Graph>(graph.clone())), positional_(true) {}
+Replacement::Replacement(const Graph& graph)
+    : graph_(std::make_shared<const Graph>(graph.clone())), positional_(true) {}
 Replacement::Replacement(Graph&& graph) : graph_(std::make_shared<const Graph>(std::move(graph))), positional_(true) {}
 Replacement::Replacement(std::string_view text) : positional_(internal::is_graph_text(text)) {
-  graph_ = positional_ ? std::make_shared<const Graph>(parse_graph(text, "<replacement>")) : build(internal::parse_expression(text));
+  graph_ = positional_ ? std::make_shared<const Graph>(parse_graph(text, "<replacement>"))
+                       : build(internal::parse_expression(text));
 }
 Replacement::Replacement(const match::Expr& result) : Replacement(std::vector<match::Expr>{result}) {}
 Replacement::Replacement(const std::vector<match::Expr>& results) : graph_(build(internal::flatten(results, false))) {}

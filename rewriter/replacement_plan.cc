@@ -33,7 +33,8 @@ void add_new(std::vector<std::uint32_t>& to, std::uint32_t value) {
 
 }  // namespace
 
-ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& replacement) : pattern_(pattern), replacement_(replacement) {
+ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& replacement)
+    : pattern_(pattern), replacement_(replacement) {
   if (is_function()) {
     may_alias_ = true;
     return;
@@ -48,7 +49,8 @@ void ReplacementPlan::read_graph() {
   by_id_.resize(graph.id_bound());
   const std::size_t inputs = graph.placeholders().size();
   if (replacement_.is_positional() && pattern_.from_graph && inputs != pattern_.inputs.size()) {
-    refuse("the pattern takes " + std::to_string(pattern_.inputs.size()) + " inputs, the replacement " + std::to_string(inputs));
+    refuse("the pattern takes " + std::to_string(pattern_.inputs.size()) + " inputs, the replacement " +
+           std::to_string(inputs));
   }
   std::size_t position = 0;
   for (const Node& node : graph.nodes()) {
@@ -77,7 +79,9 @@ void ReplacementPlan::read_graph() {
 std::uint32_t ReplacementPlan::capture_of(const Node& placeholder, std::size_t position) const {
   if (replacement_.is_positional() && pattern_.from_graph) return pattern_.inputs[position];
   const int index = pattern_.find(placeholder.target());
-  if (index < 0) refuse("the replacement takes '" + placeholder.target().str() + "', which the pattern does not bind; it binds " + names_of(pattern_));
+  if (index < 0)
+    refuse("the replacement takes '" + placeholder.target().str() + "', which the pattern does not bind; it binds " +
+           names_of(pattern_));
   const auto capture = static_cast<std::uint32_t>(index);
   const bool replaced = std::find(pattern_.outputs.begin(), pattern_.outputs.end(), capture) != pattern_.outputs.end();
   if (replaced && (only_calls(pattern_, capture))) {
@@ -93,16 +97,19 @@ TemplateArgument ReplacementPlan::argument(const Argument& value) {
 
 void ReplacementPlan::check_results() const {
   if (results_.size() != pattern_.outputs.size()) {
-    refuse("the pattern returns " + std::to_string(pattern_.outputs.size()) + " values, the replacement " + std::to_string(results_.size()));
+    refuse("the pattern returns " + std::to_string(pattern_.outputs.size()) + " values, the replacement " +
+           std::to_string(results_.size()));
   }
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const std::uint32_t output = pattern_.outputs[i];
     if (!only_calls(pattern_, output) && !(results_[i].kind == Kind::capture && results_[i].index == output)) {
-      refuse("the pattern returns its input '" + pattern_.nodes[output].name.str() + "'; the replacement must return it unchanged at that place");
+      refuse("the pattern returns its input '" + pattern_.nodes[output].name.str() +
+             "'; the replacement must return it unchanged at that place");
     }
     for (std::size_t j = 0; j < i; ++j) {
       if (pattern_.outputs[j] != output || results_[j] == results_[i]) continue;
-      refuse("the pattern returns one value as results " + std::to_string(j) + " and " + std::to_string(i) + ", the replacement two different ones");
+      refuse("the pattern returns one value as results " + std::to_string(j) + " and " + std::to_string(i) +
+             ", the replacement two different ones");
     }
   }
 }
@@ -123,18 +130,20 @@ void ReplacementPlan::read_effects() {
   }
 }
 
-Argument ReplacementPlan::resolve(const TemplateArgument& argument, const Match& match, const std::vector<Node*>& made) const {
+Argument ReplacementPlan::resolve(const TemplateArgument& argument, const Match& match,
+                                  const std::vector<Node*>& made) const {
   switch (argument.kind) {
     case Kind::literal: return argument.value;
     case Kind::capture: return match.values()[argument.index];
     case Kind::made: return made[argument.index];
-    case Kind::container: return map_nodes(argument.value, [&](Node& node) { return resolve(by_id_[node.id()], match, made); });
+    case Kind::container:
+      return map_nodes(argument.value, [&](Node& node) { return resolve(by_id_[node.id()], match, made); });
   }
   return {};
 }
 
-void ReplacementPlan::build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made, std::vector<Argument>& results,
-                            ReplacementScratch& scratch) const {
+void ReplacementPlan::build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made,
+                            std::vector<Argument>& results, ReplacementScratch& scratch) const {
   if (is_function()) {
     results = replacement_.builder()(match, rewriter);
     return;

@@ -61,7 +61,8 @@ class ReplacementPlan {
   bool may_alias() const { return may_alias_; }
 
   /// Makes the nodes at the insertion point; `made` gets them in order, `results` what stands for the pattern's.
-  void build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made, std::vector<Argument>& results, ReplacementScratch& scratch) const;
+  void build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made, std::vector<Argument>& results,
+             ReplacementScratch& scratch) const;
 
  private:
   TemplateArgument argument(const Argument& value);

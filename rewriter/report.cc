@@ -7,7 +7,8 @@
 namespace fx {
 
 std::string_view to_string(RewriteStop stop) {
-  static constexpr std::array<std::string_view, 5> kNames = {"complete", "fixed point", "limit on rewrites", "limit on time", "search budget"};
+  static constexpr std::array<std::string_view, 5> kNames = {"complete", "fixed point", "limit on rewrites",
+                                                             "limit on time", "search budget"};
   return kNames[static_cast<std::size_t>(stop)];
 }
 
@@ -16,7 +17,8 @@ void RewriteReport::add(const RewriteReport& other) {
   refused.insert(refused.end(), other.refused.begin(), other.refused.end());
   if (other.stop >= RewriteStop::max_rewrites || stop < RewriteStop::max_rewrites) stop = other.stop;
   for (const RuleReport& rule : other.rules) {
-    const auto same = std::find_if(rules.begin(), rules.end(), [&](const RuleReport& known) { return known.rule == rule.rule; });
+    const auto same =
+        std::find_if(rules.begin(), rules.end(), [&](const RuleReport& known) { return known.rule == rule.rule; });
     if (same == rules.end()) {
       rules.push_back(rule);
       continue;

@@ -13,11 +13,11 @@ namespace fx {
 
 /// Why a rewrite ended.
 enum class RewriteStop : std::uint8_t {
-  complete,        ///< everything was tried once
-  fixed_point,     ///< nothing is left that any rule applies to
-  max_rewrites,    ///< the limit on rewrites was reached
-  max_time,        ///< the limit on time was reached
-  search_budget,   ///< a search used up its budget: matches may be missing
+  complete,       ///< everything was tried once
+  fixed_point,    ///< nothing is left that any rule applies to
+  max_rewrites,   ///< the limit on rewrites was reached
+  max_time,       ///< the limit on time was reached
+  search_budget,  ///< a search used up its budget: matches may be missing
 };
 std::string_view to_string(RewriteStop stop);
 
@@ -49,8 +49,8 @@ struct RewriteReport {
   void add(const RewriteReport& other);
 };
 
-/// One line: `applied 12; refused 1 (matmul_3: its value is also used by add_7)`, at most five refusals, and how it stopped
-/// when it was a limit.
+/// One line: `applied 12; refused 1 (matmul_3: its value is also used by add_7)`, at most five refusals, and how it
+/// stopped when it was a limit.
 std::ostream& operator<<(std::ostream& out, const RewriteReport& report);
 
 }  // namespace fx

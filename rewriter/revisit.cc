@@ -6,19 +6,23 @@ namespace fx::internal {
 
 namespace {
 
-bool is_node_like(const PatternNode& node) { return node.kind != PatternKind::literal && node.kind != PatternKind::hole && node.kind != PatternKind::absent; }
+bool is_node_like(const PatternNode& node) {
+  return node.kind != PatternKind::literal && node.kind != PatternKind::hole && node.kind != PatternKind::absent;
+}
 
 }  // namespace
 
 /// Walks a pattern from its anchor outward and notes the ways back.
 class RevisitPaths::Walk {
  public:
-  Walk(const Program& program, RevisitPaths& paths) : program_(program), paths_(paths), parents_(program.size()), seen_(program.size()) {
+  Walk(const Program& program, RevisitPaths& paths)
+      : program_(program), paths_(paths), parents_(program.size()), seen_(program.size()) {
     for (std::uint32_t i = 0; i < program.size(); ++i) {
       program.node(i).for_each_child([&](std::uint32_t child) { parents_[child].push_back(i); });
       paths.most_users_ = std::max(paths.most_users_, parents_[i].size());
     }
-    for (const std::vector<std::uint32_t>& users : parents_) paths.most_users_ = std::max(paths.most_users_, users.size());
+    for (const std::vector<std::uint32_t>& users : parents_)
+      paths.most_users_ = std::max(paths.most_users_, users.size());
   }
 
   /// One way to each place: without alternatives any way will do.
@@ -59,7 +63,8 @@ class RevisitPaths::Walk {
     program_.node(index).for_each_child([&](std::uint32_t child) {
       if (is_node_like(program_.node(child))) visit(child, call ? 'u' : '\0');
     });
-    for (const std::uint32_t parent : parents_[index]) visit(parent, program_.node(parent).kind == PatternKind::call ? 'd' : '\0');
+    for (const std::uint32_t parent : parents_[index])
+      visit(parent, program_.node(parent).kind == PatternKind::call ? 'd' : '\0');
   }
 
   /// `back` leads to the anchor when it is read from its end.
@@ -67,7 +72,9 @@ class RevisitPaths::Walk {
     if (program_.node(index).kind == PatternKind::sequence) return;
     std::size_t at = 0;
     for (std::size_t i = back.size(); i-- > 0;) {
-      const auto next = [&]() -> std::int32_t& { return back[i] == 'u' ? paths_.steps_[at].up : paths_.steps_[at].down; };
+      const auto next = [&]() -> std::int32_t& {
+        return back[i] == 'u' ? paths_.steps_[at].up : paths_.steps_[at].down;
+      };
       if (next() < 0) {
         const auto fresh = static_cast<std::int32_t>(paths_.steps_.size());
         paths_.steps_.emplace_back();

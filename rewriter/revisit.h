@@ -1,5 +1,5 @@
-// Where to look again after an edit: from a changed node along the paths by which patterns reach their starting operator.
-// Internal to rewriter/.
+// Where to look again after an edit: from a changed node along the paths by which patterns reach their starting
+// operator. Internal to rewriter/.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace fx::internal {
 
-/// The paths from any place of any pattern to the pattern's start, as one tree of steps: up to a user, down to an input.
+/// The paths from any place of any pattern to the pattern's start, as one tree of steps: up to a user, down to an
+/// input.
 class RevisitPaths {
  public:
   RevisitPaths() : steps_(1) {}

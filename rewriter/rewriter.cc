@@ -155,9 +155,7 @@ void Rewriter::undo(const Entry& entry) {
       }
       return;
     }
-    case Kind::forwarded:
-      unforward(node, entry.size);
-      return;
+    case Kind::forwarded: unforward(node, entry.size); return;
   }
   if (listener_) listener_->changed(node);
 }
@@ -195,7 +193,8 @@ Argument Rewriter::forwarded(const Argument& value) {
   }
   if (!value.is_container()) return value;
   bool touched = false;
-  for_each_node(value, [&](const Node& node) { touched |= static_cast<const NodeMap<std::uint32_t>&>(forward_of_)[node] != 0; });
+  for_each_node(
+      value, [&](const Node& node) { touched |= static_cast<const NodeMap<std::uint32_t>&>(forward_of_)[node] != 0; });
   return touched ? map_nodes(value, [&](Node& node) { return forwarded(Argument(node)); }) : value;
 }
 

@@ -5,14 +5,14 @@
 //   …edits through the rewriter…
 //   if (!good) rewriter.rollback(before);        // the graph reads as it did
 //
-// Every edit goes into a journal. From it come undo, "did anything change", what to visit again, and where a value went that
-// was replaced. An edit that throws leaves no entry and no trace.
+// Every edit goes into a journal. From it come undo, "did anything change", what to visit again, and where a value went
+// that was replaced. An edit that throws leaves no entry and no trace.
 //
-// After a rollback the graph prints as before; the users of a value that an undone edit touched may be in another order, and
-// names that undone nodes had are used up.
+// After a rollback the graph prints as before; the users of a value that an undone edit touched may be in another
+// order, and names that undone nodes had are used up.
 //
-// Costs: each edit costs what the Graph's does, plus its old arguments. Undo costs what was done. Thread-safety: none; a
-// Rewriter and its graph belong to one thread.
+// Costs: each edit costs what the Graph's does, plus its old arguments. Undo costs what was done. Thread-safety: none;
+// a Rewriter and its graph belong to one thread.
 #pragma once
 
 #include <cstddef>
@@ -112,7 +112,7 @@ class Rewriter {
   ChunkedVector<Entry> journal_;
   ChunkedVector<Argument> saved_values_;
   std::vector<Symbol> saved_names_;
-  std::vector<Argument> args_;         // take_arguments' result
+  std::vector<Argument> args_;  // take_arguments' result
   std::vector<NamedArgument> kwargs_;
   ChunkedVector<Argument> forwards_;   // what replaced values became
   NodeMap<std::uint32_t> forward_of_;  // 1 + position in forwards_

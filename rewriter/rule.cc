@@ -28,7 +28,8 @@ RuleSet RuleSet::only(const std::vector<std::string>& names) const {
     if (find(name)) continue;
     std::string known;
     for (const Rule& rule : rules_) known += (known.empty() ? "" : ", ") + rule.name;
-    throw Error(ErrorKind::not_found, "there is no rule called '" + name + "'; there are " + (known.empty() ? "none" : known));
+    throw Error(ErrorKind::not_found,
+                "there is no rule called '" + name + "'; there are " + (known.empty() ? "none" : known));
   }
   RuleSet chosen;
   for (const Rule& rule : rules_) {
@@ -39,11 +40,12 @@ RuleSet RuleSet::only(const std::vector<std::string>& names) const {
 
 namespace {
 
-/// The smallest graph that the pattern matches, when it says one: no sets, alternatives or open ends. A rule that matches this
-/// graph matches everywhere the pattern does.
+/// The smallest graph that the pattern matches, when it says one: no sets, alternatives or open ends. A rule that
+/// matches this graph matches everywhere the pattern does.
 std::optional<Graph> example_of(const Pattern& pattern) {
   for (const internal::PatternNode& node : pattern.data().nodes) {
-    if (node.open || node.bare || node.commutative || node.kind == internal::PatternKind::hole || node.tolerance >= 0) return std::nullopt;
+    if (node.open || node.bare || node.commutative || node.kind == internal::PatternKind::hole || node.tolerance >= 0)
+      return std::nullopt;
   }
   try {
     return internal::graph_of_pattern(pattern.data());
@@ -83,7 +85,8 @@ class Checker {
 
  private:
   void report(std::size_t rule, bool error, std::string message) {
-    problems_.push_back({error, rules_[rule].name.empty() ? "rule " + std::to_string(rule) : rules_[rule].name, std::move(message)});
+    problems_.push_back(
+        {error, rules_[rule].name.empty() ? "rule " + std::to_string(rule) : rules_[rule].name, std::move(message)});
   }
 
   void check_binding(std::size_t i) {
@@ -101,8 +104,9 @@ class Checker {
     options.contained = false;
     const std::vector<Match> found = fx::find(*rule.replacement.graph(), rule.pattern, options);
     if (!found.empty()) {
-      report(i, !rule.when, "its replacement contains its own pattern, at " + found[0].anchor().name() +
-                                ": to a fixed point it would never end; say may_repeat if that is meant");
+      report(i, !rule.when,
+             "its replacement contains its own pattern, at " + found[0].anchor().name() +
+                 ": to a fixed point it would never end; say may_repeat if that is meant");
     }
   }
 

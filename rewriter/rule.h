@@ -54,7 +54,7 @@ struct Rule {
 
 /// Something wrong with a set of rules.
 struct RuleProblem {
-  bool error = true;   ///< false: a warning
+  bool error = true;  ///< false: a warning
   std::string rule;
   std::string message;  ///< names the other rule where there is one
 };
@@ -74,9 +74,9 @@ class RuleSet {
   /// The rules of these names, in this set's order. Throws Error(not_found) for a name that is not there.
   RuleSet only(const std::vector<std::string>& names) const;
 
-  /// Everything that is wrong: names missing or given twice; inputs of a replacement that its pattern does not bind; results that
-  /// do not agree in number; a replacement that contains its own pattern; a rule that can never apply because one before it
-  /// matches all that it matches.
+  /// Everything that is wrong: names missing or given twice; inputs of a replacement that its pattern does not bind;
+  /// results that do not agree in number; a replacement that contains its own pattern; a rule that can never apply
+  /// because one before it matches all that it matches.
   std::vector<RuleProblem> check() const;
   /// Throws Error(invalid_argument) that lists the errors among check().
   void validate() const;

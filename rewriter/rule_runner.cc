@@ -2,8 +2,8 @@
 
 namespace fx::internal {
 
-RuleRunner::Run::Run(const Rule& rule, const Graph& graph, const FindOptions& find, Rewriter& rewriter, EffectIndex& effects,
-                     const DriverOptions& options)
+RuleRunner::Run::Run(const Rule& rule, const Graph& graph, const FindOptions& find, Rewriter& rewriter,
+                     EffectIndex& effects, const DriverOptions& options)
     : program(rule.pattern.shared_data(), find),
       plan(program.plan(graph)),
       engine(program, graph, find, stats),
@@ -14,7 +14,11 @@ RuleRunner::Run::Run(const Rule& rule, const Graph& graph, const FindOptions& fi
 }
 
 RuleRunner::RuleRunner(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options)
-    : rewriter_(rewriter), rules_(rules), options_(options), find_(options.find), effects_(rewriter.graph(), options.modules) {
+    : rewriter_(rewriter),
+      rules_(rules),
+      options_(options),
+      find_(options.find),
+      effects_(rewriter.graph(), options.modules) {
   const Graph& graph = rewriter.graph();
   max_rewrites_ = options.max_rewrites ? options.max_rewrites : 100 * graph.size() + 10000;
   for (std::uint32_t i = 0; i < rules.size(); ++i) {

@@ -24,8 +24,8 @@ class RuleRunner {
   Program& program(std::size_t i) { return runs_[i]->program; }
   std::uint32_t anchor(std::size_t i) const { return runs_[i]->plan.anchor; }
 
-  /// Finds the first match of rule `i` that starts at `anchor`, avoiding nodes for which `taken(node)` holds, and that the
-  /// rule's condition accepts.
+  /// Finds the first match of rule `i` that starts at `anchor`, avoiding nodes for which `taken(node)` holds, and that
+  /// the rule's condition accepts.
   template <typename Taken>
   std::optional<Match> find(std::size_t i, Node& anchor, Taken&& taken);
   /// Rewrites the match; counts what became of it.
@@ -41,7 +41,8 @@ class RuleRunner {
 
  private:
   struct Run {
-    Run(const Rule& rule, const Graph& graph, const FindOptions& find, Rewriter& rewriter, EffectIndex& effects, const DriverOptions& options);
+    Run(const Rule& rule, const Graph& graph, const FindOptions& find, Rewriter& rewriter, EffectIndex& effects,
+        const DriverOptions& options);
 
     FindStats stats;
     Program program;

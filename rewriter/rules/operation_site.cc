@@ -7,7 +7,9 @@ namespace fx::rules {
 
 namespace {
 
-bool is_assertion(const Node& node) { return node.target() == "torch._assert" || node.target() == "aten::_assert_async"; }
+bool is_assertion(const Node& node) {
+  return node.target() == "torch._assert" || node.target() == "aten::_assert_async";
+}
 
 }  // namespace
 

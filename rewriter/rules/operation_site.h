@@ -1,6 +1,7 @@
 // An operator call wherever it stands: in the graph itself, or alone in the body of the leaf module that a node calls.
 //
-// Rules about convolutions and norms read arguments and tensors through it, and so need not know which of the two it is.
+// Rules about convolutions and norms read arguments and tensors through it, and so need not know which of the two it
+// is.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,8 +18,9 @@ namespace fx::rules {
 
 class OperationSite {
  public:
-  /// The call that `node` makes if its operator is one that `wanted` accepts: directly, or as the one call of that kind in the
-  /// body of its leaf, whose result the leaf returns and whose other calls are pure (padding) or assertions. Nothing otherwise.
+  /// The call that `node` makes if its operator is one that `wanted` accepts: directly, or as the one call of that kind
+  /// in the body of its leaf, whose result the leaf returns and whose other calls are pure (padding) or assertions.
+  /// Nothing otherwise.
   static std::optional<OperationSite> find(const GraphModule& module, Node& node,
                                            const std::function<bool(std::string_view packet)>& wanted);
 

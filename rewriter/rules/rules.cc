@@ -39,7 +39,9 @@ std::span<const ProgramRule> all_rules() { return rule_list(); }
 
 const std::vector<Group>& groups() {
   static const std::vector<Group> kGroups = {
-      {"inference", "what makes a trained model faster: the default", {"fuse-conv-bn", "common-subexpression", "dead-code"}},
+      {"inference",
+       "what makes a trained model faster: the default",
+       {"fuse-conv-bn", "common-subexpression", "dead-code"}},
       {"fusion", "several operations become one", {"fuse-conv-bn"}},
       {"simplify", "less of the same", {"common-subexpression", "dead-code"}},
   };

@@ -1,7 +1,7 @@
 // The rules that come with fxgraph: one ordered list of what `fxgraph optimize` can do.
 //
-// A rule works on a GraphModule, because it may compute with weights. It is applied wherever its preconditions hold and says
-// where they do not and why. Adding one touches three files: the rule's own, its line in rules.cc, its test.
+// A rule works on a GraphModule, because it may compute with weights. It is applied wherever its preconditions hold and
+// says where they do not and why. Adding one touches three files: the rule's own, its line in rules.cc, its test.
 #pragma once
 
 #include <cstddef>

@@ -54,7 +54,8 @@ int diff(const DiffOptions& options, Backend* backend) {
   const auto after = load_model(options.after, backend);
   const std::vector<Difference> found = differences(before->graph(), after->graph());
   if (options.json) {
-    nlohmann::ordered_json out = {{"before", before->graph().size()}, {"after", after->graph().size()}, {"differences", nlohmann::json::array()}};
+    nlohmann::ordered_json out = {
+        {"before", before->graph().size()}, {"after", after->graph().size()}, {"differences", nlohmann::json::array()}};
     for (const Difference& d : found) {
       out["differences"].push_back({{"kind", d.kind}, {"node", d.name}, {"before", d.before}, {"after", d.after}});
     }

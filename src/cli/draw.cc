@@ -14,7 +14,8 @@ struct Picture {
   std::string_view ending;
   std::string (*draw)(const Graph&);
 };
-const std::array kPictures = {Picture{".svg", [](const Graph& graph) { return draw_svg(graph); }}, Picture{".dot", print_dot}};
+const std::array kPictures = {Picture{".svg", [](const Graph& graph) { return draw_svg(graph); }},
+                              Picture{".dot", print_dot}};
 
 }  // namespace
 

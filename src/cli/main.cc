@@ -19,7 +19,8 @@ bool needs_torch(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word(argv[i]);
     if (i == 1 && std::ranges::find(kTorchCommands, word) != kTorchCommands.end()) return true;
-    if (std::ranges::any_of(kTorchOptions, [&](std::string_view option) { return word.starts_with(option); })) return true;
+    if (std::ranges::any_of(kTorchOptions, [&](std::string_view option) { return word.starts_with(option); }))
+      return true;
     if (!word.starts_with("-") && fx::cli::is_torchscript(std::string(word))) return true;
   }
   return false;

@@ -34,7 +34,8 @@ std::string read_pattern(const std::string& pattern) {
 namespace {
 
 nlohmann::ordered_json to_json(const Match& match) {
-  nlohmann::ordered_json out = {{"anchor", match.anchor().name()}, {"nodes", nlohmann::json::array()}, {"captures", nlohmann::json::object()}};
+  nlohmann::ordered_json out = {
+      {"anchor", match.anchor().name()}, {"nodes", nlohmann::json::array()}, {"captures", nlohmann::json::object()}};
   for (const Node* node : match.nodes()) out["nodes"].push_back(node->name());
   for (const auto& [name, value] : match.bindings()) out["captures"][name.str()] = to_string(value, NodeStyle::plain);
   return out;
@@ -51,7 +52,8 @@ int match(const MatchOptions& options, Backend* backend) {
   const std::vector<Match> matches = find(model->graph(), pattern, find_options);
   const std::string misses = options.explain ? near_misses(model->graph(), pattern) : "";
   if (options.json) {
-    nlohmann::ordered_json out = {{"pattern", pattern.str()}, {"stop", to_string(stats.stop)}, {"matches", nlohmann::json::array()}};
+    nlohmann::ordered_json out = {
+        {"pattern", pattern.str()}, {"stop", to_string(stats.stop)}, {"matches", nlohmann::json::array()}};
     for (const Match& found : matches) out["matches"].push_back(to_json(found));
     if (options.explain) out["near_misses"] = misses;
     std::cout << out.dump(2) << '\n';
@@ -59,7 +61,8 @@ int match(const MatchOptions& options, Backend* backend) {
   }
   for (const Match& found : matches) std::cout << found << '\n';
   fmt::print("{} match{} in {} nodes\n", matches.size(), matches.size() == 1 ? "" : "es", model->graph().size());
-  if (stats.stop != SearchStop::complete) fmt::print("the search stopped early ({}): there may be more\n", to_string(stats.stop));
+  if (stats.stop != SearchStop::complete)
+    fmt::print("the search stopped early ({}): there may be more\n", to_string(stats.stop));
   if (!misses.empty()) fmt::print("\nwhere it does not fit\n{}{}", misses, misses.ends_with('\n') ? "" : "\n");
   return kDone;
 }

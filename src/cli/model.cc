@@ -17,14 +17,16 @@ class TextModel : public Model {
 
   void save(const std::string& path) override {
     if (is_torchscript(path)) {
-      throw Error(ErrorKind::unsupported, "cannot write " + path + ": FX text has no weights to save; end the name in .fx");
+      throw Error(ErrorKind::unsupported,
+                  "cannot write " + path + ": FX text has no weights to save; end the name in .fx");
     }
     write_output(path, print_graph(graph_));
   }
 
  private:
   [[noreturn]] static void needs_torch(const std::string& what) {
-    throw Error(ErrorKind::unsupported, what + " needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and install fxgraph-torch");
+    throw Error(ErrorKind::unsupported,
+                what + " needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and install fxgraph-torch");
   }
   Graph graph_;
 };
@@ -34,8 +36,9 @@ class TextModel : public Model {
 std::unique_ptr<Model> load_model(const std::string& path, Backend* backend) {
   if (backend) return backend->load(path);
   if (is_torchscript(path)) {
-    throw Error(ErrorKind::unsupported,
-                path + ": reading TorchScript needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and install fxgraph-torch");
+    throw Error(
+        ErrorKind::unsupported,
+        path + ": reading TorchScript needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and install fxgraph-torch");
   }
   return std::make_unique<TextModel>(load_graph_text(path));
 }

@@ -1,7 +1,9 @@
-// What the commands work on: a program from FX text or from a TorchScript file, and the door to the half that needs LibTorch.
+// What the commands work on: a program from FX text or from a TorchScript file, and the door to the half that needs
+// LibTorch.
 //
-// The program `fxgraph` itself is built without LibTorch, so that it starts in milliseconds. When a command needs LibTorch (a
-// TorchScript file, shapes, running) it hands over to `fxgraph-torch` beside it: the same program with a backend.
+// The program `fxgraph` itself is built without LibTorch, so that it starts in milliseconds. When a command needs
+// LibTorch (a TorchScript file, shapes, running) it hands over to `fxgraph-torch` beside it: the same program with a
+// backend.
 #pragma once
 
 #include <memory>

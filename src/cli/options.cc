@@ -17,7 +17,8 @@ bool is_torchscript(const std::string& path) {
   if (path == "-") return false;
   std::ifstream file(path, std::ios::binary);
   std::array<char, 4> magic{};
-  if (file && file.read(magic.data(), magic.size())) return std::memcmp(magic.data(), "PK\3\4", 4) == 0 || path.ends_with(".pt");
+  if (file && file.read(magic.data(), magic.size()))
+    return std::memcmp(magic.data(), "PK\3\4", 4) == 0 || path.ends_with(".pt");
   return path.ends_with(".pt") || path.ends_with(".pth");
 }
 
@@ -27,7 +28,8 @@ std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes) {
     std::optional<TensorInfo> info = parse_tensor_info(shape);
     if (!info) {
       throw Error(ErrorKind::invalid_argument,
-                  "--input " + shape + ": not a shape; write sizes joined by x and optionally a type, like 1x3x224x224 or 2x16:int64");
+                  "--input " + shape +
+                      ": not a shape; write sizes joined by x and optionally a type, like 1x3x224x224 or 2x16:int64");
     }
     inputs.push_back(std::move(*info));
   }
@@ -39,9 +41,11 @@ void write_beside(const std::string& path, const std::function<void(const std::s
   const fs::path target(path);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
   if (!fs::is_directory(folder)) {
-    throw Error(ErrorKind::io, "cannot write " + path + ": the folder " + folder.string() + " does not exist; create it first");
+    throw Error(ErrorKind::io,
+                "cannot write " + path + ": the folder " + folder.string() + " does not exist; create it first");
   }
-  if (fs::is_directory(target)) throw Error(ErrorKind::io, "cannot write " + path + ": it is a folder; name a file in it");
+  if (fs::is_directory(target))
+    throw Error(ErrorKind::io, "cannot write " + path + ": it is a folder; name a file in it");
   const std::string temporary = (folder / fmt::format(".{}.{}", target.filename().string(), getpid())).string();
   try {
     write(temporary);

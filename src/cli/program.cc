@@ -1,6 +1,6 @@
 // The command line: options, help, and how errors become exit codes.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <exception>
 #include <functional>
@@ -65,7 +65,8 @@ class Commands {
            "--format", [&json](const std::string& format) { json = format == "json"; }, "text or json")
         ->check(CLI::IsMember({"text", "json"}));
   }
-  static void add_output(CLI::App* sub, std::string& output, const std::string& help = "where to write (default: standard output)") {
+  static void add_output(CLI::App* sub, std::string& output,
+                         const std::string& help = "where to write (default: standard output)") {
     sub->add_option("-o,--output", output, help);
   }
 
@@ -75,12 +76,14 @@ class Commands {
     sub->add_option("--format", show_.format)->check(CLI::IsMember(show_formats()))->capture_default_str();
   }
   void declare_lint() {
-    CLI::App* sub = command("lint", "Check every invariant and list what is broken", [this] { return lint(lint_, backend_); });
+    CLI::App* sub =
+        command("lint", "Check every invariant and list what is broken", [this] { return lint(lint_, backend_); });
     sub->add_option("FILE", lint_.file, kFileHelp)->required();
     add_json(sub, lint_.json);
   }
   void declare_report() {
-    CLI::App* sub = command("report", "Say what is dead, what lives where, what it costs", [this] { return report(report_, backend_); });
+    CLI::App* sub = command("report", "Say what is dead, what lives where, what it costs",
+                            [this] { return report(report_, backend_); });
     sub->add_option("FILE", report_.file, kFileHelp)->required();
     sub->add_flag("--dead-code", report_.dead_code, "nodes, attributes and inputs that nothing needs, and why");
     sub->add_flag("--liveness", report_.liveness, "how many values, and with --input how many bytes, are alive where");
@@ -113,7 +116,8 @@ class Commands {
       return need_backend(backend_, [this](Backend& backend) { return backend.optimize(optimize_); });
     });
     sub->add_option("FILE", optimize_.file, kFileHelp)->required();
-    sub->add_option("--rules", optimize_.rules, "rules or groups to apply (see fxgraph rules); default: inference")->delimiter(',');
+    sub->add_option("--rules", optimize_.rules, "rules or groups to apply (see fxgraph rules); default: inference")
+        ->delimiter(',');
     sub->add_option("--input", optimize_.inputs, kInputHelp);
     sub->add_flag("--verify", optimize_.verify, "compare before and after on random inputs (needs --input)");
     add_output(sub, optimize_.output, "where to save the result: .pt or .fx");
@@ -138,7 +142,8 @@ class Commands {
     add_json(sub, run_.json);
   }
   void declare_diff() {
-    CLI::App* sub = command("diff", "Compare two programs; exit 1 when they differ", [this] { return diff(diff_, backend_); });
+    CLI::App* sub =
+        command("diff", "Compare two programs; exit 1 when they differ", [this] { return diff(diff_, backend_); });
     sub->add_option("A", diff_.before, kFileHelp)->required();
     sub->add_option("B", diff_.after, kFileHelp)->required();
     add_json(sub, diff_.json);

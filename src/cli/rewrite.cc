@@ -18,8 +18,10 @@ constexpr int kVerifyRounds = 8;
 constexpr double kTolerance = 1e-4;
 
 nlohmann::ordered_json to_json(const RewriteReport& report) {
-  nlohmann::ordered_json out = {{"applied", report.applied}, {"stop", to_string(report.stop)}, {"refused", nlohmann::json::array()}};
-  for (const Refusal& refusal : report.refused) out["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
+  nlohmann::ordered_json out = {
+      {"applied", report.applied}, {"stop", to_string(report.stop)}, {"refused", nlohmann::json::array()}};
+  for (const Refusal& refusal : report.refused)
+    out["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
   return out;
 }
 
@@ -41,8 +43,10 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   if (options.verify) {
     difference = model->difference(*original, parse_inputs(options.inputs), kVerifyRounds);
     if (*difference > kTolerance) {
-      throw Error(ErrorKind::mismatch, fmt::format("{}: the rewritten program differs by {:.1e} (relative), more than {:.0e}; nothing was saved",
-                                                   options.file, *difference, kTolerance));
+      throw Error(
+          ErrorKind::mismatch,
+          fmt::format("{}: the rewritten program differs by {:.1e} (relative), more than {:.0e}; nothing was saved",
+                      options.file, *difference, kTolerance));
     }
   }
   // The result goes to standard output unless a file is named: then what is said about it goes there.
@@ -51,12 +55,16 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   if (options.json) {
     nlohmann::ordered_json out = to_json(report);
     if (difference) out["difference"] = *difference;
-    if (to_stdout) out["graph"] = print_graph(model->graph());
-    else out["saved"] = options.output;
+    if (to_stdout)
+      out["graph"] = print_graph(model->graph());
+    else
+      out["saved"] = options.output;
     said << out.dump(2) << '\n';
   } else {
     said << report << '\n';
-    if (difference) said << fmt::format("verified: {} random inputs, largest relative difference {:.1e}\n", kVerifyRounds, *difference);
+    if (difference)
+      said << fmt::format("verified: {} random inputs, largest relative difference {:.1e}\n", kVerifyRounds,
+                          *difference);
   }
   if (!to_stdout) model->save(options.output);
   if (options.json) {

@@ -55,7 +55,8 @@ int lint(const LintOptions& options, Backend* backend) {
   }
   if (violations.empty()) return kDone;
   if (!options.json) {
-    for (const LintViolation& v : violations) std::cerr << fmt::format("fxgraph: {}: {}: {} [rule {}]\n", options.file, v.node, v.message, v.rule);
+    for (const LintViolation& v : violations)
+      std::cerr << fmt::format("fxgraph: {}: {}: {} [rule {}]\n", options.file, v.node, v.message, v.rule);
   }
   return kFailed;
 }

@@ -18,20 +18,28 @@ struct Form {
 
 // torch.fx's magic methods, sorted by target.
 constexpr std::array kInfix = std::to_array<Form>({
-    {"operator.add", "{} + {}"},      {"operator.and_", "{} & {}"},    {"operator.eq", "{} == {}"},
+    {"operator.add", "{} + {}"},       {"operator.and_", "{} & {}"},    {"operator.eq", "{} == {}"},
     {"operator.floordiv", "{} // {}"}, {"operator.ge", "{} >= {}"},     {"operator.getitem", "{}[{}]"},
-    {"operator.gt", "{} > {}"},       {"operator.inv", "~{}"},         {"operator.invert", "~{}"},
-    {"operator.le", "{} <= {}"},      {"operator.lshift", "{} << {}"}, {"operator.lt", "{} < {}"},
-    {"operator.matmul", "{} @ {}"},   {"operator.mod", "{} % {}"},     {"operator.mul", "{} * {}"},
-    {"operator.ne", "{} != {}"},      {"operator.neg", "-{}"},         {"operator.or_", "{} | {}"},
-    {"operator.pos", "+{}"},          {"operator.pow", "{} ** {}"},    {"operator.rshift", "{} >> {}"},
-    {"operator.sub", "{} - {}"},      {"operator.truediv", "{} / {}"}, {"operator.xor", "{} ^ {}"},
+    {"operator.gt", "{} > {}"},        {"operator.inv", "~{}"},         {"operator.invert", "~{}"},
+    {"operator.le", "{} <= {}"},       {"operator.lshift", "{} << {}"}, {"operator.lt", "{} < {}"},
+    {"operator.matmul", "{} @ {}"},    {"operator.mod", "{} % {}"},     {"operator.mul", "{} * {}"},
+    {"operator.ne", "{} != {}"},       {"operator.neg", "-{}"},         {"operator.or_", "{} | {}"},
+    {"operator.pos", "+{}"},           {"operator.pow", "{} ** {}"},    {"operator.rshift", "{} >> {}"},
+    {"operator.sub", "{} - {}"},       {"operator.truediv", "{} / {}"}, {"operator.xor", "{} ^ {}"},
 });
 constexpr std::array kInPlace = std::to_array<Form>({
-    {"operator.iadd", "{} += {}"},      {"operator.iand", "{} &= {}"},    {"operator.ifloordiv", "{} //= {}"},
-    {"operator.ilshift", "{} <<= {}"},  {"operator.imatmul", "{} @= {}"}, {"operator.imod", "{} %= {}"},
-    {"operator.imul", "{} *= {}"},      {"operator.ior", "{} |= {}"},     {"operator.ipow", "{} **= {}"},
-    {"operator.irshift", "{} >>= {}"},  {"operator.isub", "{} -= {}"},    {"operator.itruediv", "{} /= {}"},
+    {"operator.iadd", "{} += {}"},
+    {"operator.iand", "{} &= {}"},
+    {"operator.ifloordiv", "{} //= {}"},
+    {"operator.ilshift", "{} <<= {}"},
+    {"operator.imatmul", "{} @= {}"},
+    {"operator.imod", "{} %= {}"},
+    {"operator.imul", "{} *= {}"},
+    {"operator.ior", "{} |= {}"},
+    {"operator.ipow", "{} **= {}"},
+    {"operator.irshift", "{} >>= {}"},
+    {"operator.isub", "{} -= {}"},
+    {"operator.itruediv", "{} /= {}"},
     {"operator.ixor", "{} ^= {}"},
 });
 
@@ -42,9 +50,7 @@ const Form* find_form(const std::array<Form, N>& forms, std::string_view target)
   return at != forms.end() && at->target == target ? &*at : nullptr;
 }
 
-std::size_t arity(const Form& form) {
-  return static_cast<std::size_t>(std::ranges::count(form.text, '{'));
-}
+std::size_t arity(const Form& form) { return static_cast<std::size_t>(std::ranges::count(form.text, '{')); }
 
 bool is_identifier(std::string_view text) { return !text.empty() && to_identifier(text) == text; }
 
@@ -197,8 +203,10 @@ std::string python_code(const Graph& graph) { return PythonWriter(graph).method(
 
 std::string python_module(const Graph& graph, const std::string& name) {
   std::string out =
-      "import builtins\nimport math\nimport operator\n\nimport torch\nfrom math import inf, nan\nfrom torch import device\n\n\n"
-      "class " + name + "(torch.nn.Module):\n";
+      "import builtins\nimport math\nimport operator\n\nimport torch\nfrom math import inf, nan\nfrom torch import "
+      "device\n\n\n"
+      "class " +
+      name + "(torch.nn.Module):\n";
   const std::string method = python_code(graph);
   for (std::size_t from = 0; from < method.size();) {
     const std::size_t end = method.find('\n', from);

@@ -1,7 +1,7 @@
 // Everything public, in one include: #include <fxgraph/fx.h>.
 //
-// With LibTorch's headers in reach this brings modules and TorchScript too; a file that only works on graphs compiles in a
-// fraction of the time with the narrow headers named here.
+// With LibTorch's headers in reach this brings modules and TorchScript too; a file that only works on graphs compiles
+// in a fraction of the time with the narrow headers named here.
 #pragma once
 
 #include "analysis/dead_code.h"

@@ -16,8 +16,8 @@ using internal::ArgumentBlock;
 using internal::Slot;
 
 constexpr std::array<std::string_view, 17> kKindNames = {
-    "None", "node",  "bool",  "int",  "float", "str",  "dtype", "device", "layout", "memory_format", "Ellipsis", "object",
-    "list", "tuple", "dict", "slice", "complex"};
+    "None",          "node",     "bool",   "int",  "float", "str",  "dtype", "device", "layout",
+    "memory_format", "Ellipsis", "object", "list", "tuple", "dict", "slice", "complex"};
 
 int nesting(const Argument& argument) {
   int deepest = 0;
@@ -25,7 +25,9 @@ int nesting(const Argument& argument) {
   return argument.is_container() ? deepest + 1 : 0;
 }
 
-void combine(std::size_t& seed, std::size_t value) { seed ^= value * 0x9E3779B97F4A7C15ull + (seed << 6) + (seed >> 2); }
+void combine(std::size_t& seed, std::size_t value) {
+  seed ^= value * 0x9E3779B97F4A7C15ull + (seed << 6) + (seed >> 2);
+}
 
 }  // namespace
 
@@ -155,7 +157,8 @@ DType Argument::as_dtype() const {
 }
 Device Argument::as_device() const {
   if (kind_ != Kind::device) wrong_kind("device");
-  return {Symbol::from_id(static_cast<std::uint32_t>(payload_.integer)), static_cast<std::int32_t>(payload_.integer >> 32)};
+  return {Symbol::from_id(static_cast<std::uint32_t>(payload_.integer)),
+          static_cast<std::int32_t>(payload_.integer >> 32)};
 }
 Layout Argument::as_layout() const {
   if (kind_ != Kind::layout) wrong_kind("layout");

@@ -1,15 +1,15 @@
 // Argument: what may stand in a node's args and kwargs.
 //
-// A tagged value of 16 bytes: none, a node, a number, a string, a tensor option, or a container (list, tuple, dict, slice) of
-// arguments. Containers nest, at most kMaxNesting deep, and are immutable: copying one shares it.
+// A tagged value of 16 bytes: none, a node, a number, a string, a tensor option, or a container (list, tuple, dict,
+// slice) of arguments. Containers nest, at most kMaxNesting deep, and are immutable: copying one shares it.
 //
 //   Argument(2.0), Argument("floor"), Argument(node), Argument::list({&a, &b}), Argument::slice(0, 10, 1)
 //
-// Two arguments are equal when they have the same kind and the same value: 1, 1.0 and true differ, and so do 0.0 and -0.0,
-// while a NaN equals itself. Nodes are equal when they are the same node.
+// Two arguments are equal when they have the same kind and the same value: 1, 1.0 and true differ, and so do 0.0 and
+// -0.0, while a NaN equals itself. Nodes are equal when they are the same node.
 //
-// A `const Argument&` read from a node is a view into its graph, valid until that node's arguments change; a copy of it is
-// independent of the graph (but for the nodes that it names).
+// A `const Argument&` read from a node is a view into its graph, valid until that node's arguments change; a copy of it
+// is independent of the graph (but for the nodes that it names).
 #pragma once
 
 #include <compare>
@@ -79,15 +79,11 @@ class Argument {
     payload_.integer = value;
   }
   template <typename Int>
-    requires(std::is_integral_v<Int> && !std::is_same_v<Int, bool> && !std::is_same_v<Int, char>)
-  Argument(Int value) noexcept : kind_(Kind::integer) {
-    payload_.integer = static_cast<std::int64_t>(value);
-  }
+  requires(std::is_integral_v<Int> && !std::is_same_v<Int, bool> && !std::is_same_v<Int, char>) Argument(Int value)
+  noexcept : kind_(Kind::integer) { payload_.integer = static_cast<std::int64_t>(value); }
   template <typename Float>
-    requires std::is_floating_point_v<Float>
-  Argument(Float value) noexcept : kind_(Kind::floating) {
-    payload_.floating = static_cast<double>(value);
-  }
+  requires std::is_floating_point_v<Float> Argument(Float value)
+  noexcept : kind_(Kind::floating) { payload_.floating = static_cast<double>(value); }
   Argument(const char* text) : Argument(std::string_view(text)) {}
   Argument(const std::string& text) : Argument(std::string_view(text)) {}
   Argument(std::string_view text) : kind_(Kind::string) { payload_.integer = Symbol(text).id(); }
@@ -321,7 +317,8 @@ class KwargSpan {
   std::uint32_t name_stride_ = sizeof(Symbol);
 };
 
-/// Calls `visit(Node&)` for every node in `argument`, containers included, left to right; a node named twice is visited twice.
+/// Calls `visit(Node&)` for every node in `argument`, containers included, left to right; a node named twice is visited
+/// twice.
 template <typename Visit>
 void for_each_node(const Argument& argument, Visit&& visit);
 

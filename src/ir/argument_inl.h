@@ -8,9 +8,9 @@
 namespace fx {
 namespace internal {
 
-/// An argument with its place in the use list of the node that it names. Slots of one block are contiguous, so the block and
-/// from it the user are found by the slot's index. Links are meaningful only while the slot holds a node and its block is
-/// attached to one.
+/// An argument with its place in the use list of the node that it names. Slots of one block are contiguous, so the
+/// block and from it the user are found by the slot's index. Links are meaningful only while the slot holds a node and
+/// its block is attached to one.
 struct Slot {
   Argument value;
   Slot* next = nullptr;
@@ -25,7 +25,7 @@ struct Slot {
 /// The elements of a container, or all arguments of a node: a header, then `size` slots.
 /// Free-standing blocks are on the heap and counted; blocks attached to a node are in its graph's arena.
 struct alignas(16) ArgumentBlock {
-  Node* user = nullptr;              // null: free-standing
+  Node* user = nullptr;  // null: free-standing
   std::uint32_t size = 0;
   std::atomic<std::uint32_t> references{0};  // free-standing only
 

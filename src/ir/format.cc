@@ -45,7 +45,8 @@ void format_float(std::string& out, double value) {
   }
   // Shortest digits from the library, Python's choice between 0.0001 and 1e-05 from here.
   std::array<char, 32> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific).ptr;
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific).ptr;
   std::string_view text(buffer.data(), static_cast<std::size_t>(end - buffer.data()));
   if (text.front() == '-') {
     out += '-';
@@ -69,7 +70,9 @@ void format_float(std::string& out, double value) {
   } else if (count <= exponent + 1) {
     out.append(mantissa).append(static_cast<std::size_t>(exponent + 1 - count), '0').append(".0");
   } else {
-    out.append(mantissa, 0, static_cast<std::size_t>(exponent + 1)).append(1, '.').append(mantissa, static_cast<std::size_t>(exponent + 1));
+    out.append(mantissa, 0, static_cast<std::size_t>(exponent + 1))
+        .append(1, '.')
+        .append(mantissa, static_cast<std::size_t>(exponent + 1));
   }
 }
 

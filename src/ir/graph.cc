@@ -140,8 +140,9 @@ namespace {
 
 Node* require_anchor(const Graph& graph, Node& node) {
   if (&node.graph() == &graph && !node.is_erased()) return &node;
-  throw Error(ErrorKind::invalid_argument,
-              "cannot insert next to " + (node.is_erased() ? "an erased node" : node.name() + ": it is in another graph"));
+  throw Error(
+      ErrorKind::invalid_argument,
+      "cannot insert next to " + (node.is_erased() ? "an erased node" : node.name() + ": it is in another graph"));
 }
 
 }  // namespace
@@ -169,7 +170,8 @@ void Graph::erase_node(Node& node) {
     if (node.num_users() > 5) users += ", …";
     throw Error(ErrorKind::invalid_argument,
                 "cannot erase " + node.name() + ": it still has " + std::to_string(node.num_users()) + " user" +
-                    (node.num_users() == 1 ? "" : "s") + " (" + users + "); redirect them with replace_all_uses_with first",
+                    (node.num_users() == 1 ? "" : "s") + " (" + users +
+                    "); redirect them with replace_all_uses_with first",
                 node.name());
   }
   if (node.arguments_) s.replace_arguments(&node, nullptr, 0);
@@ -187,7 +189,8 @@ void Graph::restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kw
     throw Error(ErrorKind::invalid_argument, "only a node that was erased from this graph can be restored");
   }
   if (next) require_anchor(*this, *next);
-  if (node.op_ == Op::output && s.output) throw Error(ErrorKind::invalid_argument, "the graph has an output already", s.output->name());
+  if (node.op_ == Op::output && s.output)
+    throw Error(ErrorKind::invalid_argument, "the graph has an output already", s.output->name());
   for (const Argument& arg : args) s.require_own(arg, &node);
   for (const Argument& arg : kwargs.values()) s.require_own(arg, &node);
   node.erased_ = false;

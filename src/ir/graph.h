@@ -5,11 +5,12 @@
 //   fx::Node& y = graph.call_function("aten::relu", {x});
 //   graph.output(y);
 //
-// The order of the list is the order of execution. Inputs are `placeholder` nodes at its start, the result is one `output`
-// node at its end. A graph owns its nodes and may be moved, not copied: `clone()` makes a copy.
+// The order of the list is the order of execution. Inputs are `placeholder` nodes at its start, the result is one
+// `output` node at its end. A graph owns its nodes and may be moved, not copied: `clone()` makes a copy.
 //
-// Costs: making, erasing, moving and finding the order of nodes is O(1) beside their arguments; clone, lint, iteration are
-// O(nodes + uses). No operation recurses over the graph. Memory: about 64 bytes a node, 32 an argument, 24 overhead.
+// Costs: making, erasing, moving and finding the order of nodes is O(1) beside their arguments; clone, lint, iteration
+// are O(nodes + uses). No operation recurses over the graph. Memory: about 64 bytes a node, 32 an argument, 24
+// overhead.
 //
 // Thread-safety: const functions may run on several threads at once; edits need the graph for themselves.
 #pragma once
@@ -93,8 +94,8 @@ class Graph {
   /// Throws when the graph has an output already: pass a tuple to return several values.
   Node& output(const Argument& value);
 
-  /// While it lives, new nodes go to another place; several keep the order in which they are made. On its end the insertion
-  /// point is what it was before.
+  /// While it lives, new nodes go to another place; several keep the order in which they are made. On its end the
+  /// insertion point is what it was before.
   class InsertionScope;
   [[nodiscard]] InsertionScope inserting_before(Node& node);
   [[nodiscard]] InsertionScope inserting_after(Node& node);
@@ -106,21 +107,22 @@ class Graph {
   // ── Editing ──────────────────────────────────────────────────────────────────────────────────────────────────────
   /// Removes a node that nothing uses; throws, naming the users, when something does. Erasing twice throws.
   void erase_node(Node& node);
-  /// Undoes erase_node: `node`, erased from this graph, is back before `next` (null: at the end) under its old name, with these
-  /// arguments. For journals such as the Rewriter's; the node becomes the last user of its inputs.
+  /// Undoes erase_node: `node`, erased from this graph, is back before `next` (null: at the end) under its old name,
+  /// with these arguments. For journals such as the Rewriter's; the node becomes the last user of its inputs.
   void restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kwargs);
 
-  /// Removes every node that is neither pure nor used, in one backward pass; returns how many went. `is_impure` says which
-  /// calls must stay although nothing uses them; placeholders and the output always stay.
-  /// fx::eliminate_dead_code (ops/effects.h) is this with the purity that operator schemas declare.
+  /// Removes every node that is neither pure nor used, in one backward pass; returns how many went. `is_impure` says
+  /// which calls must stay although nothing uses them; placeholders and the output always stay. fx::eliminate_dead_code
+  /// (ops/effects.h) is this with the purity that operator schemas declare.
   std::size_t eliminate_dead_code(const std::function<bool(const Node&)>& is_impure);
 
   // ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────
   using ValueMap = NodeMap<Argument>;
   /// Copies `node` (of any graph) to the insertion point of this one; its arguments' nodes are replaced by `map`.
   Node& node_copy(const Node& node, const std::function<Argument(Node&)>& map);
-  /// Copies all nodes of `other` to the insertion point, but for those that `values` maps already to something else than None
-  /// (that is how inputs are bound) and the output, whose mapped value is returned (nothing without one). Fills `values`.
+  /// Copies all nodes of `other` to the insertion point, but for those that `values` maps already to something else
+  /// than None (that is how inputs are bound) and the output, whose mapped value is returned (nothing without one).
+  /// Fills `values`.
   std::optional<Argument> graph_copy(const Graph& other, ValueMap& values);
   /// A copy with equal names, order and notes; ids are renumbered in order. Fills `nodes` from old to new when given.
   Graph clone(NodeMap<Node*>* nodes = nullptr) const;

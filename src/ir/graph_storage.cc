@@ -82,7 +82,8 @@ void GraphStorage::relabel(Node* node) {
       ++count;
     }
     const std::uint64_t step = (high - low) / (count + 1);
-    if (bits < 63 && (static_cast<double>(count) > capacity || step < 2)) continue;  // at 63 bits this is the whole graph
+    if (bits < 63 && (static_cast<double>(count) > capacity || step < 2))
+      continue;  // at 63 bits this is the whole graph
     std::uint64_t label = low;
     for (Node* at = first;; at = at->next_) {
       at->order_ = label += step;
@@ -201,7 +202,8 @@ void GraphStorage::require_own(const Argument& argument, const Node* user) const
 
 // ── Uses ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// The uses of one user are linked one after the other, so a use is its user's first unless the ring's last is by it too.
+// The uses of one user are linked one after the other, so a use is its user's first unless the ring's last is by it
+// too.
 void GraphStorage::link_use(Slot* slot) {
   Node* value = slot->value.payload_.node;
   append_use(slot, value, !value->last_use_ || value->last_use_->user() != slot->user());

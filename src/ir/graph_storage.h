@@ -1,8 +1,8 @@
 // How a Graph is laid out. Internal to src/ir: no other folder includes this.
 //
-// Nodes are 64-byte records in chunks that never move, in the order of their ids; names lie beside them in the same chunk.
-// Arguments are blocks in an arena, recycled by size. Uses are rings threaded through the argument slots. Order labels are
-// 64-bit numbers with gaps; a full gap is relabelled locally.
+// Nodes are 64-byte records in chunks that never move, in the order of their ids; names lie beside them in the same
+// chunk. Arguments are blocks in an arena, recycled by size. Uses are rings threaded through the argument slots. Order
+// labels are 64-bit numbers with gaps; a full gap is relabelled locally.
 #pragma once
 
 #include <array>
@@ -81,7 +81,7 @@ struct GraphStorage {
 
   Graph* owner;
   Node* const root = &root_node;  // the sentinel that closes the ring of nodes; not a node of the program
-  std::vector<Chunk*> chunks;  // in the arena
+  std::vector<Chunk*> chunks;     // in the arena
   std::uint32_t id_count = 0;
   std::size_t live = 0;
   std::uint64_t revision = 0;
@@ -96,7 +96,8 @@ struct GraphStorage {
     return bytes <= kSmallBlock ? (bytes + 15) & ~std::size_t{15} : std::bit_ceil(bytes);
   }
   static std::size_t size_class(std::size_t bytes) {
-    return bytes <= kSmallBlock ? bytes / 16 : kSmallBlock / 16 + static_cast<std::size_t>(std::bit_width(bytes / kSmallBlock)) - 1;
+    return bytes <= kSmallBlock ? bytes / 16
+                                : kSmallBlock / 16 + static_cast<std::size_t>(std::bit_width(bytes / kSmallBlock)) - 1;
   }
   std::array<FreeBlock*, kSmallBlock / 16 + 48> free_blocks{};
   Namespace names;

@@ -22,8 +22,8 @@ enum Rule : int {
   kArguments = 8,
 };
 
-// Says whether a name was seen before. A bit per stem and number, since numbers are dense; a hash for those far beyond the
-// names of their stem, so that the bits stay within the size of the graph.
+// Says whether a name was seen before. A bit per stem and number, since numbers are dense; a hash for those far beyond
+// the names of their stem, so that the bits stay within the size of the graph.
 class NameSet {
  public:
   /// Adds `name`; false when it was there.
@@ -79,14 +79,16 @@ class Linter {
         report(kOrder, node, "its order label does not follow that of " + previous->name());
       }
       previous = &node;
-      if (!names.insert(node.name_parts())) report(kUniqueNames, node, "another node has the same name; rename one of them");
+      if (!names.insert(node.name_parts()))
+        report(kUniqueNames, node, "another node has the same name; rename one of them");
       past_placeholders |= !node.is(Op::placeholder);
       check_place(node, past_placeholders);
       check_arguments(node);
       check_inputs(node);
       check_uses(node);
     }
-    if (uses_from_arguments_ != uses_from_rings_ && previous) report(kUsesAgree, *previous, "uses and users disagree in number");
+    if (uses_from_arguments_ != uses_from_rings_ && previous)
+      report(kUsesAgree, *previous, "uses and users disagree in number");
     return std::move(violations_);
   }
 
@@ -100,7 +102,8 @@ class Linter {
       report(kPlaceholdersFirst, node, "this input comes after other operations; move it to the start");
     }
     if (node.is(Op::output) && node.next()) {
-      report(kSingleOutputLast, node, "the output is followed by " + node.next()->name() + "; nothing may come after it");
+      report(kSingleOutputLast, node,
+             "the output is followed by " + node.next()->name() + "; nothing may come after it");
     }
     if (node.is(Op::output) && &node != graph_.output_node()) report(kSingleOutputLast, node, "a second output");
   }
@@ -125,7 +128,8 @@ class Linter {
   void check_inputs(const Node& node) {
     node.for_each_input([&](const Node& input) {
       if (&input.graph() != &graph_ || input.is_erased()) {
-        report(kOwnNodes, node, "an argument names a node that is " + std::string(input.is_erased() ? "erased" : "of another graph"));
+        report(kOwnNodes, node,
+               "an argument names a node that is " + std::string(input.is_erased() ? "erased" : "of another graph"));
       } else if (!input.is_before(node)) {
         report(kDefinedBeforeUse, node, "it uses " + input.name() + ", which is defined after it; move one of them");
       }
@@ -133,8 +137,8 @@ class Linter {
     });
   }
 
-  // Every use in the ring names this node, and the ring counts its distinct users. That no use is missing from the rings
-  // follows from the two totals: as many uses in the rings as nodes among the arguments.
+  // Every use in the ring names this node, and the ring counts its distinct users. That no use is missing from the
+  // rings follows from the two totals: as many uses in the rings as nodes among the arguments.
   void check_uses(const Node& node) {
     if (!node.has_users()) return;
     std::uint32_t users = 0;
@@ -158,8 +162,9 @@ std::vector<LintViolation> Graph::check() const { return Linter(*this).run(); }
 void Graph::lint() const {
   const std::vector<LintViolation> violations = check();
   if (violations.empty()) return;
-  std::string message = violations.size() == 1 ? "the graph breaks an invariant:"
-                                               : "the graph breaks invariants in " + std::to_string(violations.size()) + " places:";
+  std::string message = violations.size() == 1
+                            ? "the graph breaks an invariant:"
+                            : "the graph breaks invariants in " + std::to_string(violations.size()) + " places:";
   for (std::size_t i = 0; i < violations.size(); ++i) {
     const LintViolation& v = violations[i];
     message += (violations.size() == 1 ? " " : "\n  " + std::to_string(i + 1) + ". ") + v.node + ": " + v.message +

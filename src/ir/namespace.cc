@@ -31,7 +31,8 @@ NodeName split_name(std::string_view text) {
   const std::size_t count = text.size() - digits;
   // Numbers of ten digits and more stay part of the stem: they cannot be counted on in 32 bits.
   // So do those written with a leading zero: `x_01` and `x_1` are two names.
-  const bool numbered = count > 0 && count < 10 && digits > 0 && text[digits - 1] == '_' && (text[digits] != '0' || count == 1);
+  const bool numbered =
+      count > 0 && count < 10 && digits > 0 && text[digits - 1] == '_' && (text[digits] != '0' || count == 1);
   if (!numbered) return {Symbol(text), NodeName::kNoNumber};
   std::uint32_t number = 0;
   std::from_chars(text.data() + digits, text.data() + text.size(), number);

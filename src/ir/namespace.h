@@ -1,10 +1,10 @@
 // Unique node names, as FX makes them.
 //
-// A name is a stem and an optional number, `add` or `add_3`. FX's rules: a free candidate is kept; a taken or reserved one
-// gets the next number of its stem. Names of erased nodes are never given out again.
+// A name is a stem and an optional number, `add` or `add_3`. FX's rules: a free candidate is kept; a taken or reserved
+// one gets the next number of its stem. Names of erased nodes are never given out again.
 //
-// Complexity: O(1) per name, whatever the order of requests; 8 bytes a node and nothing per name while numbers are handed out
-// in order.
+// Complexity: O(1) per name, whatever the order of requests; 8 bytes a node and nothing per name while numbers are
+// handed out in order.
 #pragma once
 
 #include <cstdint>
@@ -43,12 +43,10 @@ class Namespace {
     std::uint32_t dense = 0;  // the numbers 1 … dense are all taken
     std::uint32_t last = 0;   // where counting goes on; at least every number taken
     bool bare_taken = false;
-    bool known = false;       // false: the reserved-word question was not asked yet
+    bool known = false;  // false: the reserved-word question was not asked yet
     bool reserved = false;
   };
-  static std::uint64_t key(Symbol stem, std::uint32_t number) {
-    return (std::uint64_t{stem.id()} << 32) | number;
-  }
+  static std::uint64_t key(Symbol stem, std::uint32_t number) { return (std::uint64_t{stem.id()} << 32) | number; }
   bool taken(const Stem& record, NodeName name) const;
   void take(Stem& record, NodeName name);
 

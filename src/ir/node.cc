@@ -26,8 +26,10 @@ const Graph& Node::graph() const { return *storage_->owner; }
 
 const Argument& Node::arg(std::size_t i) const {
   if (i >= args().size()) {
-    throw Error(ErrorKind::invalid_argument,
-                name() + " has " + std::to_string(args().size()) + " positional arguments, none at " + std::to_string(i), name());
+    throw Error(
+        ErrorKind::invalid_argument,
+        name() + " has " + std::to_string(args().size()) + " positional arguments, none at " + std::to_string(i),
+        name());
   }
   return args()[i];
 }
@@ -50,7 +52,8 @@ void require_movable(const Node& node, const Node& anchor) {
   }
   if (&node.graph() != &anchor.graph()) {
     throw Error(ErrorKind::invalid_argument,
-                "cannot move " + node.name() + " next to " + anchor.name() + ": they are in different graphs", node.name());
+                "cannot move " + node.name() + " next to " + anchor.name() + ": they are in different graphs",
+                node.name());
   }
 }
 
@@ -122,7 +125,8 @@ void Node::insert_arg(std::size_t i, const Argument& value) {
   std::vector<Argument> changed = args().to_vector();
   if (i > changed.size()) {
     throw Error(ErrorKind::invalid_argument,
-                "cannot insert an argument at " + std::to_string(i) + " of " + name() + ": it has " + std::to_string(changed.size()),
+                "cannot insert an argument at " + std::to_string(i) + " of " + name() + ": it has " +
+                    std::to_string(changed.size()),
                 name());
   }
   changed.insert(changed.begin() + static_cast<std::ptrdiff_t>(i), value);
@@ -157,13 +161,15 @@ void Node::rename(std::string_view candidate) {
   ++storage_->revision;
 }
 
-std::vector<Node*> Node::replace_all_uses_with(const Argument& replacement, const std::function<bool(const Node&)>& only) {
+std::vector<Node*> Node::replace_all_uses_with(const Argument& replacement,
+                                               const std::function<bool(const Node&)>& only) {
   storage_->require_own(replacement, nullptr);
   std::vector<Node*> changed;
   for (Node& user : users()) {
     if (only && !only(user)) continue;
     for_each_node(replacement, [&](const Node& node) {
-      if (&node == this) throw Error(ErrorKind::invalid_argument, "cannot replace " + name() + " by a value that contains it", name());
+      if (&node == this)
+        throw Error(ErrorKind::invalid_argument, "cannot replace " + name() + " by a value that contains it", name());
       if (&node != &user) return;
       throw Error(ErrorKind::invalid_argument,
                   "replacing " + name() + " by " + user.name() + " would make " + user.name() +
@@ -189,14 +195,16 @@ void Node::move_uses_to(Node& replacement) {
   if (&replacement == this) return;
   storage_->require_own(replacement, nullptr);
   replacement.for_each_input([&](const Node& input) {
-    if (&input == this) throw Error(ErrorKind::invalid_argument, replacement.name() + " would become its own input", name());
+    if (&input == this)
+      throw Error(ErrorKind::invalid_argument, replacement.name() + " would become its own input", name());
   });
   storage_->move_uses(this, &replacement);
 }
 
 void Node::replace_input_with(Node& old, Node& replacement) {
   storage_->require_own(replacement, this);
-  if (&replacement == this) throw Error(ErrorKind::invalid_argument, "cannot make " + name() + " its own input", name());
+  if (&replacement == this)
+    throw Error(ErrorKind::invalid_argument, "cannot make " + name() + " its own input", name());
   storage_->replace_input(this, &old, replacement);
 }
 

@@ -1,10 +1,11 @@
 // Node: one operation in a Graph, and the value that it makes.
 //
-// A node has an opcode, a target, args, kwargs, a name, and users: the nodes that name it among their arguments. Nodes belong
-// to a graph, are made and erased by it, and keep their address for life; `id()` is a dense number for side tables (NodeMap).
+// A node has an opcode, a target, args, kwargs, a name, and users: the nodes that name it among their arguments. Nodes
+// belong to a graph, are made and erased by it, and keep their address for life; `id()` is a dense number for side
+// tables (NodeMap).
 //
-// Costs: order questions, relinking and user counts are O(1); changing arguments costs the arguments of the node changed.
-// Nothing here depends on the size of the graph.
+// Costs: order questions, relinking and user counts are O(1); changing arguments costs the arguments of the node
+// changed. Nothing here depends on the size of the graph.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,8 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   Op op() const { return op_; }
-  /// What is called or fetched: an operator (`aten::add.Tensor`), a method, an attribute or module path, an input's name.
+  /// What is called or fetched: an operator (`aten::add.Tensor`), a method, an attribute or module path, an input's
+  /// name.
   Symbol target() const { return target_; }
   ArgumentSpan args() const;
   KwargSpan kwargs() const;
@@ -87,8 +89,8 @@ class Node {
   template <typename Visit>
   void for_each_input(Visit&& visit) const;
 
-  // Edits. Arguments may name nodes of this graph only. Each re-registers this node's uses: it becomes the last user of its
-  // inputs, as in FX.
+  // Edits. Arguments may name nodes of this graph only. Each re-registers this node's uses: it becomes the last user of
+  // its inputs, as in FX.
   void set_args(ArgumentSpan args);
   void set_kwargs(KwargSpan kwargs);
   void set_args_kwargs(ArgumentSpan args, KwargSpan kwargs);
@@ -108,7 +110,8 @@ class Node {
   /// The same with a value that may be a literal.
   std::vector<Node*> replace_all_uses_with(const Argument& replacement,
                                            const std::function<bool(const Node&)>& only = {});
-  /// The same for all users at once, without listing them: `replacement` is a node of this graph that does not use this one.
+  /// The same for all users at once, without listing them: `replacement` is a node of this graph that does not use this
+  /// one.
   void move_uses_to(Node& replacement);
   /// Makes this node use `replacement` wherever it used `old`.
   void replace_input_with(Node& old, Node& replacement);

@@ -15,7 +15,8 @@ template <typename T>
 class NodeMap {
  public:
   NodeMap() = default;
-  explicit NodeMap(const Graph& graph, T initial = T()) : initial_(std::move(initial)), values_(graph.id_bound(), initial_) {}
+  explicit NodeMap(const Graph& graph, T initial = T())
+      : initial_(std::move(initial)), values_(graph.id_bound(), initial_) {}
 
   /// The value of `node`; grows the table when the node is newer than it.
   typename std::vector<T>::reference operator[](const Node& node) {

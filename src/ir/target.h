@@ -1,8 +1,8 @@
 // Spellings of operator targets.
 //
-// Inside the graph an operator overload is `namespace::name` or `namespace::name.overload`, as in its schema; the overload
-// named "default" is left out. FX text spells the same `torch.ops.namespace.name.overload`, with `.default` written.
-// Any other target (`torch.relu`, `operator.add`, a method or attribute name) is kept as it is.
+// Inside the graph an operator overload is `namespace::name` or `namespace::name.overload`, as in its schema; the
+// overload named "default" is left out. FX text spells the same `torch.ops.namespace.name.overload`, with `.default`
+// written. Any other target (`torch.relu`, `operator.add`, a method or attribute name) is kept as it is.
 #pragma once
 
 #include <string>
@@ -23,7 +23,8 @@ std::string target_text(Symbol target);
 /// Returns the operator's name without overload: `aten::add` for `aten::add.Tensor`.
 std::string_view packet_of(std::string_view target);
 
-/// Returns the stem that nodes with this target are named after: `add`, `layer1_0_conv1`. O(1) after the first question.
+/// Returns the stem that nodes with this target are named after: `add`, `layer1_0_conv1`. O(1) after the first
+/// question.
 Symbol name_stem(Symbol target);
 
 /// Makes `text` an identifier: runs of other characters become one `_`, a leading digit gets a `_` before it.

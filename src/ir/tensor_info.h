@@ -1,7 +1,8 @@
-// TensorInfo and Shapes: what the values of a graph are, without having them: element types, sizes and, where known, storage.
+// TensorInfo and Shapes: what the values of a graph are, without having them: element types, sizes and, where known,
+// storage.
 //
-// Written by shape propagation (module/shape_prop.h) and by whoever else knows shapes; read by liveness, cost and reports,
-// which need no LibTorch for it.
+// Written by shape propagation (module/shape_prop.h) and by whoever else knows shapes; read by liveness, cost and
+// reports, which need no LibTorch for it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ struct TensorInfo {
   std::vector<std::int64_t> sizes{};
   std::vector<std::int64_t> strides{};  ///< in elements; empty: contiguous
   Device device{};
-  /// Which storage it lies in, as a number that tensors share when they share storage; -1: not known, operator schemas decide.
+  /// Which storage it lies in, as a number that tensors share when they share storage; -1: not known, operator schemas
+  /// decide.
   std::int64_t storage = -1;
   std::int64_t storage_bytes = -1;  ///< of the whole storage; -1: what the tensor itself spans
 

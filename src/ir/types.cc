@@ -78,8 +78,9 @@ std::optional<DType> parse_dtype(std::string_view name) {
 }
 
 std::optional<Device> parse_device(std::string_view text) {
-  static constexpr std::array<std::string_view, 14> kTypes = {"cpu", "cuda", "meta", "mps",  "xpu", "xla",         "vulkan",
-                                                              "hip", "hpu",  "ipu",  "mtia", "npu", "privateuseone", "mkldnn"};
+  static constexpr std::array<std::string_view, 14> kTypes = {"cpu",  "cuda",   "meta",          "mps",   "xpu",
+                                                              "xla",  "vulkan", "hip",           "hpu",   "ipu",
+                                                              "mtia", "npu",    "privateuseone", "mkldnn"};
   const std::size_t colon = text.find(':');
   const std::string_view type = text.substr(0, colon);
   bool known = false;

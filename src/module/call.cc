@@ -38,7 +38,8 @@ c10::IValue call_python(const PythonFunction& function, const CallValues& call) 
 
 c10::IValue call_packets(Symbol target, const std::vector<Symbol>& packets, const CallValues& call) {
   if (packets.empty()) {
-    throw Error(ErrorKind::not_found, "there is no operator " + target_text(target) + "; check its spelling, or load the library that registers it");
+    throw Error(ErrorKind::not_found, "there is no operator " + target_text(target) +
+                                          "; check its spelling, or load the library that registers it");
   }
   const TorchOperator* op = pick_overload(packets, call);
   if (!op) throw Error(ErrorKind::execution, "no overload of " + packets.front().str() + " fits the arguments");

@@ -11,8 +11,8 @@
 namespace fx {
 
 /// Calls a call_function target: `aten::add.Tensor`, `torch.relu`, `operator.getitem`. Several results come as a tuple.
-/// Throws Error(not_found) when there is no such operator, Error(execution) when no overload fits; what the operator itself
-/// throws passes through.
+/// Throws Error(not_found) when there is no such operator, Error(execution) when no overload fits; what the operator
+/// itself throws passes through.
 c10::IValue call_function_target(Symbol target, const CallValues& call);
 
 /// Calls the method of `call.args[0]`.

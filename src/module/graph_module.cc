@@ -16,8 +16,10 @@ namespace {
 using torch::nn::Module;
 
 [[noreturn]] void missing(const Node& node, const std::string& where) {
-  throw Error(ErrorKind::not_found, where + " has no '" + node.target().str() + "', which %" + node.name() + " " +
-                                        (node.is(Op::get_attr) ? "reads" : "calls"), node.name());
+  throw Error(ErrorKind::not_found,
+              where + " has no '" + node.target().str() + "', which %" + node.name() + " " +
+                  (node.is(Op::get_attr) ? "reads" : "calls"),
+              node.name());
 }
 
 bool names_attribute(const Node& node) { return node.is(Op::get_attr) || node.is(Op::call_module); }
@@ -83,7 +85,8 @@ GraphModule::GraphModule(const Attributes& attributes, Graph graph, std::string 
       if (tensor && !find_attribute(path).defined()) set_attribute(path, *tensor);
     });
     const std::string path = node.target().str();
-    if (node.is(Op::get_attr) ? !find_attribute(path).defined() : !find_submodule(path)) missing(node, "the bag of attributes");
+    if (node.is(Op::get_attr) ? !find_attribute(path).defined() : !find_submodule(path))
+      missing(node, "the bag of attributes");
   }
 }
 

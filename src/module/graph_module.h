@@ -5,13 +5,13 @@
 //   gm->graph()…; gm->recompile();                  // edit; recompile() may be left out: forward notices
 //   gm->save… (torchscript/export.h)
 //
-// get_attr and call_module targets are paths in its module tree: `layer1.0.conv1` is the submodule `conv1` of `0` of `layer1`,
-// `layer1.0.conv1.weight` a parameter of that. Tensors live in the ordinary tree, so that parameters(), to(), state
-// saving, train() and eval() work; modules on the way to something else are plain holders.
+// get_attr and call_module targets are paths in its module tree: `layer1.0.conv1` is the submodule `conv1` of `0` of
+// `layer1`, `layer1.0.conv1.weight` a parameter of that. Tensors live in the ordinary tree, so that parameters(), to(),
+// state saving, train() and eval() work; modules on the way to something else are plain holders.
 //
-// Running goes through an execution plan: operators resolved, literals converted, leaf modules inlined, values freed at their
-// last use. It is made on first use and again after edits; making it is linear in the graph. Errors while running are
-// Error(execution) that name the node.
+// Running goes through an execution plan: operators resolved, literals converted, leaf modules inlined, values freed at
+// their last use. It is made on first use and again after edits; making it is linear in the graph. Errors while running
+// are Error(execution) that name the node.
 //
 // Thread-safety: several threads may run one GraphModule at once; edits need it for themselves.
 #pragma once
@@ -36,14 +36,15 @@ class Plan;
 
 class GraphModule : public torch::nn::Module {
  public:
-  /// What a bag of attributes holds under a path. A tensor that requires grad becomes a parameter, another one a buffer.
+  /// What a bag of attributes holds under a path. A tensor that requires grad becomes a parameter, another one a
+  /// buffer.
   using Attribute = std::variant<torch::Tensor, std::shared_ptr<torch::nn::Module>>;
   using Attributes = std::vector<std::pair<std::string, Attribute>>;
 
   /// A module without attributes.
   explicit GraphModule(Graph graph = {}, std::string class_name = "GraphModule");
-  /// Takes from `root` what the graph names, sharing storage. Throws Error(not_found) naming node and path when `root` has not
-  /// got it.
+  /// Takes from `root` what the graph names, sharing storage. Throws Error(not_found) naming node and path when `root`
+  /// has not got it.
   GraphModule(const torch::nn::Module& root, Graph graph, std::string class_name = "GraphModule");
   /// Takes what the graph names from `attributes`, the others are ignored. Throws as above.
   GraphModule(const Attributes& attributes, Graph graph, std::string class_name = "GraphModule");
@@ -58,8 +59,8 @@ class GraphModule : public torch::nn::Module {
   void set_class_name(std::string name) { class_name_ = std::move(name); }
 
   // ── Running ──────────────────────────────────────────────────────────────────────────────────────────────────────
-  /// Runs on tensors (or anything an IValue is made from) and returns the tensor result. Throws Error(invalid_argument) when
-  /// the result is something else: use run().
+  /// Runs on tensors (or anything an IValue is made from) and returns the tensor result. Throws Error(invalid_argument)
+  /// when the result is something else: use run().
   template <typename... Values>
   torch::Tensor forward(Values&&... inputs) {
     std::vector<c10::IValue> values;
@@ -88,14 +89,14 @@ class GraphModule : public torch::nn::Module {
   std::shared_ptr<torch::nn::Module> submodule(const std::string& path) const;
   /// The same; null when there is none.
   std::shared_ptr<torch::nn::Module> find_submodule(const std::string& path) const;
-  /// The leaf at `path`, made on the spot for a C++ torch::nn module (`Conv2d`, `BatchNorm2d`, …) whose computation is known;
-  /// null when there is no such module. What rules look at.
+  /// The leaf at `path`, made on the spot for a C++ torch::nn module (`Conv2d`, `BatchNorm2d`, …) whose computation is
+  /// known; null when there is no such module. What rules look at.
   std::shared_ptr<const LeafModule> leaf(const std::string& path) const;
   /// `Conv2d` for a leaf or C++ module of that type; empty when there is no module at `path`.
   std::string module_type(const std::string& path) const;
 
-  /// Sets the tensor at `path`, making holders on the way. A tensor that is there already is replaced and stays what it was,
-  /// parameter or buffer; a new one is a parameter if it requires grad.
+  /// Sets the tensor at `path`, making holders on the way. A tensor that is there already is replaced and stays what it
+  /// was, parameter or buffer; a new one is a parameter if it requires grad.
   void set_attribute(const std::string& path, const torch::Tensor& tensor);
   void set_parameter(const std::string& path, const torch::Tensor& tensor);
   void set_buffer(const std::string& path, const torch::Tensor& tensor);
@@ -107,7 +108,8 @@ class GraphModule : public torch::nn::Module {
   bool delete_submodule(const std::string& path);
   /// Removes the tensor; false when there is none.
   bool delete_attribute(const std::string& path);
-  /// Removes every module that the graph neither calls nor reads from, and holders left empty; returns how many leaf modules went.
+  /// Removes every module that the graph neither calls nor reads from, and holders left empty; returns how many leaf
+  /// modules went.
   std::size_t delete_all_unused_submodules();
   /// Removes every tensor outside of called modules that no get_attr names; returns how many.
   std::size_t delete_all_unused_attributes();

@@ -55,8 +55,8 @@ Value Interpreter::run(Args inputs, const Environment& initial) {
 Value Interpreter::boxed_run(Args& inputs) {
   const std::size_t expected = graph_.placeholders().size();
   if (inputs.size() != expected) {
-    throw Error(ErrorKind::invalid_argument,
-                "the graph takes " + std::to_string(expected) + " inputs, " + std::to_string(inputs.size()) + " were given");
+    throw Error(ErrorKind::invalid_argument, "the graph takes " + std::to_string(expected) + " inputs, " +
+                                                 std::to_string(inputs.size()) + " were given");
   }
   return run(std::exchange(inputs, {}));
 }
@@ -78,14 +78,16 @@ Value Interpreter::run_node(const Node& node) {
 
 Value Interpreter::placeholder(const Target& target, const Args& args, const Kwargs&) {
   if (target.view().starts_with('*')) {  // *args takes the rest as a list
-    Args rest(std::make_move_iterator(inputs_.begin() + static_cast<std::ptrdiff_t>(std::min(next_input_, inputs_.size()))),
-              std::make_move_iterator(inputs_.end()));
+    Args rest(
+        std::make_move_iterator(inputs_.begin() + static_cast<std::ptrdiff_t>(std::min(next_input_, inputs_.size()))),
+        std::make_move_iterator(inputs_.end()));
     next_input_ = inputs_.size();
     return make_list(std::move(rest));
   }
   if (next_input_ < inputs_.size()) return std::move(inputs_[next_input_++]);
   if (!args.empty()) return args[0];
-  throw Error(ErrorKind::invalid_argument, "there is no value for the input " + target.str() + " and it has no default");
+  throw Error(ErrorKind::invalid_argument,
+              "there is no value for the input " + target.str() + " and it has no default");
 }
 
 Value Interpreter::get_attr(const Target& target, const Args&, const Kwargs&) { return fetch_attr(target); }

@@ -11,8 +11,8 @@
 //   CountCalls counter(*gm);
 //   fx::Value y = counter.run({x});
 //
-// FX's torch.fx.Interpreter. Values are dropped after their last use, unless keep_values() asks for them. For speed alone, run
-// the GraphModule itself: it goes through a plan.
+// FX's torch.fx.Interpreter. Values are dropped after their last use, unless keep_values() asks for them. For speed
+// alone, run the GraphModule itself: it goes through a plan.
 //
 // Errors are Error(execution) that show the node. Thread-safety: one run at a time per interpreter.
 #pragma once
@@ -45,8 +45,8 @@ class Interpreter {
 
   /// Runs the graph and returns its output; None when it has none. Missing inputs take their defaults.
   Value run(Args inputs, const Environment& initial = {});
-  /// The same, emptying `inputs`, so that they may die as soon as they were used. Throws before touching them when their
-  /// number is wrong.
+  /// The same, emptying `inputs`, so that they may die as soon as they were used. Throws before touching them when
+  /// their number is wrong.
   Value boxed_run(Args& inputs);
 
   /// Keeps all values of the next runs, for value_of(). Off at first.

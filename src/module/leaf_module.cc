@@ -25,14 +25,40 @@ const std::vector<TorchNnFile>& torch_nn_files() {
       {"instancenorm", {"InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"}},
       {"normalization", {"LayerNorm", "GroupNorm", "LocalResponseNorm", "CrossMapLRN2d"}},
       {"activation",
-       {"ReLU",     "ReLU6",     "Sigmoid", "Tanh",      "GELU",       "SiLU",        "Mish",      "ELU",
-        "SELU",     "CELU",      "GLU",     "LeakyReLU", "PReLU",      "RReLU",       "Hardtanh",  "Hardswish",
-        "Softplus", "Softsign",  "Softmin", "Softmax",   "Softmax2d",  "LogSoftmax",  "Threshold", "Hardsigmoid",
-        "LogSigmoid", "Hardshrink", "Softshrink", "Tanhshrink", "MultiheadAttention"}},
+       {"ReLU",
+        "ReLU6",
+        "Sigmoid",
+        "Tanh",
+        "GELU",
+        "SiLU",
+        "Mish",
+        "ELU",
+        "SELU",
+        "CELU",
+        "GLU",
+        "LeakyReLU",
+        "PReLU",
+        "RReLU",
+        "Hardtanh",
+        "Hardswish",
+        "Softplus",
+        "Softsign",
+        "Softmin",
+        "Softmax",
+        "Softmax2d",
+        "LogSoftmax",
+        "Threshold",
+        "Hardsigmoid",
+        "LogSigmoid",
+        "Hardshrink",
+        "Softshrink",
+        "Tanhshrink",
+        "MultiheadAttention"}},
       {"pooling",
        {"MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AdaptiveMaxPool1d",
         "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d",
-        "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "LPPool1d", "LPPool2d", "FractionalMaxPool2d", "FractionalMaxPool3d"}},
+        "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "LPPool1d", "LPPool2d", "FractionalMaxPool2d",
+        "FractionalMaxPool3d"}},
       {"dropout", {"Dropout", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"}},
       {"sparse", {"Embedding", "EmbeddingBag"}},
       {"rnn", {"RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"}},
@@ -45,7 +71,8 @@ const std::vector<TorchNnFile>& torch_nn_files() {
       {"fold", {"Fold", "Unfold"}},
       {"distance", {"CosineSimilarity", "PairwiseDistance"}},
       {"transformer",
-       {"Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer", "TransformerDecoderLayer"}},
+       {"Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer",
+        "TransformerDecoderLayer"}},
   };
   return table;
 }
@@ -128,12 +155,15 @@ std::shared_ptr<torch::nn::Module> LeafModule::clone(const TorchDeviceOption& de
 
 void LeafModule::pretty_print(std::ostream& stream) const { stream << qualified_name_; }
 
-std::shared_ptr<LeafModule> make_leaf(const std::string& qualified_name, const std::vector<NamedTensor>& tensors, Graph body) {
+std::shared_ptr<LeafModule> make_leaf(const std::string& qualified_name, const std::vector<NamedTensor>& tensors,
+                                      Graph body) {
   auto leaf = std::make_shared<LeafModule>(qualified_name, tensors);
   for (const Node& node : body.nodes()) {
     if (node.is(Op::get_attr) && !leaf->find_tensor(node.target().str()).defined()) {
-      throw Error(ErrorKind::not_found, "the body of leaf " + leaf->type_name() + " reads '" + node.target().str() +
-                                            "', which is not among its tensors", node.name());
+      throw Error(ErrorKind::not_found,
+                  "the body of leaf " + leaf->type_name() + " reads '" + node.target().str() +
+                      "', which is not among its tensors",
+                  node.name());
     }
   }
   leaf->set_body(std::make_shared<const Graph>(std::move(body)));

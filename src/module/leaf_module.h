@@ -1,10 +1,13 @@
 // LeafModule: a module that graphs call and do not look into, such as an imported Conv2d.
 //
-// It is a torch::nn::Module with its own parameters and buffers and a type name. What it computes is known in one of two ways:
-//  - a *body*: a small Graph of operators over its own attributes (get_attr "weight"), hyper-parameters written as literals.
+// It is a torch::nn::Module with its own parameters and buffers and a type name. What it computes is known in one of
+// two ways:
+//  - a *body*: a small Graph of operators over its own attributes (get_attr "weight"), hyper-parameters written as
+//  literals.
 //    Plans inline it, so that calling a leaf costs nothing; rules read hyper-parameters from it:
 //      graph(): %input = placeholder; %weight = get_attr[target=weight]; %bias = …
-//               %conv2d = call_function[target=torch.ops.aten.conv2d.default](args = (%input, %weight, %bias, [2, 2]), …)
+//               %conv2d = call_function[target=torch.ops.aten.conv2d.default](args = (%input, %weight, %bias, [2, 2]),
+//               …)
 //  - a TorchScript module, run as it is, for leaves whose forward branches on data.
 // A leaf may have different bodies for training and evaluation; train() and eval() choose.
 #pragma once
@@ -78,8 +81,8 @@ class LeafModule : public torch::nn::Module {
   std::string script_method_ = "forward";
 };
 
-/// Makes a leaf that computes `body` in both modes: what rules install. `body` may name `tensors` by their paths and aten
-/// operators; throws Error(not_found) when it names a tensor that is not there.
+/// Makes a leaf that computes `body` in both modes: what rules install. `body` may name `tensors` by their paths and
+/// aten operators; throws Error(not_found) when it names a tensor that is not there.
 std::shared_ptr<LeafModule> make_leaf(const std::string& qualified_name, const std::vector<NamedTensor>& tensors,
                                       Graph body);
 

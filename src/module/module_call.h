@@ -24,7 +24,8 @@ T take(torch::jit::Stack& values, std::size_t i) {
       return values[i].isNone() ? torch::Tensor() : values[i].toTensor();
     } else if constexpr (std::is_same_v<T, TorchOptional<torch::IntArrayRef>>) {
       if (values[i].isNone()) return T();
-      thread_local std::vector<std::int64_t> numbers;  // an ArrayRef owns nothing; forward reads it before the next call
+      thread_local std::vector<std::int64_t>
+          numbers;  // an ArrayRef owns nothing; forward reads it before the next call
       numbers = values[i].toIntVector();
       return T(numbers);
     } else {
@@ -41,7 +42,8 @@ T take(torch::jit::Stack& values, std::size_t i) {
 template <typename Class, typename Result, typename... Parameters, std::size_t... i>
 void call_with(Class& module, Result (Class::*forward)(Parameters...), torch::jit::Stack& stack,
                std::index_sequence<i...>) {
-  if (stack.size() > sizeof...(Parameters)) throw Error(ErrorKind::execution, "too many arguments for the module's forward");
+  if (stack.size() > sizeof...(Parameters))
+    throw Error(ErrorKind::execution, "too many arguments for the module's forward");
   Result result = (module.*forward)(take<std::decay_t<Parameters>>(stack, i)...);
   stack.clear();
   stack.emplace_back(std::move(result));

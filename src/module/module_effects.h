@@ -6,9 +6,9 @@
 
 namespace fx {
 
-/// Effects of the modules that `module`'s graph calls, read from their bodies: BatchNorm in training mode writes its statistics,
-/// ReLU(inplace=True) its input, Dropout in training mode draws. A leaf without a body is unknown in training mode and pure
-/// otherwise. The result refers to `module`, which must outlive it.
+/// Effects of the modules that `module`'s graph calls, read from their bodies: BatchNorm in training mode writes its
+/// statistics, ReLU(inplace=True) its input, Dropout in training mode draws. A leaf without a body is unknown in
+/// training mode and pure otherwise. The result refers to `module`, which must outlive it.
 ModuleEffects module_effects(const GraphModule& module);
 
 }  // namespace fx

@@ -9,8 +9,8 @@ namespace {
 using torch::nn::Module;
 using Tensors = torch::OrderedDict<std::string, torch::Tensor>;
 
-// torch::nn::Module can register tensors but has no way to replace or remove one, and keeps its dictionaries to itself. An
-// explicit instantiation may name private members; this is the language's one door.
+// torch::nn::Module can register tensors but has no way to replace or remove one, and keeps its dictionaries to itself.
+// An explicit instantiation may name private members; this is the language's one door.
 template <typename Tag, typename Tag::Member member>
 struct Open {
   friend typename Tag::Member member_of(Tag) { return member; }
@@ -122,7 +122,8 @@ Module& make_holders(Module& root, const std::string& path) {
     if (child && *child) {
       at = child->get();
     } else if (parameters_of(*at).contains(atom) || buffers_of(*at).contains(atom)) {
-      throw Error(ErrorKind::invalid_argument, "'" + path.substr(0, dot) + "' is a tensor, nothing can be put below it");
+      throw Error(ErrorKind::invalid_argument,
+                  "'" + path.substr(0, dot) + "' is a tensor, nothing can be put below it");
     } else {
       at = at->register_module(atom, std::make_shared<Holder>()).get();
     }

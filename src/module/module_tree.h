@@ -18,7 +18,8 @@ std::pair<std::string, std::string> split_path(const std::string& path);
 /// `layer1.0` + `conv` -> `layer1.0.conv`.
 std::string join_path(std::string_view parent, std::string_view name);
 
-/// The module at `path` below `root`, null when there is none. The root itself (empty path) has no shared pointer: see find_module.
+/// The module at `path` below `root`, null when there is none. The root itself (empty path) has no shared pointer: see
+/// find_module.
 std::shared_ptr<torch::nn::Module> find_child(const torch::nn::Module& root, const std::string& path);
 /// The module at `path`, `root` for the empty path, null when there is none.
 const torch::nn::Module* find_module(const torch::nn::Module& root, const std::string& path);
@@ -31,7 +32,8 @@ void put_tensor(torch::nn::Module& module, const std::string& name, const torch:
 /// Removes a parameter or buffer; false when there is none.
 bool remove_tensor(torch::nn::Module& module, const std::string& name);
 
-/// Makes Holders until `path` is a module below `root`, and returns it. Throws Error(invalid_argument) when an atom names a tensor.
+/// Makes Holders until `path` is a module below `root`, and returns it. Throws Error(invalid_argument) when an atom
+/// names a tensor.
 torch::nn::Module& make_holders(torch::nn::Module& root, const std::string& path);
 
 /// Sets the training flag of this module alone; Module::train sets those below it too.

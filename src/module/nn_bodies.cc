@@ -103,7 +103,9 @@ std::optional<Graph> max_pool_graph(const nn::Module& module) {
 }  // namespace
 
 NnBody conv_body(int dims) {
-  return dims == 1 ? conv_graph<1, nn::Conv1dImpl> : dims == 2 ? conv_graph<2, nn::Conv2dImpl> : conv_graph<3, nn::Conv3dImpl>;
+  return dims == 1   ? conv_graph<1, nn::Conv1dImpl>
+         : dims == 2 ? conv_graph<2, nn::Conv2dImpl>
+                     : conv_graph<3, nn::Conv3dImpl>;
 }
 
 NnBody conv_transpose_body(int dims) {
@@ -130,8 +132,8 @@ std::optional<Graph> avg_pool2d_body(const nn::Module& module) {
   const auto divisor = options.divisor_override();
   return body.returning("aten::avg_pool2d",
                         {Argument(body.input), list_of(options.kernel_size()), list_of(options.stride()),
-                         list_of(options.padding()), Argument(options.ceil_mode()), Argument(options.count_include_pad()),
-                         divisor ? Argument(*divisor) : Argument()});
+                         list_of(options.padding()), Argument(options.ceil_mode()),
+                         Argument(options.count_include_pad()), divisor ? Argument(*divisor) : Argument()});
 }
 
 std::optional<Graph> adaptive_avg_pool2d_body(const nn::Module& module) {
@@ -188,9 +190,9 @@ std::optional<Graph> layer_norm_body(const nn::Module& module) {
   Body body;
   const Argument weight = body.tensor("weight", norm.weight);
   const Argument bias = body.tensor("bias", norm.bias);
-  return body.returning("aten::layer_norm", {Argument(body.input),
-                                             Argument::list(std::vector<Argument>(shape.begin(), shape.end())), weight, bias,
-                                             Argument(norm.options.eps())});
+  return body.returning("aten::layer_norm",
+                        {Argument(body.input), Argument::list(std::vector<Argument>(shape.begin(), shape.end())),
+                         weight, bias, Argument(norm.options.eps())});
 }
 
 std::optional<Graph> group_norm_body(const nn::Module& module) {
@@ -198,8 +200,8 @@ std::optional<Graph> group_norm_body(const nn::Module& module) {
   Body body;
   const Argument weight = body.tensor("weight", norm.weight);
   const Argument bias = body.tensor("bias", norm.bias);
-  return body.returning("aten::group_norm",
-                        {Argument(body.input), Argument(norm.options.num_groups()), weight, bias, Argument(norm.options.eps())});
+  return body.returning("aten::group_norm", {Argument(body.input), Argument(norm.options.num_groups()), weight, bias,
+                                             Argument(norm.options.eps())});
 }
 
 std::optional<Graph> embedding_body(const nn::Module& module) {

@@ -9,7 +9,8 @@
 
 namespace fx::internal {
 
-/// Each returns nothing when the module, as it is configured, does more than a body can say (training statistics, padding modes).
+/// Each returns nothing when the module, as it is configured, does more than a body can say (training statistics,
+/// padding modes).
 using NnBody = std::optional<Graph> (*)(const torch::nn::Module& module);
 
 NnBody conv_body(int dims);

@@ -1,8 +1,9 @@
 // torch::nn modules of C++ as leaves: what they are called, how they compute.
 //
-// C++ modules have no common forward, so every type that a graph may call is listed here, once, by its exact type. The common ones
-// (convolutions, normalisations, linear, activations, pools, embedding) have bodies: they become operators in plans, and rules read their hyper-parameters.
-// The others are called. Types of your own: register_module_type<MyImpl>("my.package.My").
+// C++ modules have no common forward, so every type that a graph may call is listed here, once, by its exact type. The
+// common ones (convolutions, normalisations, linear, activations, pools, embedding) have bodies: they become operators
+// in plans, and rules read their hyper-parameters. The others are called. Types of your own:
+// register_module_type<MyImpl>("my.package.My").
 #pragma once
 
 #include <ATen/core/stack.h>
@@ -33,7 +34,8 @@ const ModuleType* find_module_type(const torch::nn::Module& module);
 
 void add_module_type(std::type_index type, ModuleType entry);
 
-/// Lets graphs call modules of type `Impl`; its forward must take and return what IValues hold (tensors, numbers, lists, tuples).
+/// Lets graphs call modules of type `Impl`; its forward must take and return what IValues hold (tensors, numbers,
+/// lists, tuples).
 template <typename Impl>
 void register_module_type(const std::string& qualified_name) {
   add_module_type(typeid(Impl), {qualified_name, &internal::call_forward<Impl>, nullptr});

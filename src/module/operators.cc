@@ -40,7 +40,8 @@ const TorchOperator* make_operator(const std::shared_ptr<torch::jit::Operator>& 
         c10::Dispatcher::singleton().findSchema({source->schema().name(), source->schema().overload_name()});
     if (handle) made->handle = *handle;
   }
-  if (!made->handle) made->call = [source, run = source->getOperation()](torch::jit::Stack& stack) mutable { run(stack); };
+  if (!made->handle)
+    made->call = [source, run = source->getOperation()](torch::jit::Stack& stack) mutable { run(stack); };
   return made;
 }
 
@@ -62,11 +63,11 @@ std::vector<const TorchOperator*>& load_packet(Registry& all, Symbol packet) {
 // ── Which values a parameter takes, and at what cost ─────────────────────────────────────────────────────────────────
 
 constexpr int kExact = 0;
-constexpr int kWider = 1;     // a Scalar for an int, an int for a float
-constexpr int kReshaped = 2;  // a tuple for a list, one int for int[2]
-constexpr int kGeneric = 3;   // anything fits
+constexpr int kWider = 1;       // a Scalar for an int, an int for a float
+constexpr int kReshaped = 2;    // a tuple for a list, one int for int[2]
+constexpr int kGeneric = 3;     // anything fits
 constexpr int kEnumerator = 4;  // a plain int for a dtype, layout or memory format
-constexpr int kWrapped = 10;  // a number for a tensor
+constexpr int kWrapped = 10;    // a number for a tensor
 
 std::optional<int> cost_of(const IValue& value, const c10::Type& type, bool fixed_size);
 
@@ -121,13 +122,15 @@ std::optional<int> cost_of(const IValue& value, const c10::Type& type, bool fixe
 }
 
 // `view(x, 2, -1)`: from the first int[] parameter on, all positional values are ints: they are its elements.
-std::optional<std::vector<IValue>> gather_trailing_ints(const c10::FunctionSchema& schema, const std::vector<IValue>& args) {
+std::optional<std::vector<IValue>> gather_trailing_ints(const c10::FunctionSchema& schema,
+                                                        const std::vector<IValue>& args) {
   const auto& parameters = schema.arguments();
   for (std::size_t i = 0; i < parameters.size() && i < args.size(); ++i) {
     const auto* list = parameters[i].type()->castRaw<c10::ListType>();
     if (!list) continue;
     if (list->getElementType()->kind() != TypeKind::IntType) return std::nullopt;
-    if (!std::all_of(args.begin() + static_cast<std::ptrdiff_t>(i), args.end(), [](const IValue& v) { return v.isInt(); })) {
+    if (!std::all_of(args.begin() + static_cast<std::ptrdiff_t>(i), args.end(),
+                     [](const IValue& v) { return v.isInt(); })) {
       return std::nullopt;
     }
     std::vector<IValue> gathered(args.begin(), args.begin() + static_cast<std::ptrdiff_t>(i));
@@ -151,8 +154,8 @@ const IValue* keyword_value(const CallValues& call, const std::string& name) {
   return nullptr;
 }
 
-std::optional<int> bind_given(const c10::FunctionSchema& schema, const CallValues& call, const std::vector<IValue>& args,
-                              torch::jit::Stack* stack) {
+std::optional<int> bind_given(const c10::FunctionSchema& schema, const CallValues& call,
+                              const std::vector<IValue>& args, torch::jit::Stack* stack) {
   std::size_t positional = 0;
   std::size_t keywords = 0;
   int total = 0;
@@ -197,8 +200,9 @@ std::vector<std::string> schema_texts(std::string_view packet) {
 namespace {
 
 bool takes_tensors(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.arguments().begin(), schema.arguments().end(),
-                     [](const c10::Argument& argument) { return argument.type()->isSubtypeOf(*c10::TensorType::get()); });
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), [](const c10::Argument& argument) {
+    return argument.type()->isSubtypeOf(*c10::TensorType::get());
+  });
 }
 
 }  // namespace
@@ -215,9 +219,11 @@ const TorchOperator* find_torch_operator(Symbol target) {
   }
   const std::vector<const TorchOperator*>& overloads = load_packet(all, Symbol(text.substr(0, dot)));
   TorchOperator const*& found = all.targets.try_emplace(target, nullptr).first->second;
-  // `aten::add` alone is TorchScript's sum of two numbers; who writes it means the packet, whose overload the values pick.
+  // `aten::add` alone is TorchScript's sum of two numbers; who writes it means the packet, whose overload the values
+  // pick.
   const auto on_tensors = [](const TorchOperator* op) { return takes_tensors(*op->schema); };
-  if (found && dot == std::string_view::npos && !on_tensors(found) && std::any_of(overloads.begin(), overloads.end(), on_tensors)) {
+  if (found && dot == std::string_view::npos && !on_tensors(found) &&
+      std::any_of(overloads.begin(), overloads.end(), on_tensors)) {
     found = nullptr;
   }
   return found;

@@ -1,10 +1,11 @@
 // LibTorch's operators by their canonical targets, ready to be called on a stack.
 //
-// Covers everything that LibTorch has registered: dispatcher operators (`aten::add.Tensor`) and TorchScript's own on numbers, strings and
-// lists (`aten::add.int`, `aten::len.t`). Also picks overloads by the values of a call, for targets that name none.
+// Covers everything that LibTorch has registered: dispatcher operators (`aten::add.Tensor`) and TorchScript's own on
+// numbers, strings and lists (`aten::add.int`, `aten::len.t`). Also picks overloads by the values of a call, for
+// targets that name none.
 //
-// Complexity: one hash look-up after the first question for a target. Thread-safety: all functions may be called from any
-// thread; what they return lives as long as the process.
+// Complexity: one hash look-up after the first question for a target. Thread-safety: all functions may be called from
+// any thread; what they return lives as long as the process.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -42,8 +43,8 @@ struct CallValues {
   std::vector<std::pair<Symbol, c10::IValue>> kwargs;
 };
 
-/// Binds the call to `schema` with Python's conversions (an int for a float, a tuple for a list, ints for an `int[]` that comes
-/// last). Returns the cost in conversions, lower is better, and fills `stack`; nothing when it does not fit.
+/// Binds the call to `schema` with Python's conversions (an int for a float, a tuple for a list, ints for an `int[]`
+/// that comes last). Returns the cost in conversions, lower is better, and fills `stack`; nothing when it does not fit.
 std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack* stack);
 
 /// Overloads to choose from, a set per packet: a later set counts only when nothing in those before fits.

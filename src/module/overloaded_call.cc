@@ -26,7 +26,8 @@ std::uint32_t kind_of(const c10::IValue& value) {
 std::string kinds_text(const CallValues& call) {
   std::string text = "(";
   for (const c10::IValue& value : call.args) text += (text.size() > 1 ? ", " : "") + value.tagKind();
-  for (const auto& [name, value] : call.kwargs) text += (text.size() > 1 ? ", " : "") + name.str() + "=" + value.tagKind();
+  for (const auto& [name, value] : call.kwargs)
+    text += (text.size() > 1 ? ", " : "") + name.str() + "=" + value.tagKind();
   return text + ")";
 }
 
@@ -38,7 +39,8 @@ struct OverloadedCall::State {
   std::size_t num_args = 0;
   std::vector<Symbol> keywords;
   std::mutex mutex;
-  std::vector<std::pair<std::uint64_t, const TorchOperator*>> chosen;  // few: a call site sees one or two kinds of values
+  std::vector<std::pair<std::uint64_t, const TorchOperator*>>
+      chosen;  // few: a call site sees one or two kinds of values
 };
 
 OverloadedCall::OverloadedCall(std::string name, OverloadSets sets, std::size_t num_args, std::vector<Symbol> keywords)
@@ -62,11 +64,13 @@ void OverloadedCall::operator()(torch::jit::Stack& stack) const {
   }
   stack.clear();
   const TorchOperator* target = choose(kinds, call);
-  // Kinds do not tell all (lengths of lists, elements after the first): choose again where the remembered one does not fit.
+  // Kinds do not tell all (lengths of lists, elements after the first): choose again where the remembered one does not
+  // fit.
   if (!target || !bind_values(*target->schema, call, &stack)) {
     target = pick_overload(state_->sets, call);
     if (!target) {
-      throw Error(ErrorKind::execution, "no overload of " + state_->name + " takes these arguments: " + kinds_text(call));
+      throw Error(ErrorKind::execution,
+                  "no overload of " + state_->name + " takes these arguments: " + kinds_text(call));
     }
     bind_values(*target->schema, call, &stack);
   }

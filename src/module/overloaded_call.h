@@ -12,8 +12,8 @@
 
 namespace fx::internal {
 
-/// Takes the arguments from the stack, positional ones first, then those of `keywords`, and leaves one result (several as a
-/// tuple). What was chosen for a combination of kinds is remembered. May run on several threads.
+/// Takes the arguments from the stack, positional ones first, then those of `keywords`, and leaves one result (several
+/// as a tuple). What was chosen for a combination of kinds is remembered. May run on several threads.
 class OverloadedCall {
  public:
   OverloadedCall(std::string name, OverloadSets sets, std::size_t num_args, std::vector<Symbol> keywords);

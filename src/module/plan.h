@@ -1,8 +1,8 @@
 // Plan: a graph made ready to run.
 //
-// Every node becomes a step: its operator resolved to LibTorch's, literals converted once, values in numbered slots that are
-// reused, each value moved out at its last use. Bodies of leaf modules are inlined. Per call, a plan does the stack pushes
-// that the operators need and nothing else.
+// Every node becomes a step: its operator resolved to LibTorch's, literals converted once, values in numbered slots
+// that are reused, each value moved out at its last use. Bodies of leaf modules are inlined. Per call, a plan does the
+// stack pushes that the operators need and nothing else.
 //
 // Making a plan is linear in the graph. A plan is immutable; several threads may run it.
 #pragma once
@@ -29,8 +29,8 @@ class Plan {
   /// Sees a node and its value, in order of execution.
   using Observer = std::function<void(const Node& node, const c10::IValue& value)>;
 
-  /// Throws Error(not_found) for an attribute, module or operator that does not exist, Error(unsupported) for a module whose
-  /// forward cannot be called from C++; both name the node.
+  /// Throws Error(not_found) for an attribute, module or operator that does not exist, Error(unsupported) for a module
+  /// whose forward cannot be called from C++; both name the node.
   static std::shared_ptr<const Plan> compile(const GraphModule& module, Options options);
   static std::shared_ptr<const Plan> compile(const GraphModule& module) { return compile(module, Options()); }
   ~Plan();

@@ -23,7 +23,9 @@ using internal::Step;
   throw Error(kind, "%" + node.name() + ": " + what, node.name());
 }
 
-bool has_type_variables(const c10::Type& type) { return type.kind() == c10::TypeKind::VarType || type.hasFreeVariables(); }
+bool has_type_variables(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::VarType || type.hasFreeVariables();
+}
 
 c10::TypePtr known_type(const c10::TypePtr& type) { return has_type_variables(*type) ? nullptr : type; }
 
@@ -32,8 +34,9 @@ template <typename Parameters, typename NameOf>
 std::vector<const Argument*> arrange(const Node& node, const Parameters& parameters, const NameOf& name_of) {
   std::vector<const Argument*> arranged(parameters.size(), nullptr);
   if (node.args().size() > parameters.size()) {
-    fail(ErrorKind::invalid_argument, node, node.target().str() + " takes " + std::to_string(parameters.size()) +
-                                                " arguments, the call has " + std::to_string(node.args().size()));
+    fail(ErrorKind::invalid_argument, node,
+         node.target().str() + " takes " + std::to_string(parameters.size()) + " arguments, the call has " +
+             std::to_string(node.args().size()));
   }
   for (std::size_t i = 0; i < node.args().size(); ++i) arranged[i] = &node.args()[i];
   for (const auto& [name, value] : node.kwargs()) {
@@ -99,7 +102,8 @@ PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& nod
     for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
     operands.push_back(operand_of(constant(static_cast<std::int64_t>(node.args().size()))));
   } else {
-    const auto arranged = arrange(node, schema.arguments(), [](const c10::Argument& a) { return std::string_view(a.name()); });
+    const auto arranged =
+        arrange(node, schema.arguments(), [](const c10::Argument& a) { return std::string_view(a.name()); });
     for (std::size_t i = 0; i < arranged.size(); ++i) {
       const c10::Argument& parameter = schema.arguments()[i];
       if (arranged[i]) {
@@ -163,12 +167,13 @@ PlanCompiler::Value PlanCompiler::compile_packets(Scope& scope, const Node& node
     operands.push_back(operand(scope, value));
     keywords.push_back(name);
   }
-  return call_function(scope, node, operands,
-                       internal::OverloadedCall(node.target().str(), std::move(sets), node.args().size(), std::move(keywords)));
+  return call_function(
+      scope, node, operands,
+      internal::OverloadedCall(node.target().str(), std::move(sets), node.args().size(), std::move(keywords)));
 }
 
-// Functions of torch.nn.functional have other parameters than the operators they call: fx::normalize_operators knows them.
-// The call becomes a graph of its own, which is compiled like a body.
+// Functions of torch.nn.functional have other parameters than the operators they call: fx::normalize_operators knows
+// them. The call becomes a graph of its own, which is compiled like a body.
 PlanCompiler::Value PlanCompiler::compile_normalized(Scope& scope, const Node& node) {
   if (!scope.normalized) {
     Graph call;
@@ -203,7 +208,8 @@ bool PlanCompiler::take_element(Scope& scope, const Node& node, Value& element) 
   const auto size = static_cast<std::int64_t>(elements.size());
   const std::int64_t index = node.arg(1).as_int();
   if (index < -size || index >= size) {
-    fail(ErrorKind::invalid_argument, node, "index " + std::to_string(index) + " is out of range for " + std::to_string(size) + " values");
+    fail(ErrorKind::invalid_argument, node,
+         "index " + std::to_string(index) + " is out of range for " + std::to_string(size) + " values");
   }
   element = elements[static_cast<std::size_t>(index < 0 ? index + size : index)];
   return true;
@@ -213,7 +219,8 @@ PlanCompiler::Value PlanCompiler::compile_function(Scope& scope, const Node& nod
   Value element;
   if (take_element(scope, node, element)) return element;
   if (const TorchOperator* target = find_torch_operator(node.target())) return compile_operator(scope, node, *target);
-  if (const PythonFunction* function = find_python_function(node.target())) return compile_python(scope, node, *function);
+  if (const PythonFunction* function = find_python_function(node.target()))
+    return compile_python(scope, node, *function);
   const std::vector<Symbol> packets = packets_of_function(node.target());
   return packets.empty() ? compile_normalized(scope, node) : compile_packets(scope, node, packets);
 }
@@ -239,8 +246,9 @@ PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& no
   if (const auto* leaf = dynamic_cast<const LeafModule*>(module.get())) {
     if (const auto& body = leaf->body_in_mode(leaf->is_training())) return compile_body(scope, node, body, leaf);
     if (leaf->script()) return compile_script(scope, node, *leaf);
-    fail(ErrorKind::unsupported, node, "leaf '" + node.target().str() + "' (" + leaf->type_name() + ") has no body for " +
-                                           (leaf->is_training() ? "training" : "evaluation") + " mode");
+    fail(ErrorKind::unsupported, node,
+         "leaf '" + node.target().str() + "' (" + leaf->type_name() + ") has no body for " +
+             (leaf->is_training() ? "training" : "evaluation") + " mode");
   }
   if (const auto nested = std::dynamic_pointer_cast<GraphModule>(module)) {
     program_->nested.push_back({nested, nested->graph().revision()});
@@ -250,8 +258,9 @@ PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& no
   if (dynamic_cast<const torch::nn::SequentialImpl*>(module.get())) return compile_sequential(scope, node, *module);
   const ModuleType* type = find_module_type(*module);
   if (!type) {
-    fail(ErrorKind::unsupported, node, "module '" + node.target().str() + "' is a " + module->name() +
-                                           ", whose forward is not known; tell it with fx::register_module_type");
+    fail(ErrorKind::unsupported, node,
+         "module '" + node.target().str() + "' is a " + module->name() +
+             ", whose forward is not known; tell it with fx::register_module_type");
   }
   if (type->body) {
     if (std::optional<Graph> body = type->body(*module)) {
@@ -265,7 +274,8 @@ PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& no
                        [module, call = type->call](torch::jit::Stack& stack) { call(*module, stack); });
 }
 
-PlanCompiler::Value PlanCompiler::compile_sequential(Scope& scope, const Node& node, const torch::nn::Module& sequential) {
+PlanCompiler::Value PlanCompiler::compile_sequential(Scope& scope, const Node& node,
+                                                     const torch::nn::Module& sequential) {
   if (node.args().size() != 1) fail(ErrorKind::unsupported, node, "a Sequential is called with one argument here");
   // The chain as a graph: one call_module per child.
   Graph chain;
@@ -286,7 +296,8 @@ PlanCompiler::Value PlanCompiler::compile_script(Scope& scope, const Node& node,
   const torch::jit::Method method = leaf.script()->get_method(leaf.script_method());
   return call_function(scope, node, operands, [method, keywords](torch::jit::Stack& stack) {
     torch::jit::Kwargs kwargs;
-    for (const std::string& name : keywords) kwargs.emplace(name, stack[stack.size() - keywords.size() + kwargs.size()]);
+    for (const std::string& name : keywords)
+      kwargs.emplace(name, stack[stack.size() - keywords.size() + kwargs.size()]);
     stack.resize(stack.size() - keywords.size());
     c10::IValue result = torch::jit::Method(method)(std::move(stack), kwargs);
     stack.clear();

@@ -56,7 +56,8 @@ PlanCompiler::Value PlanCompiler::compile_attribute(Scope& scope, const Node& no
   const std::string path = node.target().str();
   torch::Tensor tensor = find_tensor(*scope.root, path);
   if (!tensor.defined()) {
-    throw Error(ErrorKind::not_found, "%" + node.name() + ": there is no parameter or buffer '" + path + "'", node.name());
+    throw Error(ErrorKind::not_found, "%" + node.name() + ": there is no parameter or buffer '" + path + "'",
+                node.name());
   }
   return constant(std::move(tensor));
 }
@@ -73,22 +74,26 @@ std::vector<PlanCompiler::Value> PlanCompiler::bind_body_inputs(Scope& scope, co
   std::vector<Value> inputs;
   const std::vector<Node*> parameters = body.placeholders();
   if (node.args().size() > parameters.size()) {
-    throw Error(ErrorKind::invalid_argument, "%" + node.name() + ": module '" + node.target().str() + "' takes " +
-                                                 std::to_string(parameters.size()) + " arguments", node.name());
+    throw Error(ErrorKind::invalid_argument,
+                "%" + node.name() + ": module '" + node.target().str() + "' takes " +
+                    std::to_string(parameters.size()) + " arguments",
+                node.name());
   }
   std::size_t keywords = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Argument* given = i < node.args().size() ? &node.arg(i) : node.kwarg(parameters[i]->target());
     keywords += i >= node.args().size() && given;
     if (!given && parameters[i]->args().empty()) {
-      throw Error(ErrorKind::invalid_argument, "%" + node.name() + ": module '" + node.target().str() +
-                                                   "' needs the argument '" + parameters[i]->target().str() + "'", node.name());
+      throw Error(ErrorKind::invalid_argument,
+                  "%" + node.name() + ": module '" + node.target().str() + "' needs the argument '" +
+                      parameters[i]->target().str() + "'",
+                  node.name());
     }
     inputs.push_back(given ? to_value(scope, *given) : literal(parameters[i]->arg(0), nullptr));
   }
   if (keywords != node.kwargs().size()) {
-    throw Error(ErrorKind::invalid_argument, "%" + node.name() + ": module '" + node.target().str() +
-                                                 "' has no such keyword argument", node.name());
+    throw Error(ErrorKind::invalid_argument,
+                "%" + node.name() + ": module '" + node.target().str() + "' has no such keyword argument", node.name());
   }
   return inputs;
 }

@@ -39,8 +39,8 @@ class PlanCompiler {
     const torch::nn::Module* root;  ///< where get_attr and call_module look
     bool is_body = false;
     bool is_top = false;
-    std::uint32_t outer_node = 0;   ///< for a body: the node of the module's graph that it belongs to
-    bool normalized = false;        ///< targets are operators already
+    std::uint32_t outer_node = 0;  ///< for a body: the node of the module's graph that it belongs to
+    bool normalized = false;       ///< targets are operators already
     NodeMap<Value> values;
     std::uint32_t node_of(const Node& node) const { return is_top ? node.id() : outer_node; }
   };

@@ -122,7 +122,8 @@ Operand PlanCompiler::aggregate(Scope& scope, const Argument& argument, const c1
   internal::Aggregate made;
   made.element_type = argument.is_sequence() ? list_element(type) : nullptr;
   made.kind = made.element_type ? ArgumentKind::list : argument.kind();
-  for (const Argument& element : argument.elements()) made.elements.push_back(operand(scope, element, made.element_type));
+  for (const Argument& element : argument.elements())
+    made.elements.push_back(operand(scope, element, made.element_type));
   Operand whole;
   whole.kind = Operand::Kind::aggregate;
   whole.index = static_cast<std::uint32_t>(program_->aggregates.size());

@@ -27,7 +27,7 @@ struct Operand {
     aggregate,  ///< a list, tuple, dict or slice built from other operands: aggregates[index]
   };
   Kind kind = Kind::constant;
-  bool last_use = false;       ///< the slot's value is moved out
+  bool last_use = false;  ///< the slot's value is moved out
   std::uint32_t index = 0;
   std::uint32_t coercion = 0;  ///< 1 + index into coercions; 0: goes in as it is
 };

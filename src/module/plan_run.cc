@@ -62,15 +62,16 @@ class PlanRunner {
  private:
   void bind_inputs(std::vector<IValue> inputs) {
     if (inputs.size() > program_.inputs.size()) {
-      throw Error(ErrorKind::invalid_argument, "the graph takes " + std::to_string(program_.inputs.size()) + " inputs, got " +
-                                                   std::to_string(inputs.size()));
+      throw Error(ErrorKind::invalid_argument, "the graph takes " + std::to_string(program_.inputs.size()) +
+                                                   " inputs, got " + std::to_string(inputs.size()));
     }
     for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
       const Plan::Program::Input& input = program_.inputs[i];
       if (i >= inputs.size() && !input.default_value) {
-        throw Error(ErrorKind::invalid_argument, "input '" + input.name + "' is missing: the graph takes " +
-                                                     std::to_string(program_.inputs.size()) + " inputs, got " +
-                                                     std::to_string(inputs.size()), input.name);
+        throw Error(ErrorKind::invalid_argument,
+                    "input '" + input.name + "' is missing: the graph takes " + std::to_string(program_.inputs.size()) +
+                        " inputs, got " + std::to_string(inputs.size()),
+                    input.name);
       }
       if (input.slot == internal::kNoSlot) continue;
       slots_[input.slot] = i < inputs.size() ? std::move(inputs[i]) : *input.default_value;
@@ -131,7 +132,8 @@ class PlanRunner {
     switch (aggregate.kind) {
       case ArgumentKind::list: return make_list(std::move(elements), aggregate.element_type);
       case ArgumentKind::dict: return make_dict(elements);
-      case ArgumentKind::slice: return make_slice(std::move(elements[0]), std::move(elements[1]), std::move(elements[2]));
+      case ArgumentKind::slice:
+        return make_slice(std::move(elements[0]), std::move(elements[1]), std::move(elements[2]));
       default: return c10::ivalue::Tuple::create(std::move(elements));
     }
   }

@@ -75,7 +75,8 @@ IValue slice_of(const IValue& sequence, const IValue& slice) {
   const std::int64_t start = bound(part[1], step < 0 ? size - 1 : 0);
   const std::int64_t stop = bound(part[2], step < 0 ? -1 : size);
   std::vector<IValue> chosen;
-  for (std::int64_t i = start; step < 0 ? i > stop : i < stop; i += step) chosen.push_back(all[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = start; step < 0 ? i > stop : i < stop; i += step)
+    chosen.push_back(all[static_cast<std::size_t>(i)]);
   if (sequence.isTuple()) return c10::ivalue::Tuple::create(std::move(chosen));
   return make_list(std::move(chosen), sequence.type()->expectRef<c10::ListType>().getElementType());
 }
@@ -136,7 +137,9 @@ IValue python_assert(Args& args) {
   return IValue();
 }
 
-double as_double(const IValue& value) { return value.isTensor() ? value.toTensor().item<double>() : value.toScalar().toDouble(); }
+double as_double(const IValue& value) {
+  return value.isTensor() ? value.toTensor().item<double>() : value.toScalar().toDouble();
+}
 
 IValue python_int(Args& args) {
   return args[0].isTensor() ? args[0].toTensor().item<std::int64_t>() : static_cast<std::int64_t>(as_double(args[0]));
@@ -201,7 +204,9 @@ const std::vector<PythonFunction>& functions() {
       {"math.sqrt", {"x"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
       {"math.exp", {"x"}, [](Args& args) { return IValue(std::exp(as_double(args[0]))); }},
       {"math.log", {"x"}, [](Args& args) { return IValue(std::log(as_double(args[0]))); }},
-      {"math.floor", {"x"}, [](Args& args) { return IValue(static_cast<std::int64_t>(std::floor(as_double(args[0])))); }},
+      {"math.floor",
+       {"x"},
+       [](Args& args) { return IValue(static_cast<std::int64_t>(std::floor(as_double(args[0])))); }},
       {"math.ceil", {"x"}, [](Args& args) { return IValue(static_cast<std::int64_t>(std::ceil(as_double(args[0])))); }},
       {".float", {"self"}, to_type<at::kFloat>},
       {".double", {"self"}, to_type<at::kDouble>},
@@ -214,7 +219,9 @@ const std::vector<PythonFunction>& functions() {
       {".bool", {"self"}, to_type<at::kBool>},
       {".cpu", {"self"}, [](Args& args) { return IValue(args[0].toTensor().cpu()); }},
       {".numel", {"self"}, [](Args& args) { return IValue(args[0].toTensor().numel()); }},
-      {".type_as", {"self", "other"}, [](Args& args) { return IValue(args[0].toTensor().to(args[1].toTensor().scalar_type())); }},
+      {".type_as",
+       {"self", "other"},
+       [](Args& args) { return IValue(args[0].toTensor().to(args[1].toTensor().scalar_type())); }},
       {".__getitem__", {"self", "index"}, getitem},
       {".__setitem__", {"self", "index", "value"}, setitem},
   };
@@ -303,7 +310,8 @@ std::vector<Symbol> packets_of_function(Symbol target) {
       if (text.substr(9) == name.python) return {name.packets.begin(), name.packets.end()};
     }
   }
-  if (text.starts_with("torch.") && text.find('.', 6) == std::string_view::npos) return existing("aten::" + target.str().substr(6));
+  if (text.starts_with("torch.") && text.find('.', 6) == std::string_view::npos)
+    return existing("aten::" + target.str().substr(6));
   return {};
 }
 

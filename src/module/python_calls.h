@@ -1,5 +1,5 @@
-// Calls that FX writes by their Python names: `operator.getitem`, `torch._assert`, `builtins.getattr`, `operator.add`, tensor
-// methods. Some are functions here, the others stand for operators whose overload the values decide.
+// Calls that FX writes by their Python names: `operator.getitem`, `torch._assert`, `builtins.getattr`, `operator.add`,
+// tensor methods. Some are functions here, the others stand for operators whose overload the values decide.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -13,8 +13,8 @@ namespace fx {
 
 /// A Python function written in C++.
 struct PythonFunction {
-  const char* target;                        ///< `operator.getitem`; a method is `.float`
-  std::vector<const char*> parameters;       ///< names, for keyword arguments
+  const char* target;                   ///< `operator.getitem`; a method is `.float`
+  std::vector<const char*> parameters;  ///< names, for keyword arguments
   c10::IValue (*call)(std::vector<c10::IValue>& args);
 };
 

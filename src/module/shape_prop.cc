@@ -12,7 +12,8 @@
 namespace fx {
 namespace {
 
-/// Numbers storages. An address may be given out again once its storage is gone; a weak reference keeps the address taken.
+/// Numbers storages. An address may be given out again once its storage is gone; a weak reference keeps the address
+/// taken.
 class StorageNumbers {
  public:
   void renumber(const c10::IValue& value, TensorInfos& infos) {

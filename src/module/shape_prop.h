@@ -10,7 +10,8 @@
 
 namespace fx {
 
-/// Runs `module` on `inputs` and returns what each node's value was. Random numbers are drawn and buffers written as in any run.
+/// Runs `module` on `inputs` and returns what each node's value was. Random numbers are drawn and buffers written as in
+/// any run.
 Shapes propagate_shapes(GraphModule& module, std::vector<c10::IValue> inputs);
 
 /// The same on zeros of the given shapes (sizes, dtype and device are read).

@@ -32,9 +32,9 @@ struct NamedLayout {
   const char* name;
   c10::Layout layout;
 };
-constexpr NamedLayout kLayouts[] = {{"strided", c10::kStrided},         {"sparse_coo", c10::kSparse},
-                                    {"sparse_csr", c10::kSparseCsr},    {"_mkldnn", c10::kMkldnn},
-                                    {"sparse_csc", c10::kSparseCsc},    {"sparse_bsr", c10::kSparseBsr},
+constexpr NamedLayout kLayouts[] = {{"strided", c10::kStrided},      {"sparse_coo", c10::kSparse},
+                                    {"sparse_csr", c10::kSparseCsr}, {"_mkldnn", c10::kMkldnn},
+                                    {"sparse_csc", c10::kSparseCsc}, {"sparse_bsr", c10::kSparseBsr},
                                     {"sparse_bsc", c10::kSparseBsc}};
 
 const c10::Type& unwrap_optional(const c10::Type& type) {
@@ -170,24 +170,34 @@ void coerce(IValue& value, const c10::Type& declared, int repeat) {
   switch (type.kind()) {
     case TypeKind::TensorType:
       if (value.isDouble() || value.isInt() || value.isBool() || value.isComplexDouble()) {
-        at::Tensor tensor = at::scalar_tensor(value.toScalar(), at::TensorOptions(
-            value.isDouble() ? at::kDouble : value.isInt() ? at::kLong : value.isBool() ? at::kBool : at::kComplexDouble));
+        at::Tensor tensor =
+            at::scalar_tensor(value.toScalar(), at::TensorOptions(value.isDouble() ? at::kDouble
+                                                                  : value.isInt()  ? at::kLong
+                                                                  : value.isBool() ? at::kBool
+                                                                                   : at::kComplexDouble));
         tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
         value = std::move(tensor);
       }
       break;
     case TypeKind::FloatType:
-      if (value.isInt()) value = static_cast<double>(value.toInt());
-      else if (value.isBool()) value = static_cast<double>(value.toBool());
-      else if (value.isTensor()) coerce_tensor_to_number(value, type.kind());
+      if (value.isInt())
+        value = static_cast<double>(value.toInt());
+      else if (value.isBool())
+        value = static_cast<double>(value.toBool());
+      else if (value.isTensor())
+        coerce_tensor_to_number(value, type.kind());
       break;
     case TypeKind::IntType:
-      if (value.isBool()) value = static_cast<std::int64_t>(value.toBool());
-      else if (value.isTensor()) coerce_tensor_to_number(value, type.kind());
+      if (value.isBool())
+        value = static_cast<std::int64_t>(value.toBool());
+      else if (value.isTensor())
+        coerce_tensor_to_number(value, type.kind());
       break;
     case TypeKind::BoolType:
-      if (value.isInt()) value = value.toInt() != 0;
-      else if (value.isTensor()) coerce_tensor_to_number(value, type.kind());
+      if (value.isInt())
+        value = value.toInt() != 0;
+      else if (value.isTensor())
+        coerce_tensor_to_number(value, type.kind());
       break;
     case TypeKind::NumberType:
       if (value.isTensor()) coerce_tensor_to_number(value, type.kind());
@@ -195,11 +205,8 @@ void coerce(IValue& value, const c10::Type& declared, int repeat) {
     case TypeKind::DeviceObjType:
       if (value.isString()) value = c10::Device(value.toStringRef());
       break;
-    case TypeKind::ListType:
-      coerce_to_list(value, type.expectRef<c10::ListType>(), repeat);
-      break;
-    default:
-      break;
+    case TypeKind::ListType: coerce_to_list(value, type.expectRef<c10::ListType>(), repeat); break;
+    default: break;
   }
 }
 
@@ -211,17 +218,13 @@ IValue container_to_ivalue(const Argument& argument, const TypePtr& type,
   const TypePtr element_type = argument.is_sequence() ? element_type_of(type) : nullptr;
   for (const Argument& element : argument.elements()) elements.push_back(to_ivalue(element, element_type, node_value));
   switch (argument.kind()) {
-    case ArgumentKind::list:
-      return make_list(std::move(elements), element_type);
+    case ArgumentKind::list: return make_list(std::move(elements), element_type);
     case ArgumentKind::tuple:
       if (element_type) return make_list(std::move(elements), element_type);
       return c10::ivalue::Tuple::create(std::move(elements));
-    case ArgumentKind::dict:
-      return make_dict(elements);
-    case ArgumentKind::slice:
-      return make_slice(std::move(elements[0]), std::move(elements[1]), std::move(elements[2]));
-    default:
-      return IValue(c10::complex<double>(argument.as_complex()));
+    case ArgumentKind::dict: return make_dict(elements);
+    case ArgumentKind::slice: return make_slice(std::move(elements[0]), std::move(elements[1]), std::move(elements[2]));
+    default: return IValue(c10::complex<double>(argument.as_complex()));
   }
 }
 
@@ -344,7 +347,8 @@ TensorInfos tensor_infos(const IValue& value) {
 std::string first_line(const std::exception& error) {
   const auto* torch_error = dynamic_cast<const c10::Error*>(&error);
   const std::string text = torch_error ? torch_error->what_without_backtrace() : error.what();
-  // Errors that passed through TorchScript's interpreter begin with a heading and a listing; the cause is the last line.
+  // Errors that passed through TorchScript's interpreter begin with a heading and a listing; the cause is the last
+  // line.
   std::string_view all(text);
   constexpr std::string_view kHeading = "The following operation failed in the TorchScript interpreter";
   if (all.starts_with(kHeading)) {

@@ -23,18 +23,20 @@ DType to_dtype(at::ScalarType type);
 c10::Device to_torch_device(const Device& device);
 Device to_device(const c10::Device& device);
 
-/// The value that `argument` stands for; nodes in it are looked up with `node_value`. `type`, when given, is what an operator
-/// expects there, see coerce(). Slices and `...` become values that only indexing understands.
-/// Throws Error(unsupported) for an opaque Python object, Error(invalid_argument) for a node without `node_value`.
+/// The value that `argument` stands for; nodes in it are looked up with `node_value`. `type`, when given, is what an
+/// operator expects there, see coerce(). Slices and `...` become values that only indexing understands. Throws
+/// Error(unsupported) for an opaque Python object, Error(invalid_argument) for a node without `node_value`.
 c10::IValue to_ivalue(const Argument& argument, const c10::TypePtr& type = nullptr,
                       const std::function<c10::IValue(Node&)>& node_value = {});
 
-/// The argument that stands for `value`: a number, string, device, None, or a list, tuple or dict of such. `type`, when given,
-/// tells an int from a dtype, layout or memory format (LibTorch passes those as ints). Nothing for tensors and objects.
+/// The argument that stands for `value`: a number, string, device, None, or a list, tuple or dict of such. `type`, when
+/// given, tells an int from a dtype, layout or memory format (LibTorch passes those as ints). Nothing for tensors and
+/// objects.
 std::optional<Argument> to_argument(const c10::IValue& value, const c10::TypePtr& type = nullptr);
 
-/// Turns `value` into what an operator with a parameter of `type` takes, where Python would: an int for a float, a number for
-/// a tensor, a tuple for a list, a one-element tensor for a number, one int for `int[n]` (`repeat` times). Leaves it alone where it fits or nothing helps.
+/// Turns `value` into what an operator with a parameter of `type` takes, where Python would: an int for a float, a
+/// number for a tensor, a tuple for a list, a one-element tensor for a number, one int for `int[n]` (`repeat` times).
+/// Leaves it alone where it fits or nothing helps.
 void coerce(c10::IValue& value, const c10::Type& type, int repeat = 1);
 
 /// True when coerce() is known to leave values of type `from` alone.

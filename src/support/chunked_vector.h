@@ -1,7 +1,7 @@
 // A growing array whose elements never move, in chunks from an arena.
 //
-// For long sequences that come and go: a std::vector copies what it holds as it grows and gives its memory back to the system,
-// where the next one pays a page fault for every 4 KiB; an arena's blocks are used again.
+// For long sequences that come and go: a std::vector copies what it holds as it grows and gives its memory back to the
+// system, where the next one pays a page fault for every 4 KiB; an arena's blocks are used again.
 //
 // Thread-safety: that of std::vector.
 #pragma once

@@ -7,8 +7,8 @@ namespace fx {
 
 namespace {
 
-constexpr std::array<std::string_view, 9> kKindNames = {"invalid_argument", "syntax",  "lint", "not_found", "unsupported",
-                                                        "execution",        "trace", "io",   "mismatch"};
+constexpr std::array<std::string_view, 9> kKindNames = {
+    "invalid_argument", "syntax", "lint", "not_found", "unsupported", "execution", "trace", "io", "mismatch"};
 
 std::string located(const std::string& message, const SourceLocation& location) {
   const std::string place = location.str();

@@ -1,7 +1,7 @@
 // The one family of exceptions that fxgraph throws.
 //
-// A failed call leaves the graph as it was. `what()` is one line that names the place, the cause and the cure; the parts are
-// also there separately, so that a program can act on them.
+// A failed call leaves the graph as it was. `what()` is one line that names the place, the cause and the cure; the
+// parts are also there separately, so that a program can act on them.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // A small open-addressing hash map from 64-bit keys to small values.
 //
-// For the tables on hot paths (names, targets, common subexpressions), where a node-based map costs an allocation per entry.
-// Linear probing over a power-of-two table at most half full. Keys may be anything but `kEmptyKey`. No erase. Iteration is
-// deliberately absent, so that the order of the table can never show.
+// For the tables on hot paths (names, targets, common subexpressions), where a node-based map costs an allocation per
+// entry. Linear probing over a power-of-two table at most half full. Keys may be anything but `kEmptyKey`. No erase.
+// Iteration is deliberately absent, so that the order of the table can never show.
 #pragma once
 
 #include <cstddef>

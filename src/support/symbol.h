@@ -1,10 +1,11 @@
 // Interned strings: operator targets, module paths, argument names, name stems.
 //
-// A Symbol is a 32-bit number that stands for a text, the same number for the same text everywhere in the process, so that
-// comparing, hashing and switching on targets costs one compare and a pattern's target can be compared with a graph's.
+// A Symbol is a 32-bit number that stands for a text, the same number for the same text everywhere in the process, so
+// that comparing, hashing and switching on targets costs one compare and a pattern's target can be compared with a
+// graph's.
 //
-// Complexity: interning is one hash look-up (usually answered by a per-thread cache), reading the text back is two loads.
-// Thread-safety: all functions may be called from any thread. Interned texts live as long as the process.
+// Complexity: interning is one hash look-up (usually answered by a per-thread cache), reading the text back is two
+// loads. Thread-safety: all functions may be called from any thread. Interned texts live as long as the process.
 #pragma once
 
 #include <atomic>
@@ -48,13 +49,13 @@ std::ostream& operator<<(std::ostream& out, Symbol symbol);
 
 namespace internal {
 
-/// What the process remembers of one symbol. The atomic fields are caches filled on first use by the layer named; zero or
-/// null means "not computed yet".
+/// What the process remembers of one symbol. The atomic fields are caches filled on first use by the layer named; zero
+/// or null means "not computed yet".
 struct SymbolEntry {
   std::string_view text;
-  std::atomic<std::uint32_t> canonical_target{0};   ///< ir: the canonical spelling of this operator target
-  std::atomic<std::uint32_t> name_stem{0};          ///< ir: the stem that names nodes with this target
-  std::atomic<const void*> schema{nullptr};         ///< ops: what it knows of this operator or function
+  std::atomic<std::uint32_t> canonical_target{0};  ///< ir: the canonical spelling of this operator target
+  std::atomic<std::uint32_t> name_stem{0};         ///< ir: the stem that names nodes with this target
+  std::atomic<const void*> schema{nullptr};        ///< ops: what it knows of this operator or function
 };
 
 SymbolEntry& symbol_entry(Symbol symbol);

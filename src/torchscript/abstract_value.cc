@@ -44,7 +44,8 @@ c10::IValue to_constant(const AbstractValue& value) {
 bool is_same(const AbstractValue& a, const AbstractValue& b) {
   if (a.kind != b.kind) return false;
   switch (a.kind) {
-    case Kind::constant: return a.constant.tagKind() == b.constant.tagKind() && !a.constant.isTensor() && a.constant == b.constant;
+    case Kind::constant:
+      return a.constant.tagKind() == b.constant.tagKind() && !a.constant.isTensor() && a.constant == b.constant;
     case Kind::node: return a.node == b.node;
     case Kind::list:
     case Kind::dict: return a.elements == b.elements;

@@ -39,10 +39,10 @@ struct LocalObject {
 struct AbstractValue {
   enum class Kind : std::uint8_t { constant, node, list, tuple, dict, object, local_object, function, uninitialized };
   Kind kind = Kind::uninitialized;
-  c10::TypePtr type;                       ///< the static type, as the program has it
-  c10::IValue constant;                    ///< None, a number, a string, a device
+  c10::TypePtr type;     ///< the static type, as the program has it
+  c10::IValue constant;  ///< None, a number, a string, a device
   Node* node = nullptr;
-  std::shared_ptr<Elements> elements;      ///< list, tuple, dict
+  std::shared_ptr<Elements> elements;  ///< list, tuple, dict
   std::shared_ptr<ObjectRef> object;
   std::shared_ptr<LocalObject> local;
   torch::jit::Function* function = nullptr;

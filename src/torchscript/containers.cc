@@ -1,5 +1,5 @@
-// Lists, tuples and dicts whose elements are known one by one. Those that only exist while running (the result of chunk) are
-// nodes: their elements are taken with operator.getitem.
+// Lists, tuples and dicts whose elements are known one by one. Those that only exist while running (the result of
+// chunk) are nodes: their elements are taken with operator.getitem.
 #include <algorithm>
 
 #include "support/error.h"
@@ -36,8 +36,9 @@ void Importer::unpack(const JitNode& node, Frame& frame) {
   const auto outputs = node.outputs();
   if (whole.is_container()) {
     if (whole.elements->values.size() != outputs.size()) {
-      refuse(node, frame, "expected " + std::to_string(outputs.size()) + " values to unpack, got " +
-                              std::to_string(whole.elements->values.size()));
+      refuse(node, frame,
+             "expected " + std::to_string(outputs.size()) + " values to unpack, got " +
+                 std::to_string(whole.elements->values.size()));
     }
     const Values parts = whole.elements->values;
     for (std::size_t i = 0; i < outputs.size(); ++i) set(node, frame, parts[i], i);
@@ -51,8 +52,8 @@ void Importer::unpack(const JitNode& node, Frame& frame) {
   }
 }
 
-std::optional<std::size_t> Importer::index_in(const AbstractValue& list, const AbstractValue& index, const JitNode& node,
-                                              Frame& frame) {
+std::optional<std::size_t> Importer::index_in(const AbstractValue& list, const AbstractValue& index,
+                                              const JitNode& node, Frame& frame) {
   if (!index.is_constant()) return std::nullopt;
   const auto size = static_cast<std::int64_t>(list.elements->values.size());
   const std::int64_t at = index.constant.toInt();
@@ -79,7 +80,8 @@ void Importer::tuple_slice(const JitNode& node, Frame& frame) {
     if (whole.is_tuple()) {
       parts.push_back(whole.elements->values.at(static_cast<std::size_t>(i)));
     } else {
-      Node& element = emit_call(node, frame, "operator.getitem", {to_argument(whole, nullptr, node, frame), Argument(i)});
+      Node& element =
+          emit_call(node, frame, "operator.getitem", {to_argument(whole, nullptr, node, frame), Argument(i)});
       parts.push_back(AbstractValue::of_node(element, whole.type->containedTypes().at(static_cast<std::size_t>(i))));
     }
   }
@@ -98,7 +100,8 @@ void Importer::length(const JitNode& node, Frame& frame) {
 
 Elements& Importer::writable(const AbstractValue& container, const JitNode& node, Frame& frame) {
   if (container.elements->belongs_to_module) {
-    refuse(node, frame, "writing to a list or dict that is an attribute would outlive the call and cannot become a graph");
+    refuse(node, frame,
+           "writing to a list or dict that is an attribute would outlive the call and cannot become a graph");
   }
   return *container.elements;
 }
@@ -210,7 +213,8 @@ void Importer::copy_list(const JitNode& node, Frame& frame) {
 
 void Importer::slice(const JitNode& node, Frame& frame) {
   const Values in = inputs_of(node, frame);
-  const bool known = in[0].is_list() && std::all_of(in.begin() + 1, in.end(), [](const AbstractValue& v) { return v.is_constant(); });
+  const bool known =
+      in[0].is_list() && std::all_of(in.begin() + 1, in.end(), [](const AbstractValue& v) { return v.is_constant(); });
   if (!known) {
     if (!fold(node, frame)) emit(node, frame);
     return;
@@ -225,7 +229,8 @@ void Importer::slice(const JitNode& node, Frame& frame) {
   const std::int64_t step = in.size() > 3 ? in[3].constant.toInt() : 1;
   if (step <= 0) refuse(node, frame, "a list slice needs a positive step");
   Values chosen;
-  for (std::int64_t i = bound(in[1], 0); i < bound(in[2], size); i += step) chosen.push_back(all[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = bound(in[1], 0); i < bound(in[2], size); i += step)
+    chosen.push_back(all[static_cast<std::size_t>(i)]);
   set(node, frame, AbstractValue::of_elements(Kind::list, std::move(chosen), node.output()->type()));
 }
 

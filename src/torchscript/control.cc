@@ -14,7 +14,8 @@ namespace {
 bool always_raises(const JitBlock& block) {
   for (const JitNode* node : block.nodes()) {
     if (node->kind() == torch::jit::prim::RaiseException) return true;
-    if (node->kind() == torch::jit::prim::If && always_raises(*node->blocks()[0]) && always_raises(*node->blocks()[1])) {
+    if (node->kind() == torch::jit::prim::If && always_raises(*node->blocks()[0]) &&
+        always_raises(*node->blocks()[1])) {
       return true;
     }
   }
@@ -26,12 +27,35 @@ bool is_harmless(const JitBlock& block);
 
 bool is_harmless(const JitNode& node) {
   if (node.kind() == torch::jit::prim::If) return is_harmless(*node.blocks()[0]) && is_harmless(*node.blocks()[1]);
-  static const std::unordered_set<std::string> kHarmless{
-      "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::GetAttr", "prim::dtype", "prim::device",
-      "prim::is_cuda",  "aten::dim",           "aten::len",            "aten::numel",   "aten::eq",    "aten::ne",
-      "aten::lt",       "aten::le",            "aten::gt",             "aten::ge",      "aten::add",   "aten::sub",
-      "aten::mul",      "aten::__not__",       "aten::__and__",        "aten::__or__",  "aten::__is__", "aten::__isnot__",
-      "prim::unchecked_cast", "aten::is_floating_point", "aten::format", "aten::__contains__", "prim::Uninitialized"};
+  static const std::unordered_set<std::string> kHarmless{"prim::Constant",
+                                                         "prim::ListConstruct",
+                                                         "prim::TupleConstruct",
+                                                         "prim::GetAttr",
+                                                         "prim::dtype",
+                                                         "prim::device",
+                                                         "prim::is_cuda",
+                                                         "aten::dim",
+                                                         "aten::len",
+                                                         "aten::numel",
+                                                         "aten::eq",
+                                                         "aten::ne",
+                                                         "aten::lt",
+                                                         "aten::le",
+                                                         "aten::gt",
+                                                         "aten::ge",
+                                                         "aten::add",
+                                                         "aten::sub",
+                                                         "aten::mul",
+                                                         "aten::__not__",
+                                                         "aten::__and__",
+                                                         "aten::__or__",
+                                                         "aten::__is__",
+                                                         "aten::__isnot__",
+                                                         "prim::unchecked_cast",
+                                                         "aten::is_floating_point",
+                                                         "aten::format",
+                                                         "aten::__contains__",
+                                                         "prim::Uninitialized"};
   if (std::string(node.kind().toQualString()) == "aten::size") return node.inputs().size() == 1;
   return kHarmless.contains(node.kind().toQualString());
 }
@@ -72,12 +96,14 @@ void Importer::run_if(const JitNode& node, Frame& frame) {
     if (combine_conditions(node, frame, *condition.node)) return;
     if (skip_branches(node, frame)) return;
   }
-  const bool asks_for_none = condition.is_node() && packet_of(condition.node->target().view()).starts_with("aten::__is");
+  const bool asks_for_none =
+      condition.is_node() && packet_of(condition.node->target().view()).starts_with("aten::__is");
   refuse(node, frame,
-         asks_for_none ? "control flow that depends on whether an optional input is given cannot become a graph; fix that input "
-                         "with LoadOptions::concrete_inputs, or save the model with torch.jit.trace"
-                       : "control flow that depends on the input's data or shape cannot become a graph; make the condition an "
-                         "attribute, or save the model with torch.jit.trace");
+         asks_for_none
+             ? "control flow that depends on whether an optional input is given cannot become a graph; fix that input "
+               "with LoadOptions::concrete_inputs, or save the model with torch.jit.trace"
+             : "control flow that depends on the input's data or shape cannot become a graph; make the condition an "
+               "attribute, or save the model with torch.jit.trace");
 }
 
 // if condition: raise … -> torch._assert
@@ -91,7 +117,8 @@ bool Importer::assert_instead(const JitNode& node, Frame& frame, Node& condition
   return true;
 }
 
-void Importer::emit_assert(const JitNode& node, Frame& frame, Node& condition, bool expected, const std::string& message) {
+void Importer::emit_assert(const JitNode& node, Frame& frame, Node& condition, bool expected,
+                           const std::string& message) {
   Node& holds = expected ? condition : negate(node, frame, condition);
   emit_call(node, frame, "torch._assert", {Argument(holds), Argument(message)});
 }
@@ -140,8 +167,9 @@ void Importer::run_loop(const JitNode& node, Frame& frame) {
   const AbstractValue limit = value_of(node.inputs()[0], frame);
   std::optional<bool> goes_on = truth_of(value_of(node.inputs()[1], frame));
   if (!limit.is_constant() || !goes_on) {
-    refuse(node, frame, "a loop whose number of rounds depends on the input cannot become a graph; make it a constant, or save "
-                        "the model with torch.jit.trace");
+    refuse(node, frame,
+           "a loop whose number of rounds depends on the input cannot become a graph; make it a constant, or save "
+           "the model with torch.jit.trace");
   }
   Values carried;
   for (std::size_t i = 2; i < node.inputs().size(); ++i) carried.push_back(value_of(node.inputs()[i], frame));
@@ -149,15 +177,18 @@ void Importer::run_loop(const JitNode& node, Frame& frame) {
   const std::int64_t rounds = limit.constant.toInt();
   for (std::int64_t round = 0; round < rounds && *goes_on; ++round) {
     if (round >= options_.max_unrolled_rounds) {
-      refuse(node, frame, "a loop of more than " + std::to_string(options_.max_unrolled_rounds) +
-                              " rounds; raise LoadOptions::max_unrolled_rounds");
+      refuse(node, frame,
+             "a loop of more than " + std::to_string(options_.max_unrolled_rounds) +
+                 " rounds; raise LoadOptions::max_unrolled_rounds");
     }
     frame.values[body.inputs()[0]] = AbstractValue::of_constant(round);
     for (std::size_t i = 0; i < carried.size(); ++i) frame.values[body.inputs()[i + 1]] = carried[i];
     Values results = run_block(body, frame);
     goes_on = truth_of(results[0]);
     if (!goes_on) {
-      refuse(node, frame, "a loop that ends when the input's data says so cannot become a graph; save the model with torch.jit.trace");
+      refuse(
+          node, frame,
+          "a loop that ends when the input's data says so cannot become a graph; save the model with torch.jit.trace");
     }
     carried.assign(results.begin() + 1, results.end());
   }
@@ -176,7 +207,8 @@ std::string Importer::message_of(const JitBlock& block, Frame& frame) {
       if (text.starts_with(kPrefix)) text.erase(0, kPrefix.size());
       return text.empty() ? "assertion failed" : text;
     }
-    if (node->kind() == torch::jit::prim::If && always_raises(*node->blocks()[0])) return message_of(*node->blocks()[0], frame);
+    if (node->kind() == torch::jit::prim::If && always_raises(*node->blocks()[0]))
+      return message_of(*node->blocks()[0], frame);
   }
   return "assertion failed";
 }

@@ -25,7 +25,8 @@ bool is_default(const Argument& value, const c10::Argument& parameter) {
 
 // Defaults at the end say nothing.
 void drop_defaults(std::vector<Argument>& args, const c10::FunctionSchema& schema) {
-  while (!schema.is_vararg() && !args.empty() && is_default(args.back(), schema.arguments()[args.size() - 1])) args.pop_back();
+  while (!schema.is_vararg() && !args.empty() && is_default(args.back(), schema.arguments()[args.size() - 1]))
+    args.pop_back();
 }
 
 }  // namespace
@@ -38,14 +39,15 @@ void Importer::annotate(Node& made, const JitNode& node, const Frame& frame) {
   if (place.known()) made.meta().set(meta_key::kStackTrace, place.str());
 }
 
-Node& Importer::emit_call(const JitNode& node, Frame& frame, const std::string& target, const std::vector<Argument>& args,
-                          const std::vector<NamedArgument>& kwargs) {
+Node& Importer::emit_call(const JitNode& node, Frame& frame, const std::string& target,
+                          const std::vector<Argument>& args, const std::vector<NamedArgument>& kwargs) {
   Node& made = graph.call_function(target, args, kwargs);
   annotate(made, node, frame);
   return made;
 }
 
-Argument Importer::to_argument(const AbstractValue& value, const c10::TypePtr& type, const JitNode& node, Frame& frame) {
+Argument Importer::to_argument(const AbstractValue& value, const c10::TypePtr& type, const JitNode& node,
+                               Frame& frame) {
   using Kind = AbstractValue::Kind;
   switch (value.kind) {
     case Kind::node: return Argument(*value.node);
@@ -56,14 +58,16 @@ Argument Importer::to_argument(const AbstractValue& value, const c10::TypePtr& t
     case Kind::tuple:
     case Kind::dict: {
       std::vector<Argument> elements;
-      for (const AbstractValue& element : value.elements->values) elements.push_back(to_argument(element, nullptr, node, frame));
+      for (const AbstractValue& element : value.elements->values)
+        elements.push_back(to_argument(element, nullptr, node, frame));
       if (value.is_dict()) return Argument::dict(elements);
       return value.is_list() ? Argument::list(elements) : Argument::tuple(elements);
     }
     case Kind::uninitialized: return Argument();
     default: break;
   }
-  refuse(node, frame, "a value of type " + (value.type ? value.type->annotation_str() : "unknown") + " cannot be passed in a graph");
+  refuse(node, frame,
+         "a value of type " + (value.type ? value.type->annotation_str() : "unknown") + " cannot be passed in a graph");
 }
 
 void Importer::emit(const JitNode& node, Frame& frame) {
@@ -82,7 +86,8 @@ void Importer::emit(const JitNode& node, Frame& frame) {
     }
     const c10::Argument& parameter = schema.arguments()[i];
     if (value.is_container() && parameter.alias_info() && parameter.alias_info()->isWrite()) {
-      refuse(node, frame, std::string(node.kind().toQualString()) + " writes to a list in a way that cannot become a graph");
+      refuse(node, frame,
+             std::string(node.kind().toQualString()) + " writes to a list in a way that cannot become a graph");
     }
     Argument argument = to_argument(value, parameter.real_type(), node, frame);
     if (parameter.kwarg_only()) {
@@ -97,13 +102,14 @@ void Importer::emit(const JitNode& node, Frame& frame) {
   if (outputs.size() == 1) return set(node, frame, AbstractValue::of_node(made, outputs[0]->type()));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i]->hasUses()) continue;
-    Node& element = emit_call(node, frame, "operator.getitem", {Argument(made), Argument(static_cast<std::int64_t>(i))});
+    Node& element =
+        emit_call(node, frame, "operator.getitem", {Argument(made), Argument(static_cast<std::int64_t>(i))});
     set(node, frame, AbstractValue::of_node(element, outputs[i]->type()), i);
   }
 }
 
-// Tracing records the internal aten::_convolution for every convolution. The public operator of its number of dimensions does
-// the same; the flags at the end are global settings, read when it runs.
+// Tracing records the internal aten::_convolution for every convolution. The public operator of its number of
+// dimensions does the same; the flags at the end are global settings, read when it runs.
 bool Importer::emit_convolution(const JitNode& node, Frame& frame) {
   if (std::string(node.kind().toQualString()) != "aten::_convolution") return false;
   const Values in = inputs_of(node, frame);
@@ -119,13 +125,15 @@ bool Importer::emit_convolution(const JitNode& node, Frame& frame) {
   } else {
     for (const std::size_t i : {std::size_t{5}, std::size_t{8}}) args.push_back(argument(i));
   }
-  const std::string target = transposed ? "aten::conv_transpose" + rank + (dims == 1 ? "" : ".input") : "aten::conv" + rank;
+  const std::string target =
+      transposed ? "aten::conv_transpose" + rank + (dims == 1 ? "" : ".input") : "aten::conv" + rank;
   drop_defaults(args, *find_torch_operator(target)->schema);
   set(node, frame, AbstractValue::of_node(emit_call(node, frame, target, args), node.output()->type()));
   return true;
 }
 
-void Importer::emit_item(const JitNode& node, Frame& frame, const AbstractValue& container, const AbstractValue& index) {
+void Importer::emit_item(const JitNode& node, Frame& frame, const AbstractValue& container,
+                         const AbstractValue& index) {
   Node& element = emit_call(node, frame, "operator.getitem",
                             {to_argument(container, nullptr, node, frame), to_argument(index, nullptr, node, frame)});
   set(node, frame, AbstractValue::of_node(element, node.output()->type()));

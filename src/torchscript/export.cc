@@ -28,9 +28,7 @@ class Exporter {
  public:
   explicit Exporter(const GraphModule& module) : module_(module), unit_(std::make_shared<jit::CompilationUnit>()) {}
 
-  jit::Module run() {
-    return convert_graph_module(module_);
-  }
+  jit::Module run() { return convert_graph_module(module_); }
 
  private:
   jit::Module make_class(const std::string& qualified_name, bool training) {
@@ -49,10 +47,12 @@ class Exporter {
   }
 
   // The recursion is over the nesting of modules, which classes of TorchScript share.
-  jit::Module holder(const torch::nn::Module& from, const std::string& name, const std::string& path, const Paths& called) {
+  jit::Module holder(const torch::nn::Module& from, const std::string& name, const std::string& path,
+                     const Paths& called) {
     jit::Module made = make_class(name, from.is_training());
     add_tensors(made, from);
-    for (const auto& child : from.named_children()) made.register_module(child.key(), convert(child.value(), join_path(path, child.key()), called));
+    for (const auto& child : from.named_children())
+      made.register_module(child.key(), convert(child.value(), join_path(path, child.key()), called));
     return made;
   }
 
@@ -84,7 +84,8 @@ class Exporter {
   jit::Module convert_leaf(const LeafModule& leaf) {
     if (!leaf.body()) {
       if (leaf.script()) return *leaf.script();
-      throw Error(ErrorKind::unsupported, "cannot write a module of type " + leaf.type_name() + " as TorchScript: what it computes is not known");
+      throw Error(ErrorKind::unsupported, "cannot write a module of type " + leaf.type_name() +
+                                              " as TorchScript: what it computes is not known");
     }
     jit::Module made = holder(leaf, leaf.qualified_name(), "", {});
     add_method(made, *leaf.body(), [](const std::string&) { return std::string("forward"); });
@@ -106,7 +107,8 @@ class Exporter {
     for (std::size_t i = 0; i < placeholders.size(); ++i) {
       if (placeholders[i]->args().empty()) continue;
       const c10::Argument& old = arguments[i + 1];  // after self
-      arguments[i + 1] = c10::Argument(old.name(), old.type(), old.N(), to_ivalue(placeholders[i]->args()[0], old.type()));
+      arguments[i + 1] =
+          c10::Argument(old.name(), old.type(), old.N(), to_ivalue(placeholders[i]->args()[0], old.type()));
     }
     method.setSchema(c10::FunctionSchema(plain.name(), plain.overload_name(), std::move(arguments), plain.returns()));
   }
@@ -124,8 +126,11 @@ void save(const GraphModule& module, const std::string& path) {
   const jit::Module script = to_torchscript(module);
   const fs::path target(path);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder)) throw Error(ErrorKind::io, "cannot write " + path + ": the folder " + folder.string() + " does not exist; create it first");
-  if (fs::is_directory(target)) throw Error(ErrorKind::io, "cannot write " + path + ": it is a folder; name a file in it");
+  if (!fs::is_directory(folder))
+    throw Error(ErrorKind::io,
+                "cannot write " + path + ": the folder " + folder.string() + " does not exist; create it first");
+  if (fs::is_directory(target))
+    throw Error(ErrorKind::io, "cannot write " + path + ": it is a folder; name a file in it");
   const fs::path temporary = folder / ("." + target.filename().string() + "." + std::to_string(getpid()));
   try {
     std::ofstream file(temporary, std::ios::binary);  // a stream: archives saved by name carry that name inside

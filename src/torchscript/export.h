@@ -1,7 +1,8 @@
 // TorchScript out: a GraphModule becomes a torch::jit::Module that any LibTorch and Python load.
 //
 // The module tree is kept: parameters and buffers under their paths, leaves as classes of their torch.nn names, so that
-// loading the file again sees leaves again. Tensors are shared with the GraphModule. The training mode of leaves is folded as it stands.
+// loading the file again sees leaves again. Tensors are shared with the GraphModule. The training mode of leaves is
+// folded as it stands.
 #pragma once
 
 #include <string>
@@ -17,7 +18,8 @@ namespace fx {
 /// Throws Error(unsupported), naming the node, for what TorchScript cannot say.
 torch::jit::Module to_torchscript(const GraphModule& module);
 
-/// Writes `path`, beside it first and then renamed: there is never half a file. Throws Error(io) when it cannot be written.
+/// Writes `path`, beside it first and then renamed: there is never half a file. Throws Error(io) when it cannot be
+/// written.
 void save(const GraphModule& module, const std::string& path);
 
 }  // namespace fx

@@ -1,4 +1,5 @@
-// Python's indexing in TorchScript IR: tuples, lists and dicts by key, tensors by ints, slices, None, `...` and tensors.
+// Python's indexing in TorchScript IR: tuples, lists and dicts by key, tensors by ints, slices, None, `...` and
+// tensors.
 #include <torch/csrc/jit/frontend/schema_matching.h>
 
 #include "module/value.h"
@@ -18,7 +19,8 @@ class Indexing {
 
   Value* get(Value* base, const Argument& index) {
     if (const auto tuple = base->type()->cast<c10::TupleType>()) return tuple_element(base, *tuple, index);
-    if (!base->type()->isSubtypeOf(*c10::TensorType::get())) return call(c10::aten::__getitem__, {NamedValue(base), NamedValue(scalar(index))});
+    if (!base->type()->isSubtypeOf(*c10::TensorType::get()))
+      return call(c10::aten::__getitem__, {NamedValue(base), NamedValue(scalar(index))});
     return tensor(base, index.is_tuple() ? index.elements() : ArgumentSpan(&index, 1, sizeof(Argument)));
   }
 
@@ -27,11 +29,14 @@ class Indexing {
     if (!index.is_int()) throw Error(ErrorKind::unsupported, "a tuple indexed by something that is no literal int");
     const auto size = static_cast<std::int64_t>(type.elements().size());
     const std::int64_t i = index.as_int() < 0 ? index.as_int() + size : index.as_int();
-    if (i < 0 || i >= size) throw Error(ErrorKind::invalid_argument, "index " + std::to_string(index.as_int()) + " of " + std::to_string(size) + " results");
+    if (i < 0 || i >= size)
+      throw Error(ErrorKind::invalid_argument,
+                  "index " + std::to_string(index.as_int()) + " of " + std::to_string(size) + " results");
     // The tuple that packs an operator's results need not be made at all.
     if (base->node()->kind() == c10::prim::TupleConstruct) return base->node()->inputs()[static_cast<std::size_t>(i)];
     Value* position = graph_.insertConstant(i);
-    return graph_.insertNode(graph_.createTupleIndex(base, position, type.elements()[static_cast<std::size_t>(i)]))->output();
+    return graph_.insertNode(graph_.createTupleIndex(base, position, type.elements()[static_cast<std::size_t>(i)]))
+        ->output();
   }
 
   // Each item consumes a dimension; `...` leaves those before the items that follow it, counted from the end.
@@ -66,8 +71,8 @@ class Indexing {
     if (item.is_slice()) {
       const ArgumentSpan parts = item.elements();
       Value* step = parts[2].is_none() ? graph_.insertConstant(1) : scalar(parts[2]);
-      base = call(c10::aten::slice, {NamedValue(base), NamedValue(graph_.insertConstant(dim)), NamedValue(scalar(parts[0])),
-                                     NamedValue(scalar(parts[1])), NamedValue(step)});
+      base = call(c10::aten::slice, {NamedValue(base), NamedValue(graph_.insertConstant(dim)),
+                                     NamedValue(scalar(parts[0])), NamedValue(scalar(parts[1])), NamedValue(step)});
       ++dim;
       return base;
     }
@@ -78,7 +83,8 @@ class Indexing {
       if (dim < 0) ++dim;
       return base;
     }
-    if (!index->type()->isSubtypeOf(*c10::TensorType::get()) || dim < 0) throw Error(ErrorKind::unsupported, "an index of that kind");
+    if (!index->type()->isSubtypeOf(*c10::TensorType::get()) || dim < 0)
+      throw Error(ErrorKind::unsupported, "an index of that kind");
     indices.resize(static_cast<std::size_t>(dim), nullptr);
     indices.push_back(index);
     ++dim;

@@ -32,7 +32,8 @@ std::string reason_for(const std::string& path, const std::exception& error) {
 torch::jit::Module read_file(const std::string& path) {
   std::error_code status;
   if (!std::filesystem::exists(path, status)) throw Error(ErrorKind::io, path + ": there is no such file");
-  if (std::filesystem::is_directory(path, status)) throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
+  if (std::filesystem::is_directory(path, status))
+    throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
   if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
   try {
     return torch::jit::load(path);
@@ -66,7 +67,8 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
   for (auto& [path, leaf] : importer.leaves) made->add_submodule(path, leaf.module);
   for (const NamedTensor& tensor : importer.tensors) {
     if (made->find_attribute(tensor.path).defined()) continue;  // a leaf's own
-    tensor.is_parameter ? made->set_parameter(tensor.path, tensor.tensor) : made->set_buffer(tensor.path, tensor.tensor);
+    tensor.is_parameter ? made->set_parameter(tensor.path, tensor.tensor)
+                        : made->set_buffer(tensor.path, tensor.tensor);
   }
   eliminate_dead_code(made->graph(), module_effects(*made));
   made->delete_all_unused_submodules();

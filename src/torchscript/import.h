@@ -1,10 +1,10 @@
 // TorchScript in: a scripted or traced model becomes a GraphModule.
 //
 // The importer interprets the model's forward abstractly, over everything that the file decides: attributes, training
-// flags, lists of modules, default arguments. Submodules of torch.nn (containers excepted) become call_module leaves, all other modules
-// and functions are inlined, loops with a known number of rounds are unrolled, conditions that the file decides are taken.
-// `if condition: raise` with a condition that only data decides becomes `torch._assert`. Other control flow that depends on
-// data is Error(unsupported), which names the Python source line and shows it.
+// flags, lists of modules, default arguments. Submodules of torch.nn (containers excepted) become call_module leaves,
+// all other modules and functions are inlined, loops with a known number of rounds are unrolled, conditions that the
+// file decides are taken. `if condition: raise` with a condition that only data decides becomes `torch._assert`. Other
+// control flow that depends on data is Error(unsupported), which names the Python source line and shows it.
 //
 // What the training flag says when the file is loaded is folded into the graph; leaves keep both of their modes.
 #pragma once
@@ -23,8 +23,8 @@ struct Module;
 namespace fx {
 
 struct LoadOptions {
-  /// Which submodules stay call_module. Sees Python's qualified class name (`torch.nn.modules.conv.Conv2d`) and the path.
-  /// Default: torch.nn and torch.ao.nn but for containers, see is_torch_nn_leaf.
+  /// Which submodules stay call_module. Sees Python's qualified class name (`torch.nn.modules.conv.Conv2d`) and the
+  /// path. Default: torch.nn and torch.ao.nn but for containers, see is_torch_nn_leaf.
   std::function<bool(const std::string& qualified_name, const std::string& path)> is_leaf;
   /// Inputs that always have this value: they are no inputs of the graph, and conditions on them are decided (FX's
   /// concrete_args). `{"mask", {}}` imports the model as it is when no mask is given.

@@ -55,7 +55,8 @@ void Importer::import_model(const torch::jit::Module& model) {
 void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
   for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
     const c10::Argument& parameter = schema.arguments()[i];
-    if (const auto concrete = options_.concrete_inputs.find(parameter.name()); concrete != options_.concrete_inputs.end()) {
+    if (const auto concrete = options_.concrete_inputs.find(parameter.name());
+        concrete != options_.concrete_inputs.end()) {
       args.push_back(from_constant(concrete->second, parameter.type()));
       continue;
     }
@@ -141,7 +142,8 @@ void Importer::set(const JitNode& node, Frame& frame, AbstractValue value, std::
 
 // A pure operator on constants whose results are no tensors is run now.
 bool Importer::fold(const JitNode& node, Frame& frame) {
-  if (!node.maybeOperator() || node.outputs().empty() || node.hasSideEffects() || node.isNondeterministic()) return false;
+  if (!node.maybeOperator() || node.outputs().empty() || node.hasSideEffects() || node.isNondeterministic())
+    return false;
   const c10::FunctionSchema& schema = node.schema();
   for (const c10::Argument& argument : schema.arguments()) {
     if (argument.alias_info() && argument.alias_info()->isWrite()) return false;
@@ -182,7 +184,8 @@ AbstractValue Importer::from_constant(const c10::IValue& value, const c10::TypeP
   }
   const auto parts = value.isTuple() ? c10::ArrayRef<c10::IValue>(value.toTupleRef().elements()) : value.toListRef();
   for (const c10::IValue& part : parts) elements.push_back(from_constant(part, nullptr));
-  return AbstractValue::of_elements(value.isTuple() ? Kind::tuple : Kind::list, std::move(elements), type ? type : value.type());
+  return AbstractValue::of_elements(value.isTuple() ? Kind::tuple : Kind::list, std::move(elements),
+                                    type ? type : value.type());
 }
 
 void Importer::refuse(const JitNode& node, const Frame& frame, const std::string& what) const {

@@ -1,7 +1,7 @@
 // Importer: the abstract interpreter behind fx::load. Included by this folder's files only.
 //
-// It walks the TorchScript IR of a method in order, keeping an AbstractValue for every IR value. What the file decides is
-// computed at once; what is left becomes nodes of a Graph. Recursion follows calls only.
+// It walks the TorchScript IR of a method in order, keeping an AbstractValue for every IR value. What the file decides
+// is computed at once; what is left becomes nodes of a Graph. Recursion follows calls only.
 #pragma once
 
 #include <torch/csrc/jit/api/function_impl.h>
@@ -122,7 +122,8 @@ class Importer {
 
   // leaves.cc: modules that stay calls
   bool is_leaf(const ObjectRef& object) const;
-  AbstractValue call_leaf(const JitNode& node, Frame& frame, const ObjectRef& object, torch::jit::Function& method, Values args);
+  AbstractValue call_leaf(const JitNode& node, Frame& frame, const ObjectRef& object, torch::jit::Function& method,
+                          Values args);
   CalledLeaf make_called_leaf(const torch::jit::Module& module, torch::jit::Function& method, const Values& args,
                               const std::vector<bool>& given);
   CalledLeaf* find_leaf(const std::string& path);
@@ -155,7 +156,8 @@ class Importer {
   void dict_delete(const JitNode& node, Frame& frame);
   AbstractValue* find_key(AbstractValue& dict, const AbstractValue& key, const JitNode& node, Frame& frame);
   Elements& writable(const AbstractValue& container, const JitNode& node, Frame& frame);
-  std::optional<std::size_t> index_in(const AbstractValue& list, const AbstractValue& index, const JitNode& node, Frame& frame);
+  std::optional<std::size_t> index_in(const AbstractValue& list, const AbstractValue& index, const JitNode& node,
+                                      Frame& frame);
 
   LoadOptions options_;
   std::optional<bool> training_;

@@ -39,7 +39,8 @@ std::vector<NamedTensor> tensors_of(const torch::jit::Module& module) {
   std::vector<NamedTensor> tensors;
   for (const auto& item : module.named_parameters()) tensors.push_back({item.name, item.value, true});
   for (const auto& item : module.named_buffers()) {
-    const bool known = std::any_of(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.path == item.name; });
+    const bool known =
+        std::any_of(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.path == item.name; });
     if (!known) tensors.push_back({item.name, item.value, false});
   }
   return tensors;
@@ -47,7 +48,8 @@ std::vector<NamedTensor> tensors_of(const torch::jit::Module& module) {
 
 void add_missing(std::vector<NamedTensor>& tensors, const std::vector<NamedTensor>& more) {
   for (const NamedTensor& each : more) {
-    const bool known = std::any_of(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.path == each.path; });
+    const bool known =
+        std::any_of(tensors.begin(), tensors.end(), [&](const NamedTensor& t) { return t.path == each.path; });
     if (!known) tensors.push_back(each);
   }
 }
@@ -65,10 +67,10 @@ CalledLeaf* Importer::find_leaf(const std::string& path) {
   return found == leaf_index_.end() ? nullptr : &leaves[found->second].second;
 }
 
-// A leaf keeps the computation of its first call. A later call in another way (another method of a trace, other arguments)
-// that computes something else is inlined when it can be, or gets a leaf of its own.
-AbstractValue Importer::call_leaf(const JitNode& node, Frame& frame, const ObjectRef& object, torch::jit::Function& method,
-                                  Values args) {
+// A leaf keeps the computation of its first call. A later call in another way (another method of a trace, other
+// arguments) that computes something else is inlined when it can be, or gets a leaf of its own.
+AbstractValue Importer::call_leaf(const JitNode& node, Frame& frame, const ObjectRef& object,
+                                  torch::jit::Function& method, Values args) {
   const torch::jit::Module module(object.object);
   const std::size_t count = given_args(method.getSchema(), args);
   std::vector<bool> given(args.size());
@@ -110,8 +112,8 @@ AbstractValue Importer::call_leaf(const JitNode& node, Frame& frame, const Objec
   return AbstractValue::of_node(made, node.output()->type());
 }
 
-CalledLeaf Importer::make_called_leaf(const torch::jit::Module& module, torch::jit::Function& method, const Values& args,
-                                      const std::vector<bool>& given) {
+CalledLeaf Importer::make_called_leaf(const torch::jit::Module& module, torch::jit::Function& method,
+                                      const Values& args, const std::vector<bool>& given) {
   const bool training = module.attr("training", false).toBool();
   std::vector<NamedTensor> owned = tensors_of(module);
   std::shared_ptr<const Graph> bodies[2];

@@ -56,7 +56,8 @@ class MethodBuilder {
   void build(const Node& node) {
     switch (node.op()) {
       // The caller's keyword is the target, which need not be the node's name (`input` is kept for Python's own).
-      case Op::placeholder: return define(node, built_->addInput(to_identifier(node.target().view()))->setType(annotation(node)));
+      case Op::placeholder:
+        return define(node, built_->addInput(to_identifier(node.target().view()))->setType(annotation(node)));
       case Op::get_attr: return define(node, attribute(node.target().str()));
       case Op::call_module: return define(node, call_module(node));
       case Op::call_function: return define(node, call_function(node));
@@ -94,10 +95,13 @@ class MethodBuilder {
     Value* module = attribute(node.target().str());
     const std::string method = method_of_(node.target().str());
     const jit::Function* forward = module->type()->expect<c10::ClassType>()->findMethod(method);
-    if (!forward) throw Error(ErrorKind::unsupported, "the module " + node.target().str() + " has no " + method + " to call");
+    if (!forward)
+      throw Error(ErrorKind::unsupported, "the module " + node.target().str() + " has no " + method + " to call");
     const c10::FunctionSchema& schema = forward->getSchema();
     std::vector<NamedValue> args = {NamedValue(module)};
-    const auto type_of = [&](std::size_t i) { return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr; };
+    const auto type_of = [&](std::size_t i) {
+      return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr;
+    };
     for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
     const jit::MatchedSchema matched = jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema));
     jit::Node* call = built_->insertNode(built_->create(c10::prim::CallMethod, matched.inputs));
@@ -110,7 +114,8 @@ class MethodBuilder {
 
   Value* call_function(const Node& node) {
     if (node.target() == "operator.getitem" && node.args().size() == 2) {
-      return build_getitem(*built_, value_of(node.arg(0), nullptr), node.arg(1), [this](Node& input) { return values_[input]; });
+      return build_getitem(*built_, value_of(node.arg(0), nullptr), node.arg(1),
+                           [this](Node& input) { return values_[input]; });
     }
     if (node.target() == "torch._assert") return assertion(node);
     if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema(node, *op->schema);
@@ -127,7 +132,8 @@ class MethodBuilder {
     jit::Node* branch = built_->insertNode(built_->create(c10::prim::If, {condition}, 0));
     branch->addBlock();
     const jit::WithInsertPoint inside(branch->addBlock());
-    Value* text = built_->insertConstant(std::string(message && message->is_string() ? message->as_string() : "assertion failed"));
+    Value* text = built_->insertConstant(
+        std::string(message && message->is_string() ? message->as_string() : "assertion failed"));
     Value* none = built_->insertConstant(c10::IValue());
     built_->insertNode(built_->create(c10::prim::RaiseException, {text, none}, 0));
     return none;
@@ -135,7 +141,9 @@ class MethodBuilder {
 
   Value* call_schema(const Node& node, const c10::FunctionSchema& schema) {
     std::vector<NamedValue> args;
-    const auto type_of = [&](std::size_t i) { return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr; };
+    const auto type_of = [&](std::size_t i) {
+      return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr;
+    };
     for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
     return emit(schema, jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema)));
   }
@@ -176,7 +184,8 @@ class MethodBuilder {
     std::vector<NamedValue> kwargs;
     for (const auto& [name, value] : node.kwargs()) {
       const auto index = schema.argumentIndexWithName(name.str());
-      kwargs.push_back(named(name.str(), value, index ? schema.arguments()[static_cast<std::size_t>(*index)].type() : nullptr));
+      kwargs.push_back(
+          named(name.str(), value, index ? schema.arguments()[static_cast<std::size_t>(*index)].type() : nullptr));
     }
     return kwargs;
   }
@@ -198,10 +207,12 @@ class MethodBuilder {
     if (!names_nodes(argument)) return constant(argument, type);
     if (type && type->kind() == c10::TypeKind::OptionalType) type = type->expect<c10::OptionalType>()->getElementType();
     if (argument.is_dict()) return dict(argument);
-    if (!argument.is_sequence()) throw Error(ErrorKind::unsupported, "a " + std::string(to_string(argument.kind())) + " of values");
+    if (!argument.is_sequence())
+      throw Error(ErrorKind::unsupported, "a " + std::string(to_string(argument.kind())) + " of values");
     const c10::ListTypePtr list_type = type ? type->cast<c10::ListType>() : nullptr;
     std::vector<Value*> elements;
-    for (const Argument& element : argument.elements()) elements.push_back(value_of(element, list_type ? list_type->getElementType() : nullptr));
+    for (const Argument& element : argument.elements())
+      elements.push_back(value_of(element, list_type ? list_type->getElementType() : nullptr));
     if (argument.is_tuple() && !list_type) return built_->insertNode(built_->createTuple(elements))->output();
     return list(std::move(elements), list_type);
   }
@@ -222,7 +233,8 @@ class MethodBuilder {
         element_type = *unified;
       }
     } else {
-      for (Value*& element : elements) element = jit::tryConvertToType(no_source(), *built_, element_type, element, true);
+      for (Value*& element : elements)
+        element = jit::tryConvertToType(no_source(), *built_, element_type, element, true);
     }
     return built_->insertNode(built_->createList(element_type, elements))->output();
   }
@@ -250,7 +262,8 @@ class MethodBuilder {
 c10::TypePtr parse_annotation(std::string_view annotation) {
   std::string text(annotation);
   for (const std::string_view prefix : {"torch.", "typing."}) {
-    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix)) text.erase(at, prefix.size());
+    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix))
+      text.erase(at, prefix.size());
   }
   try {
     return jit::ScriptTypeParser().parseType(text);

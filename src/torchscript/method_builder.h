@@ -16,13 +16,14 @@ namespace fx::internal {
 /// Which method a call_module of that path calls.
 using MethodOf = std::function<std::string(const std::string& path)>;
 
-/// Returns the IR of a method `forward(self, …)` on `self_type` that computes `graph`. Attributes and submodules that the graph
-/// names must be in the type already. Overloads without one in the graph are picked by the types of the values.
-/// Throws Error(unsupported) that names the node for what TorchScript cannot say.
+/// Returns the IR of a method `forward(self, …)` on `self_type` that computes `graph`. Attributes and submodules that
+/// the graph names must be in the type already. Overloads without one in the graph are picked by the types of the
+/// values. Throws Error(unsupported) that names the node for what TorchScript cannot say.
 std::shared_ptr<torch::jit::Graph> build_method(const fx::Graph& graph, const c10::ClassTypePtr& self_type,
                                                 const MethodOf& method_of);
 
-/// Reads a TorchScript type annotation (`Tensor`, `torch.Tensor`, `Optional[int]`, `List[Tensor]`); Tensor when it is none.
+/// Reads a TorchScript type annotation (`Tensor`, `torch.Tensor`, `Optional[int]`, `List[Tensor]`); Tensor when it is
+/// none.
 c10::TypePtr parse_annotation(std::string_view annotation);
 
 /// Emits Python's `base[index]`. `emit(name, inputs…)` semantics as for operators.

@@ -22,7 +22,8 @@ void Importer::load_constant(const JitNode& node, Frame& frame) {
     return set(node, frame, std::move(value));
   }
   const auto constant = torch::jit::toIValue(node.output());
-  if (!constant || constant->isObject()) refuse(node, frame, "cannot import a constant of type " + type->annotation_str());
+  if (!constant || constant->isObject())
+    refuse(node, frame, "cannot import a constant of type " + type->annotation_str());
   AbstractValue value = from_constant(*constant, type);
   if (value.elements) value.elements->belongs_to_module = true;  // the next call sees the same list
   set(node, frame, std::move(value));
@@ -33,7 +34,8 @@ void Importer::get_attribute(const JitNode& node, Frame& frame) {
   const std::string& name = node.s(torch::jit::attr::name);
   if (owner.kind == Kind::local_object) {
     const auto found = owner.local->attributes.find(name);
-    if (found == owner.local->attributes.end()) refuse(node, frame, "attribute '" + name + "' is read before it is set");
+    if (found == owner.local->attributes.end())
+      refuse(node, frame, "attribute '" + name + "' is read before it is set");
     return set(node, frame, found->second);
   }
   if (owner.kind != Kind::object) refuse(node, frame, "cannot read attribute '" + name + "'");
@@ -42,8 +44,10 @@ void Importer::get_attribute(const JitNode& node, Frame& frame) {
     read_training = true;
     if (training_) return set(node, frame, AbstractValue::of_constant(*training_));
   }
-  if (const auto slot = type->findAttributeSlot(name)) return set(node, frame, attribute_value(*owner.object, name, *slot));
-  if (const auto constant = type->findConstant(name)) return set(node, frame, from_constant(*constant, node.output()->type()));
+  if (const auto slot = type->findAttributeSlot(name))
+    return set(node, frame, attribute_value(*owner.object, name, *slot));
+  if (const auto constant = type->findConstant(name))
+    return set(node, frame, from_constant(*constant, node.output()->type()));
   refuse(node, frame, "there is no attribute '" + name + "'");
 }
 
@@ -76,7 +80,8 @@ void Importer::set_attribute(const JitNode& node, Frame& frame) {
       if (is_known(present) && to_constant(present) == to_constant(value)) return;
     }
   }
-  refuse(node, frame, "setting attribute '" + name + "' while running cannot become a graph; write into a buffer in place instead");
+  refuse(node, frame,
+         "setting attribute '" + name + "' while running cannot become a graph; write into a buffer in place instead");
 }
 
 void Importer::create_object(const JitNode& node, Frame& frame) {
@@ -95,7 +100,8 @@ void Importer::call_method(const JitNode& node, Frame& frame) {
   c10::ClassTypePtr type;
   if (self.kind == Kind::object) type = self.object->object->type();
   if (self.kind == Kind::local_object) type = self.local->type;
-  if (!type) refuse(node, frame, "cannot call method '" + name + "' of a " + node.inputs()[0]->type()->annotation_str());
+  if (!type)
+    refuse(node, frame, "cannot call method '" + name + "' of a " + node.inputs()[0]->type()->annotation_str());
   torch::jit::Function* method = type->findMethod(name);
   if (!method) refuse(node, frame, "there is no method '" + name + "'");
   if (self.kind == Kind::object && is_leaf(*self.object)) {
@@ -119,8 +125,8 @@ void Importer::call_function(const JitNode& node, Frame& frame) {
   set(node, frame, call(*callee.function, std::move(args), frame.path, frame.depth + 1));
 }
 
-// The function multiplies all sizes but the second in a loop over their number, and raises when the product is 1: more than
-// one value per channel is numel != size(1).
+// The function multiplies all sizes but the second in a loop over their number, and raises when the product is 1: more
+// than one value per channel is numel != size(1).
 bool Importer::check_batch_size(const JitNode& node, Frame& frame, const Values& args) {
   if (args.size() != 1 || !args[0].is_node() || args[0].node->target() != "aten::size") return false;
   const Argument input = args[0].node->arg(0);
@@ -133,14 +139,16 @@ bool Importer::check_batch_size(const JitNode& node, Frame& frame, const Values&
 
 void Importer::enter(const JitNode& node, Frame& frame) {
   const AbstractValue object = value_of(node.inputs()[0], frame);
-  torch::jit::Function* method = object.kind == Kind::local_object ? object.local->type->findMethod("__enter__") : nullptr;
+  torch::jit::Function* method =
+      object.kind == Kind::local_object ? object.local->type->findMethod("__enter__") : nullptr;
   if (!method) refuse(node, frame, "cannot enter this `with`");
   set(node, frame, call(*method, {object}, frame.path, frame.depth + 1));
 }
 
 void Importer::leave(const JitNode& node, Frame& frame) {
   const AbstractValue object = value_of(node.inputs()[0], frame);
-  torch::jit::Function* method = object.kind == Kind::local_object ? object.local->type->findMethod("__exit__") : nullptr;
+  torch::jit::Function* method =
+      object.kind == Kind::local_object ? object.local->type->findMethod("__exit__") : nullptr;
   if (!method) refuse(node, frame, "cannot leave this `with`");
   Values args{object};
   while (args.size() < method->num_inputs()) args.push_back(AbstractValue::of_constant(c10::IValue()));
@@ -167,9 +175,12 @@ void Importer::is_none(const JitNode& node, Frame& frame) {
   if (in[0].is_none()) std::swap(in[0], in[1]);
   std::optional<bool> same;
   if (in[1].is_none()) {
-    if (in[0].is_none()) same = true;
-    else if (!in[0].is_node()) same = false;
-    else if (in[0].type->kind() != c10::TypeKind::OptionalType && in[0].type->kind() != c10::TypeKind::AnyType) same = false;
+    if (in[0].is_none())
+      same = true;
+    else if (!in[0].is_node())
+      same = false;
+    else if (in[0].type->kind() != c10::TypeKind::OptionalType && in[0].type->kind() != c10::TypeKind::AnyType)
+      same = false;
   }
   if (same) return set(node, frame, AbstractValue::of_constant(*same != negated));
   if (!fold(node, frame)) emit(node, frame);

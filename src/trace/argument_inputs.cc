@@ -80,8 +80,9 @@ std::vector<std::pair<std::string, InputItem>> ArgumentInputs::entries(const Inp
 }
 
 void ArgumentInputs::wrong(const InputItem& item, std::string_view wanted) const {
-  throw Error(ErrorKind::invalid_argument, "argument " + std::to_string(next_ - 1) + " of the traced function must be " +
-                                               std::string(wanted) + ", but the node has " + to_string(item.argument));
+  throw Error(ErrorKind::invalid_argument, "argument " + std::to_string(next_ - 1) +
+                                               " of the traced function must be " + std::string(wanted) +
+                                               ", but the node has " + to_string(item.argument));
 }
 
 }  // namespace fx::internal

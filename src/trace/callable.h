@@ -36,7 +36,8 @@ struct Callable {
   std::function<Argument(Inputs&)> run;
 };
 
-// ── The parameter types of a function ──────────────────────────────────────────────────────────────────────────────────
+// ── The parameter types of a function
+// ──────────────────────────────────────────────────────────────────────────────────
 
 template <typename... Types>
 struct TypeList {};
@@ -101,7 +102,8 @@ std::vector<Parameter> describe_parameters(TypeList<Types...>) {
   return {describe_parameter<std::decay_t<Types>>()...};
 }
 
-// ── Calling ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Calling
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 template <typename Function, typename... Args>
 Argument call_and_convert(Inputs& inputs, Function&& function, Args&&... args) {
@@ -129,13 +131,13 @@ std::function<Argument(Inputs&)> runner(Function function, TypeList<Types...>) {
   return [function = std::move(function)](Inputs& inputs) mutable {
     // A braced list binds in order: placeholders come in the order of the parameters.
     std::tuple<std::decay_t<Types>...> values{inputs.bind<std::decay_t<Types>>()...};
-    return std::apply([&](auto&... value) { return call_and_convert(inputs, function, pass<Types>(value)...); }, values);
+    return std::apply([&](auto&... value) { return call_and_convert(inputs, function, pass<Types>(value)...); },
+                      values);
   };
 }
 
 template <typename Function>
-  requires(!std::is_base_of_v<torch::nn::Module, Function>)
-Callable callable_from_function(Function function) {
+requires(!std::is_base_of_v<torch::nn::Module, Function>) Callable callable_from_function(Function function) {
   const auto types = signature<Function>();
   return {nullptr, describe_parameters(types), runner(std::move(function), types)};
 }
@@ -143,7 +145,8 @@ Callable callable_from_function(Function function) {
 /// Runs the graph of `module` again, on proxies.
 Callable callable_from_graph_module(std::shared_ptr<GraphModule> module);
 
-// ── Modules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Modules
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 // Reaches what FORWARD_HAS_DEFAULT_ARGS tells AnyModule.
 struct ForwardDefaults : torch::nn::Module {
@@ -157,7 +160,8 @@ template <std::size_t Count, typename... Types>
 auto first_types(TypeList<Types...>) {
   return []<std::size_t... I>(std::index_sequence<I...>) {
     return TypeList<std::tuple_element_t<I, std::tuple<Types...>>...>();
-  }(std::make_index_sequence<Count>());
+  }
+  (std::make_index_sequence<Count>());
 }
 
 // Calls forward with its first arguments; AnyModule supplies the defaults of the others.
@@ -165,8 +169,7 @@ template <typename Result, typename Module, typename... Types>
 Argument call_with_defaults(Inputs& inputs, const std::shared_ptr<Module>& module, TypeList<Types...>) {
   std::tuple<std::decay_t<Types>...> values{inputs.bind<std::decay_t<Types>>()...};
   torch::nn::AnyModule any(module);
-  torch::nn::AnyValue result =
-      std::apply([&](auto&... value) { return any.any_forward(std::move(value)...); }, values);
+  torch::nn::AnyValue result = std::apply([&](auto&... value) { return any.any_forward(std::move(value)...); }, values);
   return value_to_argument(inputs.session(), result.get<Result>());
 }
 
@@ -230,7 +233,7 @@ Callable make_callable(Program&& program) {
   } else if constexpr (torch::detail::is_module_holder<Type>::value) {
     return callable_from_module(program.ptr());
   } else if constexpr (std::is_base_of_v<torch::nn::Module, Type>) {
-    return callable_from_module(std::static_pointer_cast<Type>(program.shared_from_this()));
+    return callable_from_module(std::shared_ptr<Type>(program.shared_from_this(), &program));
   } else if constexpr (std::is_same_v<Type, torch::nn::AnyModule>) {
     torch::nn::AnyModule any = program;
     Callable callable = callable_from_function([any](torch::Tensor x) mutable { return any.forward(x); });

@@ -13,8 +13,8 @@ struct RankQuestion {
   std::string_view function;  // mangled, without its parameters
   std::int64_t answer;
 };
-// LinearImpl takes addmm for rank 2, which is wrong for others, and matmul else, which is right for all. The normalisations
-// check their input.
+// LinearImpl takes addmm for rank 2, which is wrong for others, and matmul else, which is right for all. The
+// normalisations check their input.
 constexpr std::array<RankQuestion, 7> kRankQuestions = {{
     {"_ZN5torch2nn10LinearImpl7forward", 3},
     {"_ZN5torch2nn15BatchNorm1dImpl16_check_input_dim", 3},
@@ -37,7 +37,8 @@ std::string_view function_at(const void* address) {
 }  // namespace
 
 std::optional<std::int64_t> rank_for_caller() {
-  // This function, the proxy's answer, the question itself, perhaps a functional between: the asker is not further away.
+  // This function, the proxy's answer, the question itself, perhaps a functional between: the asker is not further
+  // away.
   std::array<void*, 6> frames;
   const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
   for (int i = 1; i < count; ++i) {

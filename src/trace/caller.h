@@ -1,8 +1,8 @@
 // Which function of LibTorch is asking.
 //
-// A few functions of LibTorch ask a shape or data question only to check their input, or to choose between two ways to compute
-// the same. They can be traced without knowing the answer, once it is known that it is they who ask: that is read from the
-// call stack, by the names that LibTorch exports.
+// A few functions of LibTorch ask a shape or data question only to check their input, or to choose between two ways to
+// compute the same. They can be traced without knowing the answer, once it is known that it is they who ask: that is
+// read from the call stack, by the names that LibTorch exports.
 #pragma once
 
 #include <cstdint>

@@ -86,8 +86,8 @@ class Decomposer {
         arguments.push_back(argument ? mapped(*argument) : Argument());
       } else if (argument && schema->arguments[i].default_value != *argument) {
         throw Error(ErrorKind::invalid_argument, "the function takes " + std::to_string(count) +
-                                                     " arguments, but the call has " +
-                                                     schema->arguments[i].name.str() + "=" + to_string(*argument));
+                                                     " arguments, but the call has " + schema->arguments[i].name.str() +
+                                                     "=" + to_string(*argument));
       }
     }
     return arguments;
@@ -143,8 +143,7 @@ void Decompositions::set(Symbol target, internal::Callable function) {
   functions_.insert_or_assign(target, std::move(function));
 }
 
-std::shared_ptr<GraphModule> decompose(const GraphModule& module, const Decompositions& table,
-                                       const Shapes* shapes) {
+std::shared_ptr<GraphModule> decompose(const GraphModule& module, const Decompositions& table, const Shapes* shapes) {
   GraphModule::Attributes attributes;
   Graph graph = decompose_all(module.graph(), table, attributes, shapes);
   for (const Node& node : module.graph().nodes()) {
@@ -162,7 +161,8 @@ Graph decompose(const Graph& graph, const Decompositions& table, GraphModule::At
   GraphModule::Attributes captured;
   Graph result = decompose_all(graph, table, captured, shapes);
   if (!captured.empty() && !attributes) {
-    throw Error(ErrorKind::invalid_argument, "decompose: a function uses a tensor from outside; pass `attributes` to receive it");
+    throw Error(ErrorKind::invalid_argument,
+                "decompose: a function uses a tensor from outside; pass `attributes` to receive it");
   }
   if (attributes) attributes->insert(attributes->end(), captured.begin(), captured.end());
   return result;

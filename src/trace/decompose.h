@@ -5,8 +5,8 @@
 //   table["aten::addmm"] = [](auto bias, auto a, auto b) { return bias + torch::matmul(a, b); };
 //   auto decomposed = fx::decompose(*gm, table);
 //
-// A function's parameters are the operator's, in the order of its schema; those that the function leaves out must have their
-// default value in the call. Tensors are traced; number, bool and string parameters get the literal of the call.
+// A function's parameters are the operator's, in the order of its schema; those that the function leaves out must have
+// their default value in the call. Tensors are traced; number, bool and string parameters get the literal of the call.
 #pragma once
 
 #include <memory>
@@ -48,14 +48,15 @@ class Decompositions {
   std::unordered_map<Symbol, internal::Callable> functions_;
 };
 
-/// Returns a copy of `module` in which no operator of the table is left: what the functions make is decomposed, too. With
-/// `shapes` (of `module`'s graph) the functions may ask for sizes. Throws Error(invalid_argument) naming node and argument when
-/// a call does not fit its function, and when the functions produce their own operators for ever. Linear in the nodes made.
+/// Returns a copy of `module` in which no operator of the table is left: what the functions make is decomposed, too.
+/// With `shapes` (of `module`'s graph) the functions may ask for sizes. Throws Error(invalid_argument) naming node and
+/// argument when a call does not fit its function, and when the functions produce their own operators for ever. Linear
+/// in the nodes made.
 std::shared_ptr<GraphModule> decompose(const GraphModule& module, const Decompositions& table,
                                        const Shapes* shapes = nullptr);
 
-/// The same for a bare graph. Tensors that the functions capture are added to `attributes`; throws when there are some and it is
-/// null.
+/// The same for a bare graph. Tensors that the functions capture are added to `attributes`; throws when there are some
+/// and it is null.
 Graph decompose(const Graph& graph, const Decompositions& table, GraphModule::Attributes* attributes = nullptr,
                 const Shapes* shapes = nullptr);
 

@@ -56,7 +56,9 @@ void install_dispatch() {
   (void)libraries;
 }
 
-RecordingScope::RecordingScope(Session& session) : outer_(current_session), mode_(kModeKey) { current_session = &session; }
+RecordingScope::RecordingScope(Session& session) : outer_(current_session), mode_(kModeKey) {
+  current_session = &session;
+}
 
 RecordingScope::~RecordingScope() { current_session = outer_; }
 

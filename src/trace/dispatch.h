@@ -14,8 +14,8 @@ class Session;
 /// Registers the tracer with LibTorch's dispatcher, once per process. Costs nothing to code that does not trace.
 void install_dispatch();
 
-/// While it lives, every operator that this thread runs is recorded by `session`, also those without proxies among their
-/// arguments. Scopes nest: a trace inside a trace records to its own session.
+/// While it lives, every operator that this thread runs is recorded by `session`, also those without proxies among
+/// their arguments. Scopes nest: a trace inside a trace records to its own session.
 class RecordingScope {
  public:
   explicit RecordingScope(Session& session);

@@ -44,7 +44,8 @@ torch::Tensor GraphAppendingTracer::proxy(Node& node) {
 }
 
 Node& GraphAppendingTracer::node(const torch::Tensor& tensor) {
-  if (!tensor.defined()) throw Error(ErrorKind::invalid_argument, "GraphAppendingTracer: an undefined tensor has no node");
+  if (!tensor.defined())
+    throw Error(ErrorKind::invalid_argument, "GraphAppendingTracer: an undefined tensor has no node");
   return session_->argument_for(tensor).node();
 }
 

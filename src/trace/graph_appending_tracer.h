@@ -9,9 +9,9 @@
 //   torch::Tensor y = torch::relu(x) + 1;      // two nodes at the insertion point of the graph
 //   node.replace_all_uses_with(tracer.node(y), …);
 //
-// Proxies have no shapes unless `shapes` knows them. Proxies live as long as the tracer. Operators without a proxy among their
-// arguments (factories) are recorded inside append() and record(), and computed outside.
-// Thread-safety: as the graph's.
+// Proxies have no shapes unless `shapes` knows them. Proxies live as long as the tracer. Operators without a proxy
+// among their arguments (factories) are recorded inside append() and record(), and computed outside. Thread-safety: as
+// the graph's.
 #pragma once
 
 #include <functional>
@@ -60,8 +60,7 @@ class GraphAppendingTracer : private internal::NodeMaker {
   }
   /// The same for a function of tensors that returns one tensor.
   template <typename Function, typename... Nodes>
-    requires(std::is_same_v<std::remove_const_t<Nodes>, Node> && ...)
-  Node& append(Function&& function, Nodes&... inputs) {
+  requires(std::is_same_v<std::remove_const_t<Nodes>, Node>&&...) Node& append(Function&& function, Nodes&... inputs) {
     return append(std::forward<Function>(function), std::vector<Argument>{Argument(inputs)...}).node();
   }
   Argument append_callable(const internal::Callable& callable, std::vector<Argument> inputs);

@@ -36,13 +36,14 @@ class Session;
 template <typename Type>
 inline constexpr bool kUnsupported = false;
 
-// ── Telling types apart ────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Telling types apart
+// ────────────────────────────────────────────────────────────────────────────────────────────────
 
 template <typename Type>
 struct IsOptional : std::false_type {};
 template <template <typename...> typename Template, typename Type>
-  requires(std::is_same_v<Template<Type>, std::optional<Type>> || std::is_same_v<Template<Type>, c10::optional<Type>>)
-struct IsOptional<Template<Type>> : std::true_type {
+requires(std::is_same_v<Template<Type>, std::optional<Type>> ||
+         std::is_same_v<Template<Type>, c10::optional<Type>>) struct IsOptional<Template<Type>> : std::true_type {
   using value_type = Type;
 };
 
@@ -55,9 +56,12 @@ template <typename Type>
 concept Sequence = requires(Type value, typename Type::value_type element) {
   value.push_back(element);
   value.size();
-} && !std::is_same_v<Type, std::string>;
+}
+&&!std::is_same_v<Type, std::string>;
 template <typename Type>
-concept TupleLike = requires { std::tuple_size<Type>::value; };
+concept TupleLike = requires {
+  std::tuple_size<Type>::value;
+};
 template <typename Type>
 concept IntegerList = Sequence<Type> && std::is_integral_v<typename Type::value_type>;
 
@@ -85,11 +89,12 @@ constexpr ParameterKind parameter_kind() {
   }
 }
 
-// ── Binding ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Binding
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// One input, or a part of one.
 struct InputItem {
-  Node* node = nullptr;               ///< what stands for it in the graph; null for a literal
+  Node* node = nullptr;                ///< what stands for it in the graph; null for a literal
   std::optional<c10::IValue> example;  ///< what it looks like, when that is known
   Argument argument;                   ///< what it is, when the caller has arguments rather than examples
 };

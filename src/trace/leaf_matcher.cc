@@ -20,8 +20,10 @@ bool LeafMatcher::equal(const Argument& wanted, const Argument& found, const Lea
 }
 
 bool LeafMatcher::fits(const Node& wanted, Node& candidate, const LeafMatch& match) const {
-  if (candidate.op() != wanted.op() || candidate.target() != wanted.target() || taken_.contains(&candidate)) return false;
-  if (candidate.args().size() != wanted.args().size() || candidate.kwargs().size() != wanted.kwargs().size()) return false;
+  if (candidate.op() != wanted.op() || candidate.target() != wanted.target() || taken_.contains(&candidate))
+    return false;
+  if (candidate.args().size() != wanted.args().size() || candidate.kwargs().size() != wanted.kwargs().size())
+    return false;
   for (std::size_t i = 0; i < wanted.args().size(); ++i) {
     if (!equal(wanted.args()[i], candidate.args()[i], match)) return false;
   }
@@ -32,10 +34,17 @@ bool LeafMatcher::fits(const Node& wanted, Node& candidate, const LeafMatch& mat
   return true;
 }
 
+// A result that the program does not take leaves no getitem.
+bool LeafMatcher::may_be_absent(const Node& wanted) {
+  static const Symbol kGetItem("operator.getitem");
+  return wanted.target() == kGetItem && wanted.num_users() == 1 && (*wanted.users().begin()).is(Op::output);
+}
+
 Node* LeafMatcher::find_call(const Node& wanted, LeafMatch& match) {
   const Node* rarest = nullptr;
   wanted.for_each_input([&](Node& input) {
     const Node* image = match.image[input];
+    if (!image) return;
     if (!rarest || image->num_users() < rarest->num_users()) rarest = image;
   });
   Node* found = nullptr;

@@ -1,8 +1,9 @@
 // Finding one call of a leaf module among the operators that it left in a trace.
 //
-// The leaf was traced alone into a small graph, the pattern. Its parameters are the same get_attr nodes in both, and a trace
-// keeps operators in the order in which they ran; so the match is found by walking the pattern once and looking, for each node,
-// among the users of what its arguments matched. Cost: the pattern's size times the users of its least used argument.
+// The leaf was traced alone into a small graph, the pattern. Its parameters are the same get_attr nodes in both, and a
+// trace keeps operators in the order in which they ran; so the match is found by walking the pattern once and looking,
+// for each node, among the users of what its arguments matched. Cost: the pattern's size times the users of its least
+// used argument.
 #pragma once
 
 #include <unordered_set>
@@ -15,7 +16,7 @@ namespace fx::internal {
 
 /// A call found in the traced graph.
 struct LeafMatch {
-  NodeMap<Node*> image;        ///< from pattern nodes to nodes of the traced graph
+  NodeMap<Node*> image;        ///< from pattern nodes to nodes of the traced graph; null for results that nobody takes
   std::vector<Node*> claimed;  ///< the operators of the call, in order
 };
 
@@ -39,7 +40,7 @@ class LeafMatcher {
         case Op::output: continue;
         default: image = find_call(node, match);
       }
-      if (!image) return false;
+      if (!image && !may_be_absent(node)) return false;
       match.image[node] = image;
     }
     return !match.claimed.empty();
@@ -47,6 +48,7 @@ class LeafMatcher {
 
  private:
   Node* find_call(const Node& wanted, LeafMatch& match);
+  static bool may_be_absent(const Node& wanted);
   bool fits(const Node& wanted, Node& candidate, const LeafMatch& match) const;
   bool equal(const Argument& wanted, const Argument& found, const LeafMatch& match) const;
 

@@ -34,6 +34,7 @@ struct Alone final : NodeMaker {
   std::shared_ptr<Session> session;
   Argument result;
   std::vector<Node*> inputs;  // what the placeholders stand for in the traced graph
+  std::vector<at::Tensor> proxies;
 
   Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override {
     return graph.create_node(op, target, args, kwargs, name);
@@ -91,7 +92,8 @@ class Raiser {
   RaisedModules raised_;
 };
 
-// ── Leaves ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Leaves
+// ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void Raiser::find_attribute_nodes() {
   for (Node& node : graph_.nodes()) {
@@ -132,7 +134,8 @@ void Raiser::find_leaves() {
   }
 }
 
-// ── One call ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── One call
+// ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 // Operators that compute with the leaf's own tensors, in order.
 std::vector<Node*> Raiser::users_of(const Leaf& leaf) const {
@@ -175,9 +178,12 @@ c10::IValue Raiser::proxy_for(Alone& alone, const Argument& input) const {
     for (const Argument& part : input.elements()) parts.push_back(proxy_for(alone, part));
     return c10::ivalue::Tuple::create(std::move(parts));
   }
+  // One value given twice is one placeholder: attention computes differently then.
+  const auto known = std::find(alone.inputs.begin(), alone.inputs.end(), &input.node());
+  if (known != alone.inputs.end()) return alone.proxies[static_cast<std::size_t>(known - alone.inputs.begin())];
   Node& placeholder = alone.graph.placeholder("x");
   alone.inputs.push_back(&input.node());
-  return alone.session->proxy(placeholder, session_.value_of(input.node()));
+  return alone.proxies.emplace_back(alone.session->proxy(placeholder, session_.value_of(input.node())));
 }
 
 // Null when the module cannot be called with these inputs.
@@ -203,14 +209,14 @@ std::unique_ptr<Alone> Raiser::trace_alone(const Leaf& leaf, const CallInputs& i
   return alone;
 }
 
-// A call may be raised when nothing outside sees its inner values. In-place operators on buffers may be seen: they are the
-// state that the next call finds.
+// A call may be raised when nothing outside sees its inner values. In-place operators on buffers may be seen: they are
+// the state that the next call finds.
 bool Raiser::is_contained(const Alone& alone, const LeafMatch& match) const {
   for (const Node& inner : alone.graph.nodes()) {
     if (!inner.is(Op::call_function)) continue;
     bool is_result = alone.session->written_attribute(inner) != nullptr;
     for_each_node(alone.result, [&](Node& node) { is_result |= &node == &inner; });
-    if (is_result) continue;
+    if (is_result || !match.image[inner]) continue;
     for (const Node& user : match.image[inner]->users()) {
       if (std::find(match.claimed.begin(), match.claimed.end(), &user) == match.claimed.end()) return false;
     }
@@ -220,19 +226,19 @@ bool Raiser::is_contained(const Alone& alone, const LeafMatch& match) const {
 
 void Raiser::connect(const Argument& result, Node& value, const LeafMatch& match) {
   if (const Node* node = result.node_or_null()) {
-    Node& image = *match.image[*node];
-    if (std::find(match.claimed.begin(), match.claimed.end(), &image) != match.claimed.end()) {
-      session_.copy_value(image, value);
-      image.replace_all_uses_with(value, except(value));
+    Node* image = match.image[*node];
+    if (std::find(match.claimed.begin(), match.claimed.end(), image) != match.claimed.end()) {
+      session_.copy_value(*image, value);
+      image->replace_all_uses_with(value, except(value));
     }
     return;
   }
   static const Symbol kGetItem("operator.getitem");
   const ArgumentSpan parts = result.elements();
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    bool has_node = false;
-    for_each_node(parts[i], [&](Node&) { has_node = true; });
-    if (has_node) connect(parts[i], graph_.call_function(kGetItem, {value, static_cast<std::int64_t>(i)}), match);
+    bool taken = false;
+    for_each_node(parts[i], [&](Node& node) { taken |= match.image[node] != nullptr; });
+    if (taken) connect(parts[i], graph_.call_function(kGetItem, {value, static_cast<std::int64_t>(i)}), match);
   }
 }
 
@@ -271,8 +277,8 @@ Node* Raiser::raise_call(const Leaf& leaf, const CallInputs& inputs, Node& near)
   return replace(leaf, inputs, *alone, match);
 }
 
-// Tries the ways in which modules take their inputs: one, two or three tensors, attention on one value or two, and recurrent
-// modules with a pair of states.
+// Tries the ways in which modules take their inputs: one, two or three tensors, attention on one value or two, and
+// recurrent modules with a pair of states.
 void Raiser::raise_call_at(const Leaf& leaf, Node& first) {
   const std::vector<Node*> outer = outer_inputs(leaf, first);
   if (outer.empty()) return;
@@ -293,7 +299,8 @@ void Raiser::raise_call_at(const Leaf& leaf, Node& first) {
   }
 }
 
-// ── Leaves without tensors ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Leaves without tensors
+// ─────────────────────────────────────────────────────────────────────────────────────────────
 
 void Raiser::raise_in_sequentials() {
   for (const auto& item : root_.named_modules()) {

@@ -1,9 +1,10 @@
 // Raising: the operators that a leaf module left in a trace become one call_module node.
 //
 // C++ has no hook on forward, so a trace sees through modules. Afterwards each leaf is traced alone, on what its calls
-// were given, and the operators that it leaves then are looked for in the graph (trace/leaf_matcher.h). A leaf that computes
-// with parameters or buffers is known by them. One without (ReLU, Dropout, pooling) is raised where its place says which it
-// is: in a Sequential, after a module that was raised. Elsewhere its operators stay, which compute the same.
+// were given, and the operators that it leaves then are looked for in the graph (trace/leaf_matcher.h). A leaf that
+// computes with parameters or buffers is known by them. One without (ReLU, Dropout, pooling) is raised where its place
+// says which it is: in a Sequential, after a module that was raised. Elsewhere its operators stay, which compute the
+// same.
 //
 // Only modules that a GraphModule can call are raised: torch::nn and types registered by register_module_type.
 #pragma once
@@ -25,8 +26,8 @@ namespace fx::internal {
 using LeafPredicate = std::function<bool(const torch::nn::Module& module, const std::string& path)>;
 using RaisedModules = std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>>;
 
-/// Raises all calls of leaf modules of `root` in `graph`, which `session` has just traced. Returns the modules that the graph calls
-/// now, by path. Cost: each leaf is traced once or a few times more.
+/// Raises all calls of leaf modules of `root` in `graph`, which `session` has just traced. Returns the modules that the
+/// graph calls now, by path. Cost: each leaf is traced once or a few times more.
 RaisedModules raise_leaf_modules(Graph& graph, Session& session, torch::nn::Module& root, const LeafPredicate& is_leaf);
 
 }  // namespace fx::internal

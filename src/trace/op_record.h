@@ -60,7 +60,8 @@ class OpTable {
   std::vector<std::unique_ptr<OpRecord>> records_;
 };
 
-/// Length of the list that `op` returns, from its arguments alone (`chunk(x, 3)` gives three); nothing when that takes a shape.
+/// Length of the list that `op` returns, from its arguments alone (`chunk(x, 3)` gives three); nothing when that takes
+/// a shape.
 std::optional<std::size_t> result_list_length(const OpRecord& op, const c10::IValue* arguments);
 
 }  // namespace fx::internal

@@ -58,7 +58,8 @@ Argument value_to_argument(Session& session, const Type& value) {
     return map_to_argument(session, value);
   } else if constexpr (Iterable<Type>) {
     std::vector<Argument> elements;
-    for (const auto& element : value) elements.push_back(value_to_argument<std::decay_t<decltype(element)>>(session, element));
+    for (const auto& element : value)
+      elements.push_back(value_to_argument<std::decay_t<decltype(element)>>(session, element));
     return Argument::list(elements);
   } else if constexpr (TupleLike<Type>) {
     return std::apply(

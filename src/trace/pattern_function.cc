@@ -22,8 +22,9 @@ Probe probe_for(const Parameter& parameter, std::size_t position) {
     case ParameterKind::string: return {"first", "second"};
     case ParameterKind::floating: return {0.40625 + nth, 0.71875 + nth};
     default:
-      throw Error(ErrorKind::unsupported, "pattern: parameter " + std::to_string(position) +
-                                              " is a list of numbers; literals are double, int64_t, bool or std::string");
+      throw Error(ErrorKind::unsupported,
+                  "pattern: parameter " + std::to_string(position) +
+                      " is a list of numbers; literals are double, int64_t, bool or std::string");
   }
 }
 
@@ -58,8 +59,8 @@ class HoleFinder {
     }
     std::vector<NamedArgument> kwargs;
     for (std::size_t i = 0; i < first.kwargs().size(); ++i) {
-      kwargs.push_back({first.kwargs().name(i), merge(first, first.kwargs().value(i), second.kwargs().value(i),
-                                                      target.kwargs().value(i))});
+      kwargs.push_back({first.kwargs().name(i),
+                        merge(first, first.kwargs().value(i), second.kwargs().value(i), target.kwargs().value(i))});
     }
     if (changed_) target.set_args_kwargs(args, kwargs);
   }

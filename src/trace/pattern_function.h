@@ -2,13 +2,14 @@
 //
 //   [](torch::Tensor x, double c) { return x / c; }
 //
-// Tensor parameters become placeholders. Parameters that are numbers, bools or strings are literals: in a pattern they are
-// placeholders typed `float`, `int`, `bool` or `str` (meta "type"), which stand where the function passed them to an operator;
-// in a replacement they have the values that the match has bound, so that it may compute with them (`1.0 / c`).
+// Tensor parameters become placeholders. Parameters that are numbers, bools or strings are literals: in a pattern they
+// are placeholders typed `float`, `int`, `bool` or `str` (meta "type"), which stand where the function passed them to
+// an operator; in a replacement they have the values that the match has bound, so that it may compute with them (`1.0 /
+// c`).
 //
 // Where a literal goes is found by tracing the function several times, each time with another value of one literal, and
-// comparing the graphs. A literal that a pattern computes with, or that decides which operators run, is an Error(trace) that
-// names the parameter and the node.
+// comparing the graphs. A literal that a pattern computes with, or that decides which operators run, is an Error(trace)
+// that names the parameter and the node.
 #pragma once
 
 #include <string>
@@ -31,8 +32,8 @@ class PatternFunction {
 
   /// The function with holes for its literals. Shape-free, no modules raised.
   Trace pattern() const;
-  /// The function at the given literals, one for each literal parameter in order. All parameters have placeholders; those of
-  /// literals have no users. Throws Error(invalid_argument) when a literal is of the wrong kind.
+  /// The function at the given literals, one for each literal parameter in order. All parameters have placeholders;
+  /// those of literals have no users. Throws Error(invalid_argument) when a literal is of the wrong kind.
   Trace instance(const std::vector<Argument>& literals) const;
 
  private:

@@ -77,7 +77,8 @@ c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(c10::Vari
 
 void ProxyImpl::shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl>& impl) {
   if (!impl->key_set().has(kProxyKey)) {
-    throw trace_error(node_, "set_data()", "replaces a traced value by an ordinary tensor; assign the variable instead");
+    throw trace_error(node_, "set_data()",
+                      "replaces a traced value by an ordinary tensor; assign the variable instead");
   }
   const auto& other = static_cast<const ProxyImpl&>(*impl);
   node_ = other.node_;

@@ -15,8 +15,8 @@ class Session;
 
 class ProxyImpl final : public c10::TensorImpl {
  public:
-  /// `value` is a meta tensor with the shape, or undefined when that is not known. `device` is the one that the value would
-  /// have; a proxy with a value must have one.
+  /// `value` is a meta tensor with the shape, or undefined when that is not known. `device` is the one that the value
+  /// would have; a proxy with a value must have one.
   ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor value, std::optional<c10::Device> device);
   /// A constant under construction (`torch::tensor({1, 2})`): has data, stands for no node until it is used.
   ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant);
@@ -53,9 +53,7 @@ class ProxyImpl final : public c10::TensorImpl {
   std::int64_t numel_custom() const override { return shape_for("numel()").numel(); }
   c10::SymInt sym_numel_custom() const override { return shape_for("numel()").sym_numel(); }
   std::int64_t storage_offset_custom() const override { return shape_for("storage_offset()").storage_offset(); }
-  c10::SymInt sym_storage_offset_custom() const override {
-    return shape_for("storage_offset()").sym_storage_offset();
-  }
+  c10::SymInt sym_storage_offset_custom() const override { return shape_for("storage_offset()").sym_storage_offset(); }
   std::int64_t size_custom(std::int64_t dim) const override { return shape_for("size()").size(dim); }
   std::int64_t dim_custom() const override;
   c10::Device device_custom() const override;

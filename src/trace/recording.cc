@@ -1,5 +1,5 @@
-// How one operator call becomes a node: constants, shapes, arguments, node, results, in that order, so that a call that cannot
-// be recorded throws before the graph changes.
+// How one operator call becomes a node: constants, shapes, arguments, node, results, in that order, so that a call that
+// cannot be recorded throws before the graph changes.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <c10/core/InferenceMode.h>
 
@@ -81,7 +81,8 @@ class Session::Call {
 };
 
 void Session::record(const c10::OperatorHandle& op, Stack& stack) {
-  if (!is_open()) throw trace_error(nullptr, "used here", "was made by a trace that has ended; return it from that trace");
+  if (!is_open())
+    throw trace_error(nullptr, "used here", "was made by a trace that has ended; return it from that trace");
   Call(*this, op, stack).record();
 }
 
@@ -108,7 +109,8 @@ void Session::Call::finish(std::vector<IValue> results) {
   for (IValue& value : results) stack_.push_back(std::move(value));
 }
 
-// ── Constants being built ──────────────────────────────────────────────────────────────────────────────────────────────
+// ── Constants being built
+// ──────────────────────────────────────────────────────────────────────────────────────────────
 
 bool Session::Call::on_constants() {
   if (record_.builds_constants) return inside_tensor_literal();
@@ -152,7 +154,8 @@ void Session::Call::own_written_constants() {
   }
 }
 
-// ── Shapes ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Shapes
+// ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 IValue Session::Call::shape_of(const IValue& value, bool& known) {
   if (value.isTensor()) {
@@ -259,7 +262,8 @@ void Session::Call::find_device() {
   if (!device_) device_ = of_number ? *of_number : c10::Device(c10::kCPU);
 }
 
-// ── The node ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The node
+// ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 Argument Session::Call::tensor_list(const IValue& list) {
   std::vector<Argument> elements;
@@ -312,7 +316,8 @@ Node& Session::Call::make_node() {
   return session_.create_node(Op::call_function, record_.target, args, kwargs);
 }
 
-// ── Results ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Results
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 IValue Session::Call::tensor_result(Node& node, const IValue* value) {
   if (!value) return session_.make_proxy(node, {}, std::nullopt);

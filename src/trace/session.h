@@ -1,7 +1,7 @@
 // Session: one trace while it runs. Turns the operators that reach it into nodes and hands back proxies.
 //
-// Proxies hold their session, so that a proxy which outlives the trace finds out and says so. A session belongs to one thread
-// at a time; any number of sessions may run in different threads.
+// Proxies hold their session, so that a proxy which outlives the trace finds out and says so. A session belongs to one
+// thread at a time; any number of sessions may run in different threads.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -36,7 +36,7 @@ class NodeMaker {
 /// An ordinary tensor that the trace has met: a parameter or buffer of the root, or one captured from outside.
 struct CapturedTensor {
   at::Tensor tensor;
-  std::string path;           ///< empty until a constant is used
+  std::string path;  ///< empty until a constant is used
   bool of_root = false;
   Node* node = nullptr;       ///< what it stands for now: its get_attr, or the last in-place operator on it
   Node* attribute = nullptr;  ///< its get_attr
@@ -74,9 +74,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::string* written_attribute(const Node& node) const;
   const std::shared_ptr<ShapeOracle>& oracle() const { return oracle_; }
   /// The value of a node as a meta tensor; undefined when it is not known or not one tensor.
-  at::Tensor value_of(const Node& node) const {
-    return node.id() < values_.size() ? values_[node.id()] : at::Tensor();
-  }
+  at::Tensor value_of(const Node& node) const { return node.id() < values_.size() ? values_[node.id()] : at::Tensor(); }
   /// Notes that `to` has the value of `from`.
   void copy_value(const Node& from, const Node& to);
   /// Shapes that the trace has found.

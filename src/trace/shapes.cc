@@ -39,8 +39,8 @@ std::int64_t storage_extent(const at::Tensor& tensor) {
   return extent;
 }
 
-// Zeros on the CPU with the shape and strides of `meta`. Square matrices get ones on the diagonal, so that those who factorise
-// or invert find something regular.
+// Zeros on the CPU with the shape and strides of `meta`. Square matrices get ones on the diagonal, so that those who
+// factorise or invert find something regular.
 at::Tensor stand_in(const at::Tensor& meta) {
   if (!meta.defined()) return meta;
   at::Tensor storage = at::zeros({storage_extent(meta)}, at::TensorOptions(meta.scalar_type()).device(at::kCPU));
@@ -60,7 +60,8 @@ IValue map_tensors(const IValue& value, at::Tensor (*map)(const at::Tensor&)) {
     for (const at::Tensor& tensor : value.toTensorVector()) result.push_back(map(tensor));
     return result;
   }
-  if (value.isList() && value.type()->castRaw<c10::ListType>()->getElementType()->kind() == c10::TypeKind::OptionalType) {
+  if (value.isList() &&
+      value.type()->castRaw<c10::ListType>()->getElementType()->kind() == c10::TypeKind::OptionalType) {
     c10::impl::GenericList result(value.type()->castRaw<c10::ListType>()->getElementType());
     for (const IValue& element : value.toListRef()) result.push_back(map_tensors(element, map));
     return result;
@@ -154,7 +155,8 @@ void ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& re
   Stack results;
   for (std::size_t i = 0; i < answer.size(); ++i) {
     const int written = record.results[i].written_argument;
-    results.push_back(written >= 0 ? stack[below + static_cast<std::size_t>(written)] : map_tensors(answer[i], to_meta));
+    results.push_back(written >= 0 ? stack[below + static_cast<std::size_t>(written)]
+                                   : map_tensors(answer[i], to_meta));
   }
   stack.resize(below);
   for (IValue& value : results) stack.push_back(std::move(value));

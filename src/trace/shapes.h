@@ -1,8 +1,8 @@
 // What an operator would return, without its data: shapes, dtypes and strides.
 //
-// Operators run on the meta device. Where LibTorch has no meta kernel (in 1.13: convolution, batch_norm and more) the operator
-// runs once on the CPU, on zeros of the right shapes; the random generator is left as it was, and equal calls are answered
-// from memory.
+// Operators run on the meta device. Where LibTorch has no meta kernel (in 1.13: convolution, batch_norm and more) the
+// operator runs once on the CPU, on zeros of the right shapes; the random generator is left as it was, and equal calls
+// are answered from memory.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -18,8 +18,8 @@ namespace fx::internal {
 
 class ShapeOracle {
  public:
-  /// Replaces the arguments on `stack`, whose tensors are meta tensors, by the results. Throws c10::Error when the operator
-  /// refuses these shapes. In-place operators write to the meta tensors.
+  /// Replaces the arguments on `stack`, whose tensors are meta tensors, by the results. Throws c10::Error when the
+  /// operator refuses these shapes. In-place operators write to the meta tensors.
   void run(const c10::OperatorHandle& op, OpRecord& record, torch::jit::Stack& stack);
 
  private:

@@ -15,9 +15,10 @@ Error unknown_shape(const Node* node, std::string_view call) {
 }
 
 Error no_data(const Node* node, std::string_view call) {
-  return trace_error(node, call,
-                     "asks for data, and a traced tensor has none; keep the choice in tensors (torch::where), or hide the code "
-                     "behind an operator of your own (TORCH_LIBRARY), which is recorded whole");
+  return trace_error(
+      node, call,
+      "asks for data, and a traced tensor has none; keep the choice in tensors (torch::where), or hide the code "
+      "behind an operator of your own (TORCH_LIBRARY), which is recorded whole");
 }
 
 }  // namespace fx::internal

@@ -39,7 +39,8 @@ std::vector<TracedAttribute> used_attributes(const Session& session, const Graph
 
 Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10::IValue> examples,
                              internal::PlaceholderInputs::Literals literals) {
-  if (graph_) throw Error(ErrorKind::trace, "this Tracer is tracing already; use another one for a trace inside a trace");
+  if (graph_)
+    throw Error(ErrorKind::trace, "this Tracer is tracing already; use another one for a trace inside a trace");
   internal::install_dispatch();
   Trace trace;
   trace.root = callable.root;

@@ -4,19 +4,20 @@
 //   fx::Trace trace = tracer.trace(net, {torch::rand({1, 3, 32, 32})});    // module, example inputs
 //   fx::Trace trace = tracer.trace([](torch::Tensor x) { return x.relu(); });
 //
-// symbolic_trace (trace/symbolic_trace.h) is this with a GraphModule around the result; derive from Tracer for FX's extension
-// points. What is recorded: every operator that the traced thread runs, as one call_function of its ATen overload, composite
-// operators whole. Operators on parameters alone and factories (`torch::zeros`) are recorded too, not computed. Sizes and
-// dtypes are plain numbers: they come from the example inputs and are written into the graph as such.
+// symbolic_trace (trace/symbolic_trace.h) is this with a GraphModule around the result; derive from Tracer for FX's
+// extension points. What is recorded: every operator that the traced thread runs, as one call_function of its ATen
+// overload, composite operators whole. Operators on parameters alone and factories (`torch::zeros`) are recorded too,
+// not computed. Sizes and dtypes are plain numbers: they come from the example inputs and are written into the graph as
+// such.
 //
 // Parameters and buffers of the root become get_attr nodes of their qualified names; other tensors from outside become
 // `_tensor_constantN`, one attribute per tensor.
 //
-// Errors: Error(trace) naming the node, the C++ call and the cure when the program asks for data, or for shapes that are not
-// known; Error(invalid_argument) when the example inputs do not fit; what the program itself throws passes through. After any
-// of these the tracer may be used again and nothing of the trace is left.
-// Complexity: linear in the operators run; nothing recurses over them.
-// Thread-safety: any number of tracers may run in different threads. A traced program must not hand proxies to other threads.
+// Errors: Error(trace) naming the node, the C++ call and the cure when the program asks for data, or for shapes that
+// are not known; Error(invalid_argument) when the example inputs do not fit; what the program itself throws passes
+// through. After any of these the tracer may be used again and nothing of the trace is left. Complexity: linear in the
+// operators run; nothing recurses over them. Thread-safety: any number of tracers may run in different threads. A
+// traced program must not hand proxies to other threads.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -31,6 +32,7 @@
 #include "ir/tensor_info.h"
 #include "trace/callable.h"
 #include "trace/placeholder_inputs.h"
+#include "trace/proxy.h"
 #include "trace/session.h"
 
 namespace fx {
@@ -68,10 +70,10 @@ class Tracer : private internal::NodeMaker {
   explicit Tracer(TraceOptions options = {}) : options_(std::move(options)) {}
   ~Tracer() override = default;
 
-  /// Traces a function of tensors, or a module (`std::shared_ptr<M>`, `M&` or a holder such as torch::nn::Linear) through its
-  /// forward. `examples` gives one value per input: a tensor stands for its shape and dtype; a number, bool or string for a
-  /// parameter of that type is used as it is; lists, tuples and dicts of tensors stand for their structure. Missing
-  /// trailing examples are allowed for std::optional parameters and those with defaults.
+  /// Traces a function of tensors, or a module (`std::shared_ptr<M>`, `M&` or a holder such as torch::nn::Linear)
+  /// through its forward. `examples` gives one value per input: a tensor stands for its shape and dtype; a number, bool
+  /// or string for a parameter of that type is used as it is; lists, tuples and dicts of tensors stand for their
+  /// structure. Missing trailing examples are allowed for std::optional parameters and those with defaults.
   template <typename Program>
   Trace trace(Program&& program, std::vector<c10::IValue> examples = {}) {
     return trace_callable(internal::make_callable(std::forward<Program>(program)), std::move(examples));
@@ -85,7 +87,8 @@ class Tracer : private internal::NodeMaker {
     return trace_callable(callable, std::move(examples));
   }
 
-  /// FX's is_leaf_module: whether calls of `module` become one call_module node. True for modules of torch::nn but containers.
+  /// FX's is_leaf_module: whether calls of `module` become one call_module node. True for modules of torch::nn but
+  /// containers.
   virtual bool is_leaf_module(const torch::nn::Module& module, const std::string& path) const;
   /// The path of `module` below the root; the first one of a module that has several. Throws Error(not_found).
   virtual std::string path_of_module(const torch::nn::Module& module) const;
@@ -98,8 +101,9 @@ class Tracer : private internal::NodeMaker {
 
  private:
   friend class PatternFunction;
-  Trace trace_callable(const internal::Callable& callable, std::vector<c10::IValue> examples,
-                       internal::PlaceholderInputs::Literals literals = internal::PlaceholderInputs::Literals::specialise);
+  Trace trace_callable(
+      const internal::Callable& callable, std::vector<c10::IValue> examples,
+      internal::PlaceholderInputs::Literals literals = internal::PlaceholderInputs::Literals::specialise);
   void add_root_attributes(internal::Session& session);
   bool is_free_attribute(const std::string& path) const override;
 

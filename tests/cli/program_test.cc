@@ -86,10 +86,12 @@ TEST_F(Program, EveryFormatOfShowIsMade) {
 
 TEST_F(Program, BadInputEndsWithOneAndOneLineThatSaysWhere) {
   const std::string unknown = write("unknown.fx", "graph():\n    %x : [num_users=0] = place[target=x]\n    return x\n");
-  const std::string later = write("later.fx",
-                                  "graph():\n    %a : [num_users=1] = call_function[target=aten::relu](args = (%b,), kwargs = {})\n"
-                                  "    %b : [num_users=1] = placeholder[target=b]\n    return a\n");
-  const std::string twice = write("twice.fx", "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    return x\n    return x\n");
+  const std::string later =
+      write("later.fx",
+            "graph():\n    %a : [num_users=1] = call_function[target=aten::relu](args = (%b,), kwargs = {})\n"
+            "    %b : [num_users=1] = placeholder[target=b]\n    return a\n");
+  const std::string twice =
+      write("twice.fx", "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    return x\n    return x\n");
   std::string archive = read(kModel);
   archive.resize(archive.size() / 2);
   const std::string truncated = write("truncated.pt", archive);
@@ -129,7 +131,8 @@ TEST_F(Program, WrongUsageEndsWithTwo) {
 
 TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
   const std::string saved = path("out.pt");
-  const Result optimized = run(std::string("optimize ") + kModel + " --rules fuse-conv-bn --input 1x3x64x64 --verify --report json -o " + saved);
+  const Result optimized = run(std::string("optimize ") + kModel +
+                               " --rules fuse-conv-bn --input 1x3x64x64 --verify --report json -o " + saved);
   ASSERT_EQ(optimized.code, 0) << optimized.err;
   const auto report = nlohmann::json::parse(optimized.out);
   EXPECT_EQ(report["rules"][0]["applied"], 52);
@@ -148,14 +151,15 @@ TEST_F(Program, NothingIsLeftBehindWhenSavingFails) {
 }
 
 TEST_F(Program, ReportFindsWhatIsPlanted) {
-  const std::string file = write("dead.fx",
-                                 "graph():\n"
-                                 "    %x : [num_users=2] = placeholder[target=x]\n"
-                                 "    %spare : [num_users=0] = placeholder[target=spare]\n"
-                                 "    %a : [num_users=1] = call_function[target=torch.ops.aten.sin.default](args = (%x,), kwargs = {})\n"
-                                 "    %b : [num_users=0] = call_function[target=torch.ops.aten.cos.default](args = (%a,), kwargs = {})\n"
-                                 "    %r : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%x,), kwargs = {})\n"
-                                 "    return r\n");
+  const std::string file =
+      write("dead.fx",
+            "graph():\n"
+            "    %x : [num_users=2] = placeholder[target=x]\n"
+            "    %spare : [num_users=0] = placeholder[target=spare]\n"
+            "    %a : [num_users=1] = call_function[target=torch.ops.aten.sin.default](args = (%x,), kwargs = {})\n"
+            "    %b : [num_users=0] = call_function[target=torch.ops.aten.cos.default](args = (%a,), kwargs = {})\n"
+            "    %r : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%x,), kwargs = {})\n"
+            "    return r\n");
   const auto report = nlohmann::json::parse(run("report --dead-code --format json " + file).out);
   EXPECT_EQ(report["dead_code"]["dead_nodes"], 2);
   EXPECT_EQ(report["dead_code"]["unused_inputs"], 1);
@@ -165,7 +169,8 @@ TEST_F(Program, ReportFindsWhatIsPlanted) {
 
 TEST_F(Program, MatchPrintsCapturesAndWhyNot) {
   const std::string file = write("in.fx", kText);
-  const auto found = nlohmann::json::parse(run("match --format json " + file + " --pattern 'aten::relu(sum: aten::add.Tensor(a, b))'").out);
+  const auto found = nlohmann::json::parse(
+      run("match --format json " + file + " --pattern 'aten::relu(sum: aten::add.Tensor(a, b))'").out);
   ASSERT_EQ(found["matches"].size(), 1u);
   EXPECT_EQ(found["matches"][0]["captures"]["sum"], "add");
   const Result explained = run("match --explain " + file + " --pattern 'aten::relu(aten::mul.Tensor(a, b))'");
@@ -176,11 +181,16 @@ TEST_F(Program, MatchPrintsCapturesAndWhyNot) {
 
 TEST_F(Program, RewriteVerifiesAndWrites) {
   const std::string file = write("in.fx", kText), out = path("out.fx");
-  const Result result = run("rewrite " + file + " --pattern 'aten::relu(x)' --replacement 'aten::clamp_min(x, 0)' --verify --input 2x3 --input 2x3 -o " + out);
+  const Result result = run(
+      "rewrite " + file +
+      " --pattern 'aten::relu(x)' --replacement 'aten::clamp_min(x, 0)' --verify --input 2x3 --input 2x3 -o " + out);
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("applied 1"));
   EXPECT_THAT(read(out), HasSubstr("torch.ops.aten.clamp_min.default"));
-  const Result wrong = run("rewrite " + file + " --pattern 'aten::relu(x)' --replacement 'aten::neg(x)' --verify --input 2x3 --input 2x3 -o " + path("wrong.fx"));
+  const Result wrong =
+      run("rewrite " + file +
+          " --pattern 'aten::relu(x)' --replacement 'aten::neg(x)' --verify --input 2x3 --input 2x3 -o " +
+          path("wrong.fx"));
   EXPECT_EQ(wrong.code, 1);
   EXPECT_FALSE(fs::exists(path("wrong.fx")));
 }

@@ -8,8 +8,6 @@ LIMIT = 400
 CMAKE_LIMIT = 150
 EXCEPTIONS = {
     "src/ops/builtin_schemas.cc": (2000, "a table, one operator schema a line"),
-    "matchers/engine.cc": (480, "one search loop whose steps share their state"),
-    "rewriter/legality.cc": (450, "one check after the other, in the order of docs"),
 }
 
 

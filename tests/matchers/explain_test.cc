@@ -16,13 +16,16 @@ std::string why(const Graph& graph, const Pattern& pattern, const char* node, Fi
   return explain(graph, pattern, *graph.find(node), options);
 }
 
-const char* const kResidual = "c = aten::conv2d(%x, %w)\na = aten::add.Tensor(%c, %y)\nr = aten::relu(%a)\nd = aten::cat([%c, %a])\nreturn (r, d)";
+const char* const kResidual =
+    "c = aten::conv2d(%x, %w)\na = aten::add.Tensor(%c, %y)\nr = aten::relu(%a)\nd = aten::cat([%c, %a])\nreturn (r, "
+    "d)";
 
 TEST(Explain, UsesAreCountedAndNamed) {
   const Graph graph = graph_of(kResidual, "x y w");
   EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(conv: aten::conv2d(x, w).used_once, y))", "r"),
             "r <- a <- c: wants one use of c, it has two (a, d)");
-  EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(conv: aten::conv2d(x, w), y))", "r"), "r <- a <- c: c is used outside the match too, by d");
+  EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(conv: aten::conv2d(x, w), y))", "r"),
+            "r <- a <- c: c is used outside the match too, by d");
 }
 
 TEST(Explain, TheDeepestFailureIsTold) {
@@ -30,21 +33,29 @@ TEST(Explain, TheDeepestFailureIsTold) {
   EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(aten::mul.Tensor(x, w), y))", "r"),
             "r <- a: argument self: wants aten::mul.Tensor, found c (aten::conv2d)");
   EXPECT_EQ(why(graph, "aten::gelu(x)", "r"), "r: wants aten::gelu, found r (aten::relu)");
-  EXPECT_EQ(why(graph, "aten::relu(x: get_attr)", "r"), "r: argument self: wants a get_attr, found a (aten::add.Tensor)");
-  EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(x, x))", "r"), "r <- a: argument self: wants y (placeholder y) again, as x, found c (aten::conv2d)");
+  EXPECT_EQ(why(graph, "aten::relu(x: get_attr)", "r"),
+            "r: argument self: wants a get_attr, found a (aten::add.Tensor)");
+  EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(x, x))", "r"),
+            "r <- a: argument self: wants y (placeholder y) again, as x, found c (aten::conv2d)");
 }
 
 TEST(Explain, LiteralsDefaultsAndLists) {
-  const Graph graph = graph_of("c = aten::conv2d(%x, %w, None, [2, 2])\nk = aten::clamp(%c, 0.0, 6.5)\nd = aten::cat([%x, %w], 1)\nreturn (k, d)", "x w");
+  const Graph graph = graph_of(
+      "c = aten::conv2d(%x, %w, None, [2, 2])\nk = aten::clamp(%c, 0.0, 6.5)\nd = aten::cat([%x, %w], 1)\nreturn (k, "
+      "d)",
+      "x w");
   EXPECT_EQ(why(graph, "aten::clamp(x, 0.0, 6.0)", "k"), "k: argument max: wants 6.0, found 6.5");
-  EXPECT_EQ(why(graph, "aten::conv2d(x, w)", "c"), "c: wants stride=1, its default, found [2, 2]; write ... to leave it open");
-  EXPECT_EQ(why(graph, "aten::cat([x, y, z], 1)", "d"), "d: wants 3 arguments, found 2; write ... to leave the rest open");
+  EXPECT_EQ(why(graph, "aten::conv2d(x, w)", "c"),
+            "c: wants stride=1, its default, found [2, 2]; write ... to leave it open");
+  EXPECT_EQ(why(graph, "aten::cat([x, y, z], 1)", "d"),
+            "d: wants 3 arguments, found 2; write ... to leave the rest open");
   EXPECT_EQ(why(graph, "aten::cat([x, y], d: str)", "d"), "d: argument dim: wants a string, found 1");
 }
 
 TEST(Explain, ConditionsSayWhatTheyWant) {
   const Graph graph = graph_of("a = aten::add.Tensor(%x, 3)\nreturn a");
-  const Pattern even = op("aten::add.Tensor", any("x"), lit_int("n").where([](const Argument& n) { return n.as_int() % 2 == 0; }, "an even number"));
+  const Pattern even = op("aten::add.Tensor", any("x"),
+                          lit_int("n").where([](const Argument& n) { return n.as_int() % 2 == 0; }, "an even number"));
   EXPECT_EQ(why(graph, even, "a"), "a: argument other: wants an even number, found 3");
 }
 

@@ -16,7 +16,9 @@ namespace fx {
 struct ReluOfSum {};
 template <>
 struct TracedFunction<ReluOfSum> {
-  static Graph graph(const ReluOfSum&) { return testing::graph_of("a = aten::add.Tensor(%x, %y)\nr = aten::relu(%a)\nreturn r", "x y"); }
+  static Graph graph(const ReluOfSum&) {
+    return testing::graph_of("a = aten::add.Tensor(%x, %y)\nr = aten::relu(%a)\nreturn r", "x y");
+  }
 };
 
 namespace {
@@ -39,11 +41,13 @@ std::vector<std::string> found(const Graph& graph, const Pattern& pattern, const
 
 TEST(Combinators, TheExampleOfTheManual) {
   const Graph graph = graph_of(
-      "w = get_attr[target=conv.weight]()\nc = aten::conv2d(%x, %w)\na = aten::add.Tensor(%y, %c)\nr = aten::hardswish(%a)\n"
+      "w = get_attr[target=conv.weight]()\nc = aten::conv2d(%x, %w)\na = aten::add.Tensor(%y, %c)\nr = "
+      "aten::hardswish(%a)\n"
       "d = aten::conv2d(%x, %w)\nb = aten::add.Tensor(%d, %y)\ns = aten::clamp(%b, 0.0, 6.0)\nreturn (r, s)",
       "x y");
   auto conv = op("aten::conv2d", any("x"), parameter("w"), maybe(parameter("b"))).name("conv");
-  auto act = one_of(op("aten::relu"), op(re("aten::hard(swish|sigmoid)")), op("aten::clamp", _, lit(0.0), lit(6.0))).name("act");
+  auto act = one_of(op("aten::relu"), op(re("aten::hard(swish|sigmoid)")), op("aten::clamp", _, lit(0.0), lit(6.0)))
+                 .name("act");
   const Pattern p = act(commutative("aten::add.Tensor", conv.used_once(), any("residual")));
   const std::vector<Match> matches = fx::find(graph, p);
   ASSERT_EQ(matches.size(), 2u);
@@ -66,14 +70,19 @@ TEST(Combinators, TheExampleOfTheManual) {
 TEST(Combinators, NestedCommutativeChoicesBacktrack) {
   // (x*y)+x: swapping the inner operands fits although the inner product alone had settled on the other order.
   const Pattern p = commutative("aten::add.Tensor", commutative("aten::mul.Tensor", any("x"), any("y")), any("x"));
-  for (const char* body : {"m = aten::mul.Tensor(%a, %b)\ns = aten::add.Tensor(%m, %a)\nreturn s", "m = aten::mul.Tensor(%b, %a)\ns = aten::add.Tensor(%m, %a)\nreturn s",
-                           "m = aten::mul.Tensor(%a, %b)\ns = aten::add.Tensor(%a, %m)\nreturn s", "m = aten::mul.Tensor(%b, %a)\ns = aten::add.Tensor(%a, %m)\nreturn s"}) {
+  for (const char* body : {"m = aten::mul.Tensor(%a, %b)\ns = aten::add.Tensor(%m, %a)\nreturn s",
+                           "m = aten::mul.Tensor(%b, %a)\ns = aten::add.Tensor(%m, %a)\nreturn s",
+                           "m = aten::mul.Tensor(%a, %b)\ns = aten::add.Tensor(%a, %m)\nreturn s",
+                           "m = aten::mul.Tensor(%b, %a)\ns = aten::add.Tensor(%a, %m)\nreturn s"}) {
     EXPECT_THAT(found(graph_of(body, "a b"), p), ElementsAre("s {x: a, y: b}")) << body;
   }
 }
 
 TEST(Combinators, RestAndDefaults) {
-  const Graph graph = graph_of("c = aten::conv2d(%x, %w, None, [2, 2])\nd = aten::conv2d(%x, %w, None, [1, 1])\ne = aten::conv2d(%x, %w)\nreturn (c, d, e)", "x w");
+  const Graph graph = graph_of(
+      "c = aten::conv2d(%x, %w, None, [2, 2])\nd = aten::conv2d(%x, %w, None, [1, 1])\ne = aten::conv2d(%x, "
+      "%w)\nreturn (c, d, e)",
+      "x w");
   EXPECT_EQ(found(graph, op("aten::conv2d", any("x"), any("w"))).size(), 2u);
   EXPECT_EQ(found(graph, op("aten::conv2d", any("x"), any("w"), rest())).size(), 3u);
   EXPECT_EQ(found(graph, op("aten::conv2d")).size(), 3u);
@@ -83,19 +92,24 @@ TEST(Combinators, RestAndDefaults) {
 }
 
 TEST(Combinators, LiteralsHaveKinds) {
-  const Graph graph = graph_of("a = aten::add.Tensor(%x, 1)\nb = aten::add.Tensor(%x, 1.0)\nc = aten::add.Tensor(%x, 0.70710677)\nd = aten::add.Tensor(%x, True)\nreturn (a, b, c, d)");
+  const Graph graph = graph_of(
+      "a = aten::add.Tensor(%x, 1)\nb = aten::add.Tensor(%x, 1.0)\nc = aten::add.Tensor(%x, 0.70710677)\nd = "
+      "aten::add.Tensor(%x, True)\nreturn (a, b, c, d)");
   const auto add = [](Expr second) { return op("aten::add.Tensor", any("x"), second); };
   EXPECT_THAT(found(graph, add(1)), ElementsAre("a {x: x}"));
   EXPECT_THAT(found(graph, add(1.0)), ElementsAre("b {x: x}"));
   EXPECT_THAT(found(graph, add(true)), ElementsAre("d {x: x}"));
   EXPECT_THAT(found(graph, add(near(0.7071067811865476))), ElementsAre("c {x: x}"));
-  EXPECT_THAT(found(graph, add(near(1, 0))), ElementsAre("a {x: x}", "b {x: x}")) << "a tolerance looks at values, not kinds";
+  EXPECT_THAT(found(graph, add(near(1, 0))), ElementsAre("a {x: x}", "b {x: x}"))
+      << "a tolerance looks at values, not kinds";
   EXPECT_THAT(found(graph, add(lit_int("c"))), ElementsAre("a {x: x, c: 1}"));
   EXPECT_EQ(found(graph, add(lit_float())).size(), 3u);
   EXPECT_EQ(found(graph, add(lit_any())).size(), 4u);
   EXPECT_EQ(found(graph, add(9), {.ignore_literals = true}).size(), 4u);
   EXPECT_EQ(found(graph, add(value())).size(), 0u);
-  const std::vector<Match> matches = fx::find(graph, add(lit_any("c").where([](const Argument& c) { return c.is_float() && c.as_float() < 1; }, "less than one")));
+  const std::vector<Match> matches = fx::find(
+      graph,
+      add(lit_any("c").where([](const Argument& c) { return c.is_float() && c.as_float() < 1; }, "less than one")));
   ASSERT_EQ(matches.size(), 1u);
   EXPECT_NEAR(matches[0].literal("c"), 0.7071, 1e-3);
   EXPECT_THROW(matches[0]["c"], Error);
@@ -103,14 +117,18 @@ TEST(Combinators, LiteralsHaveKinds) {
 }
 
 TEST(Combinators, SetsTagsAndLists) {
-  const Graph graph = graph_of("a = aten::relu(%x)\nb = aten::view(%a, [2])\nc = aten::sum(%b)\nd = aten::cat([%a, %b, %x], 1)\nreturn (c, d)");
+  const Graph graph = graph_of(
+      "a = aten::relu(%x)\nb = aten::view(%a, [2])\nc = aten::sum(%b)\nd = aten::cat([%a, %b, %x], 1)\nreturn (c, d)");
   FindOptions loose{.contained = false};
   EXPECT_THAT(found(graph, op(Tag::view, any("x"), rest()), loose), ElementsAre("b {x: a}"));
   EXPECT_THAT(found(graph, op(Tag::reduction, any("x"), rest()), loose), ElementsAre("c {x: b}"));
-  EXPECT_THAT(found(graph, op({"aten::sum", Tag::pointwise}, any("x"), rest()), loose), ElementsAre("a {x: x}", "c {x: b}"));
+  EXPECT_THAT(found(graph, op({"aten::sum", Tag::pointwise}, any("x"), rest()), loose),
+              ElementsAre("a {x: x}", "c {x: b}"));
   EXPECT_THAT(found(graph, op("aten::cat", list({any("p"), rest()}), rest()), loose), ElementsAre("d {p: a}"));
   EXPECT_THAT(found(graph, op("aten::cat", list({_, _}), rest()), loose), ElementsAre());
-  EXPECT_THAT(found(graph, op("aten::cat", list({_, op("aten::view", any("v"), rest()), any("x")}), lit_any("d")), loose), ElementsAre("d {v: a, x: x, d: 1}"));
+  EXPECT_THAT(
+      found(graph, op("aten::cat", list({_, op("aten::view", any("v"), rest()), any("x")}), lit_any("d")), loose),
+      ElementsAre("d {v: a, x: x, d: 1}"));
 }
 
 TEST(Combinators, APlainNameIsAllItsOverloads) {
@@ -134,7 +152,8 @@ TEST(Functions, WhatCanBeTracedIsAPattern) { EXPECT_EQ(fx::find(testing::chain(3
 // ── Several results ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 TEST(SeveralResults, JoinedByAnInput) {
-  const Graph graph = graph_of("a = aten::relu(%x)\nb = aten::sin(%y)\nc = aten::sin(%x)\nd = aten::relu(%y)\nreturn (a, b, c, d)", "x y");
+  const Graph graph = graph_of(
+      "a = aten::relu(%x)\nb = aten::sin(%y)\nc = aten::sin(%x)\nd = aten::relu(%y)\nreturn (a, b, c, d)", "x y");
   EXPECT_THAT(found(graph, Pattern{op("aten::relu", any("v")).name("r"), op("aten::sin", any("v")).name("s")}),
               ElementsAre("a {v: x, r: a, s: c}", "d {v: y, r: d, s: b}"));
 }
@@ -153,7 +172,9 @@ TEST(SeveralResults, NotJoinedIsAProductThatTheBudgetEnds) {
 
 TEST(Overlaps, Policies) {
   const Graph graph = graph_of("a = aten::relu(%x)\nb = aten::neg(%a)\nc = aten::sin(%b)\nreturn c");
-  const Pattern p = one_of(op("aten::neg", op("aten::relu", any("x"))), op("aten::sin", op("aten::neg", op("aten::relu", any("x"))))).name("p");
+  const Pattern p =
+      one_of(op("aten::neg", op("aten::relu", any("x"))), op("aten::sin", op("aten::neg", op("aten::relu", any("x")))))
+          .name("p");
   EXPECT_THAT(found(graph, p), ElementsAre("b {x: x, p: b}"));
   EXPECT_THAT(found(graph, p, {.overlap = Overlap::largest}), ElementsAre("c {x: x, p: c}"));
   EXPECT_EQ(found(graph, p, {.overlap = Overlap::all}).size(), 2u);
@@ -209,7 +230,10 @@ TEST(Cost, OneValueWithManyUsers) {
     graph.output_node()->set_args({Argument(Argument::list({&t, graph.output_node()->args()[0]}))});
   }
   FindStats stats;
-  EXPECT_EQ(fx::find(graph, Pattern{op("aten::neg", op("aten::sigmoid", any("x"))), op("aten::relu", any("x"))}, {.stats = &stats}).size(), 1u);
+  EXPECT_EQ(fx::find(graph, Pattern{op("aten::neg", op("aten::sigmoid", any("x"))), op("aten::relu", any("x"))},
+                     {.stats = &stats})
+                .size(),
+            1u);
   EXPECT_LE(stats.nodes_visited, 20u);
 }
 
@@ -226,7 +250,8 @@ TEST(Cost, AdversarialCommutativePatternsStop) {
   EXPECT_TRUE(fx::find(graph, e, {.budget = 100000, .stats = &stats}).empty());
   (void)y;
   Expr deep = commutative("aten::add.Tensor", any("p"), any("q"));
-  for (int i = 0; i < 30; ++i) deep = commutative("aten::add.Tensor", deep, commutative("aten::add.Tensor", any(), any("p")));
+  for (int i = 0; i < 30; ++i)
+    deep = commutative("aten::add.Tensor", deep, commutative("aten::add.Tensor", any(), any("p")));
   EXPECT_TRUE(fx::find(graph, deep, {.contained = false, .budget = 100000, .stats = &stats}).empty());
   EXPECT_EQ(stats.stop, SearchStop::budget);
 }

@@ -16,7 +16,8 @@ using testing::match_text;
 
 std::set<std::string> texts_of(const std::vector<Match>& matches) {
   std::set<std::string> texts;
-  for (const Match& match : matches) EXPECT_TRUE(texts.insert(match_text(match)).second) << "found twice: " << match_text(match);
+  for (const Match& match : matches)
+    EXPECT_TRUE(texts.insert(match_text(match)).second) << "found twice: " << match_text(match);
   return texts;
 }
 
@@ -90,10 +91,12 @@ TEST(Oracle, ASetFindsWhatItsPatternsFind) {
     for (std::uint64_t i = 0; i < 8; ++i) {
       const Pattern pattern = testing::random_pattern(seed * 8 + i);
       const std::size_t position = set.add(pattern);
-      for (const Match& match : find(graph, pattern, {.overlap = Overlap::all})) expected.insert(std::to_string(position) + match_text(match));
+      for (const Match& match : find(graph, pattern, {.overlap = Overlap::all}))
+        expected.insert(std::to_string(position) + match_text(match));
     }
     std::multiset<std::string> actual;
-    for (const SetMatch& match : set.find(graph, {.overlap = Overlap::all})) actual.insert(std::to_string(match.pattern) + match_text(match.match));
+    for (const SetMatch& match : set.find(graph, {.overlap = Overlap::all}))
+      actual.insert(std::to_string(match.pattern) + match_text(match.match));
     EXPECT_EQ(actual, expected) << "seed " << seed;
     found += actual.size();
   }

@@ -32,18 +32,21 @@ TEST(PatternText, EveryFormReadsAndPrints) {
   EXPECT_EQ(printed("aten::rand()"), "return aten::rand()\n");
   EXPECT_EQ(printed("return aten::add.Tensor(%x, 1, alpha=2)"), "return aten::add.Tensor(x, 1, alpha=2)\n");
   EXPECT_EQ(printed("a = aten::neg(x); aten::mul.Tensor(a, a)"), "a = aten::neg(x)\nreturn aten::mul.Tensor(a, a)\n");
-  EXPECT_EQ(printed("aten::conv2d(x, w: get_attr, maybe(b: get_attr[conv.bias]), ...)"), "return aten::conv2d(x, w: get_attr, maybe(b: get_attr[conv.bias]), ...)\n");
+  EXPECT_EQ(printed("aten::conv2d(x, w: get_attr, maybe(b: get_attr[conv.bias]), ...)"),
+            "return aten::conv2d(x, w: get_attr, maybe(b: get_attr[conv.bias]), ...)\n");
   EXPECT_EQ(printed("(aten::relu(x) | aten::gelu(x))"), "return (aten::relu(x) | aten::gelu(x))\n");
   EXPECT_EQ(printed("/aten::.*relu/(x)"), "return /aten::.*relu/(x)\n");
   EXPECT_EQ(printed("#pointwise(x, ...)"), "return #pointwise(x, ...)\n");
   EXPECT_EQ(printed("{aten::relu, /aten::sig.*/, #view}(x)"), "return {aten::relu, /aten::sig.*/, #view}(x)\n");
   EXPECT_EQ(printed("commutative(aten::add.Tensor(x, _))"), "return commutative(aten::add.Tensor(x, _))\n");
   EXPECT_EQ(printed("aten::cat([x, y, ...], d: int)"), "return aten::cat([x, y, ...], d: int)\n");
-  EXPECT_EQ(printed("aten::relu(c: aten::conv2d(x, w).used_once)"), "c = aten::conv2d(x, w).used_once\nreturn aten::relu(c)\n");
+  EXPECT_EQ(printed("aten::relu(c: aten::conv2d(x, w).used_once)"),
+            "c = aten::conv2d(x, w).used_once\nreturn aten::relu(c)\n");
   EXPECT_EQ(printed("aten::relu(x.uses(1, 3))"), "return aten::relu(x.uses(1, 3))\n");
   EXPECT_EQ(printed("aten::to.dtype(x, lit(torch.float16))"), "return aten::to.dtype(x, lit(torch.float16))\n");
   EXPECT_EQ(printed("aten::mul.Tensor(x, near(0.7071, 0.001))"), "return aten::mul.Tensor(x, near(0.7071, 0.001))\n");
-  EXPECT_EQ(printed("aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')"), "return aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')\n");
+  EXPECT_EQ(printed("aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')"),
+            "return aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')\n");
   EXPECT_EQ(printed("call_module[layer1.0](x)"), "return call_module[layer1.0](x)\n");
   EXPECT_EQ(printed("call_method[view](x, -1)"), "return call_method[view](x, -1)\n");
   EXPECT_EQ(printed("torch.relu(x)"), "return torch.relu(x)\n");
@@ -53,8 +56,10 @@ TEST(PatternText, EveryFormReadsAndPrints) {
 }
 
 TEST(PatternText, FxTextIsAPatternToo) {
-  EXPECT_EQ(printed("graph(%x, %y):\n    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %y), kwargs = {})\n"
-                    "    %relu : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%add,), kwargs = {})\n    return relu\n"),
+  EXPECT_EQ(printed("graph(%x, %y):\n    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = "
+                    "(%x, %y), kwargs = {})\n"
+                    "    %relu : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%add,), "
+                    "kwargs = {})\n    return relu\n"),
             "add = aten::add.Tensor(x, y)\nrelu = aten::relu(add)\nreturn relu\n");
 }
 
@@ -63,12 +68,15 @@ TEST(PatternText, MistakesAreLocated) {
   EXPECT_EQ(error_of("aten::relu(x))"), "<pattern>:1:14: expected ',' or the end of the line, found ')'");
   EXPECT_EQ(error_of("a = aten::relu(x)\nb = aten::neg(,)\nreturn b"), "<pattern>:2:15: expected a value, found ','");
   EXPECT_EQ(error_of("aten::relu(..., x)"), "<pattern>:1:17: expected ')' after '...', found 'x'");
-  EXPECT_EQ(error_of("#shiny(x)"), "<pattern>:1:2: expected pointwise, view, reduction, random or mutating after '#', found 'shiny'");
+  EXPECT_EQ(error_of("#shiny(x)"),
+            "<pattern>:1:2: expected pointwise, view, reduction, random or mutating after '#', found 'shiny'");
   EXPECT_THAT(error_of("/aten::(/(x)"), ::testing::HasSubstr("bad regular expression"));
   EXPECT_EQ(error_of("/aten::relu(x)"), "<pattern>:1:1: the regular expression is not closed by '/'");
   EXPECT_EQ(error_of("aten::relu('x)"), "<pattern>:1:15: the string is not closed");
   EXPECT_EQ(error_of("a = aten::relu(x)\na = aten::neg(a)\nreturn a"), "<pattern>:2:1: the name a is bound twice");
-  EXPECT_EQ(error_of("x"), "pattern: it says no operator that must be there for x, so everything would match; a result is a call, or an input of one");
+  EXPECT_EQ(error_of("x"),
+            "pattern: it says no operator that must be there for x, so everything would match; a result is a call, or "
+            "an input of one");
   EXPECT_THAT(error_of(""), ::testing::HasSubstr("expected a value, found the end"));
   std::string deep = "x";
   for (int i = 0; i < 300; ++i) deep = "aten::relu(" + deep + ")";

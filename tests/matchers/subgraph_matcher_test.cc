@@ -28,7 +28,8 @@ TEST(SubgraphMatcher, ListsOfNodesAndLiterals) {
 
 TEST(SubgraphMatcher, ListsOfOtherLengthDoNotMatch) {
   const Graph graph = graph_of("c = aten::cat([%x, [%y]])\nreturn c", "x y");
-  EXPECT_EQ(find(graph, graph_of("c = aten::cat([%x, %y])\nreturn c", "x y")).size(), 1u) << "a wildcard stands for a list";
+  EXPECT_EQ(find(graph, graph_of("c = aten::cat([%x, %y])\nreturn c", "x y")).size(), 1u)
+      << "a wildcard stands for a list";
   EXPECT_EQ(find(graph, graph_of("c = aten::cat([[%x, %y]])\nreturn c", "x y")).size(), 0u);
   EXPECT_EQ(find(graph, graph_of("c = aten::cat([%x, [%y], %z])\nreturn c", "x y z")).size(), 0u);
 }
@@ -50,8 +51,11 @@ TEST(SubgraphMatcher, DefaultsNeedNotBeWritten) {
 }
 
 TEST(SubgraphMatcher, NamedNodesComeWithTheMatch) {
-  const Graph graph = graph_of("c = aten::conv2d(%x, %w)\nr = aten::relu(%c)\nm = aten::mul.Tensor(%r, %c)\nreturn (m, c)", "x w");
-  const Pattern pattern(graph_of("conv = aten::conv2d(%a, %b)\nrelu = aten::relu(%conv)\nmul = aten::mul.Tensor(%relu, %conv)\nreturn (mul, conv)", "a b"));
+  const Graph graph =
+      graph_of("c = aten::conv2d(%x, %w)\nr = aten::relu(%c)\nm = aten::mul.Tensor(%r, %c)\nreturn (m, c)", "x w");
+  const Pattern pattern(graph_of(
+      "conv = aten::conv2d(%a, %b)\nrelu = aten::relu(%conv)\nmul = aten::mul.Tensor(%relu, %conv)\nreturn (mul, conv)",
+      "a b"));
   const std::vector<Match> matches = find(graph, pattern);
   ASSERT_EQ(matches.size(), 1u);
   EXPECT_EQ(matches[0]["conv"].name(), "c");
@@ -77,7 +81,9 @@ TEST(SubgraphMatcher, OutputAndPlaceholdersMayTakePart) {
 }
 
 TEST(SubgraphMatcher, ModulesAreComparedByPath) {
-  const Graph graph = parse_graph("graph():\n    %x : = placeholder[target=x]\n    %l : = call_module[target=layer1.0](args = (%x,), kwargs = {})\n    return l\n");
+  const Graph graph = parse_graph(
+      "graph():\n    %x : = placeholder[target=x]\n    %l : = call_module[target=layer1.0](args = (%x,), kwargs = "
+      "{})\n    return l\n");
   EXPECT_EQ(find(graph, "call_module[layer1.0](x)").size(), 1u);
   EXPECT_EQ(find(graph, "call_module[/layer\\d+\\.0/](x)").size(), 1u);
   EXPECT_EQ(find(graph, "call_module[layer2.0](x)").size(), 0u);
@@ -90,12 +96,17 @@ TEST(SubgraphMatcher, DeadCodeAndEmptyPatternsAreErrors) {
   EXPECT_THROW(Pattern(graph_of("a = aten::relu(%x)\nreturn (a, 1)")), Error);
   // A call for its effect is no dead code.
   EXPECT_EQ(find(graph_of("n = aten::neg(%x)\na = aten::relu_(%n)\nb = aten::sin(%n)\nreturn b"),
-                 graph_of("a = aten::relu_(%x)\nb = aten::sin(%x)\nreturn b")).size(), 1u);
+                 graph_of("a = aten::relu_(%x)\nb = aten::sin(%x)\nreturn b"))
+                .size(),
+            1u);
 }
 
 TEST(SubgraphMatcher, TypedPlaceholdersAreHoles) {
-  const Pattern pattern(parse_graph("graph():\n    %x : torch.Tensor [num_users=1] = placeholder[target=x]\n    %c : float [num_users=1] = placeholder[target=c]\n"
-                                    "    %d : [num_users=1] = call_function[target=torch.ops.aten.div.Tensor](args = (%x, %c), kwargs = {})\n    return d\n"));
+  const Pattern pattern(
+      parse_graph("graph():\n    %x : torch.Tensor [num_users=1] = placeholder[target=x]\n    %c : float [num_users=1] "
+                  "= placeholder[target=c]\n"
+                  "    %d : [num_users=1] = call_function[target=torch.ops.aten.div.Tensor](args = (%x, %c), kwargs = "
+                  "{})\n    return d\n"));
   EXPECT_EQ(find(graph_of("d = aten::div.Tensor(%x, 2.0)\nreturn d"), pattern).size(), 1u);
   EXPECT_EQ(find(graph_of("d = aten::div.Tensor(%x, %x)\nreturn d"), pattern).size(), 0u);
   EXPECT_EQ(find(graph_of("d = aten::div.Tensor(3.0, 2.0)\nreturn d"), pattern).size(), 0u);

@@ -68,7 +68,9 @@ TEST(GraphModule, TakesFromAModuleOnlyWhatTheGraphNames) {
   Net net = trained_net();
   GraphModule gm(*net, net_graph(), "Net");
   EXPECT_FALSE(gm.is_training());
-  EXPECT_EQ(gm.named_parameters().keys(), (std::vector<std::string>{"block.scale", "block.conv.weight", "block.conv.bias", "block.bn.weight", "block.bn.bias"}));
+  EXPECT_EQ(gm.named_parameters().keys(),
+            (std::vector<std::string>{"block.scale", "block.conv.weight", "block.conv.bias", "block.bn.weight",
+                                      "block.bn.bias"}));
   EXPECT_TRUE(gm.attribute("block.scale").is_alias_of(net->block->scale));
   EXPECT_TRUE(gm.is_parameter("block.scale"));
   EXPECT_FALSE(gm.is_parameter("block.shift"));
@@ -95,10 +97,14 @@ TEST(GraphModule, NamesNodeAndPathOfWhatIsMissing) {
 
 TEST(GraphModule, TakesFromABagOfAttributes) {
   const torch::Tensor weight = torch::randn({4, 8}).requires_grad_();
-  GraphModule gm({{"head", std::shared_ptr<torch::nn::Module>(torch::nn::Linear(4, 2).ptr())}, {"a.weight", weight}, {"extra", torch::ones(1)}},
-                 parse_graph("graph():\n%x = placeholder[target=x]\n%w = get_attr[target=a.weight]\n"
-                             "%y = call_function[target=aten::linear](args = (%x, %w))\n%z = call_module[target=head](args = (%y,))\n"
-                             "%hw = get_attr[target=head.weight]\n%r = call_method[target=matmul](args = (%z, %hw))\nreturn r"));
+  GraphModule gm(
+      {{"head", std::shared_ptr<torch::nn::Module>(torch::nn::Linear(4, 2).ptr())},
+       {"a.weight", weight},
+       {"extra", torch::ones(1)}},
+      parse_graph(
+          "graph():\n%x = placeholder[target=x]\n%w = get_attr[target=a.weight]\n"
+          "%y = call_function[target=aten::linear](args = (%x, %w))\n%z = call_module[target=head](args = (%y,))\n"
+          "%hw = get_attr[target=head.weight]\n%r = call_method[target=matmul](args = (%z, %hw))\nreturn r"));
   EXPECT_TRUE(gm.is_parameter("a.weight"));
   EXPECT_FALSE(gm.find_attribute("extra").defined());
   const torch::Tensor x = torch::randn({3, 8});
@@ -187,7 +193,8 @@ TEST(GraphModule, AttributesAreReplacedWithoutTouchingTheOldOnes) {
   EXPECT_FALSE(gm.delete_attribute("new.deep.tensor"));
   EXPECT_THAT([&] { gm.set_attribute("block.scale.x", zeros); }, ThrowsMessage<Error>(HasSubstr("is a tensor")));
   EXPECT_THAT([&] { gm.set_attribute("a..b", zeros); }, ThrowsMessage<Error>(HasSubstr("empty part")));
-  EXPECT_THAT([&] { static_cast<void>(gm.attribute("no.such")); }, ThrowsMessage<Error>(HasSubstr("no parameter or buffer 'no.such'")));
+  EXPECT_THAT([&] { static_cast<void>(gm.attribute("no.such")); },
+              ThrowsMessage<Error>(HasSubstr("no parameter or buffer 'no.such'")));
 }
 
 TEST(GraphModule, SubmodulesAreAddedReplacedAndDeleted) {
@@ -236,10 +243,13 @@ TEST(ModuleEffects, ComeFromBodiesAndModes) {
   torch::nn::ReLU in_place(torch::nn::ReLUOptions(true));
   torch::nn::Dropout dropout;
   torch::nn::BatchNorm2d norm(3);
-  for (torch::nn::Module* module : std::initializer_list<torch::nn::Module*>{in_place.get(), dropout.get(), norm.get()}) module->eval();
-  GraphModule gm({{"relu", in_place.ptr()}, {"dropout", dropout.ptr()}, {"norm", norm.ptr()}},
-                 parse_graph("graph():\n%x = placeholder[target=x]\n%a = call_module[target=relu](args = (%x,))\n"
-                             "%b = call_module[target=dropout](args = (%a,))\n%c = call_module[target=norm](args = (%b,))\nreturn c"));
+  for (torch::nn::Module* module : std::initializer_list<torch::nn::Module*>{in_place.get(), dropout.get(), norm.get()})
+    module->eval();
+  GraphModule gm(
+      {{"relu", in_place.ptr()}, {"dropout", dropout.ptr()}, {"norm", norm.ptr()}},
+      parse_graph(
+          "graph():\n%x = placeholder[target=x]\n%a = call_module[target=relu](args = (%x,))\n"
+          "%b = call_module[target=dropout](args = (%a,))\n%c = call_module[target=norm](args = (%b,))\nreturn c"));
   const ModuleEffects effects = module_effects(gm);
   const auto of = [&](const char* name) { return effects(*gm.graph().find(name)); };
   EXPECT_TRUE(of("a").writes);
@@ -261,9 +271,11 @@ TEST(ShapeProp, NotesEveryTensor) {
 }
 
 TEST(ShapeProp, TellsSharedStorageFromReusedMemory) {
-  GraphModule gm(parse_graph("graph():\n%x = placeholder[target=x]\n%v = call_method[target=view](args = (%x, -1))\n"
-                             "%a = call_function[target=aten::relu](args = (%v,))\n%b = call_function[target=aten::neg](args = (%a,))\n"
-                             "%c = call_function[target=aten::neg](args = (%b,))\n%t = call_function[target=aten::topk](args = (%c, 2))\nreturn (c, t)"));
+  GraphModule gm(parse_graph(
+      "graph():\n%x = placeholder[target=x]\n%v = call_method[target=view](args = (%x, -1))\n"
+      "%a = call_function[target=aten::relu](args = (%v,))\n%b = call_function[target=aten::neg](args = (%a,))\n"
+      "%c = call_function[target=aten::neg](args = (%b,))\n%t = call_function[target=aten::topk](args = (%c, "
+      "2))\nreturn (c, t)"));
   const Shapes shapes = propagate_shapes(gm, {torch::randn({4, 4})});
   const auto storage = [&](const char* name) { return shapes[*gm.graph().find(name)].tensor()->storage; };
   EXPECT_EQ(storage("x"), storage("v"));

@@ -27,18 +27,42 @@ torch::Tensor random(std::vector<std::int64_t> sizes) { return torch::randn(size
 std::vector<Entry> entries_with_bodies() {
   return {
       {"Conv1d", nn::Conv1d(nn::Conv1dOptions(4, 6, 3).stride(2)).ptr(), {random({2, 4, 9})}, true},
-      {"Conv2d", nn::Conv2d(nn::Conv2dOptions(4, 6, 3).padding(1).groups(2).bias(false)).ptr(), {random({2, 4, 8, 8})}, true},
-      {"Conv2d", nn::Conv2d(nn::Conv2dOptions(4, 6, 3).padding(torch::kSame).dilation(2)).ptr(), {random({2, 4, 8, 8})}, true},
+      {"Conv2d",
+       nn::Conv2d(nn::Conv2dOptions(4, 6, 3).padding(1).groups(2).bias(false)).ptr(),
+       {random({2, 4, 8, 8})},
+       true},
+      {"Conv2d",
+       nn::Conv2d(nn::Conv2dOptions(4, 6, 3).padding(torch::kSame).dilation(2)).ptr(),
+       {random({2, 4, 8, 8})},
+       true},
       {"Conv2d", nn::Conv2d(nn::Conv2dOptions(4, 6, 3).padding(torch::kValid)).ptr(), {random({2, 4, 8, 8})}, true},
-      {"Conv2d", nn::Conv2d(nn::Conv2dOptions(4, 6, 3).padding(1).padding_mode(torch::kReflect)).ptr(), {random({2, 4, 8, 8})}, false},
+      {"Conv2d",
+       nn::Conv2d(nn::Conv2dOptions(4, 6, 3).padding(1).padding_mode(torch::kReflect)).ptr(),
+       {random({2, 4, 8, 8})},
+       false},
       {"Conv3d", nn::Conv3d(4, 2, 3).ptr(), {random({1, 4, 5, 5, 5})}, true},
-      {"ConvTranspose1d", nn::ConvTranspose1d(nn::ConvTranspose1dOptions(4, 6, 3).stride(2)).ptr(), {random({2, 4, 9})}, true},
-      {"ConvTranspose2d", nn::ConvTranspose2d(nn::ConvTranspose2dOptions(4, 6, 3).stride(2).output_padding(1).groups(2)).ptr(), {random({2, 4, 5, 5})}, true},
+      {"ConvTranspose1d",
+       nn::ConvTranspose1d(nn::ConvTranspose1dOptions(4, 6, 3).stride(2)).ptr(),
+       {random({2, 4, 9})},
+       true},
+      {"ConvTranspose2d",
+       nn::ConvTranspose2d(nn::ConvTranspose2dOptions(4, 6, 3).stride(2).output_padding(1).groups(2)).ptr(),
+       {random({2, 4, 5, 5})},
+       true},
       {"ConvTranspose3d", nn::ConvTranspose3d(4, 2, 3).ptr(), {random({1, 4, 4, 4, 4})}, true},
       {"BatchNorm1d", nn::BatchNorm1d(4).ptr(), {random({3, 4})}, true},
-      {"BatchNorm2d", nn::BatchNorm2d(nn::BatchNorm2dOptions(4).affine(false).eps(0.1)).ptr(), {random({3, 4, 5, 5})}, true},
-      {"BatchNorm2d", nn::BatchNorm2d(nn::BatchNorm2dOptions(4).track_running_stats(false)).ptr(), {random({3, 4, 5, 5})}, false},
-      {"BatchNorm2d", nn::BatchNorm2d(nn::BatchNorm2dOptions(4).momentum(c10::nullopt)).ptr(), {random({3, 4, 5, 5})}, true},
+      {"BatchNorm2d",
+       nn::BatchNorm2d(nn::BatchNorm2dOptions(4).affine(false).eps(0.1)).ptr(),
+       {random({3, 4, 5, 5})},
+       true},
+      {"BatchNorm2d",
+       nn::BatchNorm2d(nn::BatchNorm2dOptions(4).track_running_stats(false)).ptr(),
+       {random({3, 4, 5, 5})},
+       false},
+      {"BatchNorm2d",
+       nn::BatchNorm2d(nn::BatchNorm2dOptions(4).momentum(c10::nullopt)).ptr(),
+       {random({3, 4, 5, 5})},
+       true},
       {"BatchNorm3d", nn::BatchNorm3d(4).ptr(), {random({3, 4, 2, 2, 2})}, true},
       {"Linear", nn::Linear(4, 3).ptr(), {random({5, 4})}, true},
       {"Linear", nn::Linear(nn::LinearOptions(4, 3).bias(false)).ptr(), {random({2, 5, 4})}, true},
@@ -50,15 +74,30 @@ std::vector<Entry> entries_with_bodies() {
       {"Tanh", nn::Tanh().ptr(), {random({5, 4})}, true},
       {"SiLU", nn::SiLU().ptr(), {random({5, 4})}, true},
       {"MaxPool1d", nn::MaxPool1d(2).ptr(), {random({2, 4, 8})}, true},
-      {"MaxPool2d", nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1).ceil_mode(true)).ptr(), {random({2, 4, 8, 8})}, true},
+      {"MaxPool2d",
+       nn::MaxPool2d(nn::MaxPool2dOptions(3).stride(2).padding(1).ceil_mode(true)).ptr(),
+       {random({2, 4, 8, 8})},
+       true},
       {"MaxPool3d", nn::MaxPool3d(2).ptr(), {random({2, 4, 4, 4, 4})}, true},
-      {"AvgPool2d", nn::AvgPool2d(nn::AvgPool2dOptions(3).count_include_pad(false).padding(1)).ptr(), {random({2, 4, 8, 8})}, true},
-      {"AdaptiveAvgPool2d", nn::AdaptiveAvgPool2d(nn::AdaptiveAvgPool2dOptions({2, 3})).ptr(), {random({2, 4, 8, 8})}, true},
-      {"AdaptiveAvgPool2d", nn::AdaptiveAvgPool2d(nn::AdaptiveAvgPool2dOptions({c10::nullopt, 3})).ptr(), {random({2, 4, 8, 8})}, false},
+      {"AvgPool2d",
+       nn::AvgPool2d(nn::AvgPool2dOptions(3).count_include_pad(false).padding(1)).ptr(),
+       {random({2, 4, 8, 8})},
+       true},
+      {"AdaptiveAvgPool2d",
+       nn::AdaptiveAvgPool2d(nn::AdaptiveAvgPool2dOptions({2, 3})).ptr(),
+       {random({2, 4, 8, 8})},
+       true},
+      {"AdaptiveAvgPool2d",
+       nn::AdaptiveAvgPool2d(nn::AdaptiveAvgPool2dOptions({c10::nullopt, 3})).ptr(),
+       {random({2, 4, 8, 8})},
+       false},
       {"Dropout", nn::Dropout(0.3).ptr(), {random({5, 4})}, true},
       {"Identity", nn::Identity().ptr(), {random({5, 4})}, true},
       {"Flatten", nn::Flatten().ptr(), {random({5, 4, 2})}, true},
-      {"Embedding", nn::Embedding(nn::EmbeddingOptions(9, 4).padding_idx(0)).ptr(), {torch::tensor({{1, 0}, {8, 3}})}, true},
+      {"Embedding",
+       nn::Embedding(nn::EmbeddingOptions(9, 4).padding_idx(0)).ptr(),
+       {torch::tensor({{1, 0}, {8, 3}})},
+       true},
   };
 }
 
@@ -72,14 +111,23 @@ std::vector<Entry> entries_that_are_called() {
       {"PReLU", nn::PReLU().ptr(), {random({5, 4})}, false},
       {"LeakyReLU", nn::LeakyReLU().ptr(), {random({5, 4})}, false},
       {"ReflectionPad2d", nn::ReflectionPad2d(1).ptr(), {random({2, 4, 5, 5})}, false},
-      {"Upsample", nn::Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{2.0, 2.0}).mode(torch::kNearest)).ptr(), {random({2, 4, 5, 5})}, false},
+      {"Upsample",
+       nn::Upsample(nn::UpsampleOptions().scale_factor(std::vector<double>{2.0, 2.0}).mode(torch::kNearest)).ptr(),
+       {random({2, 4, 5, 5})},
+       false},
       {"PixelShuffle", nn::PixelShuffle(2).ptr(), {random({2, 4, 5, 5})}, false},
       {"CosineSimilarity", nn::CosineSimilarity().ptr(), {random({5, 4}), random({5, 4})}, false},
       {"LSTM", nn::LSTM(4, 3).ptr(), {random({5, 2, 4})}, false},
       {"GRU", nn::GRU(4, 3).ptr(), {random({5, 2, 4}), random({1, 2, 3})}, false},
       {"LSTMCell", nn::LSTMCell(4, 3).ptr(), {random({5, 4})}, false},
-      {"MultiheadAttention", nn::MultiheadAttention(4, 2).ptr(), {random({5, 2, 4}), random({5, 2, 4}), random({5, 2, 4})}, false},
-      {"TransformerEncoderLayer", nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(4, 2).dropout(0.0)).ptr(), {random({5, 2, 4})}, false},
+      {"MultiheadAttention",
+       nn::MultiheadAttention(4, 2).ptr(),
+       {random({5, 2, 4}), random({5, 2, 4}), random({5, 2, 4})},
+       false},
+      {"TransformerEncoderLayer",
+       nn::TransformerEncoderLayer(nn::TransformerEncoderLayerOptions(4, 2).dropout(0.0)).ptr(),
+       {random({5, 2, 4})},
+       false},
   };
 }
 
@@ -162,14 +210,16 @@ TEST(NnModules, UsersAddTheirOwnTypes) {
 
 TEST(NnModules, UnknownTypesSayWhatToDo) {
   const auto gm = calling({"", std::make_shared<StrangerImpl>(), {random({1})}, false});
-  EXPECT_THAT([&] { gm->forward(random({1})); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr("fx::register_module_type")));
+  EXPECT_THAT([&] { gm->forward(random({1})); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("fx::register_module_type")));
 }
 
 TEST(LeafModule, IsMadeFromTensorsAndABody) {
   const torch::Tensor weight = random({3, 4});
-  const auto leaf = make_leaf("Linear", {{"weight", weight, true}},
-                              parse_graph("graph():\n%input = placeholder[target=input]\n%weight = get_attr[target=weight]\n"
-                                          "%y = call_function[target=aten::linear](args = (%input, %weight))\nreturn y"));
+  const auto leaf =
+      make_leaf("Linear", {{"weight", weight, true}},
+                parse_graph("graph():\n%input = placeholder[target=input]\n%weight = get_attr[target=weight]\n"
+                            "%y = call_function[target=aten::linear](args = (%input, %weight))\nreturn y"));
   EXPECT_EQ(leaf->qualified_name(), "torch.nn.modules.linear.Linear");
   EXPECT_EQ(leaf->parameters().size(), 1u);
   const auto gm = calling({"Linear", leaf, {random({2, 4})}, true});
@@ -183,9 +233,12 @@ TEST(LeafModule, IsMadeFromTensorsAndABody) {
 
 TEST(LeafModule, ErrorsInsideABodyShowBothPlaces) {
   const auto gm = calling({"Linear", nn::Linear(4, 3).ptr(), {random({2, 5})}, true});
-  EXPECT_THAT([&] { gm->forward(random({2, 5})); },
-              ::testing::ThrowsMessage<Error>(::testing::AllOf(::testing::HasSubstr("while running %m = m(%x0)"),
-                                                               ::testing::HasSubstr("inside: %linear = aten::linear("))));
+  EXPECT_THAT(
+      [&] {
+        gm->forward(random({2, 5}));
+      },
+      ::testing::ThrowsMessage<Error>(::testing::AllOf(::testing::HasSubstr("while running %m = m(%x0)"),
+                                                       ::testing::HasSubstr("inside: %linear = aten::linear("))));
 }
 
 }  // namespace

@@ -14,10 +14,10 @@
 namespace fx {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::calls_of;
+using ::testing::ElementsAre;
 using testing::graph_of;
+using ::testing::HasSubstr;
 using testing::run_scalars;
 
 RuleSet simplifications() {
@@ -25,7 +25,9 @@ RuleSet simplifications() {
       {.name = "relu-relu", .pattern = "aten::relu(r: aten::relu(x))", .replacement = "aten::relu(x)"},
       {.name = "neg-neg", .pattern = "aten::neg(aten::neg(x))", .replacement = "x"},
       {.name = "mul-two", .pattern = "aten::mul.Scalar(x, 2)", .replacement = "aten::add.Tensor(x, x)"},
-      {.name = "add-neg", .pattern = "commutative(aten::add.Tensor(x, aten::neg(y)))", .replacement = "aten::sub.Tensor(x, y)"},
+      {.name = "add-neg",
+       .pattern = "commutative(aten::add.Tensor(x, aten::neg(y)))",
+       .replacement = "aten::sub.Tensor(x, y)"},
       {.name = "sub-neg", .pattern = "aten::sub.Tensor(x, aten::neg(y))", .replacement = "aten::add.Tensor(x, y)"},
       {.name = "neg-sub", .pattern = "aten::neg(aten::sub.Tensor(x, y))", .replacement = "aten::sub.Tensor(y, x)"},
       {.name = "relu-sigmoid", .pattern = "aten::relu(s: aten::sigmoid(x))", .replacement = "aten::sigmoid(x)"},
@@ -33,7 +35,9 @@ RuleSet simplifications() {
 }
 
 TEST(FixedPoint, FollowsWhatARewriteMakesPossible) {
-  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nq = aten::relu(%r)\nreturn q");
+  Graph graph = graph_of(
+      "a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nq = "
+      "aten::relu(%r)\nreturn q");
   const RewriteReport report = rewrite_to_fixed_point(graph, simplifications());
   EXPECT_EQ(calls_of(graph), "relu = aten::relu(x)\nreturn relu\n");
   EXPECT_EQ(report.applied, 3u);
@@ -43,7 +47,8 @@ TEST(FixedPoint, FollowsWhatARewriteMakesPossible) {
 
 TEST(FixedPoint, AValueThatLosesAUseBecomesInner) {
   // relu_1 stands in the way of neg-neg until relu-relu has taken its use away.
-  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::relu(%a)\nc = aten::neg(%a)\nd = aten::mul.Scalar(%b, 3)\nreturn c");
+  Graph graph =
+      graph_of("a = aten::neg(%x)\nb = aten::relu(%a)\nc = aten::neg(%a)\nd = aten::mul.Scalar(%b, 3)\nreturn c");
   RuleSet rules = {{.name = "drop", .pattern = "aten::mul.Scalar(aten::relu(x), 3)", .replacement = "0"},
                    {.name = "neg-neg", .pattern = "aten::neg(aten::neg(x))", .replacement = "aten::sin(x)"}};
   const RewriteReport report = rewrite_to_fixed_point(graph, rules);
@@ -57,7 +62,9 @@ TEST(FixedPoint, TenThousandNestedTransposes) {
   Node* at = &graph.call_function("aten::relu", {graph.placeholder("x")});
   for (int i = 0; i < 10000; ++i) at = &graph.call_function("aten::transpose.int", {at, 0, 1});
   graph.output(graph.call_function("aten::relu", {at}));
-  const RuleSet rules = {{.name = "transposes", .pattern = "aten::transpose.int(aten::transpose.int(x, a: int, b: int), a, b)", .replacement = "x"}};
+  const RuleSet rules = {{.name = "transposes",
+                          .pattern = "aten::transpose.int(aten::transpose.int(x, a: int, b: int), a, b)",
+                          .replacement = "x"}};
   const RewriteReport report = rewrite_to_fixed_point(graph, rules);
   EXPECT_EQ(report.applied, 5000u);
   EXPECT_EQ(graph.size(), 4u);
@@ -95,7 +102,9 @@ TEST(FixedPoint, ConditionsMayReadMoreThanTheirMatch) {
   // The condition of the first rule holds only after the second has been applied, somewhere else.
   Graph graph = graph_of("a = aten::relu(%x)\nb = aten::sin(%x)\nc = aten::add.Tensor(%a, %b)\nreturn c");
   RuleSet rules;
-  rules.add({.name = "later", .pattern = "aten::relu(x)", .when = [&](const Match& m) { return m.anchor().graph().count(Op::call_function, "aten::sin") == 0; },
+  rules.add({.name = "later",
+             .pattern = "aten::relu(x)",
+             .when = [&](const Match& m) { return m.anchor().graph().count(Op::call_function, "aten::sin") == 0; },
              .replacement = "aten::sigmoid(x)"});
   rules.add({.name = "sooner", .pattern = "aten::sin(x)", .replacement = "aten::neg(x)"});
   EXPECT_EQ(rewrite_to_fixed_point(graph, rules).applied, 2u);
@@ -120,7 +129,8 @@ TEST(FixedPoint, RandomGraphs) {
     ASSERT_TRUE(graph.check().empty());
     const auto after = run_scalars(graph, {1, -2, 3});
     ASSERT_EQ(before.outputs.size(), after.outputs.size());
-    for (std::size_t i = 0; i < after.outputs.size(); ++i) ASSERT_DOUBLE_EQ(before.outputs[i] + 0.0, after.outputs[i] + 0.0) << "seed " << seed;
+    for (std::size_t i = 0; i < after.outputs.size(); ++i)
+      ASSERT_DOUBLE_EQ(before.outputs[i] + 0.0, after.outputs[i] + 0.0) << "seed " << seed;
     Graph again = graph.clone();
     const RewriteReport second = rewrite_once(again, rules, {.allow_output_aliases = true});
     ASSERT_EQ(second.applied, 0u) << "seed " << seed << "\n" << second << "\n" << text << print_graph(graph);
@@ -131,7 +141,9 @@ TEST(FixedPoint, RandomGraphs) {
 }
 
 TEST(Once, RulesDoNotSeeEachOthersResults) {
-  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nq = aten::relu(%r)\nreturn q");
+  Graph graph = graph_of(
+      "a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nq = "
+      "aten::relu(%r)\nreturn q");
   const RewriteReport report = rewrite_once(graph, simplifications());
   EXPECT_EQ(report.applied, 3u);
   EXPECT_EQ(calls_of(graph), "relu = aten::relu(x)\nreturn relu\n");
@@ -144,7 +156,10 @@ TEST(Once, RulesDoNotSeeEachOthersResults) {
 
 TEST(Once, TheRuleThatComesFirstWins) {
   Graph graph = graph_of("a = aten::relu(%x)\nreturn a");
-  const RuleSet rules = {{.name = "first", .pattern = "aten::relu(x)", .when = [](const Match& m) { return m.has("x"); }, .replacement = "aten::neg(x)"},
+  const RuleSet rules = {{.name = "first",
+                          .pattern = "aten::relu(x)",
+                          .when = [](const Match& m) { return m.has("x"); },
+                          .replacement = "aten::neg(x)"},
                          {.name = "second", .pattern = "aten::relu(x)", .replacement = "aten::sin(x)"}};
   EXPECT_EQ(rewrite_once(graph, rules).applied, 1u);
   EXPECT_EQ(calls_of(graph), "neg = aten::neg(x)\nreturn neg\n");
@@ -171,14 +186,17 @@ TEST(RuleSets, ProblemsAreFoundBeforeTheyHappen) {
   EXPECT_THAT(errors_of({{.name = "results", .pattern = "aten::relu(x)", .replacement = "aten::neg(x), x"}}),
               ElementsAre("results: the pattern returns 1 values, the replacement 2"));
   EXPECT_THAT(errors_of({{.name = "again", .pattern = "aten::relu(x)", .replacement = "aten::neg(aten::relu(x))"}}),
-              ElementsAre("again: its replacement contains its own pattern, at relu: to a fixed point it would never end; say may_repeat if that is meant"));
+              ElementsAre("again: its replacement contains its own pattern, at relu: to a fixed point it would never "
+                          "end; say may_repeat if that is meant"));
   EXPECT_THAT(errors_of({{.name = "wide", .pattern = "aten::relu(x)", .replacement = "aten::neg(x)"},
                          {.name = "same", .pattern = "aten::relu(x)", .replacement = "aten::sin(x)"}}),
               ElementsAre("same: its pattern is that of 'wide', which comes first"));
   EXPECT_THAT(errors_of({{.name = "wide", .pattern = "aten::relu(x)", .replacement = "aten::neg(x)"},
                          {.name = "narrow", .pattern = "aten::relu(aten::sin(y))", .replacement = "aten::sin(y)"}}),
               ElementsAre("narrow: it can never apply: 'wide', which comes first, matches wherever it does"));
-  EXPECT_THROW(rewrite_once(*std::make_unique<Graph>(), RuleSet{{.name = "", .pattern = "aten::relu(x)", .replacement = "x"}}), Error);
+  EXPECT_THROW(
+      rewrite_once(*std::make_unique<Graph>(), RuleSet{{.name = "", .pattern = "aten::relu(x)", .replacement = "x"}}),
+      Error);
 }
 
 TEST(RuleSets, RulesAreChosenByName) {
@@ -207,13 +225,14 @@ TEST(Passes, RunInOrderAndSayWhatChanged) {
 }
 
 TEST(Passes, RepeatUntilNothingChanges) {
-  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nreturn r");
+  Graph graph = graph_of(
+      "a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::neg(%b)\nd = aten::neg(%c)\nr = aten::relu(%d)\nreturn r");
   PassManager passes;
   std::size_t rounds = 0;
   passes.add_until_stable("loop", {{"one", [&](Graph& g) {
-                             ++rounds;
-                             rewrite_once(g, simplifications(), {.max_rewrites = 1});
-                           }}});
+                                      ++rounds;
+                                      rewrite_once(g, simplifications(), {.max_rewrites = 1});
+                                    }}});
   passes.run(graph);
   EXPECT_EQ(rounds, 3u);
 }

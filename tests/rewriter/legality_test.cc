@@ -1,4 +1,5 @@
-// What may not be rewritten, and why: the limits (torch-fx.md B.3) and wrong results (D.7) of torch.fx's replace_pattern.
+// What may not be rewritten, and why: the limits (torch-fx.md B.3) and wrong results (D.7) of torch.fx's
+// replace_pattern.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,9 +14,9 @@
 namespace fx {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::calls_of;
 using testing::graph_of;
+using ::testing::HasSubstr;
 using testing::run_scalars;
 
 std::string report_of(const RewriteReport& report) {
@@ -25,7 +26,8 @@ std::string report_of(const RewriteReport& report) {
 }
 
 /// Expects that nothing is rewritten, that the graph stays as it was, and why.
-void expect_refused(Graph& graph, const Pattern& pattern, const Replacement& replacement, const std::string& why, ReplaceOptions options = {}) {
+void expect_refused(Graph& graph, const Pattern& pattern, const Replacement& replacement, const std::string& why,
+                    ReplaceOptions options = {}) {
   const std::string before = print_graph(graph);
   const RewriteReport report = replace_pattern(graph, pattern, replacement, options);
   EXPECT_EQ(report_of(report), "applied 0; refused 1 (" + why + ")");
@@ -56,7 +58,8 @@ TEST(Legality, AnIdentityRuleDoesNotCrossAWrite) {
 }
 
 TEST(Legality, AWriteThroughAViewIsSeen) {
-  Graph graph = graph_of("v = aten::view(%x, [2])\ns = aten::sin(%x)\na = aten::zero_(%v)\nr = aten::relu(%s)\nreturn r");
+  Graph graph =
+      graph_of("v = aten::view(%x, [2])\ns = aten::sin(%x)\na = aten::zero_(%v)\nr = aten::relu(%s)\nreturn r");
   expect_refused(graph, "aten::relu(aten::sin(x))", "aten::neg(x)", "r: a writes in between to what the match reads");
 }
 
@@ -67,21 +70,26 @@ TEST(Legality, AnUnknownOperatorMayWrite) {
 
 TEST(Legality, ACopyMayNotBecomeAViewThatIsWrittenLater) {
   Graph graph = graph_of("c = aten::clone(%x)\nz = aten::zero_(%x)\nr = aten::relu(%c)\nreturn r");
-  expect_refused(graph, "aten::clone(x)", "x", "c: its replacement would share storage differently, and z writes to it");
+  expect_refused(graph, "aten::clone(x)", "x",
+                 "c: its replacement would share storage differently, and z writes to it");
   Graph copy = graph_of("n = aten::neg(%x)\nc = aten::clone(%n)\nz = aten::zero_(%c)\nr = aten::relu(%n)\nreturn r");
   expect_refused(copy, "aten::clone(x)", "x", "c: its replacement would share storage differently, and z writes to it");
 }
 
 TEST(Legality, AViewMayNotBecomeACopyThatIsWrittenLater) {
-  Graph graph = graph_of("n = aten::neg(%x)\nv = aten::view(%n, [1])\nz = aten::zero_(%v)\nr = aten::relu(%n)\nreturn r");
-  expect_refused(graph, "aten::view(x, s)", "aten::clone(x)", "v: its replacement would share storage differently, and z writes to it");
+  Graph graph =
+      graph_of("n = aten::neg(%x)\nv = aten::view(%n, [1])\nz = aten::zero_(%v)\nr = aten::relu(%n)\nreturn r");
+  expect_refused(graph, "aten::view(x, s)", "aten::clone(x)",
+                 "v: its replacement would share storage differently, and z writes to it");
 }
 
 TEST(Legality, AWriteIsKeptOrUnseen) {
   Graph seen = graph_of("a = aten::add_.Tensor(%x, 1)\nr = aten::relu(%a)\nreturn r");
-  expect_refused(seen, "aten::add_.Tensor(x, y)", "aten::add.Tensor(x, y)", "a: it writes to x, which the caller can see, and the replacement does not");
+  expect_refused(seen, "aten::add_.Tensor(x, y)", "aten::add.Tensor(x, y)",
+                 "a: it writes to x, which the caller can see, and the replacement does not");
   Graph later = graph_of("n = aten::neg(%x)\na = aten::add_.Tensor(%n, 1)\nr = aten::relu(%n)\nreturn (a, r)");
-  expect_refused(later, "aten::add_.Tensor(x, y)", "aten::add.Tensor(x, y)", "a: it writes to n, which r reads later, and the replacement does not");
+  expect_refused(later, "aten::add_.Tensor(x, y)", "aten::add.Tensor(x, y)",
+                 "a: it writes to n, which r reads later, and the replacement does not");
   // The storage is fresh and only the result is used: the write can go.
   Graph fresh = graph_of("n = aten::neg(%x)\na = aten::add_.Tensor(%n, 1)\nreturn a");
   EXPECT_EQ(replace_pattern(fresh, "aten::add_.Tensor(x, y)", "aten::add.Tensor(x, y)").applied, 1u);
@@ -91,8 +99,10 @@ TEST(Legality, AWriteIsKeptOrUnseen) {
 }
 
 TEST(Legality, AWriteDoesNotMoveAcrossAReader) {
-  Graph graph = graph_of("n = aten::neg(%x)\nr = aten::relu_(%n)\ns = aten::sin(%n)\na = aten::add.Tensor(%r, %y)\nreturn (a, s)", "x y");
-  expect_refused(graph, "aten::add.Tensor(aten::relu_(x), y)", "aten::add.Tensor(aten::copy_(x, aten::relu(x)), y)", "r: it writes what s reads in between");
+  Graph graph = graph_of(
+      "n = aten::neg(%x)\nr = aten::relu_(%n)\ns = aten::sin(%n)\na = aten::add.Tensor(%r, %y)\nreturn (a, s)", "x y");
+  expect_refused(graph, "aten::add.Tensor(aten::relu_(x), y)", "aten::add.Tensor(aten::copy_(x, aten::relu(x)), y)",
+                 "r: it writes what s reads in between");
 }
 
 TEST(Legality, TheOrderOfAPatternThatWritesCounts) {
@@ -106,20 +116,25 @@ TEST(Legality, TheOrderOfAPatternThatWritesCounts) {
 
 TEST(Legality, ANewWriteMustBeUnseen) {
   Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
-  expect_refused(graph, "aten::relu(x)", "aten::relu_(x)", "r: the replacement's relu_ writes to x, which the caller can see");
+  expect_refused(graph, "aten::relu(x)", "aten::relu_(x)",
+                 "r: the replacement's relu_ writes to x, which the caller can see");
   Graph inner = graph_of("n = aten::neg(%x)\nr = aten::relu(%n)\nreturn r");
   EXPECT_EQ(replace_pattern(inner, "aten::relu(x)", "aten::relu_(x)").applied, 1u);
   Graph read = graph_of("n = aten::neg(%x)\nr = aten::relu(%n)\ns = aten::sin(%n)\nreturn (r, s)");
-  expect_refused(read, "aten::relu(x)", "aten::relu_(x)", "r: the replacement's relu_ writes to n, which s reads later");
+  expect_refused(read, "aten::relu(x)", "aten::relu_(x)",
+                 "r: the replacement's relu_ writes to n, which s reads later");
 }
 
 TEST(Legality, EffectsMatchedByAnExpressionAreNotTouched) {
   Graph graph = graph_of("n = aten::neg(%x)\na = aten::relu_(%n)\nreturn a");
-  expect_refused(graph, "/aten::relu.*/(x)", "aten::sin(x)", "a: it has effects, and the pattern does not name its operator");
+  expect_refused(graph, "/aten::relu.*/(x)", "aten::sin(x)",
+                 "a: it has effects, and the pattern does not name its operator");
 }
 
 TEST(Legality, RandomOrderIsKept) {
-  Graph graph = graph_of("a = aten::rand_like(%x)\nb = aten::rand_like(%x)\nc = aten::add.Tensor(%a, %b)\nr = aten::relu(%a)\nreturn (c, r)");
+  Graph graph = graph_of(
+      "a = aten::rand_like(%x)\nb = aten::rand_like(%x)\nc = aten::add.Tensor(%a, %b)\nr = aten::relu(%a)\nreturn (c, "
+      "r)");
   const Graph pair = graph_of("a = aten::rand_like(%x)\nr = aten::relu(%a)\nreturn (r, a)");
   expect_refused(graph, pair, pair, "r: the order of random numbers would change: b draws some in between");
 }
@@ -127,22 +142,27 @@ TEST(Legality, RandomOrderIsKept) {
 TEST(Legality, ReturnedValuesDoNotBecomeInputs) {
   Graph graph = graph_of("c = aten::clone(%x)\nreturn c");
   expect_refused(graph, "aten::clone(x)", "x",
-                 "c: it is returned, and its replacement would share storage with x, an input; ReplaceOptions::allow_output_aliases permits it");
+                 "c: it is returned, and its replacement would share storage with x, an input; "
+                 "ReplaceOptions::allow_output_aliases permits it");
   EXPECT_EQ(replace_pattern(graph, "aten::clone(x)", "x", {.allow_output_aliases = true}).applied, 1u);
   EXPECT_EQ(calls_of(graph), "return x\n");
   Graph twice = graph_of("n = aten::neg(%x)\nc = aten::clone(%n)\nreturn (n, c)");
   expect_refused(twice, "aten::clone(x)", "x",
-                 "c: it is returned, and its replacement would share storage with n, returned too; ReplaceOptions::allow_output_aliases permits it");
+                 "c: it is returned, and its replacement would share storage with n, returned too; "
+                 "ReplaceOptions::allow_output_aliases permits it");
 }
 
 // ── Place ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 TEST(Legality, AnInputIsMovedUpForTheReplacement) {
   // torch.fx inserts before `u`, the first user, and reads `m` before its definition.
-  Graph graph = graph_of("a = aten::neg(%x)\nu = aten::sin(%a)\nm = aten::mul.Tensor(%x, %x)\nb = aten::add.Tensor(%a, %m)\nreturn (u, b)");
+  Graph graph = graph_of(
+      "a = aten::neg(%x)\nu = aten::sin(%a)\nm = aten::mul.Tensor(%x, %x)\nb = aten::add.Tensor(%a, %m)\nreturn (u, "
+      "b)");
   const auto before = run_scalars(graph);
   const Pattern pattern(graph_of("a = aten::neg(%x)\nb = aten::add.Tensor(%a, %y)\nreturn (a, b)", "x y"));
-  const Replacement replacement(graph_of("b = aten::add.Tensor(%y, %x)\nc = aten::neg(%x)\nd = aten::add.Tensor(%c, %y)\nreturn (c, d)", "x y"));
+  const Replacement replacement(
+      graph_of("b = aten::add.Tensor(%y, %x)\nc = aten::neg(%x)\nd = aten::add.Tensor(%c, %y)\nreturn (c, d)", "x y"));
   EXPECT_EQ(replace_pattern(graph, pattern, replacement).applied, 1u);
   graph.lint();
   EXPECT_EQ(run_scalars(graph), before);
@@ -158,10 +178,14 @@ TEST(Legality, AnInputThatNeedsTheMatchCannotBeMoved) {
 }
 
 TEST(Legality, AnInputIsNotMovedAcrossAWrite) {
-  Graph graph = graph_of("a = aten::neg(%x)\nu = aten::sin(%a)\nz = aten::add_.Tensor(%w, 1)\nm = aten::mul.Tensor(%w, %w)\nb = aten::add.Tensor(%a, %m)\nreturn (u, b)", "x w");
+  Graph graph = graph_of(
+      "a = aten::neg(%x)\nu = aten::sin(%a)\nz = aten::add_.Tensor(%w, 1)\nm = aten::mul.Tensor(%w, %w)\nb = "
+      "aten::add.Tensor(%a, %m)\nreturn (u, b)",
+      "x w");
   const Graph pattern = graph_of("a = aten::neg(%x)\nb = aten::add.Tensor(%a, %y)\nreturn (a, b)", "x y");
   expect_refused(graph, pattern, pattern,
-                 "a: no place for the replacement: it takes m, which is computed after u uses a result, and z writes between them what m reads");
+                 "a: no place for the replacement: it takes m, which is computed after u uses a result, and z writes "
+                 "between them what m reads");
 }
 
 TEST(Legality, APathOutOfTheMatchAndBack) {
@@ -186,26 +210,34 @@ TEST(Limits, APatternThatIsNowhere) {
   EXPECT_EQ(replace_pattern(graph, "aten::sigmoid(x)", "aten::sin(x)").applied, 0u);
   // Two anchors, one of them absent: KeyError in torch.fx.
   EXPECT_EQ(replace_pattern(graph, graph_of("r = aten::relu(%x)\ns = aten::sigmoid(%x)\nreturn (r, s)"),
-                            graph_of("r = aten::relu(%x)\nreturn (r, r)")).applied, 0u);
+                            graph_of("r = aten::relu(%x)\nreturn (r, r)"))
+                .applied,
+            0u);
 }
 
 TEST(Limits, AnInputThatNothingUses) {
   Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
-  EXPECT_EQ(replace_pattern(graph, graph_of("r = aten::relu(%x)\nreturn r", "x unused"), graph_of("s = aten::sin(%x)\nreturn s", "x unused")).applied, 1u);
+  EXPECT_EQ(replace_pattern(graph, graph_of("r = aten::relu(%x)\nreturn r", "x unused"),
+                            graph_of("s = aten::sin(%x)\nreturn s", "x unused"))
+                .applied,
+            1u);
 }
 
 TEST(Limits, AReturnedInputPassesThrough) {
   Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
   const Graph pattern = graph_of("r = aten::relu(%x)\nreturn (r, %x)");
   EXPECT_EQ(replace_pattern(graph, pattern, graph_of("s = aten::sin(%x)\nreturn (s, %x)")).applied, 1u);
-  EXPECT_THAT(error_of([&] { replace_pattern(graph, pattern, graph_of("s = aten::sin(%x)\nreturn (s, s)")); }), HasSubstr("returns its input 'x'"));
+  EXPECT_THAT(error_of([&] { replace_pattern(graph, pattern, graph_of("s = aten::sin(%x)\nreturn (s, s)")); }),
+              HasSubstr("returns its input 'x'"));
 }
 
 TEST(Limits, AValueReturnedTwice) {
   Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
   const Graph pattern = graph_of("r = aten::relu(%x)\nreturn (r, r)");
   EXPECT_EQ(replace_pattern(graph, pattern, graph_of("s = aten::sin(%x)\nreturn (s, s)")).applied, 1u);
-  EXPECT_THAT(error_of([&] { replace_pattern(graph, pattern, graph_of("s = aten::sin(%x)\nt = aten::neg(%x)\nreturn (s, t)")); }),
+  EXPECT_THAT(error_of([&] {
+                replace_pattern(graph, pattern, graph_of("s = aten::sin(%x)\nt = aten::neg(%x)\nreturn (s, t)"));
+              }),
               HasSubstr("one value as results 0 and 1"));
 }
 
@@ -216,7 +248,8 @@ TEST(Limits, ResultsAreCountedBeforeAnythingIsDone) {
             "the pattern returns 1 values, the replacement 2");
   EXPECT_EQ(error_of([&] { replace_pattern(graph, "aten::relu(x)", "aten::sin(q)"); }),
             "the replacement takes 'q', which the pattern does not bind; it binds x");
-  EXPECT_THAT(error_of([&] { replace_pattern(graph, graph_of("return %x"), "x"); }), HasSubstr("everything would match"));
+  EXPECT_THAT(error_of([&] { replace_pattern(graph, graph_of("return %x"), "x"); }),
+              HasSubstr("everything would match"));
   EXPECT_EQ(print_graph(graph), before);
 }
 
@@ -236,7 +269,8 @@ TEST(Limits, ACapturedResultIsRefused) {
 
 TEST(Limits, DeepGraphsAreNoProblem) {
   Graph graph = testing::chain(100000);
-  const RewriteReport report = replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y))", "aten::clamp_min(aten::sub.Tensor(x, y), 0)");
+  const RewriteReport report =
+      replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y))", "aten::clamp_min(aten::sub.Tensor(x, y), 0)");
   EXPECT_EQ(report.applied, 100000u);
   EXPECT_EQ(graph.count(Op::call_function, "aten::clamp_min"), 100000u);
   graph.lint();
@@ -272,7 +306,8 @@ TEST(Transaction, AWrongNumberOfResultsUndoesEverything) {
   Graph graph = testing::chain(3);
   const std::string before = print_graph(graph);
   const auto two = [](const Match& match, Rewriter& r) {
-    return std::vector<Argument>{r.call_function("aten::neg", {match["x"]}), r.call_function("aten::neg", {match["x"]})};
+    return std::vector<Argument>{r.call_function("aten::neg", {match["x"]}),
+                                 r.call_function("aten::neg", {match["x"]})};
   };
   EXPECT_THAT(error_of([&] { replace_pattern(graph, "aten::relu(x)", two, {.name = "two"}); }),
               HasSubstr("the pattern of two returns 1 values, its replacement function 2"));
@@ -281,14 +316,18 @@ TEST(Transaction, AWrongNumberOfResultsUndoesEverything) {
 
 TEST(Transaction, AFunctionThatTakesWhatComesLaterIsRefused) {
   Graph graph = graph_of("r = aten::relu(%x)\nm = aten::mul.Tensor(%x, %x)\na = aten::add.Tensor(%r, %m)\nreturn a");
-  const auto late = [](const Match& match, Rewriter& r) { return Argument(r.call_function("aten::add.Tensor", {match["x"], *r.graph().find("m")})); };
+  const auto late = [](const Match& match, Rewriter& r) {
+    return Argument(r.call_function("aten::add.Tensor", {match["x"], *r.graph().find("m")}));
+  };
   expect_refused(graph, "aten::relu(x)", late, "r: no place for the replacement: its add takes m, which comes later");
 }
 
 TEST(Transaction, ADryRunChangesNothing) {
   Graph graph = testing::chain(10);
   const std::string before = print_graph(graph);
-  EXPECT_EQ(replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y))", "aten::mul.Tensor(x, y)", {.dry_run = true}).applied, 10u);
+  EXPECT_EQ(
+      replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y))", "aten::mul.Tensor(x, y)", {.dry_run = true}).applied,
+      10u);
   EXPECT_EQ(print_graph(graph), before);
 }
 
@@ -299,7 +338,10 @@ TEST(Transaction, ARewriterUndoesSeveralRewrites) {
   EXPECT_EQ(replace_pattern(rewriter, "aten::relu(aten::add.Tensor(x, y))", "aten::sub.Tensor(x, y)").applied, 20u);
   const Rewriter::Mark middle = rewriter.mark();
   const std::string between = print_graph(graph);
-  EXPECT_EQ(replace_pattern(rewriter, "aten::mul.Tensor(aten::sub.Tensor(x, y), y)", "x", {.allow_output_aliases = true}).applied, 20u);
+  EXPECT_EQ(
+      replace_pattern(rewriter, "aten::mul.Tensor(aten::sub.Tensor(x, y), y)", "x", {.allow_output_aliases = true})
+          .applied,
+      20u);
   EXPECT_TRUE(rewriter.changed(middle));
   rewriter.rollback(middle);
   EXPECT_EQ(print_graph(graph), between);
@@ -307,71 +349,6 @@ TEST(Transaction, ARewriterUndoesSeveralRewrites) {
   EXPECT_FALSE(rewriter.changed());
   EXPECT_EQ(print_graph(graph), before);
   graph.lint();
-}
-
-// ── Random graphs that write ─────────────────────────────────────────────────────────────────────────────────────────
-
-struct Identity {
-  const char* pattern;
-  const char* replacement;
-};
-
-// Each is right on numbers that nothing else writes; only the checks make it right here.
-constexpr Identity kIdentities[] = {
-    {"aten::relu(x)", "aten::clamp_min(x, 0)"},
-    {"aten::clone(x)", "x"},
-    {"aten::view(x, s)", "x"},
-    {"aten::transpose.int(x, 0, 1)", "aten::view(x, [1])"},
-    {"aten::view(x, s)", "aten::clone(x)"},
-    {"aten::add.Tensor(x, y)", "aten::add.Tensor(y, x)"},
-    {"aten::relu(aten::add.Tensor(x, y))", "aten::relu(aten::add.Tensor(y, x))"},
-    {"aten::add.Tensor(aten::clone(x), y)", "aten::add.Tensor(x, y)"},
-    {"aten::relu_(x)", "aten::relu(x)"},
-    {"aten::relu_(x)", "aten::copy_(x, aten::relu(x))"},
-    {"aten::relu(x)", "aten::relu_(x)"},
-    {"aten::add_.Tensor(x, y)", "aten::add.Tensor(x, y)"},
-    {"aten::add.Tensor(x, y)", "aten::add_.Tensor(x, y)"},
-    {"aten::add.Tensor(x, y)", "aten::add_.Tensor(aten::clone(x), y)"},
-    {"aten::copy_(x, y)", "y"},
-    {"aten::relu(aten::rand_like(x))", "aten::clamp_min(aten::rand_like(x), 0)"},
-    {"a = aten::relu(x)\nb = aten::add.Tensor(x, y)\nreturn a, b", "a = aten::relu(x)\nb = aten::add.Tensor(y, x)\nreturn a, b"},
-    {"a = aten::relu(x)\nb = aten::add.Tensor(a, y)\nreturn a, b", "a = aten::clamp_min(x, 0)\nb = aten::add.Tensor(y, a)\nreturn a, b"},
-    {"a = aten::rand_like(x)\nb = aten::relu(a)\nreturn a, b", "a = aten::rand_like(x)\nb = aten::relu(a)\nreturn a, b"},
-    {"aten::add.Tensor(aten::relu_(x), y)", "aten::add.Tensor(aten::copy_(x, aten::relu(x)), y)"},
-    {"aten::add.Tensor(aten::relu_(x), y)", "aten::add.Tensor(y, aten::relu_(x))"},
-    {"graph(%x, %y):\n    %a : = call_function[target=aten::relu_](args = (%x,))\n    %b : = call_function[target=aten::add.Tensor](args = (%x, %y))\n"
-     "    return (a, b)",
-     "graph(%x, %y):\n    %a : = call_function[target=aten::relu_](args = (%x,))\n    %b : = call_function[target=aten::add.Tensor](args = (%y, %x))\n"
-     "    return (a, b)"},
-    {"a = aten::view(x, s)\nb = aten::relu(a)\nreturn a, b", "a = aten::transpose.int(x, 0, 1)\nb = aten::relu(x)\nreturn a, b"},
-};
-
-TEST(RandomEffects, RewritesKeepEveryOutputAndEveryWrite) {
-  std::size_t applied = 0;
-  std::size_t refused = 0;
-  for (std::uint64_t seed = 1; seed <= 6000; ++seed) {
-    testing::RandomGraphOptions options;
-    options.nodes = 4 + seed % 22;
-    options.inputs = 1 + seed % 3;
-    options.shape = static_cast<testing::Shape>(seed / 5 % 4);
-    options.vocabulary = &testing::mutating_vocabulary();
-    const Graph original = testing::random_graph(seed, options);
-    const auto expected = run_scalars(original);
-    for (const Identity& rule : kIdentities) {
-      Graph graph = original.clone();
-      Rewriter rewriter(graph);
-      const RewriteReport report = replace_pattern(rewriter, rule.pattern, rule.replacement, {.allow_output_aliases = true});
-      applied += report.applied;
-      refused += report.refused.size();
-      ASSERT_TRUE(graph.check().empty()) << seed << " " << rule.pattern;
-      ASSERT_EQ(run_scalars(graph), expected) << "seed " << seed << ": " << rule.pattern << " -> " << rule.replacement << "\n"
-                                              << report << "\n" << print_graph(original) << print_graph(graph);
-      rewriter.rollback();
-      ASSERT_EQ(print_graph(graph), print_graph(original)) << seed << " " << rule.pattern;
-    }
-  }
-  EXPECT_GT(applied, 20000u);
-  EXPECT_GT(refused, 5000u);
 }
 
 }  // namespace

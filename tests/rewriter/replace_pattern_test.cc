@@ -15,10 +15,10 @@
 namespace fx {
 namespace {
 
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using testing::calls_of;
+using ::testing::ElementsAre;
 using testing::graph_of;
+using ::testing::HasSubstr;
 using testing::run_scalars;
 
 std::string report_of(const RewriteReport& report) {
@@ -43,7 +43,8 @@ TEST(ReplacePattern, OneOperator) {
 }
 
 TEST(ReplacePattern, TrivialReplacementsAreFollowed) {
-  Graph graph = graph_of("n = aten::neg(%x)\nm = aten::neg(%n)\no = aten::neg(%m)\na = aten::add.Tensor(%o, %o)\nreturn a");
+  Graph graph =
+      graph_of("n = aten::neg(%x)\nm = aten::neg(%n)\no = aten::neg(%m)\na = aten::add.Tensor(%o, %o)\nreturn a");
   std::vector<ReplacedPattern> replaced = replace_pattern_with_filters(graph, "aten::neg(x)", "x", {});
   ASSERT_EQ(replaced.size(), 3u);
   for (const ReplacedPattern& one : replaced) EXPECT_TRUE(one.replacements.empty());
@@ -53,12 +54,17 @@ TEST(ReplacePattern, TrivialReplacementsAreFollowed) {
 
 TEST(ReplacePattern, SeveralOperatorsOneMatch) {
   Graph graph = graph_of("a = aten::add.Tensor(%x, %y)\nr = aten::relu(%a)\ns = aten::sigmoid(%r)\nreturn s", "x y");
-  EXPECT_EQ(replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y))", "aten::clamp_min(aten::sub.Tensor(x, y), 0)").applied, 1u);
-  EXPECT_EQ(calls_of(graph), "sub = aten::sub.Tensor(x, y)\nclamp_min = aten::clamp_min(sub, 0)\ns = aten::sigmoid(clamp_min)\nreturn s\n");
+  EXPECT_EQ(replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y))", "aten::clamp_min(aten::sub.Tensor(x, y), 0)")
+                .applied,
+            1u);
+  EXPECT_EQ(
+      calls_of(graph),
+      "sub = aten::sub.Tensor(x, y)\nclamp_min = aten::clamp_min(sub, 0)\ns = aten::sigmoid(clamp_min)\nreturn s\n");
 }
 
 TEST(ReplacePattern, TwoDisjointMatches) {
-  Graph graph = graph_of("a = aten::add.Tensor(%x, %x)\nr = aten::relu(%a)\nb = aten::add.Tensor(%r, %x)\nq = aten::relu(%b)\nreturn q");
+  Graph graph = graph_of(
+      "a = aten::add.Tensor(%x, %x)\nr = aten::relu(%a)\nb = aten::add.Tensor(%r, %x)\nq = aten::relu(%b)\nreturn q");
   EXPECT_EQ(replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y))", "aten::mul.Tensor(x, y)").applied, 2u);
   EXPECT_EQ(calls_of(graph), "mul = aten::mul.Tensor(x, x)\nmul_1 = aten::mul.Tensor(mul, x)\nreturn mul_1\n");
 }
@@ -66,7 +72,9 @@ TEST(ReplacePattern, TwoDisjointMatches) {
 TEST(ReplacePattern, ArgumentOrderIsKept) {
   Graph graph = graph_of("m = aten::matmul(%x, %w)\nreturn m", "x w");
   EXPECT_EQ(replace_pattern(graph, graph_of("m = aten::matmul(%a, %b)\nreturn m", "a b"),
-                            graph_of("s = aten::sub.Tensor(%a, %b)\nreturn s", "a b")).applied, 1u);
+                            graph_of("s = aten::sub.Tensor(%a, %b)\nreturn s", "a b"))
+                .applied,
+            1u);
   EXPECT_EQ(calls_of(graph), "s = aten::sub.Tensor(x, w)\nreturn s\n");
 }
 
@@ -86,7 +94,8 @@ TEST(ReplacePattern, TheWholeGraphCanBeTheMatch) {
 TEST(ReplacePattern, ResultsMayHaveOtherUsers) {
   Graph graph = graph_of("r = aten::relu(%x)\na = aten::neg(%r)\nb = aten::sin(%r)\nreturn (a, b, r)");
   EXPECT_EQ(replace_pattern(graph, "aten::relu(x)", "aten::sigmoid(x)").applied, 1u);
-  EXPECT_EQ(calls_of(graph), "sigmoid = aten::sigmoid(x)\na = aten::neg(sigmoid)\nb = aten::sin(sigmoid)\nreturn (a, b, sigmoid)\n");
+  EXPECT_EQ(calls_of(graph),
+            "sigmoid = aten::sigmoid(x)\na = aten::neg(sigmoid)\nb = aten::sin(sigmoid)\nreturn (a, b, sigmoid)\n");
 }
 
 TEST(ReplacePattern, InnerValuesMayNot) {
@@ -114,14 +123,18 @@ TEST(ReplacePattern, OverlapsAreResolvedInOrder) {
 TEST(ReplacePattern, TwoResults) {
   Graph graph = graph_of("n = aten::neg(%x)\ns = aten::sin(%x)\na = aten::add.Tensor(%n, %s)\nreturn a");
   EXPECT_EQ(replace_pattern(graph, graph_of("n = aten::neg(%x)\ns = aten::sin(%x)\nreturn (n, s)"),
-                            graph_of("r = aten::relu(%x)\nq = aten::sigmoid(%r)\nreturn (q, r)")).applied, 1u);
+                            graph_of("r = aten::relu(%x)\nq = aten::sigmoid(%r)\nreturn (q, r)"))
+                .applied,
+            1u);
   EXPECT_EQ(calls_of(graph), "r = aten::relu(x)\nq = aten::sigmoid(r)\na = aten::add.Tensor(q, r)\nreturn a\n");
 }
 
 TEST(ReplacePattern, AnInnerValueReturnedToo) {
   Graph graph = graph_of("n = aten::neg(%x)\nr = aten::relu(%n)\na = aten::add.Tensor(%n, %r)\nreturn a");
   EXPECT_EQ(replace_pattern(graph, graph_of("n = aten::neg(%x)\nr = aten::relu(%n)\nreturn (r, n)"),
-                            graph_of("s = aten::sin(%x)\nreturn (s, s)")).applied, 1u);
+                            graph_of("s = aten::sin(%x)\nreturn (s, s)"))
+                .applied,
+            1u);
   EXPECT_EQ(calls_of(graph), "s = aten::sin(x)\na = aten::add.Tensor(s, s)\nreturn a\n");
 }
 
@@ -143,28 +156,36 @@ TEST(ReplacePattern, Methods) {
 }
 
 TEST(ReplacePattern, KeywordPositionalAndDefaultAreOneCall) {
-  for (const char* args : {"(%x, %y), kwargs = {}", "(%x,), kwargs = {other: %y}", "(%x, %y), kwargs = {alpha: 1}", "(), kwargs = {other: %y, self: %x}"}) {
-    Graph graph = parse_graph(std::string("graph():\n    %x : = placeholder[target=x]\n    %y : = placeholder[target=y]\n"
-                                          "    %a : = call_function[target=torch.ops.aten.add.Tensor](args = ") + args + ")\n    return a\n");
+  for (const char* args : {"(%x, %y), kwargs = {}", "(%x,), kwargs = {other: %y}", "(%x, %y), kwargs = {alpha: 1}",
+                           "(), kwargs = {other: %y, self: %x}"}) {
+    Graph graph =
+        parse_graph(std::string("graph():\n    %x : = placeholder[target=x]\n    %y : = placeholder[target=y]\n"
+                                "    %a : = call_function[target=torch.ops.aten.add.Tensor](args = ") +
+                    args + ")\n    return a\n");
     EXPECT_EQ(replace_pattern(graph, "aten::add.Tensor(x, y)", "aten::sub.Tensor(x, y)").applied, 1u) << args;
     EXPECT_EQ(calls_of(graph), "sub = aten::sub.Tensor(x, y)\nreturn sub\n");
   }
-  Graph scaled = parse_graph("graph():\n    %x : = placeholder[target=x]\n    %a : = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %x), kwargs = {alpha: 2})\n    return a\n");
+  Graph scaled = parse_graph(
+      "graph():\n    %x : = placeholder[target=x]\n    %a : = call_function[target=torch.ops.aten.add.Tensor](args = "
+      "(%x, %x), kwargs = {alpha: 2})\n    return a\n");
   EXPECT_EQ(replace_pattern(scaled, "aten::add.Tensor(x, y)", "aten::sub.Tensor(x, y)").applied, 0u);
 }
 
 TEST(ReplacePattern, AFailureAtOneAnchorDoesNotSpoilTheNext) {
-  Graph graph = graph_of("a = aten::add.Tensor(%x, 1)\nr = aten::relu(%a)\nb = aten::add.Tensor(%x, %r)\nq = aten::relu(%b)\nreturn q");
+  Graph graph = graph_of(
+      "a = aten::add.Tensor(%x, 1)\nr = aten::relu(%a)\nb = aten::add.Tensor(%x, %r)\nq = aten::relu(%b)\nreturn q");
   EXPECT_EQ(replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y: node))", "aten::mul.Tensor(x, y)").applied, 1u);
-  EXPECT_EQ(calls_of(graph), "a = aten::add.Tensor(x, 1)\nr = aten::relu(a)\nmul = aten::mul.Tensor(x, r)\nreturn mul\n");
+  EXPECT_EQ(calls_of(graph),
+            "a = aten::add.Tensor(x, 1)\nr = aten::relu(a)\nmul = aten::mul.Tensor(x, r)\nreturn mul\n");
 }
 
 TEST(ReplacePattern, FiltersSeeAllMatchesFirst) {
   Graph graph = graph_of("a = aten::add.Tensor(%x, %y)\nb = aten::add.Tensor(%a, 2)\nreturn b", "x y");
   std::size_t asked = 0;
   RewriteReport report;
-  const auto replaced = replace_pattern_with_filters(graph, "aten::add.Tensor(x, y)", "aten::mul.Tensor(x, y)",
-                                                     {[&](const Match& match) { return ++asked, match.argument("y").is_node(); }}, {}, &report);
+  const auto replaced = replace_pattern_with_filters(
+      graph, "aten::add.Tensor(x, y)", "aten::mul.Tensor(x, y)",
+      {[&](const Match& match) { return ++asked, match.argument("y").is_node(); }}, {}, &report);
   EXPECT_EQ(asked, 2u);
   ASSERT_EQ(replaced.size(), 1u);
   EXPECT_EQ(report.rules[0].filtered, 1u);
@@ -177,15 +198,20 @@ TEST(ReplacePattern, FiltersSeeAllMatchesFirst) {
 TEST(ReplacePattern, AWildcardBindsAWholeList) {
   Graph graph = graph_of("c = aten::cat([%x, %y])\ns = aten::sum.dim_IntList(%c, [0, 1])\nreturn s", "x y");
   EXPECT_EQ(replace_pattern(graph, graph_of("c = aten::cat(%l)\ns = aten::sum.dim_IntList(%c, %d)\nreturn s", "l d"),
-                            graph_of("c = aten::cat(%l, 1)\ns = aten::mean.dim(%c, %d)\nreturn s", "l d")).applied, 1u);
+                            graph_of("c = aten::cat(%l, 1)\ns = aten::mean.dim(%c, %d)\nreturn s", "l d"))
+                .applied,
+            1u);
   EXPECT_EQ(calls_of(graph), "c_1 = aten::cat([x, y], 1)\ns_1 = aten::mean.dim(c_1, [0, 1])\nreturn s_1\n");
 }
 
 TEST(ReplacePattern, ListsInsideAMatchFollowEarlierReplacements) {
   // torch.fx leaves an erased node inside the list (#159613).
-  Graph graph = graph_of("n = aten::neg(%x)\nc = aten::cat([%n, %x])\nm = aten::neg(%c)\nd = aten::cat([%m, %n])\nreturn d");
+  Graph graph =
+      graph_of("n = aten::neg(%x)\nc = aten::cat([%n, %x])\nm = aten::neg(%c)\nd = aten::cat([%m, %n])\nreturn d");
   EXPECT_EQ(replace_pattern(graph, Pattern({match::op("aten::neg", match::any("x"))}), "aten::sin(x)").applied, 2u);
-  EXPECT_EQ(calls_of(graph), "sin = aten::sin(x)\nc = aten::cat([sin, x])\nsin_1 = aten::sin(c)\nd = aten::cat([sin_1, sin])\nreturn d\n");
+  EXPECT_EQ(
+      calls_of(graph),
+      "sin = aten::sin(x)\nc = aten::cat([sin, x])\nsin_1 = aten::sin(c)\nd = aten::cat([sin_1, sin])\nreturn d\n");
   EXPECT_EQ(replace_pattern(graph, "(aten::cat(l) | aten::sin(l))", "aten::stack(l)").applied, 4u);
   graph.lint();
   EXPECT_THAT(calls_of(graph), HasSubstr("stack_1 = aten::stack([stack, x])"));
@@ -194,7 +220,9 @@ TEST(ReplacePattern, ListsInsideAMatchFollowEarlierReplacements) {
 TEST(ReplacePattern, AttributesMatchByKind) {
   Graph graph = graph_of("w = get_attr[target=layer.weight]()\nl = aten::linear(%x, %w)\nreturn l");
   EXPECT_EQ(replace_pattern(graph, graph_of("p = get_attr[target=other]()\nl = aten::linear(%x, %p)\nreturn l"),
-                            graph_of("q = get_attr[target=fused]()\nl = aten::matmul(%x, %q)\nreturn l")).applied, 1u);
+                            graph_of("q = get_attr[target=fused]()\nl = aten::matmul(%x, %q)\nreturn l"))
+                .applied,
+            1u);
   EXPECT_EQ(calls_of(graph), "q = fused()\nl_1 = aten::matmul(x, q)\nreturn l_1\n");
 }
 
@@ -221,7 +249,9 @@ TEST(ReplacePattern, AFunctionBuildsTheReplacement) {
 
 TEST(ReplacePattern, LiteralsAreCapturedAndUsed) {
   Graph graph = graph_of("d = aten::div.Tensor(%x, 4.0)\nreturn d");
-  const auto reciprocal = [](const Match& m, Rewriter& r) { return Argument(r.call_function("aten::mul.Tensor", {m["x"], 1 / m.literal("c")})); };
+  const auto reciprocal = [](const Match& m, Rewriter& r) {
+    return Argument(r.call_function("aten::mul.Tensor", {m["x"], 1 / m.literal("c")}));
+  };
   EXPECT_EQ(replace_pattern(graph, "aten::div.Tensor(x, c: float)", reciprocal).applied, 1u);
   EXPECT_EQ(calls_of(graph), "mul = aten::mul.Tensor(x, 0.25)\nreturn mul\n");
   EXPECT_EQ(replace_pattern(graph, "aten::mul.Tensor(x, c: float)", "aten::clamp(x, c, max=c)").applied, 1u);

@@ -1,4 +1,5 @@
-// The rules of rewriter/rules/simplify/clean_up: what is computed twice or for nothing goes, from graph and module tree.
+// The rules of rewriter/rules/simplify/clean_up: what is computed twice or for nothing goes, from graph and module
+// tree.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 

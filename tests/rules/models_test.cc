@@ -40,7 +40,8 @@ json manifest() {
 // A name for test reports.
 std::string label(const json& entry) {
   std::string name = entry["file"].get<std::string>();
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 }
 
@@ -56,9 +57,12 @@ Example read_example(const json& entry) {
 
 void collect(const c10::IValue& value, std::vector<at::Tensor>& tensors) {
   if (value.isTensor()) tensors.push_back(value.toTensor());
-  if (value.isTuple()) for (const c10::IValue& element : value.toTupleRef().elements()) collect(element, tensors);
-  if (value.isList()) for (const c10::IValue& element : value.toListRef()) collect(element, tensors);
-  if (value.isGenericDict()) for (const auto& item : value.toGenericDict()) collect(item.value(), tensors);
+  if (value.isTuple())
+    for (const c10::IValue& element : value.toTupleRef().elements()) collect(element, tensors);
+  if (value.isList())
+    for (const c10::IValue& element : value.toListRef()) collect(element, tensors);
+  if (value.isGenericDict())
+    for (const auto& item : value.toGenericDict()) collect(item.value(), tensors);
 }
 
 // The largest difference over the largest magnitude, over all tensors of both; infinite when they do not correspond.
@@ -167,8 +171,10 @@ TEST_P(ModelsSlow, LoadFuseSaveLoad) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ModelsSlow, ::testing::ValuesIn(entries(true)), [](const auto& info) { return label(info.param); });
-INSTANTIATE_TEST_SUITE_P(All, BadModelsSlow, ::testing::ValuesIn(entries(false)), [](const auto& info) { return label(info.param); });
+INSTANTIATE_TEST_SUITE_P(All, ModelsSlow, ::testing::ValuesIn(entries(true)),
+                         [](const auto& info) { return label(info.param); });
+INSTANTIATE_TEST_SUITE_P(All, BadModelsSlow, ::testing::ValuesIn(entries(false)),
+                         [](const auto& info) { return label(info.param); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ModelsSlow);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BadModelsSlow);
 

@@ -28,7 +28,8 @@ bool has_nodes(const Argument& argument) {
 bool equal(const Argument& a, const Argument& b, double tolerance, bool ignore) {
   if (a.is_sequence() && b.is_sequence()) {
     bool same = a.elements().size() == b.elements().size();
-    for (std::size_t i = 0; same && i < a.elements().size(); ++i) same = equal(a.elements()[i], b.elements()[i], tolerance, ignore);
+    for (std::size_t i = 0; same && i < a.elements().size(); ++i)
+      same = equal(a.elements()[i], b.elements()[i], tolerance, ignore);
     return same;
   }
   if (ignore && !a.is_sequence() && !b.is_sequence()) return !has_nodes(b);
@@ -94,9 +95,12 @@ class BruteForce {
     }
     switch (p.kind) {
       case PatternKind::value: return value.is_node();
-      case PatternKind::call: return value.is_node() && value.node().op() == p.op && p.targets.contains(value.node().target());
-      case PatternKind::attribute: return value.is_node() && value.node().is(Op::get_attr) && p.targets.contains(value.node().target());
-      case PatternKind::literal: return !value.is_node() && equal(p.literal, value, p.tolerance, options_.ignore_literals);
+      case PatternKind::call:
+        return value.is_node() && value.node().op() == p.op && p.targets.contains(value.node().target());
+      case PatternKind::attribute:
+        return value.is_node() && value.node().is(Op::get_attr) && p.targets.contains(value.node().target());
+      case PatternKind::literal:
+        return !value.is_node() && equal(p.literal, value, p.tolerance, options_.ignore_literals);
       case PatternKind::hole: return fits_hole(p.hole, value);
       case PatternKind::sequence: return value.is_sequence();
       default: return true;
@@ -177,8 +181,8 @@ class BruteForce {
     return ways;
   }
 
-  bool rest_is_default(const PatternNode& p, const Node& node, const OperatorSchema* schema, const std::set<std::size_t>& mentioned,
-                       const std::set<Symbol>& keywords, bool open) const {
+  bool rest_is_default(const PatternNode& p, const Node& node, const OperatorSchema* schema,
+                       const std::set<std::size_t>& mentioned, const std::set<Symbol>& keywords, bool open) const {
     if (!schema) {
       if (p.open) return true;
       for (const auto& [name, value] : node.kwargs()) {

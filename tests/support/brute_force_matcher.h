@@ -1,4 +1,5 @@
-// The slow matcher that is obviously right: every way to bind a pattern, by definition, without index, anchors or order.
+// The slow matcher that is obviously right: every way to bind a pattern, by definition, without index, anchors or
+// order.
 #pragma once
 
 #include <set>
@@ -10,8 +11,8 @@
 
 namespace fx::testing {
 
-/// Every match of `pattern` in `graph`, each as a text of what its nodes are bound to. Of the options it knows contained,
-/// commutative and ignore_literals. Exponential: for small graphs and patterns.
+/// Every match of `pattern` in `graph`, each as a text of what its nodes are bound to. Of the options it knows
+/// contained, commutative and ignore_literals. Exponential: for small graphs and patterns.
 std::set<std::string> brute_force_matches(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});
 
 /// A match in the same words, for comparison.

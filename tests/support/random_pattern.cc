@@ -64,7 +64,9 @@ class Generator {
   }
 
   Expr unary_call(int depth) {
-    if (random_.chance(8)) return match::op("aten::mul.Scalar", operand(depth - 1), random_.chance(50) ? match::lit(2) : match::lit_any("c"));
+    if (random_.chance(8))
+      return match::op("aten::mul.Scalar", operand(depth - 1),
+                       random_.chance(50) ? match::lit(2) : match::lit_any("c"));
     return match::op(unary(), operand(depth - 1));
   }
 
@@ -89,6 +91,8 @@ class Generator {
 
 }  // namespace
 
-Pattern random_pattern(std::uint64_t seed, const RandomPatternOptions& options) { return Generator(seed, options).make(); }
+Pattern random_pattern(std::uint64_t seed, const RandomPatternOptions& options) {
+  return Generator(seed, options).make();
+}
 
 }  // namespace fx::testing

@@ -72,7 +72,9 @@ class Runner {
     return argument.is_none() ? 0 : argument.as_float();
   }
 
-  double argument(const Node& node, std::size_t i) { return i < node.args().size() && !node.args()[i].is_sequence() ? number(node.args()[i]) : 0; }
+  double argument(const Node& node, std::size_t i) {
+    return i < node.args().size() && !node.args()[i].is_sequence() ? number(node.args()[i]) : 0;
+  }
 
   void collect(const Argument& value, std::vector<double>& out) {
     if (value.is_sequence()) {
@@ -90,7 +92,8 @@ class Runner {
       if (!storage) storage = std::make_shared<double>(0.5 + static_cast<double>(node.target().view().size()) / 8);
       return {storage, {}};
     }
-    std::string name(node.is(Op::call_method) ? "aten::" + node.target().str() : std::string(packet_of(node.target().view())));
+    std::string name(node.is(Op::call_method) ? "aten::" + node.target().str()
+                                              : std::string(packet_of(node.target().view())));
     if (node.target() == "operator.getitem") {
       const Value& from = values_[node.arg(0).node()];
       return {from.one ? from.one : from.many.at(static_cast<std::size_t>(node.arg(1).as_int())), {}};
@@ -108,7 +111,8 @@ class Runner {
       name.pop_back();
       found = pure_operators().find(name);
     }
-    if (found == pure_operators().end()) throw Error(ErrorKind::unsupported, "the scalar interpreter has no " + node.target().str(), node.name());
+    if (found == pure_operators().end())
+      throw Error(ErrorKind::unsupported, "the scalar interpreter has no " + node.target().str(), node.name());
     const Argument* alpha = node.kwarg("alpha");
     const double second = argument(node, 1) * (alpha ? number(*alpha) : 1);
     const double result = found->second(argument(node, 0), second, argument(node, 2));

@@ -9,7 +9,8 @@ namespace fx::testing {
 Graph graph_of(const std::string& body, const std::string& inputs) {
   std::string text = "graph():\n";
   std::istringstream names(inputs);
-  for (std::string name; names >> name;) text += "    %" + name + " : [num_users=0] = placeholder[target=" + name + "]\n";
+  for (std::string name; names >> name;)
+    text += "    %" + name + " : [num_users=0] = placeholder[target=" + name + "]\n";
   std::istringstream lines(body);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t equals = line.find(" = ");
@@ -23,8 +24,9 @@ Graph graph_of(const std::string& body, const std::string& inputs) {
     const std::string target = line.substr(equals + 3, open - equals - 3);
     std::string args = line.substr(open + 1, line.rfind(')') - open - 1);
     if (args.find(',') == std::string::npos && !args.empty()) args += ",";
-    text += "    %" + line.substr(start, equals - start) + " : [num_users=0] = " +
-            (target.starts_with("get_attr") ? target : "call_function[target=" + target + "]") + "(args = (" + args + "), kwargs = {})\n";
+    text += "    %" + line.substr(start, equals - start) +
+            " : [num_users=0] = " + (target.starts_with("get_attr") ? target : "call_function[target=" + target + "]") +
+            "(args = (" + args + "), kwargs = {})\n";
   }
   return parse_graph(text);
 }
@@ -36,7 +38,8 @@ std::string calls_of(const Graph& graph) {
     text += node.is(Op::output) ? "return " : node.name() + " = " + node.target().str() + "(";
     std::string args;
     for (const Argument& arg : node.args()) args += (args.empty() ? "" : ", ") + to_string(arg, NodeStyle::plain);
-    for (const auto& [name, value] : node.kwargs()) args += (args.empty() ? "" : ", ") + name.str() + "=" + to_string(value, NodeStyle::plain);
+    for (const auto& [name, value] : node.kwargs())
+      args += (args.empty() ? "" : ", ") + name.str() + "=" + to_string(value, NodeStyle::plain);
     text += args + (node.is(Op::output) ? "\n" : ")\n");
   }
   return text;

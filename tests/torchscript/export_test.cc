@@ -23,19 +23,38 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"overload", "%y = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %x), kwargs = {alpha: 2})\nreturn y"},
+    {"overload",
+     "%y = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %x), kwargs = {alpha: 2})\nreturn y"},
     {"torch_function", "%y = call_function[target=torch.relu](args = (%x,))\nreturn y"},
     {"method", "%y = call_method[target=clamp](args = (%x,), kwargs = {min: 0.0, max: 1.0})\nreturn y"},
-    {"size_and_view", "%s = call_method[target=size](args = (%x, 0))\n%n = call_function[target=operator.mul](args = (%s, 2))\n%y = call_function[target=aten::view](args = (%x, [%n, -1]))\nreturn y"},
-    {"index", "%y = call_function[target=operator.getitem](args = (%x, (slice(None, None, 2), None, Ellipsis, -1)))\nreturn y"},
-    {"tensor_index", "%i = call_function[target=aten::argmax](args = (%x, 1))\n%y = call_function[target=operator.getitem](args = (%x, (slice(None, None, None), %i)))\nreturn y"},
-    {"list", "%y = call_function[target=torch.relu](args = (%x,))\n%z = call_function[target=aten::cat](args = ([%x, %y], 1))\nreturn z"},
-    {"optional_list", "%i = call_function[target=aten::argmax](args = (%x, 1))\n%y = call_function[target=torch.ops.aten.index.Tensor](args = (%x, [None, %i]))\nreturn y"},
-    {"several_results", "%t = call_function[target=aten::topk](args = (%x, 2))\n%v = call_function[target=operator.getitem](args = (%t, 0))\n%i = call_function[target=operator.getitem](args = (%t, 1))\nreturn (v, [i, i], {'v': v})"},
-    {"chunks", "%c = call_function[target=aten::chunk](args = (%x, 2, 1))\n%y = call_function[target=operator.getitem](args = (%c, 1))\nreturn y"},
-    {"assertion", "%d = call_method[target=dim](args = (%x,))\n%c = call_function[target=aten::eq.int](args = (%d, 2))\n%a = call_function[target=torch._assert](args = (%c, 'rank'))\nreturn x"},
-    {"dtype", "%y = call_function[target=aten::sum.dim_IntList](args = (%x, [0]), kwargs = {dtype: torch.float64})\nreturn y"},
-    {"attributes", "%w = get_attr[target=a.b.weight]\n%g = get_attr[target=gain]\n%y = call_function[target=aten::linear](args = (%x, %w))\n%z = call_function[target=aten::mul.Tensor](args = (%y, %g))\nreturn z"},
+    {"size_and_view",
+     "%s = call_method[target=size](args = (%x, 0))\n%n = call_function[target=operator.mul](args = (%s, 2))\n%y = "
+     "call_function[target=aten::view](args = (%x, [%n, -1]))\nreturn y"},
+    {"index",
+     "%y = call_function[target=operator.getitem](args = (%x, (slice(None, None, 2), None, Ellipsis, -1)))\nreturn y"},
+    {"tensor_index",
+     "%i = call_function[target=aten::argmax](args = (%x, 1))\n%y = call_function[target=operator.getitem](args = (%x, "
+     "(slice(None, None, None), %i)))\nreturn y"},
+    {"list",
+     "%y = call_function[target=torch.relu](args = (%x,))\n%z = call_function[target=aten::cat](args = ([%x, %y], "
+     "1))\nreturn z"},
+    {"optional_list",
+     "%i = call_function[target=aten::argmax](args = (%x, 1))\n%y = "
+     "call_function[target=torch.ops.aten.index.Tensor](args = (%x, [None, %i]))\nreturn y"},
+    {"several_results",
+     "%t = call_function[target=aten::topk](args = (%x, 2))\n%v = call_function[target=operator.getitem](args = (%t, "
+     "0))\n%i = call_function[target=operator.getitem](args = (%t, 1))\nreturn (v, [i, i], {'v': v})"},
+    {"chunks",
+     "%c = call_function[target=aten::chunk](args = (%x, 2, 1))\n%y = call_function[target=operator.getitem](args = "
+     "(%c, 1))\nreturn y"},
+    {"assertion",
+     "%d = call_method[target=dim](args = (%x,))\n%c = call_function[target=aten::eq.int](args = (%d, 2))\n%a = "
+     "call_function[target=torch._assert](args = (%c, 'rank'))\nreturn x"},
+    {"dtype",
+     "%y = call_function[target=aten::sum.dim_IntList](args = (%x, [0]), kwargs = {dtype: torch.float64})\nreturn y"},
+    {"attributes",
+     "%w = get_attr[target=a.b.weight]\n%g = get_attr[target=gain]\n%y = call_function[target=aten::linear](args = "
+     "(%x, %w))\n%z = call_function[target=aten::mul.Tensor](args = (%y, %g))\nreturn z"},
     {"number_result", "%n = call_function[target=aten::size.int](args = (%x, 0))\nreturn (x, n, 3, None)"},
 };
 
@@ -54,7 +73,8 @@ void expect_equal(const c10::IValue& got, const c10::IValue& expected) {
     }
   } else if (expected.isList()) {
     ASSERT_EQ(got.toListRef().size(), expected.toListRef().size());
-    for (std::size_t i = 0; i < expected.toListRef().size(); ++i) expect_equal(got.toListRef()[i], expected.toListRef()[i]);
+    for (std::size_t i = 0; i < expected.toListRef().size(); ++i)
+      expect_equal(got.toListRef()[i], expected.toListRef()[i]);
   } else if (expected.isGenericDict()) {
     for (const auto& item : expected.toGenericDict()) expect_equal(got.toGenericDict().at(item.key()), item.value());
   } else {
@@ -80,11 +100,13 @@ TEST_P(ExportCases, ComputesWhatTheGraphComputes) {
   expect_equal(from_torchscript(loaded)->run({sample()}), expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ExportCases, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, ExportCases, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(Export, KeepsParametersBuffersAndSharing) {
   const GraphModule module = module_of(
-      "%w = get_attr[target=a.b.weight]\n%g = get_attr[target=gain]\n%y = call_function[target=aten::linear](args = (%x, %w))\nreturn (y, g)");
+      "%w = get_attr[target=a.b.weight]\n%g = get_attr[target=gain]\n%y = call_function[target=aten::linear](args = "
+      "(%x, %w))\nreturn (y, g)");
   const torch::jit::Module script = to_torchscript(module);
   ASSERT_EQ(script.named_parameters().size(), 1u);
   EXPECT_EQ((*script.named_parameters().begin()).name, "a.b.weight");
@@ -111,10 +133,11 @@ TEST(Export, LeavesKeepTheirTypes) {
 }
 
 TEST(Export, InputsKeepNameTypeAndDefault) {
-  GraphModule module(parse_graph("graph():\n%input_1 = placeholder[target=input]\n%xs : List[Tensor] = placeholder[target=xs]\n"
-                                 "%k : float = placeholder[target=k](default=2.0)\n%c = call_function[target=aten::cat](args = (%xs, 0))\n"
-                                 "%y = call_function[target=aten::add.Tensor](args = (%input_1, %c))\n"
-                                 "%z = call_function[target=aten::mul.Scalar](args = (%y, %k))\nreturn z"));
+  GraphModule module(parse_graph(
+      "graph():\n%input_1 = placeholder[target=input]\n%xs : List[Tensor] = placeholder[target=xs]\n"
+      "%k : float = placeholder[target=k](default=2.0)\n%c = call_function[target=aten::cat](args = (%xs, 0))\n"
+      "%y = call_function[target=aten::add.Tensor](args = (%input_1, %c))\n"
+      "%z = call_function[target=aten::mul.Scalar](args = (%y, %k))\nreturn z"));
   const torch::jit::Module script = saved_and_loaded(to_torchscript(module));
   const auto& schema = script.get_method("forward").function().getSchema();
   EXPECT_EQ(schema.arguments()[1].name(), "input");
@@ -123,9 +146,11 @@ TEST(Export, InputsKeepNameTypeAndDefault) {
 }
 
 TEST(Export, NestedGraphModulesAreMethodsOfTheirOwn) {
-  auto inner = std::make_shared<GraphModule>(parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_function[target=aten::neg](args = (%x,))\nreturn y"));
-  GraphModule outer({{"inner", std::shared_ptr<torch::nn::Module>(inner)}},
-                    parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_module[target=inner](args = (%x,))\nreturn y"));
+  auto inner = std::make_shared<GraphModule>(parse_graph(
+      "graph():\n%x = placeholder[target=x]\n%y = call_function[target=aten::neg](args = (%x,))\nreturn y"));
+  GraphModule outer(
+      {{"inner", std::shared_ptr<torch::nn::Module>(inner)}},
+      parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_module[target=inner](args = (%x,))\nreturn y"));
   torch::jit::Module script = saved_and_loaded(to_torchscript(outer));
   EXPECT_TRUE(script.forward({sample()}).toTensor().equal(-sample()));
 }

@@ -1,4 +1,5 @@
-// Files that Python's torch wrote (tests/models/make_models.py): each loads, computes what it should, is saved and loads again.
+// Files that Python's torch wrote (tests/models/make_models.py): each loads, computes what it should, is saved and
+// loads again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/script.h>
@@ -55,11 +56,13 @@ double difference(const c10::IValue& got, const c10::IValue& expected) {
     if (a.numel() == 0 || a.equal(b)) return 0;
     return ((a - b).abs().max() / b.abs().max().clamp_min(1e-30)).item<double>();
   }
-  if (expected.isTuple()) return got.isTuple() ? of_all(got.toTuple()->elements(), expected.toTuple()->elements()) : 1e9;
+  if (expected.isTuple())
+    return got.isTuple() ? of_all(got.toTuple()->elements(), expected.toTuple()->elements()) : 1e9;
   if (expected.isList()) return got.isList() ? of_all(got.toListRef(), expected.toListRef()) : 1e9;
   if (expected.isGenericDict()) {
     double worst = 0;
-    for (const auto& item : expected.toGenericDict()) worst = std::max(worst, difference(got.toGenericDict().at(item.key()), item.value()));
+    for (const auto& item : expected.toGenericDict())
+      worst = std::max(worst, difference(got.toGenericDict().at(item.key()), item.value()));
     return worst;
   }
   return got.tagKind() == expected.tagKind() && got == expected ? 0 : 1e9;
@@ -136,8 +139,9 @@ void check_all(const Wanted& wanted) {
 }
 
 bool is_torchvision(const nlohmann::json& entry) {
-  static const std::vector<std::string> kNames{"resnet18", "resnet50", "mobilenet_v2", "vgg11_bn", "densenet121", "shufflenet_v2_x1_0",
-                                               "mnasnet1_0", "googlenet", "googlenet_pretrained"};
+  static const std::vector<std::string> kNames{"resnet18",   "resnet50",    "mobilenet_v2",
+                                               "vgg11_bn",   "densenet121", "shufflenet_v2_x1_0",
+                                               "mnasnet1_0", "googlenet",   "googlenet_pretrained"};
   return std::find(kNames.begin(), kNames.end(), entry["name"]) != kNames.end();
 }
 
@@ -181,7 +185,8 @@ TEST(Files, ThatAreNoModelsSayWhy) {
   EXPECT_THAT(load_error(write("empty.pt", "")), ::testing::HasSubstr("it is empty"));
   EXPECT_THAT(load_error(write("text.pt", "hello, world")), ::testing::HasSubstr("it is no zip archive"));
   EXPECT_THAT(load_error(write("garbage.pt", std::string(1 << 20, '\x5a'))), ::testing::HasSubstr("torch.jit.save"));
-  EXPECT_THAT(load_error(write("cut.pt", "PK\x03\x04" + std::string(1000, 'x'))), ::testing::HasSubstr("it is cut short"));
+  EXPECT_THAT(load_error(write("cut.pt", "PK\x03\x04" + std::string(1000, 'x'))),
+              ::testing::HasSubstr("it is cut short"));
   fs::remove_all(folder);
 }
 
@@ -192,7 +197,8 @@ TEST(Files, AreWrittenWholeOrNotAtAll) {
   graph.output(graph.call_function("aten::relu", {x}));
   const GraphModule gm(std::move(graph));
   save(gm, (folder / "relu.pt").string());
-  EXPECT_TRUE(load((folder / "relu.pt").string())->forward(torch::tensor({-1.0, 2.0})).equal(torch::tensor({0.0, 2.0})));
+  EXPECT_TRUE(
+      load((folder / "relu.pt").string())->forward(torch::tensor({-1.0, 2.0})).equal(torch::tensor({0.0, 2.0})));
   EXPECT_THROW(save(gm, (folder / "none" / "relu.pt").string()), Error);
   EXPECT_THROW(save(gm, folder.string()), Error);
   Graph broken;

@@ -14,9 +14,9 @@ namespace fx::rules {
 
 namespace {
 
-constexpr std::array kConvolutions = std::to_array<std::string_view>({
-    "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d", "aten::conv_transpose2d",
-    "aten::conv_transpose3d", "aten::convolution", "aten::_convolution", "aten::_convolution_mode"});
+constexpr std::array kConvolutions = std::to_array<std::string_view>(
+    {"aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::conv_transpose1d", "aten::conv_transpose2d",
+     "aten::conv_transpose3d", "aten::convolution", "aten::_convolution", "aten::_convolution_mode"});
 
 bool is_convolution(std::string_view packet) { return std::ranges::find(kConvolutions, packet) != kConvolutions.end(); }
 bool is_batch_norm(std::string_view packet) { return packet == "aten::batch_norm"; }
@@ -33,8 +33,8 @@ bool is_transposed(const OperationSite& conv) {
   return conv.packet().starts_with("aten::conv_transpose") || conv.literal_bool("transposed").value_or(false);
 }
 
-// `scale` per output channel, shaped to multiply `weight`: (out, in/groups, …), or when transposed (in, out/groups, …), where
-// the input channels of group g meet the output channels of group g only.
+// `scale` per output channel, shaped to multiply `weight`: (out, in/groups, …), or when transposed (in, out/groups, …),
+// where the input channels of group g meet the output channels of group g only.
 at::Tensor scaled_weight(const at::Tensor& weight, const at::Tensor& scale, bool transposed, std::int64_t groups) {
   if (!transposed) {
     std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
@@ -63,7 +63,8 @@ Folded fold(const OperationSite& conv, const OperationSite& bn) {
   const at::Tensor weight = conv.tensor("weight"), bias = conv.tensor("bias");
   if (!weight.defined()) return refuse("the convolution's weight is computed, not an attribute");
   if (!bias.defined() && !conv.is_none("bias")) return refuse("the convolution's bias is computed, not an attribute");
-  if (!weight.is_floating_point() || weight.is_quantized()) return refuse("the convolution's weight is not of a floating-point type");
+  if (!weight.is_floating_point() || weight.is_quantized())
+    return refuse("the convolution's weight is not of a floating-point type");
   const Argument* groups_argument = conv.argument("groups");
   if (groups_argument && !groups_argument->is_int()) return refuse("the convolution's groups are not a literal");
   const std::int64_t groups = groups_argument ? groups_argument->as_int() : 1;
@@ -71,7 +72,8 @@ Folded fold(const OperationSite& conv, const OperationSite& bn) {
   if (weight.dim() < 3) return refuse("the convolution's weight has fewer than three dimensions");
   const std::int64_t channels = transposed ? weight.size(1) * groups : weight.size(0);
   if (mean.numel() != channels) {
-    return refuse("it normalises " + std::to_string(mean.numel()) + " channels, the convolution makes " + std::to_string(channels));
+    return refuse("it normalises " + std::to_string(mean.numel()) + " channels, the convolution makes " +
+                  std::to_string(channels));
   }
 
   const auto wide = [&](const at::Tensor& tensor) { return tensor.detach().to(weight.device(), at::kDouble); };
@@ -81,7 +83,9 @@ Folded fold(const OperationSite& conv, const OperationSite& bn) {
   if (bias.defined()) shift = shift + wide(bias);
   shift = shift * scale;
   if (beta.defined()) shift = shift + wide(beta);
-  const auto narrow = [&](const at::Tensor& tensor) { return tensor.to(weight.scalar_type()).contiguous(weight.suggest_memory_format()); };
+  const auto narrow = [&](const at::Tensor& tensor) {
+    return tensor.to(weight.scalar_type()).contiguous(weight.suggest_memory_format());
+  };
   return {narrow(scaled_weight(wide(weight), scale, transposed, groups)), shift.to(weight.scalar_type()), {}};
 }
 
@@ -164,10 +168,12 @@ class ConvBnFusion {
     }
     for (const char* name : {"weight", "bias"}) {
       const Argument* tensor = conv.leaf() ? conv.argument(name) : nullptr;
-      if (tensor && tensor->is_node() && tensor->node().num_users() > 1) return std::string("the module reads its ") + name + " elsewhere too";
+      if (tensor && tensor->is_node() && tensor->node().num_users() > 1)
+        return std::string("the module reads its ") + name + " elsewhere too";
     }
-    for (const auto& [site, name] : {std::pair(&conv, "weight"), std::pair(&conv, "bias"), std::pair(&bn, "weight"),
-                                     std::pair(&bn, "bias"), std::pair(&bn, "running_mean"), std::pair(&bn, "running_var")}) {
+    for (const auto& [site, name] :
+         {std::pair(&conv, "weight"), std::pair(&conv, "bias"), std::pair(&bn, "weight"), std::pair(&bn, "bias"),
+          std::pair(&bn, "running_mean"), std::pair(&bn, "running_var")}) {
       const std::string path = site->tensor_path(name);
       if (!path.empty() && written_.count(path)) return "the program writes to " + path;
     }
@@ -255,7 +261,8 @@ Outcome apply(GraphModule& module) {
 const ProgramRule kFuseConvBn = {
     "fuse-conv-bn",
     "Folds batch normalisation into the convolution (or transposed convolution) before it",
-    "the convolution's value goes to the batch norm only; evaluation mode with running statistics; weights and statistics are "
+    "the convolution's value goes to the batch norm only; evaluation mode with running statistics; weights and "
+    "statistics are "
     "attributes that nothing writes; as many channels normalised as made",
     Promise::reassociates,
     apply,

@@ -41,7 +41,8 @@ class TorchBackend : public Backend {
 /// Random inputs of those shapes: normal for floating-point types, small non-negative numbers for the others.
 std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos);
 
-/// The inputs named on the command line, checked against the program's. Throws Error(invalid_argument) that says what it takes.
+/// The inputs named on the command line, checked against the program's. Throws Error(invalid_argument) that says what
+/// it takes.
 std::vector<TensorInfo> checked_inputs(GraphModule& module, const std::vector<std::string>& shapes);
 
 /// The median seconds of a forward, after one to warm up.

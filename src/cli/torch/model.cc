@@ -28,8 +28,10 @@ ModuleEffects TorchModel::module_effects() { return fx::module_effects(*module_)
 
 std::vector<AttributeInfo> TorchModel::attributes() {
   std::vector<AttributeInfo> found;
-  for (const auto& item : module_->named_parameters()) found.push_back({item.key(), static_cast<std::int64_t>(item.value().nbytes())});
-  for (const auto& item : module_->named_buffers()) found.push_back({item.key(), static_cast<std::int64_t>(item.value().nbytes())});
+  for (const auto& item : module_->named_parameters())
+    found.push_back({item.key(), static_cast<std::int64_t>(item.value().nbytes())});
+  for (const auto& item : module_->named_buffers())
+    found.push_back({item.key(), static_cast<std::int64_t>(item.value().nbytes())});
   return found;
 }
 
@@ -61,9 +63,10 @@ std::vector<TensorInfo> checked_inputs(GraphModule& module, const std::vector<st
     names += (names.empty() ? "" : ", ") + placeholder->name();
   }
   if (inputs.size() >= required && inputs.size() <= total) return inputs;
-  throw Error(ErrorKind::invalid_argument,
-              fmt::format("{} --input given, but the program takes {} ({}); give one --input for each, in order", inputs.size(),
-                          required == total ? std::to_string(total) : fmt::format("{} to {}", required, total), names));
+  throw Error(
+      ErrorKind::invalid_argument,
+      fmt::format("{} --input given, but the program takes {} ({}); give one --input for each, in order", inputs.size(),
+                  required == total ? std::to_string(total) : fmt::format("{} to {}", required, total), names));
 }
 
 std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos) {

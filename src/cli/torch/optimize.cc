@@ -58,7 +58,8 @@ class Optimization {
       : options_(options), model_(model), selected_(rules::select(options.rules)) {
     if (!options.inputs.empty()) inputs_ = checked_inputs(model.module(), options.inputs);
     if (options.verify && inputs_.empty() && !model.graph().placeholders().empty()) {
-      throw Error(ErrorKind::invalid_argument, "--verify runs the program, so it needs its inputs: add --input, like --input 1x3x224x224");
+      throw Error(ErrorKind::invalid_argument,
+                  "--verify runs the program, so it needs its inputs: add --input, like --input 1x3x224x224");
     }
   }
 
@@ -78,10 +79,12 @@ class Optimization {
       print_text(equal);
     }
     if (equal) return kDone;
-    throw Error(ErrorKind::mismatch,
-                fmt::format("{}: the result differs by {:.1e} (relative), more than {:.0e}; nothing was saved; find the rule at fault "
-                            "with --rules",
-                            options_.file, *difference_, tolerance_));
+    throw Error(
+        ErrorKind::mismatch,
+        fmt::format(
+            "{}: the result differs by {:.1e} (relative), more than {:.0e}; nothing was saved; find the rule at fault "
+            "with --rules",
+            options_.file, *difference_, tolerance_));
   }
 
  private:
@@ -105,7 +108,8 @@ class Optimization {
       const Progress progress(fmt::format("applying {}", rule->name));
       const auto start = std::chrono::steady_clock::now();
       rules::Outcome outcome = rule->apply(model_.module());
-      runs_.push_back({rule, std::move(outcome), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+      runs_.push_back(
+          {rule, std::move(outcome), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
     }
     model_.module().recompile();
   }
@@ -144,23 +148,29 @@ class Optimization {
     for (const RuleRun& run : runs_) {
       row(std::string(run.rule->name),
           run.outcome.detail.empty() ? fmt::format("{} applied", run.outcome.applied) : run.outcome.detail);
-      for (const rules::Refusal& refusal : run.outcome.refused) row("", fmt::format("not at {}: {}", refusal.node, refusal.reason));
+      for (const rules::Refusal& refusal : run.outcome.refused)
+        row("", fmt::format("not at {}: {}", refusal.node, refusal.reason));
     }
     line = fmt::format("{} nodes", after_.nodes);
-    if (after_.peak_bytes) line += fmt::format(", peak {}{}", human_bytes(*after_.peak_bytes), change(*before_.peak_bytes, *after_.peak_bytes));
+    if (after_.peak_bytes)
+      line +=
+          fmt::format(", peak {}{}", human_bytes(*after_.peak_bytes), change(*before_.peak_bytes, *after_.peak_bytes));
     if (after_.forward_seconds) {
-      line += fmt::format(", forward {} -> {}{}", human_seconds(*before_.forward_seconds), human_seconds(*after_.forward_seconds),
+      line += fmt::format(", forward {} -> {}{}", human_seconds(*before_.forward_seconds),
+                          human_seconds(*after_.forward_seconds),
                           change(*before_.forward_seconds, *after_.forward_seconds));
     }
     row("", line);
-    if (difference_ && equal) row("verified", fmt::format("{} random inputs, largest relative difference {:.1e}", kVerifyRounds, *difference_));
+    if (difference_ && equal)
+      row("verified", fmt::format("{} random inputs, largest relative difference {:.1e}", kVerifyRounds, *difference_));
     if (equal && !options_.output.empty()) row("saved", options_.output);
   }
 
   static void row(const std::string& head, const std::string& text) { fmt::print("{:<20} {}\n", head, text); }
 
   static nlohmann::ordered_json to_json(const State& state) {
-    nlohmann::ordered_json out = {{"nodes", state.nodes}, {"parameters", state.parameters}, {"parameter_bytes", state.parameter_bytes}};
+    nlohmann::ordered_json out = {
+        {"nodes", state.nodes}, {"parameters", state.parameters}, {"parameter_bytes", state.parameter_bytes}};
     if (state.flops) out["flops"] = *state.flops;
     if (state.peak_bytes) out["peak_bytes"] = *state.peak_bytes;
     if (state.forward_seconds) out["forward_seconds"] = *state.forward_seconds;
@@ -168,14 +178,23 @@ class Optimization {
   }
 
   void print_json(bool equal) const {
-    nlohmann::ordered_json out = {{"file", options_.file}, {"before", to_json(before_)}, {"after", to_json(after_)}, {"rules", nlohmann::json::array()}};
+    nlohmann::ordered_json out = {{"file", options_.file},
+                                  {"before", to_json(before_)},
+                                  {"after", to_json(after_)},
+                                  {"rules", nlohmann::json::array()}};
     for (const RuleRun& run : runs_) {
-      nlohmann::ordered_json rule = {{"name", run.rule->name}, {"applied", run.outcome.applied}, {"refused", nlohmann::json::array()}, {"seconds", run.seconds}};
-      for (const rules::Refusal& refusal : run.outcome.refused) rule["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
+      nlohmann::ordered_json rule = {{"name", run.rule->name},
+                                     {"applied", run.outcome.applied},
+                                     {"refused", nlohmann::json::array()},
+                                     {"seconds", run.seconds}};
+      for (const rules::Refusal& refusal : run.outcome.refused)
+        rule["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
       if (!run.outcome.detail.empty()) rule["detail"] = run.outcome.detail;
       out["rules"].push_back(rule);
     }
-    if (difference_) out["verified"] = {{"rounds", kVerifyRounds}, {"difference", *difference_}, {"tolerance", tolerance_}, {"equal", equal}};
+    if (difference_)
+      out["verified"] = {
+          {"rounds", kVerifyRounds}, {"difference", *difference_}, {"tolerance", tolerance_}, {"equal", equal}};
     if (equal && !options_.output.empty()) out["saved"] = options_.output;
     fmt::print("{}\n", out.dump(2));
   }

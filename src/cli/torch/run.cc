@@ -19,8 +19,10 @@ int TorchBackend::run(const RunOptions& options) {
   const TensorInfos outputs = tensor_infos(module.run(inputs));
   const double seconds = time_forward(module, inputs, options.repeat);
   if (options.json) {
-    nlohmann::ordered_json out = {{"seconds", seconds}, {"repeat", options.repeat}, {"outputs", nlohmann::json::array()}};
-    for (const TensorInfo& info : outputs) out["outputs"].push_back({{"sizes", info.sizes}, {"dtype", to_string(info.dtype)}});
+    nlohmann::ordered_json out = {
+        {"seconds", seconds}, {"repeat", options.repeat}, {"outputs", nlohmann::json::array()}};
+    for (const TensorInfo& info : outputs)
+      out["outputs"].push_back({{"sizes", info.sizes}, {"dtype", to_string(info.dtype)}});
     fmt::print("{}\n", out.dump(2));
     return kDone;
   }
@@ -48,12 +50,13 @@ int TorchBackend::rules(const std::string& name, bool json) {
     return kDone;
   }
   for (const rules::ProgramRule* rule : selected) {
-    fmt::print("{:<20} {}\n{:<20}   where {}\n{:<20}   promise: {}\n", rule->name, rule->summary, "", rule->preconditions, "",
-               rules::to_string(rule->promise));
+    fmt::print("{:<20} {}\n{:<20}   where {}\n{:<20}   promise: {}\n", rule->name, rule->summary, "",
+               rule->preconditions, "", rules::to_string(rule->promise));
   }
   if (name.empty()) {
     fmt::print("\ngroups\n");
-    for (const rules::Group& group : rules::groups()) fmt::print("{:<20} {}: {}\n", group.name, group.summary, fmt::join(group.rules, ", "));
+    for (const rules::Group& group : rules::groups())
+      fmt::print("{:<20} {}: {}\n", group.name, group.summary, fmt::join(group.rules, ", "));
   }
   return kDone;
 }
