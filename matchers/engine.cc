@@ -204,6 +204,7 @@ std::pair<Node*, Node*> Engine::escape() {
 Match MatchBuilder::make(const Program& program, Engine& engine) {
   Match match;
   match.pattern_ = program.shared_pattern();
+  match.shapes_ = engine.shapes();
   match.values_.resize(program.size());
   for (std::uint32_t i = 0; i < program.size(); ++i) {
     if (engine.is_bound(i)) match.values_[i] = engine.value(i).copy();

@@ -68,6 +68,7 @@ class Engine {
   std::uint8_t alternative(std::uint32_t pattern) const { return alternatives_[pattern]; }
   std::size_t depth() const { return bound_; }
   bool exhausted() const { return steps_left_ == 0; }
+  const Shapes* shapes() const { return options_.shapes; }
 
   /// The nodes that the pattern's operators matched, each once, in graph order. Valid until the next call.
   const std::vector<Node*>& matched_nodes();

@@ -44,6 +44,11 @@ bool Match::has(std::string_view name) const {
   return false;
 }
 
+const TensorInfo* Match::info(std::string_view name) const {
+  const Node* node = at(name).node_or_null();
+  return node && shapes_ ? (*shapes_)[*node].tensor() : nullptr;
+}
+
 int Match::alternative(std::string_view name) const {
   std::uint32_t index = 0;
   at(name, &index);

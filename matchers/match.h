@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/tensor_info.h"
 
 namespace fx {
 
@@ -38,6 +39,9 @@ class Match {
   double literal(std::string_view name) const;
   /// True when the pattern binds `name` and something other than None is bound.
   bool has(std::string_view name) const;
+  /// The type and shape of the tensor bound to `name`; null when FindOptions::shapes does not know it, or when it is no
+  /// tensor. Throws Error(not_found) for an unknown name.
+  const TensorInfo* info(std::string_view name) const;
   /// Which alternative of the one_of called `name` fits, counted from 0.
   int alternative(std::string_view name) const;
 
@@ -69,6 +73,7 @@ class Match {
   std::vector<Argument> values_;
   std::vector<Node*> nodes_;
   std::vector<std::uint8_t> alternatives_;  // empty when the pattern has none
+  const Shapes* shapes_ = nullptr;
 };
 
 /// Prints `add_1 {x: x, conv: conv2d_3}`.

@@ -15,6 +15,7 @@ class MatchPool {
   /// Stores the engine's match.
   void add(const Program& program, Engine& engine) {
     if (!pattern_) pattern_ = program.shared_pattern();
+    shapes_ = engine.shapes();
     for (std::uint32_t i = 0; i < program.size(); ++i) {
       const Value value = engine.is_bound(i) ? engine.value(i) : Value{};
       values_.emplace_back(value.copy());
@@ -29,6 +30,7 @@ class MatchPool {
 
  private:
   std::shared_ptr<const PatternData> pattern_;
+  const Shapes* shapes_ = nullptr;
   friend struct MatchBuilder;
 
   ChunkedVector<Argument> values_;
@@ -39,6 +41,7 @@ class MatchPool {
 
 inline void MatchBuilder::read(Match& match, const MatchPool& pool, std::size_t i) {
   if (match.pattern_ != pool.pattern_) match.pattern_ = pool.pattern_;
+  match.shapes_ = pool.shapes_;
   const std::size_t width = pool.pattern_->nodes.size();
   match.values_.resize(width);
   for (std::size_t k = 0; k < width; ++k) match.values_[k] = pool.values_[i * width + k];

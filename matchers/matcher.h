@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "ir/tensor_info.h"
 #include "matchers/match.h"
 #include "matchers/pattern.h"
 
@@ -56,6 +57,7 @@ struct FindOptions {
   bool commutative = false;      ///< operands of every operator whose schema says so may be swapped
   std::uint64_t budget = 0;      ///< steps; 0: 20 million and 100 for each node of the graph
   FindStats* stats = nullptr;    ///< filled when given
+  const Shapes* shapes = nullptr;  ///< what is known of the values, for Match::info
 };
 
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});

@@ -36,8 +36,8 @@ struct PatternOptions {
   bool exact_attributes = false;   ///< get_attr nodes match the same path only; else any get_attr
 };
 
-/// How a C++ function becomes a graph: `static Graph graph(const F&)`. Nothing here; src/trace specialises it for
-/// functions on tensors, so that patterns and replacements can be written as functions where that is linked.
+/// How a C++ function becomes a pattern, `static Graph graph(const F&)`, and a replacement. Nothing here;
+/// rewriter/program/traced_functions.h specialises it for functions on tensors.
 template <typename F>
 struct TracedFunction;
 

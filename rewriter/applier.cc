@@ -1,6 +1,7 @@
 #include "rewriter/applier.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "matchers/pattern_data.h"
 #include "matchers/search.h"
@@ -148,10 +149,21 @@ void Applier::annotate(const Site& site, const std::vector<Argument>& results) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     Node* result = results[i].node_or_null();
+    if (shapes_ && old && result && is_made(*result)) note_shape(*old, *result);
     const Meta* meta = old ? old->find_meta() : nullptr;
     const std::string* type = meta ? meta->get<std::string>(kType) : nullptr;
     if (type && result && is_made(*result) && !result->meta().get<std::string>(kType)) result->meta().set(kType, *type);
   }
+}
+
+// Where it lies may have changed, what it is may not.
+void Applier::note_shape(const Node& old, const Node& made) {
+  ValueInfo info = std::as_const(*shapes_)[old];
+  for (TensorInfo& tensor : info.tensors) {
+    tensor.strides.clear();
+    tensor.storage = tensor.storage_bytes = -1;
+  }
+  (*shapes_)[made] = std::move(info);
 }
 
 void Applier::redirect(const Site& site, const std::vector<Argument>& results) {

@@ -14,8 +14,13 @@ enum class Outcome : std::uint8_t { applied, refused, declined };
 
 class Applier {
  public:
-  Applier(Rewriter& rewriter, EffectIndex& effects, Symbol rule, bool allow_output_aliases)
-      : rewriter_(rewriter), effects_(effects), rule_(rule), allow_output_aliases_(allow_output_aliases) {}
+  /// `shapes`, if not null, is kept up to date: a new value has the type and sizes of the one it replaces.
+  Applier(Rewriter& rewriter, EffectIndex& effects, Symbol rule, bool allow_output_aliases, Shapes* shapes = nullptr)
+      : rewriter_(rewriter),
+        effects_(effects),
+        rule_(rule),
+        allow_output_aliases_(allow_output_aliases),
+        shapes_(shapes) {}
 
   /// Rewrites `match` after bringing its values up to date. Unless it is applied the graph is as before.
   Outcome apply(Match& match, const ReplacementPlan& replacement);
@@ -31,6 +36,7 @@ class Applier {
   Verdict build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results);
   Verdict check_built(const Site& site, const ReplacementPlan& replacement, const std::vector<Argument>& results);
   void annotate(const Site& site, const std::vector<Argument>& results);
+  void note_shape(const Node& old, const Node& made);
   void redirect(const Site& site, const std::vector<Argument>& results);
   void erase(const Site& site);
 
@@ -38,6 +44,7 @@ class Applier {
   EffectIndex& effects_;
   Symbol rule_;
   bool allow_output_aliases_;
+  Shapes* shapes_;
   Objection objection_;
   std::vector<Node*> made_;
   std::vector<Argument> results_;

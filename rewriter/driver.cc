@@ -14,11 +14,13 @@ using internal::RuleRunner;
 
 /// Runs `drive`, undoing everything when it throws.
 template <typename Drive>
-RewriteReport transact(Rewriter& rewriter, const RuleSet& rules, Drive&& drive) {
+RewriteReport transact(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options, Drive&& drive) {
   rules.validate();
   const Rewriter::Mark mark = rewriter.mark();
   try {
-    return drive();
+    RewriteReport report = drive();
+    if (options.dry_run) rewriter.rollback(mark);
+    return report;
   } catch (...) {
     rewriter.rollback(mark);
     throw;
@@ -166,7 +168,7 @@ class FixedPoint {
 }  // namespace
 
 RewriteReport rewrite_once(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
-  return transact(rewriter, rules, [&] { return once(rewriter, rules, options); });
+  return transact(rewriter, rules, options, [&] { return once(rewriter, rules, options); });
 }
 
 RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptions& options) {
@@ -175,7 +177,7 @@ RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptio
 }
 
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
-  return transact(rewriter, rules, [&] { return FixedPoint(rewriter, rules, options).run(); });
+  return transact(rewriter, rules, options, [&] { return FixedPoint(rewriter, rules, options).run(); });
 }
 
 RewriteReport rewrite_to_fixed_point(Graph& graph, const RuleSet& rules, const DriverOptions& options) {

@@ -30,6 +30,10 @@ struct DriverOptions {
   FindOptions find{};       ///< overlap is always first, contained always on
   ModuleEffects modules{};  ///< what call_module does; without it: pure
   bool allow_output_aliases = false;
+  /// What is known of the values, for conditions. A new value gets the type and sizes of the one it replaces, its other
+  /// new nodes stay unknown.
+  Shapes* shapes = nullptr;
+  bool dry_run = false;                  ///< check everything, then undo it
   std::size_t max_rewrites = 0;          ///< 0: a hundred for each node of the graph, and ten thousand
   std::chrono::nanoseconds max_time{0};  ///< 0: no limit
 };

@@ -54,6 +54,7 @@ class Replace {
   void search() {
     FindOptions find = options_.find;
     find.contained = true;
+    if (options_.shapes) find.shapes = options_.shapes;
     std::vector<bool> claimed;
     Search search(pattern_.shared_data(), rewriter_.graph(), find, claimed);
     search.want_escapes = true;
@@ -82,7 +83,7 @@ class Replace {
 
   void rewrite() {
     EffectIndex effects(rewriter_.graph(), options_.modules);
-    Applier applier(rewriter_, effects, options_.name, options_.allow_output_aliases);
+    Applier applier(rewriter_, effects, options_.name, options_.allow_output_aliases, options_.shapes);
     for (std::size_t i = 0; i < num_matches(); ++i) {
       if (!accepted_.empty() && !accepted_[i]) {
         ++rule_.filtered;

@@ -37,6 +37,7 @@ struct ReplaceOptions {
   std::vector<MatchFilter> filters{};    ///< all must accept
   ModuleEffects modules{};               ///< what call_module does; without it: pure
   bool allow_output_aliases = false;     ///< a returned value may become an input or another returned value
+  Shapes* shapes = nullptr;              ///< kept up to date as in DriverOptions
   bool dry_run = false;                  ///< check everything, then undo it
   std::size_t max_rewrites = ~std::size_t{0};
 };

@@ -42,9 +42,10 @@ class Replacement {
   Replacement(const match::Expr& result);
   Replacement(const std::vector<match::Expr>& results);
   template <Traceable F>
-  Replacement(const F& function) : Replacement(TracedFunction<F>::graph(function)) {}
-  template <std::invocable<const Match&, Rewriter&> F>
-  Replacement(F build) : builder_(wrap(std::move(build))) {}
+  Replacement(const F& function) : Replacement(TracedFunction<F>::replacement(function)) {}
+  template <typename F>
+  requires(!Traceable<F> && std::invocable<F, const Match&, Rewriter&>) Replacement(F build)
+      : builder_(wrap(std::move(build))) {}
 
   /// The graph to copy, or null for a function.
   const Graph* graph() const { return graph_.get(); }

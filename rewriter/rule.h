@@ -38,11 +38,30 @@ struct RuleNeeds {
   bool frozen_weights = false;  ///< parameters are constants: nobody changes or trains them later
 };
 
+/// What a condition says: yes; no; or no, because.
+class Decision {
+ public:
+  Decision(bool accepted) : accepted_(accepted) {}
+  /// No, with a reason for the report; see refuse().
+  explicit Decision(std::string reason) : accepted_(false), reason_(std::move(reason)) {}
+
+  explicit operator bool() const { return accepted_; }
+  /// Empty when there is nothing to say about it.
+  const std::string& reason() const { return reason_; }
+
+ private:
+  bool accepted_;
+  std::string reason_;
+};
+
+/// A place that nearly fits, worth a line in the report: `return refuse("the bias is computed");`.
+inline Decision refuse(std::string reason) { return Decision(std::move(reason)); }
+
 struct Rule {
   std::string name;
   Pattern pattern;
-  /// Must accept the match; reads the match and its nodes only.
-  std::function<bool(const Match&)> when{};
+  /// Must accept the match; reads the match, its nodes and what it knows of their shapes.
+  std::function<Decision(const Match&)> when{};
   Replacement replacement;
   Promise promise = Promise::bit_exact;
   RuleNeeds needs{};
@@ -50,6 +69,9 @@ struct Rule {
   bool may_repeat = false;
   /// One line for lists of rules.
   std::string description{};
+  /// Programs on which the rule fires, as FX text or in the form of patterns, for its self-test
+  /// (rewriter/program/self_test.h); needed when the pattern alone does not spell one out.
+  std::vector<std::string> examples{};
 };
 
 /// Something wrong with a set of rules.

@@ -8,7 +8,7 @@ RuleRunner::Run::Run(const Rule& rule, const Graph& graph, const FindOptions& fi
       plan(program.plan(graph)),
       engine(program, graph, find, stats),
       replacement(rule.pattern.data(), rule.replacement),
-      applier(rewriter, effects, rule.name, options.allow_output_aliases) {
+      applier(rewriter, effects, rule.name, options.allow_output_aliases, options.shapes) {
   engine.set_plan(plan);
   report.rule = rule.name;
 }
@@ -19,6 +19,7 @@ RuleRunner::RuleRunner(Rewriter& rewriter, const RuleSet& rules, const DriverOpt
       options_(options),
       find_(options.find),
       effects_(rewriter.graph(), options.modules) {
+  if (options.shapes) find_.shapes = options.shapes;
   const Graph& graph = rewriter.graph();
   max_rewrites_ = options.max_rewrites ? options.max_rewrites : 100 * graph.size() + 10000;
   for (std::uint32_t i = 0; i < rules.size(); ++i) {
@@ -48,7 +49,6 @@ void RuleRunner::graph_changed() {
 }
 
 void RuleRunner::refuse(std::size_t i, const Node& anchor, const Node& node, const std::string& reason) {
-  ++runs_[i]->report.refused;
   Refusal refusal{rules_[i].name, node.name(), reason};
   const auto [at, fresh] = refused_at_.emplace((static_cast<std::uint64_t>(i) << 32) | anchor.id(), refused_.size());
   if (fresh) {
@@ -63,7 +63,9 @@ RewriteReport RuleRunner::report(RewriteStop stop) {
   report.applied = applied_;
   report.stop = stop;
   for (const Refused& refused : refused_) {
-    if (!refused.anchor->is_erased()) report.refused.push_back(refused.refusal);
+    if (refused.anchor->is_erased()) continue;
+    report.refused.push_back(refused.refusal);
+    ++runs_[refused.rule]->report.refused;
   }
   for (const auto& run : runs_) {
     if (run->engine.exhausted()) report.stop = RewriteStop::search_budget;

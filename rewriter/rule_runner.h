@@ -83,6 +83,7 @@ std::optional<Match> RuleRunner::find(std::size_t i, Node& anchor, Taken&& taken
   std::pair<Node*, Node*> escape{nullptr, nullptr};
   bool matched = false;
   bool filtered = false;
+  std::string why;
   while (run.engine.next()) {
     if (const auto [value, user] = run.engine.escape(); value) {
       if (!escape.first) escape = {value, user};
@@ -93,13 +94,19 @@ std::optional<Match> RuleRunner::find(std::size_t i, Node& anchor, Taken&& taken
     if (!free) continue;
     matched = true;
     Match match = MatchBuilder::make(run.program, run.engine);
-    if (!rules_[i].when || rules_[i].when(match)) {
+    const Decision decision = rules_[i].when ? rules_[i].when(match) : true;
+    if (decision) {
       ++run.report.matched;
       return match;
     }
     filtered = true;
+    if (why.empty()) why = decision.reason();
   }
-  run.report.filtered += filtered;
+  if (!why.empty()) {
+    refuse(i, anchor, anchor, why);
+  } else {
+    run.report.filtered += filtered;
+  }
   run.report.matched += matched || escape.first;
   if (!matched && escape.first) refuse(i, anchor, *escape.first, "its value is also used by " + escape.second->name());
   return std::nullopt;

@@ -17,6 +17,8 @@
 #include "ops/effects.h"
 #include "ops/schema.h"
 #include "rewriter/common_subexpression.h"
+#include "rewriter/driver.h"
+#include "rewriter/pass_manager.h"
 #include "rewriter/replace_pattern.h"
 #include "text/parse.h"
 #include "text/print.h"
@@ -25,6 +27,9 @@
 #include "module/graph_module.h"
 #include "module/interpreter.h"
 #include "module/shape_prop.h"
+#include "rewriter/program/replace_pattern.h"
 #include "torchscript/export.h"
 #include "torchscript/import.h"
+#include "trace/decompose.h"
+#include "trace/symbolic_trace.h"
 #endif

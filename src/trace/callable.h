@@ -81,7 +81,7 @@ auto generic_signature() {
   static_assert(Count <= 16, "a traced function takes tensors, numbers or containers of them");
   if constexpr (takes_tensors<Function>(std::make_index_sequence<Count>())) {
     return decltype(tensors(std::make_index_sequence<Count>()))();
-  } else {
+  } else if constexpr (Count <= 16) {  // or the compiler would go on for ever
     return generic_signature<Function, Count + 1>();
   }
 }

@@ -57,6 +57,44 @@ TEST(FixedPoint, AValueThatLosesAUseBecomesInner) {
   EXPECT_TRUE(report.refused.empty()) << report;
 }
 
+TEST(FixedPoint, AConditionSaysWhyNot) {
+  Graph graph = graph_of("a = aten::mul.Scalar(%x, 0)\nb = aten::mul.Scalar(%a, 2)\nc = aten::neg(%b)\nreturn c");
+  const RuleSet rules = {{.name = "to-div",
+                          .pattern = "aten::mul.Scalar(x, c: literal)",
+                          .when = [](const Match& m) -> Decision {
+                            if (m.literal("c") == 0) return refuse("its factor is zero");
+                            return m.literal("c") > 1;
+                          },
+                          .replacement = "aten::div.Scalar(x, c)"}};
+  const RewriteReport report = rewrite_to_fixed_point(graph, rules);
+  EXPECT_EQ(report.applied, 1u);
+  ASSERT_EQ(report.refused.size(), 1u);
+  EXPECT_EQ(report.refused[0].node + ": " + report.refused[0].reason, "a: its factor is zero");
+  EXPECT_EQ(report.rules[0].refused, 1u) << "however often it was tried";
+}
+
+TEST(FixedPoint, ADryRunReportsAndChangesNothing) {
+  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::neg(%a)\nc = aten::sin(%b)\nreturn c");
+  const std::string before = print_graph(graph);
+  EXPECT_EQ(rewrite_to_fixed_point(graph, simplifications(), {.dry_run = true}).applied, 1u);
+  EXPECT_EQ(print_graph(graph), before);
+}
+
+TEST(FixedPoint, ConditionsKnowShapesAndNewValuesInheritThem) {
+  Graph graph = graph_of("a = aten::neg(%x)\nb = aten::sin(%a)\nreturn b");
+  Shapes shapes;
+  for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.dtype = DType::float16, .sizes = {2, 3}};
+  const auto is_half = [](const Match& m) -> Decision { return m.info("x") && m.info("x")->dtype == DType::float16; };
+  const RuleSet rules = {
+      {.name = "sin", .pattern = "aten::sin(x)", .when = is_half, .replacement = "aten::cos(x)"},
+      {.name = "neg", .pattern = "aten::neg(x)", .when = is_half, .replacement = "aten::abs(x)"},
+      {.name = "cos", .pattern = "aten::cos(x)", .when = is_half, .replacement = "aten::tan(x)"},
+  };
+  EXPECT_EQ(rewrite_to_fixed_point(graph, rules).applied, 0u) << "nothing is known without shapes";
+  EXPECT_EQ(rewrite_to_fixed_point(graph, rules, {.shapes = &shapes}).applied, 3u);
+  EXPECT_EQ(calls_of(graph), "abs_1 = aten::abs(x)\ntan = aten::tan(abs_1)\nreturn tan\n");
+}
+
 TEST(FixedPoint, TenThousandNestedTransposes) {
   Graph graph;
   Node* at = &graph.call_function("aten::relu", {graph.placeholder("x")});

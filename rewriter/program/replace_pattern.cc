@@ -1,0 +1,107 @@
+#include "rewriter/program/replace_pattern.h"
+
+#include "module/module_effects.h"
+
+namespace fx {
+
+namespace {
+
+/// What a caller who says nothing about modules would say.
+template <typename Options>
+Options completed(const GraphModule& module, const Options& options) {
+  Options complete = options;
+  if (!complete.modules) complete.modules = module_effects(module);
+  return complete;
+}
+
+/// Gives what a graph names other paths: those of a module that it moves to.
+class Adoption {
+ public:
+  Adoption(GraphModule& module, const GraphModule& source) : module_(module), source_(source) {}
+
+  /// The source's graph with its new paths.
+  Graph rename() {
+    Graph graph = source_.graph().clone();
+    for (Node& node : graph.nodes()) {
+      if (!node.is(Op::get_attr) && !node.is(Op::call_module)) continue;
+      node.set_target(new_path(node.target(), node.is(Op::call_module)));
+    }
+    return graph;
+  }
+
+  void install() {
+    for (const auto& [path, place] : moved_) {
+      if (place.is_module) {
+        module_.add_submodule(place.path, source_.submodule(path.str()));
+      } else if (source_.is_parameter(path.str())) {
+        module_.set_parameter(place.path, source_.attribute(path.str()));
+      } else {
+        module_.set_buffer(place.path, source_.attribute(path.str()));
+      }
+    }
+  }
+
+ private:
+  struct Place {
+    std::string path;
+    bool is_module;
+  };
+
+  std::string new_path(Symbol path, bool is_module) {
+    for (const auto& [known, place] : moved_) {
+      if (known == path) return place.path;
+    }
+    // Dots would put it among modules of that name which are there already.
+    std::string stem = path.str();
+    for (char& c : stem) c = c == '.' ? '_' : c;
+    std::string fresh = module_.fresh_path(stem);
+    for (int i = 1; is_taken(fresh); ++i) fresh = module_.fresh_path(stem + "_" + std::to_string(i));
+    moved_.push_back({path, {fresh, is_module}});
+    return fresh;
+  }
+
+  bool is_taken(const std::string& path) const {
+    for (const auto& [known, place] : moved_) {
+      if (place.path == path) return true;
+    }
+    return false;
+  }
+
+  GraphModule& module_;
+  const GraphModule& source_;
+  std::vector<std::pair<Symbol, Place>> moved_;
+};
+
+}  // namespace
+
+RewriteReport replace_pattern(GraphModule& module, const Pattern& pattern, const Replacement& replacement,
+                              const ReplaceOptions& options) {
+  return replace_pattern(module.graph(), pattern, replacement, completed(module, options));
+}
+
+RewriteReport replace_pattern(GraphModule& module, const Pattern& pattern, const GraphModule& replacement,
+                              const ReplaceOptions& options) {
+  Adoption adoption(module, replacement);
+  const Replacement renamed(adoption.rename());
+  RewriteReport report = replace_pattern(module, pattern, renamed, options);
+  if (report.changed() && !options.dry_run) adoption.install();
+  return report;
+}
+
+std::vector<ReplacedPattern> replace_pattern_with_filters(GraphModule& module, const Pattern& pattern,
+                                                          const Replacement& replacement,
+                                                          std::vector<MatchFilter> filters,
+                                                          const ReplaceOptions& options, RewriteReport* report) {
+  return replace_pattern_with_filters(module.graph(), pattern, replacement, std::move(filters),
+                                      completed(module, options), report);
+}
+
+RewriteReport rewrite_once(GraphModule& module, const RuleSet& rules, const DriverOptions& options) {
+  return rewrite_once(module.graph(), rules, completed(module, options));
+}
+
+RewriteReport rewrite_to_fixed_point(GraphModule& module, const RuleSet& rules, const DriverOptions& options) {
+  return rewrite_to_fixed_point(module.graph(), rules, completed(module, options));
+}
+
+}  // namespace fx
