@@ -31,5 +31,7 @@
 #include "torchscript/export.h"
 #include "torchscript/import.h"
 #include "trace/decompose.h"
+#include "trace/graph_appending_tracer.h"
 #include "trace/symbolic_trace.h"
+#include "trace/transformer.h"
 #endif

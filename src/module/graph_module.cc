@@ -59,7 +59,7 @@ GraphModule::GraphModule(const Module& root, Graph graph, std::string class_name
     if (find_attribute(path).defined()) continue;
     is_parameter ? set_parameter(path, tensor) : set_buffer(path, tensor);
   }
-  train(root.is_training());
+  copy_modes(root, *this);
 }
 
 GraphModule::GraphModule(const Attributes& attributes, Graph graph, std::string class_name)

@@ -8,48 +8,80 @@
 
 namespace fx {
 
+namespace {
+
+// The one line of an error: the node, the cause, and where the node was made.
+std::string failure(const Node& node, const std::string& cause) {
+  const std::string place = source_place(node);
+  return "while running " + format_node(node) + ": " + cause + (place.empty() ? "" : "; it was made at " + place);
+}
+
+bool takes_the_rest(const Node& placeholder) { return placeholder.target().view().starts_with('*'); }
+
+}  // namespace
+
 void Interpreter::find_last_uses() {
-  if (last_uses_of_ == graph_.revision()) return;
-  last_used_by_ = NodeMap<std::vector<const Node*>>(graph_);
-  NodeMap<bool> seen(graph_, false);
+  last_user_ = NodeMap<const Node*>(graph_, nullptr);
   for (const Node& node : graph_.nodes().reversed()) {
     node.for_each_input([&](const Node& input) {
-      if (seen[input]) return;
-      seen[input] = true;
-      last_used_by_[node].push_back(&input);
+      if (!last_user_[input]) last_user_[input] = &node;
     });
-    if (!seen[node]) last_used_by_[node].push_back(&node);  // used by nothing: gone at once
   }
-  last_uses_of_ = graph_.revision();
+}
+
+void Interpreter::drop_dead_values(const Node& node) {
+  node.for_each_input([&](const Node& input) {
+    if (last_user_[input] == &node) environment_[input].reset();
+  });
+  if (!last_user_[node]) environment_[node].reset();
+}
+
+void Interpreter::check_number_of_inputs(std::size_t given) const {
+  std::size_t wanted = 0;
+  for (const Node* placeholder : graph_.placeholders()) {
+    if (environment_[*placeholder]) continue;
+    if (takes_the_rest(*placeholder)) return;
+    ++wanted;
+  }
+  if (given <= wanted) return;
+  throw Error(ErrorKind::invalid_argument, "the graph takes " + std::to_string(wanted) + " inputs, " +
+                                               std::to_string(given) + " were given; leave out the last");
 }
 
 Value Interpreter::run(Args inputs, const Environment& initial) {
-  if (!keep_values_) find_last_uses();
   environment_ = NodeMap<std::optional<Value>>(graph_);
   for (const auto& [node, value] : initial) environment_[*node] = value;
+  check_number_of_inputs(inputs.size());
+  if (!keep_values_) find_last_uses();
   inputs_ = std::move(inputs);
   next_input_ = 0;
-  Value result;
+  struct Finish {
+    Interpreter& self;
+    ~Finish() {
+      self.current_ = nullptr;
+      self.inputs_.clear();
+      if (!self.keep_values_) self.environment_ = {};
+    }
+  } finish{*this};
+  return run_nodes();
+}
+
+Value Interpreter::run_nodes() {
   for (const Node& node : graph_.nodes()) {
     if (environment_[node]) continue;
+    current_ = &node;
     try {
       environment_[node] = run_node(node);
     } catch (const Error& error) {
-      if (!error.node().empty()) throw;
-      throw Error(ErrorKind::execution, "while running " + format_node(node) + ": " + error.message(), node.name());
+      if (error.node() == node.name()) throw;
+      throw Error(ErrorKind::execution, failure(node, error.message()), node.name());
     } catch (const std::exception& error) {
-      throw Error(ErrorKind::execution, "while running " + format_node(node) + ": " + first_line(error), node.name());
+      throw Error(ErrorKind::execution, failure(node, first_line(error)), node.name());
     }
-    if (node.is(Op::output)) {
-      result = *environment_[node];
-      break;
-    }
-    if (keep_values_) continue;
-    for (const Node* dead : last_used_by_[node]) environment_[*dead].reset();
+    if (node.is(Op::output)) return *environment_[node];
+    if (!keep_values_) drop_dead_values(node);
   }
-  inputs_.clear();
-  if (!keep_values_) environment_ = {};
-  return result;
+  return {};
 }
 
 Value Interpreter::boxed_run(Args& inputs) {
@@ -100,14 +132,17 @@ Value Interpreter::call_method(const Target& target, const Args& args, const Kwa
   return call_method_target(target, {args, kwargs});
 }
 
-// Through a plan of one call, so that leaves and C++ modules run exactly as in GraphModule::run.
+// Through a plan of one call, so that leaves and C++ modules run exactly as in GraphModule::run. It bears the name and
+// the notes of the node that is running, for the errors that the plan throws.
 Value Interpreter::call_module(const Target& target, const Args& args, const Kwargs& kwargs) {
   Graph call;
   std::vector<Argument> nodes;
   std::vector<NamedArgument> named;
   for (std::size_t i = 0; i < args.size(); ++i) nodes.emplace_back(call.placeholder("arg_" + std::to_string(i)));
   for (const auto& [name, value] : kwargs) named.push_back({name, call.placeholder(name.view())});
-  call.output(call.call_module(target, nodes, named));
+  Node& node = call.call_module(target, nodes, named, current_ ? current_->name() : std::string());
+  if (current_ && current_->find_meta()) node.meta() = *current_->find_meta();
+  call.output(node);
   GraphModule single(module_, std::move(call));
   Args inputs = args;
   for (const auto& [name, value] : kwargs) inputs.push_back(value);
@@ -116,9 +151,9 @@ Value Interpreter::call_module(const Target& target, const Args& args, const Kwa
 
 Value Interpreter::output(const Target&, const Args& args, const Kwargs&) { return args.empty() ? Value() : args[0]; }
 
-Value Interpreter::fetch_attr(const Target& target) const { return module_.attribute(target.str()); }
+Value Interpreter::fetch_attr(const Target& target) { return module_.attribute(target.str()); }
 
-Value Interpreter::map_nodes_to_values(const Argument& argument) const {
+Value Interpreter::map_nodes_to_values(const Argument& argument) {
   return to_ivalue(argument, nullptr, [&](Node& node) -> c10::IValue {
     const std::optional<Value>& value = environment_[node];
     if (!value) throw Error(ErrorKind::execution, "the value of " + node.name() + " is not there");
@@ -126,7 +161,7 @@ Value Interpreter::map_nodes_to_values(const Argument& argument) const {
   });
 }
 
-std::pair<Args, Kwargs> Interpreter::fetch_args_kwargs_from_env(const Node& node) const {
+std::pair<Args, Kwargs> Interpreter::fetch_args_kwargs_from_env(const Node& node) {
   std::pair<Args, Kwargs> values;
   for (const Argument& argument : node.args()) values.first.push_back(map_nodes_to_values(argument));
   for (const auto& [name, argument] : node.kwargs()) values.second.emplace_back(name, map_nodes_to_values(argument));

@@ -12,9 +12,12 @@
 //   fx::Value y = counter.run({x});
 //
 // FX's torch.fx.Interpreter. Values are dropped after their last use, unless keep_values() asks for them. For speed
-// alone, run the GraphModule itself: it goes through a plan.
+// alone, run the GraphModule itself: it goes through a plan. fx::Transformer (trace/transformer.h) makes a new graph
+// through the same functions.
 //
-// Errors are Error(execution) that show the node. Thread-safety: one run at a time per interpreter.
+// Errors are Error(execution) that show the node and, where its stack trace was noted, the place it was made at. What
+// an override throws is shown the same way. The graph must not change while it runs. Thread-safety: one run at a time
+// per interpreter.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -43,7 +46,8 @@ class Interpreter {
   /// Nodes with the values that they have already: they are not run (FX's initial_env).
   using Environment = std::vector<std::pair<const Node*, Value>>;
 
-  /// Runs the graph and returns its output; None when it has none. Missing inputs take their defaults.
+  /// Runs the graph and returns its output; None when it has none. Missing inputs take their defaults. Throws
+  /// Error(invalid_argument) when there are more inputs than placeholders without a value.
   Value run(Args inputs, const Environment& initial = {});
   /// The same, emptying `inputs`, so that they may die as soon as they were used. Throws before touching them when
   /// their number is wrong.
@@ -57,36 +61,47 @@ class Interpreter {
   // ── To be replaced ───────────────────────────────────────────────────────────────────────────────────────────────
   /// Runs one node: fetches its arguments and calls the function of its opcode.
   virtual Value run_node(const Node& node);
-  /// The next input; `args[0]`, if there is one, is the default.
+  /// Returns the next input; a target `*rest` takes those that are left, as a list. `args[0]`, if there is one, is the
+  /// default. Throws Error(invalid_argument) naming the input when there is neither.
   virtual Value placeholder(const Target& target, const Args& args, const Kwargs& kwargs);
+  /// Returns the tensor at the path `target`.
   virtual Value get_attr(const Target& target, const Args& args, const Kwargs& kwargs);
+  /// Calls an operator or Python-level function; the values pick the overload where the target names none.
   virtual Value call_function(const Target& target, const Args& args, const Kwargs& kwargs);
-  /// `args[0]` is the object.
+  /// Calls the method `target` of `args[0]`.
   virtual Value call_method(const Target& target, const Args& args, const Kwargs& kwargs);
+  /// Calls the submodule at the path `target`.
   virtual Value call_module(const Target& target, const Args& args, const Kwargs& kwargs);
+  /// Returns what run() returns: `args[0]`.
   virtual Value output(const Target& target, const Args& args, const Kwargs& kwargs);
 
  protected:
   GraphModule& module() { return module_; }
   const Graph& graph() const { return graph_; }
+  /// The node that is running; null outside of run().
+  const Node* current_node() const { return current_; }
 
   // ── Helpers ──────────────────────────────────────────────────────────────────────────────────────────────────────
-  /// The tensor at a path.
-  Value fetch_attr(const Target& target) const;
-  /// The node's arguments with its inputs' values.
-  std::pair<Args, Kwargs> fetch_args_kwargs_from_env(const Node& node) const;
-  /// `argument` with the values of the nodes in it.
-  Value map_nodes_to_values(const Argument& argument) const;
+  /// Returns the parameter or buffer at a path. Throws Error(not_found).
+  virtual Value fetch_attr(const Target& target);
+  /// Returns the node's arguments with its inputs' values.
+  virtual std::pair<Args, Kwargs> fetch_args_kwargs_from_env(const Node& node);
+  /// Returns `argument` with the values of the nodes in it. Throws Error(execution) naming a node that has no value
+  /// (any more).
+  virtual Value map_nodes_to_values(const Argument& argument);
 
  private:
+  void check_number_of_inputs(std::size_t given) const;
   void find_last_uses();
+  void drop_dead_values(const Node& node);
+  Value run_nodes();
 
   GraphModule& module_;
   const Graph& graph_;
   bool keep_values_ = false;
   NodeMap<std::optional<Value>> environment_;
-  NodeMap<std::vector<const Node*>> last_used_by_;
-  std::optional<std::uint64_t> last_uses_of_;  // the revision of the graph that last_used_by_ is about
+  NodeMap<const Node*> last_user_;  // null: no user, or the value was given
+  const Node* current_ = nullptr;
   Args inputs_;
   std::size_t next_input_ = 0;
 };

@@ -134,6 +134,14 @@ Module& make_holders(Module& root, const std::string& path) {
 
 void set_own_mode(Module& module, bool training) { module.*member_of(Training()) = training; }
 
+void copy_modes(const Module& from, Module& to) {
+  set_own_mode(to, from.is_training());
+  for (const auto& item : to.named_modules("", /*include_self=*/false)) {
+    if (!dynamic_cast<const Holder*>(item.value().get())) continue;
+    if (const Module* original = find_module(from, item.key())) set_own_mode(*item.value(), original->is_training());
+  }
+}
+
 void deep_copy_contents(const Module& from, Module& to, const c10::Device* device) {
   for (const auto& item : parameters_of(from)) put_tensor(to, item.key(), copy_of(item.value(), device), true);
   for (const auto& item : buffers_of(from)) put_tensor(to, item.key(), copy_of(item.value(), device), false);

@@ -38,6 +38,9 @@ torch::nn::Module& make_holders(torch::nn::Module& root, const std::string& path
 
 /// Sets the training flag of this module alone; Module::train sets those below it too.
 void set_own_mode(torch::nn::Module& module, bool training);
+/// Gives `to` and the Holders in it the modes of `from` and what it has at their paths. Modules that both share keep
+/// theirs: a frozen BatchNorm in a net that trains stays frozen.
+void copy_modes(const torch::nn::Module& from, torch::nn::Module& to);
 
 /// Copies registered tensors (cloned, moved to `device` when given) and children (deep) of `from` into the empty `to`.
 void deep_copy_contents(const torch::nn::Module& from, torch::nn::Module& to, const c10::Device* device);

@@ -7,6 +7,7 @@
 #include "module/plan_program.h"
 #include "module/value.h"
 #include "support/error.h"
+#include "text/print.h"
 
 namespace fx {
 namespace {
@@ -156,7 +157,10 @@ class PlanRunner {
     if (const Node* inner = origin.body ? origin.body->node_by_id(origin.inner_node) : nullptr) {
       where += " (inside: " + call_text(*inner) + ")";
     }
-    throw Error(ErrorKind::execution, "while running " + where + ": " + cause, node ? node->name() : std::string());
+    const std::string place = node ? source_place(*node) : std::string();
+    throw Error(ErrorKind::execution,
+                "while running " + where + ": " + cause + (place.empty() ? "" : "; it was made at " + place),
+                node ? node->name() : std::string());
   }
 
   const Plan::Program& program_;

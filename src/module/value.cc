@@ -76,6 +76,9 @@ TypePtr narrowest_type(const std::vector<IValue>& elements) {
   if (all([](const IValue& v) { return v.isDouble() || v.isInt(); })) return c10::FloatType::get();
   if (all([](const IValue& v) { return v.isString(); })) return c10::StringType::get();
   if (all([](const IValue& v) { return v.isTensor() || v.isNone(); })) return c10::OptionalType::ofTensor();
+  // A tensor's own type says its sizes, which a proxy may not have.
+  if (std::any_of(elements.begin(), elements.end(), [](const IValue& v) { return v.isTensor(); }))
+    return c10::AnyType::get();
   const TypePtr first = elements.front().type();
   if (all([&](const IValue& v) { return *v.type() == *first; })) return first;
   return c10::AnyType::get();

@@ -16,6 +16,10 @@ namespace fx {
 void format_node(std::string& out, const Node& node);
 std::string format_node(const Node& node);
 
+/// Returns where the node was made: the innermost line of its stack trace (meta "stack_trace"); empty when none was
+/// noted.
+std::string source_place(const Node& node);
+
 /// The whole graph, as FX's str(graph), closed by a newline. parse_graph reads it back: for every graph that lints
 /// clean, print → parse → print is the identity. Notes other than the annotation are not printed.
 std::string print_graph(const Graph& graph);

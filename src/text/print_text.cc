@@ -175,6 +175,17 @@ std::string format_node(const Node& node) {
   return out;
 }
 
+std::string source_place(const Node& node) {
+  const Meta* meta = node.find_meta();
+  const std::string* trace = meta ? meta->get<std::string>(meta_key::kStackTrace) : nullptr;
+  if (!trace) return {};
+  const std::size_t last = trace->find_last_not_of(" \t\n");
+  if (last == std::string::npos) return {};
+  const std::size_t line = trace->rfind('\n', last);
+  const std::size_t first = trace->find_first_not_of(" \t", line == std::string::npos ? 0 : line + 1);
+  return trace->substr(first, last + 1 - first);
+}
+
 std::string print_graph(const Graph& graph) {
   std::string out = "graph():\n";
   Printer printer(out);

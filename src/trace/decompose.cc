@@ -1,5 +1,7 @@
 #include "trace/decompose.h"
 
+#include "module/module_tree.h"
+
 #include <algorithm>
 
 #include "ops/schema.h"
@@ -152,7 +154,7 @@ std::shared_ptr<GraphModule> decompose(const GraphModule& module, const Decompos
     if (node.is(Op::call_module)) attributes.emplace_back(path, module.submodule(path));
   }
   auto result = std::make_shared<GraphModule>(attributes, std::move(graph), module.class_name());
-  result->train(module.is_training());
+  copy_modes(module, *result);
   return result;
 }
 

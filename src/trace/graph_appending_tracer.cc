@@ -5,6 +5,7 @@
 
 #include "module/value.h"
 #include "trace/argument_inputs.h"
+#include "trace/outputs.h"
 
 namespace fx {
 namespace {
@@ -47,6 +48,10 @@ Node& GraphAppendingTracer::node(const torch::Tensor& tensor) {
   if (!tensor.defined())
     throw Error(ErrorKind::invalid_argument, "GraphAppendingTracer: an undefined tensor has no node");
   return session_->argument_for(tensor).node();
+}
+
+Argument GraphAppendingTracer::argument(const c10::IValue& value) {
+  return internal::ivalue_to_argument(*session_, value);
 }
 
 Argument GraphAppendingTracer::append_callable(const internal::Callable& callable, std::vector<Argument> inputs) {

@@ -50,6 +50,8 @@ class GraphAppendingTracer : private internal::NodeMaker {
   Node& node(const torch::Tensor& tensor);
   /// The argument for any result of a traced function.
   Argument argument(const torch::Tensor& tensor) { return session_->argument_for(tensor); }
+  /// The same for tensors, numbers and strings in lists, tuples and dicts. Throws Error(unsupported) for an object.
+  Argument argument(const c10::IValue& value);
 
   /// Calls `function` on `inputs` and returns what it returned as an argument: a node, or a tuple or list of nodes. The
   /// function's number parameters take literal inputs.

@@ -1,5 +1,7 @@
 #include "trace/symbolic_trace.h"
 
+#include "module/module_tree.h"
+
 namespace fx {
 
 std::shared_ptr<GraphModule> to_graph_module(Trace trace) {
@@ -15,7 +17,7 @@ std::shared_ptr<GraphModule> to_graph_module(Trace trace) {
     if (name.ends_with("Impl")) name.resize(name.size() - 4);
   }
   auto module = std::make_shared<GraphModule>(attributes, std::move(trace.graph), name);
-  if (trace.root) module->train(trace.root->is_training());
+  if (trace.root) copy_modes(*trace.root, *module);
   return module;
 }
 

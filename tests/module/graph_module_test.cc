@@ -82,6 +82,17 @@ TEST(GraphModule, TakesFromAModuleOnlyWhatTheGraphNames) {
   EXPECT_TRUE(gm.forward(x).allclose(net->forward(x)));
 }
 
+TEST(GraphModule, LeavesTheModesOfTheModulesItTakes) {
+  Net net = trained_net();
+  net->train();
+  net->block->bn->eval();  // frozen
+  const GraphModule gm(*net, net_graph());
+  EXPECT_TRUE(gm.is_training());
+  EXPECT_FALSE(net->block->bn->is_training());
+  EXPECT_FALSE(gm.find_submodule("block.bn")->is_training());
+  EXPECT_TRUE(gm.find_submodule("block")->is_training());
+}
+
 TEST(GraphModule, NamesNodeAndPathOfWhatIsMissing) {
   const auto with = [](const char* line) {
     return parse_graph(std::string("graph():\n%x = placeholder[target=x]\n") + line + "\nreturn x");
