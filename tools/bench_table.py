@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """Run the benchmarks and read them: the table of speed goals, the regression gate, and comparison with another revision.
 
-  bench_table.py PROGRAM [--filter RE] [--min-time S]           print the table
-  bench_table.py PROGRAM --check BASELINE                       fail when a counter changed or a ratio fell out of its band
-  bench_table.py PROGRAM --update BASELINE                      write the baseline
-  bench_table.py PROGRAM --against OTHER_PROGRAM                paired runs of two builds
+  bench_table.py PROGRAM [--filter RE] [--min-time S] [--repetitions N]    print the table
+  bench_table.py PROGRAM --check BASELINE       fail when a counter changed, a ratio fell out of its band, or a slope grew
+  bench_table.py PROGRAM --update BASELINE      write the baseline
+  bench_table.py PROGRAM --against OTHER        paired runs of two builds
 
-Every figure that is judged is a ratio of two times measured in one run on one machine; counters are compared exactly."""
+Every benchmark is run several times, in turn with the others, and its median counts. Every time that is judged is a ratio
+of two times measured in one run on one machine; counters are compared exactly."""
 import argparse
 import json
 import math
+import re
 import statistics
 import subprocess
 import sys
 
-# work, goal in ns per node at 30 003 nodes, goal as a multiple of torch::jit there, name of the peer's benchmark
+# work, goal in ns per node at 30 003 nodes, goal as a multiple of the peer's time there, the peer's benchmark
 GOALS = [
     ("Build", 50, 12, "JitBuild"),
     ("Clone", 30, 30, "JitClone"),
@@ -22,50 +24,67 @@ GOALS = [
     ("DeadCode", 15, 80, "JitDeadCode"),
     ("CommonSubexpression", 80, 10, "JitCommonSubexpression"),
     ("MatchMiss", 0.1, 100, "JitMatchMiss"),
-    ("MatchMiss64", 10, 100, "JitMatchMiss"),
-    ("MatchHit", None, None, None),
+    ("MatchMiss64", 10, 100, "JitMatchMiss64"),
+    ("MatchMiss200", None, None, None),
+    ("MatchNearMiss", None, None, None),
+    ("MatchHit", None, None, "JitMatchHit"),
     ("RewriteAll", 100, 50, "JitRewriteAll"),
-    ("Rewrite64Rules", None, None, None),
-    ("Liveness", 20, None, None),
+    ("Rewrite64Rules", None, None, "JitRewrite64Rules"),
+    ("Rewrite200Rules", None, None, None),
+    ("FixedPoint64Rules", None, None, None),
+    ("Cascade", None, None, None),
+    ("Overlap", None, None, None),
+    ("Liveness", 20, None, "JitLiveness"),
     ("Dominators", 20, 20, "BoostDominators"),
     ("UseDef", None, None, None),
+    ("Effects", None, None, "JitEffects"),
     ("Print", 150, None, "JitPrint"),
-    ("Parse", 250, None, None),
-    ("Codegen", None, None, None),
-    ("Recompile", None, None, None),
+    ("Parse", 250, None, "JitParse"),
+    ("Codegen", None, None, "JitCodegen"),
+    ("Recompile", None, None, "JitRecompile"),
 ]
-AT = 10000          # blocks: 30 003 nodes
+AT = 10000            # blocks: 30 003 nodes
 SLOPE = (333, 333333)
 SLOPE_LIMIT = 1.1
-BAND = 0.35         # a ratio may fall by this much before it is measured again, and must stay there to fail
+SLOPE_NOISE = 1.0     # ns per node; work that takes less does not depend on the graph's size
+BAND = 0.35           # a ratio may fall by this much before it is measured again, and must stay there to fail
+SLOPE_BAND = 0.1      # the same for slopes
 CONFIRMATIONS = 5
-TIMES = {"ns_per_node"}
+MACHINE_DEPENDENT = {"ns_per_node"}
+FIXED = {"name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index", "threads",
+         "iterations", "real_time", "cpu_time", "time_unit"}
 
 
-def run(program, pattern, min_time):
-    """Benchmark name -> {real_time, counters}. An erroneous benchmark (a wrong answer) ends the run."""
-    command = [program, "--benchmark_format=json", f"--benchmark_min_time={min_time}"]
-    if pattern:
-        command.append(f"--benchmark_filter={pattern}")
+def run(program, options, pattern=None, repetitions=None):
+    """Benchmark name -> its counters, each the median of the repetitions. A wrong answer ends the run."""
+    command = [program, "--benchmark_format=json", f"--benchmark_min_time={options.min_time}",
+               f"--benchmark_repetitions={repetitions or options.repetitions}", "--benchmark_enable_random_interleaving=true"]
+    if pattern or options.filter:
+        command.append(f"--benchmark_filter={pattern or options.filter}")
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"bench: {program} failed: {done.stderr.strip().splitlines()[-1] if done.stderr else done.returncode}")
-    results = {}
+    if not done.stdout.strip():
+        sys.exit(f"bench: no benchmark matches {pattern or options.filter}; list them with tools/bench --raw --benchmark_list_tests")
+    seen = {}
     for row in json.loads(done.stdout)["benchmarks"]:
         if row.get("error_occurred"):
             sys.exit(f"bench: {row['name']}: {row['error_message']}")
-        fixed = {"name", "family_index", "per_family_instance_index", "run_name", "run_type", "repetitions", "repetition_index",
-                 "threads", "iterations", "real_time", "cpu_time", "time_unit"}
-        results[row["name"].removeprefix("BM_")] = {k: v for k, v in row.items() if k not in fixed}
-    return results
+        if row["run_type"] != "iteration":
+            continue
+        name = row["name"].removeprefix("BM_").split("/repeats:")[0].removesuffix("/manual_time")
+        for counter, value in row.items():
+            if counter not in FIXED:
+                seen.setdefault(name, {}).setdefault(counter, []).append(value)
+    return {name: {counter: statistics.median(values) for counter, values in row.items()} for name, row in seen.items()}
 
 
 def ns(results, work, blocks=AT):
-    row = results.get(f"{work}/{blocks}")
-    return row["ns_per_node"] * 1e9 if row and "ns_per_node" in row else None
+    return results.get(f"{work}/{blocks}", {}).get("ns_per_node")
 
 
 def slope(results, work):
+    """The exponent of N in the time for N nodes, between 10^3 and 10^6."""
     low, high = (ns(results, work, blocks) for blocks in SLOPE)
     if not low or not high:
         return None
@@ -73,11 +92,16 @@ def slope(results, work):
     return math.log(high * high_nodes / (low * low_nodes)) / math.log(high_nodes / low_nodes)
 
 
-def table(results):
-    def text(value, form):
-        return "–" if value is None else form.format(value)
+def text(value, form):
+    return "–" if value is None else form.format(value)
 
-    print(f"{'work':<22}{'ns/node':>9}{'goal':>8}{'peer':>10}{'ratio':>9}{'goal':>7}{'slope':>7}  ")
+
+def short(value):
+    return "–" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def table(results):
+    print(f"{'work':<21}{'ns/node':>8}{'goal':>6}{'peer':>8}{'ratio':>9}{'goal':>6}{'slope':>7}{'allocs':>8}  ")
     for work, goal, goal_ratio, peer in GOALS:
         ours = ns(results, work)
         if ours is None:
@@ -86,87 +110,136 @@ def table(results):
         ratio = theirs / ours if theirs else None
         steep = slope(results, work)
         missed = [what for what, bad in (("time", goal and ours > goal), ("ratio", goal_ratio and ratio and ratio < goal_ratio),
-                                         ("slope", steep and steep > SLOPE_LIMIT and ours > 1)) if bad]
-        verdict = "missed: " + ", ".join(missed) if missed else "met" if goal or goal_ratio else ""
-        print(f"{work:<22}{ours:>9.3g}{text(goal, '{:g}'):>8}{text(theirs, '{:.0f}'):>10}{text(ratio, '{:.1f}×'):>9}"
-              f"{text(goal_ratio, '{:g}×'):>7}{text(steep, '{:.2f}'):>7}  {verdict}")
+                                         ("slope", steep and steep > SLOPE_LIMIT and ours > SLOPE_NOISE)) if bad]
+        verdict = "missed: " + ", ".join(missed) if missed else "met" if goal or goal_ratio or steep else ""
+        allocations = results[f"{work}/{AT}"].get("allocations_per_node")
+        print(f"{work:<21}{short(ours):>8}{text(goal, '{:g}'):>6}{short(theirs):>8}{text(ratio, '{:.1f}×'):>9}"
+              f"{text(goal_ratio, '{:g}×'):>6}{text(steep, '{:.2f}'):>7}{text(allocations, '{:.3f}'):>8}  {verdict}")
+    memory = results.get(f"Build/{AT}", {}).get("bytes_per_node")
+    if memory:
+        print(f"\nmemory: {memory:.0f} bytes per node of the chain (goal 160)")
+    other_workloads(results)
+
+
+def other_workloads(results):
+    """ns per node on the graphs that are no chains: a line for each work, a column for each graph."""
+    found = {}
+    columns = []
+    for name, row in results.items():
+        work, *workload = name.split("/")
+        if not workload or workload[0].isdigit() or "ns_per_node" not in row:
+            continue
+        if workload[0] not in columns:
+            columns.append(workload[0])
+        found.setdefault(work, {})[workload[0]] = row["ns_per_node"]
+    if not found:
+        return
+    print("\nns per node on other graphs")
+    print(" " * 21 + "".join(f"{column:>21}" for column in columns))
+    for work, row in found.items():
+        print(f"{work:<21}" + "".join(f"{short(row.get(column)):>21}" for column in columns))
 
 
 def ratios(results):
-    found = {}
-    for work, _, _, peer in GOALS:
-        ours, theirs = ns(results, work), ns(results, peer) if peer else None
-        if ours and theirs:
-            found[work] = theirs / ours
-    return found
+    pairs = {work: (ns(results, work), ns(results, peer) if peer else None) for work, _, _, peer in GOALS}
+    return {work: theirs / ours for work, (ours, theirs) in pairs.items() if ours and theirs}
+
+
+def slopes(results):
+    found = {work: slope(results, work) for work, _, _, _ in GOALS if (ns(results, work) or 0) > SLOPE_NOISE}
+    return {work: steep for work, steep in found.items() if steep}
 
 
 def counters(results):
-    return {name: {k: v for k, v in sorted(row.items()) if k not in TIMES and "Jit" not in name}
-            for name, row in sorted(results.items())}
+    rows = {name: {k: v for k, v in row.items() if k not in MACHINE_DEPENDENT}
+            for name, row in results.items() if not re.match("Jit|Boost|Mlir", name)}
+    return {name: row for name, row in rows.items() if row}
 
 
 def update(results, path):
-    baseline = {"ratios": {k: round(v, 3) for k, v in ratios(results).items()},
-                "counters": {k: v for k, v in counters(results).items() if v}}
+    baseline = {"ratios": {work: round(ratio, 2) for work, ratio in ratios(results).items()},
+                "slopes": {work: round(steep, 2) for work, steep in slopes(results).items()},
+                "counters": counters(results)}
     with open(path, "w") as file:
         json.dump(baseline, file, indent=1, sort_keys=True)
         file.write("\n")
-    print(f"bench: wrote {path}: {len(baseline['ratios'])} ratios, {len(baseline['counters'])} benchmarks with counters")
+    print(f"\nbench: wrote {path}: {len(baseline['ratios'])} ratios, {len(baseline['slopes'])} slopes, "
+          f"{len(baseline['counters'])} benchmarks with counters")
 
 
-def check(program, results, path, min_time):
-    with open(path) as file:
-        baseline = json.load(file)
+def confirmed(program, options, names, measure, worse):
+    """Measures again, alone and several times, what seemed worse; returns the median if it still does, else None."""
+    pattern = "^BM_(" + "|".join(names) + ")(/manual_time)?$"
+    value = measure(run(program, options, pattern, CONFIRMATIONS))
+    return value if value is not None and worse(value) else None
+
+
+def check(program, results, options):
+    try:
+        with open(options.check) as file:
+            baseline = json.load(file)
+    except (OSError, ValueError) as error:
+        sys.exit(f"bench: cannot read {options.check}: {error}; write it with tools/bench --update")
     failures = []
     now = counters(results)
-    for name, expected in baseline["counters"].items():
+    chosen = {name: row for name, row in baseline["counters"].items() if not options.filter or re.search(options.filter, "BM_" + name)}
+    for name, expected in chosen.items():
         for counter, value in expected.items():
             found = now.get(name, {}).get(counter)
             if found is None or not math.isclose(found, value, rel_tol=1e-9):
                 failures.append(f"{name}: {counter} is {found}, was {value}")
-    suspects = [work for work, ratio in ratios(results).items() if ratio < baseline["ratios"].get(work, 0) * (1 - BAND)]
-    for work in suspects:
+    for work, ratio in ratios(results).items():
+        limit = baseline["ratios"].get(work, 0) * (1 - BAND)
         peer = next(peer for name, _, _, peer in GOALS if name == work)
-        seen = [ratios(run(program, f"^BM_({work}|{peer})/{AT}$", min_time)).get(work, 0) for _ in range(CONFIRMATIONS)]
-        if statistics.median(seen) < baseline["ratios"][work] * (1 - BAND):
-            failures.append(f"{work}: {statistics.median(seen):.1f}× its peer in {CONFIRMATIONS} runs, was {baseline['ratios'][work]:.1f}×")
+        if ratio < limit:
+            again = confirmed(program, options, [f"{work}/{AT}", f"{peer}/{AT}"], lambda r: ratios(r).get(work), lambda v: v < limit)
+            if again:
+                failures.append(f"{work}: {again:.1f}× its peer in {CONFIRMATIONS} more runs, was {baseline['ratios'][work]:.1f}×")
+    for work, steep in slopes(results).items():
+        limit = baseline["slopes"].get(work, math.inf) + SLOPE_BAND
+        if steep > limit:
+            again = confirmed(program, options, [f"{work}/{blocks}" for blocks in SLOPE], lambda r: slope(r, work), lambda v: v > limit)
+            if again:
+                failures.append(f"{work}: time grows as N^{again:.2f} in {CONFIRMATIONS} more runs, was N^{baseline['slopes'][work]:.2f}")
     for failure in failures:
         print(f"bench: {failure}", file=sys.stderr)
     if failures:
-        sys.exit("bench: slower or different than bench/baseline.json; if that is meant, run tools/bench --update")
-    print(f"bench: {len(baseline['ratios'])} ratios within {BAND:.0%} of the baseline or better, "
-          f"{sum(map(len, baseline['counters'].values()))} counters equal")
+        sys.exit(f"bench: slower or different than {options.check}; if that is meant, run tools/bench --update")
+    print(f"\nbench: {sum(map(len, chosen.values()))} counters equal, {len(ratios(results))} ratios and {len(slopes(results))} slopes "
+          "within their bands")
 
 
-def against(program, other, pattern, min_time):
+def against(program, options):
     pairs = {}
     for _ in range(CONFIRMATIONS):
-        new, old = run(program, pattern, min_time), run(other, pattern, min_time)
+        new, old = run(program, options, repetitions=1), run(options.against, options, repetitions=1)
         for name in new.keys() & old.keys():
-            if "ns_per_node" in new[name] and "Jit" not in name:
+            if "ns_per_node" in new[name] and not re.match("Jit|Boost|Mlir", name):
                 pairs.setdefault(name, []).append(new[name]["ns_per_node"] / old[name]["ns_per_node"])
-    print(f"{'benchmark':<34}{'now / then':>12}{'spread':>16}")
+    if not pairs:
+        sys.exit("bench: the two builds have no benchmark in common")
+    print(f"{'benchmark':<40}{'now / then':>12}{'spread':>16}")
     for name, seen in sorted(pairs.items()):
-        print(f"{name:<34}{statistics.median(seen):>12.2f}{min(seen):>9.2f}–{max(seen):.2f}")
+        print(f"{name:<40}{statistics.median(seen):>12.2f}{min(seen):>9.2f}–{max(seen):.2f}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--filter", default="")
-    parser.add_argument("--min-time", default="0.1")
+    parser.add_argument("--min-time", default="0.02")
+    parser.add_argument("--repetitions", type=int, default=3)
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--check", metavar="BASELINE")
     action.add_argument("--update", metavar="BASELINE")
-    action.add_argument("--against", metavar="OTHER_PROGRAM")
+    action.add_argument("--against", metavar="OTHER")
     options = parser.parse_args()
     if options.against:
-        return against(options.program, options.against, options.filter, options.min_time)
-    results = run(options.program, options.filter, options.min_time)
+        return against(options.program, options)
+    results = run(options.program, options)
     table(results)
     if options.check:
-        check(options.program, results, options.check, options.min_time)
+        check(options.program, results, options)
     if options.update:
         update(results, options.update)
 
