@@ -23,22 +23,25 @@ namespace fx {
 
 namespace internal {
 
+struct CallOperator {
+  void operator()() const;
+};
+template <typename F>
+struct WithCallOperator : F, CallOperator {};
+
 /// False for everything that already means something else: texts, expressions, graphs, builders.
 template <typename F>
 constexpr bool is_function_of_tensors() {
   if constexpr (std::is_pointer_v<F>) {
     return std::is_function_v<std::remove_pointer_t<F>>;
-  } else if constexpr (std::is_same_v<F, match::Expr> || !std::is_class_v<F>) {
+  } else if constexpr (!std::is_class_v<F> || std::is_final_v<F> || std::is_polymorphic_v<F> ||
+                       std::is_same_v<F, match::Expr>) {
     return false;
   } else if constexpr (requires { &F::operator(); }) {
     return !std::is_invocable_v<const F&, const Match&, Rewriter&>;
   } else {
-    // A call operator that is a template has no address; a class without one has no place for it either.
-    struct Named {
-      int operator()() const;
-    };
-    struct Both : F, Named {};
-    return !requires { &Both::operator(); };
+    // A call operator that is a template has no address. A class that has none can be given one.
+    return !requires { &WithCallOperator<F>::operator(); };
   }
 }
 

@@ -1,0 +1,50 @@
+// Rules that test themselves: is what a rule makes equal to what it replaces, within its promise?
+//
+//   EXPECT_TRUE(fx::self_test(kDivByConstant).passed());
+//   EXPECT_THAT(kDivByConstant, fx::testing::KeepsItsPromise());      // rewriter/program/testing.h
+//
+// Programs come from the rule's examples and from its pattern, with every alternative, optional part, operand order and
+// a range of literals. They run before and after the rewrite on generated tensors: sizes 0 and 1 among others,
+// broadcasting, several element types, transposed, sliced and expanded strides, and values with NaN, infinities and
+// both zeros. A program that fails to run before the rewrite says nothing; one that fails after it is a
+// counter-example.
+//
+// Deterministic for a seed. Costs cases × two runs of the example.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+#include "module/graph_module.h"
+#include "rewriter/rule.h"
+
+namespace fx {
+
+struct SelfTestOptions {
+  std::uint64_t seed = 1;
+  std::size_t cases = 400;     ///< programs with inputs to try
+  std::size_t wanted = 20;     ///< how often the rule must have fired for the test to say something
+  bool special_values = true;  ///< NaN, infinities and zeros among the inputs
+};
+
+struct SelfTestResult {
+  std::size_t cases = 0;    ///< programs that ran
+  std::size_t applied = 0;  ///< of these, where the rule fired
+  std::size_t wanted = 0;
+  /// The smallest found: program, inputs, what came out before and after. Empty when there is none.
+  std::string counter_example;
+
+  /// True when the rule fired often enough and never broke its promise.
+  bool passed() const { return counter_example.empty() && applied >= wanted; }
+};
+std::ostream& operator<<(std::ostream& out, const SelfTestResult& result);
+
+SelfTestResult self_test(const Rule& rule, const SelfTestOptions& options = {});
+
+/// The same for rules that compute with the weights of a program: `make` binds them to one. `pattern` and `examples` of
+/// what it makes for an empty program are what the tests start from.
+SelfTestResult self_test(const std::function<Rule(GraphModule&)>& make, const SelfTestOptions& options = {});
+
+}  // namespace fx
