@@ -91,7 +91,7 @@ class Commands {
     sub->add_flag("--dominance", report_.dominance, "the nodes that everything passes through");
     sub->add_flag("--cost", report_.cost, "FLOPs and bytes per node and module (needs --input)");
     sub->add_option("--input", report_.inputs, kInputHelp);
-    sub->add_option("--format", report_.format)->check(CLI::IsMember({"text", "json"}))->capture_default_str();
+    sub->add_option("--format", report_.format)->check(CLI::IsMember({"text", "json", "html"}))->capture_default_str();
     add_output(sub, report_.output);
   }
   void declare_match() {

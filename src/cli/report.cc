@@ -1,10 +1,26 @@
 // fxgraph report: what the analyses found.
 #include "analysis/report.h"
 
+#include <map>
+
+#include "analysis/page.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 
 namespace fx::cli {
+
+namespace {
+
+using Write = std::string (*)(const Graph&, const ReportInputs&, const fx::ReportOptions&);
+const std::map<std::string, Write> kFormats = {
+    {"text", [](const Graph& graph, const ReportInputs& inputs,
+                const fx::ReportOptions& options) { return to_text(make_report(graph, inputs, options)); }},
+    {"json", [](const Graph& graph, const ReportInputs& inputs,
+                const fx::ReportOptions& options) { return to_json(make_report(graph, inputs, options)); }},
+    {"html", to_html},
+};
+
+}  // namespace
 
 int report(const ReportOptions& options, Backend* backend) {
   const auto model = load_model(options.file, backend);
@@ -31,10 +47,7 @@ int report(const ReportOptions& options, Backend* backend) {
     throw Error(ErrorKind::invalid_argument, "--cost needs shapes: add --input, like --input 1x3x224x224");
   }
   if (options.inputs.empty()) parts.cost = false;
-  const Report report = make_report(model->graph(), inputs, parts);
-  std::string text = options.format == "json" ? to_json(report) : to_text(report);
-  if (!text.ends_with('\n')) text += '\n';
-  write_output(options.output, text);
+  write_output(options.output, kFormats.at(options.format)(model->graph(), inputs, parts));
   return kDone;
 }
 
