@@ -41,7 +41,7 @@ foreach(mark IN ITEMS @title@ @data@ ")page\"")
 endforeach()
 string(REPLACE "@title@" ")page\", R\"page(" page "${page}")
 string(REPLACE "@data@" ")page\", R\"page(" page "${page}")
-file(WRITE ${OUTPUT} "// Made from ${FOLDER}.
+file(WRITE ${OUTPUT} "// Made by cmake/embed_page.cmake.
 #include \"analysis/page_template.h\"
 
 namespace fx::internal {
