@@ -4,8 +4,8 @@
 //   Tensor                       a placeholder
 //   std::optional, c10::optional the same, or absent
 //   double, int, bool, string    a literal: the example's value, or a hole of a pattern
-//   vector, array, tuple, pair   one placeholder, its elements taken by getitem
-//   map<string, …>, unordered_map  the same by key
+//   vector, array, tuple, pair, c10::List, TensorList   one placeholder, its elements taken by getitem
+//   map<string, …>, unordered_map, c10::Dict            the same by key
 // and what it returns becomes the output: a Tensor, number, string, or any nesting of the above.
 #pragma once
 
@@ -35,6 +35,9 @@ struct Callable {
   /// Binds inputs, calls the program and returns its result as an argument.
   std::function<Argument(Inputs&)> run;
 };
+
+/// Runs the program; what LibTorch refuses before a proxy can is an Error(trace), too.
+Argument run(const Callable& callable, Inputs& inputs);
 
 // ── The parameter types of a function
 // ──────────────────────────────────────────────────────────────────────────────────

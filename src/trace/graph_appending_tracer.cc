@@ -10,11 +10,7 @@
 namespace fx {
 namespace {
 
-// A meta tensor with the shape noted for `node`; undefined when there is none, or not one tensor.
-at::Tensor example_for(const Node& node, const Shapes* shapes) {
-  const TensorInfo* known = shapes ? (*shapes)[node].tensor() : nullptr;
-  if (!known) return {};
-  const TensorInfo& info = *known;
+at::Tensor meta_tensor(const TensorInfo& info) {
   const at::TensorOptions options = at::TensorOptions(to_scalar_type(info.dtype)).device(at::kMeta);
   c10::impl::ExcludeDispatchKeyGuard untraced(internal::kTraceKeys);
   return info.strides.empty() ? at::empty(info.sizes, options) : at::empty_strided(info.sizes, info.strides, options);
@@ -41,7 +37,9 @@ torch::Tensor GraphAppendingTracer::proxy(Node& node) {
     throw Error(ErrorKind::invalid_argument, "GraphAppendingTracer: %" + node.name() + " belongs to another graph",
                 node.name());
   }
-  return session_->proxy(node, example_for(node, shapes_));
+  const TensorInfo* known = shapes_ ? (*shapes_)[node].tensor() : nullptr;
+  if (!known) return session_->proxy(node);
+  return session_->proxy(node, meta_tensor(*known), to_torch_device(known->device));
 }
 
 Node& GraphAppendingTracer::node(const torch::Tensor& tensor) {
@@ -57,7 +55,7 @@ Argument GraphAppendingTracer::argument(const c10::IValue& value) {
 Argument GraphAppendingTracer::append_callable(const internal::Callable& callable, std::vector<Argument> inputs) {
   internal::ArgumentInputs values(*session_, std::move(inputs), [this](Node& node) { return proxy(node); });
   internal::RecordingScope recording(*session_);
-  return callable.run(values);
+  return internal::run(callable, values);
 }
 
 bool GraphAppendingTracer::is_free_attribute(const std::string& path) const {

@@ -59,6 +59,10 @@ concept Sequence = requires(Type value, typename Type::value_type element) {
 }
 &&!std::is_same_v<Type, std::string>;
 template <typename Type>
+inline constexpr bool kIsTorchDict = false;
+template <typename Key, typename Value>
+inline constexpr bool kIsTorchDict<c10::Dict<Key, Value>> = true;
+template <typename Type>
 concept TupleLike = requires {
   std::tuple_size<Type>::value;
 };
@@ -82,7 +86,7 @@ constexpr ParameterKind parameter_kind() {
   } else if constexpr (std::is_same_v<Type, at::Scalar> || std::is_same_v<Type, c10::IntArrayRef> ||
                        IntegerList<Type>) {
     return ParameterKind::other_literal;
-  } else if constexpr (StringMap<Type> || Sequence<Type> || TupleLike<Type>) {
+  } else if constexpr (StringMap<Type> || Sequence<Type> || TupleLike<Type> || std::is_same_v<Type, at::TensorList>) {
     return ParameterKind::container;
   } else {
     static_assert(kUnsupported<Type>, "a traced function takes tensors, numbers, strings, or containers of tensors");
@@ -170,9 +174,15 @@ class Inputs {
     } else if constexpr (StringMap<Type>) {
       Type result;
       for (const auto& [key, entry] : entries(item)) {
-        result.insert({key, value_of<typename Type::mapped_type>(entry)});
+        if constexpr (kIsTorchDict<Type>) {
+          result.insert(key, value_of<typename Type::mapped_type>(entry));
+        } else {
+          result.insert({key, value_of<typename Type::mapped_type>(entry)});
+        }
       }
       return result;
+    } else if constexpr (std::is_same_v<Type, at::TensorList>) {
+      return tensor_lists_.emplace_back(value_of<std::vector<at::Tensor>>(item));
     } else if constexpr (TupleLike<Type>) {
       constexpr std::size_t kSize = std::tuple_size_v<Type>;
       return tuple_of<Type>(elements(item, kSize), std::make_index_sequence<kSize>());
@@ -189,6 +199,7 @@ class Inputs {
 
   Session& session_;
   std::deque<std::vector<std::int64_t>> integer_lists_;  // what IntArrayRef parameters refer to
+  std::deque<std::vector<at::Tensor>> tensor_lists_;     // what TensorList parameters refer to
 };
 
 template <typename Type>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "module/nn_modules.h"
 #include "trace/cleanup.h"
@@ -23,6 +24,7 @@ struct Leaf {
   std::shared_ptr<Module> module;
   const ModuleType* type = nullptr;
   std::vector<Node*> attributes;  // its get_attr nodes in the graph
+  std::vector<Node*> calls;       // what has been raised
 };
 
 /// The inputs of a call: nodes, or tuples of nodes.
@@ -53,13 +55,13 @@ class Raiser {
   RaisedModules run() {
     find_attribute_nodes();
     find_leaves();
-    for (const Leaf& leaf : leaves_) {
+    for (Leaf& leaf : leaves_) {
       for (Node* user : users_of(leaf)) {
         if (!user->is_erased()) raise_call_at(leaf, *user);
       }
     }
     raise_in_sequentials();
-    return std::move(raised_);
+    return raised();
   }
 
  private:
@@ -68,12 +70,15 @@ class Raiser {
   bool is_below_leaf(const std::string& path) const;
   std::optional<Leaf> make_leaf(const std::string& path, const std::shared_ptr<Module>& module);
 
-  void raise_call_at(const Leaf& leaf, Node& first);
+  RaisedModules raised() const;
+
+  void raise_call_at(Leaf& leaf, Node& first);
   std::vector<Node*> users_of(const Leaf& leaf) const;
   std::vector<Node*> outer_inputs(const Leaf& leaf, Node& first) const;
-  Node* raise_call(const Leaf& leaf, const CallInputs& inputs, Node& near);
+  Node* raise_call(Leaf& leaf, const CallInputs& inputs, Node& near);
   std::unique_ptr<Alone> trace_alone(const Leaf& leaf, const CallInputs& inputs) const;
   c10::IValue proxy_for(Alone& alone, const Argument& input) const;
+  static bool is_one_stretch(const LeafMatch& match);
   bool is_contained(const Alone& alone, const LeafMatch& match) const;
   Node* replace(const Leaf& leaf, const CallInputs& inputs, const Alone& alone, LeafMatch& match);
   void connect(const Argument& result, Node& value, const LeafMatch& match);
@@ -88,8 +93,7 @@ class Raiser {
   std::unordered_map<Symbol, Node*> attribute_nodes_;
   std::unordered_map<const Module*, std::size_t> leaf_of_;
   std::vector<Leaf> leaves_;
-  std::vector<std::string> leaf_paths_;
-  RaisedModules raised_;
+  std::unordered_set<std::string> leaf_paths_;
 };
 
 // ── Leaves
@@ -102,15 +106,16 @@ void Raiser::find_attribute_nodes() {
 }
 
 bool Raiser::is_below_leaf(const std::string& path) const {
-  return std::any_of(leaf_paths_.begin(), leaf_paths_.end(), [&](const std::string& leaf) {
-    return path.size() > leaf.size() && path.starts_with(leaf) && path[leaf.size()] == '.';
-  });
+  for (std::size_t dot = path.rfind('.'); dot != std::string::npos && dot > 0; dot = path.rfind('.', dot - 1)) {
+    if (leaf_paths_.contains(path.substr(0, dot))) return true;
+  }
+  return false;
 }
 
 std::optional<Leaf> Raiser::make_leaf(const std::string& path, const std::shared_ptr<Module>& module) {
   const ModuleType* type = find_module_type(*module);
   if (!type || !type->call) return std::nullopt;
-  Leaf leaf{path, module, type, {}};
+  Leaf leaf{path, module, type, {}, {}};
   const auto add = [&](const torch::Tensor& tensor) {
     const std::string* name = session_.attribute_path(tensor);
     const auto node = name ? attribute_nodes_.find(Symbol(*name)) : attribute_nodes_.end();
@@ -126,12 +131,20 @@ void Raiser::find_leaves() {
   for (const auto& item : root_.named_modules(/*name_prefix=*/"", /*include_self=*/false)) {
     const std::shared_ptr<Module>& module = item.value();
     if (leaf_of_.contains(module.get()) || is_below_leaf(item.key()) || !is_leaf_(*module, item.key())) continue;
-    leaf_paths_.push_back(item.key());
+    leaf_paths_.insert(item.key());
     if (std::optional<Leaf> leaf = make_leaf(item.key(), module)) {
       leaf_of_.emplace(module.get(), leaves_.size());
       leaves_.push_back(std::move(*leaf));
     }
   }
+}
+
+RaisedModules Raiser::raised() const {
+  RaisedModules modules;
+  for (const Leaf& leaf : leaves_) {
+    if (!leaf.calls.empty()) modules.emplace_back(leaf.path, leaf.module);
+  }
+  return modules;
 }
 
 // ── One call
@@ -183,7 +196,10 @@ c10::IValue Raiser::proxy_for(Alone& alone, const Argument& input) const {
   if (known != alone.inputs.end()) return alone.proxies[static_cast<std::size_t>(known - alone.inputs.begin())];
   Node& placeholder = alone.graph.placeholder("x");
   alone.inputs.push_back(&input.node());
-  return alone.proxies.emplace_back(alone.session->proxy(placeholder, session_.value_of(input.node())));
+  const at::Tensor value = session_.value_of(input.node());
+  return alone.proxies.emplace_back(value.defined()
+                                        ? alone.session->proxy(placeholder, value, session_.device_of(input.node()))
+                                        : alone.session->proxy(placeholder));
 }
 
 // Null when the module cannot be called with these inputs.
@@ -207,6 +223,21 @@ std::unique_ptr<Alone> Raiser::trace_alone(const Leaf& leaf, const CallInputs& i
   }
   erase_unused_getitems(alone->graph);
   return alone;
+}
+
+// The operators of one call of forward run one after the other: what is mixed with others was written out by hand, and
+// those others may write what the call reads. getitem and get_attr nodes, which compute nothing, may stand between.
+bool Raiser::is_one_stretch(const LeafMatch& match) {
+  static const Symbol kGetItem("operator.getitem");
+  auto claimed = match.claimed.begin();
+  for (const Node* node = *claimed; claimed != match.claimed.end(); node = node->next()) {
+    if (node == *claimed) {
+      ++claimed;
+    } else if (!node->is(Op::get_attr) && node->target() != kGetItem) {
+      return false;
+    }
+  }
+  return true;
 }
 
 // A call may be raised when nothing outside sees its inner values. In-place operators on buffers may be seen: they are
@@ -243,7 +274,6 @@ void Raiser::connect(const Argument& result, Node& value, const LeafMatch& match
 }
 
 Node* Raiser::replace(const Leaf& leaf, const CallInputs& inputs, const Alone& alone, LeafMatch& match) {
-  std::sort(match.claimed.begin(), match.claimed.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
   Node* call = nullptr;
   {
     const auto at = graph_.inserting_before(*match.claimed.back());
@@ -258,13 +288,10 @@ Node* Raiser::replace(const Leaf& leaf, const CallInputs& inputs, const Alone& a
     }
   }
   for (auto node = match.claimed.rbegin(); node != match.claimed.rend(); ++node) graph_.erase_node(**node);
-  if (std::none_of(raised_.begin(), raised_.end(), [&](const auto& item) { return item.second == leaf.module; })) {
-    raised_.emplace_back(leaf.path, leaf.module);
-  }
   return call;
 }
 
-Node* Raiser::raise_call(const Leaf& leaf, const CallInputs& inputs, Node& near) {
+Node* Raiser::raise_call(Leaf& leaf, const CallInputs& inputs, Node& near) {
   const std::unique_ptr<Alone> alone = trace_alone(leaf, inputs);
   if (!alone) return nullptr;
   LeafMatch match;
@@ -273,13 +300,14 @@ Node* Raiser::raise_call(const Leaf& leaf, const CallInputs& inputs, Node& near)
     return node == attribute_nodes_.end() ? nullptr : node->second;
   };
   if (!LeafMatcher(alone->graph, near).match(alone->inputs, attribute, match)) return nullptr;
-  if (!is_contained(*alone, match)) return nullptr;
-  return replace(leaf, inputs, *alone, match);
+  std::sort(match.claimed.begin(), match.claimed.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  if (!is_one_stretch(match) || !is_contained(*alone, match)) return nullptr;
+  return leaf.calls.emplace_back(replace(leaf, inputs, *alone, match));
 }
 
 // Tries the ways in which modules take their inputs: one, two or three tensors, attention on one value or two, and
 // recurrent modules with a pair of states.
-void Raiser::raise_call_at(const Leaf& leaf, Node& first) {
+void Raiser::raise_call_at(Leaf& leaf, Node& first) {
   const std::vector<Node*> outer = outer_inputs(leaf, first);
   if (outer.empty()) return;
   Node& a = *outer[0];
@@ -317,9 +345,9 @@ void Raiser::raise_in_sequential(Module& sequential) {
       results.clear();
       continue;
     }
-    const Leaf& leaf = leaves_[index->second];
+    Leaf& leaf = leaves_[index->second];
     if (!leaf.attributes.empty()) {
-      results = graph_.find_nodes(Op::call_module, leaf.path);
+      results = leaf.calls;
       continue;
     }
     std::vector<Node*> next;

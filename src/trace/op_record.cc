@@ -7,6 +7,7 @@
 
 #include "ir/target.h"
 #include "module/value.h"
+#include "ops/schema.h"
 #include "trace/libtorch_version.h"
 
 namespace fx::internal {
@@ -94,6 +95,7 @@ OpArgument argument_record(const c10::Argument& argument) {
   record.type = precise_type(argument);
   record.kind = kind_of(*record.type);
   record.keyword_only = argument.kwarg_only();
+  record.repeat = static_cast<std::uint8_t>(std::max(argument.N().value_or(1), 1));
   record.written = argument.alias_info() && argument.alias_info()->isWrite();
   if (argument.default_value()) record.default_value = to_argument(*argument.default_value(), record.type);
   return record;
@@ -122,6 +124,7 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
     const ValueKind kind = record->results.back().kind;
     if (kind != ValueKind::tensor && kind != ValueKind::tensor_list) record->all_results_are_tensors = false;
   }
+  if (const OperatorSchema* known = find_schema(record->target)) record->draws_random_numbers = known->traits.random;
   record->shape_depends_on_data = contains(kShapeDependsOnData, record->target.view());
   record->keeps_constants = contains(kKeepsConstants, packet_of(record->target.view()));
   record->builds_constants = record->target == "aten::empty.memory_format";

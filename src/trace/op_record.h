@@ -29,6 +29,7 @@ struct OpArgument {
   c10::TypePtr type;
   bool keyword_only = false;
   bool written = false;
+  std::uint8_t repeat = 1;  ///< `int[2]`: one number stands for two
   std::optional<Argument> default_value;
 };
 
@@ -43,6 +44,7 @@ struct OpRecord {
   std::vector<OpResult> results;
   bool takes_tensors = false;
   bool all_results_are_tensors = true;
+  bool draws_random_numbers = true;    ///< or nobody knows that it does not
   bool shape_depends_on_data = false;  ///< `nonzero`, `masked_select`, …
   bool keeps_constants = false;        ///< may run at once on constants being built
   bool builds_constants = false;       ///< `empty`: where torch::tensor({…}) begins

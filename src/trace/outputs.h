@@ -45,10 +45,17 @@ Argument map_to_argument(Session& session, const Type& map) {
 }
 
 template <typename Type>
+inline constexpr bool kIsTorchContainer = kIsTorchDict<Type>;
+template <typename Element>
+inline constexpr bool kIsTorchContainer<c10::List<Element>> = true;
+
+template <typename Type>
 Argument value_to_argument(Session& session, const Type& value) {
   if constexpr (std::is_same_v<Type, at::Tensor>) {
     return tensor_to_argument(session, value);
   } else if constexpr (std::is_same_v<Type, c10::IValue>) {
+    return ivalue_to_argument(session, value);
+  } else if constexpr (kIsTorchContainer<Type>) {
     return ivalue_to_argument(session, value);
   } else if constexpr (IsOptional<Type>::value) {
     return value ? value_to_argument(session, *value) : Argument();

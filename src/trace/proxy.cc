@@ -33,27 +33,29 @@ void ProxyImpl::settle(Node& get_attr, at::Tensor value) {
   was_constant_ = true;
 }
 
+const Node* ProxyImpl::open_node() const { return session_->is_open() ? node_ : nullptr; }
+
 const at::Tensor& ProxyImpl::shape_for(const char* call) const {
-  if (!value_.defined()) throw unknown_shape(node_, call);
+  if (!value_.defined()) throw unknown_shape(open_node(), call);
   return value_;
 }
 
 std::int64_t ProxyImpl::dim_custom() const {
   if (value_.defined()) return value_.dim();
   if (const std::optional<std::int64_t> rank = rank_for_caller()) return *rank;
-  throw unknown_shape(node_, "dim()");
+  throw unknown_shape(open_node(), "dim()");
 }
 
-c10::Device ProxyImpl::device_custom() const { throw unknown_shape(node_, "device()"); }
+c10::Device ProxyImpl::device_custom() const { throw unknown_shape(open_node(), "device()"); }
 
 bool ProxyImpl::has_storage() const {
   if (is_constant_) return true;
-  throw no_data(node_, "data_ptr()");
+  throw no_data(open_node(), "data_ptr()");
 }
 
 const c10::Storage& ProxyImpl::storage() const {
   if (is_constant_) return storage_;
-  throw no_data(node_, "storage()");
+  throw no_data(open_node(), "storage()");
 }
 
 c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::copy() const {
@@ -77,7 +79,7 @@ c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(c10::Vari
 
 void ProxyImpl::shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl>& impl) {
   if (!impl->key_set().has(kProxyKey)) {
-    throw trace_error(node_, "set_data()",
+    throw trace_error(open_node(), "set_data()",
                       "replaces a traced value by an ordinary tensor; assign the variable instead");
   }
   const auto& other = static_cast<const ProxyImpl&>(*impl);

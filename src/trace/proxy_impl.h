@@ -23,6 +23,8 @@ class ProxyImpl final : public c10::TensorImpl {
 
   const std::shared_ptr<Session>& session() const { return session_; }
   Node* node() const { return node_; }
+  /// The node, to be named in a message: null when the trace has ended and its graph may be gone.
+  const Node* open_node() const;
   void rebind(Node& node) {
     node_ = &node;
     was_constant_ = false;
@@ -32,6 +34,8 @@ class ProxyImpl final : public c10::TensorImpl {
   const at::Tensor& value() const { return value_; }
   /// Turns a constant into an ordinary proxy of its get_attr.
   void settle(Node& get_attr, at::Tensor value);
+  /// What the value looks like from now on: an operator has changed its shape in place.
+  void reshape(at::Tensor value) { value_ = std::move(value); }
   /// True from settle() until the first write.
   bool was_constant() const { return was_constant_; }
   std::optional<c10::Device> known_device() const { return device_; }
@@ -58,7 +62,8 @@ class ProxyImpl final : public c10::TensorImpl {
   std::int64_t dim_custom() const override;
   c10::Device device_custom() const override;
   bool is_contiguous_custom(at::MemoryFormat format) const override {
-    return shape_for("is_contiguous()").is_contiguous(format);
+    // contiguous() asks before it does anything, and not to be is right for whoever asks to save work.
+    return value_.defined() && value_.is_contiguous(format);
   }
   // Not marked override: later versions of LibTorch ask these questions in another way.
   virtual bool is_strides_like_custom(at::MemoryFormat) const { return false; }

@@ -38,6 +38,13 @@ std::string call_name(Symbol target) {
   return std::string(name) + "()";
 }
 
+// The same meta tensor with a shape of its own: `unsqueeze_` is not to change what earlier nodes looked like.
+IValue own_shape(const IValue& value) {
+  if (!value.isTensor() || !value.toTensor().defined()) return value;
+  return at::Tensor(value.toTensor().unsafeGetTensorImpl()->shallow_copy_and_detach(
+      c10::VariableVersion(0), /*allow_tensor_metadata_change=*/true));
+}
+
 }  // namespace
 
 /// One operator call on its way into the graph.
@@ -192,6 +199,7 @@ bool Session::Call::compute() {
   if (!known) return false;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
     values_.push_back(shape_of(arguments_[i], known));
+    if (known && record_.arguments[i].written) values_.back() = own_shape(values_.back());
     const bool mask_index = record_.target == "aten::index.Tensor" && i == 1;
     if (known && mask_index) {
       for_each_tensor(values_.back(), [&](const at::Tensor& index) {
@@ -215,7 +223,7 @@ const Node* Session::Call::first_node() const {
   const Node* node = nullptr;
   for (std::size_t i = 0; i < record_.arguments.size() && !node; ++i) {
     for_each_tensor(arguments_[i], [&](const at::Tensor& tensor) {
-      if (const ProxyImpl* proxy = proxy_impl(tensor); proxy && !node) node = proxy->node();
+      if (const ProxyImpl* proxy = proxy_impl(tensor); proxy && !node) node = proxy->open_node();
     });
   }
   return node;
@@ -289,7 +297,11 @@ Argument Session::Call::argument(std::size_t i) {
                                             value.tagKind() + ", which a graph cannot hold");
   }
   if (argument->kind() == ArgumentKind::dtype && value.toInt() == static_cast<int>(at::ScalarType::Undefined)) {
-    throw unknown_shape(first_node(), "dtype()");
+    throw trace_error(first_node(), call_name(record_.target),
+                      "is given the dtype() of a traced tensor, which " + std::string(kOnlyExamplesTell));
+  }
+  if (wanted.repeat > 1 && argument->is_list() && argument->elements().size() == 1) {
+    return Argument::list(std::vector<Argument>(wanted.repeat, argument->elements()[0]));
   }
   return std::move(*argument);
 }
@@ -347,7 +359,9 @@ IValue Session::Call::result(std::size_t i, Node& node) {
   const OpResult& wanted = record_.results[i];
   if (wanted.written_argument >= 0) {
     IValue& written = arguments_[wanted.written_argument];
-    if (written.isTensor()) session_.rebind(written.toTensor(), node);
+    if (!written.isTensor()) return written;
+    if (known_) session_.reshape(written.toTensor(), values_[i].toTensor());
+    session_.rebind(written.toTensor(), node);
     return written;
   }
   const IValue* value = known_ ? &values_[i] : nullptr;

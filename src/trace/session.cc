@@ -93,11 +93,11 @@ at::Tensor Session::make_proxy(Node& node, at::Tensor value, std::optional<c10::
   return at::Tensor(c10::make_intrusive<ProxyImpl>(shared_from_this(), &node, std::move(value), device));
 }
 
-at::Tensor Session::proxy(Node& node, const at::Tensor& example) {
+at::Tensor Session::proxy(Node& node, const at::Tensor& example, std::optional<c10::Device> device) {
   c10::impl::ExcludeDispatchKeyGuard guard(kTraceKeys);
   if (!example.defined()) return make_proxy(node, {}, std::nullopt);
   if (const ProxyImpl* known = proxy_impl(example)) return make_proxy(node, known->value(), known->known_device());
-  return make_proxy(node, to_meta(example), example.device());
+  return make_proxy(node, to_meta(example), device ? *device : example.device());
 }
 
 void Session::remember(const Node& node, const at::Tensor& value, std::optional<c10::Device> device) {
@@ -155,6 +155,16 @@ void Session::rebind(const at::Tensor& tensor, Node& node) {
     CapturedTensor& captured = capture(tensor);
     captured.node = &node;
     remember(node, captured.value, captured.tensor.device());
+  }
+}
+
+void Session::reshape(const at::Tensor& tensor, at::Tensor value) {
+  const at::Tensor& known = meta_value(tensor);
+  if (!known.defined() || !value.defined() || same_view(known, value)) return;
+  if (ProxyImpl* proxy = proxy_impl(tensor)) {
+    proxy->reshape(std::move(value));
+  } else {
+    capture(tensor).value = std::move(value);
   }
 }
 

@@ -55,8 +55,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Makes `tensor` known as the attribute `path` of the root; the first path of a tensor stays.
   void add_attribute(const std::string& path, const at::Tensor& tensor);
-  /// A proxy for `node`; `example`, when defined, is an ordinary tensor with its shape, dtype and device.
-  at::Tensor proxy(Node& node, const at::Tensor& example = {});
+  /// A proxy for `node`; `example`, when defined, is a tensor with its shape, dtype and device. `device` says what
+  /// the device is where the example is on the meta device.
+  at::Tensor proxy(Node& node, const at::Tensor& example = {}, std::optional<c10::Device> device = {});
   /// The argument that stands for `tensor`: a node, or None for an undefined tensor. Makes get_attr nodes on first use.
   Argument argument_for(const at::Tensor& tensor);
   Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {}) {
@@ -75,6 +76,8 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::shared_ptr<ShapeOracle>& oracle() const { return oracle_; }
   /// The value of a node as a meta tensor; undefined when it is not known or not one tensor.
   at::Tensor value_of(const Node& node) const { return node.id() < values_.size() ? values_[node.id()] : at::Tensor(); }
+  /// The device of a node whose value is known.
+  c10::Device device_of(const Node& node) const { return devices_[node.id()]; }
   /// Notes that `to` has the value of `from`.
   void copy_value(const Node& from, const Node& to);
   /// Shapes that the trace has found.
@@ -97,6 +100,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void remember(const Node& node, const at::Tensor& value, std::optional<c10::Device> device);
   void remember_parts(const Node& node, const std::vector<c10::IValue>& values, c10::Device device);
   void rebind(const at::Tensor& tensor, Node& node);
+  void reshape(const at::Tensor& tensor, at::Tensor value);
 
   NodeMaker* maker_;
   OpTable ops_;

@@ -5,6 +5,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <mutex>
+#include <optional>
 #include <sstream>
 
 namespace fx::internal {
@@ -13,7 +14,8 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-// The generator of the process, as it was before: tracing draws no random numbers that anybody could see.
+// The generator of the process, as it was before: tracing draws no random numbers that anybody could see. What other
+// threads draw meanwhile is drawn again, so it is kept to operators that draw.
 class KeepRandomState {
  public:
   KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
@@ -148,7 +150,8 @@ void ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& re
     Stack zeros;
     for (std::size_t i = below; i < stack.size(); ++i) zeros.push_back(map_tensors(stack[i], stand_in));
     replace_device(record, zeros, c10::DeviceType::CPU);
-    KeepRandomState keep;
+    std::optional<KeepRandomState> keep;
+    if (record.draws_random_numbers) keep.emplace();
     op.callBoxed(&zeros);
     for (const IValue& value : zeros) answer.push_back(map_tensors(value, to_meta));
   }

@@ -1,5 +1,7 @@
 #include "trace/trace_error.h"
 
+#include <c10/core/ScalarType.h>
+
 namespace fx::internal {
 
 Error trace_error(const Node* node, std::string_view call, std::string_view explanation) {
@@ -10,8 +12,7 @@ Error trace_error(const Node* node, std::string_view call, std::string_view expl
 }
 
 Error unknown_shape(const Node* node, std::string_view call) {
-  return trace_error(node, call,
-                     "asks for what only example inputs can tell; pass them: symbolic_trace(f, {torch::rand({2, 3})})");
+  return trace_error(node, call, "asks for what " + std::string(kOnlyExamplesTell));
 }
 
 Error no_data(const Node* node, std::string_view call) {
@@ -19,6 +20,12 @@ Error no_data(const Node* node, std::string_view call) {
       node, call,
       "asks for data, and a traced tensor has none; keep the choice in tensors (torch::where), or hide the code "
       "behind an operator of your own (TORCH_LIBRARY), which is recorded whole");
+}
+
+std::optional<Error> no_typed_data(const std::exception& error) {
+  const bool untyped =
+      std::string_view(error.what()).find(c10::toString(at::ScalarType::Undefined)) != std::string_view::npos;
+  return untyped ? std::optional(no_data(nullptr, "data_ptr()")) : std::nullopt;
 }
 
 }  // namespace fx::internal

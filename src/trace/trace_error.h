@@ -1,6 +1,8 @@
 // The messages of programs that cannot be traced: what was asked of which node, and what to do instead.
 #pragma once
 
+#include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -8,6 +10,10 @@
 #include "support/error.h"
 
 namespace fx::internal {
+
+/// The rest of a message about shapes and dtypes that are not known.
+inline constexpr std::string_view kOnlyExamplesTell =
+    "only example inputs can tell; pass them: symbolic_trace(f, {torch::rand({2, 3})})";
 
 /// `%relu: item() <explanation>`. `node` may be null.
 Error trace_error(const Node* node, std::string_view call, std::string_view explanation);
@@ -17,5 +23,9 @@ Error unknown_shape(const Node* node, std::string_view call);
 
 /// For questions about data.
 Error no_data(const Node* node, std::string_view call);
+
+/// LibTorch refuses `data_ptr<float>()` of a tensor without dtype before it asks the tensor: the error in words of
+/// tracing when `error` is that one, nothing when it is another.
+std::optional<Error> no_typed_data(const std::exception& error);
 
 }  // namespace fx::internal

@@ -60,7 +60,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
                                      callable.parameters.size(), literals);
   {
     internal::RecordingScope recording(*session);
-    create_node(Op::output, "output", {callable.run(inputs)}, {}, "output");
+    create_node(Op::output, "output", {internal::run(callable, inputs)}, {}, "output");
   }
   internal::erase_unused_getitems(trace.graph);
   if (root_ && options_.raise_leaf_modules) {
@@ -68,6 +68,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
       return is_leaf_module(module, path);
     };
     trace.modules = internal::raise_leaf_modules(trace.graph, *session, *root_, is_leaf);
+    internal::erase_unused_getitems(trace.graph);
     internal::erase_unused_attributes(trace.graph);
   }
   trace.attributes = used_attributes(*session, trace.graph);
@@ -114,21 +115,4 @@ std::string Tracer::path_of_module(const torch::nn::Module& module) const {
                                         " is not registered below the root; register it with register_module");
 }
 
-namespace internal {
-
-Callable callable_from_graph_module(std::shared_ptr<GraphModule> module) {
-  Callable callable;
-  callable.root = module;
-  callable.parameters.resize(module->graph().placeholders().size());
-  callable.run = [module](Inputs& inputs) {
-    std::size_t required = 0;
-    for (const Node* node : module->graph().placeholders()) required += node->args().empty();
-    std::vector<c10::IValue> values;
-    for (std::size_t i = inputs.count(required); i > 0; --i) values.push_back(inputs.bind_any());
-    return ivalue_to_argument(inputs.session(), module->run(std::move(values)));
-  };
-  return callable;
-}
-
-}  // namespace internal
 }  // namespace fx

@@ -1,0 +1,30 @@
+#include "trace/callable.h"
+
+#include "trace/trace_error.h"
+
+namespace fx::internal {
+
+Argument run(const Callable& callable, Inputs& inputs) {
+  try {
+    return callable.run(inputs);
+  } catch (const c10::Error& error) {
+    if (std::optional<Error> refused = no_typed_data(error)) throw std::move(*refused);
+    throw;
+  }
+}
+
+Callable callable_from_graph_module(std::shared_ptr<GraphModule> module) {
+  Callable callable;
+  callable.root = module;
+  callable.parameters.resize(module->graph().placeholders().size());
+  callable.run = [module](Inputs& inputs) {
+    std::size_t required = 0;
+    for (const Node* node : module->graph().placeholders()) required += node->args().empty();
+    std::vector<c10::IValue> values;
+    for (std::size_t i = inputs.count(required); i > 0; --i) values.push_back(inputs.bind_any());
+    return ivalue_to_argument(inputs.session(), module->run(std::move(values)));
+  };
+  return callable;
+}
+
+}  // namespace fx::internal

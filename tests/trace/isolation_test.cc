@@ -1,0 +1,156 @@
+// What a trace leaves behind: nothing. Threads, exceptions, nesting, leaked proxies, size.
+#include <atomic>
+#include <thread>
+
+#include "tests/trace/trace_testing.h"
+
+namespace fx {
+namespace {
+
+using testing::calls;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::same_value;
+using testing::traced_calls;
+using torch::Tensor;
+
+TEST(TraceIsolation, OrdinaryTensorsAreNotTraced) {
+  const Tensor outside = torch::rand({3});
+  Tracer tracer;
+  Tensor kept;
+  const Trace trace = tracer.trace([&](Tensor x) {
+    kept = x * outside;
+    return kept;
+  });
+  EXPECT_FALSE(is_proxy(outside));
+  EXPECT_FALSE(is_proxy(outside + 1));
+  EXPECT_FALSE(is_proxy(torch::ones({2})));
+  EXPECT_TRUE(is_proxy(kept));
+  EXPECT_EQ(node_of(kept), nullptr);
+}
+
+TEST(TraceIsolation, LeakedProxiesSaySo) {
+  Tensor leaked;
+  traced_calls([&](Tensor x) { return leaked = x + 1; });
+  EXPECT_FX_ERROR(leaked * 2, trace, HasSubstr("trace that has ended"));
+  EXPECT_FX_ERROR(torch::cat({torch::ones({1}), leaked}), trace, HasSubstr("trace that has ended"));
+  EXPECT_FX_ERROR(traced_calls([&](Tensor x) { return x + leaked; }), trace, HasSubstr("trace that has ended"));
+}
+
+TEST(TraceIsolation, LeakedProxiesNameNoNodeOfALostGraph) {
+  Tensor leaked;
+  for (const std::vector<c10::IValue>& examples : {std::vector<c10::IValue>{}, {torch::rand({2})}}) {
+    traced_calls([&](Tensor x) { return leaked = x + 1; }, examples);
+    EXPECT_FX_ERROR(leaked.data_ptr(), trace, HasSubstr("a traced tensor: data_ptr()"));
+    EXPECT_FX_ERROR(leaked.set_data(torch::ones({2})), trace, HasSubstr("a traced tensor"));
+  }
+  traced_calls([&](Tensor x) { return leaked = x + 1; });
+  EXPECT_FX_ERROR(leaked.size(0), trace, HasSubstr("a traced tensor: size()"));
+  EXPECT_FX_ERROR(leaked.device(), trace, HasSubstr("a traced tensor: device()"));
+}
+
+TEST(TraceIsolation, ExceptionsLeaveNoState) {
+  Tracer tracer;
+  EXPECT_THROW(tracer.trace([](Tensor x) -> Tensor {
+    x = x + 1;
+    throw std::runtime_error("mine");
+  }),
+               std::runtime_error);
+  EXPECT_FALSE(is_proxy(torch::ones({1}) + 1));
+  EXPECT_THAT(calls(tracer.trace([](Tensor x) { return x + 2; }).graph), ElementsAre("aten::add.Scalar(x, 2)"));
+}
+
+TEST(TraceIsolation, TracesMayNest) {
+  EXPECT_THAT(traced_calls([](Tensor x) {
+                EXPECT_THAT(traced_calls([](Tensor y) {
+                              y = y.exp();
+                              return y + torch::ones({1});
+                            }),
+                            ElementsAre("aten::exp(x)", "aten::ones([1])", "aten::add.Tensor(exp, ones)"));
+                return x.log();
+              }),
+              ElementsAre("aten::log(x)"));
+  EXPECT_FX_ERROR(traced_calls([](Tensor x) {
+                    traced_calls([&](Tensor y) { return y + x; });
+                    return x;
+                  }),
+                  trace, HasSubstr("%x"), HasSubstr("belongs to another trace"));
+}
+
+TEST(TraceIsolation, OneTracerTracesOneProgramAtATime) {
+  Tracer tracer;
+  EXPECT_FX_ERROR(tracer.trace([&](Tensor x) {
+    tracer.trace([](Tensor y) { return y; });
+    return x;
+  }),
+                  trace, HasSubstr("tracing already"));
+}
+
+TEST(TraceIsolation, ThreadsTraceAtOnce) {
+  constexpr int kThreads = 4, kRounds = 50;
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  const Tensor shared = torch::rand({3});
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < kRounds; ++round) {
+        Tracer tracer;
+        const Trace trace = tracer.trace(
+            [&](Tensor x) {
+              for (int i = 0; i <= t; ++i) x = (x * shared).relu() + torch::ones({3});
+              return x;
+            },
+            round % 2 ? std::vector<c10::IValue>{torch::rand({3})} : std::vector<c10::IValue>{});
+        trace.graph.lint();
+        if (calls(trace.graph).size() != 4U * static_cast<std::size_t>(t + 1) || trace.attributes.size() != 1)
+          ++failures;
+      }
+    });
+  }
+  // Meanwhile this thread computes, untraced.
+  for (int i = 0; i < 1000; ++i) {
+    if (is_proxy(shared * 2)) ++failures;
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+}
+
+TEST(TraceIsolation, GradientModesDoNotMatter) {
+  const auto program = [](Tensor x) { return (x * 2).sigmoid(); };
+  const std::vector<std::string> expected = traced_calls(program);
+  {
+    torch::NoGradGuard guard;
+    EXPECT_EQ(traced_calls(program), expected);
+    EXPECT_EQ(traced_calls(program, {torch::rand({2})}), expected);
+  }
+  {
+    c10::InferenceMode guard;
+    EXPECT_EQ(traced_calls(program), expected);
+    EXPECT_EQ(traced_calls(program, {torch::rand({2})}), expected);
+  }
+  EXPECT_EQ(traced_calls(program, {torch::rand({2}).requires_grad_()}), expected);
+}
+
+// An LSTM cell unrolled by hand until it is a hundred thousand operators long.
+TEST(TraceSize, AHundredThousandOperators) {
+  constexpr int kSteps = 6700;
+  const Tensor wi = torch::rand({8, 32}) / 8, wh = torch::rand({8, 32}) / 8;
+  const auto program = [&](Tensor x, Tensor h, Tensor c) {
+    for (int step = 0; step < kSteps; ++step) {
+      const std::vector<Tensor> gates = (torch::mm(x, wi) + torch::mm(h, wh)).chunk(4, 1);
+      c = torch::sigmoid(gates[1]) * c + torch::sigmoid(gates[0]) * torch::tanh(gates[2]);
+      h = torch::sigmoid(gates[3]) * torch::tanh(c);
+    }
+    return std::make_tuple(h, c);
+  };
+  const Tensor x = torch::rand({2, 8});
+  for (const bool shapes : {false, true}) {
+    const auto gm = symbolic_trace(program, shapes ? std::vector<c10::IValue>{x, x, x} : std::vector<c10::IValue>{});
+    EXPECT_GT(gm->graph().size(), 100000U);
+    EXPECT_LT(gm->graph().memory_bytes(), 300U * gm->graph().size());
+    gm->graph().lint();
+  }
+}
+
+}  // namespace
+}  // namespace fx

@@ -1,0 +1,107 @@
+// What the trace tests share.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "support/error.h"
+#include "text/print.h"
+#include "trace/symbolic_trace.h"
+
+namespace fx::testing {
+
+/// The calls of a graph in order, as `aten::add.Tensor(x, mul, alpha=2)`.
+inline std::vector<std::string> calls(const Graph& graph) {
+  std::vector<std::string> result;
+  for (const Node& node : graph.nodes()) {
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    std::string text = node.target().str() + "(";
+    const char* comma = "";
+    for (const Argument& argument : node.args()) {
+      text += comma + to_string(argument, NodeStyle::plain);
+      comma = ", ";
+    }
+    for (const auto& [name, value] : node.kwargs()) {
+      text += comma + name.str() + "=" + to_string(value, NodeStyle::plain);
+      comma = ", ";
+    }
+    result.push_back(text + ")");
+  }
+  return result;
+}
+
+/// What the graph calls, in order, without arguments.
+inline std::vector<std::string> targets(const Graph& graph) {
+  std::vector<std::string> result;
+  for (const std::string& call : calls(graph)) result.push_back(call.substr(0, call.find('(')));
+  return result;
+}
+
+template <typename Program>
+std::vector<std::string> traced_calls(Program&& program, std::vector<c10::IValue> examples = {}) {
+  Tracer tracer;
+  const Trace trace = tracer.trace(std::forward<Program>(program), std::move(examples));
+  trace.graph.lint();
+  return calls(trace.graph);
+}
+
+inline std::string output_text(const Graph& graph) { return to_string(graph.output_node()->arg(0), NodeStyle::plain); }
+
+/// Compares tensors, and lists, tuples and dicts of tensors, exactly or nearly.
+inline ::testing::AssertionResult same_value(const c10::IValue& a, const c10::IValue& b, double tolerance = 0) {
+  if (a.isTensor() && b.isTensor()) {
+    const torch::Tensor x = a.toTensor(), y = b.toTensor();
+    if (x.defined() != y.defined()) return ::testing::AssertionFailure() << "one tensor is undefined";
+    if (!x.defined()) return ::testing::AssertionSuccess();
+    if (x.sizes() != y.sizes() || x.scalar_type() != y.scalar_type()) {
+      return ::testing::AssertionFailure()
+             << x.sizes() << " " << x.scalar_type() << " and " << y.sizes() << " " << y.scalar_type();
+    }
+    const bool equal = tolerance == 0 ? torch::equal(torch::nan_to_num(x.detach()), torch::nan_to_num(y.detach()))
+                                      : torch::allclose(x.detach(), y.detach(), tolerance, tolerance, true);
+    if (equal) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << "values differ by " << (x - y).abs().max();
+  }
+  if ((a.isTuple() && b.isTuple()) || (a.isList() && b.isList())) {
+    const std::vector<c10::IValue> xs =
+        a.isTuple() ? std::vector<c10::IValue>(a.toTupleRef().elements()) : a.toListRef().vec();
+    const std::vector<c10::IValue> ys =
+        b.isTuple() ? std::vector<c10::IValue>(b.toTupleRef().elements()) : b.toListRef().vec();
+    if (xs.size() != ys.size())
+      return ::testing::AssertionFailure() << xs.size() << " and " << ys.size() << " elements";
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      if (auto result = same_value(xs[i], ys[i], tolerance); !result) return result << " (element " << i << ")";
+    }
+    return ::testing::AssertionSuccess();
+  }
+  if (a.isNone() != b.isNone()) {
+    const c10::IValue& other = a.isNone() ? b : a;
+    if (other.isTensor() && !other.toTensor().defined()) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << a.tagKind() << " and " << b.tagKind();
+  }
+  return a == b ? ::testing::AssertionSuccess() : ::testing::AssertionFailure() << a << " and " << b;
+}
+
+/// Runs `action` and returns the error that it throws; the kind `io` when it throws none.
+template <typename Action>
+Error error_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorKind::io, "no error");
+}
+
+#define EXPECT_FX_ERROR(statement, wanted_kind, ...)                                                         \
+  do {                                                                                                       \
+    const ::fx::Error error = ::fx::testing::error_of([&] { statement; });                                   \
+    EXPECT_EQ(::fx::to_string(error.kind()), ::fx::to_string(::fx::ErrorKind::wanted_kind)) << error.what(); \
+    EXPECT_THAT(std::string(error.what()), ::testing::AllOf(__VA_ARGS__));                                   \
+  } while (false)
+
+}  // namespace fx::testing
