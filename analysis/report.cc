@@ -228,6 +228,14 @@ class ReportMaker {
 
 }  // namespace
 
+std::vector<const Report::Measured*> Report::BaselinePart::past_limit() const {
+  std::vector<const Measured*> found;
+  for (const Measured& measure : measures) {
+    if (measure.is_worse(limit)) found.push_back(&measure);
+  }
+  return found;
+}
+
 Report make_report(const Graph& graph, const ReportInputs& inputs, const ReportOptions& options) {
   return ReportMaker(graph, inputs, options).make();
 }

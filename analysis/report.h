@@ -118,6 +118,19 @@ struct Report {
     std::vector<CostRow> modules{};
   };
 
+  struct Measured {
+    std::string name;  ///< as in the JSON: `liveness.peak_bytes`
+    double before = 0, after = 0;
+    bool is_bytes = false;
+    bool is_worse(double limit = 0) const { return after > before * (1 + limit); }
+  };
+  struct BaselinePart {
+    std::string file;
+    double limit = 0;  ///< how much a measure may grow, as a part of what it was
+    std::vector<Measured> measures{};
+    std::vector<const Measured*> past_limit() const;
+  };
+
   std::string name;
   std::size_t nodes = 0, inputs = 0, modules = 0, attributes = 0;
   std::vector<OpCount> operators{};  ///< most frequent first
@@ -126,6 +139,7 @@ struct Report {
   std::optional<UsesPart> uses{};
   std::optional<DominancePart> dominance{};
   std::optional<CostPart> cost{};
+  std::optional<BaselinePart> baseline{};  ///< set by the caller, see analysis/baseline.h
 };
 
 Report make_report(const Graph& graph, const ReportInputs& inputs = {}, const ReportOptions& options = {});
@@ -137,6 +151,8 @@ std::string to_text(const Report& report);
 /// when a key changes its meaning or goes away.
 std::string to_json(const Report& report);
 
+/// `peak_bytes 4.69 MiB -> 5.20 MiB (+11 %)`.
+std::string to_string(const Report::Measured& measure);
 /// `24.1 MiB`, `512 B`.
 std::string format_bytes(std::int64_t bytes);
 /// `4.09 G`, `118 M`: three digits and a unit.

@@ -90,6 +90,19 @@ Json cost(const Report::CostPart& p) {
   return json;
 }
 
+Json baseline(const Report::BaselinePart& p) {
+  return {{"file", p.file},
+          {"limit", p.limit},
+          {"worse", p.past_limit().size()},
+          {"measures", array(p.measures, [&](const Report::Measured& m) {
+             const char* verdict = m.is_worse(p.limit)  ? "past limit"
+                                   : m.is_worse()       ? "worse"
+                                   : m.after < m.before ? "better"
+                                                        : "same";
+             return Json{{"name", m.name}, {"before", m.before}, {"after", m.after}, {"verdict", verdict}};
+           })}};
+}
+
 }  // namespace
 
 std::string to_json(const Report& report) {
@@ -102,6 +115,7 @@ std::string to_json(const Report& report) {
   json["operators"] = array(report.operators, [](const Report::OpCount& op) {
     return Json{{"target", op.target}, {"count", op.count}};
   });
+  if (report.baseline) json["baseline"] = baseline(*report.baseline);
   if (report.dead_code) json["dead_code"] = dead_code(*report.dead_code);
   if (report.liveness) json["liveness"] = liveness(*report.liveness);
   if (report.uses) json["uses"] = uses(*report.uses);

@@ -73,6 +73,7 @@ class TextWriter {
  public:
   std::string write(const Report& r) {
     head(r);
+    if (r.baseline) baseline(*r.baseline);
     if (r.cost) cost(*r.cost);
     if (r.liveness) liveness(*r.liveness);
     if (r.dead_code) dead_code(*r.dead_code);
@@ -102,6 +103,15 @@ class TextWriter {
     std::vector<std::string> operators;
     for (const Report::OpCount& op : r.operators) operators.push_back(op.target + " " + std::to_string(op.count));
     if (!operators.empty()) list("", operators, ", ");
+  }
+
+  void baseline(const Report::BaselinePart& p) {
+    const std::size_t past = p.past_limit().size();
+    title("Against " + p.file + ": " + (past == 0 ? "nothing" : plural(past, "measure")) + " worse by more than " +
+          number(100 * p.limit, "%.3g %%"));
+    for (const Report::Measured& m : p.measures) {
+      if (m.before != m.after) line(std::string(m.is_worse(p.limit) ? "  ! " : "    ") + to_string(m));
+    }
   }
 
   void liveness(const Report::LivenessPart& p) {
@@ -193,6 +203,17 @@ class TextWriter {
 };
 
 }  // namespace
+
+std::string to_string(const Report::Measured& m) {
+  const auto amount = [&](double value) {
+    if (m.is_bytes) return format_bytes(static_cast<std::int64_t>(value));
+    std::string text = format_count(value);
+    return text.ends_with(' ') ? text.substr(0, text.size() - 1) : text;
+  };
+  std::string text = m.name + " " + amount(m.before) + " -> " + amount(m.after);
+  if (m.before > 0) text += " (" + number(100 * (m.after - m.before) / m.before, "%+.3g %%") + ")";
+  return text;
+}
 
 std::string format_bytes(std::int64_t bytes) {
   return scaled(static_cast<double>(bytes), 1024, std::array{" B", " KiB", " MiB", " GiB", " TiB"});

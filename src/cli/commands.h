@@ -32,6 +32,8 @@ struct ReportOptions {
   std::vector<std::string> inputs;
   std::string format = "text";
   std::string output;
+  std::string baseline;      ///< a report in JSON to compare with
+  std::string limit = "0%";  ///< how much worse than it is allowed
 };
 int report(const ReportOptions& options, Backend* backend);
 

@@ -93,6 +93,9 @@ class Commands {
     sub->add_option("--input", report_.inputs, kInputHelp);
     sub->add_option("--format", report_.format)->check(CLI::IsMember({"text", "json", "html"}))->capture_default_str();
     add_output(sub, report_.output);
+    CLI::Option* baseline = sub->add_option("--baseline", report_.baseline,
+                                            "an older report in JSON: say what got worse, and exit 1 past the limit");
+    sub->add_option("--limit", report_.limit, "how much worse is allowed")->needs(baseline)->capture_default_str();
   }
   void declare_match() {
     CLI::App* sub = command("match", "Find a pattern", [this] { return match(match_, backend_); });

@@ -1,8 +1,13 @@
-// fxgraph report: what the analyses found.
+// fxgraph report: what the analyses found, and whether it is worse than it was.
 #include "analysis/report.h"
 
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <iterator>
 #include <map>
 
+#include "analysis/baseline.h"
 #include "analysis/page.h"
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -11,31 +16,45 @@ namespace fx::cli {
 
 namespace {
 
-using Write = std::string (*)(const Graph&, const ReportInputs&, const fx::ReportOptions&);
+/// What to make for a value of --format. The page needs the graph beside the report.
+using Write = std::string (*)(const Report&, const Graph&, const ReportInputs&, const fx::ReportOptions&);
 const std::map<std::string, Write> kFormats = {
-    {"text", [](const Graph& graph, const ReportInputs& inputs,
-                const fx::ReportOptions& options) { return to_text(make_report(graph, inputs, options)); }},
-    {"json", [](const Graph& graph, const ReportInputs& inputs,
-                const fx::ReportOptions& options) { return to_json(make_report(graph, inputs, options)); }},
-    {"html", to_html},
+    {"text",
+     [](const Report& report, const Graph&, const ReportInputs&, const fx::ReportOptions&) { return to_text(report); }},
+    {"json",
+     [](const Report& report, const Graph&, const ReportInputs&, const fx::ReportOptions&) { return to_json(report); }},
+    {"html", [](const Report&, const Graph& graph, const ReportInputs& inputs,
+                const fx::ReportOptions& options) { return to_html(graph, inputs, options); }},
 };
 
-}  // namespace
-
-int report(const ReportOptions& options, Backend* backend) {
-  const auto model = load_model(options.file, backend);
-  Shapes shapes;
-  ReportInputs inputs;
-  inputs.name = options.file;
-  inputs.module_effects = model->module_effects();
-  inputs.attributes = model->attributes();
-  inputs.cost = model->cost_options();
-  if (!options.inputs.empty()) {
-    shapes = model->propagate_shapes(parse_inputs(options.inputs));
-    inputs.shapes = &shapes;
+/// `5%` or `5`: 0.05.
+double parse_limit(std::string text) {
+  if (text.ends_with('%')) text.pop_back();
+  double percent = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (error != std::errc() || end != text.data() + text.size() || !(percent >= 0)) {
+    throw Error(ErrorKind::invalid_argument, "--limit " + text + ": not a share; write a number of percent, like 5%");
   }
+  return percent / 100;
+}
+
+Report::BaselinePart compare(const Report& report, const ReportOptions& options) {
+  const double limit = parse_limit(options.limit);
+  std::ifstream file(options.baseline, std::ios::binary);
+  if (!file) throw Error(ErrorKind::io, "cannot read " + options.baseline + ": name a report in JSON that exists");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  try {
+    Report::BaselinePart part = compare_with_baseline(report, text, limit);
+    part.file = options.baseline;
+    return part;
+  } catch (const Error& error) {
+    throw Error(error.kind(), options.baseline + ": " + error.message());
+  }
+}
+
+/// All parts when none is chosen, but those that need shapes and have none.
+fx::ReportOptions parts_of(const ReportOptions& options) {
   fx::ReportOptions parts;
-  // Without a choice: everything that can be said.
   if (options.dead_code || options.liveness || options.uses || options.dominance || options.cost) {
     parts.dead_code = options.dead_code;
     parts.liveness = options.liveness;
@@ -47,8 +66,40 @@ int report(const ReportOptions& options, Backend* backend) {
     throw Error(ErrorKind::invalid_argument, "--cost needs shapes: add --input, like --input 1x3x224x224");
   }
   if (options.inputs.empty()) parts.cost = false;
-  write_output(options.output, kFormats.at(options.format)(model->graph(), inputs, parts));
-  return kDone;
+  return parts;
+}
+
+/// Says in one line what got worse by more than is allowed.
+int verdict(const Report& report) {
+  if (!report.baseline) return kDone;
+  std::string worse;
+  for (const Report::Measured* measure : report.baseline->past_limit())
+    worse += (worse.empty() ? "" : ", ") + to_string(*measure);
+  if (worse.empty()) return kDone;
+  std::cerr << "fxgraph: " << report.name << " is worse than " << report.baseline->file << ": " << worse
+            << "; undo the change, allow more with --limit, or make a new baseline\n";
+  return kFailed;
+}
+
+}  // namespace
+
+int report(const ReportOptions& options, Backend* backend) {
+  const fx::ReportOptions parts = parts_of(options);
+  const auto model = load_model(options.file, backend);
+  Shapes shapes;
+  ReportInputs inputs;
+  inputs.name = options.file;
+  inputs.module_effects = model->module_effects();
+  inputs.attributes = model->attributes();
+  inputs.cost = model->cost_options();
+  if (!options.inputs.empty()) {
+    shapes = model->propagate_shapes(parse_inputs(options.inputs));
+    inputs.shapes = &shapes;
+  }
+  Report report = make_report(model->graph(), inputs, parts);
+  if (!options.baseline.empty()) report.baseline = compare(report, options);
+  write_output(options.output, kFormats.at(options.format)(report, model->graph(), inputs, parts));
+  return verdict(report);
 }
 
 }  // namespace fx::cli

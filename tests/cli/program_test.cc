@@ -167,6 +167,32 @@ TEST_F(Program, ReportFindsWhatIsPlanted) {
   EXPECT_THAT(text.out, HasSubstr("its only user b is dead"));
 }
 
+TEST_F(Program, ReportIsAGateAgainstABaseline) {
+  const std::string file = write("in.fx", kText), shapes = " --input 2x3 --input 2x3 ";
+  ASSERT_EQ(run("report " + file + shapes + "--format json -o " + path("old.json")).code, 0);
+  const std::string against = " --baseline " + path("old.json");
+  const Result same = run("report " + file + shapes + against);
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("nothing worse by more than 0 %"));
+  const Result larger =
+      run("report " + file + " --input 4x3 --input 4x3 --limit 5%" + against + " -o " + path("new.txt"));
+  EXPECT_EQ(larger.code, 1);
+  EXPECT_THAT(larger.err, HasSubstr("cost.total.flops 12 -> 24 (+100 %)"));
+  EXPECT_EQ(std::count(larger.err.begin(), larger.err.end(), '\n'), 1);
+  EXPECT_THAT(read(path("new.txt")), HasSubstr("! cost.total.flops")) << "the report is written all the same";
+  EXPECT_EQ(run("report " + file + " --input 4x3 --input 4x3 --limit 200%" + against).code, 0);
+  EXPECT_THAT(run("report " + file + against).err, HasSubstr("and this report has not"));
+  EXPECT_THAT(run("report " + file + shapes + "--limit x" + against).err, HasSubstr("--limit x: not a share"));
+  EXPECT_THAT(run("report " + file + " --baseline nowhere.json").err, HasSubstr("cannot read nowhere.json"));
+  EXPECT_EQ(run("report " + file + " --limit 5%").code, 2);
+}
+
+TEST_F(Program, ReportMakesAPage) {
+  const Result made = run("report " + write("in.fx", kText) + " --format html -o " + path("page.html"));
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(read(path("page.html")), ::testing::StartsWith("<!doctype html>"));
+}
+
 TEST_F(Program, MatchPrintsCapturesAndWhyNot) {
   const std::string file = write("in.fx", kText);
   const auto found = nlohmann::json::parse(
