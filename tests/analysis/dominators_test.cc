@@ -4,13 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/dominator_tree.hpp>
-#include <boost/graph/reverse_graph.hpp>
 #include <set>
 
 #include "analysis/regions.h"
 #include "ir/node_map.h"
+#include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
 
 namespace fx {
@@ -19,65 +17,6 @@ namespace {
 using testing::random_graph;
 using testing::random_options;
 using testing::RandomGraphOptions;
-
-using Oracle = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;
-
-/// The graph in Boost's container with the virtual ends written out: vertex id_bound is the entry, id_bound + 1 the
-/// exit.
-Oracle with_virtual_ends(const Graph& graph) {
-  const std::size_t entry = graph.id_bound(), exit = entry + 1;
-  Oracle copy(graph.id_bound() + 2);
-  for (const Node& node : graph.nodes()) {
-    bool source = true;
-    node.for_each_input([&](Node& input) {
-      add_edge(input.id(), node.id(), copy);
-      source = false;
-    });
-    if (source) add_edge(entry, node.id(), copy);
-    if (!node.has_users()) add_edge(node.id(), exit, copy);
-  }
-  return copy;
-}
-
-std::vector<std::size_t> oracle_parents(const Graph& graph, bool post) {
-  const Oracle copy = with_virtual_ends(graph);
-  const std::size_t none = Oracle::null_vertex();
-  std::vector<std::size_t> parents(num_vertices(copy), none);
-  const auto map = boost::make_iterator_property_map(parents.begin(), get(boost::vertex_index, copy));
-  if (post) {
-    boost::lengauer_tarjan_dominator_tree(boost::make_reverse_graph(copy), graph.id_bound() + 1, map);
-  } else {
-    boost::lengauer_tarjan_dominator_tree(copy, graph.id_bound(), map);
-  }
-  return parents;
-}
-
-void expect_tree_agrees(const Graph& graph, const DominatorTree& tree, bool post, std::uint64_t seed) {
-  const std::vector<std::size_t> parents = oracle_parents(graph, post);
-  const std::size_t root = graph.id_bound() + (post ? 1 : 0);
-  const auto ancestors = [&](const Node* node) {
-    std::vector<std::size_t> chain;
-    for (std::size_t at = node->id(); at != root; at = parents[at]) chain.push_back(at);
-    return chain;
-  };
-  std::vector<const Node*> nodes;
-  for (const Node& node : graph.nodes()) nodes.push_back(&node);
-  for (const Node* b : nodes) {
-    const std::size_t expected = parents[b->id()];
-    const Node* parent = tree.immediate(*b);
-    ASSERT_EQ(parent ? parent->id() : root, expected) << "seed " << seed << ' ' << *b;
-    const std::vector<std::size_t> above = ancestors(b);
-    ASSERT_EQ(tree.depth(*b), above.size());
-    const std::set<std::size_t> dominators(above.begin(), above.end());
-    for (const Node* a : nodes) {
-      ASSERT_EQ(tree.dominates(*a, *b), dominators.count(a->id()) == 1) << "seed " << seed;
-      std::size_t common = a->id();
-      while (common != root && !dominators.count(common)) common = parents[common];
-      const Node* found = tree.common(*a, *b);
-      ASSERT_EQ(found ? found->id() : root, common) << "seed " << seed;
-    }
-  }
-}
 
 void expect_children_agree(const Graph& graph, const DominatorTree& tree) {
   std::size_t listed = 0;
@@ -131,17 +70,7 @@ TEST(Dominators, AgreeWithBoostOnRandomGraphs) {
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     Graph graph = random_graph(seed, random_options(seed, 40));
     if (seed % 3 == 0) graph.eliminate_dead_code([](const Node&) { return false; });
-    expect_tree_agrees(graph, Dominators(graph), false, seed);
-    if (HasFatalFailure()) return;
-  }
-}
-
-TEST(PostDominators, AgreeWithBoostOnRandomGraphs) {
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
-    Graph graph = random_graph(seed, random_options(seed, 40));
-    if (seed % 3 == 0) graph.eliminate_dead_code([](const Node&) { return false; });
-    expect_tree_agrees(graph, PostDominators(graph), true, seed);
-    if (HasFatalFailure()) return;
+    ASSERT_EQ(testing::disagreement_on_dominators(graph), "") << "seed " << seed;
   }
 }
 

@@ -7,38 +7,20 @@
 
 #include "analysis/memory_plan.h"
 #include "analysis/schedule.h"
+#include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
 
 namespace fx {
 namespace {
 
+using testing::all_nodes;
 using ::testing::ElementsAre;
+using testing::live_sets;
 using testing::Random;
 using testing::random_graph;
 using testing::random_options;
 
 TensorInfo floats(std::int64_t count) { return {.dtype = DType::float32, .sizes = {count}, .strides = {}}; }
-
-std::vector<Node*> all_nodes(const Graph& graph) {
-  std::vector<Node*> nodes;
-  for (const Node& node : graph.nodes()) nodes.push_back(const_cast<Node*>(&node));
-  return nodes;
-}
-
-/// Liveness by the definition, as sets: a value is live at a node from its own to its last user's.
-std::vector<std::vector<Node*>> live_sets(const Graph& graph) {
-  const std::vector<Node*> nodes = all_nodes(graph);
-  std::vector<std::vector<Node*>> live(nodes.size());
-  for (std::size_t def = 0; def < nodes.size(); ++def) {
-    if (nodes[def]->is(Op::output)) continue;
-    std::size_t last = def;
-    for (std::size_t at = def; at < nodes.size(); ++at) {
-      for (Node* input : nodes[at]->all_input_nodes()) last = input == nodes[def] ? at : last;
-    }
-    for (std::size_t at = def; at <= last; ++at) live[at].push_back(nodes[def]);
-  }
-  return live;
-}
 
 TEST(Liveness, AgreesWithSetsOnRandomGraphs) {
   for (std::uint64_t seed = 0; seed < 800; ++seed) {
@@ -47,18 +29,7 @@ TEST(Liveness, AgreesWithSetsOnRandomGraphs) {
     const auto expected = live_sets(graph);
     const std::vector<Node*> nodes = all_nodes(graph);
     const Liveness live(graph);
-    std::size_t peak = 0;
-    for (std::size_t at = 0; at < nodes.size(); ++at) {
-      std::vector<Node*> found;
-      for (Node& value : live.at(*nodes[at])) found.push_back(&value);
-      ASSERT_EQ(found, expected[at]) << seed;
-      peak = std::max(peak, found.size());
-      for (Node* value : found) ASSERT_TRUE(live.is_live_at(*value, *nodes[at]));
-    }
-    ASSERT_EQ(live.peak_live(), peak) << seed;
-    if (!nodes.empty()) {
-      ASSERT_EQ(expected[live.place(*live.peak_live_node())].size(), peak);
-    }
+    ASSERT_EQ(testing::disagreement_on_liveness(graph), "") << seed;
     for (const Node* a : nodes) {
       for (const Node* b : nodes) {
         if (a->is(Op::output) || b->is(Op::output)) continue;

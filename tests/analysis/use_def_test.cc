@@ -6,37 +6,17 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
 
 namespace fx {
 namespace {
 
+using testing::all_nodes;
+using testing::closure;
 using ::testing::ElementsAre;
 using testing::random_graph;
 using testing::random_options;
-
-/// Reachability by the definition: the transitive closure as a matrix.
-std::vector<std::vector<bool>> closure(const Graph& graph, const OrderEdges* order = nullptr) {
-  std::vector<std::vector<bool>> reaches(graph.id_bound(), std::vector<bool>(graph.id_bound(), false));
-  for (const Node& node : graph.nodes()) {
-    const auto take = [&](const Node& input) {
-      for (std::size_t a = 0; a < reaches.size(); ++a) {
-        if (reaches[a][input.id()]) reaches[a][node.id()] = true;
-      }
-    };
-    reaches[node.id()][node.id()] = true;
-    node.for_each_input(take);
-    if (!order) continue;
-    for (const Node* before : order->before(node)) take(*before);
-  }
-  return reaches;
-}
-
-std::vector<Node*> all_nodes(const Graph& graph) {
-  std::vector<Node*> nodes;
-  for (const Node& node : graph.nodes()) nodes.push_back(const_cast<Node*>(&node));
-  return nodes;
-}
 
 /// Random edges from earlier to later nodes.
 OrderEdges random_order(const Graph& graph, std::uint64_t seed) {
@@ -55,11 +35,7 @@ TEST(Reachability, AgreesWithTheClosureOnRandomGraphs) {
     const Graph graph = random_graph(seed, random_options(seed, 40));
     const OrderEdges edges = random_order(graph, seed);
     const OrderEdges* order = seed % 2 ? &edges : nullptr;
-    const auto expected = closure(graph, order);
-    Reachability reaches(graph, order);
-    for (const Node& a : graph.nodes()) {
-      for (const Node& b : graph.nodes()) ASSERT_EQ(reaches(a, b), expected[a.id()][b.id()]) << seed;
-    }
+    ASSERT_EQ(testing::disagreement_on_reachability(graph, order), "") << seed;
   }
 }
 
