@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "tests/analysis/boost_dominators.h"
 #include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
 #include "text/parse.h"
@@ -11,6 +12,7 @@ namespace fx {
 namespace {
 
 void expect_all_agree(const Graph& graph, const std::string& name) {
+  ASSERT_EQ(testing::disagreement_with_boost(graph), "") << name;
   ASSERT_EQ(testing::disagreement_on_dominators(graph), "") << name;
   ASSERT_EQ(testing::disagreement_on_liveness(graph), "") << name;
   ASSERT_EQ(testing::disagreement_on_reachability(graph), "") << name;
