@@ -1,7 +1,6 @@
 #include "matchers/engine.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace fx::internal {
 
@@ -19,6 +18,12 @@ void Engine::start(Node& anchor) {
   undo_to(0);
   choices_.clear();
   goals_.clear();
+  picks_.clear();
+  if (program_.has_extras()) {
+    extras_.clear();
+    num_cones_ = 0;
+  }
+  if (!made_.empty()) made_.clear();
   goal_ = kNoGoal;
   step_ = 0;
   fresh_ = true;
@@ -43,8 +48,10 @@ bool Engine::run() {
       fits = reach_goal(goal);
     } else if (step_ < plan_->steps.size()) {
       fits = go_on();
-    } else {
+    } else if (!program_.has_negations() || negations_hold()) {
       return true;
+    } else {
+      fits = false;
     }
     if (!fits && !backtrack()) return false;
   }
@@ -57,12 +64,12 @@ bool Engine::reach_goal(const Goal& goal) {
       if (slots_[goal.pattern].bound)
         return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
       return match_call(goal.pattern, *goal.value.node, goal.user);
-    case PatternKind::one_of: {
-      if (slots_[goal.pattern].bound)
-        return same_value(goal.pattern, goal.value) || fail(goal.pattern, goal.value, goal.user, Mismatch::other_value);
-      if (!bind(goal.pattern, goal.value, goal.user)) return false;
-      return resume(push_choice(Choice::Kind::alternatives, goal.pattern, goal.value, goal.user));
-    }
+    case PatternKind::one_of: return begin(Choice::Kind::alternatives, goal);
+    case PatternKind::transparent: return begin(Choice::Kind::see_through, goal);
+    case PatternKind::dominated: return begin(Choice::Kind::path, goal);
+    case PatternKind::sequence:
+      if (pattern.unordered) return begin(Choice::Kind::pick, goal);
+      [[fallthrough]];
     default: return enter(goal.pattern, goal.value, goal.user);
   }
 }
@@ -70,11 +77,14 @@ bool Engine::reach_goal(const Goal& goal) {
 // ── Choices ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 bool Engine::backtrack() {
-  while (!choices_.empty()) {
+  while (choices_.size() > floor_) {
     if (steps_left_ == 0) return false;
     --steps_left_;
     Choice& choice = choices_.back();
     undo_to(choice.trail);
+    extras_.resize(choice.extras);
+    if (observer_) [[unlikely]]
+      observer_->back_to(choice.waived);
     goals_.resize(choice.num_goals);
     goal_ = choice.goals;
     step_ = choice.step;
@@ -112,6 +122,9 @@ bool Engine::resume(Choice& choice) {
       if (choice.tried == nodes.size()) choices_.pop_back();
       return enter(pattern, {node, nullptr}, user);
     }
+    case Choice::Kind::see_through: return see_through(choice);
+    case Choice::Kind::path: return follow_path(choice);
+    case Choice::Kind::pick: return pick(static_cast<std::uint32_t>(choices_.size() - 1));
   }
   return false;
 }
@@ -120,6 +133,7 @@ bool Engine::resume(Choice& choice) {
 bool Engine::go_on() {
   const PlanStep step = plan_->steps[step_++];
   if (slots_[step.call].bound) return true;
+  if (observer_ && step.via != kNoPattern && !slots_[step.via].bound) return true;  // below what was let pass
   const Value via = step.via == kNoPattern ? Value{} : slots_[step.via].value;
   if (via.node && via.node->num_users() <= 16) {
     if (!via.node->has_users()) return false;
@@ -158,8 +172,20 @@ void Engine::push_goal(std::uint32_t pattern, const Value& value, const Node* us
 }
 
 Engine::Choice& Engine::push_choice(Choice::Kind kind, std::uint32_t pattern, const Value& value, const Node* user) {
-  choices_.push_back(
-      {kind, pattern, goal_, static_cast<std::uint32_t>(goals_.size()), bound_, step_, 0, value, user, {}});
+  choices_.push_back({kind,
+                      pattern,
+                      goal_,
+                      static_cast<std::uint32_t>(goals_.size()),
+                      bound_,
+                      step_,
+                      0,
+                      static_cast<std::uint32_t>(extras_.size()),
+                      static_cast<std::uint32_t>(picks_.size()),
+                      0,
+                      observer_ ? observer_->waived() : 0,
+                      value,
+                      user,
+                      {}});
   return choices_.back();
 }
 
@@ -172,6 +198,7 @@ const std::vector<Node*>& Engine::matched_nodes() {
   for (std::uint32_t i = 0; i < bound_; ++i) {
     if (program_.node(trail_[i]).kind == PatternKind::call) matched_.push_back(slots_[trail_[i]].value.node);
   }
+  for (const auto& [pattern, node] : extras_) matched_.push_back(node);
   if (matched_.size() < 2) return matched_;
   std::sort(matched_.begin(), matched_.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
   matched_.erase(std::unique(matched_.begin(), matched_.end()), matched_.end());
@@ -210,6 +237,7 @@ Match MatchBuilder::make(const Program& program, Engine& engine) {
     if (engine.is_bound(i)) match.values_[i] = engine.value(i).copy();
   }
   match.nodes_ = engine.matched_nodes();
+  match.extras_ = engine.extras();
   if (program.has_alternatives()) {
     match.alternatives_.resize(program.size());
     for (std::uint32_t i = 0; i < program.size(); ++i) {

@@ -2,15 +2,19 @@
 //
 // A backtracking machine without recursion over the graph: goals (this pattern node against that value) wait on a list
 // whose tail is shared, so that a choice point need only remember the list's head; bindings are undone from a trail.
-// Choices are the alternatives of a one_of, the two orders of commutative operands, and the nodes to go on to when a
-// plan leaves the anchor's operands. next() goes through all of them, so every way to match is found.
+// Choices are the alternatives of a one_of, the two orders of commutative operands, how far to see through copies or to
+// follow a path, which element of an unordered list is which, and the nodes to go on to when a plan leaves the anchor's
+// operands. next() goes through all of them, so every way to match is found. What must not match is looked at when all
+// else is bound, by a search of its own above the choices made so far.
 //
 // Cost: O(pattern) per anchor without choices; all memory is reused from anchor to anchor.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <vector>
 
+#include "matchers/cone.h"
 #include "matchers/program.h"
 
 namespace fx::internal {
@@ -36,16 +40,27 @@ enum class Mismatch : std::uint8_t {
   arity,
   keyword,
   not_default,
-  missing
+  missing,
+  negation,
+  tensor,  ///< detail: TensorPart
+  constant,
+  path,
 };
+
+/// Which part of a tensor test failed.
+enum class TensorPart : std::uint32_t { unknown, dtype, device, rank };
 
 /// Told about every failed comparison when one is set; costs one test on the failing path otherwise.
 class FailureObserver {
  public:
   virtual ~FailureObserver() = default;
-  /// `pattern` did not fit `value`, an argument of `user` (null for the anchor); `detail` depends on the reason.
-  virtual void failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
+  /// `pattern` did not fit `value`, an argument of `user` (null for the anchor); `detail` depends on the reason. True
+  /// lets the search go on as if that had fitted, without what lies below.
+  virtual bool failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
                       std::uint32_t detail) = 0;
+  /// How many failures were let pass, and back to when there were fewer: the search takes another way.
+  virtual std::size_t waived() const = 0;
+  virtual void back_to(std::size_t waived) = 0;
 };
 
 class Engine {
@@ -61,7 +76,10 @@ class Engine {
   bool next();
 
   /// To be called when the graph has changed between two searches.
-  void forget_scans() { scanned_.assign(scanned_.size(), false); }
+  void forget_scans() {
+    scanned_.assign(scanned_.size(), false);
+    constant_.clear();
+  }
 
   bool is_bound(std::uint32_t pattern) const { return slots_[pattern].bound; }
   const Value& value(std::uint32_t pattern) const { return slots_[pattern].value; }
@@ -70,7 +88,10 @@ class Engine {
   bool exhausted() const { return steps_left_ == 0; }
   const Shapes* shapes() const { return options_.shapes; }
 
-  /// The nodes that the pattern's operators matched, each once, in graph order. Valid until the next call.
+  /// Nodes that were seen through or lie on a path, each with the pattern node that let it.
+  const std::vector<std::pair<std::uint32_t, Node*>>& extras() const { return extras_; }
+  /// The nodes that the pattern's operators matched and the extras, each once, in graph order. Valid until the next
+  /// call.
   const std::vector<Node*>& matched_nodes();
   /// A user outside the match of an inner value, with that value; nulls when all are contained.
   std::pair<Node*, Node*> escape();
@@ -91,14 +112,18 @@ class Engine {
   };
 
   struct Choice {
-    enum class Kind : std::uint8_t { alternatives, swap, users, scan };
+    enum class Kind : std::uint8_t { alternatives, swap, users, scan, see_through, path, pick };
     Kind kind;
     std::uint32_t pattern;
     std::uint32_t goals;      // head of the list
     std::uint32_t num_goals;  // storage in use
     std::uint32_t trail;
     std::uint32_t step;
-    std::uint32_t tried;  // alternatives or scanned nodes
+    std::uint32_t tried;   // alternatives, scanned nodes or list elements
+    std::uint32_t extras;  // how many stay when this way is left
+    std::uint32_t picks;
+    std::uint32_t extent;  // of a pick: which element of the pattern; of a path: which cone
+    std::size_t waived;
     Value value;
     const Node* user;
     UserRange::iterator users;
@@ -107,6 +132,12 @@ class Engine {
   bool run();
   bool backtrack();
   bool resume(Choice& choice);
+  bool begin(Choice::Kind kind, const Goal& goal);
+  bool see_through(Choice& choice);
+  bool follow_path(Choice& choice);
+  bool pick(std::uint32_t choice);
+  bool fits_below(std::uint32_t pattern, const Value& value);
+  bool negations_hold();
   bool go_on();
   bool reach_goal(const Goal& goal);
 
@@ -118,6 +149,10 @@ class Engine {
   bool match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped);
   bool match_unschemed(std::uint32_t pattern, Node& node, const CallPlan& plan);
   bool match_sequence(std::uint32_t pattern, const Value& value, const Node* user);
+  bool fits_sequence(std::uint32_t pattern, const Value& value, const Node* user);
+  bool bind_tail(std::uint32_t tail, std::vector<Argument> elements, const Node* user);
+  bool fits_tensor(std::uint32_t pattern, const Value& value, const Node* user);
+  bool is_constant(const Node& node);
   bool bind(std::uint32_t pattern, const Value& value, const Node* user) {
     if (program_.is_tested(pattern) && !passes_tests(pattern, value, user)) return false;
     slots_[pattern] = {value, true};
@@ -151,6 +186,14 @@ class Engine {
   std::vector<Choice> choices_;
   std::uint32_t goal_ = kNoGoal;
   std::uint32_t step_ = 0;
+  std::uint32_t floor_ = 0;  // choices of an outer search, and what it had bound
+  std::uint32_t base_ = 0;
+  std::vector<std::pair<std::uint32_t, Node*>> extras_;
+  std::vector<std::uint32_t> picks_;  // elements of the list being picked from that are taken
+  std::deque<Cone> cones_;            // the first `num_cones_` belong to choices
+  std::uint32_t num_cones_ = 0;
+  std::deque<Argument> made_;           // values that no node holds: sizes, tails
+  std::vector<std::uint8_t> constant_;  // by node id: 0 not known, 1 no, 2 yes
   bool fresh_ = false;
   std::vector<std::vector<Node*>> scan_lists_;  // by pattern node, filled on first use
   std::vector<char> scanned_;

@@ -9,9 +9,10 @@ namespace fx::internal {
 // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 bool Engine::fail(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail) {
-  if (observer_) [[unlikely]]
-    observer_->failed(pattern, value, user, why, detail);
-  return false;
+  if (!observer_) [[likely]]
+    return false;
+  ++stats_.explained;
+  return observer_->failed(pattern, value, user, why, detail);
 }
 
 bool Engine::same_value(std::uint32_t pattern, const Value& value) const {
@@ -24,12 +25,12 @@ bool Engine::same_value(std::uint32_t pattern, const Value& value) const {
 bool Engine::passes_tests(std::uint32_t pattern, const Value& value, const Node* user) {
   const PatternNode& test = program_.node(pattern);
   if (value.node && (value.node->num_users() < test.min_uses || value.node->num_users() > test.max_uses)) {
-    return fail(pattern, value, user, Mismatch::uses);
+    if (!fail(pattern, value, user, Mismatch::uses)) return false;
   }
   for (std::uint32_t i = 0; i < test.conditions.size(); ++i) {
-    if (!test.conditions[i].test(value.copy())) return fail(pattern, value, user, Mismatch::condition, i);
+    if (!test.conditions[i].test(value.copy()) && !fail(pattern, value, user, Mismatch::condition, i)) return false;
   }
-  return true;
+  return !test.tensor || fits_tensor(pattern, value, user);
 }
 
 /// Compares at once what needs no search below it; leaves a goal for the rest.
@@ -47,7 +48,8 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
   if (value.missing()) return fail(pattern, value, user, Mismatch::missing);
   if (slots_[pattern].bound) return same_value(pattern, value) || fail(pattern, value, user, Mismatch::other_value);
   switch (test.kind) {
-    case PatternKind::any: return bind(pattern, value, user);
+    case PatternKind::any:
+    case PatternKind::negation: return bind(pattern, value, user);
     case PatternKind::value:
       if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
       return bind(pattern, value, user);
@@ -57,6 +59,9 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
         return fail(pattern, value, user, Mismatch::opcode_or_target);
       }
       return bind(pattern, value, user);
+    case PatternKind::constant:
+      if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
+      return is_constant(*value.node) ? bind(pattern, value, user) : fail(pattern, value, user, Mismatch::constant);
     case PatternKind::call:
       if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
       if (!program_.accepts(pattern, program_.key(*value.node)))
@@ -65,7 +70,11 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
       return true;
     case PatternKind::literal: return enter_literal(pattern, value, user, type);
     case PatternKind::hole: return enter_hole(pattern, value, user);
-    case PatternKind::sequence: return match_sequence(pattern, value, user);
+    case PatternKind::sequence:
+      if (!test.unordered) return match_sequence(pattern, value, user);
+      [[fallthrough]];
+    case PatternKind::transparent:
+    case PatternKind::dominated: push_goal(pattern, value, user); return true;
     case PatternKind::one_of:
     case PatternKind::absent:
     case PatternKind::rest: break;
@@ -141,22 +150,39 @@ bool Engine::enter_hole(std::uint32_t pattern, const Value& value, const Node* u
   return fits ? bind(pattern, value, user) : fail(pattern, value, user, Mismatch::kind);
 }
 
-bool Engine::match_sequence(std::uint32_t pattern, const Value& value, const Node* user) {
+bool Engine::fits_sequence(std::uint32_t pattern, const Value& value, const Node* user) {
   const PatternNode& test = program_.node(pattern);
   if (value.node || !value.argument->is_container()) return fail(pattern, value, user, Mismatch::kind);
   const bool plain = test.container == ArgumentKind::list || test.container == ArgumentKind::tuple;
   if (plain ? !value.argument->is_sequence() : value.argument->kind() != test.container) {
     return fail(pattern, value, user, Mismatch::kind);
   }
+  const std::size_t given = value.argument->elements().size();
+  if (test.open ? given >= test.args.size() : given == test.args.size()) return true;
+  return fail(pattern, value, user, Mismatch::arity, static_cast<std::uint32_t>(given));
+}
+
+bool Engine::match_sequence(std::uint32_t pattern, const Value& value, const Node* user) {
+  if (!fits_sequence(pattern, value, user) || !bind(pattern, value, user)) return false;
+  if (value.node || !value.argument->is_container()) return true;  // let pass by an observer
+  const PatternNode& test = program_.node(pattern);
   const ArgumentSpan elements = value.argument->elements();
-  if (test.open ? elements.size() < test.args.size() : elements.size() != test.args.size()) {
-    return fail(pattern, value, user, Mismatch::arity, static_cast<std::uint32_t>(elements.size()));
-  }
-  if (!bind(pattern, value, user)) return false;
-  for (std::size_t i = test.args.size(); i-- > 0;) {
+  const std::size_t shared = std::min(elements.size(), test.args.size());
+  for (std::size_t i = shared; i-- > 0;) {
     if (!enter(test.args[i], {elements[i].node_or_null(), &elements[i]}, user)) return false;
   }
-  return true;
+  if (test.tail == kNoPattern) return true;
+  std::vector<Argument> left;
+  for (std::size_t i = shared; i < elements.size(); ++i) left.push_back(elements[i]);
+  return bind_tail(test.tail, std::move(left), user);
+}
+
+/// Binds the name of `...` to the list of what it stands for.
+bool Engine::bind_tail(std::uint32_t tail, std::vector<Argument> elements, const Node* user) {
+  made_.push_back(Argument::list(elements));
+  const Value value{nullptr, &made_.back()};
+  if (slots_[tail].bound) return same_value(tail, value) || fail(tail, value, user, Mismatch::other_value);
+  return bind(tail, value, user);
 }
 
 // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -201,7 +227,12 @@ bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& p
     }
     if (!enter(operand.pattern, value_of(argument), &node, type)) return false;
   }
-  return true;
+  const PatternNode& test = program_.node(pattern);
+  if (test.tail == kNoPattern) [[likely]]
+    return true;
+  std::vector<Argument> left;
+  for (std::size_t i = test.args.size(); i < node.args().size(); ++i) left.push_back(node.args()[i]);
+  return bind_tail(test.tail, std::move(left), &node);
 }
 
 /// Arguments that the pattern does not mention must have their defaults, and the call none that the schema does not

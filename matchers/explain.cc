@@ -45,6 +45,10 @@ std::string describe(const PatternData& data, std::uint32_t index) {
     }
     case PatternKind::absent: return "nothing";
     case PatternKind::rest: return "anything";
+    case PatternKind::constant: return "a constant";
+    case PatternKind::negation: return "anything but " + describe(data, node.args[0]);
+    case PatternKind::transparent: return describe(data, node.args[0]);
+    case PatternKind::dominated: return describe(data, node.args[0]) + " through " + describe(data, node.args[1]);
   }
   return {};
 }
@@ -77,11 +81,14 @@ class Furthest : public FailureObserver {
  public:
   Furthest(const Program& program, const Engine& engine) : program_(program), engine_(engine) {}
 
-  void failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
+  std::size_t waived() const override { return 0; }
+  void back_to(std::size_t) override {}
+  bool failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
               std::uint32_t detail) override {
     const Node* at = why == Mismatch::uses && value.node ? value.node : user;
     note(
         engine_.depth(), pattern, [&] { return reason(pattern, value, user, why, detail); }, user, at);
+    return false;
   }
 
   void escaped(Node& value, Node& user) {

@@ -1,8 +1,11 @@
 #include "matchers/expr.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <unordered_map>
 
-#include "matchers/expr_node.h"
+#include "matchers/pattern_data.h"
 #include "support/error.h"
 
 namespace fx::match {
@@ -36,17 +39,58 @@ Expr hole(HoleKind kind, std::string_view name) {
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
-/// Takes a trailing rest() off `args`; returns whether there was one.
-bool take_rest(std::vector<Expr>& args) {
-  bool open = false;
-  if (!args.empty() && args.back().node().kind == PatternKind::rest) {
+/// Sets the arguments, the last of which may be rest().
+void set_args(ExprNode& node, std::vector<Expr> args) {
+  node.open = !args.empty() && args.back().node().kind == PatternKind::rest;
+  node.tail.clear();
+  if (node.open) {
+    if (!args.back().node().name.empty()) node.tail.push_back(args.back());
     args.pop_back();
-    open = true;
   }
   for (const Expr& arg : args) {
     if (arg.node().kind == PatternKind::rest) refuse("rest() stands for the last arguments: nothing may follow it");
   }
-  return open;
+  node.args = std::move(args);
+}
+
+/// A comparison by how it is written; `sign` is that of left minus right, 2 for NaN.
+struct Comparison {
+  std::string_view text;
+  bool (*holds)(int sign);
+};
+
+constexpr std::array kComparisons = {
+    Comparison{"<=", [](int sign) { return sign == -1 || sign == 0; }},
+    Comparison{">=", [](int sign) { return sign == 1 || sign == 0; }},
+    Comparison{"==", [](int sign) { return sign == 0; }},
+    Comparison{"!=", [](int sign) { return sign != 0; }},
+    Comparison{"<", [](int sign) { return sign == -1; }},
+    Comparison{">", [](int sign) { return sign == 1; }},
+};
+
+template <typename T>
+int sign_of(T a, T b) {
+  return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;
+}
+
+int compare(const Argument& a, const Argument& b) {
+  if (a.is_int() && b.is_int()) return sign_of(a.as_int(), b.as_int());
+  return sign_of(a.as_float(), b.as_float());
+}
+
+bool is_real(const Argument& value) { return value.is_int() || value.is_float(); }
+
+/// A copy in which everything but named parts and blanks stands for values of its own.
+Expr fresh_copy(const Expr& expr, std::unordered_map<std::uint64_t, std::uint64_t>& fresh) {
+  ExprNode node = expr.node();
+  if (node.name.empty()) {
+    std::uint64_t& identity = fresh[node.identity];
+    if (identity == 0) identity = new_identity();
+    node.identity = identity;
+  }
+  for (Expr& arg : node.args) arg = fresh_copy(arg, fresh);
+  for (auto& [name, arg] : node.kwargs) arg = fresh_copy(arg, fresh);
+  return finish(std::move(node));
 }
 
 bool names_nodes(const Argument& value) {
@@ -90,6 +134,34 @@ Expr Expr::where(std::function<bool(const Argument&)> test, std::string_view wha
   return finish(std::move(node));
 }
 
+Expr Expr::where(std::string_view comparison, const Argument& bound) const {
+  const auto at = std::find_if(kComparisons.begin(), kComparisons.end(),
+                               [&](const Comparison& known) { return known.text == comparison; });
+  if (at == kComparisons.end())
+    refuse("'" + std::string(comparison) + "' is no comparison; write <, <=, >, >=, == or !=");
+  if (!is_real(bound)) refuse("a literal is compared with an int or a float, not with " + to_string(bound));
+  ExprNode node = *node_;
+  const std::string text = std::string(comparison) + " " + to_string(bound);
+  node.conditions.push_back(
+      {[bound, holds = at->holds](const Argument& value) { return is_real(value) && holds(compare(value, bound)); },
+       "a number " + text, text});
+  return finish(std::move(node));
+}
+
+Expr Expr::is(std::string_view type) const {
+  ExprNode node = *node_;
+  internal::parse_tensor_test(type, node);
+  return finish(std::move(node));
+}
+
+Expr Expr::of_type(TargetSet types) const {
+  if (node_->kind != PatternKind::call || node_->op != Op::call_module)
+    refuse("of_type() belongs to a call of a module");
+  ExprNode node = *node_;
+  node.types = std::move(types);
+  return finish(std::move(node));
+}
+
 Expr Expr::kwarg(std::string_view name, Expr value) const {
   if (node_->kind != PatternKind::call) refuse("kwarg(\"" + std::string(name) + "\") belongs to a call");
   ExprNode node = *node_;
@@ -122,8 +194,7 @@ Expr Expr::apply(const std::vector<Expr>& inputs) const {
   }
   if (node.kind != PatternKind::call) refuse("only operators and alternatives of operators can be applied to inputs");
   if (node.bare) {
-    node.args = inputs;
-    node.open = take_rest(node.args);
+    set_args(node, inputs);
     node.bare = false;
     return finish(std::move(node));
   }
@@ -137,6 +208,7 @@ Expr Expr::apply(const std::vector<Expr>& inputs) const {
 
 Expr any(std::string_view name) { return finish(make(PatternKind::any, name)); }
 Expr value(std::string_view name) { return finish(make(PatternKind::value, name)); }
+Expr constant(std::string_view name) { return finish(make(PatternKind::constant, name)); }
 
 Expr parameter(std::string_view name, TargetSet path) {
   ExprNode node = make(PatternKind::attribute, name);
@@ -149,8 +221,7 @@ Expr call(Op op, TargetSet targets, std::vector<Expr> args) {
   node.op = op;
   node.targets = std::move(targets);
   node.bare = args.empty();
-  node.open = take_rest(args);
-  node.args = std::move(args);
+  set_args(node, std::move(args));
   return finish(std::move(node));
 }
 
@@ -161,7 +232,7 @@ Expr commutative_call(TargetSet targets, std::vector<Expr> args) {
   return finish(std::move(node));
 }
 
-Expr rest() { return finish(make(PatternKind::rest)); }
+Expr rest(std::string_view name) { return finish(make(PatternKind::rest, name)); }
 
 Expr lit(const Argument& value) { return Expr(value); }
 Expr near(double value, double tolerance) { return Expr(value).within(tolerance); }
@@ -173,8 +244,13 @@ Expr lit_string(std::string_view name) { return hole(HoleKind::string, name); }
 
 Expr list(std::vector<Expr> elements) {
   ExprNode node = make(PatternKind::sequence);
-  node.open = take_rest(elements);
-  node.args = std::move(elements);
+  set_args(node, std::move(elements));
+  return finish(std::move(node));
+}
+
+Expr unordered(std::vector<Expr> elements) {
+  ExprNode node = list(std::move(elements)).node();
+  node.unordered = true;
   return finish(std::move(node));
 }
 
@@ -187,5 +263,35 @@ Expr any_of(std::vector<Expr> alternatives) {
 }
 
 Expr maybe(Expr expr) { return any_of({std::move(expr), finish(make(PatternKind::absent))}); }
+
+Expr not_(Expr expr) {
+  ExprNode node = make(PatternKind::negation);
+  node.args = {std::move(expr)};
+  return finish(std::move(node));
+}
+
+Expr transparent(Expr expr) {
+  ExprNode node = make(PatternKind::transparent);
+  node.args = {std::move(expr)};
+  return finish(std::move(node));
+}
+
+Expr repeat(Expr step, std::uint32_t low, std::uint32_t high, Expr from) {
+  if (!step.node().name.empty()) refuse("the step of a repetition stands for several values, it cannot have a name");
+  if (high < 1 || low > high || high > 64) refuse("a step is repeated `low` to `high` times, at most 64");
+  Expr value = from;
+  for (std::uint32_t i = high; i-- > 0;) {
+    std::unordered_map<std::uint64_t, std::uint64_t> fresh;
+    Expr next = fresh_copy(step, fresh)(value);
+    value = i < low ? next : any_of({next, from});
+  }
+  return value;
+}
+
+Expr dominates(Expr parent, Expr path) {
+  ExprNode node = make(PatternKind::dominated);
+  node.args = {std::move(parent), std::move(path)};
+  return finish(std::move(node));
+}
 
 }  // namespace fx::match

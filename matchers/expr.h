@@ -58,6 +58,14 @@ class Expr {
   Expr uses(std::uint32_t low, std::uint32_t high) const;
   /// `test` must accept the value; `what` says in words what it wants, for explanations ("a float tensor").
   Expr where(std::function<bool(const Argument&)> test, std::string_view what) const;
+  /// A literal number must compare so with `bound`: `<`, `<=`, `>`, `>=`, `==`, `!=`.
+  Expr where(std::string_view comparison, const Argument& bound) const;
+  /// The value must be such a tensor: `f32[N, C, *, *]`, `floating`, `tensor[B, ...] on cuda`. A name stands for one
+  /// size wherever it is mentioned, and is captured as an int. Needs FindOptions::shapes.
+  Expr is(std::string_view type) const;
+  /// The module that is called must be of one of these types: `Conv2d`, `torch.nn.Conv2d`, an expression. Needs
+  /// FindOptions::module_type.
+  Expr of_type(TargetSet types) const;
   /// Adds a keyword argument to a call.
   Expr kwarg(std::string_view name, Expr value) const;
   /// A literal number accepts what differs by at most `tolerance` relative to the larger magnitude, of either number
@@ -86,6 +94,8 @@ inline TargetSet re(std::string_view expression) { return TargetSet::matching(ex
 Expr any(std::string_view name = {});
 /// Any node.
 Expr value(std::string_view name = {});
+/// A value computed from get_attrs and literals alone, by calls without effects.
+Expr constant(std::string_view name = {});
 /// A get_attr: a parameter, buffer or constant; `path` restricts where it lives.
 Expr parameter(std::string_view name = {}, TargetSet path = {});
 
@@ -105,14 +115,19 @@ template <typename... Args>
 Expr module(TargetSet paths, Args... args) {
   return call(Op::call_module, std::move(paths), {Expr(args)...});
 }
+/// A call of a submodule by its type.
+template <typename... Args>
+Expr module_of(TargetSet types, Args... args) {
+  return module({}, args...).of_type(std::move(types));
+}
 /// An operator whose first two operands may stand in either order.
 Expr commutative_call(TargetSet targets, std::vector<Expr> args);
 template <typename... Args>
 Expr commutative(TargetSet targets, Args... args) {
   return commutative_call(std::move(targets), {Expr(args)...});
 }
-/// Other arguments, whatever they are. Last among a call's arguments or a list's elements.
-Expr rest();
+/// Other arguments, whatever they are. Last among a call's arguments or a list's elements. With a name, their list.
+Expr rest(std::string_view name = {});
 
 /// Exactly this literal.
 Expr lit(const Argument& value);
@@ -128,6 +143,8 @@ Expr lit_string(std::string_view name = {});
 
 /// A list or tuple with these elements.
 Expr list(std::vector<Expr> elements);
+/// A list or tuple with these elements in any order; with rest() some of its elements are these.
+Expr unordered(std::vector<Expr> elements);
 
 /// The first of the alternatives that fits; Match::alternative says which.
 Expr any_of(std::vector<Expr> alternatives);
@@ -137,5 +154,15 @@ Expr one_of(Alternatives... alternatives) {
 }
 /// As an argument: `expr`, or None or nothing. Applied, `maybe(f)(x)`: `f(x)` or `x`.
 Expr maybe(Expr expr);
+/// An argument that `expr` does not match, whatever else is bound. Names of `expr` alone stay unbound.
+Expr not_(Expr expr);
+/// What `expr` matches, or a call that hands that on as it is; see Pattern::seeing_through.
+Expr transparent(Expr expr);
+/// `step` applied `low` to `high` times to `from`: what is not named in it may differ from step to step.
+Expr repeat(Expr step, std::uint32_t low, std::uint32_t high, Expr from);
+/// A value that `parent` matches, or one computed from it alone: every way up from it leads to that one value, through
+/// calls that `path` accepts. Attributes on the way do not count. `path` is an operator without arguments, or
+/// alternatives of those.
+Expr dominates(Expr parent, Expr path);
 
 }  // namespace fx::match

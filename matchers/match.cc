@@ -66,6 +66,28 @@ std::vector<Argument> Match::outputs() const {
 
 bool Match::contains(const Node& node) const { return std::find(nodes_.begin(), nodes_.end(), &node) != nodes_.end(); }
 
+std::vector<Node*> Match::skipped() const {
+  std::vector<Node*> nodes;
+  for (const auto& [pattern, node] : extras_) {
+    if (pattern_->nodes[pattern].kind == PatternKind::transparent) nodes.push_back(node);
+  }
+  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return nodes;
+}
+
+std::vector<Node*> Match::path(std::string_view name) const {
+  std::uint32_t index = 0;
+  at(name, &index);
+  if (pattern_->nodes[index].kind != PatternKind::dominated)
+    throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is no dominates(), it has no path");
+  std::vector<Node*> nodes;
+  for (const auto& [pattern, node] : extras_) {
+    if (pattern == index) nodes.push_back(node);
+  }
+  return nodes;
+}
+
 std::vector<std::pair<Symbol, Argument>> Match::bindings() const {
   std::vector<std::pair<Symbol, Argument>> result;
   for (std::size_t i = 0; i < values_.size(); ++i) {

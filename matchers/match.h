@@ -55,6 +55,13 @@ class Match {
   /// True when the pattern's operators matched `node`.
   bool contains(const Node& node) const;
 
+  /// The nodes that were seen through: copies that stand between two parts of the pattern, in graph order. They are
+  /// among nodes().
+  std::vector<Node*> skipped() const;
+  /// The nodes between the value called `name`, a dominates(), and what dominates it, the latest first. They are among
+  /// nodes().
+  std::vector<Node*> path(std::string_view name) const;
+
   /// Everything that is bound, by name, in the pattern's order.
   std::vector<std::pair<Symbol, Argument>> bindings() const;
 
@@ -72,7 +79,8 @@ class Match {
   std::shared_ptr<const internal::PatternData> pattern_;
   std::vector<Argument> values_;
   std::vector<Node*> nodes_;
-  std::vector<std::uint8_t> alternatives_;  // empty when the pattern has none
+  std::vector<std::uint8_t> alternatives_;               // empty when the pattern has none
+  std::vector<std::pair<std::uint32_t, Node*>> extras_;  // nodes of see-through edges and paths, by pattern node
   const Shapes* shapes_ = nullptr;
 };
 

@@ -101,9 +101,22 @@ bool earlier(const Match& a, const Match& b) { return a.anchor().is_before(b.anc
               node.name());
 }
 
+/// The largest benefit first; each match is asked once.
+void sort_by_benefit(std::vector<Match>& matches, const FindOptions& options) {
+  std::vector<std::pair<double, Match>> valued;
+  valued.reserve(matches.size());
+  for (Match& match : matches) {
+    const double benefit = options.benefit ? options.benefit(match) : static_cast<double>(match.nodes().size());
+    valued.emplace_back(benefit, std::move(match));
+  }
+  std::stable_sort(valued.begin(), valued.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (std::size_t i = 0; i < matches.size(); ++i) matches[i] = std::move(valued[i].second);
+}
+
 }  // namespace
 
-void apply_overlap(std::vector<Match>& matches, Overlap overlap, const Graph& graph) {
+void apply_overlap(std::vector<Match>& matches, const FindOptions& options, const Graph& graph) {
+  const Overlap overlap = options.overlap;
   if (!std::is_sorted(matches.begin(), matches.end(), earlier))
     std::stable_sort(matches.begin(), matches.end(), earlier);
   if (overlap == Overlap::all || overlap == Overlap::first || matches.empty()) return;
@@ -111,6 +124,7 @@ void apply_overlap(std::vector<Match>& matches, Overlap overlap, const Graph& gr
     std::stable_sort(matches.begin(), matches.end(),
                      [](const Match& a, const Match& b) { return a.nodes().size() > b.nodes().size(); });
   }
+  if (overlap == Overlap::best_benefit) sort_by_benefit(matches, options);
   NodeMap<const Match*> owner(graph, nullptr);
   std::vector<Match> kept;
   kept.reserve(matches.size());
@@ -133,7 +147,7 @@ std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOp
   internal::Search search(pattern.shared_data(), graph, options, claimed);
   search.try_all();
   if (options.stats) *options.stats = search.stats();
-  internal::apply_overlap(search.matches, options.overlap, graph);
+  internal::apply_overlap(search.matches, options, graph);
   return std::move(search.matches);
 }
 

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,11 @@ namespace fx {
 
 /// What to do with matches that share a node.
 enum class Overlap : std::uint8_t {
-  first,    ///< keep the first in graph order, as torch.fx does
-  largest,  ///< keep the one with most nodes; of equals the first
-  all,      ///< keep all, and every way to match at one place
-  error,    ///< throw Error(invalid_argument) naming the node they share
+  first,         ///< keep the first in graph order, as torch.fx does
+  largest,       ///< keep the one with most nodes; of equals the first
+  best_benefit,  ///< keep the one with the largest FindOptions::benefit; of equals the first
+  all,           ///< keep all, and every way to match at one place
+  error,         ///< throw Error(invalid_argument) naming the node they share
 };
 
 /// Why a search ended.
@@ -47,6 +49,7 @@ struct FindStats {
   std::uint64_t nodes_visited = 0;  ///< pairs of a pattern node and a graph node that were compared
   std::uint64_t matches = 0;        ///< complete matches, before containment and overlap
   std::uint64_t escaped = 0;        ///< anchors where each match had an inner value that is used outside
+  std::uint64_t explained = 0;      ///< failures that were looked into; none unless an explanation is asked for
 };
 
 struct FindOptions {
@@ -55,9 +58,15 @@ struct FindOptions {
   bool ignore_literals = false;  ///< literals match any literal, as torch.fx's ignore_literals
   bool normalize = false;        ///< `torch.relu(x)`, `x.relu()`, `operator.add(x, y)` are the operators they stand for
   bool commutative = false;      ///< operands of every operator whose schema says so may be swapped
-  std::uint64_t budget = 0;      ///< steps; 0: 20 million and 100 for each node of the graph
-  FindStats* stats = nullptr;    ///< filled when given
-  const Shapes* shapes = nullptr;  ///< what is known of the values, for Match::info
+  /// What the values of the graph are, for patterns that ask, `x: f32[N, C]`, and for Match::info. Nodes without an
+  /// entry fit no such test.
+  const Shapes* shapes = nullptr;
+  /// The type of the module at a path, `torch.nn.Conv2d` or `Conv2d`, for patterns that ask; empty: there is none.
+  std::function<std::string(std::string_view path)> module_type{};
+  /// What a match is worth, for Overlap::best_benefit; without it the number of its nodes.
+  std::function<double(const Match&)> benefit{};
+  std::uint64_t budget = 0;    ///< steps; 0: 20 million and 100 for each node of the graph
+  FindStats* stats = nullptr;  ///< filled when given
 };
 
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});

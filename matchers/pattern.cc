@@ -19,7 +19,7 @@ constexpr int kMaxDepth = 500;  // of an expression; graphs of any depth are rea
 }
 
 bool is_reference(const ExprNode& node) {
-  return (node.kind == PatternKind::any || node.kind == PatternKind::value) && node.conditions.empty();
+  return (node.kind == PatternKind::any || node.kind == PatternKind::value) && node.conditions.empty() && !node.tensor;
 }
 
 /// Turns expressions into a flat DAG in which equal names and equal identities are one node.
@@ -44,6 +44,8 @@ class Flattener {
     }
     for (const match::Expr& arg : node.args) define(arg, depth + 1);
     for (const auto& [name, arg] : node.kwargs) define(arg, depth + 1);
+    for (const match::Expr& dim : node.dims) define(dim, depth + 1);
+    for (const match::Expr& tail : node.tail) define(tail, depth + 1);
   }
 
   static void redefine(const ExprNode*& known, const ExprNode& node) {
@@ -63,14 +65,22 @@ class Flattener {
     if (!node->name.empty()) node = definitions_.at(node->name);
     if (const auto known = by_identity_.find(node->identity); known != by_identity_.end()) {
       if (known->second == kInProgress) refuse("the value " + node->name.str() + " is made from itself");
-      merge(data_.nodes[known->second], *said);
-      return known->second;
+      const std::uint32_t index = known->second;
+      if (said->tensor && !data_.nodes[index].tensor) {
+        std::vector<std::uint32_t> dims;
+        for (const match::Expr& dim : said->dims) dims.push_back(add(dim));
+        data_.nodes[index].dims = std::move(dims);
+      }
+      merge(data_.nodes[index], *said);
+      return index;
     }
     by_identity_[node->identity] = kInProgress;
     PatternNode made;
     static_cast<PatternTest&>(made) = *node;
     for (const match::Expr& arg : node->args) made.args.push_back(add(arg));
     for (const auto& [name, arg] : node->kwargs) made.kwargs.emplace_back(name, add(arg));
+    for (const match::Expr& dim : node->dims) made.dims.push_back(add(dim));
+    if (!node->tail.empty()) made.tail = add(node->tail[0]);
     merge(made, *said);
     const auto index = static_cast<std::uint32_t>(data_.nodes.size());
     data_.nodes.push_back(std::move(made));
@@ -79,6 +89,11 @@ class Flattener {
 
   /// What another mention of the same value asks for holds too.
   static void merge(PatternNode& node, const ExprNode& said) {
+    if (said.tensor && !node.tensor) {
+      node.tensor = said.tensor;
+    } else if (said.tensor && !(said.tensor == node.tensor)) {
+      refuse("the tensor " + node.name.str() + " is described in two ways; say all of it in one place");
+    }
     node.min_uses = std::max(node.min_uses, said.min_uses);
     node.max_uses = std::min(node.max_uses, said.max_uses);
     if (node.name.empty()) node.name = said.name;
@@ -116,10 +131,40 @@ std::uint32_t first_result(const PatternData& data) {
                        [&](std::uint32_t root) { return only_calls(data, root); });
 }
 
+namespace {
+
+/// What stands for the path of dominates(): a test of one node at a time.
+bool is_path(const PatternData& data, std::uint32_t index) {
+  const PatternNode& node = data.nodes[index];
+  if (node.kind == PatternKind::call) return node.bare && node.name.empty();
+  return node.kind == PatternKind::one_of &&
+         std::all_of(node.args.begin(), node.args.end(), [&](std::uint32_t arg) { return is_path(data, arg); });
+}
+
+void check_parts(const PatternData& data) {
+  for (const PatternNode& node : data.nodes) {
+    if (node.kind == PatternKind::dominated && !is_path(data, node.args[1]))
+      refuse("the path of dominates() is an operator without arguments or name, or alternatives of those");
+    if (node.unordered && node.args.empty()) refuse("an unordered list says at least one element");
+  }
+}
+
+}  // namespace
+
+bool needs_shapes(const PatternData& data) {
+  return std::any_of(data.nodes.begin(), data.nodes.end(), [](const PatternNode& node) { return node.tensor; });
+}
+
+bool needs_module_types(const PatternData& data) {
+  return std::any_of(data.nodes.begin(), data.nodes.end(),
+                     [](const PatternNode& node) { return !node.types.accepts_all(); });
+}
+
 void finish_pattern(PatternData& data) {
   for (PatternNode& node : data.nodes) {
     if (node.kind == PatternKind::call && !data.from_graph) node.targets = node.targets.resolved();
   }
+  check_parts(data);
   std::vector<bool> mentioned(data.nodes.size());
   for (const PatternNode& node : data.nodes) {
     node.for_each_child([&](std::uint32_t child) { mentioned[child] = true; });
@@ -127,7 +172,8 @@ void finish_pattern(PatternData& data) {
   bool calls = false;
   for (const std::uint32_t output : data.outputs) {
     const PatternNode& node = data.nodes[output];
-    if (node.kind == PatternKind::literal || node.kind == PatternKind::hole || node.kind == PatternKind::absent) {
+    if (node.kind == PatternKind::literal || node.kind == PatternKind::hole || node.kind == PatternKind::absent ||
+        node.kind == PatternKind::rest) {
       refuse("it returns a literal; only values that the graph computes can be returned");
     }
     if (node.kind == PatternKind::sequence) refuse("a returned value is one node, not a list");
@@ -151,7 +197,7 @@ PatternData flatten(const std::vector<match::Expr>& results, bool check) {
   for (std::uint32_t i = 0; i < data.nodes.size(); ++i) {
     const PatternKind kind = data.nodes[i].kind;
     const bool input = kind == PatternKind::any || kind == PatternKind::value || kind == PatternKind::hole ||
-                       kind == PatternKind::attribute;
+                       kind == PatternKind::attribute || kind == PatternKind::constant || kind == PatternKind::rest;
     if (input && !data.nodes[i].name.empty()) data.inputs.push_back(i);
   }
   if (check) finish_pattern(data);
@@ -182,6 +228,17 @@ std::vector<Symbol> Pattern::inputs() const {
   return names;
 }
 
+Pattern::Pattern(std::string_view text, const Predicates& predicates)
+    : data_(std::make_shared<internal::PatternData>(internal::parse_pattern(text, predicates))) {}
+
+Pattern Pattern::seeing_through() const {
+  Pattern changed = *this;
+  changed.data_ = std::make_shared<internal::PatternData>(internal::seeing_through(*data_));
+  return changed;
+}
+
+bool Pattern::needs_shapes() const { return internal::needs_shapes(*data_); }
+bool Pattern::needs_module_types() const { return internal::needs_module_types(*data_); }
 std::size_t Pattern::num_outputs() const { return data_->outputs.size(); }
 std::string Pattern::str() const { return internal::print_pattern(*data_); }
 std::ostream& operator<<(std::ostream& out, const Pattern& pattern) { return out << pattern.str(); }

@@ -6,18 +6,20 @@
 //                      conv = aten::conv2d(x, w: get_attr, maybe(b: get_attr), ...)
 //                      return aten::relu(conv.used_once)
 //
-// The grammar is at the head of matchers/pattern_text.cc.
+// docs/matching.md has the grammar and an example of everything.
 //
 // A Pattern is an immutable value; copies share. It does not refer to the graph it was made from.
 // Thread-safety: immutable; may be used from several threads at once.
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <initializer_list>
 #include <iosfwd>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/graph.h"
@@ -28,6 +30,9 @@ namespace fx {
 namespace internal {
 struct PatternData;
 }
+
+/// Predicates that a pattern's text may call by name: `c: int.where(even)`.
+using Predicates = std::vector<std::pair<std::string, std::function<bool(const Argument&)>>>;
 
 /// How a Graph is read as a pattern.
 struct PatternOptions {
@@ -65,14 +70,22 @@ class Pattern {
   Pattern(std::string_view text);
   Pattern(const char* text) : Pattern(std::string_view(text)) {}
   Pattern(const std::string& text) : Pattern(std::string_view(text)) {}
+  Pattern(std::string_view text, const Predicates& predicates);
+
+  /// The same pattern, where each call may be reached through calls that hand their input on as it is: contiguous,
+  /// clone, detach, conversions to the dtype that is there, dropout outside training. Match::skipped says which.
+  Pattern seeing_through() const;
 
   /// The names that a match binds, in the order in which the pattern mentions them.
   std::vector<Symbol> captures() const;
   /// The wildcards and literal holes that have names: what a replacement takes as inputs.
   std::vector<Symbol> inputs() const;
   std::size_t num_outputs() const;
-  /// The expression form. Reading it back gives the same pattern, but for predicates written in C++.
+  /// The expression form. Reading it back, with the predicates that it names, gives the same pattern.
   std::string str() const;
+  /// True when it can only be looked for with FindOptions::shapes, or with FindOptions::module_type.
+  bool needs_shapes() const;
+  bool needs_module_types() const;
 
   const internal::PatternData& data() const { return *data_; }
   const std::shared_ptr<const internal::PatternData>& shared_data() const { return data_; }

@@ -10,14 +10,26 @@
 
 namespace fx::internal {
 
+inline constexpr std::uint32_t kNoPattern = ~std::uint32_t{0};
+
 struct PatternNode : PatternTest {
   std::vector<std::uint32_t> args;  ///< operands, elements or alternatives
   std::vector<std::pair<Symbol, std::uint32_t>> kwargs;
+  std::vector<std::uint32_t> dims;  ///< sizes, which may come later than the node
+  std::uint32_t tail = kNoPattern;
 
+  /// The operands.
   template <typename Visit>
   void for_each_child(Visit&& visit) const {
     for (const std::uint32_t arg : args) visit(arg);
     for (const auto& [name, arg] : kwargs) visit(arg);
+  }
+  /// The operands, sizes and the tail.
+  template <typename Visit>
+  void for_each_part(Visit&& visit) const {
+    for_each_child(visit);
+    for (const std::uint32_t dim : dims) visit(dim);
+    if (tail != kNoPattern) visit(tail);
   }
 };
 
@@ -37,7 +49,11 @@ void finish_pattern(PatternData& data);
 
 PatternData flatten(const std::vector<match::Expr>& results, bool check = true);
 PatternData read_graph(const Graph& graph, const PatternOptions& options);
-PatternData parse_pattern(std::string_view text);
+PatternData parse_pattern(std::string_view text, const Predicates& predicates = {});
+/// Adds to `node` what `type`, such as `f32[N, C, *, *] on cpu`, says of a tensor. Throws Error(syntax).
+void parse_tensor_test(std::string_view type, ExprNode& node);
+/// The type as parse_tensor_test reads it; `dim` prints a size.
+std::string print_tensor_test(const PatternNode& node, const std::function<std::string(std::uint32_t)>& dim);
 /// True for FX text; anything else is the expression form.
 bool is_graph_text(std::string_view text);
 /// Parses the expression form without asking whether it could be looked for: a replacement may return an input.
@@ -46,6 +62,11 @@ std::string print_pattern(const PatternData& data);
 
 /// True when the node is one that only a call can match: a call, or alternatives that are all calls.
 bool only_calls(const PatternData& data, std::uint32_t index);
+/// The pattern where each operand that is a call may be reached through calls that hand their input on.
+PatternData seeing_through(const PatternData& data);
+/// True when some node asks for the shapes of values, or for the types of modules.
+bool needs_shapes(const PatternData& data);
+bool needs_module_types(const PatternData& data);
 /// The first root that only a call can match: what Match::anchor() is.
 std::uint32_t first_result(const PatternData& data);
 

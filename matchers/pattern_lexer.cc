@@ -139,7 +139,7 @@ std::string_view PatternLexer::take_balanced() {
   }
   if (at >= text_.size()) fail_at(start, "the parenthesis is not closed");
   next_ = at + 1;
-  --depth_;
+  depth_ -= 1 + (is("(") || is("[") || is("{"));
   advance();
   return text_.substr(start, at - start);
 }
@@ -149,7 +149,7 @@ std::string_view PatternLexer::take_until(char close) {
   const std::size_t at = text_.find(close, start);
   if (at == std::string_view::npos) fail_at(start, std::string("expected '") + close + "'");
   next_ = at + 1;
-  --depth_;
+  if (close == ']') --depth_;
   advance();
   return text_.substr(start, at - start);
 }

@@ -1,4 +1,7 @@
 // The expression form of a pattern.
+#include <algorithm>
+#include <cctype>
+
 #include "matchers/pattern_data.h"
 
 namespace fx::internal {
@@ -37,7 +40,8 @@ class Printer {
  private:
   bool is_compound(std::uint32_t i) const {
     const PatternKind kind = data_.nodes[i].kind;
-    return kind == PatternKind::call || kind == PatternKind::one_of || kind == PatternKind::sequence;
+    return kind == PatternKind::call || kind == PatternKind::one_of || kind == PatternKind::sequence ||
+           kind == PatternKind::negation || kind == PatternKind::transparent || kind == PatternKind::dominated;
   }
   bool is_statement(std::uint32_t i) const { return is_compound(i) && !names_[i].empty(); }
 
@@ -65,23 +69,66 @@ class Printer {
 
   void body(std::uint32_t i) {
     const PatternNode& node = data_.nodes[i];
+    const bool typed = node.kind == PatternKind::value && node.tensor && !names_[i].empty();  // `x: f32[N, C]`
+    const bool prefixed = node.kind == PatternKind::negation || node.kind == PatternKind::transparent;
+    const bool enclosed = prefixed && is_modified(node);
+    if (enclosed) out_ += '(';
     switch (node.kind) {
       case PatternKind::any: out_ += names_[i].empty() ? "_" : names_[i]; break;
-      case PatternKind::value: out_ += "node"; break;
+      case PatternKind::value: out_ += typed ? tensor(node) : "node"; break;
       case PatternKind::call: call(node); break;
-      case PatternKind::attribute: bracketed("get_attr", node.targets); break;
+      case PatternKind::attribute: bracketed("get_attr", node.targets, '[', ']'); break;
+      case PatternKind::constant: out_ += "constant"; break;
       case PatternKind::literal: literal(node); break;
       case PatternKind::hole: out_ += hole_word(node.hole); break;
-      case PatternKind::sequence: list("[", node, "]"); break;
+      case PatternKind::sequence: list(node.unordered ? "unordered[" : "[", node, "]"); break;
       case PatternKind::one_of: alternatives(node); break;
       case PatternKind::absent: out_ += "None"; break;
       case PatternKind::rest: out_ += "..."; break;
+      case PatternKind::negation: prefix('!', node); break;
+      case PatternKind::transparent: prefix('~', node); break;
+      case PatternKind::dominated: list("dominates(", node, ")"); break;
     }
+    if (enclosed) out_ += ')';
+    modifiers(node, typed);
+  }
+
+  static bool is_modified(const PatternNode& node) {
+    return node.min_uses != 0 || node.max_uses != kManyUses || !node.conditions.empty() || node.tensor;
+  }
+
+  void modifiers(const PatternNode& node, bool typed) {
     if (node.min_uses == 1 && node.max_uses == 1) {
       out_ += ".used_once";
     } else if (node.min_uses != 0 || node.max_uses != kManyUses) {
-      out_ += ".uses(" + std::to_string(node.min_uses) + ", " + std::to_string(node.max_uses) + ")";
+      out_ += ".uses(" + std::to_string(node.min_uses) + ", " +
+              (node.max_uses == kManyUses ? "*" : std::to_string(node.max_uses)) + ")";
     }
+    for (std::size_t i = 0; i < node.conditions.size(); ++i) {
+      const Condition& condition = node.conditions[i];
+      out_ += (i == 0 ? ".if(" : ", ") + (condition.text.empty() ? predicate(condition.what) : condition.text);
+    }
+    if (!node.conditions.empty()) out_ += ')';
+    if (node.tensor && !typed) out_ += ".is(" + tensor(node) + ")";
+  }
+
+  static std::string predicate(const std::string& name) {
+    const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    const bool word = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
+                      std::all_of(name.begin(), name.end(), in_word);
+    return word ? name : to_string(Argument(name));
+  }
+
+  std::string tensor(const PatternNode& node) const {
+    return print_tensor_test(node, [&](std::uint32_t dim) -> std::string {
+      const PatternNode& size = data_.nodes[dim];
+      return size.kind == PatternKind::literal ? to_string(size.literal) : names_[dim].empty() ? "*" : names_[dim];
+    });
+  }
+
+  void prefix(char mark, const PatternNode& node) {
+    out_ += mark;
+    reference(node.args[0]);
   }
 
   static std::string_view hole_word(HoleKind hole) {
@@ -106,18 +153,19 @@ class Printer {
     if (node.op == Op::call_function) {
       targets(node.targets);
     } else {
-      bracketed(to_string(node.op), node.targets);
+      bracketed(to_string(node.op), node.targets, '[', ']');
+      bracketed("", node.types, '<', '>');
     }
     if (!node.bare) list("(", node, ")");
     if (node.commutative) out_ += ')';
   }
 
-  void bracketed(std::string_view word, const TargetSet& set) {
+  void bracketed(std::string_view word, const TargetSet& set, char open, char close) {
     out_ += word;
     if (set.accepts_all()) return;
-    out_ += '[';
+    out_ += open;
     targets(set);
-    out_ += ']';
+    out_ += close;
   }
 
   void targets(const TargetSet& set) {
@@ -149,7 +197,7 @@ class Printer {
     }
     if (node.open) {
       comma();
-      out_ += "...";
+      out_ += "..." + (node.tail == kNoPattern ? "" : names_[node.tail]);
     }
     out_ += close;
   }

@@ -22,7 +22,7 @@ std::vector<SetMatch> collect(std::vector<std::unique_ptr<Search>>& searches, co
     position.emplace(&searches[i]->program().pattern(), i);
     std::move(searches[i]->matches.begin(), searches[i]->matches.end(), std::back_inserter(matches));
   }
-  internal::apply_overlap(matches, options.overlap, graph);
+  internal::apply_overlap(matches, options, graph);
   std::vector<SetMatch> result;
   result.reserve(matches.size());
   for (Match& match : matches) {

@@ -2,21 +2,46 @@
 
 #include <algorithm>
 
+#include "support/error.h"
+
 namespace fx::internal {
 
+namespace {
+
+void check_facts(const PatternData& pattern, const FindOptions& options) {
+  if (!options.shapes && needs_shapes(pattern)) {
+    throw Error(ErrorKind::invalid_argument,
+                "pattern: it says what tensors must be, and no shapes are known; give them as FindOptions::shapes");
+  }
+  if (!options.module_type && needs_module_types(pattern)) {
+    throw Error(ErrorKind::invalid_argument,
+                "pattern: it names types of modules, and none are known; give them as FindOptions::module_type");
+  }
+}
+
+}  // namespace
+
 Program::Program(std::shared_ptr<const PatternData> pattern, const FindOptions& options)
-    : pattern_(std::move(pattern)), normalize_(options.normalize), commute_all_(options.commutative) {
+    : pattern_(std::move(pattern)),
+      options_(options),
+      normalize_(options.normalize),
+      commute_all_(options.commutative) {
+  check_facts(*pattern_, options);
   hot_.resize(size());
   fixed_plans_.resize(size());
   for (std::uint32_t i = 0; i < size(); ++i) {
     const PatternNode& node = pattern_->nodes[i];
     has_alternatives_ |= node.kind == PatternKind::one_of;
-    hot_[i].tested = node.min_uses > 0 || node.max_uses != kManyUses || !node.conditions.empty();
+    has_negations_ |= node.kind == PatternKind::negation;
+    has_extras_ |= node.kind == PatternKind::transparent || node.kind == PatternKind::dominated;
+    has_constants_ |= node.kind == PatternKind::constant;
+    hot_[i].tested = node.min_uses > 0 || node.max_uses != kManyUses || !node.conditions.empty() || node.tensor;
     if (node.kind != PatternKind::call) continue;
     Hot& hot = hot_[i];
     hot.op = node.op;
-    hot.any_target = node.targets.accepts_all();
-    if (node.targets.is_finite() && node.targets.names().size() == 1) {
+    const bool any_type = node.types.accepts_all();
+    hot.any_target = node.targets.accepts_all() && any_type;
+    if (node.targets.is_finite() && node.targets.names().size() == 1 && any_type) {
       hot.single = node.targets.names()[0];
       hot.fixed_plan = true;
       fixed_plans_[i] = make_plan(node, node.op == Op::call_function ? find_schema(hot.single) : nullptr);
@@ -37,8 +62,20 @@ TargetKey Program::normalized_key(const Node& node) const {
 
 bool Program::accepts_slowly(std::uint32_t call, Symbol target) {
   std::uint8_t& known = accepted_[(std::uint64_t{call} << 32) | target.id()];
-  if (known == 0) known = node(call).targets.contains(target) ? 2 : 1;
+  if (known == 0) {
+    const bool fits = node(call).targets.contains(target) && accepts_type(node(call).types, target);
+    known = fits ? 2 : 1;
+  }
   return known == 2;
+}
+
+/// `torch.nn.modules.conv.Conv2d` is also a `Conv2d`.
+bool Program::accepts_type(const TargetSet& types, Symbol path) const {
+  if (types.accepts_all()) return true;
+  const std::string type = options_.module_type(path.view());
+  const std::size_t last = type.find_last_of(".:");
+  return !type.empty() &&
+         (types.contains(Symbol(type)) || (last != std::string::npos && types.contains(Symbol(type.substr(last + 1)))));
 }
 
 bool Program::may_be(std::uint32_t index, const Node& node) {
@@ -97,15 +134,28 @@ CallPlan Program::make_plan(const PatternNode& node, const OperatorSchema* schem
 
 // ── Where to start ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-// A node is direct when every match binds it: no alternative lies between it and a root.
+// A node is direct when every match binds it, and users lead from it to a root: no alternative lies between them, and
+// nothing that is seen through.
 void Program::find_direct() {
   direct_.assign(size(), false);
   direct_children_.resize(size());
   for (const std::uint32_t root : pattern_->roots) direct_[root] = true;
+  required_ = direct_;
   for (std::uint32_t i = static_cast<std::uint32_t>(size()); i-- > 0;) {  // users before operands
-    if (!direct_[i] || node(i).kind != PatternKind::call) continue;
-    node(i).for_each_child([&](std::uint32_t child) { add_direct_children(i, child); });
+    const PatternNode& pattern = node(i);
+    if (direct_[i] && pattern.kind == PatternKind::call)
+      pattern.for_each_child([&](std::uint32_t child) { add_direct_children(i, child); });
+    if (required_[i]) for_each_bound(i, [&](std::uint32_t child) { required_[child] = true; });
   }
+}
+
+/// The children that are bound whenever the node is.
+template <typename Visit>
+void Program::for_each_bound(std::uint32_t index, Visit&& visit) const {
+  const PatternNode& pattern = node(index);
+  if (pattern.kind == PatternKind::one_of || pattern.kind == PatternKind::negation) return;
+  if (pattern.kind == PatternKind::dominated) return visit(pattern.args[0]);
+  pattern.for_each_child(visit);
 }
 
 void Program::add_direct_children(std::uint32_t call, std::uint32_t index) {
@@ -146,10 +196,11 @@ SearchPlan Program::plan(const Graph& graph, std::uint32_t anchor) const {
   SearchPlan plan;
   for (std::uint32_t i = static_cast<std::uint32_t>(size());
        i-- > 0;) {  // of equally rare ones the nearest to a result
-    if (!direct_[i] || !only_calls(*pattern_, i)) continue;
+    if (!required_[i] || !only_calls(*pattern_, i)) continue;
     std::vector<TargetKey> keys;
     const std::size_t candidates = count(graph, i, keys);
     plan.impossible |= candidates == 0;
+    if (!direct_[i]) continue;
     const bool better = anchor == kNoPattern ? plan.anchor == kNoPattern || candidates < plan.candidates : i == anchor;
     if (!better) continue;
     plan.anchor = i;
@@ -174,7 +225,7 @@ void Program::reach(std::uint32_t index, std::vector<bool>& reached) const {
   for (std::uint32_t i = index + 1; i-- > 0;) {
     if (!below[i]) continue;
     reached[i] = true;
-    if (node(i).kind != PatternKind::one_of) node(i).for_each_child([&](std::uint32_t child) { below[child] = true; });
+    for_each_bound(i, [&](std::uint32_t child) { below[child] = true; });
   }
 }
 
@@ -190,7 +241,8 @@ bool Program::next_step(const std::vector<bool>& reached, PlanStep& step) const 
       const int rank = kind == PatternKind::call || kind == PatternKind::one_of ? 0
                        : kind == PatternKind::attribute                         ? 2
                                                                                 : 1;
-      if (kind == PatternKind::literal || kind == PatternKind::hole || rank >= best) continue;
+      const bool literal = kind == PatternKind::literal || kind == PatternKind::hole;
+      if (literal || kind == PatternKind::transparent || rank >= best) continue;
       best = rank;
       step = {i, child};
     }

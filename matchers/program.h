@@ -15,8 +15,6 @@
 
 namespace fx::internal {
 
-inline constexpr std::uint32_t kNoPattern = ~std::uint32_t{0};
-
 /// An opcode and target, as the index of a graph counts them.
 struct TargetKey {
   Op op;
@@ -64,6 +62,11 @@ class Program {
   const PatternNode& node(std::uint32_t i) const { return pattern_->nodes[i]; }
   std::size_t size() const { return pattern_->nodes.size(); }
   bool has_alternatives() const { return has_alternatives_; }
+  bool has_negations() const { return has_negations_; }
+  /// True when matches may hold nodes that no single pattern node stands for: those seen through, and paths.
+  bool has_extras() const { return has_extras_; }
+  /// False when what fits at a node may depend on nodes at any distance.
+  bool is_local() const { return !has_extras_ && !has_constants_; }
   bool commutes(std::uint32_t call, const CallPlan& plan) const;
 
   /// What `node` calls: with FindOptions::normalize the operator that it stands for.
@@ -87,6 +90,10 @@ class Program {
   const CallPlan* fixed_plan(std::uint32_t call) const { return hot_[call].fixed_plan ? &fixed_plans_[call] : nullptr; }
   /// True when a value must pass a use count or a condition to be bound.
   bool is_tested(std::uint32_t i) const { return hot_[i].tested; }
+  /// True when calls that the path of a dominates() accepts include `node`, its use count and conditions aside.
+  bool is_on_path(std::uint32_t path, const Node& node) { return may_be(path, node); }
+  /// The value that `node` hands on as it is, null when it computes one of its own.
+  Node* handed_on(const Node& node) const;
   const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key);
 
   /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern²) at worst.
@@ -103,21 +110,29 @@ class Program {
 
   TargetKey normalized_key(const Node& node) const;
   bool accepts_slowly(std::uint32_t call, Symbol target);
+  bool accepts_type(const TargetSet& types, Symbol path) const;
   CallPlan make_plan(const PatternNode& node, const OperatorSchema* schema) const;
   bool keys_of(std::uint32_t index, std::vector<TargetKey>& keys) const;
   std::size_t count(const Graph& graph, std::uint32_t index, std::vector<TargetKey>& keys) const;
   void find_direct();
+  template <typename Visit>
+  void for_each_bound(std::uint32_t index, Visit&& visit) const;
   void add_direct_children(std::uint32_t call, std::uint32_t index);
   void reach(std::uint32_t index, std::vector<bool>& reached) const;
   bool next_step(const std::vector<bool>& reached, PlanStep& step) const;
 
   std::shared_ptr<const PatternData> pattern_;
+  const FindOptions& options_;
   bool normalize_;
   bool commute_all_;
   bool has_alternatives_ = false;
+  bool has_negations_ = false;
+  bool has_extras_ = false;
+  bool has_constants_ = false;
   std::vector<Hot> hot_;
   std::vector<CallPlan> fixed_plans_;
-  std::vector<bool> direct_;                                 // bound in every match
+  std::vector<bool> direct_;    // bound in every match, and reached from the roots by operands alone
+  std::vector<bool> required_;  // bound in every match
   std::vector<std::vector<std::uint32_t>> direct_children_;  // of direct calls: operands, through lists
   FlatMap<std::uint8_t> accepted_;                           // (pattern node, target) -> 1 no, 2 yes
   std::unordered_map<std::uint64_t, CallPlan> other_plans_;

@@ -57,7 +57,7 @@ class Search {
   std::unordered_multimap<std::size_t, std::size_t> kept_here_;  // hash of the bindings -> match, at this anchor
 };
 
-/// Resolves overlaps as the policy says, and puts the matches into the order of their anchors.
-void apply_overlap(std::vector<Match>& matches, Overlap overlap, const Graph& graph);
+/// Resolves overlaps as the options say, and puts the matches into the order of their anchors.
+void apply_overlap(std::vector<Match>& matches, const FindOptions& options, const Graph& graph);
 
 }  // namespace fx::internal

@@ -63,7 +63,7 @@ class Replace {
       search.pool = &pool_;
     search.try_all();
     if (find.stats) *find.stats = search.stats();
-    internal::apply_overlap(search.matches, find.overlap, rewriter_.graph());
+    internal::apply_overlap(search.matches, find, rewriter_.graph());
     matches_ = std::move(search.matches);
     rule_.tried = search.stats().candidates;
     rule_.matched = num_matches() + search.escapes.size();

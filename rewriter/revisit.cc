@@ -94,7 +94,9 @@ class RevisitPaths::Walk {
 
 void RevisitPaths::add(const Program& program, std::uint32_t anchor) {
   Walk walk(program, *this);
-  if (!program.has_alternatives()) {
+  if (!program.is_local()) {
+    complete_ = false;
+  } else if (!program.has_alternatives() && !program.has_negations()) {
     walk.breadth_first(anchor);
   } else if (program.size() > 64 || !walk.every_way(anchor, "")) {
     complete_ = false;

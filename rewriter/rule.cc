@@ -59,7 +59,7 @@ bool is_plain(const Pattern& pattern) {
   for (const internal::PatternNode& node : pattern.data().nodes) {
     if (!node.conditions.empty() || node.min_uses > 0 || node.max_uses != internal::kManyUses) return false;
   }
-  return true;
+  return !pattern.needs_shapes() && !pattern.needs_module_types();
 }
 
 class Checker {
@@ -100,6 +100,7 @@ class Checker {
   void check_repetition(std::size_t i) {
     const Rule& rule = rules_[i];
     if (!rule.replacement.graph() || rule.may_repeat) return;
+    if (rule.pattern.needs_shapes() || rule.pattern.needs_module_types()) return;  // known when the rule is run
     FindOptions options;
     options.contained = false;
     const std::vector<Match> found = fx::find(*rule.replacement.graph(), rule.pattern, options);

@@ -1,7 +1,10 @@
 // The matcher against the brute-force one: the same matches, all of them.
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "matchers/matcher.h"
+#include "matchers/pattern_data.h"
 #include "matchers/pattern_set.h"
 #include "tests/support/brute_force_matcher.h"
 #include "tests/support/random_graph.h"
@@ -31,6 +34,20 @@ Graph small_graph(std::uint64_t seed) {
   return testing::random_graph(seed, options);
 }
 
+/// Small tensors of two dtypes, at random; some values are no tensors.
+Shapes random_shapes(const Graph& graph, std::uint64_t seed) {
+  testing::Random random(seed);
+  Shapes shapes(graph);
+  for (const Node& node : graph.nodes()) {
+    if (random.chance(10)) continue;
+    TensorInfo tensor;
+    tensor.dtype = random.chance(70) ? DType::float32 : DType::float16;
+    for (std::size_t i = random.below(4); i > 0; --i) tensor.sizes.push_back(random.between(2, 3));
+    shapes[node] = tensor;
+  }
+  return shapes;
+}
+
 /// Compares on `count` pairs; returns how many matches there were, so that a vacuous run shows.
 std::size_t compare(std::uint64_t first_seed, std::size_t count, FindOptions options) {
   options.overlap = Overlap::all;
@@ -48,6 +65,79 @@ std::size_t compare(std::uint64_t first_seed, std::size_t count, FindOptions opt
 }
 
 TEST(Oracle, EveryMatchOfRandomPatterns) { EXPECT_GT(compare(1, 40000, {}), 12000u); }
+
+std::size_t num_calls(const Match& match) {
+  std::set<const Node*> calls;
+  for (std::size_t i = 0; i < match.values().size(); ++i) {
+    if (match.pattern().nodes[i].kind == internal::PatternKind::call) calls.insert(match.values()[i].node_or_null());
+  }
+  calls.erase(nullptr);
+  return calls.size();
+}
+
+/// In how many matches each construct had a part, so that a vacuous comparison shows.
+using Tally = std::map<std::string, std::size_t>;
+
+void count_constructs(const Match& match, Tally& tally) {
+  const internal::PatternData& pattern = match.pattern();
+  for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
+    if (match.values()[i].is_none()) continue;
+    const internal::PatternNode& node = pattern.nodes[i];
+    tally["negation"] += node.kind == internal::PatternKind::negation;
+    tally["unordered"] += node.unordered && node.args.size() > 1;
+    tally["constant"] += node.kind == internal::PatternKind::constant;
+    tally["tail"] += node.kind == internal::PatternKind::rest;
+    tally["sizes"] += node.tensor && !node.dims.empty();
+  }
+  tally["skipped"] += !match.skipped().empty();
+  tally["path"] += match.nodes().size() > match.skipped().size() + num_calls(match);
+}
+
+/// Graphs with copies, lists and attributes, and patterns that speak of them; with shapes of a few sizes.
+Tally compare_constructs(std::uint64_t first_seed, std::size_t count, FindOptions options) {
+  options.overlap = Overlap::all;
+  Tally tally;
+  for (std::uint64_t seed = first_seed; seed < first_seed + count; ++seed) {
+    testing::RandomGraphOptions shape;
+    shape.nodes = 2 + seed % 10;
+    shape.inputs = 1 + seed % 3;
+    shape.shape = static_cast<testing::Shape>(seed % 4);
+    shape.vocabulary = &testing::copying_vocabulary();
+    shape.typed_percent = 0;
+    const Graph graph = testing::random_graph(seed * 6700417, shape);
+    const Shapes shapes = random_shapes(graph, seed);
+    options.shapes = &shapes;
+    testing::RandomPatternOptions pattern_options;
+    pattern_options.constructs = true;
+    pattern_options.shapes = seed % 4 == 0;
+    pattern_options.depth = 1 + static_cast<int>(seed % 3);
+    const Pattern made = testing::random_pattern(seed + 77, pattern_options);
+    const Pattern pattern = seed % 5 == 0 ? made.seeing_through() : made;
+    const std::set<std::string> expected = brute_force_matches(graph, pattern, options);
+    const std::vector<Match> matches = find(graph, pattern, options);
+    const std::set<std::string> actual = texts_of(matches);
+    EXPECT_EQ(actual, expected) << "seed " << seed << "\n" << pattern.str() << print_graph(graph);
+    const Pattern again(pattern.str());
+    EXPECT_EQ(again.str(), pattern.str());
+    EXPECT_EQ(find(graph, again, options).size(), actual.size()) << pattern.str() << print_graph(graph);
+    if (::testing::Test::HasFailure()) return tally;
+    for (const Match& match : matches) count_constructs(match, tally);
+  }
+  return tally;
+}
+
+void expect_all(const Tally& tally) {
+  for (const char* construct : {"negation", "unordered", "constant", "tail", "sizes", "skipped", "path"})
+    EXPECT_GT(tally.at(construct), 100u) << construct;
+}
+
+TEST(OracleSlow, Constructs) { expect_all(compare_constructs(1, 100000, {})); }
+
+TEST(OracleSlow, ConstructsWithoutContainment) {
+  FindOptions options;
+  options.contained = false;
+  expect_all(compare_constructs(500000, 100000, options));
+}
 
 TEST(Oracle, WithoutContainment) {
   FindOptions options;

@@ -16,8 +16,20 @@ using internal::PatternKind;
 using internal::PatternNode;
 
 using Binding = std::optional<Argument>;
-using Bindings = std::vector<Binding>;
+
+/// What the pattern's nodes are bound to, and the nodes that were seen through or lie on a path.
+struct Bindings {
+  explicit Bindings(std::size_t size) : values(size) {}
+  Binding& operator[](std::size_t i) { return values[i]; }
+  const Binding& operator[](std::size_t i) const { return values[i]; }
+
+  std::vector<Binding> values;
+  std::set<const Node*> extras;
+};
 using Ways = std::vector<Bindings>;
+
+/// Seen through; the graphs of the tests have no other copies.
+bool is_copy(const Node& node) { return node.is_call("aten::clone") || node.is_call("aten::detach"); }
 
 bool has_nodes(const Argument& argument) {
   bool found = false;
@@ -58,7 +70,7 @@ class BruteForce {
     }
     std::set<std::string> texts;
     for (const Bindings& way : ways) {
-      if (!options_.contained || contained(way)) texts.insert(text(way));
+      if (negations_hold(way) && (!options_.contained || contained(way))) texts.insert(text(way));
     }
     return texts;
   }
@@ -74,7 +86,10 @@ class BruteForce {
     if (!fits(p, value.value_or(Argument()))) return {};
     Bindings bound = way;
     bound[index] = value.value_or(Argument());
+    if (p.tensor && !fits_tensor(p, *value, bound)) return {};
     switch (p.kind) {
+      case PatternKind::transparent: return match_copies(p, *value, bound);
+      case PatternKind::dominated: return value->is_node() ? match_dominated(p, value->node(), bound) : Ways{};
       case PatternKind::one_of: {
         Ways result;
         for (const std::uint32_t alternative : p.args) append(result, match(alternative, value, bound));
@@ -99,12 +114,96 @@ class BruteForce {
         return value.is_node() && value.node().op() == p.op && p.targets.contains(value.node().target());
       case PatternKind::attribute:
         return value.is_node() && value.node().is(Op::get_attr) && p.targets.contains(value.node().target());
+      case PatternKind::constant: return value.is_node() && is_constant(value.node());
       case PatternKind::literal:
         return !value.is_node() && equal(p.literal, value, p.tolerance, options_.ignore_literals);
       case PatternKind::hole: return fits_hole(p.hole, value);
       case PatternKind::sequence: return value.is_sequence();
       default: return true;
     }
+  }
+
+  bool fits_tensor(const PatternNode& p, const Argument& value, Bindings& bound) {
+    const TensorInfo* tensor = value.is_node() ? (*options_.shapes)[value.node()].tensor() : nullptr;
+    if (!tensor || !(p.tensor->dtypes >> static_cast<unsigned>(tensor->dtype) & 1)) return false;
+    if (!p.tensor->sized) return true;
+    std::vector<std::int64_t> sizes = tensor->sizes;
+    if (p.tensor->open >= 0 && sizes.size() >= p.dims.size()) {
+      const auto open = sizes.begin() + p.tensor->open;
+      sizes.erase(open, open + static_cast<std::ptrdiff_t>(sizes.size() - p.dims.size()));
+    }
+    if (sizes.size() != p.dims.size()) return false;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      const Ways ways = match(p.dims[i], Argument(sizes[i]), bound);
+      if (ways.empty()) return false;
+      bound = ways[0];
+    }
+    return true;
+  }
+
+  bool is_constant(const Node& node) const {
+    if (node.is(Op::get_attr)) return true;
+    if (node.is(Op::placeholder)) return false;
+    bool constant = true;
+    node.for_each_input([&](const Node& input) { constant = constant && is_constant(input); });
+    return constant;
+  }
+
+  Ways match_copies(const PatternNode& p, const Argument& value, const Bindings& bound) {
+    Ways result = match(p.args[0], value, bound);
+    if (!value.is_node() || !is_copy(value.node())) return result;
+    Bindings through = bound;
+    through.extras.insert(&value.node());
+    append(result, match_copies(p, value.node().arg(0), through));
+    return result;
+  }
+
+  bool is_on_path(std::uint32_t path, const Node& node) const {
+    const PatternNode& p = data_.nodes[path];
+    if (p.kind == PatternKind::call) return node.op() == p.op && p.targets.contains(node.target());
+    return std::any_of(p.args.begin(), p.args.end(), [&](std::uint32_t arg) { return is_on_path(arg, node); });
+  }
+
+  /// Adds what lies above `node` and not above `base`; false when some way up does not end at `base`.
+  bool collect_between(std::uint32_t path, const Node& node, const Node& base, std::set<const Node*>& between) const {
+    if (&node == &base) return true;
+    bool any = false;
+    bool fits = is_on_path(path, node);
+    between.insert(&node);
+    node.for_each_input([&](const Node& input) {
+      if (input.is(Op::get_attr)) return;
+      any = true;
+      fits = fits && collect_between(path, input, base, between);
+    });
+    return fits && any;
+  }
+
+  Ways match_dominated(const PatternNode& p, const Node& node, const Bindings& bound) {
+    Ways result;
+    for (Node& base : const_cast<Graph&>(graph_).nodes()) {
+      std::set<const Node*> between;
+      if (!collect_between(p.args[1], node, base, between)) continue;
+      Bindings through = bound;
+      through.extras.insert(between.begin(), between.end());
+      append(result, match(p.args[0], Argument(base), through));
+    }
+    return result;
+  }
+
+  /// With all else bound, no way is left for what must not match; parts bound inside it are looked at too.
+  bool negations_hold(const Bindings& way) { return negations_hold(way, way); }
+  bool negations_hold(const Bindings& way, const Bindings& added) {
+    for (std::size_t i = 0; i < data_.nodes.size(); ++i) {
+      if (data_.nodes[i].kind != PatternKind::negation || !added[i]) continue;
+      for (const Bindings& below : match(data_.nodes[i].args[0], *way[i], way)) {
+        Bindings fresh = below;
+        for (std::size_t k = 0; k < data_.nodes.size(); ++k) {
+          if (way[k]) fresh[k].reset();
+        }
+        if (negations_hold(below, fresh)) return false;
+      }
+    }
+    return true;
   }
 
   static bool fits_hole(HoleKind hole, const Argument& value) {
@@ -122,13 +221,42 @@ class BruteForce {
   Ways match_elements(const PatternNode& p, const Argument& value, const Bindings& bound) {
     const ArgumentSpan elements = value.elements();
     if (p.open ? elements.size() < p.args.size() : elements.size() != p.args.size()) return {};
+    if (p.unordered) return match_unordered(p, elements, 0, {}, bound);
     Ways ways = {bound};
     for (std::size_t i = 0; i < p.args.size(); ++i) {
       Ways next;
       for (const Bindings& way : ways) append(next, match(p.args[i], elements[i], way));
       ways = std::move(next);
     }
-    return ways;
+    return match_tail(p, {elements.begin(), elements.end()}, p.args.size(), ways);
+  }
+
+  Ways match_tail(const PatternNode& p, std::vector<Argument> left, std::size_t skip, const Ways& ways) {
+    if (p.tail == internal::kNoPattern) return ways;
+    left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(skip));
+    Ways result;
+    for (const Bindings& way : ways) append(result, match(p.tail, Argument::list(left), way));
+    return result;
+  }
+
+  Ways match_unordered(const PatternNode& p, ArgumentSpan elements, std::size_t i, const std::set<std::size_t>& taken,
+                       const Bindings& bound) {
+    if (i == p.args.size()) {
+      std::vector<Argument> left;
+      for (std::size_t k = 0; k < elements.size(); ++k) {
+        if (!taken.count(k)) left.push_back(elements[k]);
+      }
+      return match_tail(p, left, 0, {bound});
+    }
+    Ways result;
+    for (std::size_t k = 0; k < elements.size(); ++k) {
+      if (taken.count(k)) continue;
+      std::set<std::size_t> now = taken;
+      now.insert(k);
+      for (const Bindings& way : match(p.args[i], elements[k], bound))
+        append(result, match_unordered(p, elements, i + 1, now, way));
+    }
+    return result;
   }
 
   Ways match_call(const PatternNode& p, Node& node, const Bindings& bound) {
@@ -203,12 +331,17 @@ class BruteForce {
     return true;
   }
 
-  bool contained(const Bindings& way) const {
-    std::set<const Node*> matched;
-    std::set<const Node*> returned;
+  std::set<const Node*> nodes_of(const Bindings& way) const {
+    std::set<const Node*> nodes = way.extras;
     for (std::size_t i = 0; i < data_.nodes.size(); ++i) {
-      if (data_.nodes[i].kind == PatternKind::call && way[i]) matched.insert(&way[i]->node());
+      if (data_.nodes[i].kind == PatternKind::call && way[i]) nodes.insert(&way[i]->node());
     }
+    return nodes;
+  }
+
+  bool contained(const Bindings& way) const {
+    std::set<const Node*> matched = nodes_of(way);
+    std::set<const Node*> returned;
     for (const std::uint32_t output : data_.outputs) {
       if (way[output] && way[output]->is_node()) returned.insert(&way[output]->node());
     }
@@ -223,7 +356,9 @@ class BruteForce {
 
   std::string text(const Bindings& way) const {
     std::string out;
-    for (const Binding& value : way) out += to_string(value.value_or(Argument())) + ";";
+    for (const Binding& value : way.values) out += to_string(value.value_or(Argument())) + ";";
+    const std::set<const Node*> nodes = nodes_of(way);
+    for (const Node& node : graph_.nodes()) out += nodes.count(&node) ? " " + node.name() : "";
     return out;
   }
 
@@ -241,6 +376,7 @@ std::set<std::string> brute_force_matches(const Graph& graph, const Pattern& pat
 std::string match_text(const Match& match) {
   std::string out;
   for (const Argument& value : match.values()) out += to_string(value) + ";";
+  for (const Node* node : match.nodes()) out += " " + node->name();
   return out;
 }
 

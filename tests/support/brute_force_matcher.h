@@ -12,7 +12,7 @@
 namespace fx::testing {
 
 /// Every match of `pattern` in `graph`, each as a text of what its nodes are bound to. Of the options it knows
-/// contained, commutative and ignore_literals. Exponential: for small graphs and patterns.
+/// contained, commutative, ignore_literals and shapes. Exponential: for small graphs and patterns.
 std::set<std::string> brute_force_matches(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});
 
 /// A match in the same words, for comparison.

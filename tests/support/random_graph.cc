@@ -202,6 +202,22 @@ const std::vector<OperatorForm>& pointwise_vocabulary() {
   return forms;
 }
 
+const std::vector<OperatorForm>& copying_vocabulary() {
+  static const std::vector<OperatorForm> forms = {
+      {Op::call_function, "aten::add.Tensor", "tt"},
+      {Op::call_function, "aten::mul.Tensor", "tt"},
+      {Op::call_function, "aten::relu"},
+      {Op::call_function, "aten::sigmoid"},
+      {Op::call_function, "aten::cat", "T"},
+      {Op::call_function, "aten::relu"},
+      {Op::call_function, "aten::clone"},
+      {Op::call_function, "aten::detach"},
+      {Op::call_function, "aten::cat", "T"},
+      {Op::get_attr, "weight", ""},
+  };
+  return forms;
+}
+
 const std::vector<OperatorForm>& mutating_vocabulary() {
   static const std::vector<OperatorForm> forms = {
       {Op::call_function, "aten::add.Tensor", "tt"},

@@ -31,6 +31,8 @@ struct OperatorForm {
 const std::vector<OperatorForm>& default_vocabulary();
 /// A few elementwise operators: many equal calls, for matchers and common subexpressions.
 const std::vector<OperatorForm>& pointwise_vocabulary();
+/// The same with copies, lists and attributes, for what patterns say beyond operators.
+const std::vector<OperatorForm>& copying_vocabulary();
 /// Views, in-place operators and reads, for effects and aliases.
 const std::vector<OperatorForm>& mutating_vocabulary();
 

@@ -22,6 +22,7 @@ class Generator {
 
  private:
   Expr leaf() {
+    if (options_.shapes && random_.chance(20)) return match::value().is(type());
     switch (random_.below(8)) {
       case 0: return match::any();
       case 1: return match::value("v");
@@ -33,6 +34,7 @@ class Generator {
   }
 
   Expr operand(int depth) {
+    if (options_.constructs && depth > 0 && random_.chance(35)) return construct(depth);
     if (depth <= 0 || random_.chance(35)) return leaf();
     if (options_.alternatives && random_.chance(15)) return alternatives(depth);
     return call(depth);
@@ -47,6 +49,49 @@ class Generator {
     }
   }
 
+  /// What a pattern says beyond calls of operators.
+  Expr construct(int depth) {
+    switch (random_.below(10)) {
+      case 0: return match::not_(call(depth - 1));
+      case 1: return match::not_(leaf());
+      case 2:
+      case 3: return match::transparent(operand(depth - 1));
+      case 4: return match::dominates(operand(depth - 1), path());
+      case 5: return match::repeat(step(), 0, 2, operand(depth - 1));
+      case 6: return match::repeat(step(), 1, 3, leaf());
+      case 7: return match::constant(random_.chance(50) ? "k" : "");
+      default: return cat(depth);
+    }
+  }
+
+  Expr path() {
+    const Expr unary = match::one_of(match::op("aten::relu"), match::op("aten::sigmoid"));
+    return random_.chance(30) ? unary : match::op(Tag::pointwise);
+  }
+
+  Expr step() {
+    switch (random_.below(3)) {
+      case 0: return match::op("aten::relu");
+      case 1: return match::op("aten::add.Tensor", match::_, leaf());
+      default: return match::commutative("aten::mul.Tensor", match::_, match::any());
+    }
+  }
+
+  Expr cat(int depth) {
+    std::vector<Expr> elements;
+    const std::size_t count = 1 + random_.below(3);
+    for (std::size_t i = 0; i < count; ++i) elements.push_back(random_.chance(60) ? leaf() : operand(depth - 1));
+    if (random_.chance(70)) elements.push_back(match::rest(random_.chance(50) ? "tail" : ""));
+    return match::op("aten::cat", random_.chance(60) ? match::unordered(elements) : match::list(elements));
+  }
+
+  std::string type() {
+    constexpr const char* kTypes[] = {
+        "f32",      "f16[...]", "tensor[N]", "tensor[N, M]", "floating[N, N]", "tensor[..., N]", "tensor[2, ...]",
+        "f32[*, M]"};
+    return kTypes[random_.below(8)];
+  }
+
   TargetSet unary() {
     if (options_.sets && random_.chance(10)) return match::re("aten::(relu|neg)");
     if (options_.sets && random_.chance(5)) return TargetSet({"aten::relu", "aten::sigmoid"});
@@ -56,8 +101,11 @@ class Generator {
   }
 
   Expr call(int depth) {
-    Expr made = random_.chance(45) ? unary_call(depth) : binary_call(depth);
+    Expr made = options_.constructs && random_.chance(30) ? cat(depth)
+                : random_.chance(45)                      ? unary_call(depth)
+                                                          : binary_call(depth);
     if (options_.uses && random_.chance(8)) made = made.used_once();
+    if (options_.shapes && random_.chance(20)) made = made.is(type());
     if (random_.chance(40)) made = made.name("n" + std::to_string(calls_.size()));
     calls_.push_back(made);
     return made;

@@ -14,9 +14,12 @@ struct RandomPatternOptions {
   bool several_results = true;
   bool sets = true;
   bool uses = true;
+  bool constructs = false;  ///< negations, copies, paths, repetitions, unordered lists, tails, constants
+  bool shapes = false;      ///< tests of dtypes and sizes
 };
 
-/// A pattern of a few operators of pointwise_vocabulary(). The same seed gives the same pattern on every platform.
+/// A pattern of a few operators of pointwise_vocabulary(), with constructs of copying_vocabulary(). The same seed gives
+/// the same pattern on every platform.
 Pattern random_pattern(std::uint64_t seed, const RandomPatternOptions& options = {});
 
 }  // namespace fx::testing

@@ -1,0 +1,64 @@
+// The parser of pattern texts: recursive descent over the grammar in docs/matching.md. Internal to matchers/.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "matchers/pattern_data.h"
+#include "matchers/pattern_lexer.h"
+
+namespace fx::internal {
+
+class PatternParser {
+ public:
+  PatternParser(std::string_view text, const Predicates& predicates) : lexer_(text), predicates_(predicates) {}
+
+  /// Reads the whole text; returns what the pattern returns.
+  std::vector<match::Expr> parse();
+
+ private:
+  using Expr = match::Expr;
+  using Kind = PatternToken::Kind;
+
+  // Statements and expressions: pattern_text.cc.
+  void skip_newlines();
+  void statement();
+  std::vector<Expr> list_until_line_ends();
+  Expr expression();
+  Expr primary();
+  Expr word();
+  Expr described();
+  Expr construct(std::string_view word);
+  Expr dominates();
+  Expr repeat();
+  Expr commutative();
+  Expr near();
+  Expr literal(std::string_view text);
+  std::vector<Expr> elements(std::string_view close);
+  Expr tail();
+  std::string_view value_name(const PatternToken& token) const;
+
+  // What follows an expression: pattern_text_calls.cc.
+  Expr modified(Expr expr);
+  Expr modify(const Expr& expr, std::string_view modifier);
+  Expr with_condition(const Expr& expr);
+  Expr with_type(const Expr& expr);
+  std::uint32_t count();
+
+  // Calls and what they call: pattern_text_calls.cc.
+  Expr call(Op op, TargetSet targets);
+  Expr call_with(Op op, TargetSet targets);
+  Expr spelled_call(std::string_view word);
+  Tag tag();
+  TargetSet target_set();
+  TargetSet bracketed(char open, char close);
+
+  PatternLexer lexer_;
+  const Predicates& predicates_;
+  std::unordered_map<std::string_view, Expr> bound_;
+  int depth_ = 0;
+};
+
+}  // namespace fx::internal
