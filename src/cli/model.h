@@ -12,6 +12,7 @@
 
 #include "analysis/cost.h"
 #include "analysis/dead_code.h"
+#include "codegen/code.h"
 #include "ir/graph.h"
 #include "ir/tensor_info.h"
 #include "ops/effects.h"
@@ -28,6 +29,8 @@ class Model {
   /// Its parameters and buffers, and what its submodules compute; nothing when they are not known.
   virtual std::vector<AttributeInfo> attributes() { return {}; }
   virtual CostOptions cost_options() { return {}; }
+  /// Its source code; with the shapes of its weights where they are known.
+  virtual std::string code(Language language) { return fx::code(graph(), language); }
   /// Shapes of all values for these inputs. Needs LibTorch.
   virtual Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) = 0;
   /// Writes the program in the form that the ending of `path` names: `.pt` or text.

@@ -8,7 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "codegen/python.h"
+#include "codegen/code.h"
 #include "text/print.h"
 
 namespace fx::cli {
@@ -21,9 +21,19 @@ std::string print_table(const Graph& graph) {
   return out.str();
 }
 
-using Printer = std::string (*)(const Graph&);
+using Printer = std::string (*)(Model&);
+template <Language language>
+std::string print_code(Model& model) {
+  return model.code(language);
+}
 const std::vector<std::pair<std::string, Printer>> kFormats = {
-    {"table", print_table}, {"text", print_graph}, {"python", python_code}, {"dot", print_dot}, {"json", print_json}};
+    {"table", [](Model& model) { return print_table(model.graph()); }},
+    {"text", [](Model& model) { return print_graph(model.graph()); }},
+    {"python", print_code<Language::python>},
+    {"torchscript", print_code<Language::torchscript>},
+    {"cpp", print_code<Language::cpp>},
+    {"dot", [](Model& model) { return print_dot(model.graph()); }},
+    {"json", [](Model& model) { return print_json(model.graph()); }}};
 
 }  // namespace
 
@@ -36,7 +46,7 @@ std::vector<std::string> show_formats() {
 int show(const ShowOptions& options, Backend* backend) {
   const auto model = load_model(options.file, backend);
   for (const auto& [name, printer] : kFormats) {
-    if (name == options.format) write_output("", printer(model->graph()));
+    if (name == options.format) write_output("", printer(*model));
   }
   return kDone;
 }

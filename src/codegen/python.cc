@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "ir/node_map.h"
+#include "codegen/releases.h"
 #include "ir/target.h"
 
 namespace fx {
@@ -52,23 +52,23 @@ const Form* find_form(const std::array<Form, N>& forms, std::string_view target)
 
 std::size_t arity(const Form& form) { return static_cast<std::size_t>(std::ranges::count(form.text, '{')); }
 
-bool is_identifier(std::string_view text) { return !text.empty() && to_identifier(text) == text; }
-
-// `self.layer1`, then getattr(…, "0") for the atoms that Python does not take after a dot.
-std::string attribute_path(std::string_view path) {
-  std::string out = "self";
-  while (!path.empty()) {
-    const std::size_t dot = path.find('.');
-    const std::string_view atom = path.substr(0, dot);
-    out = is_identifier(atom) ? out + "." + std::string(atom) : "getattr(" + out + ", \"" + std::string(atom) + "\")";
-    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+std::string filled(const Form& form, const Node& node) {
+  std::string out;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < form.text.size(); ++i) {
+    if (form.text.substr(i).starts_with("{}")) {
+      out += to_string(node.arg(next++), NodeStyle::plain);
+      ++i;
+    } else {
+      out += form.text[i];
+    }
   }
   return out;
 }
 
 class PythonWriter {
  public:
-  explicit PythonWriter(const Graph& graph) : graph_(graph), released_(graph) { find_last_uses(); }
+  explicit PythonWriter(const Graph& graph) : graph_(graph), releases_(graph) {}
 
   std::string method() {
     for (const Node& node : graph_.nodes()) statement(node);
@@ -78,19 +78,6 @@ class PythonWriter {
   }
 
  private:
-  // Backwards, so that the first user met is the last; its values are released in the order of its arguments.
-  void find_last_uses() {
-    NodeMap<bool> used(graph_, false);
-    for (const Node& node : graph_.nodes().reversed()) {
-      node.for_each_input([&](const Node& input) {
-        if (used[input]) return;
-        used[input] = true;
-        released_[node].push_back(&input);
-      });
-      if (!node.has_users()) released_[node].push_back(&node);
-    }
-  }
-
   static std::string annotation(const Node& node) {
     const Meta* meta = node.find_meta();
     const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
@@ -101,8 +88,8 @@ class PythonWriter {
     switch (node.op()) {
       case Op::placeholder: return parameter(node);
       case Op::output: line("return " + to_string(node.arg(0), NodeStyle::plain)); return;
-      case Op::get_attr: line(assigned(node, attribute_path(node.target().view()))); break;
-      case Op::call_module: line(assigned(node, attribute_path(node.target().view()) + call(node, 0))); break;
+      case Op::get_attr: line(assigned(node, python_attribute(node.target().view()))); break;
+      case Op::call_module: line(assigned(node, python_attribute(node.target().view()) + call(node, 0))); break;
       case Op::call_method: line(assigned(node, receiver(node) + "." + node.target().str() + call(node, 1))); break;
       case Op::call_function: line(function(node)); break;
     }
@@ -124,9 +111,7 @@ class PythonWriter {
   std::string function(const Node& node) {
     const std::string_view target = node.target().view();
     const bool plain = node.kwargs().empty();
-    if (const Form* form = find_form(kInfix, target); form && plain && node.args().size() == arity(*form)) {
-      return assigned(node, filled(*form, node));
-    }
+    if (std::optional<std::string> infix = python_infix(node)) return assigned(node, *infix);
     if (const Form* form = find_form(kInPlace, target); form && plain && node.args().size() == arity(*form)) {
       return filled(*form, node) + ";  " + node.name() + annotation(node) + " = " + value(node.arg(0));
     }
@@ -166,24 +151,10 @@ class PythonWriter {
     return out + ")";
   }
 
-  static std::string filled(const Form& form, const Node& node) {
-    std::string out;
-    std::size_t next = 0;
-    for (std::size_t i = 0; i < form.text.size(); ++i) {
-      if (form.text.substr(i).starts_with("{}")) {
-        out += value(node.arg(next++));
-        ++i;
-      } else {
-        out += form.text[i];
-      }
-    }
-    return out;
-  }
-
   void line(const std::string& text) { body_ += "    " + text + "\n"; }
 
   void release(const Node& node) {
-    const std::vector<const Node*>& values = released_[node];
+    const std::vector<const Node*>& values = releases_.after(node);
     if (values.empty()) return;
     body_.back() = ';';
     body_ += "  ";
@@ -192,12 +163,29 @@ class PythonWriter {
   }
 
   const Graph& graph_;
-  NodeMap<std::vector<const Node*>> released_;
+  Releases releases_;
   std::vector<std::string> parameters_;
   std::string body_;
 };
 
 }  // namespace
+
+std::string python_attribute(std::string_view path) {
+  std::string out = "self";
+  while (!path.empty()) {
+    const std::size_t dot = path.find('.');
+    const std::string_view atom = path.substr(0, dot);
+    out = is_identifier(atom) ? out + "." + std::string(atom) : "getattr(" + out + ", \"" + std::string(atom) + "\")";
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
+  }
+  return out;
+}
+
+std::optional<std::string> python_infix(const Node& node) {
+  const Form* form = find_form(kInfix, node.target().view());
+  if (!form || !node.kwargs().empty() || node.args().size() != arity(*form)) return std::nullopt;
+  return filled(*form, node);
+}
 
 std::string python_code(const Graph& graph) { return PythonWriter(graph).method(); }
 

@@ -1,7 +1,9 @@
 // Python source from a graph, as torch.fx generates it: one statement per node, values released after their last use.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "ir/graph.h"
 
@@ -15,5 +17,11 @@ std::string python_code(const Graph& graph);
 
 /// A whole module: the imports that the generated code needs and `class <name>(torch.nn.Module)` with that method.
 std::string python_module(const Graph& graph, const std::string& name = "Module");
+
+/// What generated Python calls an attribute: `self.layer1`, with getattr(…, "0") for atoms that Python does not take
+/// after a dot.
+std::string python_attribute(std::string_view path);
+/// A call of `operator.add`, `operator.getitem`, … as Python writes it, `a + b`; nothing for any other call.
+std::optional<std::string> python_infix(const Node& node);
 
 }  // namespace fx

@@ -24,7 +24,9 @@
 #include "text/print.h"
 
 #if __has_include(<torch/nn/module.h>)
+#include "module/code.h"
 #include "module/graph_module.h"
+#include "module/inline_modules.h"
 #include "module/interpreter.h"
 #include "module/shape_prop.h"
 #include "rewriter/program/replace_pattern.h"

@@ -52,6 +52,8 @@ class GraphModule : public torch::nn::Module {
 
   Graph& graph() { return graph_; }
   const Graph& graph() const { return graph_; }
+  /// Python's `forward`, as torch.fx prints it. Other languages: fx::code (module/code.h).
+  std::string code() const;
   /// Replaces the graph; its attributes must be here already when it runs.
   void set_graph(Graph graph);
   /// The name of the class that code and saved files give it.

@@ -247,9 +247,9 @@ std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValu
 }
 
 const TorchOperator* pick_overload(const OverloadSets& sets, const CallValues& call) {
+  const TorchOperator* best = nullptr;
+  int best_cost = 0;
   for (const auto& overloads : sets) {
-    const TorchOperator* best = nullptr;
-    int best_cost = 0;
     for (const TorchOperator* candidate : overloads) {
       if (candidate->schema->is_vararg()) continue;
       const std::optional<int> cost = bind_values(*candidate->schema, call, nullptr);
@@ -258,9 +258,8 @@ const TorchOperator* pick_overload(const OverloadSets& sets, const CallValues& c
         best_cost = *cost;
       }
     }
-    if (best) return best;
   }
-  return nullptr;
+  return best;
 }
 
 const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const CallValues& call) {

@@ -47,7 +47,8 @@ struct CallValues {
 /// that comes last). Returns the cost in conversions, lower is better, and fills `stack`; nothing when it does not fit.
 std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack* stack);
 
-/// Overloads to choose from, a set per packet: a later set counts only when nothing in those before fits.
+/// Overloads to choose from, a set per packet: where two fit equally well, the earlier set counts. (7 // 2 fits
+/// aten::floor_divide, but aten::floordiv without making tensors.)
 using OverloadSets = std::vector<std::vector<const TorchOperator*>>;
 
 /// Picks the overload that the values fit best. Null when none fits.

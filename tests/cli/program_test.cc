@@ -80,6 +80,8 @@ TEST_F(Program, EveryFormatOfShowIsMade) {
   const std::string file = write("in.fx", kText);
   EXPECT_THAT(run("show " + file).out, HasSubstr("call_function"));
   EXPECT_THAT(run("show --format python " + file).out, HasSubstr("def forward(self, x, y):"));
+  EXPECT_THAT(run("show --format cpp " + file).out, HasSubstr("forward(torch::Tensor x, torch::Tensor y) {"));
+  EXPECT_THAT(run("show --format torchscript " + file).out, HasSubstr("def forward(self, x: Tensor, y: Tensor):"));
   EXPECT_THAT(run("show --format dot " + file).out, HasSubstr("digraph"));
   EXPECT_EQ(nlohmann::json::parse(run("show --format json " + file).out).is_object(), true);
 }

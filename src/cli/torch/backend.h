@@ -7,6 +7,7 @@
 
 #include "cli/model.h"
 #include "cli/torch/measures.h"
+#include "module/code.h"
 #include "module/graph_module.h"
 
 namespace fx::cli {
@@ -19,6 +20,7 @@ class TorchModel : public Model {
   ModuleEffects module_effects() override;
   std::vector<AttributeInfo> attributes() override;
   CostOptions cost_options() override { return cli::cost_options(*module_); }
+  std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
   void save(const std::string& path) override;
   double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) override;

@@ -1,0 +1,45 @@
+// Source code from a graph, in the language that is asked for.
+//
+//   std::cout << fx::code(graph);                                     // Python, as torch.fx prints it
+//   std::cout << fx::code(graph, fx::Language::cpp, {.class_name = "Net"});
+//   std::cout << fx::code(*gm, fx::Language::cpp);                    // with the weights' shapes: module/code.h
+//
+// Cost: linear in the graph. Thread-safety: as the const functions of Graph.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph.h"
+#include "ir/tensor_info.h"
+
+namespace fx {
+
+enum class Language : std::uint8_t {
+  python,       ///< the method `forward`, as torch.fx generates it: codegen/python.h
+  cpp,          ///< a `struct … : torch::nn::Module` that compiles against LibTorch: codegen/cpp.h
+  torchscript,  ///< the method `forward` that torch.jit compiles: codegen/torchscript.h
+};
+
+/// A parameter or buffer that the graph reads.
+struct CodeTensor {
+  std::string path;
+  TensorInfo info;
+  bool is_parameter = true;
+};
+
+struct CodeOptions {
+  std::string class_name = "Module";
+  /// What is known of the tensors that get_attr nodes name; the others get their shapes with the weights.
+  std::vector<CodeTensor> tensors{};
+};
+
+/// Returns the source. Throws Error(unsupported) naming the node for what the language cannot say.
+std::string code(const Graph& graph, Language language = Language::python, const CodeOptions& options = {});
+
+/// Reads `python`, `cpp`, `torchscript`.
+std::optional<Language> parse_language(std::string_view name);
+
+}  // namespace fx

@@ -1,0 +1,228 @@
+#include "codegen/cpp.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "codegen/cpp_calls.h"
+#include "codegen/releases.h"
+#include "ir/target.h"
+#include "support/error.h"
+
+namespace fx {
+
+namespace {
+
+using internal::CppCalls;
+using internal::CppKind;
+using internal::CppType;
+
+constexpr std::string_view kAddTensor = R"(
+  /// Registers a tensor under its path, making modules on the way, so that torch::load and torch::save find it.
+  torch::Tensor add_tensor(const std::string& path, const torch::Tensor& tensor, bool is_parameter) {
+    torch::nn::Module* owner = this;
+    std::size_t from = 0;
+    for (std::size_t dot = path.find('.'); dot != std::string::npos; from = dot + 1, dot = path.find('.', from)) {
+      const std::string name = path.substr(from, dot - from);
+      if (!owner->named_children().contains(name)) owner->register_module(name, std::make_shared<torch::nn::Module>());
+      owner = owner->named_children()[name].get();
+    }
+    const std::string name = path.substr(from);
+    if (!is_parameter) return owner->register_buffer(name, tensor);
+    return owner->register_parameter(name, tensor, /*requires_grad=*/tensor.is_floating_point());
+  }
+)";
+constexpr std::string_view kCallOperator = R"(
+  static torch::jit::Stack call_operator(const char* name, const char* overload, torch::jit::Stack arguments) {
+    c10::Dispatcher::singleton().findSchemaOrThrow(name, overload).callBoxed(&arguments);
+    return arguments;
+  }
+)";
+constexpr std::string_view kFloor = R"(
+  static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+  static int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_divide(a, b) * b; }
+)";
+
+class CppWriter {
+ public:
+  CppWriter(const Graph& graph, const CodeOptions& options)
+      : graph_(graph), options_(options), calls_(graph), releases_(graph) {
+    for (const CodeTensor& tensor : options.tensors) known_.emplace(tensor.path, &tensor);
+    for (const Node& node : graph.nodes()) {
+      if (!node.is(Op::get_attr)) locals_[node] = unique(internal::cpp_identifier(node.name()));
+    }
+  }
+
+  std::string file() {
+    for (const Node& node : graph_.nodes()) {
+      try {
+        statement(node);
+      } catch (const Error& error) {
+        if (!error.node().empty()) throw;
+        throw Error(error.kind(), "cpp_code: %" + node.name() + ": " + error.message(), node.name());
+      }
+    }
+    const std::string name = internal::cpp_identifier(options_.class_name);
+    std::string out = "// Weights: torch::load(net, \"file.pt\") with a std::shared_ptr<" + name + "> net.\n";
+    out += calls_.used_dispatcher() ? "#include <ATen/core/dispatch/Dispatcher.h>\n" : "";
+    out +=
+        "#include <torch/torch.h>\n\n#include <limits>\n#include <map>\n#include <string>\n#include <tuple>\n"
+        "#include <vector>\n\n";
+    out += "struct " + name + " : torch::nn::Module {\n";
+    if (!constructor_.empty()) out += "  " + name + "() {\n" + constructor_ + "  }\n\n";
+    out += "  " + returns_ + " forward(" + parameters_ + ") {\n" + body_ + "  }\n";
+    out += modules_;
+    if (!members_.empty() || calls_.used_dispatcher() || calls_.used_floor()) out += "\n private:";
+    if (!members_.empty()) out += kAddTensor;
+    if (calls_.used_dispatcher()) out += kCallOperator;
+    if (calls_.used_floor()) out += kFloor;
+    if (!members_.empty()) out += "\n" + members_;
+    return out + "};\n";
+  }
+
+ private:
+  std::string unique(const std::string& wanted) {
+    std::string name = wanted;
+    for (int i = 1; !taken_.insert(name).second; ++i) name = wanted + "_" + std::to_string(i);
+    return name;
+  }
+
+  void statement(const Node& node) {
+    CppCalls::Value& value = calls_[node];
+    switch (node.op()) {
+      case Op::placeholder: return parameter(node);
+      case Op::get_attr: value = {tensor_member(node.target().str()), {CppKind::tensor}}; return;
+      case Op::output: return result(node);
+      case Op::call_module: declare(node, module_call(node)); break;
+      default: declare(node, calls_.call(node)); break;
+    }
+    release(node);
+  }
+
+  void declare(const Node& node, const CppCalls::Value& call) {
+    if (call.type.kind == CppKind::nothing) {
+      body_ += "    " + call.text + ";\n";
+    } else if (!node.has_users()) {
+      body_ += "    static_cast<void>(" + call.text + ");\n";
+    } else {
+      body_ += "    " + std::string(cpp_declared(call.type)) + " " + locals_[node] + " = " + call.text + ";\n";
+      calls_[node] = {locals_[node], call.type};
+    }
+  }
+
+  // What holds tensors is let go of; numbers cost nothing.
+  void release(const Node& node) {
+    std::string text;
+    for (const Node* dead : releases_.after(node)) {
+      if (dead == &node || dead->is(Op::get_attr)) continue;
+      const CppCalls::Value& value = calls_[*dead];
+      switch (value.type.kind) {
+        case CppKind::tensor: text += " " + value.text + ".reset();"; break;
+        case CppKind::tensors:
+        case CppKind::stack: text += " " + value.text + ".clear();"; break;
+        case CppKind::tuple: text += " " + value.text + " = {};"; break;
+        default: break;
+      }
+    }
+    if (text.empty()) return;
+    body_.back() = ' ';
+    body_ += text + "\n";
+  }
+
+  void parameter(const Node& node) {
+    if (node.target().view().starts_with('*'))
+      throw Error(ErrorKind::unsupported, "C++ has no '" + node.target().str() + "'; take a list");
+    const CppType type = type_of_input(node);
+    std::string text = std::string(cpp_declared(type)) + " " + locals_[node];
+    if (!node.args().empty()) text += " = " + (node.arg(0).is_none() ? "{}" : calls_.value(node.arg(0)).text);
+    parameters_ += (parameters_.empty() ? "" : ", ") + text;
+    calls_[node] = {locals_[node], type};
+    if (!node.has_users()) body_ += "    static_cast<void>(" + locals_[node] + ");\n";
+  }
+
+  static CppType type_of_input(const Node& node) {
+    const Meta* meta = node.find_meta();
+    const std::string* annotation = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
+    if (annotation) {
+      if (*annotation == "int") return {CppKind::integer};
+      if (*annotation == "float") return {CppKind::floating};
+      if (*annotation == "bool") return {CppKind::boolean};
+      if (*annotation == "str") return {CppKind::string};
+      if (annotation->find("ist[") != std::string::npos)  // List[…], list[…], typing.List[…]
+        return {annotation->find("int") != std::string::npos ? CppKind::integers : CppKind::tensors};
+    }
+    const Argument* value = node.args().empty() ? nullptr : &node.arg(0);
+    if (value && value->is_int()) return {CppKind::integer};
+    if (value && value->is_float()) return {CppKind::floating};
+    if (value && value->is_bool()) return {CppKind::boolean};
+    if (value && value->is_string()) return {CppKind::string};
+    return {CppKind::tensor};
+  }
+
+  void result(const Node& node) {
+    if (node.args().empty() || node.arg(0).is_none()) return;
+    const CppCalls::Value value = calls_.value(node.arg(0));
+    returns_ = cpp_declared(value.type);
+    body_ += "    return " + value.text + ";\n";
+  }
+
+  std::string tensor_member(const std::string& path) {
+    std::string& member = tensors_[path];
+    if (!member.empty()) return member;
+    member = unique(internal::cpp_identifier(path) + "_");
+    const auto known = known_.find(path);
+    std::string tensor = "torch::empty({0})";  // takes its shape from the weights
+    if (known != known_.end()) {
+      const TensorInfo& info = known->second->info;
+      std::string sizes;
+      for (const std::int64_t size : info.sizes) sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+      tensor = "torch::zeros({" + sizes + "}, " + internal::cpp_dtype(info.dtype) + ")";
+    }
+    const bool is_parameter = known != known_.end() && known->second->is_parameter;
+    constructor_ += "    " + member + " = add_tensor(" + internal::cpp_string(path) + ", " + tensor + ", " +
+                    (is_parameter ? "true" : "false") + ");\n";
+    members_ += "  torch::Tensor " + member + ";\n";
+    return member;
+  }
+
+  CppCalls::Value module_call(const Node& node) {
+    std::string& member = module_members_[node.target().str()];
+    if (member.empty()) {
+      member = unique(internal::cpp_identifier(node.target().view()) + "_");
+      modules_ +=
+          std::string(modules_.empty() ? "\n  // Not in the graph: to be set before the first forward.\n" : "") +
+          "  torch::nn::AnyModule " + member + ";\n";
+    }
+    if (!node.kwargs().empty()) {
+      throw Error(ErrorKind::unsupported, "C++ modules take no keyword arguments; give '" +
+                                              (*node.kwargs().begin()).name.str() + "' by position");
+    }
+    std::string arguments;
+    for (const Argument& argument : node.args())
+      arguments += (arguments.empty() ? "" : ", ") + calls_.value(argument).text;
+    return {member + ".forward(" + arguments + ")", {CppKind::tensor}};
+  }
+
+  const Graph& graph_;
+  const CodeOptions& options_;
+  CppCalls calls_;
+  Releases releases_;
+  NodeMap<std::string> locals_;
+  std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, const CodeTensor*> known_;
+  std::unordered_map<std::string, std::string> tensors_;         // path -> member
+  std::unordered_map<std::string, std::string> module_members_;  // path -> member
+  std::string constructor_, parameters_, body_, members_, modules_, returns_ = "void";
+};
+
+}  // namespace
+
+std::string cpp_code(const Graph& graph, const CodeOptions& options) {
+  graph.lint();
+  Graph normal = graph.clone();
+  normalize_operators(normal);
+  return CppWriter(normal, options).file();
+}
+
+}  // namespace fx

@@ -1,0 +1,112 @@
+#include "module/code.h"
+
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <unordered_set>
+
+#include "codegen/python.h"
+#include "module/inline_modules.h"
+#include "module/module_tree.h"
+#include "module/value.h"
+#include "support/error.h"
+
+namespace fx {
+namespace {
+
+CodeOptions options_for(const GraphModule& module, const Graph& graph) {
+  CodeOptions options{.class_name = module.class_name()};
+  std::unordered_set<std::string> seen;
+  for (const Node* node : graph.find_nodes(Op::get_attr)) {
+    bool is_parameter = false;
+    const std::string path = node->target().str();
+    if (!seen.insert(path).second) continue;
+    const torch::Tensor tensor = find_tensor(module, path, &is_parameter);
+    if (tensor.defined()) options.tensors.push_back({path, tensor_info(tensor), is_parameter});
+  }
+  return options;
+}
+
+void write_file(const std::filesystem::path& path, const char* data, std::size_t size) {
+  const std::filesystem::path beside = path.string() + ".tmp";
+  std::ofstream out(beside, std::ios::binary);
+  out.write(data, static_cast<std::streamsize>(size));
+  out.close();
+  std::error_code failed;
+  if (out) std::filesystem::rename(beside, path, failed);
+  if (!out || failed) {
+    std::remove(beside.c_str());
+    throw Error(ErrorKind::io, "to_folder: cannot write " + path.string() + "; check that the folder may be written");
+  }
+}
+
+std::string quoted(const std::string& text) { return to_string(Argument(text)); }
+
+// The tree of plain modules with the tensors, then what the file holds.
+std::string constructor(const CodeOptions& options) {
+  std::string out =
+      "    def __init__(self):\n        super().__init__()\n"
+      "        weights = torch.load(pathlib.Path(__file__).parent / 'weights.pt')\n";
+  for (const CodeTensor& tensor : options.tensors) {
+    out += std::string("        self._add_") + (tensor.is_parameter ? "parameter" : "buffer") + "(" +
+           quoted(tensor.path) + ", weights[" + quoted(tensor.path) + "])\n";
+  }
+  return out + R"(
+    def _owner(self, path):
+        owner = self
+        for name in path.split('.')[:-1]:
+            if name not in owner._modules:
+                owner.add_module(name, torch.nn.Module())
+            owner = owner._modules[name]
+        return owner, path.split('.')[-1]
+
+    def _add_parameter(self, path, tensor):
+        owner, name = self._owner(path)
+        owner.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point()))
+
+    def _add_buffer(self, path, tensor):
+        owner, name = self._owner(path)
+        owner.register_buffer(name, tensor)
+
+)";
+}
+
+std::vector<char> pickled_weights(const GraphModule& module, const CodeOptions& options) {
+  c10::Dict<std::string, at::Tensor> weights;
+  for (const CodeTensor& tensor : options.tensors) weights.insert(tensor.path, module.attribute(tensor.path).detach());
+  return torch::jit::pickle_save(weights);
+}
+
+}  // namespace
+
+std::string code(const GraphModule& module, Language language) {
+  if (language == Language::python) return python_code(module.graph());
+  const Graph graph = inline_modules(module);
+  return code(graph, language, options_for(module, graph));
+}
+
+void to_folder(const GraphModule& module, const std::string& folder, const std::string& class_name) {
+  const Graph graph = inline_modules(module);
+  for (const Node* node : graph.find_nodes(Op::call_module)) {
+    throw Error(ErrorKind::unsupported,
+                "to_folder: what the module '" + node->target().str() + "', called by %" + node->name() +
+                    ", computes is not known to fxgraph; trace it without leaf modules",
+                node->name());
+  }
+  const CodeOptions options = options_for(module, graph);
+  std::string source = python_module(graph, class_name);
+  const std::string marker = "class " + class_name + "(torch.nn.Module):\n";
+  source.insert(source.find(marker) + marker.size(), constructor(options));
+  source.insert(0, "import pathlib\n");
+  const std::vector<char> weights = pickled_weights(module, options);
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  write_file(std::filesystem::path(folder) / "weights.pt", weights.data(), weights.size());
+  write_file(std::filesystem::path(folder) / "module.py", source.data(), source.size());
+}
+
+std::string GraphModule::code() const { return fx::code(*this); }
+
+}  // namespace fx

@@ -1,0 +1,21 @@
+// inline_modules: a graph of operators alone, with the modules that it calls written out.
+//
+//   fx::Graph flat = fx::inline_modules(*gm);   // conv1 = aten::conv2d(x, conv1_weight, …) instead of a call of conv1
+//
+// For code generation and for analyses that want operators. Leaves with a body, C++ torch::nn modules whose computation
+// is known, Sequentials and nested GraphModules are written out, in the mode (training or not) that they are in;
+// tensors become get_attr nodes of their paths. Calls of anything else stay.
+//
+// Cost: linear in the result. Thread-safety: as the const functions of GraphModule.
+#pragma once
+
+#include "ir/graph.h"
+#include "module/graph_module.h"
+
+namespace fx {
+
+/// Returns the new graph; it runs over the same module. Throws Error(invalid_argument) naming the node when a call does
+/// not fit its module.
+Graph inline_modules(const GraphModule& module);
+
+}  // namespace fx

@@ -1,0 +1,254 @@
+// Generated C++ compiles against LibTorch, loads the weights and gives the same outputs.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "module/code.h"
+#include "support/error.h"
+#include "text/parse.h"
+#include "torchscript/export.h"
+#include "trace/symbolic_trace.h"
+
+namespace fx {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  std::string name;
+  std::shared_ptr<GraphModule> module;
+  std::vector<c10::IValue> inputs;
+};
+
+// What every generated file ends with: the door through which a test calls its modules.
+std::string entry(const Case& each) {
+  std::string arguments;
+  for (std::size_t i = 0; i < each.inputs.size(); ++i) {
+    const char* taken = each.inputs[i].isTensor() ? ".toTensor()" : each.inputs[i].isInt() ? ".toInt()" : ".toDouble()";
+    arguments += (i ? ", inputs[" : "inputs[") + std::to_string(i) + "]" + taken;
+  }
+  return "extern \"C\" void run_" + each.name +
+         "(const std::string& weights, const std::vector<c10::IValue>& inputs, c10::IValue& result) {\n"
+         "  auto net = std::make_shared<" +
+         each.name +
+         ">();\n  if (!weights.empty()) torch::load(net, weights);\n"
+         "  torch::NoGradGuard no_grad;\n  result = net->forward(" +
+         arguments + ");\n}\n\n";
+}
+
+using Run = void (*)(const std::string&, const std::vector<c10::IValue>&, c10::IValue&);
+
+class Compiled {
+ public:
+  Compiled(const std::string& name, const std::vector<Case>& cases) : folder_(fs::path(::testing::TempDir()) / name) {
+    fs::create_directories(folder_);
+    std::ofstream source(folder_ / "generated.cc");
+    for (const Case& each : cases) {
+      each.module->set_class_name(each.name);
+      source << code(*each.module, Language::cpp) << "\n" << entry(each);
+    }
+    source.close();
+    const std::string object = folder_ / "generated.so";
+    const std::string command =
+        std::string(std::getenv("FXGRAPH_TEST_COMPILE")) + " " + (folder_ / "generated.cc").string() + " " + object;
+    if (std::system(command.c_str()) == 0) library_ = dlopen(object.c_str(), RTLD_NOW);
+  }
+  ~Compiled() { fs::remove_all(folder_); }  // the object stays loaded: tensors may have deleters in it
+
+  bool ok() const { return library_ != nullptr; }
+  c10::IValue run(const Case& each) const {
+    std::string weights;
+    if (!each.module->parameters().empty() || !each.module->buffers().empty()) {
+      weights = folder_ / (each.name + ".pt");
+      save(*each.module, weights);
+    }
+    c10::IValue result;
+    const auto run = reinterpret_cast<Run>(dlsym(library_, ("run_" + each.name).c_str()));
+    std::vector<c10::IValue> inputs;
+    for (const c10::IValue& input : each.inputs) inputs.push_back(input.deepcopy());
+    run(weights, inputs, result);
+    return result;
+  }
+
+ private:
+  fs::path folder_;
+  void* library_ = nullptr;
+};
+
+void expect_equal(const c10::IValue& a, const c10::IValue& b, const std::string& where) {
+  if (a.isTensor()) {
+    ASSERT_TRUE(b.isTensor()) << where;
+    EXPECT_TRUE(torch::equal(a.toTensor(), b.toTensor())) << where;
+  } else if (a.isTuple() || a.isList()) {
+    const auto elements = [](const c10::IValue& v) {
+      return v.isTuple() ? v.toTupleRef().elements().vec() : v.toListRef().vec();
+    };
+    const auto x = elements(a), y = elements(b);
+    ASSERT_EQ(x.size(), y.size()) << where;
+    for (std::size_t i = 0; i < x.size(); ++i) expect_equal(x[i], y[i], where + "[" + std::to_string(i) + "]");
+  } else {
+    EXPECT_EQ(a, b) << where;
+  }
+}
+
+void expect_same_outputs(const std::string& name, const std::vector<Case>& cases) {
+  const Compiled compiled(name, cases);
+  ASSERT_TRUE(compiled.ok());
+  const torch::NoGradGuard no_grad;
+  for (const Case& each : cases) {
+    std::vector<c10::IValue> inputs;
+    for (const c10::IValue& input : each.inputs) inputs.push_back(input.deepcopy());
+    expect_equal(each.module->run(inputs), compiled.run(each), each.name);
+  }
+}
+
+struct ConvNetImpl : torch::nn::Module {
+  ConvNetImpl() {
+    block =
+        register_module("block", torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 4, 3).stride(2)),
+                                                       torch::nn::BatchNorm2d(4), torch::nn::ReLU()));
+    fc = register_module("fc", torch::nn::Linear(4, 5));
+    scale = register_buffer("scale", torch::full({5}, 2.0));
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    x = torch::adaptive_avg_pool2d(block->forward(x), {1, 1}).flatten(1);
+    return torch::softmax(fc(x) * scale, 1);
+  }
+  torch::nn::Sequential block{nullptr};
+  torch::nn::Linear fc{nullptr};
+  torch::Tensor scale;
+};
+TORCH_MODULE(ConvNet);
+
+Case conv_net() {
+  torch::manual_seed(0);
+  ConvNet net;
+  net->forward(torch::randn({4, 3, 9, 9}));
+  net->eval();
+  const torch::Tensor x = torch::randn({2, 3, 9, 9});
+  return {"ConvNet", symbolic_trace(net, {x}), {x}};
+}
+
+template <typename Function>
+Case traced(const std::string& name, Function&& function, std::vector<c10::IValue> inputs) {
+  return {name, symbolic_trace(std::forward<Function>(function), inputs), inputs};
+}
+
+Case parsed(const std::string& name, const std::string& text, std::vector<c10::IValue> inputs) {
+  return {name, std::make_shared<GraphModule>(parse_graph(text)), std::move(inputs)};
+}
+
+TEST(GeneratedCpp, OfAConvNetGivesTheSameOutputs) { expect_same_outputs("conv_net", {conv_net()}); }
+
+TEST(GeneratedCpp, SaysWhatItCannotSay) {
+  const Graph graph = parse_graph(
+      "graph():\n%x = placeholder[target=x]\n%y = call_function[target=my_package.strange](args = (%x,))\nreturn y");
+  EXPECT_THAT([&] { code(graph, Language::cpp); },
+              ::testing::ThrowsMessage<Error>(::testing::AllOf(::testing::HasSubstr("%y"),
+                                                               ::testing::HasSubstr("my_package.strange"),
+                                                               ::testing::HasSubstr("fx::decompose"))));
+}
+
+// Operators of every form: functions, methods, in place, several results, options, lists, dispatcher, numbers.
+std::vector<Case> operator_cases() {
+  torch::manual_seed(1);
+  const torch::Tensor x = torch::randn({2, 3, 8}), image = torch::randn({1, 3, 8, 8});
+  std::vector<Case> cases;
+  cases.push_back(traced("Topk", [](torch::Tensor x) { return torch::topk(torch::sum(torch::relu(x), -1), 2); }, {x}));
+  cases.push_back(traced("Chunks",
+                         [](torch::Tensor x) {
+                           const auto parts = torch::chunk(x, 3, 1);
+                           return torch::cat({parts[2], parts[0]}, 1).unsqueeze(0).permute({0, 3, 1, 2}).contiguous();
+                         },
+                         {x}));
+  cases.push_back(traced("InPlace",
+                         [](torch::Tensor x) {
+                           torch::Tensor y = x.clone();
+                           y.add_(1.5).mul_(x).clamp_(-1, 1);
+                           torch::leaky_relu_(y, 0.1);
+                           y.select(1, 0).zero_();
+                           return y;
+                         },
+                         {x}));
+  cases.push_back(traced("Factories",
+                         [](torch::Tensor x) {
+                           torch::Tensor mask = torch::arange(8, torch::kInt64).remainder(2).to(torch::kBool);
+                           return torch::where(mask, x, torch::zeros({2, 3, 8})) +
+                                  torch::full({8}, 0.25, torch::kFloat) +
+                                  torch::ones_like(x).to(torch::kDouble).to(torch::kFloat) + x.new_full({8}, 3);
+                         },
+                         {x}));
+  cases.push_back(traced("Indexing",
+                         [](torch::Tensor x) {
+                           using namespace torch::indexing;
+                           return std::make_tuple(x.index({Slice(None, None, 1), Slice(0, 2), -1}),
+                                                  x.index({Ellipsis, Slice(1, 7, 2)}),
+                                                  x.index_select(2, torch::tensor({3, 1})), x[0][1]);
+                         },
+                         {x}));
+  cases.push_back(traced("Reductions",
+                         [](torch::Tensor x) {
+                           return std::make_tuple(x.mean(), x.sum(torch::IntArrayRef({0, 2}), true),
+                                                  std::get<1>(x.max(1)), x.std(1, false), x.norm(), x.argmax(-1),
+                                                  torch::var(x, {2}, /*unbiased=*/true, /*keepdim=*/true), x.amax({1}),
+                                                  torch::logsumexp(x, {0}));
+                         },
+                         {x}));
+  cases.push_back(traced(
+      "Images",
+      [](torch::Tensor x) {
+        namespace F = torch::nn::functional;
+        return std::make_tuple(
+            torch::max_pool2d(x, 2), torch::avg_pool2d(x, {2, 2}, {1, 1}), torch::pixel_unshuffle(x, 2),
+            F::interpolate(x, F::InterpolateFuncOptions().size(std::vector<int64_t>{16, 16}).mode(torch::kNearest)),
+            F::pad(x, F::PadFuncOptions({1, 1, 1, 1})), torch::constant_pad_nd(x, {1, 2}, 0.5));
+      },
+      {image}));
+  cases.push_back(traced(
+      "Attention",
+      [](torch::Tensor x) {
+        const torch::Tensor weights = torch::softmax(torch::matmul(x, x.transpose(1, 2)) / 2.8284, -1);
+        const torch::Tensor mask = torch::ones({3, 3}).tril().to(torch::kBool).logical_not();
+        return torch::bmm(weights.masked_fill(mask, -std::numeric_limits<double>::infinity()).softmax(-1), x) * 2 -
+               1 / (x + 10);
+      },
+      {x}));
+  cases.push_back(traced("Lstm",
+                         [](torch::Tensor x, torch::Tensor h, torch::Tensor w, torch::Tensor u) {
+                           return torch::lstm(x, {h, h}, {w, u}, false, 1, 0.0, false, false, true);
+                         },
+                         {x, torch::randn({1, 2, 4}), torch::randn({16, 8}), torch::randn({16, 4})}));
+  cases.push_back(parsed("Sizes", R"(graph():
+    %x = placeholder[target=x]
+    %k = placeholder[target=k](default=3)
+    %size = call_method[target=size](args = (%x, 0))
+    %shape = call_function[target=builtins.getattr](args = (%x, 'shape'))
+    %last = call_function[target=operator.getitem](args = (%shape, -1))
+    %product = call_function[target=operator.mul](args = (%size, %last))
+    %half = call_function[target=operator.floordiv](args = (%product, 2))
+    %view = call_method[target=view](args = (%x, %half, -1))
+    %sum = call_function[target=operator.add](args = (%view, %k))
+    %new = call_function[target=operator.getitem](args = (%sum, (slice(None, 4, None), Ellipsis, None)))
+    return (new, half, size))",
+                         {x, 4}));
+  cases.push_back(parsed("Dispatcher", R"(graph():
+    %x = placeholder[target=x]
+    %size = call_function[target=torch.ops.aten.relu6_.default](args = (%x,))
+    %pair = call_function[target=torch.ops.aten._scaled_dot_product_attention.default](args = (%size, %size, %size), kwargs = {need_attn_weights: True})
+    %first = call_function[target=operator.getitem](args = (%pair, 0))
+    %second = call_function[target=operator.getitem](args = (%pair, 1))
+    return (first, second))",
+                         {x}));
+  return cases;
+}
+
+TEST(GeneratedCppSlow, OfEveryFormOfCallGivesTheSameOutputs) { expect_same_outputs("operators", operator_cases()); }
+
+}  // namespace
+}  // namespace fx
