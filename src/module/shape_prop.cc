@@ -69,9 +69,7 @@ Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inpu
 }
 
 at::Tensor zeros_like_info(const TensorInfo& info) {
-  at::TensorOptions options = at::TensorOptions().dtype(to_scalar_type(info.dtype));
-  if (!info.device.type.empty()) options = options.device(to_torch_device(info.device));
-  return at::zeros(info.sizes, options);
+  return at::zeros(info.sizes, at::TensorOptions(to_scalar_type(info.dtype)).device(to_torch_device(info.device)));
 }
 
 }  // namespace fx

@@ -124,7 +124,9 @@ void coerce_tensor_to_number(IValue& value, TypeKind kind) {
 
 at::ScalarType to_scalar_type(DType dtype) { return static_cast<at::ScalarType>(dtype); }
 DType to_dtype(at::ScalarType type) { return static_cast<DType>(type); }
-c10::Device to_torch_device(const Device& device) { return c10::Device(to_string(device)); }
+c10::Device to_torch_device(const Device& device) {
+  return device.type.empty() ? c10::Device(c10::kCPU) : c10::Device(to_string(device));
+}
 Device to_device(const c10::Device& device) {
   return {Symbol(c10::DeviceTypeName(device.type(), /*lower_case=*/true)), device.index()};
 }

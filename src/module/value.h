@@ -20,6 +20,7 @@ namespace fx {
 
 at::ScalarType to_scalar_type(DType dtype);
 DType to_dtype(at::ScalarType type);
+/// One without a type is the CPU.
 c10::Device to_torch_device(const Device& device);
 Device to_device(const c10::Device& device);
 

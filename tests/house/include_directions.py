@@ -84,7 +84,9 @@ class Place:
         return self.library is not None and self.library.torch
 
     def may_see_boost(self):
-        return self.around == "bench" or (self.library is not None and self.library.name in MAY_SEE_BOOST)
+        if self.around in ("bench", "examples"):
+            return True
+        return self.library is not None and self.library.name in MAY_SEE_BOOST
 
     def objection(self, target):
         """Why this file may not include the project's file `target`, or None."""
