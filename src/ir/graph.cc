@@ -245,6 +245,9 @@ Graph Graph::clone(NodeMap<Node*>* nodes) const {
   std::vector<Node*> map(from.id_count);
   to.names = from.names;
   to.counts = from.counts;
+  // In a graph that does not lint a node may use a later one: such uses wait until that has a copy, and then all are
+  // linked again, so that users are in the order of the nodes.
+  std::vector<internal::Slot*> waiting;
   for (const Node& node : this->nodes()) {
     Node* made = to.new_node();
     map[node.id_] = made;
@@ -253,19 +256,21 @@ Graph Graph::clone(NodeMap<Node*>* nodes) const {
     to.name(*made) = from.name(node);
     to.link_before(made, to.root);
     if (node.op_ == Op::output) to.output = made;
-  }
-  to.live = from.live;
-  // Arguments come second: in a graph that does not lint a node may use a later one.
-  for (const Node& node : this->nodes()) {
     if (!node.arguments_) continue;
-    Node* made = map[node.id_];
     made->num_kwargs_ = node.num_kwargs_;
     made->arguments_ = to.copy_arguments(node.args(), node.kwargs(), made);
     GraphStorage::for_each_use(made->arguments_, [&](internal::Slot* slot) {
-      slot->value.payload_.node = map[slot->value.payload_.node->id()];
+      Node* value = map[slot->value.payload_.node->id()];
+      if (!value) return waiting.push_back(slot);
+      slot->value.payload_.node = value;
       GraphStorage::link_use(slot);
     });
   }
+  if (!waiting.empty()) {
+    for (internal::Slot* slot : waiting) slot->value.payload_.node = map[slot->value.payload_.node->id()];
+    to.link_all_anew();
+  }
+  to.live = from.live;
   if (!from.metas.empty()) {
     for (const Node& node : this->nodes()) {
       if (const Meta* meta = node.find_meta()) map[node.id_]->meta() = *meta;

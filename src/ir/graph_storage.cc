@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t kGap = std::uint64_t{1} << 24;        // between nodes appended in order
 constexpr std::uint64_t kOutputGap = std::uint64_t{1} << 50;  // before the output, where most later nodes go
+constexpr std::size_t kMostChunksAtOnce = 4;
 constexpr std::uint64_t kMaxLabel = ~std::uint64_t{0} >> 1;
 
 }  // namespace
@@ -23,12 +24,18 @@ GraphStorage::GraphStorage(Graph* graph) : owner(graph) {
 Node* GraphStorage::new_node() {
   if (id_count == ~std::uint32_t{0}) throw Error(ErrorKind::invalid_argument, "a graph holds at most 2^32 - 1 nodes");
   const std::uint32_t id = id_count;
-  if ((id >> kChunkBits) == chunks.size()) chunks.push_back(new (arena.allocate_line(sizeof(Chunk))) Chunk);
+  if ((id >> kChunkBits) == chunks.size()) add_chunks();
   ++id_count;
   Node* made = new (node(id)) Node;
   made->storage_ = this;
   made->id_ = id;
   return made;
+}
+
+void GraphStorage::add_chunks() {
+  const std::size_t count = std::min<std::size_t>(1 + chunks.size() / 16, kMostChunksAtOnce);
+  auto* fresh = static_cast<Chunk*>(arena.allocate_line(sizeof(Chunk) * count));
+  for (std::size_t i = 0; i < count; ++i) chunks.push_back(new (fresh + i) Chunk);
 }
 
 void GraphStorage::link_before(Node* node, Node* next) {
@@ -238,6 +245,16 @@ void GraphStorage::unlink_use(Slot* slot) {
 
 void GraphStorage::link_all(ArgumentBlock* block) { for_each_use(block, link_use); }
 void GraphStorage::unlink_all(ArgumentBlock* block) { for_each_use(block, unlink_use); }
+
+void GraphStorage::link_all_anew() {
+  for (Node& node : owner->nodes()) {
+    node.last_use_ = nullptr;
+    node.num_users_ = 0;
+  }
+  for (Node& node : owner->nodes()) {
+    if (node.arguments_) link_all(node.arguments_);
+  }
+}
 
 // Looks from both ends, so that the shorter side decides the cost: the uses of `value`, or the arguments of `user`.
 bool GraphStorage::uses(Node* user, Node* value) {

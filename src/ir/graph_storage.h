@@ -1,8 +1,9 @@
 // How a Graph is laid out. Internal to src/ir: no other folder includes this.
 //
 // Nodes are 64-byte records in chunks that never move, in the order of their ids; names lie beside them in the same
-// chunk. Arguments are blocks in an arena, recycled by size. Uses are rings threaded through the argument slots. Order
-// labels are 64-bit numbers with gaps; a full gap is relabelled locally.
+// chunk. Chunks come several at once, so that walking from one to the next is walking on in memory. Arguments are
+// blocks in an arena, recycled by size. Uses are rings threaded through the argument slots. Order labels are 64-bit
+// numbers with gaps; a full gap is relabelled locally.
 #pragma once
 
 #include <array>
@@ -40,6 +41,7 @@ struct GraphStorage {
   Node* node(std::uint32_t id) { return chunks[id >> kChunkBits]->node(id & (kChunkSize - 1)); }
   NodeName& name(const Node& node) { return chunks[node.id_ >> kChunkBits]->names[node.id_ & (kChunkSize - 1)]; }
   Node* new_node();
+  void add_chunks();
   void link_before(Node* node, Node* next);
   void unlink(Node* node);
   void label(Node* node);
@@ -68,6 +70,8 @@ struct GraphStorage {
   static void for_each_use(ArgumentBlock* block, Visit&& visit);
   static void link_all(ArgumentBlock* block);
   static void unlink_all(ArgumentBlock* block);
+  /// Makes every list of users again, in the order of the nodes.
+  void link_all_anew();
   static bool uses(Node* user, Node* value);
   void move_uses(Node* from, Node* to);
   static void append_use(Slot* slot, Node* to, bool first);

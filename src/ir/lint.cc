@@ -139,10 +139,17 @@ class Linter {
 
   // Every use in the ring names this node, and the ring counts its distinct users. That no use is missing from the
   // rings follows from the two totals: as many uses in the rings as nodes among the arguments.
+  // Uses of a value that has many lie at regular distances: what is 12 times as far ahead as the last two are behind is
+  // asked for.
   void check_uses(const Node& node) {
     if (!node.has_users()) return;
     std::uint32_t users = 0;
+    const Argument *last = nullptr, *last_but_one = nullptr;
     for (const Use use : node.uses()) {
+      const Argument* at = &use.argument();
+      internal::prefetch_near(at, 12 * (reinterpret_cast<const char*>(at) -
+                                        reinterpret_cast<const char*>(std::exchange(last_but_one, last))));
+      last = at;
       if (use.argument().node_or_null() != &node) report(kUsesAgree, node, "a use in its list names another node");
       users += use.is_first();
       ++uses_from_rings_;

@@ -89,7 +89,7 @@ Arena::~Arena() {
 }
 
 void Arena::refill(std::size_t bytes) {
-  const std::size_t wanted = std::clamp(bytes_ / 8, kSmallestBlock, kLargestBlock);
+  const std::size_t wanted = std::clamp(bytes_ / 16, kSmallestBlock, kLargestBlock);
   const std::size_t block = bytes > kLargestBlock ? bytes : std::bit_ceil(std::max(bytes, std::bit_floor(wanted)));
   blocks_.reserve(blocks_.size() + 1);
   blocks_.push_back({pool().take(block), block});

@@ -1,6 +1,6 @@
 // A bump allocator: many small allocations of trivial lifetime, freed together.
 //
-// Blocks grow with the arena, an eighth of it at a time, from 4 KiB to 2 MiB, so that a small graph stays small and a
+// Blocks grow with the arena, a sixteenth of it at a time, from 4 KiB to 2 MiB, so that a small graph stays small and a
 // large one makes few calls. Large blocks are handed back to a process-wide pool and used again: fresh memory costs a
 // page fault per 4 KiB, which on graphs of 10^5 nodes is most of the time of a copy. The pool keeps at most kPoolLimit
 // bytes.
