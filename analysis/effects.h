@@ -12,8 +12,8 @@
 // given.
 //
 // Not known here, so not in the answer: two inputs that the caller passes the same tensor for (EffectsOptions), storage
-// shared between attributes of different paths, and whether an operator that may return a view or a copy (reshape,
-// contiguous) did copy: it counts as a view.
+// shared between attributes of different paths (likewise), and whether an operator that may return a view or a copy
+// (reshape, contiguous) did copy: it counts as a view.
 //
 // Complexity: O((nodes + uses) α) to make; questions about a pair or a window are O(log writes). The result is a
 // snapshot, valid until the graph is edited; the graph must outlive it. Thread-safety: const functions may run on
@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,8 @@ namespace fx {
 struct EffectsOptions {
   ModuleEffects modules{};        ///< what call_module does; without it: pure, the result may alias the inputs
   bool inputs_may_alias = false;  ///< true: a caller may pass one tensor for two placeholders
+  /// One path for all attributes that share storage (tied weights); without it each path has its own.
+  std::function<Symbol(Symbol path)> attribute_storage{};
 };
 
 class Effects {

@@ -54,8 +54,12 @@ DisjointCells::Cell EffectsBuilder::external_cell(bool external) {
 DisjointCells::Cell EffectsBuilder::attribute_cell(Symbol path) {
   Cell& cell = attributes_[path.id()];
   if (!cell) {
-    cell = 1 + external_cell(true);
+    const Cell made = external_cell(true);
+    cell = 1 + made;
     attribute_paths_.push_back(path);
+    const Symbol shared = options_.attribute_storage ? options_.attribute_storage(path) : path;
+    if (shared != path) cells_.unite(attribute_cell(shared), made);
+    return made;
   }
   return cell - 1;
 }

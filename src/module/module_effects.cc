@@ -1,5 +1,9 @@
 #include "module/module_effects.h"
 
+#include <map>
+#include <memory>
+#include <string>
+
 namespace fx {
 namespace {
 
@@ -32,7 +36,9 @@ bool writes_outside(const Node& node) {
 NodeEffects effects_of_body(const Graph& body) {
   NodeEffects all;
   for (const Node& node : body.nodes()) {
-    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    if (node.is(Op::placeholder) || node.is(Op::get_attr)) continue;
+    // A body may return what it was given as it is, as Identity does.
+    if (node.is(Op::output)) node.for_each_input([&](Node& made) { all.may_alias |= made.is(Op::placeholder); });
     NodeEffects effects = effects_of(node);
     if (effects.writes) effects.writes = writes_outside(node);
     // Checking its input and raising is what calling a module may always do.
@@ -54,6 +60,24 @@ ModuleEffects module_effects(const GraphModule& module) {
     effects.may_alias = true;
     effects.unknown = called && called->is_training();
     return effects;
+  };
+}
+
+std::function<Symbol(Symbol)> attribute_storage(const GraphModule& module) {
+  std::map<const void*, Symbol> first;
+  auto shared = std::make_shared<std::map<std::string, Symbol>>();
+  const auto add = [&](const auto& named) {
+    for (const auto& item : named) {
+      if (!item.value().defined() || !item.value().has_storage()) continue;
+      const auto [known, is_new] = first.emplace(item.value().storage().unsafeGetStorageImpl(), Symbol(item.key()));
+      if (!is_new) shared->emplace(item.key(), known->second);
+    }
+  };
+  add(module.named_parameters());
+  add(module.named_buffers());
+  return [shared](Symbol path) {
+    const auto found = shared->find(path.str());
+    return found == shared->end() ? path : found->second;
   };
 }
 

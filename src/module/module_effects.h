@@ -11,4 +11,8 @@ namespace fx {
 /// training mode and pure otherwise. The result refers to `module`, which must outlive it.
 ModuleEffects module_effects(const GraphModule& module);
 
+/// For EffectsOptions::attribute_storage: the first path, in the module's order, of a parameter or buffer that shares
+/// storage with the one at `path`; `path` itself when there is none. A snapshot.
+std::function<Symbol(Symbol path)> attribute_storage(const GraphModule& module);
+
 }  // namespace fx

@@ -54,6 +54,21 @@ TEST(Effects, GetAttrOfOnePathIsOneStorage) {
   EXPECT_FALSE(effects.may_alias(a, c));
 }
 
+TEST(Effects, TiedAttributesAreOneStorage) {
+  Graph graph;
+  Node& a = graph.get_attr("encoder.weight");
+  Node& b = graph.get_attr("decoder.weight");
+  Node& c = graph.get_attr("bias");
+  const Effects apart(graph);
+  EXPECT_FALSE(apart.may_alias(a, b));
+  const Symbol shared("decoder.weight");
+  const Effects effects(
+      graph, {.attribute_storage = [&](Symbol path) { return path == Symbol("encoder.weight") ? shared : path; }});
+  EXPECT_TRUE(effects.may_alias(a, b));
+  EXPECT_FALSE(effects.may_alias(a, c));
+  EXPECT_TRUE(effects.is_external(effects.sets(a)[0]));
+}
+
 TEST(Effects, ElementsOfATupleAreSeparate) {
   Graph graph;
   Node& x = graph.placeholder("x");
