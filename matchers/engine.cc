@@ -129,12 +129,20 @@ bool Engine::resume(Choice& choice) {
   return false;
 }
 
+bool Engine::can_go_on(std::uint32_t call, const Value& via) {
+  if (!via.node) return !scan_list(call).empty();
+  return std::any_of(via.node->users().begin(), via.node->users().end(),
+                     [&](const Node& user) { return program_.may_be(call, user); });
+}
+
 /// The goals are reached: goes on to the next call of the plan.
 bool Engine::go_on() {
   const PlanStep step = plan_->steps[step_++];
   if (slots_[step.call].bound) return true;
   if (observer_ && step.via != kNoPattern && !slots_[step.via].bound) return true;  // below what was let pass
   const Value via = step.via == kNoPattern ? Value{} : slots_[step.via].value;
+  if (observer_ && !can_go_on(step.call, via)) [[unlikely]]
+    return fail(step.call, via, nullptr, Mismatch::no_user);
   if (via.node && via.node->num_users() <= 16) {
     if (!via.node->has_users()) return false;
     Choice& choice = push_choice(Choice::Kind::users, step.call, {}, nullptr);
@@ -205,7 +213,9 @@ const std::vector<Node*>& Engine::matched_nodes() {
   return matched_;
 }
 
-std::pair<Node*, Node*> Engine::escape() {
+/// Calls `visit(value, user)` for the first escape of each value, until it returns false.
+template <typename Visit>
+void Engine::for_each_escape(Visit&& visit) {
   const std::vector<Node*>& nodes = matched_nodes();
   const auto inside = [&](const Node& node) {
     if (nodes.size() <= 8) return std::find(nodes.begin(), nodes.end(), &node) != nodes.end();
@@ -222,10 +232,29 @@ std::pair<Node*, Node*> Engine::escape() {
   for (Node* node : nodes) {
     if (returned(node) || node->is(Op::placeholder)) continue;
     for (Node& user : node->users()) {
-      if (!inside(user)) return {node, &user};
+      if (inside(user)) continue;
+      if (!visit(node, &user)) return;
+      break;
     }
   }
-  return {nullptr, nullptr};
+}
+
+std::pair<Node*, Node*> Engine::escape() {
+  std::pair<Node*, Node*> first{nullptr, nullptr};
+  for_each_escape([&](Node* value, Node* user) {
+    first = {value, user};
+    return false;
+  });
+  return first;
+}
+
+std::vector<std::pair<Node*, Node*>> Engine::escapes() {
+  std::vector<std::pair<Node*, Node*>> all;
+  for_each_escape([&](Node* value, Node* user) {
+    all.emplace_back(value, user);
+    return true;
+  });
+  return all;
 }
 
 Match MatchBuilder::make(const Program& program, Engine& engine) {

@@ -45,6 +45,7 @@ enum class Mismatch : std::uint8_t {
   tensor,  ///< detail: TensorPart
   constant,
   path,
+  no_user,  ///< the value of a plan's step has no user that the pattern could be
 };
 
 /// Which part of a tensor test failed.
@@ -95,6 +96,8 @@ class Engine {
   const std::vector<Node*>& matched_nodes();
   /// A user outside the match of an inner value, with that value; nulls when all are contained.
   std::pair<Node*, Node*> escape();
+  /// All of those, one user for each value.
+  std::vector<std::pair<Node*, Node*>> escapes();
 
  private:
   static constexpr std::uint32_t kNoGoal = ~std::uint32_t{0};
@@ -129,6 +132,8 @@ class Engine {
     UserRange::iterator users;
   };
 
+  template <typename Visit>
+  void for_each_escape(Visit&& visit);
   bool run();
   bool backtrack();
   bool resume(Choice& choice);
@@ -139,6 +144,7 @@ class Engine {
   bool fits_below(std::uint32_t pattern, const Value& value);
   bool negations_hold();
   bool go_on();
+  bool can_go_on(std::uint32_t call, const Value& via);
   bool reach_goal(const Goal& goal);
 
   bool enter(std::uint32_t pattern, const Value& value, const Node* user, const SchemaType* type = nullptr);

@@ -262,7 +262,7 @@ bool Engine::match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan
     }
     const std::optional<Argument>& standard = schema.arguments[position].default_value;
     if (!standard || !equal_as(&schema.arguments[position].type, *standard, *argument, -1, options_.ignore_literals)) {
-      return fail(pattern, value, &node, Mismatch::not_default, position);
+      if (!fail(pattern, value, &node, Mismatch::not_default, position)) return false;
     }
   }
   return true;

@@ -1,9 +1,11 @@
+// Explanations are made by searching again with an observer that lets failed comparisons pass. What it let pass on the
+// way through the pattern with the fewest of them are the obstacles: all of them, not just the first.
 #include "matchers/explain.h"
 
 #include <algorithm>
 #include <map>
 
-#include "matchers/engine.h"
+#include "matchers/explain_words.h"
 
 namespace fx {
 
@@ -11,204 +13,85 @@ namespace internal {
 
 namespace {
 
-/// "'aten::add.Tensor'", "one of …", in the words of the pattern text.
-std::string describe_targets(const TargetSet& set) {
-  std::vector<std::string> parts;
-  for (const Symbol name : set.names()) parts.push_back(name.str());
-  for (const std::string& expression : set.expressions()) parts.push_back("/" + expression + "/");
-  for (const Tag tag : set.tags()) parts.push_back("a " + std::string(to_string(tag)) + " operator");
-  if (parts.empty()) return "any call";
-  std::string text = parts[0];
-  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 == parts.size() ? " or " : ", ") + parts[i];
-  return text;
-}
+constexpr std::size_t kMostObstacles = 12;
+constexpr int kMostWays = 200;
 
-std::string describe(const PatternData& data, std::uint32_t index) {
-  const PatternNode& node = data.nodes[index];
-  constexpr std::string_view kHoles[] = {"a literal", "an int", "a float", "a bool", "a string"};
-  switch (node.kind) {
-    case PatternKind::any: return "any value";
-    case PatternKind::value: return "a node";
-    case PatternKind::call:
-      return (node.op == Op::call_function ? "" : std::string(to_string(node.op)) + " of ") +
-             describe_targets(node.targets);
-    case PatternKind::attribute:
-      return node.targets.accepts_all() ? "a get_attr" : "get_attr " + describe_targets(node.targets);
-    case PatternKind::literal: return to_string(node.literal);
-    case PatternKind::hole: return std::string(kHoles[static_cast<std::size_t>(node.hole)]);
-    case PatternKind::sequence:
-      return "a list of " + std::string(node.open ? "at least " : "") + std::to_string(node.args.size());
-    case PatternKind::one_of: {
-      std::string text;
-      for (std::size_t i = 0; i < node.args.size(); ++i) text += (i > 0 ? " or " : "") + describe(data, node.args[i]);
-      return text;
-    }
-    case PatternKind::absent: return "nothing";
-    case PatternKind::rest: return "anything";
-    case PatternKind::constant: return "a constant";
-    case PatternKind::negation: return "anything but " + describe(data, node.args[0]);
-    case PatternKind::transparent: return describe(data, node.args[0]);
-    case PatternKind::dominated: return describe(data, node.args[0]) + " through " + describe(data, node.args[1]);
-  }
-  return {};
-}
+struct Obstacle {
+  std::string text;               ///< path and reason
+  std::string kind;               ///< the reason without names, to count equal ones
+  const Node* uses_of = nullptr;  ///< whose use count is wrong
+};
 
-std::string describe(const Value& value) {
-  if (value.missing()) return "nothing";
-  if (!value.node) return to_string(*value.argument, NodeStyle::plain);
-  const Node& node = *value.node;
-  return node.name() + " (" + (node.is(Op::call_function) ? "" : std::string(to_string(node.op())) + " ") +
-         node.target().str() + ")";
-}
-
-std::string list_users(const Node& node) {
-  std::string text;
-  std::size_t shown = 0;
-  for (const Node& user : node.users()) {
-    if (shown++ == 5) return text + ", …";
-    text += (shown > 1 ? ", " : "") + user.name();
-  }
-  return text;
-}
-
-std::string count_words(std::uint32_t count) {
-  constexpr std::string_view kWords[] = {"no use", "one use", "two uses", "three uses", "four uses"};
-  return count < 5 ? std::string(kWords[count]) : std::to_string(count) + " uses";
-}
-
-/// Remembers the failure that came furthest: the one with most values bound, of equals the first.
-class Furthest : public FailureObserver {
+/// Lets failures pass as long as there are not more of them than on the best way so far.
+class Obstacles : public FailureObserver {
  public:
-  Furthest(const Program& program, const Engine& engine) : program_(program), engine_(engine) {}
+  Obstacles(const Program& program, Engine& engine) : program_(program), engine_(engine) {}
 
-  std::size_t waived() const override { return 0; }
-  void back_to(std::size_t) override {}
   bool failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
               std::uint32_t detail) override {
-    const Node* at = why == Mismatch::uses && value.node ? value.node : user;
-    note(
-        engine_.depth(), pattern, [&] { return reason(pattern, value, user, why, detail); }, user, at);
-    return false;
+    if (found_.size() >= limit_) return false;
+    const Node* at = why == Mismatch::uses || why == Mismatch::no_user || !user ? value.node : user;
+    add(explain_failure(program_, engine_, {pattern, value, user, why, detail}), user ? user : at, at,
+        std::to_string(pattern) + " " + std::to_string(static_cast<int>(why)) + " " + found(value, why, detail));
+    if (why == Mismatch::uses) found_.back().uses_of = value.node;
+    return true;
+  }
+  std::size_t waived() const override { return found_.size(); }
+  void back_to(std::size_t waived) override { found_.resize(std::min(waived, found_.size())); }
+
+  void add_escapes() {
+    for (const auto& [value, user] : engine_.escapes()) {
+      const bool told = std::any_of(found_.begin(), found_.end(),
+                                    [&, at = value](const Obstacle& known) { return known.uses_of == at; });
+      if (!told) add(value->name() + " is used outside the match too, by " + user->name(), value, value, "escapes");
+    }
   }
 
-  void escaped(Node& value, Node& user) {
-    const std::uint32_t pattern = pattern_of(value);
-    note(
-        engine_.depth() + 1, pattern,
-        [&] { return value.name() + " is used outside the match too, by " + user.name(); }, &value, &value);
-  }
-
-  bool any() const { return depth_ > 0; }
-  std::size_t depth() const { return depth_; }
-  /// What is wanted and what is there, naming nodes.
-  const std::string& reason() const { return reason_; }
-  const std::string& path() const { return path_; }
-  /// The reason without names, to count equal ones.
-  const std::string& kind() const { return kind_; }
+  void set_limit(std::size_t limit) { limit_ = limit; }
+  const std::vector<Obstacle>& found() const { return found_; }
 
  private:
-  template <typename Words>
-  void note(std::size_t depth, std::uint32_t pattern, Words&& words, const Node* bound, const Node* at) {
-    if (depth + 1 <= depth_) return;
-    depth_ = depth + 1;
-    reason_ = words();
-    path_ = make_path(bound);
-    if (at != bound) path_ += (path_.empty() ? "" : " <- ") + at->name();
-    kind_ = describe(program_.pattern(), pattern);
+  void add(const std::string& reason, const Node* bound, const Node* at, const std::string& kind) {
+    std::string path = make_path(bound);
+    if (at && at != bound) path += " <- " + at->name();
+    found_.push_back({path.empty() ? reason : path + ": " + reason, kind, nullptr});
   }
 
-  std::uint32_t pattern_of(const Node& node) const {
-    for (std::uint32_t i = 0; i < program_.size(); ++i) {
-      if (engine_.is_bound(i) && engine_.value(i).node == &node && program_.node(i).kind == PatternKind::call) return i;
+  static std::string found(const Value& value, Mismatch why, std::uint32_t detail) {
+    if (why == Mismatch::opcode_or_target && value.node) {
+      const bool path =
+          value.node->is(Op::call_module) || value.node->is(Op::get_attr) || value.node->is(Op::placeholder);
+      return path ? std::string(to_string(value.node->op())) : value.node->target().str();
     }
-    return 0;
+    return std::to_string(detail);
   }
 
-  /// The bound calls from a result of the pattern down to `at`: `relu_4 <- add_2 <- conv2d_9`.
+  /// The nodes of the match from a result down to `at`: `relu_4 <- add_2 <- conv2d_9`.
   std::string make_path(const Node* at) const {
     if (!at) return {};
+    std::vector<const Node*> matched;
+    for (std::uint32_t i = 0; i < program_.size(); ++i) {
+      if (engine_.is_bound(i) && program_.node(i).kind == PatternKind::call) matched.push_back(engine_.value(i).node);
+    }
+    for (const auto& [pattern, node] : engine_.extras()) matched.push_back(node);
     std::string text = at->name();
-    const Node* node = at;
-    for (std::uint32_t i = pattern_of(*at) + 1; i < program_.size(); ++i) {
-      if (!engine_.is_bound(i) || program_.node(i).kind != PatternKind::call || engine_.value(i).node == node) continue;
-      const Node* user = engine_.value(i).node;
-      bool uses = false;
-      user->for_each_input([&](const Node& input) { uses |= &input == node; });
-      if (!uses) continue;
-      text = user->name() + " <- " + text;
-      node = user;
+    for (const Node* node = at; node;) {
+      const auto uses = [&](const Node* user) {
+        bool any = false;
+        if (user != node) user->for_each_input([&](const Node& input) { any |= &input == node; });
+        return any;
+      };
+      const auto user = std::find_if(matched.begin(), matched.end(), uses);
+      node = user == matched.end() ? nullptr : *user;
+      if (node) text = node->name() + " <- " + text;
     }
     return text;
   }
 
-  std::string argument_name(const Node* user, const Value& value) const {
-    if (!user) return {};
-    const OperatorSchema* schema = schema_of(*user);
-    const ArgumentSpan args = user->args();
-    for (std::size_t i = 0; i < args.size(); ++i) {
-      if (&args[i] == value.argument) {
-        return "argument " +
-               (schema && i < schema->arguments.size() ? schema->arguments[i].name.str() : std::to_string(i)) + ": ";
-      }
-    }
-    for (const auto& [name, argument] : user->kwargs()) {
-      if (&argument == value.argument) return "argument " + name.str() + ": ";
-    }
-    return {};
-  }
-
-  std::string reason(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
-                     std::uint32_t detail) const {
-    const PatternNode& node = program_.node(pattern);
-    const std::string where = argument_name(user, value);
-    switch (why) {
-      case Mismatch::uses: return uses_reason(node, *value.node);
-      case Mismatch::condition: return where + "wants " + node.conditions[detail].what + ", found " + describe(value);
-      case Mismatch::other_value:
-        return where + "wants " + describe(engine_.value(pattern)) + " again, as " +
-               (node.name.empty() ? "before" : node.name.str()) + ", found " + describe(value);
-      case Mismatch::arity:
-        return "wants " + std::to_string(node.args.size()) + " arguments, found " + std::to_string(detail) +
-               "; write ... to leave the rest open";
-      case Mismatch::keyword:
-        return "has an argument that the pattern does not mention: " + keyword(*value.node, detail);
-      case Mismatch::not_default: return default_reason(*value.node, detail);
-      default: return where + "wants " + describe(program_.pattern(), pattern) + ", found " + describe(value);
-    }
-  }
-
-  static std::string keyword(const Node& node, std::uint32_t detail) {
-    return detail < node.kwargs().size() ? node.kwargs().name(detail).str() : node.target().str();
-  }
-
-  static std::string uses_reason(const PatternNode& node, const Node& value) {
-    std::string wanted = count_words(node.min_uses);
-    if (node.min_uses != node.max_uses) {
-      wanted = node.max_uses == kManyUses ? "at least " + wanted
-                                          : std::to_string(node.min_uses) + " to " + count_words(node.max_uses);
-    }
-    return "wants " + wanted + " of " + value.name() + ", it has " +
-           count_words(value.num_users())
-               .substr(0, value.num_users() < 5 ? count_words(value.num_users()).find(' ') : std::string::npos) +
-           (value.has_users() ? " (" + list_users(value) + ")" : "");
-  }
-
-  static std::string default_reason(const Node& node, std::uint32_t position) {
-    const OperatorSchema* schema = schema_of(node);
-    if (!schema) return "has an argument that the pattern does not mention";
-    const SchemaArgument& argument = schema->arguments[position];
-    const Argument* found = bound_argument(*schema, node, position);
-    return "wants " + argument.name.str() + "=" +
-           (argument.default_value ? to_string(*argument.default_value) : "nothing") + ", its default, found " +
-           (found ? to_string(*found, NodeStyle::plain) : "nothing") + "; write ... to leave it open";
-  }
-
   const Program& program_;
-  const Engine& engine_;
-  std::size_t depth_ = 0;
-  std::string reason_;
-  std::string path_;
-  std::string kind_;
+  Engine& engine_;
+  std::size_t limit_ = kMostObstacles;
+  std::vector<Obstacle> found_;
 };
 
 std::string bindings_of(const Match& match) {
@@ -221,12 +104,12 @@ std::string bindings_of(const Match& match) {
 
 struct Attempt {
   bool fits = false;
-  std::size_t depth = 0;
-  std::string text;
-  std::string kind;
+  std::string bindings;  ///< when it fits
+  std::vector<Obstacle> obstacles;
+  std::size_t bound = 0;  ///< how much of the pattern fits
 };
 
-/// One explained search at one node.
+/// Explained searches, one node at a time.
 class Explainer {
  public:
   Explainer(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::uint32_t anchor)
@@ -241,31 +124,48 @@ class Explainer {
   Program& program() { return program_; }
 
   Attempt at(const Node& node) {
-    Furthest furthest(program_, engine_);
-    const Value value{const_cast<Node*>(&node), nullptr};
-    if (!program_.may_be(plan_.anchor, node)) {
-      furthest.failed(plan_.anchor, value, nullptr, Mismatch::opcode_or_target, 0);
-      return {false, 0, node.name() + ": " + furthest.reason(), furthest.kind()};
-    }
-    engine_.set_observer(&furthest);
-    engine_.start(*value.node);
-    while (engine_.next()) {
-      const auto [inner, user] = options_.contained ? engine_.escape() : std::pair<Node*, Node*>();
-      if (!inner) return {true, 0, node.name() + ": fits; " + bindings_of(MatchBuilder::make(program_, engine_)), {}};
-      furthest.escaped(*inner, *user);
-    }
+    Attempt best = search(node, nullptr);
+    if (best.fits) return best;
+    Obstacles obstacles(program_, engine_);
+    engine_.set_observer(&obstacles);
+    best = search(node, &obstacles);
     engine_.set_observer(nullptr);
-    if (!furthest.any())
-      return {false,
-              0,
-              node.name() + ": " +
-                  (engine_.exhausted() ? "the budget is used up" : "a value it is joined with has no such user"),
-              {}};
-    const std::string path = furthest.path().empty() ? node.name() : furthest.path();
-    return {false, furthest.depth(), path + ": " + furthest.reason(), furthest.kind()};
+    return best;
   }
 
  private:
+  Attempt search(const Node& node, Obstacles* obstacles) {
+    Attempt best;
+    const Value value{const_cast<Node*>(&node), nullptr};
+    if (!program_.may_be(plan_.anchor, node)) {
+      if (!obstacles) return best;
+      obstacles->failed(plan_.anchor, value, nullptr, Mismatch::opcode_or_target, 0);
+      best.obstacles = obstacles->found();
+      return best;
+    }
+    engine_.start(*value.node);
+    for (int way = 0; (!obstacles || way < kMostWays) && engine_.next(); ++way) {
+      if (!obstacles) {
+        if (options_.contained && engine_.escape().first) continue;
+        return {true, bindings_of(MatchBuilder::make(program_, engine_)), {}, 0};
+      }
+      const std::size_t waived = obstacles->waived();
+      if (options_.contained) obstacles->add_escapes();
+      const std::size_t count = obstacles->found().size();
+      const bool fewer = best.obstacles.empty() || count < best.obstacles.size();
+      if (fewer || (count == best.obstacles.size() && engine_.depth() > best.bound)) {
+        best.obstacles = obstacles->found();
+        best.bound = engine_.depth();
+        obstacles->set_limit(count);
+      }
+      obstacles->back_to(waived);
+    }
+    if (obstacles && best.obstacles.empty())
+      best.obstacles = {
+          {node.name() + ": more than " + std::to_string(kMostObstacles) + " things are different", "", nullptr}};
+    return best;
+  }
+
   const FindOptions& options_;
   FindStats stats_;
   Program program_;
@@ -278,30 +178,53 @@ class Explainer {
 }  // namespace internal
 
 std::string explain(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
-  return internal::Explainer(graph, pattern, options, internal::first_result(pattern.data())).at(node).text;
+  const internal::Attempt attempt =
+      internal::Explainer(graph, pattern, options, internal::first_result(pattern.data())).at(node);
+  if (attempt.fits) return node.name() + ": fits" + (attempt.bindings.empty() ? "" : "; " + attempt.bindings);
+  std::string text;
+  for (const internal::Obstacle& obstacle : attempt.obstacles) text += (text.empty() ? "" : "; ") + obstacle.text;
+  return text;
 }
 
 namespace {
 
 /// The operators that must be there and are not.
-std::string absent_operators(const Graph& graph, const Pattern& pattern, const FindOptions& options) {
+std::string absent_operators(const Graph& graph, internal::Program& program) {
   std::string text;
-  if (options.normalize) return text;
-  for (const internal::PatternNode& node : pattern.data().nodes) {
-    if (node.kind != internal::PatternKind::call || !node.targets.is_finite()) continue;
-    bool present = false;
-    for (const Symbol name : node.targets.names()) present |= graph.count(node.op, name) > 0;
-    if (!present) text += "the graph has no " + internal::describe_targets(node.targets) + "\n";
+  for (std::uint32_t i = 0; i < program.size(); ++i) {
+    if (program.node(i).kind != internal::PatternKind::call || !program.is_required(i)) continue;
+    const bool present = std::any_of(graph.nodes().begin(), graph.nodes().end(),
+                                     [&](const Node& node) { return program.may_be(i, node); });
+    if (present) continue;
+    const std::string wanted = internal::describe(program.pattern(), i);
+    text += "the graph has no " + (wanted.starts_with("a ") ? wanted.substr(2) : wanted) + "\n";
   }
   return text;
 }
 
+/// Places with the same obstacles.
 struct Group {
   std::size_t count = 0;
-  std::size_t depth = 0;
-  std::size_t first = 0;
-  std::string text;
+  internal::Attempt attempt;  ///< at the first of them
+  std::string first;
 };
+
+std::string to_text(const Group& group) {
+  const std::vector<internal::Obstacle>& obstacles = group.attempt.obstacles;
+  const std::string count = std::to_string(group.count) + " × ";
+  if (obstacles.size() == 1) return count + obstacles[0].text + "\n";
+  std::string text = count + std::to_string(obstacles.size()) + " obstacles, the first place is " + group.first + "\n";
+  for (const internal::Obstacle& obstacle : obstacles) text += "    " + obstacle.text + "\n";
+  return text;
+}
+
+/// The nearest misses first: few obstacles, much that fits, many places.
+bool is_nearer(const Group& a, const Group& b) {
+  const auto rank = [](const Group& group) {
+    return std::tuple(group.attempt.obstacles.size(), ~group.attempt.bound, ~group.count);
+  };
+  return rank(a) < rank(b);
+}
 
 }  // namespace
 
@@ -309,32 +232,30 @@ std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOp
   internal::Explainer explainer(graph, pattern, options, internal::first_result(pattern.data()));
   internal::SearchPlan everywhere = explainer.plan();
   everywhere.impossible = false;  // an operator that is not there is an obstacle like any other
-  std::map<std::pair<std::size_t, std::string>, Group> groups;
+  std::map<std::string, std::size_t> known;
+  std::vector<Group> groups;  // in the order of their first places
   std::size_t fits = 0;
   std::size_t tried = 0;
   if (everywhere.candidates > 0) {
     internal::for_each_candidate(graph, explainer.program(), everywhere, [&](Node& node) {
-      const internal::Attempt attempt = explainer.at(node);
+      internal::Attempt attempt = explainer.at(node);
       ++tried;
       fits += attempt.fits;
       if (attempt.fits) return true;
-      Group& group = groups[{attempt.depth, attempt.kind}];
-      if (group.count++ == 0) group = {1, attempt.depth, tried, attempt.text};
+      std::string kinds;
+      for (const internal::Obstacle& obstacle : attempt.obstacles) kinds += obstacle.kind + ";";
+      const auto [at, fresh] = known.emplace(kinds, groups.size());
+      if (fresh) groups.push_back({0, std::move(attempt), node.name()});
+      ++groups[at->second].count;
       return true;
     });
   }
-  std::vector<Group> sorted;
-  for (auto& [key, group] : groups) sorted.push_back(std::move(group));
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Group& a, const Group& b) {
-    return a.depth != b.depth ? a.depth > b.depth : a.count != b.count ? a.count > b.count : a.first < b.first;
-  });
+  std::stable_sort(groups.begin(), groups.end(), is_nearer);
   std::string text = std::to_string(tried) + (tried == 1 ? " place" : " places") + " tried, " + std::to_string(fits) +
                      (fits == 1 ? " fits\n" : " fit\n");
-  text += absent_operators(graph, pattern, options);
-  for (std::size_t i = 0; i < std::min(lines, sorted.size()); ++i) {
-    text += std::to_string(sorted[i].count) + " × " + sorted[i].text + "\n";
-  }
-  if (sorted.size() > lines) text += "and " + std::to_string(sorted.size() - lines) + " more reasons\n";
+  text += absent_operators(graph, explainer.program());
+  for (std::size_t i = 0; i < std::min(lines, groups.size()); ++i) text += to_text(groups[i]);
+  if (groups.size() > lines) text += "and " + std::to_string(groups.size() - lines) + " more reasons\n";
   return text;
 }
 

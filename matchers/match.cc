@@ -103,7 +103,13 @@ std::ostream& operator<<(std::ostream& out, const Match& match) {
     out << (first ? "" : ", ") << name << ": " << to_string(value, NodeStyle::plain);
     first = false;
   }
-  return out << "}";
+  out << "}";
+  first = true;
+  for (const Node* node : match.skipped()) {
+    out << (first ? " through " : ", ") << *node;
+    first = false;
+  }
+  return out;
 }
 
 InternalMatch internal_match(const Match& match) {

@@ -84,7 +84,7 @@ class Match {
   const Shapes* shapes_ = nullptr;
 };
 
-/// Prints `add_1 {x: x, conv: conv2d_3}`.
+/// Prints `add_1 {x: x, conv: conv2d_3}`, and ` through clone_2` when that was seen through.
 std::ostream& operator<<(std::ostream& out, const Match& match);
 
 /// What torch.fx's SubgraphMatcher returns for a match, by the names of the pattern's nodes.

@@ -29,6 +29,7 @@ class PatternParser {
   Expr expression();
   Expr primary();
   Expr word();
+  Expr tagged();
   Expr described();
   Expr construct(std::string_view word);
   Expr dominates();
@@ -51,7 +52,7 @@ class PatternParser {
   Expr call(Op op, TargetSet targets);
   Expr call_with(Op op, TargetSet targets);
   Expr spelled_call(std::string_view word);
-  Tag tag();
+  Tag tag(std::string_view word);
   TargetSet target_set();
   TargetSet bracketed(char open, char close);
 

@@ -106,7 +106,7 @@ Expr PatternParser::primary() {
   if (lexer_.accept("!")) return nested(match::not_(primary()));
   if (lexer_.accept("~")) return nested(match::transparent(primary()));
   if (lexer_.accept("[")) return nested(modified(match::list(elements("]"))));
-  if (lexer_.accept("#")) return nested(call(Op::call_function, TargetSet(tag())));
+  if (lexer_.accept("#")) return nested(tagged());
   if (lexer_.accept("{")) return nested(call(Op::call_function, target_set()));
   lexer_.fail("a value");
 }
@@ -134,7 +134,7 @@ Expr PatternParser::word() {
   const auto with_modifier = [&](const Expr& expr) {
     return modified(modifier.empty() ? expr : modify(expr, modifier));
   };
-  if (bare == "_") return with_modifier(match::any());
+  if (bare == "_") return with_modifier(match::_);
   if (bare == "get_attr" && !plain) return with_modifier(match::parameter());
   for (const KindWord& kind : kKindWords) {
     if (kind.word == bare && !plain) return with_modifier(kind.make({}));
@@ -146,6 +146,15 @@ Expr PatternParser::word() {
   const std::string_view name = value_name({token.kind, bare, token.at});
   const auto known = bound_.find(name);
   return with_modifier(known != bound_.end() ? known->second : match::any(name));
+}
+
+/// `#view`, where modifiers may be part of the word.
+Expr PatternParser::tagged() {
+  std::string_view modifiers;
+  const TargetSet targets(tag(split_modifiers(lexer_.peek().text, modifiers)));
+  lexer_.take();
+  if (modifiers.empty()) return call(Op::call_function, targets);
+  return modified(modify(match::call(Op::call_function, targets, {}), modifiers));
 }
 
 /// What stands after `name:`; a type of tensor, `f32[N, C]`, means a node of that type.

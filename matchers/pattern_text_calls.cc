@@ -146,11 +146,9 @@ Expr PatternParser::spelled_call(std::string_view word) {
 
 // ── What is called ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-Tag PatternParser::tag() {
+Tag PatternParser::tag(std::string_view word) {
   for (const Tag tag : {Tag::pointwise, Tag::view, Tag::reduction, Tag::random, Tag::mutating}) {
-    if (!lexer_.is_word(to_string(tag))) continue;
-    lexer_.take();
-    return tag;
+    if (word == to_string(tag)) return tag;
   }
   lexer_.fail("pointwise, view, reduction, random or mutating after '#'");
 }
@@ -160,7 +158,8 @@ TargetSet PatternParser::target_set() {
   std::vector<TargetSet> sets;
   do {
     if (lexer_.accept("#")) {
-      sets.emplace_back(tag());
+      sets.emplace_back(tag(lexer_.peek().text));
+      lexer_.take();
     } else if (lexer_.peek().kind == Kind::regex) {
       sets.push_back(match::re(lexer_.take().text));
     } else if (lexer_.peek().kind == Kind::word) {

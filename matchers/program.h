@@ -86,6 +86,9 @@ class Program {
   bool may_be(std::uint32_t index, const Node& node);
 
   bool normalizes() const { return normalize_; }
+  const Shapes* shapes() const { return options_.shapes; }
+  /// True when every match binds the node.
+  bool is_required(std::uint32_t i) const { return required_[i]; }
   /// The plan of a call whose operator is known in advance, else null.
   const CallPlan* fixed_plan(std::uint32_t call) const { return hot_[call].fixed_plan ? &fixed_plans_[call] : nullptr; }
   /// True when a value must pass a use count or a condition to be bound.

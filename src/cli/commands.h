@@ -40,6 +40,8 @@ int report(const ReportOptions& options, Backend* backend);
 struct MatchOptions {
   std::string file;
   std::string pattern;
+  std::vector<std::string> inputs;
+  bool see_through = false;
   bool explain = false;
   bool json = false;
 };

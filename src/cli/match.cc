@@ -37,20 +37,44 @@ nlohmann::ordered_json to_json(const Match& match) {
   nlohmann::ordered_json out = {
       {"anchor", match.anchor().name()}, {"nodes", nlohmann::json::array()}, {"captures", nlohmann::json::object()}};
   for (const Node* node : match.nodes()) out["nodes"].push_back(node->name());
+  for (const Node* node : match.skipped()) out["skipped"].push_back(node->name());
   for (const auto& [name, value] : match.bindings()) out["captures"][name.str()] = to_string(value, NodeStyle::plain);
   return out;
+}
+
+Pattern pattern_of(const MatchOptions& options) {
+  const Pattern pattern(read_pattern(options.pattern));
+  if (pattern.needs_shapes() && options.inputs.empty())
+    throw Error(ErrorKind::invalid_argument, "the pattern asks for shapes: say those of the inputs, --input SHAPE");
+  return options.see_through ? pattern.seeing_through() : pattern;
+}
+
+/// What patterns may ask of values and modules.
+FindOptions facts_of(Model& model, const Pattern& pattern, Shapes& shapes, const MatchOptions& options) {
+  FindOptions found;
+  found.module_type = model.module_types();
+  if (pattern.needs_module_types() && !found.module_type) {
+    throw Error(ErrorKind::invalid_argument,
+                "the pattern names types of modules, and " + options.file +
+                    " does not know them: match the TorchScript file, or modules by path, call_module[path](x)");
+  }
+  if (options.inputs.empty()) return found;
+  shapes = model.propagate_shapes(parse_inputs(options.inputs));
+  found.shapes = &shapes;
+  return found;
 }
 
 }  // namespace
 
 int match(const MatchOptions& options, Backend* backend) {
-  const Pattern pattern(read_pattern(options.pattern));
+  const Pattern pattern = pattern_of(options);
   const auto model = load_model(options.file, backend);
   FindStats stats;
-  FindOptions find_options;
+  Shapes shapes;
+  FindOptions find_options = facts_of(*model, pattern, shapes, options);
+  const std::string misses = options.explain ? near_misses(model->graph(), pattern, find_options) : "";
   find_options.stats = &stats;
   const std::vector<Match> matches = find(model->graph(), pattern, find_options);
-  const std::string misses = options.explain ? near_misses(model->graph(), pattern) : "";
   if (options.json) {
     nlohmann::ordered_json out = {
         {"pattern", pattern.str()}, {"stop", to_string(stats.stop)}, {"matches", nlohmann::json::array()}};

@@ -6,8 +6,10 @@
 // backend.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/cost.h"
@@ -26,6 +28,8 @@ class Model {
   virtual Graph& graph() = 0;
   /// Says what calling a submodule does; empty when the submodules are not known (FX text).
   virtual ModuleEffects module_effects() { return {}; }
+  /// Says the type of the submodule at a path; empty when the submodules are not known.
+  virtual std::function<std::string(std::string_view)> module_types() { return {}; }
   /// Its parameters and buffers, and what its submodules compute; nothing when they are not known.
   virtual std::vector<AttributeInfo> attributes() { return {}; }
   virtual CostOptions cost_options() { return {}; }

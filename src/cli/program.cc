@@ -101,6 +101,8 @@ class Commands {
     CLI::App* sub = command("match", "Find a pattern", [this] { return match(match_, backend_); });
     sub->add_option("FILE", match_.file, kFileHelp)->required();
     sub->add_option("--pattern", match_.pattern, kPatternHelp)->required();
+    sub->add_flag("--see-through", match_.see_through, "look through clone, contiguous, detach and the like");
+    sub->add_option("--input", match_.inputs, kInputHelp);
     sub->add_flag("--explain", match_.explain, "say why the places that almost fit do not");
     add_json(sub, match_.json);
   }

@@ -23,20 +23,23 @@ const char* const kResidual =
 TEST(Explain, UsesAreCountedAndNamed) {
   const Graph graph = graph_of(kResidual, "x y w");
   EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(conv: aten::conv2d(x, w).used_once, y))", "r"),
-            "r <- a <- c: wants one use of c, it has two (a, d)");
+            "r <- a <- c: wants one use of c, it has two (a, d); r <- a: a is used outside the match too, by d");
   EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(conv: aten::conv2d(x, w), y))", "r"),
-            "r <- a <- c: c is used outside the match too, by d");
+            "r <- a <- c: c is used outside the match too, by d; r <- a: a is used outside the match too, by d");
 }
 
-TEST(Explain, TheDeepestFailureIsTold) {
+TEST(Explain, AllObstaclesAreTold) {
   const Graph graph = graph_of(kResidual, "x y w");
-  EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(aten::mul.Tensor(x, w), y))", "r"),
-            "r <- a: argument self: wants aten::mul.Tensor, found c (aten::conv2d)");
+  EXPECT_EQ(
+      why(graph, "aten::relu(aten::add.Tensor(aten::mul.Tensor(x, w), y))", "r"),
+      "r <- a: argument self: wants aten::mul.Tensor, found c (aten::conv2d); r <- a: a is used outside the match "
+      "too, by d");
   EXPECT_EQ(why(graph, "aten::gelu(x)", "r"), "r: wants aten::gelu, found r (aten::relu)");
   EXPECT_EQ(why(graph, "aten::relu(x: get_attr)", "r"),
             "r: argument self: wants a get_attr, found a (aten::add.Tensor)");
   EXPECT_EQ(why(graph, "aten::relu(aten::add.Tensor(x, x))", "r"),
-            "r <- a: argument self: wants y (placeholder y) again, as x, found c (aten::conv2d)");
+            "r <- a: argument self: wants y (placeholder y) again, as x, found c (aten::conv2d); r <- a: a is used "
+            "outside the match too, by d");
 }
 
 TEST(Explain, LiteralsDefaultsAndLists) {
@@ -48,7 +51,7 @@ TEST(Explain, LiteralsDefaultsAndLists) {
   EXPECT_EQ(why(graph, "aten::conv2d(x, w)", "c"),
             "c: wants stride=1, its default, found [2, 2]; write ... to leave it open");
   EXPECT_EQ(why(graph, "aten::cat([x, y, z], 1)", "d"),
-            "d: wants 3 arguments, found 2; write ... to leave the rest open");
+            "d: wants 3 elements, found 2; write ... to leave the rest open");
   EXPECT_EQ(why(graph, "aten::cat([x, y], d: str)", "d"), "d: argument dim: wants a string, found 1");
 }
 
@@ -77,17 +80,62 @@ TEST(NearMisses, ReasonsAreGrouped) {
   EXPECT_EQ(near_misses(graph, "aten::gelu(x)"), "0 places tried, 0 fit\nthe graph has no aten::gelu\n");
 }
 
+TEST(NearMisses, SeveralObstaclesOfOnePlace) {
+  const Graph graph = graph_of(
+      "w = get_attr[target=w]()\nc = aten::conv2d(%x, %w, None, [2, 2])\nk = aten::clamp(%c, 0.0, 6.5)\nl = "
+      "aten::clamp(%x, 0.0, 6.5)\nreturn (k, l, c)");
+  EXPECT_EQ(near_misses(graph, "aten::clamp(aten::conv2d(x, w: get_attr), 0.0, 6.0)"),
+            "2 places tried, 0 fit\n"
+            "1 × 2 obstacles, the first place is l\n"
+            "    l: argument max: wants 6.0, found 6.5\n"
+            "    l: argument self: wants aten::conv2d, found x (placeholder x)\n"
+            "1 × 3 obstacles, the first place is k\n"
+            "    k: argument max: wants 6.0, found 6.5\n"
+            "    k <- c: wants stride=1, its default, found [2, 2]; write ... to leave it open\n"
+            "    k <- c: c is used outside the match too, by output\n");
+}
+
+TEST(Explain, TheAlternativesAreNamedTogether) {
+  const Graph graph = graph_of("a = aten::sigmoid(%x)\nb = aten::neg(%a)\nreturn b");
+  EXPECT_EQ(why(graph, "aten::neg(aten::relu(x) | aten::gelu(x))", "b"),
+            "b: argument self: wants aten::relu or aten::gelu, found a (aten::sigmoid)");
+}
+
+TEST(Explain, WhatIsBesideTheResult) {
+  const Graph graph = graph_of("a = aten::relu(%x)\nb = aten::neg(%x)\nc = aten::sin(%y)\nreturn (a, b, c)", "x y");
+  EXPECT_EQ(why(graph, "aten::relu(v), aten::sin(v)", "a"),
+            "a <- x: wants x to be used by aten::sin too, it is used by a, b");
+}
+
+TEST(Explain, FactsAboutValues) {
+  const Graph graph =
+      graph_of("s = aten::softmax.int(%x, 1)\na = aten::mul.Tensor(%s, %s)\nb = aten::sum(%a)\nreturn b");
+  Shapes shapes(graph);
+  shapes[*graph.find("x")] = *parse_tensor_info("2x3:float16");
+  FindOptions options{.shapes = &shapes};
+  EXPECT_EQ(why(graph, "aten::softmax.int(x: f32[N, 4], 1)", "s", options),
+            "s: argument self: wants f32[N, 4], found x of float16[2, 3]; s <- x: wants 4, found 3");
+  EXPECT_EQ(why(graph, "aten::softmax.int(x, 1).is(f32)", "s", options),
+            "s: wants f32, and nothing is known of s (aten::softmax.int)");
+  EXPECT_EQ(why(graph, "aten::softmax.int(k: constant, 1)", "s"),
+            "s: argument self: wants a constant, found x (placeholder x)");
+  EXPECT_EQ(why(graph, "aten::sum(dominates(aten::relu(x), #pointwise))", "b"),
+            "b: wants aten::relu through a pointwise operator, found a (aten::mul.Tensor)");
+  EXPECT_EQ(why(graph, "aten::sum(!aten::mul.Tensor)", "b"),
+            "b <- a: wants anything but aten::mul.Tensor, found a (aten::mul.Tensor)");
+}
+
 TEST(Explain, CostsNothingWhenOff) {
-  // The same counters with and without an explanation having been asked for before.
   const Graph graph = testing::chain(100);
   const Pattern pattern("aten::relu(aten::add.Tensor(x, 1))");
-  FindStats before;
-  FindStats after;
-  find(graph, pattern, {.stats = &before});
+  FindStats stats;
+  find(graph, pattern, {.stats = &stats});
+  EXPECT_EQ(stats.candidates, 100u);
+  EXPECT_EQ(stats.explained, 0u) << "every candidate failed, and none was looked into";
+  const std::uint64_t visited = stats.nodes_visited;
   near_misses(graph, pattern);
-  find(graph, pattern, {.stats = &after});
-  EXPECT_EQ(before.nodes_visited, after.nodes_visited);
-  EXPECT_EQ(before.candidates, 100u);
+  find(graph, pattern, {.stats = &stats});
+  EXPECT_EQ(stats.nodes_visited, visited);
 }
 
 }  // namespace

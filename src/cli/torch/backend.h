@@ -18,6 +18,9 @@ class TorchModel : public Model {
   explicit TorchModel(std::shared_ptr<GraphModule> module) : module_(std::move(module)) {}
   Graph& graph() override { return module_->graph(); }
   ModuleEffects module_effects() override;
+  std::function<std::string(std::string_view)> module_types() override {
+    return [module = module_](std::string_view path) { return module->module_type(std::string(path)); };
+  }
   std::vector<AttributeInfo> attributes() override;
   CostOptions cost_options() override { return cli::cost_options(*module_); }
   std::string code(Language language) override { return fx::code(*module_, language); }

@@ -1,0 +1,184 @@
+#include "matchers/explain_words.h"
+
+namespace fx::internal {
+
+std::string describe_targets(const TargetSet& set) {
+  std::vector<std::string> parts;
+  for (const Symbol name : set.names()) parts.push_back(name.str());
+  for (const std::string& expression : set.expressions()) parts.push_back("/" + expression + "/");
+  for (const Tag tag : set.tags()) parts.push_back("a " + std::string(to_string(tag)) + " operator");
+  if (parts.empty()) return "any call";
+  std::string text = parts[0];
+  for (std::size_t i = 1; i < parts.size(); ++i) text += (i + 1 == parts.size() ? " or " : ", ") + parts[i];
+  return text;
+}
+
+namespace {
+
+std::string describe_call(const PatternNode& node) {
+  const std::string type = node.types.accepts_all() ? "" : " that is a " + describe_targets(node.types);
+  if (node.op == Op::call_function) return describe_targets(node.targets);
+  return "a " + std::string(to_string(node.op)) +
+         (node.targets.accepts_all() ? "" : " of " + describe_targets(node.targets)) + type;
+}
+
+}  // namespace
+
+std::string describe(const PatternData& data, std::uint32_t index) {
+  const PatternNode& node = data.nodes[index];
+  constexpr std::string_view kHoles[] = {"a literal", "an int", "a float", "a bool", "a string"};
+  switch (node.kind) {
+    case PatternKind::any: return "any value";
+    case PatternKind::value: return "a node";
+    case PatternKind::call: return describe_call(node);
+    case PatternKind::attribute:
+      return node.targets.accepts_all() ? "a get_attr" : "get_attr " + describe_targets(node.targets);
+    case PatternKind::literal: return to_string(node.literal);
+    case PatternKind::hole: return std::string(kHoles[static_cast<std::size_t>(node.hole)]);
+    case PatternKind::sequence:
+      return "a list of " + std::string(node.open ? "at least " : "") + std::to_string(node.args.size());
+    case PatternKind::one_of: {
+      std::string text;
+      for (std::size_t i = 0; i < node.args.size(); ++i) text += (i > 0 ? " or " : "") + describe(data, node.args[i]);
+      return text;
+    }
+    case PatternKind::absent: return "nothing";
+    case PatternKind::rest: return "anything";
+    case PatternKind::constant: return "a constant";
+    case PatternKind::negation: return "anything but " + describe(data, node.args[0]);
+    case PatternKind::transparent: return describe(data, node.args[0]);
+    case PatternKind::dominated: return describe(data, node.args[0]) + " through " + describe(data, node.args[1]);
+  }
+  return {};
+}
+
+std::string describe(const Value& value) {
+  if (value.missing()) return "nothing";
+  if (!value.node) return to_string(*value.argument, NodeStyle::plain);
+  const Node& node = *value.node;
+  return node.name() + " (" + (node.is(Op::call_function) ? "" : std::string(to_string(node.op())) + " ") +
+         node.target().str() + ")";
+}
+
+namespace {
+
+std::string list_users(const Node& node) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const Node& user : node.users()) {
+    if (shown++ == 5) return text + ", …";
+    text += (shown > 1 ? ", " : "") + user.name();
+  }
+  return text;
+}
+
+std::string count_words(std::uint32_t count) {
+  constexpr std::string_view kWords[] = {"no use", "one use", "two uses", "three uses", "four uses"};
+  return count < 5 ? std::string(kWords[count]) : std::to_string(count) + " uses";
+}
+
+std::string argument_name(const Node* user, const Value& value) {
+  if (!user) return {};
+  const OperatorSchema* schema = schema_of(*user);
+  const ArgumentSpan args = user->args();
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    if (&args[i] == value.argument) {
+      return "argument " +
+             (schema && i < schema->arguments.size() ? schema->arguments[i].name.str() : std::to_string(i)) + ": ";
+    }
+  }
+  for (const auto& [name, argument] : user->kwargs()) {
+    if (&argument == value.argument) return "argument " + name.str() + ": ";
+  }
+  return {};
+}
+
+std::string keyword(const Node& node, std::uint32_t detail) {
+  return detail < node.kwargs().size() ? node.kwargs().name(detail).str() : node.target().str();
+}
+
+std::string uses_reason(const PatternNode& node, const Node& value) {
+  std::string wanted = count_words(node.min_uses);
+  if (node.min_uses != node.max_uses) {
+    wanted = node.max_uses == kManyUses ? "at least " + wanted
+                                        : std::to_string(node.min_uses) + " to " + count_words(node.max_uses);
+  }
+  return "wants " + wanted + " of " + value.name() + ", it has " +
+         count_words(value.num_users())
+             .substr(0, value.num_users() < 5 ? count_words(value.num_users()).find(' ') : std::string::npos) +
+         (value.has_users() ? " (" + list_users(value) + ")" : "");
+}
+
+std::string default_reason(const Node& node, std::uint32_t position) {
+  const OperatorSchema* schema = schema_of(node);
+  if (!schema) return "has an argument that the pattern does not mention";
+  const SchemaArgument& argument = schema->arguments[position];
+  const Argument* found = bound_argument(*schema, node, position);
+  return "wants " + argument.name.str() + "=" +
+         (argument.default_value ? to_string(*argument.default_value) : "nothing") + ", its default, found " +
+         (found ? to_string(*found, NodeStyle::plain) : "nothing") + "; write ... to leave it open";
+}
+
+std::string tensor_reason(const PatternNode& node, const Value& value, TensorPart part,
+                          const std::function<std::string(std::uint32_t)>& dim, const Shapes* shapes) {
+  const std::string wanted = "wants " + print_tensor_test(node, dim);
+  if (part == TensorPart::unknown || !value.node) return wanted + ", and nothing is known of " + describe(value);
+  const TensorInfo* tensor = (*shapes)[*value.node].tensor();
+  return wanted + ", found " + value.node->name() + " of " + to_string(*tensor) +
+         (part == TensorPart::device ? " on " + to_string(tensor->device) : "");
+}
+
+std::string size_of(const PatternNode& size) {
+  if (size.kind == PatternKind::literal) return to_string(size.literal);
+  return size.name.empty() ? "*" : size.name.str();
+}
+
+/// What is wanted where a call is: any of the alternatives that it is one of, or it through a path.
+std::uint32_t widest(const Program& program, std::uint32_t pattern) {
+  for (std::uint32_t i = pattern + 1; i < program.size(); ++i) {
+    const PatternNode& node = program.node(i);
+    if (node.kind == PatternKind::dominated && node.args[0] == pattern) return i;
+    if (node.kind != PatternKind::one_of || !only_calls(program.pattern(), i)) continue;
+    for (const std::uint32_t arg : node.args) {
+      if (arg == pattern) return widest(program, i);
+    }
+  }
+  return pattern;
+}
+
+}  // namespace
+
+std::string explain_failure(const Program& program, const Engine& engine, const Failure& failure) {
+  const auto& [pattern, value, user, why, detail] = failure;
+  const PatternNode& node = program.node(pattern);
+  const std::string where = argument_name(user, value);
+  switch (why) {
+    case Mismatch::uses: return uses_reason(node, *value.node);
+    case Mismatch::condition: return where + "wants " + node.conditions[detail].what + ", found " + describe(value);
+    case Mismatch::other_value:
+      return where + "wants " + describe(engine.value(pattern)) + " again, as " +
+             (node.name.empty() ? "before" : node.name.str()) + ", found " + describe(value);
+    case Mismatch::arity:
+      return "wants " + std::to_string(node.args.size()) +
+             (node.kind == PatternKind::sequence ? " elements" : " arguments") + ", found " + std::to_string(detail) +
+             "; write ... to leave the rest open";
+    case Mismatch::keyword: return "has an argument that the pattern does not mention: " + keyword(*value.node, detail);
+    case Mismatch::not_default: return default_reason(*value.node, detail);
+    case Mismatch::tensor:
+      return where + tensor_reason(
+                         node, value, static_cast<TensorPart>(detail),
+                         [&](std::uint32_t dim) { return size_of(program.node(dim)); }, program.shapes());
+    case Mismatch::path:
+      return "wants only " + describe(program.pattern(), node.args[1]) + " on the way, found " + describe(value);
+    case Mismatch::no_user:
+      return value.missing()
+                 ? "the graph has no " + describe(program.pattern(), pattern)
+                 : "wants " + value.node->name() + " to be used by " + describe(program.pattern(), pattern) +
+                       " too, it is used by " + (value.node->has_users() ? list_users(*value.node) : "nothing");
+    case Mismatch::opcode_or_target:
+      return where + "wants " + describe(program.pattern(), widest(program, pattern)) + ", found " + describe(value);
+    default: return where + "wants " + describe(program.pattern(), pattern) + ", found " + describe(value);
+  }
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,29 @@
+// Patterns, values and failed comparisons in words. Internal to matchers/.
+#pragma once
+
+#include <string>
+
+#include "matchers/engine.h"
+
+namespace fx::internal {
+
+/// "aten::add.Tensor or aten::sub.Tensor", "a view operator", in the words of the pattern text.
+std::string describe_targets(const TargetSet& set);
+
+/// What a pattern node wants: "aten::add.Tensor", "an int", "a list of at least 2".
+std::string describe(const PatternData& data, std::uint32_t index);
+
+/// What stands there: "conv2d_3 (aten::conv2d)", "6.5", "nothing".
+std::string describe(const Value& value);
+
+/// One failed comparison: what is wanted and what is there.
+struct Failure {
+  std::uint32_t pattern;
+  Value value;
+  const Node* user;  ///< whose argument the value is; null for the anchor
+  Mismatch why;
+  std::uint32_t detail;
+};
+std::string explain_failure(const Program& program, const Engine& engine, const Failure& failure);
+
+}  // namespace fx::internal

@@ -1,0 +1,151 @@
+// Combinators and text say the same: each construct, written with one, prints as the other and reads back.
+#include "matchers/expr.h"
+
+#include <gtest/gtest.h>
+
+#include "matchers/expr_node.h"
+#include "matchers/pattern_set.h"
+#include "tests/support/short_graph.h"
+
+namespace fx {
+namespace {
+
+using namespace match;
+using testing::graph_of;
+
+bool even(const Argument& n) { return n.is_int() && n.as_int() % 2 == 0; }
+
+struct Construct {
+  const char* name;
+  Expr expr;
+  const char* text;
+};
+
+std::vector<Construct> constructs() {
+  const Expr relu = op("aten::relu", any("x"));
+  return {
+      {"TagPointwise", op(Tag::pointwise, any("x"), rest()), "#pointwise(x, ...)"},
+      {"TagView", op(Tag::view, any("x"), rest()), "#view(x, ...)"},
+      {"TagReduction", op(Tag::reduction, any("x"), rest()), "#reduction(x, ...)"},
+      {"TagRandom", op(Tag::random, any("x"), rest()), "#random(x, ...)"},
+      {"TagMutating", op(Tag::mutating, any("x"), rest()), "#mutating(x, ...)"},
+      {"ModuleByPath", module(re("layer\\d+"), any("x")), "call_module[/layer\\d+/](x)"},
+      {"ModuleByType", module_of("torch.nn.Conv2d", any("x")), "call_module<torch.nn.Conv2d>(x)"},
+      {"ModuleByBoth", module("a.b", any("x")).of_type(re(".*Linear")), "call_module[a.b]</.*Linear/>(x)"},
+      {"ModuleByTypes", module_of({"Conv1d", "Conv2d"}, any("x")), "call_module<{Conv1d, Conv2d}>(x)"},
+      {"AnyModuleOfType", module_of("ReLU"), "call_module<ReLU>"},
+      {"MethodByExpression", method(re("view|reshape"), any("x"), rest()), "call_method[/view|reshape/](x, ...)"},
+      {"LiteralCompared", op("aten::mul.Tensor", any("x"), lit_float("c").where(">", 0).where("<=", 0.5)),
+       "aten::mul.Tensor(x, c: float.if(> 0, <= 0.5))"},
+      {"LiteralByPredicate", op("aten::mul.Tensor", any("x"), lit_int("c").where(even, "even")),
+       "aten::mul.Tensor(x, c: int.if(even))"},
+      {"PredicateInWords", op("aten::relu", any("x").where(even, "is even")), "aten::relu(x.if('is even'))"},
+      {"Negation", op("aten::relu", not_(op("aten::neg", _))), "aten::relu(!aten::neg(_))"},
+      {"NegationWithUses", op("aten::relu", not_(op("aten::neg", _)).used_once()),
+       "aten::relu((!aten::neg(_)).used_once)"},
+      {"NegationNamed", op("aten::relu", not_(op("aten::neg", _)).name("v")),
+       "v = !aten::neg(_)\nreturn aten::relu(v)"},
+      {"Transparent", op("aten::neg", transparent(relu)), "aten::neg(~aten::relu(x))"},
+      {"Repeat", repeat(op("aten::relu"), 2, 2, any("x")), "aten::relu(aten::relu(x))"},
+      {"RepeatOptional", op("aten::neg", repeat(op("aten::relu"), 0, 1, any("x"))), "aten::neg((aten::relu(x) | x))"},
+      {"Dominates", op("aten::neg", dominates(relu, op(Tag::pointwise))),
+       "aten::neg(dominates(aten::relu(x), #pointwise))"},
+      {"Unordered", op("aten::cat", unordered({any("x"), relu, rest()}), rest()),
+       "aten::cat(unordered[x, aten::relu(x), ...], ...)"},
+      {"TailOfAList", op("aten::cat", list({any("x"), rest("others")})), "aten::cat([x, ...others])"},
+      {"TailOfACall", op("my::op", any("x"), rest("others")), "my::op(x, ...others)"},
+      {"Uses", op("aten::relu", any("x").uses(2, 3)), "aten::relu(x.uses(2, 3))"},
+      {"UsesAtLeast", op("aten::relu", any("x").uses(2, internal::kManyUses)), "aten::relu(x.uses(2, *))"},
+      {"Dtype", op("aten::relu", value("x").is("f32")), "aten::relu(x: f32)"},
+      {"DtypeSpeltAsPythonDoes", op("aten::relu", value("x").is("float32")), "aten::relu(x: f32)"},
+      {"Dtypes", op("aten::relu", value("x").is("{f16, bfloat16}")), "aten::relu(x: node.is({float16, bfloat16}))"},
+      {"Sizes", op("aten::relu", value("x").is("f32[N, C, *, 3]")), "aten::relu(x: f32[N, C, *, 3])"},
+      {"Rank", op("aten::relu", value("x").is("tensor[*, *]")), "aten::relu(x: tensor[*, *])"},
+      {"Scalar", op("aten::relu", value("x").is("floating[]")), "aten::relu(x: floating[])"},
+      {"OpenSizes", op("aten::relu", value("x").is("tensor[N, ..., C]")), "aten::relu(x: tensor[N, ..., C])"},
+      {"Device", op("aten::relu", value("x").is("integral[N] on cuda:1")), "aten::relu(x: integral[N] on cuda:1)"},
+      {"TypeOfACall", op("aten::neg", relu.is("f32[N]").used_once()), "aten::neg(aten::relu(x).used_once.is(f32[N]))"},
+      {"SizeAsAnArgument", op("aten::view", value("x").is("tensor[N, C]"), list({lit_int("N"), -1})),
+       "aten::view(x: tensor[N, C], [N: int, -1])"},
+      {"Constant", op("aten::relu", constant("k")), "aten::relu(k: constant)"},
+      {"Attribute", op("aten::relu", parameter("w", re(".*weight"))), "aten::relu(w: get_attr[/.*weight/])"},
+      {"KindWithUses", op("aten::relu", value("x").used_once()), "aten::relu(x: node.used_once)"},
+      {"UnnamedKindWithUses", op("aten::relu", value().used_once()), "aten::relu(node.used_once)"},
+      {"Roots", op("aten::neg", any("x")), "aten::neg(x)"},
+  };
+}
+
+TEST(Expr, PrintsAsTextAndReadsBack) {
+  const Predicates predicates = {{"even", even}, {"is even", even}};
+  for (const Construct& construct : constructs()) {
+    std::string text = construct.text;
+    if (text.find("return") == std::string::npos) text = "return " + text;
+    text += "\n";
+    EXPECT_EQ(Pattern(construct.expr).str(), text) << construct.name;
+    EXPECT_EQ(Pattern(text, predicates).str(), text) << construct.name;
+  }
+}
+
+TEST(Expr, MistakesAreSaid) {
+  const auto error = [](auto&& make) -> std::string {
+    try {
+      make();
+      return "no error";
+    } catch (const Error& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(error([] { lit_int().where("=<", 3); }), "'=<' is no comparison; write <, <=, >, >=, == or !=");
+  EXPECT_EQ(error([] { lit_int().where("<", "a"); }), "a literal is compared with an int or a float, not with 'a'");
+  EXPECT_EQ(error([] { op("aten::relu").of_type("ReLU"); }), "of_type() belongs to a call of a module");
+  EXPECT_EQ(error([] { value().is("f33[N]"); }),
+            "<pattern>:1:1: expected tensor, floating, integral or a dtype such as f32, found 'f33'");
+  EXPECT_EQ(error([] { Pattern(op("aten::relu", dominates(any(), op("aten::neg", any("x"))))); }),
+            "pattern: the path of dominates() is an operator without arguments or name, or alternatives of those");
+  EXPECT_EQ(error([] { repeat(op("aten::relu").name("r"), 1, 2, any()); }),
+            "the step of a repetition stands for several values, it cannot have a name");
+  EXPECT_EQ(error([] { repeat(op("aten::relu"), 3, 2, any()); }),
+            "a step is repeated `low` to `high` times, at most 64");
+}
+
+TEST(Expr, FactsThatAreNotGivenAreAskedFor) {
+  const Graph graph = graph_of("a = aten::relu(%x)\nreturn a");
+  const auto error = [&](const Pattern& pattern) -> std::string {
+    try {
+      return "no error: " + std::to_string(find(graph, pattern).size());
+    } catch (const Error& error) {
+      return std::string(to_string(error.kind())) + ": " + error.what();
+    }
+  };
+  EXPECT_EQ(error("aten::relu(x: f32)"),
+            "invalid_argument: pattern: it says what tensors must be, and no shapes are known; give them as "
+            "FindOptions::shapes");
+  EXPECT_EQ(error("call_module<ReLU>(x)"),
+            "invalid_argument: pattern: it names types of modules, and none are known; give them as "
+            "FindOptions::module_type");
+}
+
+TEST(Expr, ConstantsEndAtWhatChanges) {
+  const Graph graph = graph_of(
+      "w = get_attr[target=w]()\nv = get_attr[target=v]()\nt = aten::t(%w)\nu = aten::relu_(%v)\nr = "
+      "aten::rand_like(%w)\n"
+      "a = aten::neg(%t)\nb = aten::neg(%v)\nc = aten::neg(%r)\nd = aten::neg(%x)\nreturn (a, b, c, d, u)");
+  std::string anchors;
+  for (const Match& match : find(graph, "aten::neg(k: constant)", {.contained = false}))
+    anchors += match.anchor().name();
+  EXPECT_EQ(anchors, "a") << "b is written in place, c is random, d is an input";
+}
+
+TEST(Expr, BestBenefitKeepsWhatIsWorthMost) {
+  const Graph graph = graph_of("a = aten::relu(%x)\nb = aten::neg(%a)\nc = aten::sin(%b)\nd = aten::cos(%c)\nreturn d");
+  const PatternSet set({"aten::neg(aten::relu(x))", "aten::sin(aten::neg(x))", "aten::cos(aten::sin(x))"});
+  FindOptions options{.overlap = Overlap::best_benefit};
+  options.benefit = [](const Match& match) { return match.anchor().name() == "c" ? 5.0 : 1.0; };
+  ASSERT_EQ(set.find(graph, options).size(), 1u) << "the one in the middle is worth more than both";
+  EXPECT_EQ(set.find(graph, options)[0].match.anchor().name(), "c");
+  options.benefit = nullptr;
+  EXPECT_EQ(set.find(graph, options).size(), 2u) << "all are worth their nodes: the first wins";
+}
+
+}  // namespace
+}  // namespace fx
