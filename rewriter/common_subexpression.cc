@@ -106,8 +106,8 @@ class BoundCall {
 class Eliminator {
  public:
   Eliminator(Graph& graph, const ModuleEffects& modules)
-      : graph_(graph), sets_(graph, modules), escapes_(graph.id_bound(), false) {
-    seen_.reserve(graph.size());
+      : graph_(graph), sets_(graph, modules), escapes_(graph.id_bound(), false), indexed_(graph.id_bound(), false) {
+    if (sets_.any_write()) seen_.reserve(graph.size());
     if (const Node* output = graph.output_node()) mark_escapes(*output);
   }
 
@@ -116,13 +116,7 @@ class Eliminator {
     for (Node& node : graph_.nodes()) {
       sets_.pass(node);
       if (!mergeable(node)) continue;
-      const std::uint64_t key = hash(node);
-      std::uint32_t& first = seen_[key];
-      Node* earlier = first ? graph_.node_by_id(first - 1) : nullptr;
-      if (!earlier) {
-        first = node.id() + 1;
-        remember_versions(node);
-      } else if (same(*earlier, node)) {
+      if (Node* earlier = earlier_equal(node)) {
         node.replace_all_uses_with(*earlier);
         graph_.erase_node(node);
       }
@@ -138,6 +132,56 @@ class Eliminator {
     if (!is_call(node) || sets_.effects(node).impure()) return false;
     // A read of an attribute is the attribute itself, written or not; any other value that is written stays its own.
     return node.is(Op::get_attr) || !sets_.ever_written(node) || sets_.effects(node).may_alias;
+  }
+
+  // A call that this one may be replaced by, or null; then it is remembered for later ones where that is needed.
+  Node* earlier_equal(Node& node) {
+    if (!sets_.any_write()) {
+      // Equal calls are users of the same inputs: of the one with the fewest users, nearly always a handful.
+      Node* rarest = nullptr;
+      bool indexed = false;
+      node.for_each_input([&](Node& input) {
+        if (!rarest || input.num_users() < rarest->num_users()) rarest = &input;
+        indexed = indexed || indexed_[input.id()];
+      });
+      if (rarest && rarest->num_users() <= kHandful) {
+        Node* equal = equal_user(*rarest, node);
+        if (!equal && indexed) remember(hash(node), node);
+        return equal;
+      }
+      if (rarest && !indexed_[rarest->id()]) index_users(*rarest, node);
+    }
+    const std::uint64_t key = hash(node);
+    const std::uint32_t first = seen_[key];
+    Node* earlier = first ? graph_.node_by_id(first - 1) : nullptr;
+    if (earlier) return same(*earlier, node) ? earlier : nullptr;
+    remember(key, node);
+    remember_versions(node);
+    return nullptr;
+  }
+
+  // The first in order, should there be several.
+  Node* equal_user(Node& value, Node& node) {
+    if (value.num_users() == 1) return nullptr;
+    Node* found = nullptr;
+    for (Node& user : value.users()) {
+      if (user.is_before(node) && (!found || user.is_before(*found)) && same(user, node)) found = &user;
+    }
+    return found;
+  }
+
+  // From now on every call that uses `value` is in seen_.
+  void index_users(Node& value, const Node& end) {
+    indexed_[value.id()] = true;
+    for (Node& user : value.users()) {
+      if (user.is_before(end) && mergeable(user)) remember(hash(user), user);
+    }
+  }
+
+  void remember(std::uint64_t key, const Node& node) {
+    std::uint32_t& first = seen_[key];
+    const Node* known = first ? graph_.node_by_id(first - 1) : nullptr;
+    if (!known || node.is_before(*known)) first = node.id() + 1;
   }
 
   void mark_escapes(const Node& output) {
@@ -194,7 +238,9 @@ class Eliminator {
 
   Graph& graph_;
   AliasSets sets_;
+  static constexpr std::uint32_t kHandful = 8;
   std::vector<bool> escapes_;  // by alias set: some member is returned
+  std::vector<bool> indexed_;  // by id: all users so far are in seen_
   FlatMap<std::uint32_t> seen_;
   NodeMap<std::vector<std::uint32_t>> versions_;
 };

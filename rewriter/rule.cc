@@ -64,7 +64,12 @@ bool is_plain(const Pattern& pattern) {
 
 class Checker {
  public:
-  explicit Checker(const std::vector<Rule>& rules) : rules_(rules) {}
+  explicit Checker(const std::vector<Rule>& rules) : rules_(rules) {
+    for (const Rule& rule : rules) {
+      texts_.push_back(rule.pattern.str());
+      examples_.push_back(example_of(rule.pattern));
+    }
+  }
 
   std::vector<RuleProblem> run() {
     std::unordered_map<std::string, std::size_t> names;
@@ -116,12 +121,12 @@ class Checker {
     const Rule& first = rules_[earlier];
     const Rule& second = rules_[later];
     const bool certain = !first.when && is_plain(first.pattern);
-    if (first.pattern.str() == second.pattern.str() && is_plain(first.pattern) && is_plain(second.pattern)) {
+    if (texts_[earlier] == texts_[later] && is_plain(first.pattern) && is_plain(second.pattern)) {
       report(later, certain, "its pattern is that of '" + first.name + "', which comes first");
       return true;
     }
     if (!certain) return false;
-    const std::optional<Graph> example = example_of(second.pattern);
+    const std::optional<Graph>& example = examples_[later];
     if (!example || !example->output_node()) return false;
     const Node* result = nullptr;
     example->output_node()->for_each_input([&](const Node& node) { result = result ? result : &node; });
@@ -131,6 +136,8 @@ class Checker {
   }
 
   const std::vector<Rule>& rules_;
+  std::vector<std::string> texts_;              // of the patterns
+  std::vector<std::optional<Graph>> examples_;  // of the patterns
   std::vector<RuleProblem> problems_;
 };
 

@@ -75,7 +75,8 @@ std::vector<Node*> Graph::placeholders() const {
 }
 
 std::size_t Graph::memory_bytes() const {
-  return sizeof(GraphStorage) + storage_->chunks.capacity() * sizeof(void*) + storage_->arena.bytes();
+  return sizeof(GraphStorage) + storage_->chunks.capacity() * sizeof(GraphStorage::Chunk) +
+         storage_->node_arena.bytes() + storage_->arena.bytes();
 }
 
 // ── Building ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,6 @@ namespace {
 
 constexpr std::uint64_t kGap = std::uint64_t{1} << 24;        // between nodes appended in order
 constexpr std::uint64_t kOutputGap = std::uint64_t{1} << 50;  // before the output, where most later nodes go
-constexpr std::size_t kMostChunksAtOnce = 4;
 constexpr std::uint64_t kMaxLabel = ~std::uint64_t{0} >> 1;
 
 }  // namespace
@@ -24,18 +23,16 @@ GraphStorage::GraphStorage(Graph* graph) : owner(graph) {
 Node* GraphStorage::new_node() {
   if (id_count == ~std::uint32_t{0}) throw Error(ErrorKind::invalid_argument, "a graph holds at most 2^32 - 1 nodes");
   const std::uint32_t id = id_count;
-  if ((id >> kChunkBits) == chunks.size()) add_chunks();
+  if ((id >> kChunkBits) == chunks.size()) {
+    chunks.push_back({static_cast<Node*>(node_arena.allocate_line(sizeof(Node) * kChunkSize)),
+                      static_cast<NodeName*>(arena.allocate(sizeof(NodeName) * kChunkSize))});
+  }
   ++id_count;
   Node* made = new (node(id)) Node;
   made->storage_ = this;
   made->id_ = id;
+  new (&name(*made)) NodeName;
   return made;
-}
-
-void GraphStorage::add_chunks() {
-  const std::size_t count = std::min<std::size_t>(1 + chunks.size() / 16, kMostChunksAtOnce);
-  auto* fresh = static_cast<Chunk*>(arena.allocate_line(sizeof(Chunk) * count));
-  for (std::size_t i = 0; i < count; ++i) chunks.push_back(new (fresh + i) Chunk);
 }
 
 void GraphStorage::link_before(Node* node, Node* next) {

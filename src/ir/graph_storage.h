@@ -1,7 +1,7 @@
 // How a Graph is laid out. Internal to src/ir: no other folder includes this.
 //
-// Nodes are 64-byte records in chunks that never move, in the order of their ids; names lie beside them in the same
-// chunk. Chunks come several at once, so that walking from one to the next is walking on in memory. Arguments are
+// Nodes are 64-byte records in chunks that never move, in the order of their ids and with nothing between them, so that
+// walking on is walking on in memory; names lie beside. Arguments are
 // blocks in an arena, recycled by size. Uses are rings threaded through the argument slots. Order labels are 64-bit
 // numbers with gaps; a full gap is relabelled locally.
 #pragma once
@@ -25,10 +25,8 @@ struct GraphStorage {
   static constexpr std::uint32_t kChunkSize = 1u << kChunkBits;
 
   struct Chunk {
-    alignas(64) std::array<std::byte, sizeof(Node) * kChunkSize> nodes;
-    std::array<NodeName, kChunkSize> names;
-
-    Node* node(std::uint32_t i) { return reinterpret_cast<Node*>(nodes.data()) + i; }
+    Node* nodes;
+    NodeName* names;
   };
 
   struct FreeBlock {
@@ -38,10 +36,9 @@ struct GraphStorage {
   explicit GraphStorage(Graph* graph);
 
   // Nodes.
-  Node* node(std::uint32_t id) { return chunks[id >> kChunkBits]->node(id & (kChunkSize - 1)); }
-  NodeName& name(const Node& node) { return chunks[node.id_ >> kChunkBits]->names[node.id_ & (kChunkSize - 1)]; }
+  Node* node(std::uint32_t id) { return chunks[id >> kChunkBits].nodes + (id & (kChunkSize - 1)); }
+  NodeName& name(const Node& node) { return chunks[node.id_ >> kChunkBits].names[node.id_ & (kChunkSize - 1)]; }
   Node* new_node();
-  void add_chunks();
   void link_before(Node* node, Node* next);
   void unlink(Node* node);
   void label(Node* node);
@@ -85,7 +82,7 @@ struct GraphStorage {
 
   Graph* owner;
   Node* const root = &root_node;  // the sentinel that closes the ring of nodes; not a node of the program
-  std::vector<Chunk*> chunks;     // in the arena
+  std::vector<Chunk> chunks;
   std::uint32_t id_count = 0;
   std::size_t live = 0;
   std::uint64_t revision = 0;
@@ -93,7 +90,8 @@ struct GraphStorage {
   Node* anchor = nullptr;  // null: the end of the graph
   bool after = false;
 
-  Arena arena;
+  Arena node_arena;
+  Arena arena;  // names and arguments
   // Sizes of blocks: multiples of 16 up to 1 KiB, above that powers of two.
   static constexpr std::size_t kSmallBlock = 1024;
   static std::size_t block_bytes(std::size_t bytes) {
