@@ -28,13 +28,19 @@ char PatternLexer::next_character() const {
   return at < text_.size() ? text_[at] : '\0';
 }
 
+/// A line that starts with `|` goes on with the alternatives of the one before.
+bool PatternLexer::goes_on(std::size_t at) const {
+  while (at < text_.size() && std::isspace(static_cast<unsigned char>(text_[at]))) ++at;
+  return at < text_.size() && text_[at] == '|';
+}
+
 void PatternLexer::skip_space() {
   while (next_ < text_.size()) {
     const char c = text_[next_];
     if (c == '#' && (next_ == 0 || std::isspace(static_cast<unsigned char>(text_[next_ - 1]))) &&
         next_ + 1 < text_.size() && !starts_word(text_[next_ + 1])) {
       while (next_ < text_.size() && text_[next_] != '\n') ++next_;
-    } else if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && depth_ > 0)) {
+    } else if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && (depth_ > 0 || goes_on(next_ + 1)))) {
       ++next_;
     } else {
       return;

@@ -49,6 +49,7 @@ class PatternLexer {
  private:
   void advance();
   void skip_space();
+  bool goes_on(std::size_t at) const;
   std::size_t word_end(std::size_t at) const;
   std::size_t number_end(std::size_t at) const;
   std::size_t string_end(std::size_t at) const;

@@ -91,7 +91,8 @@ void read_sizes(PatternLexer& lexer, ExprNode& node) {
 
 }  // namespace
 
-bool is_tensor_word(std::string_view word) { return dtypes_of(word) != 0; }
+// `c: bool` is a literal.
+bool is_tensor_word(std::string_view word) { return word != "bool" && dtypes_of(word) != 0; }
 
 void read_tensor_type(PatternLexer& lexer, ExprNode& node) {
   node.tensor.emplace();
