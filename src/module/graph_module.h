@@ -122,6 +122,9 @@ class GraphModule : public torch::nn::Module {
   /// A deep copy: graph, tensors and modules.
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
   std::shared_ptr<GraphModule> clone_graph_module() const;
+  /// Writes a TorchScript file: fx::save(*this, file) (torchscript/export.h, in the library fxgraph::torchscript).
+  void save(const std::string& file) const;
+  using torch::nn::Module::save;
   void pretty_print(std::ostream& stream) const override;
 
  private:

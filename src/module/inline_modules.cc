@@ -11,24 +11,6 @@
 namespace fx {
 namespace {
 
-// What a module computes, or nothing.
-std::shared_ptr<const Graph> body_of(const std::shared_ptr<torch::nn::Module>& module) {
-  if (const auto* leaf = dynamic_cast<const LeafModule*>(module.get())) return leaf->body_in_mode(leaf->is_training());
-  if (const auto* nested = dynamic_cast<const GraphModule*>(module.get()))
-    return {module, &nested->graph()};  // shares the module's life
-  if (dynamic_cast<const torch::nn::SequentialImpl*>(module.get())) {
-    Graph chain;
-    Node* at = &chain.placeholder("input");
-    for (const auto& child : module->named_children()) at = &chain.call_module(child.key(), {at});
-    chain.output(at);
-    return std::make_shared<const Graph>(std::move(chain));
-  }
-  const ModuleType* type = module ? find_module_type(*module) : nullptr;
-  if (!type || !type->body) return nullptr;
-  std::optional<Graph> body = type->body(*module);
-  return body ? std::make_shared<const Graph>(std::move(*body)) : nullptr;
-}
-
 // The recursion is as deep as modules are nested.
 class Inliner {
  public:
@@ -53,7 +35,7 @@ class Inliner {
   /// Writes out the module that `node` calls, found below `prefix`; the value is named `name` where it is one node.
   Argument call(const Node& node, const std::string& prefix, const std::string& name, const Map& value_of) {
     const std::string path = join_path(prefix, node.target().view());
-    const std::shared_ptr<const Graph> body = body_of(module_.find_submodule(path));
+    const std::shared_ptr<const Graph> body = module_body(module_.find_submodule(path));
     if (!body) {
       Node& copy = result_.node_copy(node, value_of);
       copy.set_target(path);
@@ -114,6 +96,23 @@ class Inliner {
 };
 
 }  // namespace
+
+std::shared_ptr<const Graph> module_body(const std::shared_ptr<torch::nn::Module>& module) {
+  if (const auto* leaf = dynamic_cast<const LeafModule*>(module.get())) return leaf->body_in_mode(leaf->is_training());
+  if (const auto* nested = dynamic_cast<const GraphModule*>(module.get()))
+    return {module, &nested->graph()};  // shares the module's life
+  if (dynamic_cast<const torch::nn::SequentialImpl*>(module.get())) {
+    Graph chain;
+    Node* at = &chain.placeholder("input");
+    for (const auto& child : module->named_children()) at = &chain.call_module(child.key(), {at});
+    chain.output(at);
+    return std::make_shared<const Graph>(std::move(chain));
+  }
+  const ModuleType* type = module ? find_module_type(*module) : nullptr;
+  if (!type || !type->body) return nullptr;
+  std::optional<Graph> body = type->body(*module);
+  return body ? std::make_shared<const Graph>(std::move(*body)) : nullptr;
+}
 
 Graph inline_modules(const GraphModule& module) { return Inliner(module).run(); }
 

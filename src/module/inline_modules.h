@@ -9,6 +9,8 @@
 // Cost: linear in the result. Thread-safety: as the const functions of GraphModule.
 #pragma once
 
+#include <memory>
+
 #include "ir/graph.h"
 #include "module/graph_module.h"
 
@@ -17,5 +19,8 @@ namespace fx {
 /// Returns the new graph; it runs over the same module. Throws Error(invalid_argument) naming the node when a call does
 /// not fit its module.
 Graph inline_modules(const GraphModule& module);
+
+/// Returns what a module computes in its present mode, as a graph over its own paths; null when that is not known.
+std::shared_ptr<const Graph> module_body(const std::shared_ptr<torch::nn::Module>& module);
 
 }  // namespace fx

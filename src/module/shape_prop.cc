@@ -1,50 +1,13 @@
 #include "module/shape_prop.h"
 
 #include <ATen/ops/zeros.h>
-#include <c10/core/StorageImpl.h>
-
-#include <unordered_map>
 #include <utility>
 
 #include "module/plan.h"
+#include "module/storage_numbers.h"
 #include "module/value.h"
 
 namespace fx {
-namespace {
-
-/// Numbers storages. An address may be given out again once its storage is gone; a weak reference keeps the address
-/// taken.
-class StorageNumbers {
- public:
-  void renumber(const c10::IValue& value, TensorInfos& infos) {
-    note(value);
-    for (TensorInfo& info : infos) {
-      if (info.storage >= 0) info.storage = numbers_.at(info.storage);
-    }
-  }
-
- private:
-  void note(const c10::IValue& value) {
-    if (value.isTensor() && value.toTensor().defined() && value.toTensor().has_storage()) {
-      const at::Storage& storage = value.toTensor().storage();
-      const auto address = reinterpret_cast<std::intptr_t>(storage.unsafeGetStorageImpl());
-      if (!numbers_.try_emplace(address, static_cast<std::int64_t>(numbers_.size())).second) return;
-      held_.emplace_back(storage.getWeakStorageImpl());
-    } else if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements()) note(element);
-    } else if (value.isList()) {
-      for (const c10::IValue& element : value.toListRef()) note(element);
-    } else if (value.isGenericDict()) {
-      for (const auto& item : value.toGenericDict()) note(item.value());
-    }
-  }
-
-  std::unordered_map<std::int64_t, std::int64_t> numbers_;  // look-up only
-  std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> held_;
-};
-
-}  // namespace
-
 Shapes propagate_shapes(GraphModule& module, std::vector<c10::IValue> inputs) {
   Shapes shapes(module.graph());
   StorageNumbers storages;
@@ -70,6 +33,28 @@ Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inpu
 
 at::Tensor zeros_like_info(const TensorInfo& info) {
   return at::zeros(info.sizes, at::TensorOptions(to_scalar_type(info.dtype)).device(to_torch_device(info.device)));
+}
+
+namespace {
+
+// Dense in the order of `dims` from the outermost, sizes of one apart.
+bool is_dense_in_order(const TensorInfo& info, const std::vector<std::size_t>& dims) {
+  std::int64_t expected = 1;
+  for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
+    if (info.sizes[*dim] == 1) continue;
+    if (info.strides[*dim] != expected) return false;
+    expected *= info.sizes[*dim];
+  }
+  return true;
+}
+
+}  // namespace
+
+MemoryFormat memory_format_of(const TensorInfo& info) {
+  if (info.is_contiguous()) return {"contiguous_format"};
+  if (info.sizes.size() == 4 && is_dense_in_order(info, {0, 2, 3, 1})) return {"channels_last"};
+  if (info.sizes.size() == 5 && is_dense_in_order(info, {0, 2, 3, 4, 1})) return {"channels_last_3d"};
+  return {};
 }
 
 }  // namespace fx

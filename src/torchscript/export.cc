@@ -144,4 +144,6 @@ void save(const GraphModule& module, const std::string& path) {
   }
 }
 
+void GraphModule::save(const std::string& file) const { fx::save(*this, file); }
+
 }  // namespace fx

@@ -21,7 +21,8 @@ Callable callable_from_graph_module(std::shared_ptr<GraphModule> module) {
     std::size_t required = 0;
     for (const Node* node : module->graph().placeholders()) required += node->args().empty();
     std::vector<c10::IValue> values;
-    for (std::size_t i = inputs.count(required); i > 0; --i) values.push_back(inputs.bind_any());
+    const std::size_t count = inputs.count(required);
+    for (std::size_t i = 0; i < count; ++i) values.push_back(inputs.bind_any(/*optional=*/i >= required));
     return ivalue_to_argument(inputs.session(), module->run(std::move(values)));
   };
   return callable;

@@ -122,8 +122,8 @@ class Inputs {
     if (!next(parameter_kind<Type>(), IsOptional<Type>::value, item)) return Type();
     return value_of<Type>(item);
   }
-  /// The same for a program whose parameters are not in its type.
-  c10::IValue bind_any();
+  /// The same for a program whose parameters are not in its type. An optional one without an example is None.
+  c10::IValue bind_any(bool optional);
 
  protected:
   /// Fetches the next parameter; false when it is absent: None, or an optional one that is not given.
