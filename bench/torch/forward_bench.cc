@@ -1,5 +1,5 @@
-// Running a program: what GraphModule::run adds to each operator, beside torch::jit's interpreter and C++ that calls the
-// operators itself, on a chain of operators that have next to nothing to do.
+// Running a program: what GraphModule::run adds to each operator, beside torch::jit's interpreter and C++ that calls
+// the operators itself, on a chain of operators that have next to nothing to do.
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
@@ -27,7 +27,8 @@ GraphModule chain(std::int64_t operators) {
 
 at::Tensor eager(const at::Tensor& x, std::int64_t operators) {
   at::Tensor at = x;
-  for (std::int64_t i = 0; i < operators; ++i) at = i % 3 == 0 ? at::neg(at) : i % 3 == 1 ? at::add(at, x) : at::relu(at);
+  for (std::int64_t i = 0; i < operators; ++i)
+    at = i % 3 == 0 ? at::neg(at) : i % 3 == 1 ? at::add(at, x) : at::relu(at);
   return at;
 }
 
