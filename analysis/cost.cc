@@ -129,8 +129,8 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options)
       }
     }
     NodeCost& cost = costs_[node];
-    cost =
-        cost_of_call({node, module ? module->packet : packet_symbol(node), inputs, shapes[node].tensors, input_bytes});
+    cost = cost_of_call({node, module ? module->packet : packet_symbol(node), inputs, shapes[node].tensors, input_bytes,
+                         module ? module->parameters.size() : 0});
     if (!cost.known) ++num_unknown_;
     const std::string path = module_path(node);
     tree.add(path, cost);

@@ -6,7 +6,8 @@
 //
 // Definitions. `macs` are the multiply-accumulates of convolutions, linear layers, matrix products and attention: what
 // torchvision publishes as GFLOPS. `flops` are 2 per mac, plus the other operators at a fixed number per element:
-// pointwise and reductions 1, batch norm 2, softmax 5, layer and group norm 7, pooling one per element of the window.
+// pointwise and reductions 1, batch norm 2, softmax 5, layer and group norm 7, pooling one per element of the window,
+// recurrent layers 2 per row of a weight and step.
 // `bytes` are each distinct input read once and each result written once; views cost nothing; looking up rows
 // (embedding, index_select, gather) reads the rows only. Shapes that are missing make a node's cost unknown, which is
 // counted.

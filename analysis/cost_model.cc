@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/cost_sequence.h"
 #include "ops/schema.h"
 #include "support/flat_map.h"
 
@@ -9,10 +10,6 @@ namespace fx {
 
 namespace {
 
-struct Operations {
-  double macs = 0;
-  double flops = 0;
-};
 using Formula = std::optional<Operations> (*)(const CostCall&);
 
 double numel(const TensorInfo& tensor) { return static_cast<double>(tensor.numel()); }
@@ -55,13 +52,13 @@ std::optional<Operations> linear(const CostCall& c) {
   return product(c, out_numel(c) * static_cast<double>(weight->sizes.back()), 2);
 }
 
-std::optional<Operations> attention(const CostCall& c) {
-  const TensorInfo *query = input(c, 0), *key = input(c, 1), *value = input(c, 2);
-  if (!query || !key || !value || key->sizes.size() < 2 || value->sizes.size() < 2) return std::nullopt;
-  const auto keys = static_cast<double>(key->sizes[key->sizes.size() - 2]);
-  const double scores = numel(*query) * keys, weighted = out_numel(c) * keys;
-  const double elements = out_numel(c) / static_cast<double>(std::max<std::int64_t>(value->sizes.back(), 1)) * keys;
-  return Operations{scores + weighted, 2 * (scores + weighted) + 5 * elements};
+template <std::size_t FirstWeight>
+std::optional<Operations> cell(const CostCall& c) {
+  return recurrent_cell(c, FirstWeight);
+}
+template <bool BatchFirst>
+std::optional<Operations> multi_head(const CostCall& c) {
+  return multi_head_attention(c, BatchFirst);
 }
 
 template <int PerElement>
@@ -112,7 +109,20 @@ constexpr Entry kFormulas[] = {
     {"aten::dot", matrix_product<0>},
     {"aten::addmm", matrix_product<1>},
     {"aten::baddbmm", matrix_product<1>},
+    {"aten::addbmm", matrix_product<1>},
+    {"aten::einsum", einsum},
+    {"aten::lstm", recurrent_layer},
+    {"aten::gru", recurrent_layer},
+    {"aten::rnn_tanh", recurrent_layer},
+    {"aten::rnn_relu", recurrent_layer},
+    {"aten::lstm_cell", cell<3>},
+    {"aten::gru_cell", cell<2>},
+    {"aten::rnn_tanh_cell", cell<2>},
+    {"aten::rnn_relu_cell", cell<2>},
     {"aten::scaled_dot_product_attention", attention},
+    {"aten::_scaled_dot_product_attention", attention},
+    {"aten::_native_multi_head_attention", multi_head<true>},
+    {"torch.nn.functional.multi_head_attention_forward", multi_head<false>},
     {"aten::batch_norm", per_output<2>},
     {"aten::native_batch_norm", per_output<2>},
     {"aten::_native_batch_norm_legit_no_training", per_output<2>},

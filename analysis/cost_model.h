@@ -14,7 +14,8 @@ struct CostCall {
   Symbol packet;  ///< `aten::conv2d`
   std::span<const TensorInfo* const> inputs;
   std::span<const TensorInfo> outputs;
-  std::int64_t input_bytes = 0;  ///< of the distinct inputs
+  std::int64_t input_bytes = 0;    ///< of the distinct inputs
+  std::size_t num_parameters = 0;  ///< how many inputs, at the end, are a module's parameters
 };
 
 /// Operations and bytes of one call; `known` is false when shapes or a formula are missing. parameter_bytes is not set.

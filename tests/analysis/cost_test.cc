@@ -69,6 +69,79 @@ TEST(Cost, MatrixProductsAndAttention) {
   EXPECT_EQ(cost.of(attended).bytes_read, 4 * 2 * 4 * 16 * 8);  // one tensor, read once
 }
 
+TEST(Cost, Einsum) {
+  Model m;
+  Node& a = m.shaped(m.graph.placeholder("a"), {8, 10, 64});
+  Node& b = m.shaped(m.graph.placeholder("b"), {8, 64, 20});
+  Node& c = m.shaped(m.graph.placeholder("c"), {20, 5});
+  const auto einsum = [&](const char* equation, std::vector<Argument> tensors,
+                          std::vector<std::int64_t> sizes) -> Node& {
+    return m.shaped(m.graph.call_function("aten::einsum", {equation, Argument::list(tensors)}), std::move(sizes));
+  };
+  Node& batched = einsum("bij,bjk->bik", {a, b}, {8, 10, 20});
+  Node& dots = einsum("...ij, ...jk -> ...ik", {a, b}, {8, 10, 20});
+  Node& chain = einsum("bij,bjk,kl->bil", {a, b, c}, {8, 10, 5});
+  Node& implicit = einsum("bij,bjk", {a, b}, {10, 20});
+  Node& sum = einsum("bij->b", {a}, {8});
+  Node& wrong = einsum("ij,jk->ik", {a, b}, {10, 20});
+  const Cost cost(m.graph, m.shapes);
+  EXPECT_EQ(cost.of(batched).macs, 8.0 * 10 * 64 * 20);
+  EXPECT_EQ(cost.of(dots).macs, cost.of(batched).macs);
+  EXPECT_EQ(cost.of(chain).macs, 8.0 * 10 * 64 * 20 + 8.0 * 10 * 20 * 5);
+  EXPECT_EQ(cost.of(implicit).macs, cost.of(batched).macs);
+  EXPECT_EQ(cost.of(sum).macs, 0);
+  EXPECT_EQ(cost.of(sum).flops, 8.0 * 10 * 64);
+  EXPECT_FALSE(cost.of(wrong).known) << "the tensors have three dimensions";
+}
+
+TEST(Cost, RecurrentLayers) {
+  Model m;
+  Node& x = m.shaped(m.graph.placeholder("x"), {5, 2, 8});  // 5 steps of 2 sequences
+  Node& h = m.shaped(m.graph.placeholder("h"), {1, 2, 16});
+  Node& c = m.shaped(m.graph.placeholder("c"), {1, 2, 16});
+  const auto weight = [&](const char* name, std::vector<std::int64_t> sizes) -> Node& {
+    return m.shaped(m.graph.get_attr(name), std::move(sizes));
+  };
+  Node &wi = weight("wi", {64, 8}), &wh = weight("wh", {64, 16}), &bi = weight("bi", {64}), &bh = weight("bh", {64});
+  Node& lstm =
+      m.shaped(m.graph.call_function("aten::lstm.input", {x, Argument::list({h, c}), Argument::list({wi, wh, bi, bh}),
+                                                          true, 1, 0.0, false, false, false}),
+               {5, 2, 16});
+  Node &ui = weight("ui", {48, 8}), &uh = weight("uh", {48, 16});
+  Node& gru = m.shaped(
+      m.graph.call_function("aten::gru.input", {x, h, Argument::list({ui, uh}), false, 1, 0.0, false, false, false}),
+      {5, 2, 16});
+  Node& x1 = m.shaped(m.graph.placeholder("x1"), {2, 8});
+  Node& h1 = m.shaped(m.graph.placeholder("h1"), {2, 16});
+  Node& cell = m.shaped(m.graph.call_function("aten::gru_cell", {x1, h1, ui, uh}), {2, 16});
+  Node& module = m.shaped(m.graph.call_module("rnn", {x}), {5, 2, 16});
+  const Cost cost(m.graph, m.shapes, {[](const Node&) {
+                    return ModuleCall{"aten::lstm", {tensor({64, 8}), tensor({64, 16}), tensor({64}), tensor({64})}};
+                  }});
+  EXPECT_EQ(cost.of(lstm).macs, 10.0 * 64 * (8 + 16));
+  EXPECT_EQ(cost.of(lstm).flops, 2 * cost.of(lstm).macs + 2 * 10.0 * 128);
+  EXPECT_EQ(cost.of(gru).macs, 10.0 * 48 * (8 + 16));
+  EXPECT_EQ(cost.of(cell).macs, 2.0 * 48 * (8 + 16));
+  EXPECT_EQ(cost.of(module).macs, cost.of(lstm).macs);
+  EXPECT_EQ(cost.num_unknown(), 0u);
+}
+
+TEST(Cost, MultiHeadAttention) {
+  Model m;
+  Node& q = m.shaped(m.graph.placeholder("q"), {7, 2, 16});  // 7 queries, 5 keys, 2 sequences
+  Node& k = m.shaped(m.graph.placeholder("k"), {5, 2, 16});
+  Node& attention = m.graph.call_module("attention", {q, k, k});
+  m.shapes[attention] = ValueInfo(std::vector<TensorInfo>{tensor({7, 2, 16}), tensor({2, 7, 5})});
+  Node& without_weights = m.shaped(m.graph.call_module("attention", {q, k, k}), {7, 2, 16});
+  const Cost cost(m.graph, m.shapes, {[](const Node&) {
+                    return ModuleCall{"torch.nn.functional.multi_head_attention_forward",
+                                      {tensor({48, 16}), tensor({48}), tensor({16, 16}), tensor({16})}};
+                  }});
+  const double projections = 2.0 * (2 * 7 + 2 * 5) * 16 * 16, pairs = 2.0 * 7 * 5;
+  EXPECT_EQ(cost.of(attention).macs, projections + 2 * pairs * 16);
+  EXPECT_EQ(cost.of(without_weights).macs, cost.of(attention).macs);
+}
+
 TEST(Cost, ElementwiseReductionsPoolingAndViews) {
   Model m;
   Node& x = m.shaped(m.graph.placeholder("x"), {1, 4, 8, 8});

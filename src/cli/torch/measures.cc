@@ -6,11 +6,25 @@
 
 namespace fx::cli {
 
+namespace {
+
+std::vector<TensorInfo> parameter_infos(const LeafModule& leaf) {
+  std::vector<TensorInfo> infos;
+  for (const NamedTensor& tensor : leaf.tensors()) infos.push_back(tensor_info(tensor.tensor));
+  return infos;
+}
+
+}  // namespace
+
 CostOptions cost_options(const GraphModule& module) {
   CostOptions options;
   options.modules = [&module](const Node& call) -> std::optional<ModuleCall> {
     const auto leaf = module.leaf(call.target().str());
-    if (!leaf || !leaf->body()) return std::nullopt;
+    if (!leaf) return std::nullopt;
+    // Its forward branches on data, so that it has no body.
+    if (!leaf->body() && leaf->type_name() == "MultiheadAttention")
+      return ModuleCall{"torch.nn.functional.multi_head_attention_forward", parameter_infos(*leaf)};
+    if (!leaf->body()) return std::nullopt;
     // The operator that takes the leaf's parameters, else the last: what comes before it are checks and views.
     const Node* main = nullptr;
     for (const Node& node : leaf->body()->nodes()) {
@@ -20,9 +34,7 @@ CostOptions cost_options(const GraphModule& module) {
       if (reads_parameter || !main) main = &node;
     }
     if (!main) return std::nullopt;
-    ModuleCall found{Symbol(packet_of(main->target().view())), {}};
-    for (const NamedTensor& tensor : leaf->tensors()) found.parameters.push_back(tensor_info(tensor.tensor));
-    return found;
+    return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
   };
   return options;
 }

@@ -1,0 +1,178 @@
+#include "analysis/cost_sequence.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ops/schema.h"
+
+namespace fx {
+
+namespace {
+
+double numel(const TensorInfo& tensor) { return static_cast<double>(tensor.numel()); }
+double last_size(const TensorInfo& tensor) {
+  return tensor.sizes.empty() ? 1.0 : static_cast<double>(std::max<std::int64_t>(tensor.sizes.back(), 1));
+}
+
+// ── einsum ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Labels are letters; the dimensions that an ellipsis stands for are negative, counted from the right.
+using Labels = std::vector<int>;
+
+/// Reads one operand's part of an equation, `b...ij`, for a tensor of that rank.
+std::optional<Labels> labels_of(std::string_view part, std::size_t rank) {
+  Labels labels;
+  const std::size_t dots = part.find("...");
+  const std::size_t letters = part.size() - (dots == part.npos ? 0 : 3);
+  if (letters > rank || (dots == part.npos && letters != rank)) return std::nullopt;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if (i == dots) {
+      for (std::size_t d = rank - letters; d > 0; --d) labels.push_back(-static_cast<int>(d));
+      i += 2;
+    } else {
+      labels.push_back(part[i]);
+    }
+  }
+  return labels;
+}
+
+struct Equation {
+  std::vector<Labels> operands;
+  std::map<int, double> sizes;
+  std::set<int> output;
+};
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (std::size_t begin = 0, end = 0; end != text.npos; begin = end + 1) {
+    end = text.find(at, begin);
+    parts.push_back(text.substr(begin, end == text.npos ? end : end - begin));
+  }
+  return parts;
+}
+
+std::optional<Equation> parse_equation(const CostCall& c) {
+  const Argument* text = c.node.args().size() > 0 ? &c.node.args()[0] : nullptr;
+  if (!text || !text->is_string()) return std::nullopt;
+  std::string equation(text->as_string());
+  std::erase(equation, ' ');
+  const std::size_t arrow = equation.find("->");
+  const std::vector<std::string_view> parts = split(std::string_view(equation).substr(0, arrow), ',');
+  if (parts.size() != c.inputs.size()) return std::nullopt;
+  Equation parsed;
+  std::map<int, int> count;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const TensorInfo& tensor = *c.inputs[i];
+    const std::optional<Labels> labels = labels_of(parts[i], tensor.sizes.size());
+    if (!labels) return std::nullopt;
+    for (std::size_t d = 0; d < labels->size(); ++d) {
+      double& size = parsed.sizes[(*labels)[d]];
+      size = std::max(size, static_cast<double>(tensor.sizes[d]));  // 1 is broadcast
+    }
+    for (const int label : std::set<int>(labels->begin(), labels->end())) ++count[label];
+    parsed.operands.push_back(*labels);
+  }
+  for (const auto& [label, times] : count) {
+    const bool named =
+        arrow != equation.npos && label > 0 && equation.find(static_cast<char>(label), arrow + 2) != equation.npos;
+    // Without an arrow the result has what stands once; what an ellipsis stands for is kept.
+    if (named || label < 0 || (arrow == equation.npos && times == 1)) parsed.output.insert(label);
+  }
+  return parsed;
+}
+
+}  // namespace
+
+std::optional<Operations> einsum(const CostCall& c) {
+  const std::optional<Equation> equation = parse_equation(c);
+  if (!equation || equation->operands.empty()) return std::nullopt;
+  const auto volume = [&](const std::set<int>& labels) {
+    double product = 1;
+    for (const int label : labels) product *= equation->sizes.at(label);
+    return product;
+  };
+  Operations total;
+  std::set<int> left(equation->operands[0].begin(), equation->operands[0].end());
+  if (equation->operands.size() == 1) return Operations{0, volume(left)};
+  for (std::size_t i = 1; i < equation->operands.size(); ++i) {
+    left.insert(equation->operands[i].begin(), equation->operands[i].end());
+    total.macs += volume(left);
+    // What neither the result nor a later operand has is summed over.
+    std::set<int> needed = equation->output;
+    for (std::size_t later = i + 1; later < equation->operands.size(); ++later)
+      needed.insert(equation->operands[later].begin(), equation->operands[later].end());
+    std::erase_if(left, [&](int label) { return !needed.count(label); });
+  }
+  total.flops = 2 * total.macs;
+  return total;
+}
+
+// ── Recurrent layers ───────────────────────────────────────────────────────────────────────────────────────────────
+
+namespace {
+
+void add_weight(Operations& total, const TensorInfo& weight, double steps) {
+  const double macs = numel(weight) * steps;
+  total.macs += macs;
+  total.flops += 2 * macs + 2 * static_cast<double>(weight.sizes[0]) * steps;
+}
+
+}  // namespace
+
+std::optional<Operations> recurrent_layer(const CostCall& c) {
+  if (c.inputs.empty()) return std::nullopt;
+  std::size_t parameters = c.num_parameters;
+  if (const Argument* list = bound_argument(c.node, "params"); list && list->is_sequence())
+    parameters = list->elements().size();
+  if (parameters == 0 || parameters >= c.inputs.size()) return std::nullopt;
+  const double steps = numel(*c.inputs[0]) / last_size(*c.inputs[0]);
+  Operations total;
+  for (const TensorInfo* parameter : c.inputs.last(parameters)) {
+    if (parameter->sizes.size() == 2) add_weight(total, *parameter, steps);
+  }
+  return total;
+}
+
+std::optional<Operations> recurrent_cell(const CostCall& c, std::size_t first_weight) {
+  if (c.inputs.size() < first_weight + 2) return std::nullopt;
+  Operations total;
+  for (std::size_t i = first_weight; i < first_weight + 2; ++i) {
+    if (c.inputs[i]->sizes.size() != 2) return std::nullopt;
+    add_weight(total, *c.inputs[i], numel(*c.inputs[0]) / last_size(*c.inputs[0]));
+  }
+  return total;
+}
+
+// ── Attention ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::optional<Operations> attention(const CostCall& c) {
+  if (c.inputs.size() < 3 || c.outputs.empty()) return std::nullopt;
+  const TensorInfo &query = *c.inputs[0], &key = *c.inputs[1], &value = *c.inputs[2];
+  if (key.sizes.size() < 2 || value.sizes.empty()) return std::nullopt;
+  const auto keys = static_cast<double>(key.sizes[key.sizes.size() - 2]);
+  const double result = numel(c.outputs[0]);
+  const double macs = (numel(query) + result) * keys;
+  return Operations{macs, 2 * macs + 5 * result / last_size(value) * keys};
+}
+
+std::optional<Operations> multi_head_attention(const CostCall& c, bool batch_first) {
+  if (c.inputs.size() < 3) return std::nullopt;
+  const TensorInfo &query = *c.inputs[0], &key = *c.inputs[1], &value = *c.inputs[2];
+  if (query.sizes.size() < 2 || query.sizes.size() > 3) return std::nullopt;
+  const double embedding = last_size(query), queries = numel(query) / embedding, keys = numel(key) / last_size(key);
+  const double batch = query.sizes.size() == 2 ? 1.0 : static_cast<double>(query.sizes[batch_first ? 0 : 1]);
+  double pairs = batch > 0 ? queries * keys / batch : 0, heads = 1;
+  if (c.outputs.size() > 1 && c.outputs[1].sizes.size() >= query.sizes.size()) {
+    const TensorInfo& weights = c.outputs[1];
+    if (weights.sizes.size() > query.sizes.size()) heads = static_cast<double>(weights.sizes[weights.sizes.size() - 3]);
+    pairs = numel(weights) / heads;
+  }
+  const double projections = embedding * (2 * numel(query) + numel(key) + numel(value));
+  const double macs = projections + 2 * pairs * embedding;
+  return Operations{macs, 2 * macs + 5 * pairs * heads};
+}
+
+}  // namespace fx

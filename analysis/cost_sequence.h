@@ -1,0 +1,33 @@
+// The operators whose cost is more than one product: einsum, recurrent layers, attention. Internal to
+// analysis/cost*.cc.
+#pragma once
+
+#include <optional>
+
+#include "analysis/cost_model.h"
+
+namespace fx {
+
+/// Multiply-adds and floating-point operations of one call.
+struct Operations {
+  double macs = 0;
+  double flops = 0;
+};
+
+/// `einsum(equation, tensors)`: pairs from left to right, as ATen does; each costs the product of the sizes of all
+/// their labels. Nothing when the equation or the shapes do not fit.
+std::optional<Operations> einsum(const CostCall& call);
+
+/// Recurrent layers: every weight meets every step of every sequence; besides 2 operations for each row of a weight and
+/// step (bias, gate).
+std::optional<Operations> recurrent_layer(const CostCall& call);
+/// One step of one, whose weights begin at the input `First`.
+std::optional<Operations> recurrent_cell(const CostCall& call, std::size_t first_weight);
+
+/// `scaled_dot_product_attention`.
+std::optional<Operations> attention(const CostCall& call);
+/// Projections, attention, projection. Sequences come first in the tensors, or batches. The attention weights among the
+/// results say how many queries and keys meet; without them, the sizes do.
+std::optional<Operations> multi_head_attention(const CostCall& call, bool batch_first);
+
+}  // namespace fx
