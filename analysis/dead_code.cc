@@ -84,11 +84,10 @@ std::string_view to_string(DeadFinding::Kind kind) { return kKindNames[static_ca
 DeadCode::DeadCode(const Graph& graph, const DeadCodeOptions& options)
     : graph_(&graph), live_(graph.id_bound(), false), writes_(graph.id_bound(), false) {
   if (options.effects) {
-    mark(*options.effects);
+    find_dead_nodes(*options.effects);
   } else {
-    mark(Effects(graph));
+    find_dead_nodes(Effects(graph));
   }
-  find_dead_nodes();
   find_unused_outputs(options.shapes);
   find_unused_inputs();
   for (NoOp& no_op : find_no_ops(graph, options.shapes)) {
@@ -101,19 +100,20 @@ DeadCode::DeadCode(const Graph& graph, const DeadCodeOptions& options)
   find_unused_attributes(options.attributes);
 }
 
-void DeadCode::mark(const Effects& effects) {
+void DeadCode::find_dead_nodes(const Effects& effects) {
   Marker(*graph_, effects, live_).run();
-  for (const Node& node : graph_->nodes()) writes_[node.id()] = effects.of(node).writes;
-}
-
-void DeadCode::find_dead_nodes() {
-  for (const bool store : {false, true}) {
-    for (const Node& node : graph_->nodes()) {
-      if (node.is(Op::placeholder) || !is_dead(node) || writes_[node.id()] != store) continue;
-      findings_.push_back({.kind = store ? DeadFinding::Kind::dead_store : DeadFinding::Kind::dead_node,
-                           .node = const_cast<Node*>(&node)});
+  std::vector<Node*> stores;
+  for (const Node& node : graph_->nodes()) {
+    if (!is_dead(node) || node.is(Op::placeholder)) continue;
+    Node* dead = const_cast<Node*>(&node);
+    writes_[node.id()] = effects.of(node).writes;
+    if (writes_[node.id()]) {
+      stores.push_back(dead);
+    } else {
+      findings_.push_back({.kind = DeadFinding::Kind::dead_node, .node = dead});
     }
   }
+  for (Node* store : stores) findings_.push_back({.kind = DeadFinding::Kind::dead_store, .node = store});
 }
 
 void DeadCode::find_unused_outputs(const Shapes* shapes) {

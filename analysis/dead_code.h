@@ -78,8 +78,7 @@ class DeadCode {
   static constexpr int kMaxReasons = 6;
 
  private:
-  void mark(const Effects& effects);
-  void find_dead_nodes();
+  void find_dead_nodes(const Effects& effects);
   void find_unused_outputs(const Shapes* shapes);
   void find_unused_inputs();
   void find_unused_attributes(const std::vector<AttributeInfo>& attributes);

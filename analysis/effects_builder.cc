@@ -28,8 +28,10 @@ void EffectsBuilder::build() {
   external_.reserve(graph_.size());
   result_.written_start_.push_back(0);
   order_.reserve(graph_.size());
+  ids_.reserve(graph_.size());
   for (const Node& node : graph_.nodes()) {
     order_.push_back(const_cast<Node*>(&node));
+    ids_.push_back(node.id());
     switch (node.op()) {
       case Op::placeholder:
         if (!options_.inputs_may_alias || !inputs_) inputs_ = 1 + external_cell(true);
@@ -198,20 +200,25 @@ void EffectsBuilder::fill_members() {
   Effects::Table& table = result_.members_;
   table.starts.assign(result_.external_.size() + 1, 0);
   const auto for_each_member = [&](const auto& visit) {
-    for (Node* node : order_) {
-      const auto sets = result_.sets(*node);
+    for (std::size_t place = 0; place < ids_.size(); ++place) {
+      const Effects::Value& value = result_.values_[ids_[place]];
+      if (value.count == 1) {
+        visit(value.at, place);
+        continue;
+      }
+      const auto sets = value.span(result_.lists_);
       for (std::size_t i = 0; i < sets.size(); ++i) {
         // Cells of one list may have become one set.
         const auto earlier = sets.first(i);
-        if (std::find(earlier.begin(), earlier.end(), sets[i]) == earlier.end()) visit(sets[i], node);
+        if (std::find(earlier.begin(), earlier.end(), sets[i]) == earlier.end()) visit(sets[i], place);
       }
     }
   };
-  for_each_member([&](Effects::Set set, Node*) { ++table.starts[set + 1]; });
+  for_each_member([&](Effects::Set set, std::size_t) { ++table.starts[set + 1]; });
   sum_up(table.starts);
   table.nodes.resize(table.starts.back());
   std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
-  for_each_member([&](Effects::Set set, Node* node) { table.nodes[next[set]++] = node; });
+  for_each_member([&](Effects::Set set, std::size_t place) { table.nodes[next[set]++] = order_[place]; });
 }
 
 void EffectsBuilder::fill_writers() {

@@ -71,9 +71,10 @@ class EffectsBuilder {
   const EffectsOptions& options_;
   Effects& result_;
   DisjointCells cells_;
-  std::vector<Node*> order_;    // the nodes: later passes need not walk the list again
-  std::vector<bool> external_;  // by cell
-  std::vector<bool> is_tuple_;  // by id; empty until there is one
+  std::vector<Node*> order_;        // the nodes: later passes need not walk the list again
+  std::vector<std::uint32_t> ids_;  // of them: nor look into them
+  std::vector<bool> external_;      // by cell
+  std::vector<bool> is_tuple_;      // by id; empty until there is one
   std::vector<Cell> gathered_;
   std::vector<Write> writes_;
   FlatMap<Cell> attributes_, modules_;  // by symbol; 1 + cell

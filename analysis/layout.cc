@@ -32,12 +32,13 @@ class LayoutMaker {
   }
 
  private:
-  // Sources wait until their first user needs them: parameters stand beside the operator that reads them.
+  // Sources wait until their first user needs them: parameters stand beside the operator that reads them, and so do
+  // those that are passed in as inputs.
   void make_boxes() {
     NodeMap<std::uint32_t> level = levels(graph_);
     cell_of_.resize(graph_.id_bound());
     for (const Node& node : graph_.nodes()) {
-      bool source = !node.is(Op::placeholder) && node.has_users();
+      bool source = node.has_users();
       node.for_each_input([&](Node&) { source = false; });
       if (source) {
         std::uint32_t first = ~std::uint32_t{0};

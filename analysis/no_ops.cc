@@ -1,6 +1,7 @@
 #include "analysis/no_ops.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ops/schema.h"
 #include "support/flat_map.h"
@@ -57,7 +58,8 @@ bool whole_slice(const Call& c) {
   return (c.absent("start") || c.is_int("start", 0)) && to_end && c.is_int("step", 1);
 }
 bool rectified_before(const Call& c) {
-  return c.input.is(Op::call_function) && (c.input.is_call("aten::relu") || c.input.is_call("aten::relu6"));
+  static const Symbol kRelu = canonical_target("aten::relu"), kRelu6 = canonical_target("aten::relu6");
+  return c.input.is(Op::call_function) && (c.input.target() == kRelu || c.input.target() == kRelu6);
 }
 bool makes_no_copy(const Call& c) { return !c.is_bool("copy", true); }
 bool always(const Call&) { return true; }
@@ -112,9 +114,12 @@ const Rule* rule_for(const Node& node) {
 
 std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes) {
   std::vector<NoOp> found;
+  FlatMap<std::optional<const Rule*>> rules;  // by target: a graph has few
   for (const Node& node : graph.nodes()) {
     if (!node.is(Op::call_function) || node.args().empty() || !node.args()[0].is_node()) continue;
-    const Rule* rule = rule_for(node);
+    std::optional<const Rule*>& known = rules[node.target().id()];
+    if (!known) known = rule_for(node);
+    const Rule* rule = *known;
     if (!rule) continue;
     Node& input = node.args()[0].node();
     if (rule->needs_shapes && !(shapes && keeps_type_and_sizes(*shapes, node, input))) continue;

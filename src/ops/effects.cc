@@ -180,6 +180,17 @@ NodeEffects call_effects(const Node& node, const TargetInfo& info, std::uint16_t
   return effects;
 }
 
+// An operator that writes nothing and has no switches does the same in every call.
+NodeEffects exact_effects(const Node& node, const TargetInfo& info) {
+  std::uint16_t bits = info.function_effects.load(std::memory_order_relaxed);
+  if (bits == 0) {
+    const bool depends = info.schema->traits.writes || depends_on_literals(*info.schema);
+    bits = kAsked | (depends ? kDepends : to_bits(schema_effects(*info.schema, {}, {})));
+    info.function_effects.store(bits, std::memory_order_relaxed);
+  }
+  return bits & kDepends ? schema_effects(*info.schema, node.args(), node.kwargs()) : from_bits(bits);
+}
+
 NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
   return modules ? modules(node) : NodeEffects{.may_alias = true};
 }
@@ -246,7 +257,7 @@ NodeEffects effects_of(const Node& node, const ModuleEffects& modules) {
   if (node.is(Op::call_module)) return module_effects(node, modules);
   if (!node.is(Op::call_function) && !node.is(Op::call_method)) return {};
   const TargetInfo& info = internal::target_info(node.target());
-  if (node.is(Op::call_function) && info.exact) return schema_effects(*info.schema, node.args(), node.kwargs());
+  if (node.is(Op::call_function) && info.exact) return exact_effects(node, info);
   const std::uint16_t common = target_effects(node, info);
   if (!(common & kDepends) && !may_be_out_call(node, info)) return from_bits(common);
   return call_effects(node, info, common);
