@@ -119,6 +119,9 @@ PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& nod
   Step& made = step(scope, node, target.handle ? Step::Kind::dispatcher : Step::Kind::function, operands, num_results);
   if (target.handle) {
     made.handle = target.handle;
+    const bool built = std::any_of(operands.begin(), operands.end(),
+                                   [](const Operand& each) { return each.kind == Operand::Kind::aggregate; });
+    if (!built) made.direct = internal::direct_call(*target.handle);
   } else {
     made.function = static_cast<std::uint32_t>(program_->functions.size());
     program_->functions.push_back(target.call);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/graph.h"
+#include "module/direct_call.h"
 #include "module/plan.h"
 
 namespace fx {
@@ -64,6 +65,7 @@ struct Step {
   std::uint32_t num_results = 0;
   std::uint32_t origin = 0;
   std::optional<c10::OperatorHandle> handle;
+  std::shared_ptr<const DirectCall> direct;  ///< null: through the stack
   std::uint32_t function = 0;
 };
 

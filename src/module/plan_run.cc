@@ -79,7 +79,26 @@ class PlanRunner {
     }
   }
 
+  // Values are read where they lie; those used for the last time go when the call is done, as from the stack.
+  bool execute_directly(const Step& step) {
+    const IValue* arguments[internal::DirectCall::kMaxArguments];
+    const Operand* operands = program_.operands.data() + step.first_operand;
+    for (std::uint32_t i = 0; i < step.num_operands; ++i) {
+      const Operand& operand = operands[i];
+      arguments[i] = operand.kind == Operand::Kind::slot ? &slots_[operand.index] : &program_.constants[operand.index];
+    }
+    if (!step.direct->takes(arguments)) return false;
+    at::Tensor result = step.direct->call(arguments);
+    for (std::uint32_t i = 0; i < step.num_operands; ++i) {
+      if (operands[i].kind == Operand::Kind::slot && operands[i].last_use) slots_[operands[i].index] = IValue();
+    }
+    const std::uint32_t slot = program_.result_slots[step.first_result];
+    if (slot != internal::kNoSlot) slots_[slot] = std::move(result);
+    return true;
+  }
+
   void execute(const Step& step) {
+    if (step.direct && execute_directly(step)) return;
     for (std::uint32_t i = 0; i < step.num_operands; ++i) push(program_.operands[step.first_operand + i]);
     switch (step.kind) {
       case Step::Kind::dispatcher: step.handle->callBoxed(&stack_); break;

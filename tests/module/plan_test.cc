@@ -343,5 +343,27 @@ TEST(Plan, LongChainsNeedNoRecursion) {
   EXPECT_EQ(module.plan()->num_slots(), 1u);
 }
 
+TEST(Plan, DirectCallsTakeNumbersForTensorsAndFreeTheirInputs) {
+  GraphModule gm(parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %y = placeholder[target=y]
+    %add = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %y))
+    %twice = call_function[target=torch.ops.aten.mul.Tensor](args = (%add, %add))
+    %clipped = call_function[target=torch.ops.aten.where.self](args = (%twice, %twice, %add))
+    return clipped)"));
+  const torch::Tensor x = torch::tensor({1.0, 2.0});
+  EXPECT_THAT([&] { gm.forward(x, x); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("while running %clipped")));
+  gm.graph().output_node()->set_args({*gm.graph().find("twice")});
+  gm.graph().erase_node(*gm.graph().find("clipped"));
+  EXPECT_TRUE(torch::equal(gm.forward(x, torch::ones({2})), torch::tensor({4.0, 9.0})));
+  EXPECT_TRUE(torch::equal(gm.forward(x, 1), torch::tensor({4.0, 9.0})));  // converted, so through the stack
+  torch::Tensor gone = torch::ones({2});
+  const c10::weak_intrusive_ptr<c10::TensorImpl> watch(gone.getIntrusivePtr());
+  std::vector<c10::IValue> inputs{std::move(gone), x};
+  gm.run(std::move(inputs));
+  EXPECT_EQ(watch.use_count(), 0u);
+}
+
 }  // namespace
 }  // namespace fx
