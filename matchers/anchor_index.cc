@@ -6,16 +6,17 @@ namespace fx::internal {
 
 namespace {
 
-/// A positional operand of the anchor that must be one certain call; null when there is none.
-const Operand* telling_operand(Program& program, const SearchPlan& plan) {
-  const PatternNode& anchor = program.node(plan.anchor);
-  if (anchor.kind != PatternKind::call || anchor.bare || plan.keys.size() != 1) return nullptr;
-  const CallPlan* call = program.fixed_plan(plan.anchor);
-  if (!call || program.commutes(plan.anchor, *call)) return nullptr;
-  for (const Operand& operand : call->operands) {
-    const PatternNode& node = program.node(operand.pattern);
+constexpr int kMostQuestions = 6;
+
+/// A positional operand of the call that must be one certain call; null when there is none.
+const Operand* telling_operand(const Program& program, std::uint32_t call) {
+  const PatternNode& node = program.node(call);
+  const CallPlan* plan = node.kind == PatternKind::call && !node.bare ? program.fixed_plan(call) : nullptr;
+  if (!plan || program.commutes(call, *plan)) return nullptr;
+  for (const Operand& operand : plan->operands) {
+    const PatternNode& below = program.node(operand.pattern);
     const bool call_of_one =
-        node.kind == PatternKind::call && node.targets.is_finite() && node.targets.names().size() == 1;
+        below.kind == PatternKind::call && below.targets.is_finite() && below.targets.names().size() == 1;
     if (call_of_one && operand.position >= 0) return &operand;
   }
   return nullptr;
@@ -29,55 +30,68 @@ void AnchorIndex::add(std::uint32_t id, Program& program, const SearchPlan& plan
     anywhere_.push_back(id);
     return;
   }
-  const Operand* operand = telling_operand(program, plan);
   for (const TargetKey& wanted : plan.keys) {
-    std::uint32_t& at = index_[key(wanted.op, wanted.target)];
-    if (at == 0) {
-      entries_.emplace_back();
-      at = static_cast<std::uint32_t>(entries_.size());
+    std::uint32_t& root = roots_[key(wanted.op, wanted.target)];
+    if (root == 0) {
+      root = static_cast<std::uint32_t>(trees_.size());
+      trees_.emplace_back();
     }
-    Entries& entries = entries_[at - 1];
-    if (operand) {
-      const PatternNode& node = program.node(operand->pattern);
-      add_to_bucket(entries, static_cast<std::size_t>(operand->position), key(node.op, node.targets.names()[0]), id);
-    } else {
-      entries.always.push_back(id);
+    std::uint32_t tree = root;
+    const Operand* operand = plan.keys.size() == 1 ? telling_operand(program, plan.anchor) : nullptr;
+    for (int i = 0; operand && i < kMostQuestions; ++i) {
+      const PatternNode& below = program.node(operand->pattern);
+      tree = branch(tree, static_cast<std::uint32_t>(operand->position), key(below.op, below.targets.names()[0]));
+      operand = telling_operand(program, operand->pattern);
+    }
+    trees_[tree].ids.push_back(id);
+  }
+}
+
+std::uint32_t AnchorIndex::branch(std::uint32_t tree, std::uint32_t position, std::uint64_t key) {
+  for (const Tree::Branch& known : trees_[tree].branches) {
+    if (known.position == position && known.key == key) return known.tree;
+  }
+  const auto fresh = static_cast<std::uint32_t>(trees_.size());
+  std::vector<Tree::Branch>& branches = trees_[tree].branches;
+  const auto after = std::upper_bound(branches.begin(), branches.end(), position,
+                                      [](std::uint32_t at, const Tree::Branch& known) { return at < known.position; });
+  branches.insert(after, {position, fresh, key});
+  trees_.emplace_back();
+  return fresh;
+}
+
+void AnchorIndex::collect(std::uint32_t tree, const Node& node, std::vector<std::uint32_t>& ids) const {
+  const Tree& at = trees_[tree];
+  ids.insert(ids.end(), at.ids.begin(), at.ids.end());
+  if (at.branches.empty()) return;
+  const ArgumentSpan args = node.args();
+  const Node* operand = nullptr;
+  std::uint64_t found = 0;
+  std::uint32_t position = ~std::uint32_t{0};
+  for (const Tree::Branch& branch : at.branches) {
+    if (branch.position != position) {
+      position = branch.position;
+      operand = position < args.size() ? args[position].node_or_null() : nullptr;
+      found = operand ? key(operand->op(), operand->target()) : 0;
+    }
+    if (position >= args.size()) {
+      collect_all(branch.tree, ids);  // given by keyword: the search itself looks
+    } else if (operand && found == branch.key) {
+      collect(branch.tree, *operand, ids);
     }
   }
 }
 
-void AnchorIndex::add_to_bucket(Entries& entries, std::size_t position, std::uint64_t key, std::uint32_t id) {
-  if (std::find(entries.positions.begin(), entries.positions.end(), position) == entries.positions.end())
-    entries.positions.push_back(position);
-  const auto before = [&](const Entries::Bucket& bucket, int) {
-    return std::pair(bucket.position, bucket.key) < std::pair(position, key);
-  };
-  auto at = std::lower_bound(entries.buckets.begin(), entries.buckets.end(), 0, before);
-  if (at == entries.buckets.end() || at->position != position || at->key != key)
-    at = entries.buckets.insert(at, {position, key, {}});
-  at->ids.push_back(id);
+void AnchorIndex::collect_all(std::uint32_t tree, std::vector<std::uint32_t>& ids) const {
+  ids.insert(ids.end(), trees_[tree].ids.begin(), trees_[tree].ids.end());
+  for (const Tree::Branch& branch : trees_[tree].branches) collect_all(branch.tree, ids);
 }
 
 void AnchorIndex::candidates(const Node& node, std::vector<std::uint32_t>& ids) const {
   ids.clear();
   ids.insert(ids.end(), anywhere_.begin(), anywhere_.end());
-  std::size_t sources = !ids.empty();
-  if (const Entries* entries = entries_of(node)) {
-    ids.insert(ids.end(), entries->always.begin(), entries->always.end());
-    sources += !entries->always.empty();
-    const ArgumentSpan args = node.args();
-    for (const std::size_t position : entries->positions) {
-      const Node* operand = position < args.size() ? args[position].node_or_null() : nullptr;
-      const std::uint64_t wanted = operand ? key(operand->op(), operand->target()) : 0;
-      const bool unknown = position >= args.size();  // given by keyword: the search itself looks
-      for (const Entries::Bucket& bucket : entries->buckets) {
-        if (bucket.position != position || (bucket.key != wanted && !unknown)) continue;
-        ids.insert(ids.end(), bucket.ids.begin(), bucket.ids.end());
-        ++sources;
-      }
-    }
-  }
-  if (sources > 1) std::sort(ids.begin(), ids.end());
+  if (const std::uint32_t root = root_of(node)) collect(root, node, ids);
+  if (ids.size() > 1) std::sort(ids.begin(), ids.end());
 }
 
 }  // namespace fx::internal

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "matchers/program.h"
@@ -9,7 +10,8 @@
 
 namespace fx::internal {
 
-/// From the opcode and target of a node, and those of its operands, to the patterns that may start there.
+/// From the opcode and target of a node, of one of its operands, of one of that one's, and so on, to the patterns that
+/// may start there: one tree of questions for all patterns, so that patterns which begin alike are asked about once.
 class AnchorIndex {
  public:
   /// Adds pattern number `id`. Patterns are asked for in the order of their numbers.
@@ -18,33 +20,34 @@ class AnchorIndex {
   /// Fills `ids` with the patterns that may start at `node`, in order.
   void candidates(const Node& node, std::vector<std::uint32_t>& ids) const;
   /// True when some pattern may start at a node with this opcode and target, as far as these say.
-  bool starts_at(const Node& node) const { return !anywhere_.empty() || entries_of(node) != nullptr; }
+  bool starts_at(const Node& node) const { return !anywhere_.empty() || root_of(node) != 0; }
 
  private:
   static constexpr std::uint64_t key(Op op, Symbol target) {
     return (static_cast<std::uint64_t>(op) << 32) | target.id();
   }
 
-  /// Patterns that start at one operator. One whose operand `position` must be a certain operator waits in that bucket.
-  struct Entries {
-    struct Bucket {
-      std::size_t position;
+  /// Patterns whose questions end here, and the next question for the others: is the operand at `position` a `key`?
+  struct Tree {
+    struct Branch {
+      std::uint32_t position;
+      std::uint32_t tree;
       std::uint64_t key;
-      std::vector<std::uint32_t> ids;
     };
-    std::vector<std::uint32_t> always;
-    std::vector<Bucket> buckets;         // sorted by position, then key
-    std::vector<std::size_t> positions;  // the distinct ones
+    std::vector<std::uint32_t> ids;
+    std::vector<Branch> branches;  // those that ask for one position stand together
   };
 
-  const Entries* entries_of(const Node& node) const {
-    const std::uint32_t* at = index_.find(key(node.op(), node.target()));
-    return at ? &entries_[*at - 1] : nullptr;
+  std::uint32_t root_of(const Node& node) const {
+    const std::uint32_t* at = roots_.find(key(node.op(), node.target()));
+    return at ? *at : 0;
   }
-  static void add_to_bucket(Entries& entries, std::size_t position, std::uint64_t key, std::uint32_t id);
+  std::uint32_t branch(std::uint32_t tree, std::uint32_t position, std::uint64_t key);
+  void collect(std::uint32_t tree, const Node& node, std::vector<std::uint32_t>& ids) const;
+  void collect_all(std::uint32_t tree, std::vector<std::uint32_t>& ids) const;
 
-  FlatMap<std::uint32_t> index_;  // opcode and target -> 1 + position in entries_
-  std::vector<Entries> entries_;
+  FlatMap<std::uint32_t> roots_;         // opcode and target -> position in trees_
+  std::vector<Tree> trees_ = {Tree{}};   // the first stands for none
   std::vector<std::uint32_t> anywhere_;  // patterns whose start is no list of operators
 };
 
