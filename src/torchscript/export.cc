@@ -13,7 +13,9 @@
 #include "module/module_tree.h"
 #include "module/nn_modules.h"
 #include "module/value.h"
+#include "torchscript/inline_bodies.h"
 #include "torchscript/method_builder.h"
+#include "torchscript/script_name.h"
 
 namespace fx {
 
@@ -39,10 +41,11 @@ class Exporter {
 
   static void add_tensors(jit::Module& made, const torch::nn::Module& from) {
     for (const auto& parameter : from.named_parameters(/*recurse=*/false)) {
-      if (parameter.value().defined()) made.register_parameter(parameter.key(), parameter.value(), /*is_buffer=*/false);
+      if (parameter.value().defined())
+        made.register_parameter(internal::script_name(parameter.key()), parameter.value(), /*is_buffer=*/false);
     }
     for (const auto& buffer : from.named_buffers(/*recurse=*/false)) {
-      if (buffer.value().defined()) made.register_buffer(buffer.key(), buffer.value());
+      if (buffer.value().defined()) made.register_buffer(internal::script_name(buffer.key()), buffer.value());
     }
   }
 
@@ -52,18 +55,21 @@ class Exporter {
     jit::Module made = make_class(name, from.is_training());
     add_tensors(made, from);
     for (const auto& child : from.named_children())
-      made.register_module(child.key(), convert(child.value(), join_path(path, child.key()), called));
+      made.register_module(internal::script_name(child.key()),
+                           convert(child.value(), join_path(path, child.key()), called));
     return made;
   }
 
   jit::Module convert_graph_module(const GraphModule& from) {
     Paths called;
-    for (const Node& node : from.graph().nodes()) {
+    const std::optional<Graph> inlined = internal::inline_traced_bodies(from);
+    const Graph& graph = inlined ? *inlined : from.graph();
+    for (const Node& node : graph.nodes()) {
       if (node.is(Op::call_module)) called.insert(node.target().str());
     }
     jit::Module made = holder(from, from.class_name(), "", called);
     // A TorchScript leaf may be called by another method, such as the overloads of LSTM.
-    add_method(made, from.graph(), [&](const std::string& path) {
+    add_method(made, graph, [&](const std::string& path) {
       const auto leaf = from.find_submodule(path);
       const auto* script = dynamic_cast<const LeafModule*>(leaf.get());
       return script && !script->body() && script->script() ? script->script_method() : "forward";

@@ -10,6 +10,8 @@
 #include "module/python_calls.h"
 #include "module/value.h"
 #include "text/print.h"
+#include "torchscript/reflected.h"
+#include "torchscript/script_name.h"
 
 namespace fx::internal {
 
@@ -84,7 +86,7 @@ class MethodBuilder {
     if (const auto known = modules_.find(path); known != modules_.end()) return known->second;
     const std::size_t dot = path.rfind('.');
     Value* parent = attribute(dot == std::string::npos ? "" : path.substr(0, dot));
-    const std::string name = dot == std::string::npos ? path : path.substr(dot + 1);
+    const std::string name = script_name(dot == std::string::npos ? path : path.substr(dot + 1));
     if (!parent->type()->expect<c10::ClassType>()->hasAttribute(name)) {
       throw Error(ErrorKind::not_found, "the module has no attribute " + path);
     }
@@ -96,7 +98,10 @@ class MethodBuilder {
     const std::string method = method_of_(node.target().str());
     const jit::Function* forward = module->type()->expect<c10::ClassType>()->findMethod(method);
     if (!forward)
-      throw Error(ErrorKind::unsupported, "the module " + node.target().str() + " has no " + method + " to call");
+      throw Error(ErrorKind::unsupported,
+                  "what the module " + node.target().str() +
+                      " computes is not known here; trace with raise_leaf_modules = false, or without reading the text "
+                      "in between");
     const c10::FunctionSchema& schema = forward->getSchema();
     std::vector<NamedValue> args = {NamedValue(module)};
     const auto type_of = [&](std::size_t i) {
@@ -166,6 +171,10 @@ class MethodBuilder {
       std::vector<NamedValue> args, kwargs;
       for (const Argument& arg : node.args()) args.push_back(named({}, arg, nullptr));
       for (const auto& [name, value] : node.kwargs()) kwargs.push_back(named(name.str(), value, nullptr));
+      if (node.args().size() == 2 && kwargs.empty()) {
+        if (Value* value = build_reflected(*built_, packet, args[0].value(*built_), args[1].value(*built_)))
+          return value;
+      }
       std::vector<const c10::FunctionSchema*> schemas;
       for (const TorchOperator* op : overloads) schemas.push_back(op->schema);
       try {

@@ -15,10 +15,10 @@ InputItem item_of(Argument argument) {
 
 }  // namespace
 
-bool ArgumentInputs::next(ParameterKind, bool optional, InputItem& item) {
+bool ArgumentInputs::next(const Parameter& parameter, InputItem& item) {
   const std::size_t position = next_++;
   if (position >= arguments_.size()) {
-    if (optional) return false;
+    if (parameter.optional) return false;
     throw Error(ErrorKind::invalid_argument, "a function of more than " + std::to_string(arguments_.size()) +
                                                  " parameters is called with " + std::to_string(arguments_.size()));
   }

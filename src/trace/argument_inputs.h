@@ -19,7 +19,7 @@ class ArgumentInputs final : public Inputs {
   std::size_t count(std::size_t required) const override { return std::max(required, arguments_.size()); }
 
  protected:
-  bool next(ParameterKind kind, bool optional, InputItem& item) override;
+  bool next(const Parameter& parameter, InputItem& item) override;
   at::Tensor tensor(const InputItem& item) override;
   c10::IValue literal(const InputItem& item, ParameterKind kind) override;
   bool is_none(const InputItem& item) const override { return item.argument.is_none(); }

@@ -18,11 +18,16 @@ Callable callable_from_graph_module(std::shared_ptr<GraphModule> module) {
   callable.root = module;
   callable.parameters.resize(module->graph().placeholders().size());
   callable.run = [module](Inputs& inputs) {
+    const std::vector<Node*> placeholders = module->graph().placeholders();
     std::size_t required = 0;
-    for (const Node* node : module->graph().placeholders()) required += node->args().empty();
+    for (const Node* node : placeholders) required += node->args().empty();
     std::vector<c10::IValue> values;
     const std::size_t count = inputs.count(required);
-    for (std::size_t i = 0; i < count; ++i) values.push_back(inputs.bind_any(/*optional=*/i >= required));
+    for (std::size_t i = 0; i < count; ++i) {
+      const Meta* meta = placeholders[i]->find_meta();
+      const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
+      values.push_back(inputs.bind_any({ParameterKind::tensor, /*optional=*/i >= required, type ? *type : ""}));
+    }
     return ivalue_to_argument(inputs.session(), module->run(std::move(values)));
   };
   return callable;

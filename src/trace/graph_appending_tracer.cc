@@ -39,7 +39,8 @@ torch::Tensor GraphAppendingTracer::proxy(Node& node) {
   }
   const TensorInfo* known = shapes_ ? (*shapes_)[node].tensor() : nullptr;
   if (!known) return session_->proxy(node);
-  return session_->proxy(node, meta_tensor(*known), to_torch_device(known->device));
+  return session_->proxy(node, meta_tensor(*known),
+                         known->device == Device() ? c10::Device(c10::kCPU) : to_torch_device(known->device));
 }
 
 Node& GraphAppendingTracer::node(const torch::Tensor& tensor) {

@@ -25,9 +25,9 @@ c10::IValue Inputs::any_value(const InputItem& item) {
   return make_list(std::move(values), c10::TensorType::get());
 }
 
-c10::IValue Inputs::bind_any(bool optional) {
+c10::IValue Inputs::bind_any(const Parameter& parameter) {
   InputItem item;
-  if (!next(ParameterKind::tensor, optional, item)) return {};
+  if (!next(parameter, item)) return {};
   return any_value(item);
 }
 

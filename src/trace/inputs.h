@@ -22,6 +22,8 @@ enum class ParameterKind : std::uint8_t { tensor, container, floating, integer, 
 struct Parameter {
   ParameterKind kind = ParameterKind::tensor;
   bool optional = false;
+  /// Python's words for the type: `typing.List[torch.Tensor]`; empty for a plain tensor.
+  std::string annotation;
 
   /// True for parameters that are numbers, bools or strings in C++ rather than values of the graph.
   bool is_literal() const { return kind >= ParameterKind::floating; }
@@ -63,6 +65,11 @@ inline constexpr bool kIsTorchDict = false;
 template <typename Key, typename Value>
 inline constexpr bool kIsTorchDict<c10::Dict<Key, Value>> = true;
 template <typename Type>
+concept Iterable = requires(const Type& value) {
+  value.begin();
+  value.end();
+};
+template <typename Type>
 concept TupleLike = requires {
   std::tuple_size<Type>::value;
 };
@@ -93,6 +100,46 @@ constexpr ParameterKind parameter_kind() {
   }
 }
 
+/// The words for `Type`, also where it is a plain tensor.
+template <typename Type>
+std::string type_words();
+
+template <typename Tuple, std::size_t... I>
+std::string tuple_words(std::index_sequence<I...>) {
+  std::string words;
+  ((words += (I == 0 ? "" : ", ") + type_words<std::decay_t<std::tuple_element_t<I, Tuple>>>()), ...);
+  return "typing.Tuple[" + words + "]";
+}
+
+template <typename Type>
+std::string type_words() {
+  if constexpr (std::is_same_v<Type, at::Tensor>) {
+    return "torch.Tensor";
+  } else if constexpr (IsOptional<Type>::value) {
+    return "typing.Optional[" + type_words<typename IsOptional<Type>::value_type>() + "]";
+  } else if constexpr (parameter_kind<Type>() >= ParameterKind::floating) {
+    if (std::is_same_v<Type, at::Scalar>) return "";
+    return parameter_kind<Type>() == ParameterKind::other_literal
+               ? "typing.List[int]"
+               : std::string(Parameter{parameter_kind<Type>(), false, {}}.type_name());
+  } else if constexpr (StringMap<Type>) {
+    return "typing.Dict[str, " + type_words<typename Type::mapped_type>() + "]";
+  } else if constexpr (TupleLike<Type> && !Iterable<Type>) {
+    return tuple_words<Type>(std::make_index_sequence<std::tuple_size_v<Type>>());
+  } else {
+    return "typing.List[" + type_words<typename Type::value_type>() + "]";
+  }
+}
+
+template <typename Type>
+Parameter describe_parameter() {
+  if constexpr (std::is_same_v<Type, at::Tensor>) {
+    return {};
+  } else {
+    return {parameter_kind<Type>(), IsOptional<Type>::value, type_words<Type>()};
+  }
+}
+
 // ── Binding
 // ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -119,15 +166,15 @@ class Inputs {
   template <typename Type>
   Type bind() {
     InputItem item;
-    if (!next(parameter_kind<Type>(), IsOptional<Type>::value, item)) return Type();
+    if (!next(describe_parameter<Type>(), item)) return Type();
     return value_of<Type>(item);
   }
   /// The same for a program whose parameters are not in its type. An optional one without an example is None.
-  c10::IValue bind_any(bool optional);
+  c10::IValue bind_any(const Parameter& parameter);
 
  protected:
   /// Fetches the next parameter; false when it is absent: None, or an optional one that is not given.
-  virtual bool next(ParameterKind kind, bool optional, InputItem& item) = 0;
+  virtual bool next(const Parameter& parameter, InputItem& item) = 0;
   virtual at::Tensor tensor(const InputItem& item) = 0;
   virtual c10::IValue literal(const InputItem& item, ParameterKind kind) = 0;
   virtual bool is_none(const InputItem& item) const = 0;
@@ -201,11 +248,6 @@ class Inputs {
   std::deque<std::vector<std::int64_t>> integer_lists_;  // what IntArrayRef parameters refer to
   std::deque<std::vector<at::Tensor>> tensor_lists_;     // what TensorList parameters refer to
 };
-
-template <typename Type>
-Parameter describe_parameter() {
-  return {parameter_kind<Type>(), IsOptional<Type>::value};
-}
 
 }  // namespace internal
 }  // namespace fx

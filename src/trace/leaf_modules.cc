@@ -8,8 +8,10 @@
 #include <unordered_set>
 
 #include "module/nn_modules.h"
+#include "text/print.h"
 #include "trace/cleanup.h"
 #include "trace/dispatch.h"
+#include "trace/leaf_body.h"
 #include "trace/leaf_matcher.h"
 #include "trace/outputs.h"
 
@@ -25,6 +27,8 @@ struct Leaf {
   const ModuleType* type = nullptr;
   std::vector<Node*> attributes;  // its get_attr nodes in the graph
   std::vector<Node*> calls;       // what has been raised
+  TracedBody last_body;           // of the latest call; calls alike share it
+  std::string last_text;
 };
 
 /// The inputs of a call: nodes, or tuples of nodes.
@@ -81,6 +85,7 @@ class Raiser {
   static bool is_one_stretch(const LeafMatch& match);
   bool is_contained(const Alone& alone, const LeafMatch& match) const;
   Node* replace(const Leaf& leaf, const CallInputs& inputs, const Alone& alone, LeafMatch& match);
+  void note_body(Leaf& leaf, const Alone& alone, Node& call) const;
   void connect(const Argument& result, Node& value, const LeafMatch& match);
 
   void raise_in_sequentials();
@@ -115,7 +120,10 @@ bool Raiser::is_below_leaf(const std::string& path) const {
 std::optional<Leaf> Raiser::make_leaf(const std::string& path, const std::shared_ptr<Module>& module) {
   const ModuleType* type = find_module_type(*module);
   if (!type || !type->call) return std::nullopt;
-  Leaf leaf{path, module, type, {}, {}};
+  Leaf leaf;
+  leaf.path = path;
+  leaf.module = module;
+  leaf.type = type;
   const auto add = [&](const torch::Tensor& tensor) {
     const std::string* name = session_.attribute_path(tensor);
     const auto node = name ? attribute_nodes_.find(Symbol(*name)) : attribute_nodes_.end();
@@ -302,7 +310,21 @@ Node* Raiser::raise_call(Leaf& leaf, const CallInputs& inputs, Node& near) {
   if (!LeafMatcher(alone->graph, near).match(alone->inputs, attribute, match)) return nullptr;
   std::sort(match.claimed.begin(), match.claimed.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
   if (!is_one_stretch(match) || !is_contained(*alone, match)) return nullptr;
-  return leaf.calls.emplace_back(replace(leaf, inputs, *alone, match));
+  Node* call = leaf.calls.emplace_back(replace(leaf, inputs, *alone, match));
+  if (!leaf.type->body || !leaf.type->body(*leaf.module)) note_body(leaf, *alone, *call);
+  return call;
+}
+
+// What TorchScript cannot call is noted as the operators that it was.
+void Raiser::note_body(Leaf& leaf, const Alone& alone, Node& call) const {
+  std::optional<Graph> body = body_of_leaf(alone.graph, session_, *leaf.module);
+  if (!body) return;
+  std::string text = print_graph(*body);
+  if (text != leaf.last_text) {
+    leaf.last_text = std::move(text);
+    leaf.last_body = {std::make_shared<const Graph>(std::move(*body)), leaf.module->is_training()};
+  }
+  call.meta().set(meta_key::kTracedBody, leaf.last_body);
 }
 
 // Tries the ways in which modules take their inputs: one, two or three tensors, attention on one value or two, and

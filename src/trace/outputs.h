@@ -22,12 +22,6 @@ Argument tensor_to_argument(Session& session, const at::Tensor& tensor);
 Argument ivalue_to_argument(Session& session, const c10::IValue& value);
 
 template <typename Type>
-concept Iterable = requires(const Type& value) {
-  value.begin();
-  value.end();
-};
-
-template <typename Type>
 Argument value_to_argument(Session& session, const Type& value);
 
 template <typename Type>

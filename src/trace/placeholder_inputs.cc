@@ -37,6 +37,14 @@ bool fits(const c10::IValue& value, ParameterKind kind) {
   }
 }
 
+// An optional parameter that is given is not optional in the graph.
+std::string without_optional(std::string_view annotation) {
+  constexpr std::string_view kOptional = "typing.Optional[";
+  if (annotation.starts_with(kOptional))
+    annotation = annotation.substr(kOptional.size(), annotation.size() - kOptional.size() - 1);
+  return std::string(annotation == "torch.Tensor" ? "" : annotation);
+}
+
 bool is_unknown(const c10::IValue& example) {
   return example.isTensor() && example.toTensor().is_same(unknown_example());
 }
@@ -68,14 +76,19 @@ PlaceholderInputs::PlaceholderInputs(Session& session, Graph& graph, const std::
 
 std::size_t PlaceholderInputs::count(std::size_t required) const { return std::max(required, examples_.size()); }
 
-Node& PlaceholderInputs::placeholder(const Argument* default_value) {
+Node& PlaceholderInputs::placeholder(const Argument* default_value, const std::string& annotation) {
   const std::string name = next_ < names_.size() ? names_[next_] : default_name(next_, parameters_);
   ++next_;
   const ArgumentSpan args(default_value, default_value ? 1 : 0, sizeof(Argument));
-  if (!last_) return *(last_ = &session().create_node(Op::placeholder, name, args));
-  // Taking containers apart makes nodes between two placeholders, which all stay at the start.
-  const auto after = graph_.inserting_after(*last_);
-  return *(last_ = &session().create_node(Op::placeholder, name, args));
+  if (last_) {
+    // Taking containers apart makes nodes between two placeholders, which all stay at the start.
+    const auto after = graph_.inserting_after(*last_);
+    last_ = &session().create_node(Op::placeholder, name, args);
+  } else {
+    last_ = &session().create_node(Op::placeholder, name, args);
+  }
+  if (!annotation.empty()) last_->meta().set(meta_key::kType, annotation);
+  return *last_;
 }
 
 // As FX does for concrete_args: the graph holds for this value only, and says so when it runs.
@@ -90,23 +103,27 @@ void PlaceholderInputs::specialise(Node& placeholder, const Argument& value) {
   session().create_node(Op::call_function, kAssert, {Argument(check), Argument(message)});
 }
 
-bool PlaceholderInputs::next(ParameterKind kind, bool optional, InputItem& item) {
+bool PlaceholderInputs::next(const Parameter& parameter, InputItem& item) {
   current_ = next_;
+  annotation_ = parameter.annotation;
   const bool given = next_ < examples_.size();
-  if (!given && optional) {
+  if (!given && parameter.optional) {
     ++next_;
     return false;
   }
   if (given && !is_unknown(examples_[next_])) item.example = examples_[next_];
   if (item.example && item.example->isNone()) {
     const Argument none;
-    specialise(placeholder(&none), none);
+    specialise(placeholder(&none, parameter.optional ? annotation_ : "typing.Optional[torch.Tensor]"), none);
     return false;
   }
-  if (Parameter{kind, optional}.is_literal()) return true;
-  const bool is_value = kind == ParameterKind::container || !item.example || item.example->isTensor() ||
+  if (given && parameter.optional) annotation_ = without_optional(annotation_);
+  if (parameter.is_literal()) return true;
+  const bool is_value = parameter.kind == ParameterKind::container || !item.example || item.example->isTensor() ||
                         item.example->isTuple() || item.example->isTensorList();
-  if (is_value) item.node = &placeholder(nullptr);
+  if (!is_value) return true;
+  const bool other_container = item.example && item.example->isTuple() && !annotation_.starts_with("typing.Tuple");
+  item.node = &placeholder(nullptr, other_container ? item.example->type()->annotation_str() : annotation_);
   return true;
 }
 
@@ -114,9 +131,9 @@ c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind
   if (item.node || !item.example || !fits(*item.example, kind)) wrong_example(item.example, words_for(kind));
   const std::optional<Argument> value = to_argument(*item.example);
   if (literals_ == Literals::holes) {
-    placeholder(nullptr).meta().set(meta_key::kType, std::string(Parameter{kind, false}.type_name()));
+    placeholder(nullptr, std::string(Parameter{kind, false, {}}.type_name()));
   } else {
-    specialise(placeholder(&*value), *value);
+    specialise(placeholder(&*value, annotation_), *value);
   }
   return *item.example;
 }

@@ -24,7 +24,7 @@ class PlaceholderInputs final : public Inputs {
   std::size_t count(std::size_t required) const override;
 
  protected:
-  bool next(ParameterKind kind, bool optional, InputItem& item) override;
+  bool next(const Parameter& parameter, InputItem& item) override;
   at::Tensor tensor(const InputItem& item) override;
   c10::IValue literal(const InputItem& item, ParameterKind kind) override;
   bool is_none(const InputItem& item) const override { return item.example && item.example->isNone(); }
@@ -32,7 +32,7 @@ class PlaceholderInputs final : public Inputs {
   std::vector<std::pair<std::string, InputItem>> entries(const InputItem& item) override;
 
  private:
-  Node& placeholder(const Argument* default_value);
+  Node& placeholder(const Argument* default_value, const std::string& annotation);
   void specialise(Node& placeholder, const Argument& value);
   [[noreturn]] void wrong_example(const std::optional<c10::IValue>& example, std::string_view wanted) const;
 
@@ -43,6 +43,7 @@ class PlaceholderInputs final : public Inputs {
   Literals literals_;
   std::size_t next_ = 0;
   std::size_t current_ = 0;  // the parameter being bound, for messages
+  std::string annotation_;   // its type
   Node* last_ = nullptr;
 };
 

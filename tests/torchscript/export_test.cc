@@ -55,6 +55,22 @@ const Case kCases[] = {
     {"attributes",
      "%w = get_attr[target=a.b.weight]\n%g = get_attr[target=gain]\n%y = call_function[target=aten::linear](args = "
      "(%x, %w))\n%z = call_function[target=aten::mul.Tensor](args = (%y, %g))\nreturn z"},
+    {"number_first_sub", "%y = call_function[target=operator.sub](args = (1, %x))\nreturn y"},
+    {"number_first_add", "%y = call_function[target=operator.add](args = (1.5, %x))\nreturn y"},
+    {"number_first_mul", "%y = call_function[target=operator.mul](args = (2, %x))\nreturn y"},
+    {"number_first_div", "%y = call_function[target=operator.truediv](args = (2, %x))\nreturn y"},
+    {"number_first_pow", "%y = call_function[target=operator.pow](args = (2, %x))\nreturn y"},
+    {"number_first_mod", "%y = call_function[target=operator.mod](args = (3, %x))\nreturn y"},
+    {"number_first_floordiv", "%y = call_function[target=operator.floordiv](args = (7, %x))\nreturn y"},
+    {"number_first_lt", "%y = call_function[target=operator.lt](args = (1, %x))\nreturn y"},
+    {"number_first_ge", "%y = call_function[target=operator.ge](args = (1, %x))\nreturn y"},
+    {"number_first_eq", "%y = call_function[target=operator.eq](args = (1, %x))\nreturn y"},
+    {"number_first_torch", "%y = call_function[target=torch.sub](args = (1, %x))\nreturn y"},
+    {"number_first_ints",
+     "%i = call_function[target=aten::argmax](args = (%x, 1))\n%a = call_function[target=operator.and_](args = (5, "
+     "%i))\n%s = call_function[target=operator.lshift](args = (1, %i))\n%f = "
+     "call_function[target=operator.floordiv](args = (7, %s))\n%m = call_function[target=operator.sub](args = (0.5, "
+     "%f))\nreturn (a, s, f, m)"},
     {"number_result", "%n = call_function[target=aten::size.int](args = (%x, 0))\nreturn (x, n, 3, None)"},
 };
 

@@ -1,0 +1,16 @@
+// Python operators with a number on the left: `1 - x`.
+#pragma once
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include "support/symbol.h"
+
+namespace fx::internal {
+
+/// Emits `packet(number, tensor)` as Python computes it, with the tensor's reflected operator (`aten::rsub` for
+/// `aten::sub`): TorchScript's own choice for these operands would turn the tensor into a number. Null when the
+/// operands are others, or an overload takes them as they are (`aten::pow.Scalar`).
+torch::jit::Value* build_reflected(torch::jit::Graph& graph, Symbol packet, torch::jit::Value* left,
+                                   torch::jit::Value* right);
+
+}  // namespace fx::internal
