@@ -60,7 +60,9 @@ const Case kCases[] = {
     {"number_first_mul", "%y = call_function[target=operator.mul](args = (2, %x))\nreturn y"},
     {"number_first_div", "%y = call_function[target=operator.truediv](args = (2, %x))\nreturn y"},
     {"number_first_pow", "%y = call_function[target=operator.pow](args = (2, %x))\nreturn y"},
-    {"number_first_mod", "%y = call_function[target=operator.mod](args = (3, %x))\nreturn y"},
+    {"number_first_mod",
+     "%e = call_function[target=aten::exp](args = (%x,))\n%y = call_function[target=operator.mod](args = (3, "
+     "%e))\nreturn y"},
     {"number_first_floordiv", "%y = call_function[target=operator.floordiv](args = (7, %x))\nreturn y"},
     {"number_first_lt", "%y = call_function[target=operator.lt](args = (1, %x))\nreturn y"},
     {"number_first_ge", "%y = call_function[target=operator.ge](args = (1, %x))\nreturn y"},
