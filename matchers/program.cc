@@ -90,6 +90,10 @@ bool Program::may_be(std::uint32_t index, const Node& node) {
 bool Program::commutes(std::uint32_t call, const CallPlan& plan) const {
   const PatternNode& node = this->node(call);
   if (node.args.size() < 2 || node.args[0] == node.args[1]) return false;
+  // `add.Scalar(Tensor, Scalar)` says for itself which is which.
+  if (plan.schema && plan.schema->arguments.size() > 1 &&
+      plan.schema->arguments[0].type.text != plan.schema->arguments[1].type.text)
+    return false;
   return node.commutative || (commute_all_ && plan.schema && plan.schema->traits.commutative);
 }
 

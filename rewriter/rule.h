@@ -36,6 +36,7 @@ std::string_view to_string(Promise promise);
 struct RuleNeeds {
   bool eval_mode = false;       ///< training is off
   bool frozen_weights = false;  ///< parameters are constants: nobody changes or trains them later
+  bool finite_inputs = false;   ///< where inputs are infinite or NaN, others may come out that are
 };
 
 /// What a condition says: yes; no; or no, because.

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "ops/schema.h"
+
 namespace fx::internal {
 
 namespace {
@@ -118,11 +120,17 @@ class ExampleMaker {
   Argument call(const PatternNode& node) {
     std::vector<Argument> args = arguments(node);
     if (node.bare) args.push_back(extra());
-    if (node.commutative && below(2)) std::swap(args[0], args[1]);
+    const Symbol target = any_of(node.targets.names());
+    if (node.commutative && below(2) && may_swap(target)) std::swap(args[0], args[1]);
     while (!args.empty() && args.back().is_none()) args.pop_back();
     std::vector<NamedArgument> kwargs;
     for (const auto& [name, arg] : node.kwargs) kwargs.push_back({name, values_[arg]});
-    return graph_.create_node(node.op, any_of(node.targets.names()), args, kwargs);
+    return graph_.create_node(node.op, target, args, kwargs);
+  }
+
+  static bool may_swap(Symbol target) {
+    const OperatorSchema* schema = find_schema(target);
+    return !schema || schema->arguments.size() < 2 || schema->arguments[0].type.text == schema->arguments[1].type.text;
   }
 
   const PatternData& pattern_;

@@ -3,10 +3,10 @@
 //   EXPECT_TRUE(fx::self_test(kDivByConstant).passed());
 //   EXPECT_THAT(kDivByConstant, fx::testing::KeepsItsPromise());      // rewriter/program/testing.h
 //
-// Programs come from the rule's examples and from its pattern, with every alternative, optional part, operand order and
-// a range of literals. They run before and after the rewrite on generated tensors: sizes 0 and 1 among others,
-// broadcasting, several element types, transposed, sliced and expanded strides, and values with NaN, infinities and
-// both zeros. A program that fails to run before the rewrite says nothing; one that fails after it is a
+// Programs come from the rule's examples, or else from its pattern, with every alternative, optional part, operand
+// order and a range of literals. They run before and after the rewrite on generated tensors: sizes 0 and 1 among
+// others, broadcasting, several element types, transposed, sliced and expanded strides, and values with NaN, infinities
+// and both zeros. A program that fails to run before the rewrite says nothing; one that fails after it is a
 // counter-example.
 //
 // Deterministic for a seed. Costs cases × two runs of the example.

@@ -40,7 +40,7 @@ at::Tensor as_double(const at::Tensor& tensor) {
   return (tensor.is_complex() ? at::view_as_real(tensor.resolve_conj()) : tensor).to(at::kCPU, at::kDouble);
 }
 
-double tensor_difference(const at::Tensor& a, const at::Tensor& b) {
+double tensor_difference(const at::Tensor& a, const at::Tensor& b, double least_scale) {
   if (!a.defined() || !b.defined()) return a.defined() == b.defined() ? 0 : kDiffers;
   if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return kDiffers;
   if (a.numel() == 0) return 0;
@@ -51,7 +51,7 @@ double tensor_difference(const at::Tensor& a, const at::Tensor& b) {
   if (!at::allclose(x.masked_select(rest), y.masked_select(rest), 0, 0, true)) return kDiffers;
   const at::Tensor u = x.masked_select(finite), v = y.masked_select(finite);
   if (u.numel() == 0) return 0;
-  const double scale = std::max(u.abs().max().item<double>(), 1e-12);
+  const double scale = std::max(u.abs().max().item<double>(), least_scale);
   return (u - v).abs().max().item<double>() / scale;
 }
 
@@ -118,13 +118,13 @@ void name_first_difference(GraphModule& before, GraphModule& after, const std::v
 
 }  // namespace
 
-double relative_difference(const c10::IValue& a, const c10::IValue& b) {
+double relative_difference(const c10::IValue& a, const c10::IValue& b, double least_scale) {
   std::vector<at::Tensor> x, y;
   collect_tensors(a, x);
   collect_tensors(b, y);
   if (x.size() != y.size()) return kDiffers;
   double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, tensor_difference(x[i], y[i]));
+  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, tensor_difference(x[i], y[i], least_scale));
   return worst;
 }
 

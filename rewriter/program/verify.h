@@ -36,8 +36,9 @@ Verification verify_equivalent(GraphModule& before, GraphModule& after,
                                const std::vector<std::vector<c10::IValue>>& inputs, double tolerance = 1e-4);
 
 /// The largest difference over the largest magnitude, over all tensors and numbers in both, lists and dicts included;
-/// infinite when they do not correspond in number, type or shape, or in where they are not finite.
-double relative_difference(const c10::IValue& a, const c10::IValue& b);
+/// infinite when they do not correspond in number, type or shape, or in where they are not finite. Magnitudes below
+/// `least_scale` count as that.
+double relative_difference(const c10::IValue& a, const c10::IValue& b, double least_scale = 1e-12);
 
 /// The largest relative difference that counts as equal when sums are reassociated in that type.
 double usual_tolerance(at::ScalarType type);

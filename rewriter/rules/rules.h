@@ -1,61 +1,74 @@
 // The rules that come with fxgraph: one ordered list of what `fxgraph optimize` can do.
 //
-// A rule works on a GraphModule, because it may compute with weights. It is applied wherever its preconditions hold and
-// says where they do not and why. Adding one touches three files: the rule's own, its line in rules.cc, its test.
+// A rule is one of two things. Most are rewrites: patterns and what stands in their place, data that tests itself
+// (rewriter/program/self_test.h). The others are passes: functions on the whole program, such as those that compute
+// with weights. Both say where they do not apply and why. Adding one touches three files: the rule's own, its line in
+// rules.cc, its test.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "ir/tensor_info.h"
 #include "module/graph_module.h"
+#include "rewriter/report.h"
+#include "rewriter/rule.h"
 
 namespace fx::rules {
 
-/// How equal the results are.
-enum class Promise {
-  bit_exact,     ///< the same bits
-  reassociates,  ///< equal but for the order of floating-point operations
-  approximate,   ///< equal within a tolerance that the rule names
-};
-std::string_view to_string(Promise promise);
-
-/// One place where a rule looked like fitting and was not applied.
-struct Refusal {
-  std::string node;
-  std::string reason;
+/// What passes work on.
+struct Program {
+  GraphModule& module;
+  Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
 };
 
-/// What one application of a rule to a program did.
+/// What one application of a pass did.
 struct Outcome {
   std::size_t applied = 0;
-  std::vector<Refusal> refused;
-  std::string detail;  ///< more in words, such as "53 modules dropped"; may be empty
+  std::vector<Refusal> refused{};  ///< places that looked like fitting; `rule` may be left empty
+  /// More that is worth counting: {"module", 53} prints as "53 modules dropped".
+  std::vector<std::pair<std::string, std::size_t>> dropped{};
 };
+
+enum class Group : std::uint8_t {
+  fusion,         ///< several operations become one
+  decomposition,  ///< one operation becomes simpler ones
+  simplify,       ///< less of the same
+};
+
+std::string_view to_string(Group group);
 
 struct ProgramRule {
   std::string_view name;
   std::string_view summary;
   std::string_view preconditions;
+  Group group;
+  /// Among the rules that run when none are asked for.
+  bool inference;
   Promise promise;
-  Outcome (*apply)(GraphModule& module);
+  // One of the two:
+  const std::vector<Rule>& (*rewrites)() = nullptr;  ///< tried in this order; each named `<name>` or `<name>/<case>`
+  Outcome (*pass)(Program&) = nullptr;
 };
 
 /// All rules, in the order in which they are applied.
-std::span<const ProgramRule> all_rules();
+std::span<const ProgramRule* const> all_rules();
 
 /// A named selection of rules.
-struct Group {
+struct Selection {
   std::string_view name;
   std::string_view summary;
-  std::vector<std::string_view> rules;
+  std::vector<const ProgramRule*> rules;
 };
-const std::vector<Group>& groups();
+/// `inference`, then one for each Group.
+const std::vector<Selection>& selections();
 
-/// The rules that `names` select, rules or groups, in the order of the list; empty selects the group `inference`.
-/// Throws Error(not_found) that lists what there is.
+/// The rules that `names` select, rules or selections, in the order of the list; empty selects `inference`. Throws
+/// Error(not_found) that lists what there is.
 std::vector<const ProgramRule*> select(const std::vector<std::string>& names);
 
 }  // namespace fx::rules

@@ -3,12 +3,14 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "rewriter/rules/rules.h"
+#include "rewriter/rules/optimize.h"
 
 namespace fx::rules {
 namespace {
 
-Outcome run_rule(const std::string& rule, GraphModule& module) { return select({rule}).front()->apply(module); }
+RuleOutcome run_rule(const std::string& rule, GraphModule& module) {
+  return optimize(module, {.rules = {rule}}).rules[0];
+}
 
 TEST(CleanUp, DeadNodesTakeTheirTensorsAlong) {
   Graph graph;
@@ -44,12 +46,6 @@ TEST(CleanUp, EqualCallsAreMadeOnce) {
   GraphModule module(std::move(graph));
   EXPECT_EQ(run_rule("common-subexpression", module).applied, 1u);
   EXPECT_TRUE(at::allclose(module.forward(at::ones({2})), 2 * at::sin(at::ones({2}))));
-}
-
-TEST(Rules, SelectNamesWhatThereIs) {
-  EXPECT_EQ(select({}).size(), 3u);
-  EXPECT_EQ(select({"fusion", "dead-code"}).size(), 2u);
-  EXPECT_THROW(select({"no-such-rule"}), Error);
 }
 
 }  // namespace

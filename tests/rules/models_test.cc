@@ -15,7 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ir/target.h"
-#include "rewriter/rules/rules.h"
+#include "module/value.h"
+#include "rewriter/rules/optimize.h"
 #include "text/parse.h"
 #include "text/print.h"
 #include "torchscript/export.h"
@@ -79,6 +80,16 @@ double difference(const c10::IValue& expected, const c10::IValue& found, bool sh
     worst = std::max(worst, (x - y).abs().max().item<double>() / std::max(x.abs().max().item<double>(), 1e-12));
   }
   return worst;
+}
+
+/// What the inputs look like, when all are tensors.
+std::vector<TensorInfo> input_shapes(const Example& example) {
+  std::vector<TensorInfo> shapes;
+  for (const c10::IValue& input : example.inputs) {
+    if (!input.isTensor()) return {};
+    shapes.push_back(tensor_info(input.toTensor()));
+  }
+  return shapes;
 }
 
 c10::IValue run(GraphModule& module, const Example& example) {
@@ -146,12 +157,13 @@ TEST_P(ModelsSlow, LoadFuseSaveLoad) {
     EXPECT_LE(difference(example.output, run(*load(path(entry)), example), shapes_only), tolerance) << "as loaded";
   }
 
-  const rules::Outcome outcome = rules::select({"fuse-conv-bn"}).front()->apply(*module);
+  const std::vector<TensorInfo> shapes = runs ? input_shapes(example) : std::vector<TensorInfo>();
+  const RuleOutcome outcome = optimize(*module, {.rules = {"fuse-conv-bn"}, .inputs = shapes}).rules.front();
   const auto foldable = expected["foldable_bn"].get<std::size_t>();
   EXPECT_GE(outcome.applied, foldable) << (outcome.refused.empty() ? "" : outcome.refused[0].reason);
   EXPECT_LE(outcome.applied, foldable + expected["optional_bn"].get<std::size_t>());
-  for (const rules::ProgramRule* rule : rules::select({"inference"})) rule->apply(*module);
-  module->graph().lint();
+  optimize(*module, {.inputs = shapes});
+  EXPECT_EQ(optimize(*module, {.inputs = shapes}).applied(), 0u) << "done once is done";
 
   const fs::path saved_folder = fs::path(models_folder()) / "saved";
   fs::create_directories(saved_folder);

@@ -1,13 +1,15 @@
-// Folds batch normalisation into the convolution before it, for inference.
+// Folds batch normalisation into the convolution or linear layer before it, or the linear layer after it, for
+// inference.
 //
-//   W' = W · gamma / sqrt(var + eps)   (along the output channels)
-//   b' = (b - mean) · gamma / sqrt(var + eps) + beta
+//   after:    W' = W · gamma / sqrt(var + eps)   (along the output channels)
+//             b' = (b - mean) · gamma / sqrt(var + eps) + beta
+//   before:   W' = W · scale (along the inputs), b' = W shift + b, where the norm computes x · scale + shift
 //
-// A missing gamma is 1, a missing beta 0, a missing convolution bias 0. Computed in float32 (float64 for float64
-// weights) and rounded to the type of the convolution's weight.
+// A missing gamma is 1, a missing beta 0, a missing bias 0. Computed in float64 and rounded to the type of the weight.
 //
-// conv1d, conv2d, conv3d and their transposes, with groups, as modules (call_module of a leaf) or as operators on
-// attributes, in any mixture. Weights that something else uses too are left alone: the folded convolution gets its own.
+// conv1d, conv2d, conv3d and their transposes, with groups, and linear, as modules (call_module of a leaf) or as
+// operators on attributes, in any mixture. Weights that something else uses too are left alone: the folded operation
+// gets its own.
 //
 // Source: the standard identity; preconditions after what quantisation front ends and ONNX optimisers check.
 #pragma once
@@ -17,5 +19,7 @@
 namespace fx::rules {
 
 extern const ProgramRule kFuseConvBn;
+extern const ProgramRule kFuseLinearBn;
+extern const ProgramRule kFuseBnLinear;
 
 }  // namespace fx::rules

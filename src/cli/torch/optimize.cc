@@ -12,7 +12,8 @@
 #include "cli/torch/backend.h"
 #include "cli/torch/measures.h"
 #include "module/value.h"
-#include "rewriter/rules/rules.h"
+#include "rewriter/program/verify.h"
+#include "rewriter/rules/optimize.h"
 
 namespace fx::cli {
 
@@ -20,16 +21,6 @@ namespace {
 
 constexpr int kVerifyRounds = 8;
 constexpr int kTimedRounds = 5;
-// The largest relative difference that counts as equal: what reassociating sums in that type may cost.
-double tolerance(at::ScalarType type) {
-  switch (type) {
-    case at::kHalf: return 1e-2;
-    case at::kBFloat16: return 5e-2;
-    case at::kDouble: return 1e-9;
-    default: return 1e-4;
-  }
-}
-
 struct State {
   std::size_t nodes = 0;
   double parameters = 0;
@@ -37,12 +28,6 @@ struct State {
   std::optional<double> flops;
   std::optional<double> peak_bytes;
   std::optional<double> forward_seconds;
-};
-
-struct RuleRun {
-  const rules::ProgramRule* rule;
-  rules::Outcome outcome;
-  double seconds;
 };
 
 at::ScalarType working_type(GraphModule& module) {
@@ -54,8 +39,8 @@ at::ScalarType working_type(GraphModule& module) {
 
 class Optimization {
  public:
-  Optimization(const OptimizeOptions& options, TorchModel& model)
-      : options_(options), model_(model), selected_(rules::select(options.rules)) {
+  Optimization(const OptimizeOptions& options, TorchModel& model) : options_(options), model_(model) {
+    rules::select(options.rules);  // names are checked before the long work
     if (!options.inputs.empty()) inputs_ = checked_inputs(model.module(), options.inputs);
     if (options.verify && inputs_.empty() && !model.graph().placeholders().empty()) {
       throw Error(ErrorKind::invalid_argument,
@@ -104,13 +89,13 @@ class Optimization {
   }
 
   void apply_rules() {
-    for (const rules::ProgramRule* rule : selected_) {
-      const Progress progress(fmt::format("applying {}", rule->name));
-      const auto start = std::chrono::steady_clock::now();
-      rules::Outcome outcome = rule->apply(model_.module());
-      runs_.push_back(
-          {rule, std::move(outcome), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
-    }
+    std::optional<Progress> progress;
+    done_ = fx::optimize(model_.module(),
+                         {.rules = options_.rules, .inputs = inputs_, .progress = [&](std::string_view rule) {
+                            progress.reset();
+                            progress.emplace(fmt::format("applying {}", rule));
+                          }});
+    progress.reset();
     model_.module().recompile();
   }
 
@@ -130,7 +115,7 @@ class Optimization {
 
   void verify() {
     const Progress progress("verifying");
-    tolerance_ = tolerance(working_type(original_->module()));
+    tolerance_ = usual_tolerance(working_type(original_->module()));
     difference_ = model_.difference(*original_, inputs_, kVerifyRounds);
   }
 
@@ -145,12 +130,7 @@ class Optimization {
     if (before_.flops) line += fmt::format(", {}FLOPs", human_count(*before_.flops));
     if (before_.peak_bytes) line += fmt::format(", peak activations {}", human_bytes(*before_.peak_bytes));
     row(options_.file, line);
-    for (const RuleRun& run : runs_) {
-      row(std::string(run.rule->name),
-          run.outcome.detail.empty() ? fmt::format("{} applied", run.outcome.applied) : run.outcome.detail);
-      for (const rules::Refusal& refusal : run.outcome.refused)
-        row("", fmt::format("not at {}: {}", refusal.node, refusal.reason));
-    }
+    for (const RuleOutcome& outcome : done_.rules) print_outcome(outcome);
     line = fmt::format("{} nodes", after_.nodes);
     if (after_.peak_bytes)
       line +=
@@ -164,6 +144,29 @@ class Optimization {
     if (difference_ && equal)
       row("verified", fmt::format("{} random inputs, largest relative difference {:.1e}", kVerifyRounds, *difference_));
     if (equal && !options_.output.empty()) row("saved", options_.output);
+  }
+
+  // Rules that found nothing are left out, unless they were asked for one by one.
+  void print_outcome(const RuleOutcome& outcome) const {
+    std::string line;
+    for (const auto& [what, count] : outcome.dropped) {
+      if (count) line += fmt::format("{}{} {}{} dropped", line.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
+    }
+    if (line.empty() && outcome.applied) line = fmt::format("{} applied", outcome.applied);
+    const bool asked = std::ranges::find(options_.rules, outcome.rule->name) != options_.rules.end();
+    if (line.empty() && asked) line = "0 applied";
+    if (line.empty() && outcome.refused.empty()) return;
+    row(std::string(outcome.rule->name), line.empty() ? "not applied" : line);
+    std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
+    for (const Refusal& refusal : outcome.refused) {
+      auto known = std::ranges::find(reasons, refusal.reason, &decltype(reasons)::value_type::first);
+      if (known == reasons.end()) known = reasons.insert(known, {refusal.reason, {}});
+      known->second.push_back(refusal.node);
+    }
+    for (const auto& [reason, nodes] : reasons) {
+      row("", fmt::format("not at {}{}: {}", nodes[0],
+                          nodes.size() == 1 ? "" : fmt::format(" and {} more", nodes.size() - 1), reason));
+    }
   }
 
   static void row(const std::string& head, const std::string& text) { fmt::print("{:<20} {}\n", head, text); }
@@ -182,14 +185,14 @@ class Optimization {
                                   {"before", to_json(before_)},
                                   {"after", to_json(after_)},
                                   {"rules", nlohmann::json::array()}};
-    for (const RuleRun& run : runs_) {
-      nlohmann::ordered_json rule = {{"name", run.rule->name},
-                                     {"applied", run.outcome.applied},
-                                     {"refused", nlohmann::json::array()},
-                                     {"seconds", run.seconds}};
-      for (const rules::Refusal& refusal : run.outcome.refused)
+    for (const RuleOutcome& outcome : done_.rules) {
+      nlohmann::ordered_json rule = {
+          {"name", outcome.rule->name},         {"tried", outcome.tried},
+          {"matched", outcome.matched},         {"applied", outcome.applied},
+          {"refused", nlohmann::json::array()}, {"seconds", std::chrono::duration<double>(outcome.time).count()}};
+      for (const Refusal& refusal : outcome.refused)
         rule["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
-      if (!run.outcome.detail.empty()) rule["detail"] = run.outcome.detail;
+      for (const auto& [what, count] : outcome.dropped) rule["dropped"][what] = count;
       out["rules"].push_back(rule);
     }
     if (difference_)
@@ -202,9 +205,8 @@ class Optimization {
   const OptimizeOptions& options_;
   TorchModel& model_;
   std::unique_ptr<TorchModel> original_;
-  std::vector<const rules::ProgramRule*> selected_;
   std::vector<TensorInfo> inputs_;
-  std::vector<RuleRun> runs_;
+  OptimizeReport done_;
   State before_, after_;
   double tolerance_ = 0;
   std::optional<double> difference_;

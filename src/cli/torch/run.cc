@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/options.h"
 #include "cli/torch/backend.h"
@@ -31,32 +32,57 @@ int TorchBackend::run(const RunOptions& options) {
   return kDone;
 }
 
+namespace {
+
+// What a rewrite looks for, line by line.
+void print_rewrites(const rules::ProgramRule& rule) {
+  if (!rule.rewrites) return;
+  for (const Rule& rewrite : rule.rewrites()) {
+    fmt::print("\n  {}\n", rewrite.name);
+    std::istringstream lines(rewrite.pattern.str());
+    for (std::string line; std::getline(lines, line);) fmt::print("    {}\n", line);
+  }
+}
+
+}  // namespace
+
 int TorchBackend::rules(const std::string& name, bool json) {
   std::vector<const rules::ProgramRule*> selected;
   if (name.empty()) {
-    for (const rules::ProgramRule& rule : rules::all_rules()) selected.push_back(&rule);
+    selected.assign(rules::all_rules().begin(), rules::all_rules().end());
   } else {
     selected = rules::select({name});
   }
   if (json) {
     nlohmann::ordered_json out = nlohmann::json::array();
     for (const rules::ProgramRule* rule : selected) {
-      out.push_back({{"name", rule->name},
-                     {"summary", rule->summary},
-                     {"preconditions", rule->preconditions},
-                     {"promise", rules::to_string(rule->promise)}});
+      nlohmann::ordered_json entry = {{"name", rule->name},
+                                      {"group", rules::to_string(rule->group)},
+                                      {"inference", rule->inference},
+                                      {"summary", rule->summary},
+                                      {"preconditions", rule->preconditions},
+                                      {"promise", to_string(rule->promise)},
+                                      {"patterns", nlohmann::json::array()}};
+      if (rule->rewrites) {
+        for (const Rule& rewrite : rule->rewrites()) entry["patterns"].push_back(rewrite.pattern.str());
+      }
+      out.push_back(std::move(entry));
     }
     fmt::print("{}\n", out.dump(2));
     return kDone;
   }
   for (const rules::ProgramRule* rule : selected) {
-    fmt::print("{:<20} {}\n{:<20}   where {}\n{:<20}   promise: {}\n", rule->name, rule->summary, "",
-               rule->preconditions, "", rules::to_string(rule->promise));
+    fmt::print("{:<22} {}\n{:<22}   where {}\n{:<22}   promise: {}\n", rule->name, rule->summary, "",
+               rule->preconditions, "", to_string(rule->promise));
+    if (!name.empty()) print_rewrites(*rule);
   }
   if (name.empty()) {
     fmt::print("\ngroups\n");
-    for (const rules::Group& group : rules::groups())
-      fmt::print("{:<20} {}: {}\n", group.name, group.summary, fmt::join(group.rules, ", "));
+    for (const rules::Selection& selection : rules::selections()) {
+      std::vector<std::string_view> names;
+      for (const rules::ProgramRule* rule : selection.rules) names.push_back(rule->name);
+      fmt::print("{:<22} {}: {}\n", selection.name, selection.summary, fmt::join(names, ", "));
+    }
   }
   return kDone;
 }

@@ -1,0 +1,127 @@
+#include "rewriter/rules/decomposition/activations.h"
+
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+const std::vector<Rule>& relu() {
+  // Not (x > 0) * x: of -inf that is NaN.
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-relu", .pattern = "aten::relu(x)", .replacement = "aten::clamp_min(x, 0)"}};
+  return kRules;
+}
+
+const std::vector<Rule>& silu() {
+  static const std::vector<Rule> kRules = {{.name = "decompose-silu",
+                                            .pattern = "aten::silu(x)",
+                                            .replacement = "aten::mul.Tensor(x, aten::sigmoid(x))",
+                                            .promise = Promise::approximate}};
+  return kRules;
+}
+
+const std::vector<Rule>& gelu() {
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-gelu/erf",
+       .pattern = "aten::gelu(x)",
+       .replacement = "aten::mul.Tensor(aten::mul.Scalar(x, 0.5), "
+                      "aten::add.Scalar(aten::erf(aten::mul.Scalar(x, 0.7071067811865476)), 1))",
+       .promise = Promise::approximate},
+      {.name = "decompose-gelu/tanh",
+       .pattern = "aten::gelu(x, approximate='tanh')",
+       .replacement = "cube = aten::mul.Tensor(aten::mul.Tensor(x, x), x)\n"
+                      "sum = aten::add.Tensor(x, aten::mul.Scalar(cube, 0.044715))\n"
+                      "t = aten::tanh(aten::mul.Scalar(sum, 0.7978845608028654))\n"
+                      "return aten::mul.Tensor(aten::mul.Scalar(x, 0.5), aten::add.Scalar(t, 1))",
+       .promise = Promise::approximate},
+  };
+  return kRules;
+}
+
+const std::vector<Rule>& hardswish() {
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-hardswish",
+       .pattern = "aten::hardswish(x)",
+       .replacement = "aten::div.Scalar(aten::mul.Tensor(x, aten::clamp(aten::add.Scalar(x, 3), 0, 6)), 6)",
+       .promise = Promise::approximate},
+      {.name = "decompose-hardswish/sigmoid",
+       .pattern = "aten::hardsigmoid(x)",
+       .replacement = "aten::div.Scalar(aten::clamp(aten::add.Scalar(x, 3), 0, 6), 6)",
+       .promise = Promise::approximate},
+  };
+  return kRules;
+}
+
+const std::vector<Rule>& softmax() {
+  // The largest is taken off first: exp would overflow.
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-softmax",
+       .pattern = "aten::softmax.int(x, d: int)",
+       .when = [](const Match& m) -> Decision {
+         if (!m.info("x")) return refuse("the shape of its input is not known; give --input");
+         const auto& sizes = m.info("x")->sizes;
+         if (sizes.empty()) return false;
+         const auto rank = static_cast<std::int64_t>(sizes.size());
+         const auto dim = static_cast<std::int64_t>(m.literal("d"));
+         return is_floating(m, "x") && sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] > 0;
+       },
+       .replacement = "e = aten::exp(aten::sub.Tensor(x, aten::amax(x, [d], True)))\n"
+                      "return aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], True))",
+       .promise = Promise::approximate,
+       .examples = {"aten::softmax.int(x, -1)", "aten::softmax.int(x, 0)"}},
+  };
+  return kRules;
+}
+
+constexpr std::string_view kNoConditions = "none";
+
+}  // namespace
+
+const ProgramRule kDecomposeRelu = {
+    .name = "decompose-relu",
+    .summary = "relu(x) becomes clamp_min(x, 0)",
+    .preconditions = kNoConditions,
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::bit_exact,
+    .rewrites = relu,
+};
+const ProgramRule kDecomposeSilu = {
+    .name = "decompose-silu",
+    .summary = "silu(x) becomes x sigmoid(x)",
+    .preconditions = kNoConditions,
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = silu,
+};
+const ProgramRule kDecomposeGelu = {
+    .name = "decompose-gelu",
+    .summary = "gelu(x) becomes x/2 (1 + erf(x/√2)), its tanh form the same with tanh",
+    .preconditions = kNoConditions,
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = gelu,
+};
+const ProgramRule kDecomposeHardswish = {
+    .name = "decompose-hardswish",
+    .summary = "hardswish(x) becomes x min(max(x + 3, 0), 6) / 6, hardsigmoid the same without x",
+    .preconditions = kNoConditions,
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = hardswish,
+};
+const ProgramRule kDecomposeSoftmax = {
+    .name = "decompose-softmax",
+    .summary = "softmax(x) becomes exp(x - max) over its sum",
+    .preconditions = "the shape of x is known (--input), and not empty along the dimension; no dtype argument",
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = softmax,
+};
+
+}  // namespace fx::rules

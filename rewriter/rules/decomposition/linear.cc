@@ -1,0 +1,84 @@
+#include "rewriter/rules/decomposition/linear.h"
+
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+/// The kernels take mixed types in part, sums and products promote them.
+Decision types_agree(const Match& match, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (match.info(name) && (!is_floating(match, name) || !same_type(match, names.begin()[0], name))) return false;
+  }
+  return true;
+}
+
+const std::vector<Rule>& linear() {
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-linear",
+       .pattern = "aten::linear(x, w: node, b: node)",
+       .when = [](const Match& m) -> Decision {
+         if (m.info("b") && m.info("b")->sizes.size() != 1) return false;
+         return types_agree(m, {"x", "w", "b"});
+       },
+       .replacement = "aten::add.Tensor(aten::matmul(x, aten::t(w)), b)",
+       .promise = Promise::reassociates,
+       .examples = {"aten::linear(x, w, b)"}},
+      {.name = "decompose-linear/no-bias",
+       .pattern = "aten::linear(x, w: node)",
+       .when =
+           [](const Match& m) {
+             return types_agree(m, {"x", "w"});
+           },
+       .replacement = "aten::matmul(x, aten::t(w))",
+       .promise = Promise::reassociates,
+       .examples = {"aten::linear(x, w)"}},
+  };
+  return kRules;
+}
+
+const std::vector<Rule>& addmm() {
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-addmm",
+       .pattern = "aten::addmm(c, x, y, beta=beta: literal, alpha=alpha: literal)",
+       .when = [](const Match& m) -> Decision {
+         if (m.literal("beta") == 0) return false;  // then c may hold NaN, unread
+         return types_agree(m, {"x", "y", "c"});
+       },
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         const auto times = [&](Node& value, std::string_view name) -> Node& {
+           return m.literal(name) == 1 ? value : r.call_function("aten::mul.Scalar", {value, m.argument(name)});
+         };
+         Node& product = times(r.call_function("aten::mm", {m["x"], m["y"]}), "alpha");
+         return r.call_function("aten::add.Tensor", {product, times(m["c"], "beta")});
+       },
+       .promise = Promise::approximate,
+       .examples = {"aten::addmm(c, x, y)", "aten::addmm(c, x, y, beta=2, alpha=3)"}},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kDecomposeLinear = {
+    .name = "decompose-linear",
+    .summary = "linear becomes matmul with the transposed weight, and a sum",
+    .preconditions = "one floating-point type; a bias is a vector",
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = linear,
+};
+
+const ProgramRule kDecomposeAddmm = {
+    .name = "decompose-addmm",
+    .summary = "addmm becomes mm and a sum",
+    .preconditions = "one floating-point type; beta is not 0",
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = addmm,
+};
+
+}  // namespace fx::rules

@@ -1,0 +1,169 @@
+#include "rewriter/rules/decomposition/norms.h"
+
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+Argument list_of(const Sizes& sizes) { return Argument::list(std::vector<Argument>(sizes.begin(), sizes.end())); }
+
+/// Nodes that normalise `x`, whose mean and variance are given, and then scale and shift it.
+class Formula {
+ public:
+  explicit Formula(Rewriter& rewriter) : rewriter_(rewriter) {}
+
+  Node& call(std::string_view target, std::vector<Argument> args) { return rewriter_.call_function(target, args); }
+  Node& sub(Node& a, Node& b) { return call("aten::sub.Tensor", {a, b}); }
+  Node& mul(Node& a, Node& b) { return call("aten::mul.Tensor", {a, b}); }
+  Node& inverse_deviation(Node& variance, const Argument& eps) {
+    return call("aten::rsqrt", {call("aten::add.Scalar", {variance, eps})});
+  }
+  /// `value` reshaped to stand along one dimension of `rank`, if there is one.
+  Node& along(Node& value, std::int64_t dim, std::size_t rank) {
+    Sizes shape(rank, 1);
+    shape[static_cast<std::size_t>(dim)] = -1;
+    return call("aten::reshape", {value, list_of(shape)});
+  }
+  Node& scaled(Node& value, Node* weight, Node* bias) {
+    Node* result = &value;
+    if (weight) result = &mul(*result, *weight);
+    if (bias) result = &call("aten::add.Tensor", {*result, *bias});
+    return *result;
+  }
+  /// (x - mean) / sqrt(variance + eps) over `dims` of x itself.
+  Node& normalised(Node& x, const Sizes& dims, const Argument& eps) {
+    Node& centred = sub(x, call("aten::mean.dim", {x, list_of(dims), true}));
+    Node& variance = call("aten::mean.dim", {mul(centred, centred), list_of(dims), true});
+    return mul(centred, inverse_deviation(variance, eps));
+  }
+
+ private:
+  Rewriter& rewriter_;
+};
+
+Node* tensor_or_null(const Match& match, std::string_view name) { return match.argument(name).node_or_null(); }
+
+// Half precision is normalised in float inside the kernels.
+Decision is_wide(const Match& match) {
+  if (!match.info("x")) return refuse("the type and rank of its input are not known; give --input");
+  const DType type = match.info("x")->dtype;
+  if (type != DType::float32 && type != DType::float64) return refuse("it works on half precision in float inside");
+  return true;
+}
+
+Decision may_decompose_batch_norm(const Match& match) {
+  if (const Decision wide = is_wide(match); !wide) return wide;
+  for (const char* statistic : {"mean", "variance"}) {
+    if (!match.info(statistic) || match.info(statistic)->sizes.size() != 1) return false;
+  }
+  return match.info("x")->sizes.size() >= 2 && match.info("x")->numel() > 0;
+}
+
+const std::vector<Rule>& batch_norm() {
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-batch-norm",
+       .pattern =
+           "aten::batch_norm(x: node, maybe(weight: node), maybe(bias: node), mean: node, variance: node, False, _, "
+           "eps: float, _)",
+       .when = may_decompose_batch_norm,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         Formula formula(r);
+         const std::size_t rank = m.info("x")->sizes.size();
+         const auto channels = [&](Node* value) { return value ? &formula.along(*value, 1, rank) : nullptr; };
+         Node& centred = formula.sub(m["x"], *channels(&m["mean"]));
+         Node& scale = formula.inverse_deviation(*channels(&m["variance"]), m.argument("eps"));
+         return formula.scaled(formula.mul(centred, scale), channels(tensor_or_null(m, "weight")),
+                               channels(tensor_or_null(m, "bias")));
+       },
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::batch_norm(x, w, b, m, aten::abs(v), False, 0.1, 0.01, True)",
+                    "aten::batch_norm(x, None, b, m, aten::abs(v), False, 0.1, 0.5, False)",
+                    "aten::batch_norm(x, w, None, m, aten::abs(v), False, 0.1, 0.01, True)"}},
+  };
+  return kRules;
+}
+
+const std::vector<Rule>& layer_norm() {
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-layer-norm",
+       .pattern = "aten::layer_norm(x: node, shape: literal, maybe(weight: node), maybe(bias: node), eps: float, _)",
+       .when = is_wide,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         Formula formula(r);
+         Sizes dims;
+         for (auto i = static_cast<std::int64_t>(m.argument("shape").elements().size()); i > 0; --i) dims.push_back(-i);
+         return formula.scaled(formula.normalised(m["x"], dims, m.argument("eps")), tensor_or_null(m, "weight"),
+                               tensor_or_null(m, "bias"));
+       },
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::layer_norm(x, [2], w, b, 0.01)", "aten::layer_norm(x, [3, 3], None, b, 0.01)",
+                    "aten::layer_norm(x, [2], w, None, 0.5)", "aten::layer_norm(x, [1])"}},
+  };
+  return kRules;
+}
+
+Decision may_decompose_group_norm(const Match& match) {
+  if (const Decision wide = is_wide(match); !wide) return wide;
+  return match.info("x")->sizes.size() >= 2 && match.info("x")->numel() > 0;
+}
+
+const std::vector<Rule>& group_norm() {
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-group-norm",
+       .pattern = "aten::group_norm(x: node, groups: int, maybe(weight: node), maybe(bias: node), eps: float, _)",
+       .when = may_decompose_group_norm,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         Formula formula(r);
+         const Sizes& sizes = m.info("x")->sizes;
+         Node& grouped = formula.call("aten::reshape", {m["x"], Argument::list({sizes[0], m.argument("groups"), -1})});
+         Node& result =
+             formula.call("aten::reshape", {formula.normalised(grouped, {-1}, m.argument("eps")), list_of(sizes)});
+         const auto channels = [&](Node* value) { return value ? &formula.along(*value, 1, sizes.size()) : nullptr; };
+         return formula.scaled(result, channels(tensor_or_null(m, "weight")), channels(tensor_or_null(m, "bias")));
+       },
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::group_norm(x, 1, w, b, 0.01)", "aten::group_norm(x, 2, None, None, 0.01)",
+                    "aten::group_norm(x, 2, w, None, 0.5)"}},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kDecomposeBatchNorm = {
+    .name = "decompose-batch-norm",
+    .summary = "batch_norm becomes (x - mean) / sqrt(var + eps) weight + bias",
+    .preconditions = "evaluation mode; rank and type of x known (--input), float32 or float64",
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = batch_norm,
+};
+
+const ProgramRule kDecomposeLayerNorm = {
+    .name = "decompose-layer-norm",
+    .summary = "layer_norm becomes means over the last dimensions, a difference and products",
+    .preconditions = "type of x known (--input), float32 or float64",
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = layer_norm,
+};
+
+const ProgramRule kDecomposeGroupNorm = {
+    .name = "decompose-group-norm",
+    .summary = "group_norm becomes a reshape to groups, means, a difference and products",
+    .preconditions = "shape and type of x known (--input), float32 or float64, not empty",
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = group_norm,
+};
+
+}  // namespace fx::rules

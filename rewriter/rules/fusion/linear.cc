@@ -1,0 +1,81 @@
+#include "rewriter/rules/fusion/linear.h"
+
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+bool has_rank(const Match& match, std::string_view name, std::size_t rank) {
+  return match.info(name) && match.info(name)->sizes.size() == rank;
+}
+
+Decision weight_is_matrix(const Match& match) {
+  if (!match.info("w")) return refuse("the shape of its weight is not known; give --input");
+  return has_rank(match, "w", 2);
+}
+
+Decision bias_fits(const Match& match) {
+  if (!match.info("b") || !match.info("w"))
+    return refuse("the shapes of its weight and bias are not known; give --input");
+  return has_rank(match, "w", 2) && has_rank(match, "b", 1) && match.info("b")->sizes[0] == match.info("w")->sizes[0] &&
+         same_type(match, "b", "w");
+}
+
+/// Of sizes [n], [1, n] or [m, n]: what does not make the product larger.
+Decision sum_fits_product(const Match& match) {
+  const TensorInfo *a = match.info("x"), *b = match.info("y"), *c = match.info("c");
+  if (!a || !b || !c) return refuse("the shapes of its operands are not known; give --input");
+  if (a->sizes.size() != 2 || b->sizes.size() != 2 || c->sizes.empty() || c->sizes.size() > 2) return false;
+  const std::int64_t rows = a->sizes[0], columns = b->sizes[1];
+  if (c->sizes.back() != columns || (c->sizes.size() == 2 && c->sizes[0] != rows && c->sizes[0] != 1)) return false;
+  return is_floating(match, "x") && same_type(match, "x", "y") && same_type(match, "x", "c");
+}
+
+const std::vector<Rule>& linear() {
+  static const std::vector<Rule> kRules = {
+      {.name = "recognise-linear/addmm",
+       .pattern = "aten::addmm(b: node, x, (aten::t(w) | aten::transpose.int(w, (0 | -2), (1 | -1)) | aten::permute(w, "
+                  "[1, 0])))",
+       .when = bias_fits,
+       .replacement = "aten::linear(x, w, b)",
+       .promise = Promise::reassociates,
+       .examples = {"aten::addmm(b, x, aten::t(w))"}},
+      {.name = "recognise-linear/mm",
+       .pattern = "{aten::mm, aten::matmul}(x, (aten::t(w) | aten::transpose.int(w, (0 | -2), (1 | -1)) | "
+                  "aten::permute(w, [1, 0])))",
+       .when = weight_is_matrix,
+       .replacement = "aten::linear(x, w)",
+       .promise = Promise::reassociates,
+       .examples = {"aten::mm(x, aten::t(w))", "aten::matmul(x, aten::t(w))"}},
+      {.name = "recognise-linear/bias",
+       .pattern = "commutative(aten::add.Tensor(aten::linear(x, w), b: node))",
+       .when = bias_fits,
+       .replacement = "aten::linear(x, w, b)",
+       .promise = Promise::reassociates,
+       .examples = {"aten::add.Tensor(aten::linear(x, w), b)"}},
+      {.name = "recognise-linear/sum",
+       .pattern = "commutative(aten::add.Tensor({aten::mm, aten::matmul}(x, y), c: node))",
+       .when = sum_fits_product,
+       .replacement = "aten::addmm(c, x, y)",
+       .promise = Promise::reassociates,
+       .examples = {"aten::add.Tensor(aten::mm(x, y), c)", "aten::add.Tensor(c, aten::matmul(x, y))"}},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kRecogniseLinear = {
+    .name = "recognise-linear",
+    .summary = "Makes matmul and add one addmm, and products with a transposed weight a linear",
+    .preconditions =
+        "shapes known (--input); the weight a matrix, the bias of as many elements as it has rows; one type; alpha "
+        "and beta 1",
+    .group = Group::fusion,
+    .inference = true,
+    .promise = Promise::reassociates,
+    .rewrites = linear,
+};
+
+}  // namespace fx::rules

@@ -1,0 +1,143 @@
+#include "rewriter/rules/fusion/norms.h"
+
+#include "module/operators.h"
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+/// The sizes of x along the dimensions `d`, when these are its last ones in order; nothing when they are not, or when x
+/// is not known.
+std::vector<Argument> trailing_sizes(const Match& match) {
+  const TensorInfo* info = match.info("x");
+  if (!info) return {};
+  const Argument& dims = match.argument("d");
+  const std::vector<Argument> list = dims.is_sequence()
+                                         ? std::vector<Argument>(dims.elements().begin(), dims.elements().end())
+                                         : std::vector<Argument>{dims};
+  const auto rank = static_cast<std::int64_t>(info->sizes.size());
+  const auto count = static_cast<std::int64_t>(list.size());
+  std::vector<Argument> sizes;
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (!list[static_cast<std::size_t>(i)].is_int()) return {};
+    const std::int64_t dim = list[static_cast<std::size_t>(i)].as_int();
+    const std::int64_t wanted = rank - count + i;
+    if (wanted < 0 || (dim < 0 ? dim + rank : dim) != wanted) return {};
+    sizes.emplace_back(info->sizes[static_cast<std::size_t>(wanted)]);
+  }
+  return sizes;
+}
+
+Decision normalises_the_end(const Match& match) {
+  if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
+  if (!is_floating(match, "x")) return false;
+  if (trailing_sizes(match).empty()) return refuse("it does not normalise the last dimensions, in order");
+  return true;
+}
+
+Node& normalise(std::string_view target, const Match& match, Rewriter& rewriter, const std::vector<Argument>& more) {
+  std::vector<Argument> args = {match["x"], Argument::list(trailing_sizes(match))};
+  args.insert(args.end(), more.begin(), more.end());
+  return rewriter.call_function(target, args);
+}
+
+/// gamma and beta have exactly the normalised shape, or the product would be larger.
+Decision scales_elementwise(const Match& match) {
+  const Argument& shape = match.argument("shape");
+  if (!shape.is_sequence()) return false;
+  for (const char* name : {"gamma", "beta"}) {
+    const TensorInfo* info = match.info(name);
+    if (!info) return refuse("the shape of its weight is not known; give --input");
+    if (info->sizes.size() != shape.elements().size()) return false;
+    for (std::size_t i = 0; i < info->sizes.size(); ++i) {
+      if (!(shape.elements()[i] == Argument(info->sizes[i]))) return false;
+    }
+  }
+  return same_type(match, "x", "gamma") && same_type(match, "x", "beta");
+}
+
+const std::vector<Rule>& layer_norm() {
+  static const std::vector<Rule> kRules = {
+      {.name = "recognise-layer-norm",
+       .pattern = spelled(R"(
+m = aten::mean.dim(x: node, d: literal, True)
+c = aten::sub.Tensor(x, m)
+v = aten::mean.dim((aten::pow.Tensor_Scalar(c, near(2, 1e-6)) | aten::mul.Tensor(c, c)), d, True) | aten::var.dim(x, d, False, True) | aten::var.correction(x, d, correction=0, keepdim=True)
+e = $add(v, eps: literal)
+return aten::div.Tensor(c, aten::sqrt(e)) | commutative(aten::mul.Tensor(c, aten::rsqrt(e))))"),
+       .when = normalises_the_end,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         return normalise("aten::layer_norm", m, r, {{}, {}, Argument(m.literal("eps"))});
+       },
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = {R"(
+m = aten::mean.dim(x, [-1], True)
+c = aten::sub.Tensor(x, m)
+return aten::div.Tensor(c, aten::sqrt(aten::add.Scalar(aten::mean.dim(aten::mul.Tensor(c, c), [-1], True), 0.01))))",
+                    R"(
+c = aten::sub.Tensor(x, aten::mean.dim(x, [-2, -1], True))
+return aten::mul.Tensor(c, aten::rsqrt(aten::add.Scalar(aten::var.dim(x, [-2, -1], False, True), 0.01))))"}},
+      {.name = "recognise-layer-norm/affine",
+       .pattern = "n = aten::layer_norm(x: node, shape: literal, None, None, eps: float, ...)\n"
+                  "return commutative(aten::add.Tensor(commutative(aten::mul.Tensor(n, gamma: node)), beta: node))",
+       .when = scales_elementwise,
+       .replacement = "aten::layer_norm(x, shape, gamma, beta, eps)",
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::add.Tensor(aten::mul.Tensor(aten::layer_norm(x, [2], None, None, 0.1), gamma), beta)",
+                    "aten::add.Tensor(beta, aten::mul.Tensor(gamma, aten::layer_norm(x, [3], None, None, 0.1)))"}},
+  };
+  return kRules;
+}
+
+const std::vector<Rule>& rms_norm() {
+  // Asked of LibTorch itself: schemas may be known for operators that are not there to run.
+  static const std::vector<Rule> kRules =
+      !find_torch_operator("aten::rms_norm")
+          ? std::vector<Rule>()
+          : std::vector<Rule>{
+                {.name = "recognise-rms-norm",
+                 .pattern = spelled(R"(
+v = aten::mean.dim((aten::pow.Tensor_Scalar(x: node, near(2, 1e-6)) | aten::mul.Tensor(x, x)), d: literal, True)
+e = $add(v, eps: literal)
+return commutative(aten::mul.Tensor(x, aten::rsqrt(e))) | aten::div.Tensor(x, aten::sqrt(e)))"),
+                 .when = normalises_the_end,
+                 .replacement = [](const Match& m, Rewriter& r) -> Node& {
+                   return normalise("aten::rms_norm", m, r, {{}, Argument(m.literal("eps"))});
+                 },
+                 .promise = Promise::approximate,
+                 .examples = {"aten::mul.Tensor(x, "
+                              "aten::rsqrt(aten::add.Scalar(aten::mean.dim(aten::pow.Tensor_Scalar(x, 2), [-1], "
+                              "True), 0.01)))"}},
+            };
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kRecogniseLayerNorm = {
+    .name = "recognise-layer-norm",
+    .summary = "Calls layer_norm where (x - mean) / sqrt(var + eps) is written out, then takes weight and bias in",
+    .preconditions =
+        "mean and variance over the same last dimensions, keepdim, not unbiased; shapes known (--input); weight "
+        "and bias of the normalised shape",
+    .group = Group::fusion,
+    .inference = true,
+    .promise = Promise::approximate,
+    .rewrites = layer_norm,
+};
+
+const ProgramRule kRecogniseRmsNorm = {
+    .name = "recognise-rms-norm",
+    .summary = "Calls rms_norm where x rsqrt(mean(x²) + eps) is written out",
+    .preconditions =
+        "the mean over the last dimensions, keepdim; shapes known (--input); LibTorch has rms_norm (2.4 and newer)",
+    .group = Group::fusion,
+    .inference = true,
+    .promise = Promise::approximate,
+    .rewrites = rms_norm,
+};
+
+}  // namespace fx::rules

@@ -1,0 +1,156 @@
+#include "rewriter/rules/optimize.h"
+
+#include <ATen/ATen.h>
+
+#include "module/module_effects.h"
+#include "module/shape_prop.h"
+#include "rewriter/program/replace_pattern.h"
+
+namespace fx {
+
+namespace {
+
+using rules::Group;
+using rules::ProgramRule;
+
+/// Puts parameters and buffers back to what they were, where running the program may change them.
+class StateKeeper {
+ public:
+  explicit StateKeeper(GraphModule& module) {
+    bool writes = false;
+    const ModuleEffects effects = module_effects(module);
+    for (const Node& node : module.graph().nodes()) writes = writes || effects_of(node, effects).writes;
+    if (!writes) return;
+    for (const at::Tensor& tensor : module.parameters()) saved_.emplace_back(tensor, tensor.clone());
+    for (const at::Tensor& tensor : module.buffers()) saved_.emplace_back(tensor, tensor.clone());
+  }
+  StateKeeper(const StateKeeper&) = delete;
+  StateKeeper& operator=(const StateKeeper&) = delete;
+  ~StateKeeper() {
+    for (auto& [tensor, value] : saved_) tensor.copy_(value);
+  }
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;
+};
+
+class Optimizer {
+ public:
+  Optimizer(GraphModule& module, const OptimizeOptions& options)
+      : module_(module), options_(options), selected_(rules::select(options.rules)) {
+    for (const ProgramRule* rule : selected_) report_.rules.push_back({.rule = rule});
+    find_shapes();
+  }
+
+  OptimizeReport run() {
+    std::size_t first = 0;
+    while (first < selected_.size() && selected_[first]->group == Group::decomposition) ++first;
+    step_through(0, first);
+    bool changed = first < selected_.size();
+    while (changed && report_.rounds < options_.max_rounds) {
+      // What the last round made is not in the table.
+      if (report_.rounds++ > 0) find_shapes();
+      changed = step_through(first, selected_.size());
+    }
+    if (changed) report_.stop = RewriteStop::max_rewrites;
+    module_.graph().lint();
+    return std::move(report_);
+  }
+
+ private:
+  /// Applies the rules [from, to) in order; neighbouring rewrites together.
+  bool step_through(std::size_t from, std::size_t to) {
+    bool changed = false;
+    while (from < to) {
+      if (selected_[from]->pass) {
+        changed |= run_pass(from++);
+        continue;
+      }
+      std::size_t end = from;
+      while (end < to && selected_[end]->rewrites) ++end;
+      changed |= run_rewrites(from, end);
+      from = end;
+    }
+    return changed;
+  }
+
+  bool run_pass(std::size_t i) {
+    tell(selected_[i]->name);
+    const auto start = std::chrono::steady_clock::now();
+    rules::Program program{module_, shapes_};
+    rules::Outcome outcome = selected_[i]->pass(program);
+    RuleOutcome& sum = report_.rules[i];
+    sum.time += std::chrono::steady_clock::now() - start;
+    sum.applied += outcome.applied;
+    sum.refused = std::move(outcome.refused);
+    std::size_t dropped = 0;
+    for (std::size_t k = 0; k < outcome.dropped.size(); ++k) {
+      if (sum.dropped.size() <= k) sum.dropped.push_back({outcome.dropped[k].first, 0});
+      sum.dropped[k].second += outcome.dropped[k].second;
+      dropped += outcome.dropped[k].second;
+    }
+    // Decompositions run once: those that follow must know what this one made.
+    if (outcome.applied > 0 && selected_[i]->group == Group::decomposition) find_shapes();
+    return outcome.applied + dropped > 0;
+  }
+
+  bool run_rewrites(std::size_t from, std::size_t to) {
+    tell(selected_[from]->name);
+    RuleSet set;
+    std::vector<std::size_t> owner;
+    for (std::size_t i = from; i < to; ++i) {
+      for (const Rule& rule : selected_[i]->rewrites()) {
+        set.add(rule);
+        owner.push_back(i);
+      }
+    }
+    DriverOptions options;
+    options.find.normalize = true;
+    options.shapes = &shapes_;
+    const RewriteReport done = rewrite_to_fixed_point(module_, set, options);
+    for (std::size_t i = from; i < to; ++i) report_.rules[i].refused.clear();
+    for (std::size_t k = 0; k < owner.size(); ++k) {
+      RuleOutcome& sum = report_.rules[owner[k]];
+      sum.tried += done.rules[k].tried;
+      sum.matched += done.rules[k].matched;
+      sum.applied += done.rules[k].applied;
+      sum.time += done.rules[k].time;
+      for (const Refusal& refusal : done.refused) {
+        if (refusal.rule == set[k].name) sum.refused.push_back(refusal);
+      }
+    }
+    if (done.stop >= RewriteStop::max_rewrites) report_.stop = done.stop;
+    return done.changed();
+  }
+
+  void find_shapes() {
+    if (options_.inputs.empty()) return;
+    const at::NoGradGuard no_grad;
+    const StateKeeper keeper(module_);
+    shapes_ = propagate_shapes(module_, options_.inputs);
+  }
+
+  void tell(std::string_view rule) const {
+    if (options_.progress) options_.progress(rule);
+  }
+
+  GraphModule& module_;
+  const OptimizeOptions& options_;
+  std::vector<const ProgramRule*> selected_;
+  Shapes shapes_;
+  OptimizeReport report_;
+};
+
+}  // namespace
+
+std::size_t OptimizeReport::applied() const {
+  std::size_t sum = 0;
+  for (const RuleOutcome& rule : rules) sum += rule.applied;
+  return sum;
+}
+
+OptimizeReport optimize(GraphModule& module, const OptimizeOptions& options) {
+  return Optimizer(module, options).run();
+}
+
+}  // namespace fx

@@ -1,0 +1,51 @@
+// optimize: applies rules to a program until none changes it any more.
+//
+//   fx::OptimizeReport report = fx::optimize(*gm);                                        // the group `inference`
+//   fx::OptimizeReport report = fx::optimize(*gm, {.rules = {"fusion", "dead-code"}, .inputs = {…shapes…}});
+//
+// Decompositions run first, once to their own fixed point; then all others in rounds: neighbouring rewrites together to
+// a fixed point, passes between them, until a round changes nothing. The graph is linted at the end. An exception
+// leaves the program as the last complete step left it.
+//
+// Thread-safety: none for one program; different programs may be optimised at once.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "rewriter/rules/rules.h"
+
+namespace fx {
+
+struct OptimizeOptions {
+  std::vector<std::string> rules{};  ///< rules or groups by name; empty: inference
+  /// Shapes and types of the inputs, if they are known: some rules need them. See propagate_shapes.
+  std::vector<TensorInfo> inputs{};
+  std::size_t max_rounds = 8;
+  std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
+};
+
+/// What became of one rule, over all rounds.
+struct RuleOutcome {
+  const rules::ProgramRule* rule = nullptr;
+  std::size_t tried = 0;    ///< places where its patterns could start; 0 for passes
+  std::size_t matched = 0;  ///< places where they fit
+  std::size_t applied = 0;
+  std::vector<Refusal> refused{};  ///< in the end
+  std::vector<std::pair<std::string, std::size_t>> dropped{};
+  std::chrono::nanoseconds time{0};
+};
+
+struct OptimizeReport {
+  std::vector<RuleOutcome> rules;  ///< in the order of the list
+  std::size_t rounds = 0;
+  RewriteStop stop = RewriteStop::fixed_point;
+
+  std::size_t applied() const;
+};
+
+OptimizeReport optimize(GraphModule& module, const OptimizeOptions& options = {});
+
+}  // namespace fx

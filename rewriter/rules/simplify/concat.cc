@@ -1,0 +1,112 @@
+#include "rewriter/rules/simplify/concat.h"
+
+#include <optional>
+
+#include "ops/schema.h"
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+const Argument* argument_of(const Node& node, std::size_t index) {
+  const OperatorSchema* schema = find_schema(node.target());
+  return schema ? bound_argument(*schema, node, index) : nullptr;
+}
+
+std::optional<std::int64_t> literal_of(const Argument* argument) {
+  if (!argument || !argument->is_int()) return {};
+  return argument->as_int();
+}
+
+/// The concatenation that stands in the list and joins along the same dimension for this one only, or null.
+const Node* inner_concatenation(const Argument& element, std::int64_t dim) {
+  const Node* node = element.node_or_null();
+  if (!node || !node->is_call("aten::cat") || node->num_users() != 1) return nullptr;
+  const Argument* list = argument_of(*node, 0);
+  return list && list->is_sequence() && literal_of(argument_of(*node, 1)) == dim ? node : nullptr;
+}
+
+Decision holds_concatenation(const Match& match) {
+  const Argument& list = match.argument("list");
+  if (!list.is_sequence()) return false;
+  for (const Argument& element : list.elements()) {
+    if (inner_concatenation(element, static_cast<std::int64_t>(match.literal("d")))) return true;
+  }
+  return false;
+}
+
+Node& flattened(const Match& match, Rewriter& rewriter) {
+  std::vector<Argument> elements;
+  for (const Argument& element : match.argument("list").elements()) {
+    if (const Node* inner = inner_concatenation(element, static_cast<std::int64_t>(match.literal("d")))) {
+      const ArgumentSpan parts = argument_of(*inner, 0)->elements();
+      elements.insert(elements.end(), parts.begin(), parts.end());
+    } else {
+      elements.push_back(element);
+    }
+  }
+  return rewriter.call_function("aten::cat", {Argument::list(elements), match.argument("d")});
+}
+
+/// What was split, when the list holds all of its parts in order; null otherwise.
+Node* split_whole(const Match& match) {
+  const Argument& list = match.argument("list");
+  if (!list.is_sequence() || list.elements().empty()) return nullptr;
+  const Node* split = nullptr;
+  for (std::size_t i = 0; i < list.elements().size(); ++i) {
+    const Node* part = list.elements()[i].node_or_null();
+    if (!part || !part->is_call("operator.getitem") || part->args().size() != 2) return nullptr;
+    const Node* whole = part->args()[0].node_or_null();
+    if (!whole || (split && split != whole) || !(part->args()[1] == Argument(static_cast<std::int64_t>(i))))
+      return nullptr;
+    split = whole;
+  }
+  const bool by_count = split->is_call("aten::chunk");
+  if (!by_count && !split->is_call("aten::split_with_sizes") && !split->is_call("aten::split.sizes")) return nullptr;
+  if (literal_of(argument_of(*split, 2)) != static_cast<std::int64_t>(match.literal("d"))) return nullptr;
+  const Argument* sizes = argument_of(*split, 1);
+  const std::size_t count = !sizes                 ? 0
+                            : sizes->is_int()      ? static_cast<std::size_t>(sizes->as_int())
+                            : sizes->is_sequence() ? sizes->elements().size()
+                                                   : 0;
+  return count == list.elements().size() ? argument_of(*split, 0)->node_or_null() : nullptr;
+}
+
+const std::vector<Rule>& concatenations() {
+  static const std::vector<Rule> kRules = {
+      {.name = "concatenations/one",
+       .pattern = "aten::cat([x: node], _)",
+       .replacement = "x",
+       .examples = {"aten::cat([x], 0)", "aten::cat([x], -1)"}},
+      {.name = "concatenations/nested",
+       .pattern = "aten::cat(list: any, d: int)",
+       .when = holds_concatenation,
+       .replacement = flattened,
+       .examples = {"aten::cat([aten::cat([x, y], 0), z], 0)", "aten::cat([x, aten::cat([y, z], -1)], -1)",
+                    "aten::cat([aten::cat([x, y], 1), aten::cat([z], 1)], 1)"}},
+      {.name = "concatenations/of-split",
+       .pattern = "aten::cat(list: any, d: int)",
+       .when = [](const Match& m) -> Decision { return split_whole(m) != nullptr; },
+       .replacement = [](const Match& m, Rewriter&) { return std::vector<Argument>{Argument(split_whole(m))}; },
+       .examples = {"s = aten::chunk(x, 2, 0)\nreturn aten::cat([operator.getitem(s, 0), operator.getitem(s, 1)], 0)",
+                    "s = aten::split_with_sizes(x, [1, 2], 0)\nreturn aten::cat([operator.getitem(s, 0), "
+                    "operator.getitem(s, 1)], 0)"}},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kConcatenations = {
+    .name = "concatenations",
+    .summary = "Drops cat of one and cat of all parts of a split, makes cat of cat one",
+    .preconditions =
+        "the same dimension, written the same way; an inner cat has no other user; parts complete and in order",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .rewrites = concatenations,
+};
+
+}  // namespace fx::rules

@@ -1,0 +1,170 @@
+#include "rewriter/rules/simplify/constants.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/node_map.h"
+#include "module/interpreter.h"
+#include "module/module_effects.h"
+#include "ops/schema.h"
+
+namespace fx::rules {
+
+namespace {
+
+/// A result may be as large as what it was computed from, or this large.
+constexpr std::int64_t kFreeBytes = 64 * 1024;
+
+std::int64_t bytes_of(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() ? static_cast<std::int64_t>(value.toTensor().nbytes()) : 0;
+}
+
+class ConstantFolding {
+ public:
+  explicit ConstantFolding(GraphModule& module) : module_(module), graph_(module.graph()), constant_(graph_, false) {
+    // Attributes that are written to are no constants, whoever writes.
+    const ModuleEffects effects = module_effects(module);
+    for (const Node& node : graph_.nodes()) {
+      for_each_written(
+          node,
+          [&](const Argument& value) { for_each_node(value, [&](const Node& written) { note_written(written); }); },
+          effects);
+    }
+  }
+
+  Outcome run() {
+    // Front to back: operands are known before their users, chains fold as one.
+    for (Node& node : graph_.nodes()) {
+      if (foldable(node)) constant_[node] = true;
+    }
+    std::vector<Node*> results;
+    for (Node& node : graph_.nodes()) {
+      if (constant_[node] && node.is(Op::call_function) && feeds_program(node)) results.push_back(&node);
+    }
+    for (Node* node : results) fold(*node);
+    return std::move(outcome_);
+  }
+
+ private:
+  void note_written(const Node& node) {
+    // Through views, and through what only passes values on.
+    std::vector<const Node*> pending = {&node};
+    while (!pending.empty()) {
+      const Node* next = pending.back();
+      pending.pop_back();
+      if (!written_nodes_.insert(next).second) continue;
+      if (next->is(Op::get_attr)) written_.insert(next->target().str());
+      if (next->is(Op::call_function) && effects_of(*next).may_alias) {
+        next->for_each_input([&](const Node& input) { pending.push_back(&input); });
+      }
+    }
+  }
+
+  bool foldable(const Node& node) const {
+    if (node.is(Op::get_attr)) return !written_.count(node.target().str());
+    if (!node.is(Op::call_function) || written_nodes_.count(&node) || effects_of(node).impure()) return false;
+    const OperatorSchema* schema = find_schema(node.target());
+    if (!schema && !node.is_call("operator.getitem")) return false;
+    bool all = true;
+    bool any = false;
+    node.for_each_input([&](const Node& input) {
+      all = all && constant_[input];
+      any = true;
+    });
+    // Factories are small programs already, and empty() is whatever was there.
+    return all && any;
+  }
+
+  /// True when something that is not folded itself takes the value.
+  bool feeds_program(const Node& node) const {
+    for (const Node& user : node.users()) {
+      if (!constant_[user]) return true;
+    }
+    return false;
+  }
+
+  void fold(Node& node) {
+    c10::IValue value;
+    try {
+      value = evaluate(node);
+    } catch (const std::exception& error) {
+      outcome_.refused.push_back({{}, node.name(), std::string("computing it fails: ") + error.what()});
+      return;
+    }
+    if (!value.isTensor() || !value.toTensor().defined()) return;
+    if (bytes_of(value) > std::max(kFreeBytes, input_bytes_)) {
+      outcome_.refused.push_back({{}, node.name(), "the result is larger than what it is computed from"});
+      return;
+    }
+    const std::string path = module_.fresh_path("_folded_" + node.name());
+    module_.set_buffer(path, value.toTensor().detach().contiguous());
+    const auto scope = graph_.inserting_before(node);
+    Node& attribute = graph_.get_attr(path);
+    std::vector<Node*> users;
+    for (Node& user : node.users()) {
+      if (!constant_[user]) users.push_back(&user);
+    }
+    for (Node* user : users) user->replace_input_with(node, attribute);
+    constant_[attribute] = true;
+    ++outcome_.applied;
+  }
+
+  /// Runs what the node depends on, operands first, without recursion.
+  c10::IValue evaluate(Node& node) {
+    input_bytes_ = 0;
+    std::vector<Node*> order = {&node};
+    std::vector<Node*> pending = {&node};
+    std::unordered_set<const Node*> seen = {&node};
+    while (!pending.empty()) {
+      Node* next = pending.back();
+      pending.pop_back();
+      next->for_each_input([&](Node& input) {
+        if (!seen.insert(&input).second) return;
+        order.push_back(&input);
+        pending.push_back(&input);
+      });
+    }
+    std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+    Graph small;
+    NodeMap<Node*> copies(graph_, nullptr);
+    for (Node* part : order) {
+      copies[*part] = &small.node_copy(*part, [&](Node& input) { return Argument(copies[input]); });
+      if (part->is(Op::get_attr)) input_bytes_ += bytes_of(module_.attribute(part->target().str()));
+    }
+    small.output(*copies[node]);
+    return Interpreter(module_, small).run({});
+  }
+
+  GraphModule& module_;
+  Graph& graph_;
+  NodeMap<bool> constant_;
+  std::unordered_set<std::string> written_;        // membership only
+  std::unordered_set<const Node*> written_nodes_;  // membership only
+  std::int64_t input_bytes_ = 0;
+  Outcome outcome_;
+};
+
+Outcome fold_constants(Program& program) {
+  const at::NoGradGuard no_grad;
+  Outcome outcome = ConstantFolding(program.module).run();
+  if (outcome.applied) eliminate_dead_code(program.module.graph(), module_effects(program.module));
+  return outcome;
+}
+
+}  // namespace
+
+const ProgramRule kConstantFolding = {
+    .name = "constant-folding",
+    .summary = "Computes now what depends on parameters, buffers and literals alone",
+    .preconditions =
+        "weights are frozen and nothing writes to them; pure, not random; the result is no larger than what it "
+        "was computed from, or 64 KiB",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .pass = fold_constants,
+};
+
+}  // namespace fx::rules

@@ -1,0 +1,184 @@
+#include "rewriter/rules/simplify/identities.h"
+
+#include <cmath>
+
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+/// The number must not change the type: a bool becomes an int by `+ 0`, an int a float by `* 1.0`.
+Decision keeps_type(const Match& match) {
+  const TensorInfo* info = match.info("x");
+  if (!info) return refuse("the type of its input is not known; give --input");
+  if (is_floating(match, "x")) return true;
+  const bool complex = info->dtype == DType::complex64 || info->dtype == DType::complex128;
+  return !complex && info->dtype != DType::boolean && match.argument("c").is_int();
+}
+
+Decision keeps_floating(const Match& match) {
+  if (!match.info("x")) return refuse("the type of its input is not known; give --input");
+  return is_floating(match, "x");
+}
+
+const std::vector<Rule>& arithmetic() {
+  static const std::vector<Rule> kRules = {
+      // Of -0.0, + 0 makes 0.0.
+      {.name = "identity-arithmetic/add",
+       .pattern = spelled("commutative($add(x: node, c: (0 | 0.0), ...))"),
+       .when = keeps_type,
+       .replacement = "x",
+       .promise = Promise::approximate},
+      {.name = "identity-arithmetic/sub",
+       .pattern = spelled("$sub(x: node, c: (0 | 0.0), ...)"),
+       .when = keeps_type,
+       .replacement = "x"},
+      {.name = "identity-arithmetic/mul",
+       .pattern = spelled("commutative($mul(x: node, c: (1 | 1.0)))"),
+       .when = keeps_type,
+       .replacement = "x"},
+      {.name = "identity-arithmetic/div",
+       .pattern = spelled("$div(x: node, (1 | 1.0))"),
+       .when = keeps_floating,
+       .replacement = "x"},
+      {.name = "identity-arithmetic/pow",
+       .pattern = "aten::pow.Tensor_Scalar(x: node, (1 | 1.0))",
+       .when = keeps_floating,
+       .replacement = "x"},
+  };
+  return kRules;
+}
+
+const std::vector<Rule>& pairs() {
+  static const std::vector<Rule> kRules = {
+      {.name = "inverse-pairs/neg", .pattern = "aten::neg(aten::neg(x))", .replacement = "x"},
+      {.name = "inverse-pairs/bitwise-not", .pattern = "aten::bitwise_not(aten::bitwise_not(x))", .replacement = "x"},
+      {.name = "inverse-pairs/abs", .pattern = "aten::abs(a: aten::abs(x))", .replacement = "aten::abs(x)"},
+      {.name = "inverse-pairs/relu",
+       .pattern = "aten::relu(v: {aten::relu, aten::relu6, aten::sigmoid, aten::abs, aten::exp, aten::hardsigmoid, "
+                  "aten::softplus, aten::softmax.int}(x, ...))",
+       .when = [](const Match& m) -> Decision { return !m["v"].is_call("aten::abs") || is_floating(m, "x"); },
+       .replacement = "v",
+       .examples = {"aten::relu(aten::relu(x))", "aten::relu(aten::sigmoid(x))",
+                    "aten::relu(aten::softmax.int(x, -1))"}},
+  };
+  return kRules;
+}
+
+/// Its reciprocal is as exact in single precision as the number itself.
+Decision has_reciprocal(const Match& match) {
+  const double c = std::abs(match.literal("c"));
+  return c > 1e-30 && c < 1e30;
+}
+
+const std::vector<Rule>& division() {
+  static const std::vector<Rule> kRules = {
+      {.name = "division-by-constant",
+       .pattern = spelled("$div(x: node, c: (float | int))"),
+       .when = has_reciprocal,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         return r.call_function("aten::mul.Scalar", {m["x"], 1 / m.literal("c")});
+       },
+       .promise = Promise::approximate,
+       .examples = {"aten::div.Scalar(x, 3)", "aten::div.Scalar(x, 0.125)", "aten::div.Tensor(x, -7.0)"}},
+  };
+  return kRules;
+}
+
+/// Sums and products of literals are done here when all is floating-point and nothing overflows on the way.
+Decision may_merge(const Match& match) {
+  if (const Decision floating = keeps_floating(match); !floating) return floating;
+  const double a = std::abs(match.literal("a")), b = std::abs(match.literal("b"));
+  return (a == 0 || (a > 1e-6 && a < 1e6)) && (b == 0 || (b > 1e-6 && b < 1e6));
+}
+
+const std::vector<Rule>& constants() {
+  static const std::vector<Rule> kRules = {
+      {.name = "constant-arithmetic/add",
+       .pattern = spelled("commutative($add(commutative($add(x: node, a: (float | int))), b: (float | int)))"),
+       .when = may_merge,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         return r.call_function("aten::add.Scalar", {m["x"], m.literal("a") + m.literal("b")});
+       },
+       .promise = Promise::approximate,
+       .examples = {"aten::add.Scalar(aten::add.Scalar(x, 2), 3.5)", "aten::add.Scalar(aten::add.Tensor(x, 1.5), 2)"}},
+      {.name = "constant-arithmetic/mul",
+       .pattern = spelled("commutative($mul(commutative($mul(x: node, a: (float | int))), b: (float | int)))"),
+       .when = may_merge,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         return r.call_function("aten::mul.Scalar", {m["x"], m.literal("a") * m.literal("b")});
+       },
+       .promise = Promise::approximate,
+       .examples = {"aten::mul.Scalar(aten::mul.Scalar(x, 2), 3.5)", "aten::mul.Scalar(aten::mul.Tensor(x, 1.5), 2)"}},
+  };
+  return kRules;
+}
+
+const std::vector<Rule>& casts() {
+  static const std::vector<Rule> kRules = {
+      {.name = "casts/same",
+       .pattern = "aten::to.dtype(x: node, t: literal)",
+       .when = [](const Match& m) -> Decision {
+         if (!m.info("x")) return refuse("the type of its input is not known; give --input");
+         return m.argument("t").kind() == ArgumentKind::dtype && m.argument("t").as_dtype() == m.info("x")->dtype;
+       },
+       .replacement = "x",
+       .examples = {"aten::to.dtype(x, lit(torch.float32))", "aten::to.dtype(x, lit(torch.float64))"}},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kIdentityArithmetic = {
+    .name = "identity-arithmetic",
+    .summary = "Drops x + 0, x - 0, x * 1, x / 1 and x ** 1",
+    .preconditions = "the type of x is known (--input) and stays the same; -0.0 + 0 is taken to be -0.0",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::approximate,
+    .rewrites = arithmetic,
+};
+
+const ProgramRule kInversePairs = {
+    .name = "inverse-pairs",
+    .summary = "Drops neg of neg, not of not, abs of abs, and relu of what is never negative",
+    .preconditions = "none",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .rewrites = pairs,
+};
+
+const ProgramRule kDivisionByConstant = {
+    .name = "division-by-constant",
+    .summary = "x / c becomes x * (1 / c)",
+    .preconditions = "c is a literal of ordinary size; true division",
+    .group = Group::simplify,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = division,
+};
+
+const ProgramRule kConstantArithmetic = {
+    .name = "constant-arithmetic",
+    .summary = "(x + a) + b becomes x + (a + b), (x * a) * b the same",
+    .preconditions = "a and b are literals of ordinary size; x is known to be floating-point (--input)",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::approximate,
+    .rewrites = constants,
+};
+
+const ProgramRule kCasts = {
+    .name = "casts",
+    .summary = "Drops a cast to the type that the tensor has",
+    .preconditions = "the type is known (--input)",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .rewrites = casts,
+};
+
+}  // namespace fx::rules

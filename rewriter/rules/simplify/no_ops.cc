@@ -1,0 +1,89 @@
+#include "rewriter/rules/simplify/no_ops.h"
+
+#include "ops/schema.h"
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+const std::vector<Rule>& no_ops() {
+  static const std::vector<Rule> kRules = {
+      {.name = "drop-no-ops/dropout",
+       .pattern =
+           "{aten::dropout, aten::feature_dropout, aten::alpha_dropout, aten::feature_alpha_dropout}(x: node, _, "
+           "False)",
+       .replacement = "x",
+       .examples = {"aten::dropout(x, 0.5, False)", "aten::alpha_dropout(x, 0.5, False)"}},
+      {.name = "drop-no-ops/detach",
+       .pattern = "{aten::detach, aten::alias, aten::lift_fresh}(x: node)",
+       .replacement = "x",
+       .examples = {"aten::detach(x)", "aten::alias(x)"}},
+      // A copy is needed where someone writes: the rewriter's own checks refuse those.
+      {.name = "drop-no-ops/clone",
+       .pattern = "aten::clone(x: node, memory_format=(None | lit(torch.preserve_format)))",
+       .replacement = "x",
+       .examples = {"aten::clone(x)"}},
+      {.name = "drop-no-ops/contiguous",
+       .pattern = "aten::contiguous(c: aten::contiguous(x: node))",
+       .replacement = "aten::contiguous(x)"},
+  };
+  return kRules;
+}
+
+/// True when the body returns exactly what goes in, the same tensor: Identity, Dropout in evaluation.
+bool returns_input(const LeafModule& leaf) {
+  const Graph* body = leaf.body();
+  if (!body || !body->output_node()) return false;
+  const std::vector<Node*> inputs = body->placeholders();
+  const Node* value = body->output_node()->arg(0).node_or_null();
+  while (value && value->is(Op::call_function)) {
+    const bool passes_on = value->is_call("aten::dropout") || value->is_call("aten::feature_dropout") ||
+                           value->is_call("aten::alpha_dropout") || value->is_call("aten::feature_alpha_dropout");
+    const OperatorSchema* schema = find_schema(value->target());
+    if (!passes_on || !schema) return false;
+    const Argument* train = bound_argument(*schema, *value, 2);
+    if (!train || !train->is_bool() || train->as_bool()) return false;
+    value = bound_argument(*schema, *value, 0)->node_or_null();
+  }
+  return !inputs.empty() && value == inputs[0];
+}
+
+Outcome identity_modules(Program& program) {
+  Outcome outcome;
+  Graph& graph = program.module.graph();
+  for (Node& node : graph.nodes()) {
+    if (!node.is(Op::call_module) || node.args().empty()) continue;
+    const auto leaf = program.module.leaf(node.target().str());
+    Node* input = node.args()[0].node_or_null();
+    if (!leaf || !input || !returns_input(*leaf)) continue;
+    node.replace_all_uses_with(*input);
+    graph.erase_node(node);
+    ++outcome.applied;
+  }
+  return outcome;
+}
+
+}  // namespace
+
+const ProgramRule kDropNoOps = {
+    .name = "drop-no-ops",
+    .summary = "Drops dropout in evaluation mode, clone, detach, and contiguous done twice",
+    .preconditions = "the program is run for its result, not trained; nobody writes to a value or to its copy",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .rewrites = no_ops,
+};
+
+const ProgramRule kIdentityModules = {
+    .name = "identity-modules",
+    .summary = "Drops calls of modules that return what they are given: Identity, Dropout in evaluation mode",
+    .preconditions = "evaluation mode",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .pass = identity_modules,
+};
+
+}  // namespace fx::rules

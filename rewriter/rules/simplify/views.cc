@@ -1,0 +1,207 @@
+#include "rewriter/rules/simplify/views.h"
+
+#include <limits>
+#include <optional>
+
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+std::optional<Sizes> integers(const Argument& list) {
+  if (!list.is_sequence()) return {};
+  Sizes values;
+  for (const Argument& element : list.elements()) {
+    if (!element.is_int()) return {};
+    values.push_back(element.as_int());
+  }
+  return values;
+}
+
+/// The order of dimensions with negative numbers counted from the end; nothing when it is no permutation.
+std::optional<Sizes> permutation(const Argument& list) {
+  std::optional<Sizes> order = integers(list);
+  if (!order) return {};
+  const auto rank = static_cast<std::int64_t>(order->size());
+  std::vector<bool> seen(order->size());
+  for (std::int64_t& dim : *order) {
+    if (dim < 0) dim += rank;
+    if (dim < 0 || dim >= rank || seen[static_cast<std::size_t>(dim)]) return {};
+    seen[static_cast<std::size_t>(dim)] = true;
+  }
+  return order;
+}
+
+std::optional<Sizes> composed(const Match& match) {
+  const std::optional<Sizes> inner = permutation(match.argument("inner")), outer = permutation(match.argument("outer"));
+  if (!inner || !outer || inner->size() != outer->size()) return {};
+  Sizes order;
+  for (const std::int64_t dim : *outer) order.push_back((*inner)[static_cast<std::size_t>(dim)]);
+  return order;
+}
+
+bool is_identity(const Sizes& order) {
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i] != static_cast<std::int64_t>(i)) return false;
+  }
+  return true;
+}
+
+Argument list_of(const Sizes& sizes) { return Argument::list(std::vector<Argument>(sizes.begin(), sizes.end())); }
+
+const std::vector<Rule>& permutations() {
+  static const std::vector<Rule> kRules = {
+      {.name = "permutations/compose",
+       .pattern = "aten::permute(aten::permute(x: node, inner: literal), outer: literal)",
+       .when = [](const Match& m) -> Decision { return composed(m).has_value(); },
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         return r.call_function("aten::permute", {m["x"], list_of(*composed(m))});
+       },
+       .examples = {"aten::permute(aten::permute(x, [0, 2, 1]), [2, 1, 0])",
+                    "aten::permute(aten::permute(x, [1, 0]), [-1, 0])"}},
+      {.name = "permutations/identity",
+       .pattern = "aten::permute(x: node, order: literal)",
+       .when = [](const Match& m) -> Decision {
+         const std::optional<Sizes> order = permutation(m.argument("order"));
+         return order && is_identity(*order);
+       },
+       .replacement = "x",
+       .examples = {"aten::permute(x, [0, 1])", "aten::permute(x, [0, -2, 2])", "aten::permute(x, [])"}},
+      {.name = "permutations/transpose",
+       .pattern = "aten::transpose.int(aten::transpose.int(x: node, a: int, b: int), a, b)",
+       .replacement = "x",
+       .examples = {"aten::transpose.int(aten::transpose.int(x, 0, 1), 0, 1)"}},
+      {.name = "permutations/transpose-back",
+       .pattern = "aten::transpose.int(aten::transpose.int(x: node, a: int, b: int), b, a)",
+       .replacement = "x",
+       .examples = {"aten::transpose.int(aten::transpose.int(x, 0, -1), -1, 0)"}},
+      {.name = "permutations/t", .pattern = "aten::t(aten::t(x: node))", .replacement = "x"},
+  };
+  return kRules;
+}
+
+/// The sizes that come out are those that go in.
+Decision keeps_shape(const Match& match) {
+  const TensorInfo* info = match.info("x");
+  if (!info) return refuse("the shape of its input is not known; give --input");
+  std::optional<Sizes> sizes = integers(match.argument("shape"));
+  if (!sizes || sizes->size() != info->sizes.size()) return false;
+  for (std::size_t i = 0; i < sizes->size(); ++i) {
+    if ((*sizes)[i] != info->sizes[i] && ((*sizes)[i] != -1 || info->numel() == 0)) return false;
+  }
+  return true;
+}
+
+const std::vector<Rule>& reshapes() {
+  static const std::vector<Rule> kRules = {
+      {.name = "reshapes/view-of-view",
+       .pattern = "aten::view(aten::view(x: node, _), shape: any)",
+       .replacement = "aten::view(x, shape)",
+       .examples = {"aten::view(aten::view(x, [-1]), [2, 2])", "aten::view(aten::view(x, [1, -1]), [-1])"}},
+      {.name = "reshapes/reshape-of-reshape",
+       .pattern = "aten::reshape({aten::reshape, aten::view, aten::flatten.using_ints}(x: node, ...), shape: any)",
+       .replacement = "aten::reshape(x, shape)",
+       .examples = {"aten::reshape(aten::reshape(x, [-1]), [2, 2])",
+                    "aten::reshape(aten::flatten.using_ints(x), [-1])"}},
+      {.name = "reshapes/own-shape",
+       .pattern = "{aten::view, aten::reshape, aten::expand}(x: node, shape: literal)",
+       .when = keeps_shape,
+       .replacement = "x",
+       .examples = {"aten::reshape(x, [2, -1])", "aten::view(x, [3, 3])", "aten::expand(x, [-1, -1])",
+                    "aten::reshape(x, [2])", "aten::reshape(x, [-1])"}},
+  };
+  return kRules;
+}
+
+Decision is_one_there(const Match& match) {
+  const TensorInfo* info = match.info("x");
+  if (!info) return refuse("the shape of its input is not known; give --input");
+  const auto rank = static_cast<std::int64_t>(info->sizes.size());
+  const auto dim = static_cast<std::int64_t>(match.literal("d"));
+  return rank > 0 && info->sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] == 1;
+}
+
+const std::vector<Rule>& squeezes() {
+  static const std::vector<Rule> kRules = {
+      {.name = "squeezes/of-unsqueeze",
+       .pattern = "aten::squeeze.dim(aten::unsqueeze(x: node, d: int), d)",
+       .replacement = "x",
+       .examples = {"aten::squeeze.dim(aten::unsqueeze(x, 0), 0)", "aten::squeeze.dim(aten::unsqueeze(x, -1), -1)"}},
+      {.name = "squeezes/of-squeeze",
+       .pattern = "aten::unsqueeze(aten::squeeze.dim(x: node, d: int), d)",
+       .when = is_one_there,
+       .replacement = "x",
+       .examples = {"aten::unsqueeze(aten::squeeze.dim(x, 0), 0)", "aten::unsqueeze(aten::squeeze.dim(x, -1), -1)"}},
+      {.name = "squeezes/nothing",
+       .pattern = "aten::squeeze.dim(x: node, d: int)",
+       .when = [](const Match& m) -> Decision {
+         const TensorInfo* info = m.info("x");
+         return info && !info->sizes.empty() && !is_one_there(m);
+       },
+       .replacement = "x",
+       .examples = {"aten::squeeze.dim(x, 0)", "aten::squeeze.dim(x, -1)"}},
+  };
+  return kRules;
+}
+
+const std::vector<Rule>& slices() {
+  static const std::vector<Rule> kRules = {
+      {.name = "full-slices",
+       .pattern = "aten::slice.Tensor(x: node, _, (0 | None), end: literal, 1)",
+       .when = [](const Match& m) -> Decision {
+         const Argument& end = m.argument("end");
+         return end.is_none() || (end.is_int() && end.as_int() == std::numeric_limits<std::int64_t>::max());
+       },
+       .replacement = "x",
+       .examples = {"aten::slice.Tensor(x, 0, 0, 9223372036854775807, 1)", "aten::slice.Tensor(x, 1, None, None)",
+                    "aten::slice.Tensor(x)"}},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kPermutations = {
+    .name = "permutations",
+    .summary = "Composes permutations, drops those that do nothing and transpositions that undo each other",
+    .preconditions = "the orders are literals",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .rewrites = permutations,
+};
+
+const ProgramRule kReshapes = {
+    .name = "reshapes",
+    .summary = "Makes reshapes of reshapes one, and drops those to the shape that is there",
+    .preconditions = "to drop one, the shape is known (--input)",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .rewrites = reshapes,
+};
+
+const ProgramRule kSqueezes = {
+    .name = "squeezes",
+    .summary = "Drops squeeze and unsqueeze of one dimension that undo each other, and squeeze of no size-1 dimension",
+    .preconditions = "the dimension is a literal; its size is known (--input), but for squeeze of unsqueeze",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .rewrites = squeezes,
+};
+
+const ProgramRule kFullSlices = {
+    .name = "full-slices",
+    .summary = "Drops slices of everything",
+    .preconditions = "from the start to the end in steps of 1",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .rewrites = slices,
+};
+
+}  // namespace fx::rules

@@ -1,0 +1,22 @@
+// What patterns of rules have in common: short words for arithmetic in all its spellings, and conditions on types.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "matchers/match.h"
+
+namespace fx::rules {
+
+/// `text` with `$add`, `$sub`, `$mul` and `$div` standing for the operator with a tensor or a number as its second
+/// operand.
+std::string spelled(std::string_view text);
+
+/// True when the tensor called `name` is known to be of a floating-point type.
+bool is_floating(const Match& match, std::string_view name);
+/// The same, or nothing is known of it: for patterns that make sense on floating-point numbers only.
+bool may_be_floating(const Match& match, std::string_view name);
+/// True when both are known and of one type.
+bool same_type(const Match& match, std::string_view a, std::string_view b);
+
+}  // namespace fx::rules

@@ -1,0 +1,151 @@
+#include "rewriter/rules/weights.h"
+
+#include <ATen/ATen.h>
+
+#include "ir/node_map.h"
+#include "ops/effects.h"
+
+namespace fx::rules {
+
+namespace {
+
+// Sets argument `name` of a call, wherever it stands in it.
+void set_argument(const OperatorSchema& schema, Node& call, std::string_view name, const Argument& value) {
+  const auto index = static_cast<std::size_t>(schema.index_of(name));
+  if (index < call.args().size()) {
+    call.update_arg(index, value);
+  } else if (index == call.args().size() && !call.kwarg(name) && !schema.arguments[index].keyword_only) {
+    call.insert_arg(index, value);
+  } else {
+    call.update_kwarg(name, value);
+  }
+}
+
+// A copy of the operation's leaf with other tensors; one without a bias gets one.
+std::shared_ptr<LeafModule> leaf_with(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
+  NodeMap<Node*> copies;
+  Graph body = site.leaf()->body()->clone(&copies);
+  Node& call = *copies[site.call()];
+  std::vector<NamedTensor> tensors = site.leaf()->tensors();
+  const auto path_in_leaf = [&](std::string_view name) {
+    const Node* node = site.argument(name) ? site.argument(name)->node_or_null() : nullptr;
+    return node ? node->target().str() : std::string();
+  };
+  const std::string weight_path = path_in_leaf("weight");
+  std::string bias_path = path_in_leaf("bias");
+  std::erase_if(tensors, [&](const NamedTensor& tensor) { return tensor.path == bias_path || tensor.path == "bias"; });
+  for (NamedTensor& tensor : tensors) {
+    if (tensor.path == weight_path) tensor.tensor = weight;
+  }
+  if (bias_path.empty()) {
+    bias_path = "bias";
+    const auto scope = body.inserting_before(call);
+    set_argument(site.schema(), call, "bias", body.get_attr(bias_path));
+  }
+  tensors.push_back({bias_path, bias, true});
+  return make_leaf(site.leaf()->qualified_name(), tensors, std::move(body));
+}
+
+ChannelAffine no_affine(std::string reason) { return {{}, {}, std::move(reason)}; }
+
+}  // namespace
+
+bool is_batch_norm(std::string_view packet) { return packet == "aten::batch_norm"; }
+bool is_linear(std::string_view packet) { return packet == "aten::linear"; }
+
+ChannelAffine affine_of_batch_norm(const OperationSite& bn) {
+  if (bn.literal_bool("training") != false) return no_affine("it normalises by the batch's statistics (training mode)");
+  const at::Tensor mean = bn.tensor("running_mean"), variance = bn.tensor("running_var");
+  if (!mean.defined() || !variance.defined()) return no_affine("it has no running statistics");
+  const Argument* eps = bn.argument("eps");
+  if (!eps || !eps->is_number()) return no_affine("its eps is not a literal");
+  const at::Tensor gamma = bn.tensor("weight"), beta = bn.tensor("bias");
+  if (!gamma.defined() && !bn.is_none("weight")) return no_affine("its weight is computed, not an attribute");
+  if (!beta.defined() && !bn.is_none("bias")) return no_affine("its bias is computed, not an attribute");
+
+  const auto wide = [](const at::Tensor& tensor) { return tensor.detach().to(at::kDouble); };
+  ChannelAffine affine;
+  affine.scale = at::rsqrt(wide(variance) + eps->as_float());
+  if (gamma.defined()) affine.scale = affine.scale * wide(gamma);
+  affine.shift = -wide(mean) * affine.scale;
+  if (beta.defined()) affine.shift = affine.shift + wide(beta);
+  return affine;
+}
+
+// Attributes that the program itself writes are no constants.
+Weights::Weights(GraphModule& module) : module_(module), graph_(module.graph()) {
+  for (const Node& node : graph_.nodes()) {
+    for_each_written(node, [&](const Argument& argument) {
+      const Node* target = argument.node_or_null();
+      if (target && target->is(Op::get_attr)) written_.insert(target->target().str());
+    });
+  }
+}
+
+std::string Weights::not_constant(const OperationSite& site, const std::vector<std::string_view>& names) const {
+  for (const std::string_view name : names) {
+    const std::string path = site.tensor_path(name);
+    if (!path.empty() && written_.count(path)) return "the program writes to " + path;
+  }
+  return {};
+}
+
+std::string Weights::not_replaceable(const OperationSite& site) const {
+  for (const char* name : {"weight", "bias"}) {
+    const Argument* tensor = site.leaf() ? site.argument(name) : nullptr;
+    if (tensor && tensor->is_node() && tensor->node().num_users() > 1)
+      return std::string("the module reads its ") + name + " elsewhere too";
+  }
+  return not_constant(site, {"weight", "bias"});
+}
+
+void Weights::replace(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
+  if (site.leaf()) {
+    install_leaf(site, weight, bias);
+  } else {
+    install_attributes(site, weight, bias);
+  }
+}
+
+void Weights::install_leaf(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
+  const std::string path = site.node().target().str();
+  const bool only_call = graph_.count(Op::call_module, site.node().target()) == 1;
+  const std::string place = only_call && !reads_inside(path) ? path : module_.fresh_path(path + "_folded");
+  module_.add_submodule(place, leaf_with(site, weight, bias));
+  site.node().set_target(place);
+}
+
+bool Weights::reads_inside(const std::string& path) const {
+  for (const Node& node : graph_.nodes()) {
+    if (node.is(Op::get_attr) && node.target().view().starts_with(path + ".")) return true;
+  }
+  return false;
+}
+
+void Weights::install_attributes(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
+  const std::string weight_path = module_.fresh_path(site.tensor_path("weight") + "_folded");
+  module_.set_parameter(weight_path, weight);
+  std::string bias_stem = site.tensor_path("bias");
+  if (bias_stem.empty()) {
+    const std::string old = site.tensor_path("weight");
+    const std::size_t dot = old.rfind('.');
+    bias_stem = (dot == std::string::npos ? "" : old.substr(0, dot + 1)) + "bias";
+  }
+  const std::string bias_path = module_.fresh_path(bias_stem + "_folded");
+  module_.set_parameter(bias_path, bias);
+
+  Node& node = site.node();
+  const std::vector<Node*> inputs = node.all_input_nodes();
+  const auto scope = graph_.inserting_before(node);
+  set_argument(site.schema(), node, "weight", graph_.get_attr(weight_path));
+  set_argument(site.schema(), node, "bias", graph_.get_attr(bias_path));
+  erase_unread(inputs);
+}
+
+void Weights::erase_unread(const std::vector<Node*>& nodes) {
+  for (Node* node : nodes) {
+    if (!node->is_erased() && node->is(Op::get_attr) && !node->has_users()) graph_.erase_node(*node);
+  }
+}
+
+}  // namespace fx::rules

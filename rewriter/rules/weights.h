@@ -1,0 +1,53 @@
+// Giving an operation other weights, wherever it stands: what folding rules share.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "rewriter/rules/operation_site.h"
+
+namespace fx::rules {
+
+/// y = x · scale + shift, by channel, in double precision: batch normalisation by running statistics. Undefined with
+/// the reason in `refusal` when it is not that.
+struct ChannelAffine {
+  at::Tensor scale, shift;
+  std::string refusal;
+};
+ChannelAffine affine_of_batch_norm(const OperationSite& bn);
+
+bool is_batch_norm(std::string_view packet);
+bool is_linear(std::string_view packet);
+
+class Weights {
+ public:
+  /// Looks once at what the program writes to.
+  explicit Weights(GraphModule& module);
+
+  /// Why the attributes called `names` of this operation may not be taken for constants; empty when they may.
+  std::string not_constant(const OperationSite& site, const std::vector<std::string_view>& names) const;
+  /// Why the operation's weights may not be replaced; empty when they may.
+  std::string not_replaceable(const OperationSite& site) const;
+
+  /// Gives the operation this weight and bias (one without a bias gets one). A leaf is replaced by a copy, in place
+  /// when this is its only call; attributes are put beside the old ones, which go when nothing reads them.
+  void replace(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias);
+
+  /// Erases those get_attr nodes that nothing uses.
+  void erase_unread(const std::vector<Node*>& nodes);
+
+ private:
+  void install_leaf(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias);
+  void install_attributes(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias);
+  bool reads_inside(const std::string& path) const;
+
+  GraphModule& module_;
+  Graph& graph_;
+  std::unordered_set<std::string> written_;  // membership only
+};
+
+}  // namespace fx::rules

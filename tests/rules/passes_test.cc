@@ -1,0 +1,198 @@
+// The rules that compute with weights or look at whole programs: InlineModules, MergeLinears, Constants, NoOps, folding
+// of norms into linear layers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "rewriter/program/verify.h"
+#include "rewriter/rules/optimize.h"
+#include "text/print.h"
+#include "trace/symbolic_trace.h"
+
+namespace fx::rules {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Applies one rule to a copy, checks that it computes the same, and returns the copy.
+struct Applied {
+  std::shared_ptr<GraphModule> module;
+  RuleOutcome outcome;
+};
+
+Applied apply(const std::string& rule, const std::shared_ptr<GraphModule>& original,
+              const std::vector<TensorInfo>& shapes = {}) {
+  Applied applied{original->clone_graph_module(), {}};
+  applied.module->eval();
+  original->eval();
+  applied.outcome = optimize(*applied.module, {.rules = {rule}, .inputs = shapes}).rules.front();
+  std::vector<c10::IValue> inputs;
+  for (const TensorInfo& shape : shapes) inputs.emplace_back(torch::randn(shape.sizes));
+  const Verification check = verify_equivalent(*original, *applied.module, {inputs}, 1e-5);
+  EXPECT_TRUE(check.equal) << check << "\n" << print_graph(applied.module->graph());
+  return applied;
+}
+
+std::size_t count(const GraphModule& module, const char* target) {
+  return module.graph().count(Op::call_function, Symbol(target));
+}
+std::size_t count_modules(const GraphModule& module) {
+  std::size_t modules = 0;
+  for (const Node& node : module.graph().nodes()) modules += node.is(Op::call_module);
+  return modules;
+}
+
+const std::vector<TensorInfo> kRows = {TensorInfo{.sizes = {5, 4}}};
+
+struct Norms : torch::nn::Module {
+  torch::nn::Linear first{nullptr}, second{nullptr};
+  torch::nn::BatchNorm1d before{nullptr}, after{nullptr};
+  Norms() {
+    before = register_module("before", torch::nn::BatchNorm1d(4));
+    first = register_module("first", torch::nn::Linear(4, 6));
+    after = register_module("after", torch::nn::BatchNorm1d(6));
+    second = register_module("second", torch::nn::Linear(torch::nn::LinearOptions(6, 2).bias(false)));
+    const torch::NoGradGuard no_grad;
+    for (auto& buffer : named_buffers()) {
+      if (buffer.value().is_floating_point()) buffer.value().uniform_(0.5, 2);
+    }
+    for (torch::Tensor& parameter : parameters()) parameter.uniform_(-1, 1);
+  }
+  torch::Tensor forward(torch::Tensor x) { return second(torch::relu(after(first(before(x))))); }
+};
+
+TEST(FuseConvBn, FoldsIntoLinearLayersToo) {
+  const auto net = std::make_shared<Norms>();
+  net->eval();
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  EXPECT_EQ(apply("fuse-linear-bn", module, kRows).outcome.applied, 1u);
+  const Applied before = apply("fuse-bn-linear", module, kRows);
+  EXPECT_EQ(before.outcome.applied, 1u);
+  ASSERT_FALSE(before.outcome.refused.empty() && count_modules(*before.module) == 0);
+}
+
+TEST(FuseConvBn, LinearLayersNeedTheRank) {
+  const auto net = std::make_shared<Norms>();
+  net->eval();
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  const RuleOutcome outcome = optimize(*module, {.rules = {"fuse-linear-bn"}}).rules.front();
+  EXPECT_EQ(outcome.applied, 0u);
+  ASSERT_EQ(outcome.refused.size(), 1u);
+  EXPECT_THAT(outcome.refused[0].reason, HasSubstr("give --input"));
+}
+
+struct Attention : torch::nn::Module {
+  torch::nn::Linear q{nullptr}, k{nullptr}, v{nullptr};
+  Attention() {
+    q = register_module("q", torch::nn::Linear(4, 4));
+    k = register_module("k", torch::nn::Linear(torch::nn::LinearOptions(4, 4).bias(false)));
+    v = register_module("v", torch::nn::Linear(4, 6));
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    return torch::matmul(torch::softmax(torch::matmul(q(x), k(x).t()), -1), v(x));
+  }
+};
+
+TEST(MergeLinears, QueryKeyAndValueBecomeOne) {
+  const auto net = std::make_shared<Attention>();
+  const Applied applied = apply("merge-linears", symbolic_trace(net, {torch::randn({5, 4})}), kRows);
+  EXPECT_EQ(applied.outcome.applied, 3u);
+  EXPECT_EQ(count(*applied.module, "aten::linear"), 1u);
+  EXPECT_EQ(count_modules(*applied.module), 0u);
+}
+
+TEST(MergeLinears, OneAloneStays) {
+  const auto module = symbolic_trace(torch::nn::Linear(4, 2), {torch::randn({5, 4})});
+  EXPECT_EQ(apply("merge-linears", module, kRows).outcome.applied, 0u);
+}
+
+struct Weighted : torch::nn::Module {
+  torch::Tensor w = register_parameter("w", torch::randn({4, 4}));
+  torch::Tensor counter = register_buffer("counter", torch::zeros({4}));
+  torch::Tensor forward(torch::Tensor x) {
+    counter.add_(1);
+    return x.matmul((w.t() * 2).relu()) + counter.neg();
+  }
+};
+
+TEST(Constants, WhatDependsOnWeightsAloneIsComputedOnce) {
+  const auto net = std::make_shared<Weighted>();
+  const auto module = symbolic_trace(net);
+  const RuleOutcome outcome = optimize(*module, {.rules = {"constant-folding"}}).rules.front();
+  EXPECT_EQ(outcome.applied, 1u) << "the chain on w as one; the counter is written to";
+  EXPECT_EQ(count(*module, "aten::relu"), 0u);
+  EXPECT_EQ(count(*module, "aten::neg"), 1u);
+  const torch::Tensor x = torch::randn({5, 4});
+  const torch::Tensor expected = x.matmul((net->w.t() * 2).relu()) - 1;
+  EXPECT_TRUE(torch::allclose(module->forward(x), expected, 1e-5, 1e-6));
+}
+
+TEST(Constants, RandomNumbersAndLargeResultsAreNot) {
+  struct Net : torch::nn::Module {
+    torch::Tensor w = register_parameter("w", torch::randn({300, 1}));
+    torch::Tensor forward(torch::Tensor x) { return x + torch::rand_like(w) + w.expand({300, 300}).relu(); }
+  };
+  const auto module = symbolic_trace(std::make_shared<Net>());
+  const RuleOutcome outcome = optimize(*module, {.rules = {"constant-folding"}}).rules.front();
+  EXPECT_EQ(outcome.applied, 0u) << print_graph(module->graph());
+  ASSERT_EQ(outcome.refused.size(), 1u);
+  EXPECT_THAT(outcome.refused[0].reason, HasSubstr("larger than what it is computed from"));
+}
+
+TEST(NoOps, ModulesThatPassOnWhatTheyGetAreDropped) {
+  torch::nn::Sequential net(torch::nn::Identity(), torch::nn::Linear(4, 4), torch::nn::Dropout(0.5));
+  net->eval();
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  const Applied applied = apply("identity-modules", module, kRows);
+  EXPECT_EQ(count_modules(*applied.module), 1u) << print_graph(applied.module->graph());
+}
+
+TEST(NoOps, DropoutInTrainingStays) {
+  torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Dropout(0.5));
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  EXPECT_EQ(optimize(*module, {.rules = {"identity-modules"}}).applied(), 0u);
+}
+
+TEST(InlineModules, BecomeTheirOperators) {
+  torch::nn::Sequential net(torch::nn::Linear(4, 6), torch::nn::ReLU(),
+                            torch::nn::LayerNorm(torch::nn::LayerNormOptions({6})));
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  const Applied applied = apply("inline-modules", module, kRows);
+  EXPECT_EQ(count_modules(*applied.module), 0u);
+  EXPECT_EQ(count(*applied.module, "aten::linear"), 1u);
+  const Applied decomposed = apply("decomposition", module, kRows);
+  EXPECT_EQ(count(*decomposed.module, "aten::layer_norm"), 0u) << print_graph(decomposed.module->graph());
+}
+
+TEST(Activations, FormulasOfATracedModelAreRecognised) {
+  const auto module = symbolic_trace([](torch::Tensor x) {
+    const torch::Tensor gelu = 0.5 * x * (1 + torch::erf(x / std::sqrt(2.0)));
+    const torch::Tensor tanh = 0.5 * x * (1 + torch::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * torch::pow(x, 3))));
+    const torch::Tensor swish = x * torch::clamp(x + 3, 0, 6) / 6;
+    return gelu + tanh + swish + x * torch::sigmoid(x);
+  });
+  const Applied applied = apply("fusion", module, kRows);
+  EXPECT_EQ(count(*applied.module, "aten::gelu"), 2u) << print_graph(applied.module->graph());
+  EXPECT_EQ(count(*applied.module, "aten::hardswish"), 1u);
+  EXPECT_EQ(count(*applied.module, "aten::silu"), 1u);
+}
+
+TEST(Norms, ALayerNormWrittenOutIsRecognised) {
+  struct Net : torch::nn::Module {
+    torch::Tensor gamma = register_parameter("gamma", torch::randn({4}));
+    torch::Tensor beta = register_parameter("beta", torch::randn({4}));
+    torch::Tensor forward(torch::Tensor x) {
+      const torch::Tensor centred = x - x.mean(-1, true);
+      const torch::Tensor variance = centred.pow(2).mean(-1, true);
+      return centred / torch::sqrt(variance + 1e-5) * gamma + beta;
+    }
+  };
+  const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})});
+  const Applied applied = apply("recognise-layer-norm", module, kRows);
+  EXPECT_EQ(applied.outcome.applied, 2u);
+  EXPECT_EQ(count(*applied.module, "aten::layer_norm"), 1u);
+  EXPECT_EQ(count(*applied.module, "aten::add.Tensor"), 0u) << "weight and bias went in";
+}
+
+}  // namespace
+}  // namespace fx::rules
