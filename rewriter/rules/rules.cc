@@ -4,10 +4,12 @@
 #include <array>
 
 #include "rewriter/rules/decomposition/activations.h"
+#include "rewriter/rules/decomposition/attention.h"
 #include "rewriter/rules/decomposition/inline_modules.h"
 #include "rewriter/rules/decomposition/linear.h"
 #include "rewriter/rules/decomposition/norms.h"
 #include "rewriter/rules/fusion/activations.h"
+#include "rewriter/rules/fusion/attention.h"
 #include "rewriter/rules/fusion/fuse_conv_bn.h"
 #include "rewriter/rules/fusion/linear.h"
 #include "rewriter/rules/fusion/merge_linears.h"
@@ -27,6 +29,7 @@ namespace {
 // The order of application. What takes apart comes first, then what makes others possible, then what looks for them.
 constexpr std::array kRules = {
     &kInlineModules,
+    &kDecomposeAttention,
     &kDecomposeRelu,
     &kDecomposeSilu,
     &kDecomposeGelu,
@@ -50,6 +53,7 @@ constexpr std::array kRules = {
     &kSqueezes,
     &kFullSlices,
     &kConcatenations,
+    &kRecogniseAttention,
     &kRecogniseGelu,
     &kRecogniseSilu,
     &kRecogniseHardswish,

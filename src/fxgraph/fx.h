@@ -30,6 +30,8 @@
 #include "module/interpreter.h"
 #include "module/shape_prop.h"
 #include "rewriter/program/replace_pattern.h"
+#include "rewriter/program/verify.h"
+#include "rewriter/rules/optimize.h"
 #include "torchscript/export.h"
 #include "torchscript/import.h"
 #include "trace/decompose.h"

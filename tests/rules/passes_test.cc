@@ -177,6 +177,20 @@ TEST(Activations, FormulasOfATracedModelAreRecognised) {
   EXPECT_EQ(count(*applied.module, "aten::silu"), 1u);
 }
 
+TEST(Attention, WrittenOutItIsOneCallAndBack) {
+  const auto module = symbolic_trace([](torch::Tensor q, torch::Tensor k, torch::Tensor v, torch::Tensor mask) {
+    const torch::Tensor scores = torch::matmul(q / 2.0, k.transpose(-2, -1)) + mask;
+    return torch::matmul(torch::dropout(torch::softmax(scores, -1), 0.1, false), v);
+  });
+  const std::vector<TensorInfo> shapes = {TensorInfo{.sizes = {2, 3, 5, 4}}, TensorInfo{.sizes = {2, 3, 6, 4}},
+                                          TensorInfo{.sizes = {2, 3, 6, 7}}, TensorInfo{.sizes = {5, 6}}};
+  const Applied applied = apply("recognise-attention", module, shapes);
+  EXPECT_EQ(applied.outcome.applied, 1u) << print_graph(applied.module->graph());
+  EXPECT_EQ(count(*applied.module, "aten::softmax.int"), 0u);
+  const Applied back = apply("decompose-attention", applied.module, shapes);
+  EXPECT_EQ(count(*back.module, "aten::softmax.int"), 1u) << print_graph(back.module->graph());
+}
+
 TEST(Norms, ALayerNormWrittenOutIsRecognised) {
   struct Net : torch::nn::Module {
     torch::Tensor gamma = register_parameter("gamma", torch::randn({4}));

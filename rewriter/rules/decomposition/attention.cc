@@ -1,0 +1,78 @@
+#include "rewriter/rules/decomposition/attention.h"
+
+#include <cmath>
+
+#include "module/operators.h"
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+Decision may_decompose(const Match& match) {
+  if (!match.info("q")) return refuse("the shape of its query is not known; give --input");
+  if (match.info("q")->sizes.back() == 0) return false;
+  if (match.has("mask") && !same_type(match, "mask", "q")) return refuse("its mask is not a sum, but chooses");
+  return is_floating(match, "q");
+}
+
+Node& formula(const Match& match, Rewriter& rewriter) {
+  const auto call = [&](std::string_view target, std::vector<Argument> args) -> Node& {
+    return rewriter.call_function(target, args);
+  };
+  const bool given = match.has("scale");
+  const double scale =
+      given ? match.literal("scale") : 1 / std::sqrt(static_cast<double>(match.info("q")->sizes.back()));
+  Node& turned = call("aten::transpose.int", {match["k"], -2, -1});
+  Node* scores = &call("aten::mul.Scalar", {call("aten::matmul", {match["q"], turned}), scale});
+  if (match.has("mask")) scores = &call("aten::add.Tensor", {*scores, match["mask"]});
+  return call("aten::matmul", {call("aten::softmax.int", {*scores, -1}), match["v"]});
+}
+
+std::vector<Rule> make_rules() {
+  std::vector<Rule> rules;
+  if (find_torch_operator("aten::_scaled_dot_product_attention")) {
+    rules.push_back({.name = "decompose-attention/pair",
+                     .pattern =
+                         "operator.getitem(aten::_scaled_dot_product_attention(q: node, k: node, v: node, maybe(mask: "
+                         "node), 0.0, False, False), 0)",
+                     .when = may_decompose,
+                     .replacement = formula,
+                     .promise = Promise::approximate,
+                     .needs = {.finite_inputs = true},
+                     .examples = {"operator.getitem(aten::_scaled_dot_product_attention(q, k, v), 0)",
+                                  "operator.getitem(aten::_scaled_dot_product_attention(q, k, v, mask), 0)"}});
+  }
+  if (find_torch_operator("aten::scaled_dot_product_attention")) {
+    rules.push_back({.name = "decompose-attention",
+                     .pattern =
+                         "aten::scaled_dot_product_attention(q: node, k: node, v: node, maybe(mask: node), 0.0, False, "
+                         "scale=maybe(scale: float))",
+                     .when = may_decompose,
+                     .replacement = formula,
+                     .promise = Promise::approximate,
+                     .needs = {.finite_inputs = true},
+                     .examples = {"aten::scaled_dot_product_attention(q, k, v)",
+                                  "aten::scaled_dot_product_attention(q, k, v, mask, scale=0.3)"}});
+  }
+  return rules;
+}
+
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> kRules = make_rules();
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kDecomposeAttention = {
+    .name = "decompose-attention",
+    .summary = "Scaled dot-product attention becomes two products and a softmax",
+    .preconditions = "not causal, no dropout; a mask is added; the shape of the query is known (--input)",
+    .group = Group::decomposition,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = rules,
+};
+
+}  // namespace fx::rules

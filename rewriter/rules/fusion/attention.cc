@@ -1,0 +1,123 @@
+#include "rewriter/rules/fusion/attention.h"
+
+#include <cmath>
+
+#include "module/operators.h"
+#include "rewriter/rules/spelling.h"
+
+namespace fx::rules {
+
+namespace {
+
+/// What a captured scale multiplies by: 1 when that part is not there, the reciprocal when it divides.
+double factor(const Match& match, const char* part, const char* name) {
+  if (!match.has(name)) return 1;
+  const double value = match.literal(name);
+  return match[part].target().view().starts_with("aten::div") ? 1 / value : value;
+}
+
+double total_scale(const Match& match) {
+  return factor(match, "left", "q_scale") * factor(match, "keys", "k_scale") * factor(match, "right", "r_scale") *
+         factor(match, "scaled", "scale");
+}
+
+/// The mask must not make the scores larger.
+bool broadcasts_to_scores(const Match& match) {
+  if (!match.has("mask")) return true;
+  const TensorInfo *mask = match.info("mask"), *q = match.info("q"), *k = match.info("k");
+  if (!mask || !same_type(match, "mask", "q") || mask->sizes.size() > q->sizes.size()) return false;
+  std::vector<std::int64_t> scores = q->sizes;
+  scores.back() = k->sizes[k->sizes.size() - 2];
+  for (std::size_t i = 1; i <= mask->sizes.size(); ++i) {
+    const std::int64_t size = mask->sizes[mask->sizes.size() - i];
+    if (size != 1 && size != scores[scores.size() - i]) return false;
+  }
+  return true;
+}
+
+Decision is_attention(const Match& match) {
+  const TensorInfo *q = match.info("q"), *k = match.info("k"), *v = match.info("v");
+  if (!q || !k || !v) return refuse("the shapes of query, key and value are not known; give --input");
+  const std::size_t rank = q->sizes.size();
+  if (rank < 3 || rank > 4 || k->sizes.size() != rank || v->sizes.size() != rank) return false;
+  if (!is_floating(match, "q") || !same_type(match, "q", "k") || !same_type(match, "q", "v")) return false;
+  for (std::size_t i = 0; i + 2 < rank; ++i) {
+    if (q->sizes[i] != k->sizes[i] || q->sizes[i] != v->sizes[i]) return false;
+  }
+  if (q->sizes.back() == 0) return false;
+  // `transpose(1, 2)` is the last two of three dimensions, `transpose(2, 3)` those of four.
+  const auto turned = [&](const char* name) { return match.has(name) ? match.literal(name) : -1; };
+  const auto last = static_cast<double>(rank) - 1;
+  for (const char* name : {"a", "b"}) {
+    const double dim = turned(name);
+    if (dim >= 0 && dim != last && dim != last - 1) return false;
+  }
+  if (match.has("a") && std::fmod(turned("a") + static_cast<double>(rank), static_cast<double>(rank)) ==
+                            std::fmod(turned("b") + static_cast<double>(rank), static_cast<double>(rank)))
+    return false;
+  if (!broadcasts_to_scores(match)) return refuse("its mask is not one of the scores' shape and type");
+  const double scale = total_scale(match);
+  return std::isfinite(scale) && scale != 0;
+}
+
+/// With a scale argument where LibTorch has one; else the query is scaled beforehand, when it must be.
+Node& attention(const Match& match, Rewriter& rewriter) {
+  const Argument mask = match.has("mask") ? match.argument("mask") : Argument();
+  const double scale = total_scale(match);
+  Node &q = match["q"], &k = match["k"], &v = match["v"];
+  if (find_torch_operator("aten::scaled_dot_product_attention")) {
+    const std::vector<NamedArgument> kwargs = {{"scale", Argument(scale)}};
+    return rewriter.call_function("aten::scaled_dot_product_attention", std::vector<Argument>{q, k, v, mask}, kwargs);
+  }
+  const double own = scale * std::sqrt(static_cast<double>(match.info("q")->sizes.back()));
+  Node& query = std::abs(own - 1) < 1e-6 ? q : rewriter.call_function("aten::mul.Scalar", {q, own});
+  Node& both = rewriter.call_function("aten::_scaled_dot_product_attention", {query, k, v, mask});
+  return rewriter.call_function("operator.getitem", {both, 0});
+}
+
+const std::vector<Rule>& rules() {
+  static const std::vector<Rule> kRules = {
+      {.name = "recognise-attention",
+       .pattern = spelled(R"(
+keys = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(k: node, k_scale: float) | k
+turned = aten::transpose.int(keys, a: int, b: int) | aten::permute(keys, [0, 1, 3, 2]) | aten::permute(keys, [0, 2, 1]) | aten::mT(keys)
+right = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(turned, r_scale: float) | turned
+left = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(q: node, q_scale: float) | q
+scores = {aten::matmul, aten::bmm}(left, right)
+scaled = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(scores, scale: float) | scores
+masked = commutative(aten::add.Tensor(scaled, mask: node)) | scaled
+probs = aten::softmax.int(masked, -1)
+kept = aten::dropout(probs, _, False) | probs
+return {aten::matmul, aten::bmm}(kept, v: node))"),
+       .when = is_attention,
+       .replacement = attention,
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::matmul(aten::softmax.int(aten::matmul(q, aten::transpose.int(k, -2, -1)), -1), v)",
+                    "aten::matmul(aten::softmax.int(aten::mul.Scalar(aten::matmul(q, aten::transpose.int(k, -1, -2)), "
+                    "0.5), -1), v)",
+                    "aten::bmm(aten::softmax.int(aten::add.Tensor(aten::bmm(aten::div.Scalar(q, 2.0), "
+                    "aten::transpose.int(k, 1, 2)), "
+                    "mask), -1), v)",
+                    "aten::matmul(aten::dropout(aten::softmax.int(aten::add.Tensor(mask, aten::matmul(q, "
+                    "aten::permute(k, [0, 1, 3, "
+                    "2]))), -1), 0.1, False), v)"}},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+const ProgramRule kRecogniseAttention = {
+    .name = "recognise-attention",
+    .summary = "Calls scaled dot-product attention where softmax(q kᵀ · scale + mask) v is written out",
+    .preconditions =
+        "shapes known (--input): three or four dimensions, equal batches; the scale a literal, on q, on k or on the "
+        "scores; a mask is added, of the scores' type; dropout off",
+    .group = Group::fusion,
+    .inference = false,
+    .promise = Promise::approximate,
+    .rewrites = rules,
+};
+
+}  // namespace fx::rules
