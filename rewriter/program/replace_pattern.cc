@@ -11,6 +11,9 @@ template <typename Options>
 Options completed(const GraphModule& module, const Options& options) {
   Options complete = options;
   if (!complete.modules) complete.modules = module_effects(module);
+  if (!complete.find.module_type) {
+    complete.find.module_type = [&module](std::string_view path) { return module.module_type(std::string(path)); };
+  }
   return complete;
 }
 
