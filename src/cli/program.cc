@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/many_files.h"
 #include "cli/options.h"
 
 namespace fx::cli {
@@ -118,14 +119,19 @@ class Commands {
   }
   void declare_optimize() {
     CLI::App* sub = command("optimize", "Apply rules, verify, save", [this] {
-      return need_backend(backend_, [this](Backend& backend) { return backend.optimize(optimize_); });
+      return need_backend(backend_, [this](Backend& backend) {
+        if (files_.size() > 1) return optimize_each("/proc/self/exe", files_, optimize_, jobs_);
+        optimize_.file = files_.at(0);
+        return backend.optimize(optimize_);
+      });
     });
-    sub->add_option("FILE", optimize_.file, kFileHelp)->required();
+    sub->add_option("FILE", files_, kFileHelp)->required();
+    sub->add_option("--jobs", jobs_, "with several files: how many at once")->check(CLI::Range(1, 1024));
     sub->add_option("--rules", optimize_.rules, "rules or groups to apply (see fxgraph rules); default: inference")
         ->delimiter(',');
     sub->add_option("--input", optimize_.inputs, kInputHelp);
     sub->add_flag("--verify", optimize_.verify, "compare before and after on random inputs (needs --input)");
-    add_output(sub, optimize_.output, "where to save the result: .pt or .fx");
+    add_output(sub, optimize_.output, "where to save the result: .pt or .fx; the folder, with several files");
     sub->add_option_function<std::string>(
            "--report", [this](const std::string& format) { optimize_.json = format == "json"; }, "text or json")
         ->check(CLI::IsMember({"text", "json"}));
@@ -168,6 +174,8 @@ class Commands {
   MatchOptions match_;
   RewriteOptions rewrite_;
   OptimizeOptions optimize_;
+  std::vector<std::string> files_;
+  unsigned jobs_ = 1;
   RunOptions run_;
   DiffOptions diff_;
   DrawOptions draw_;

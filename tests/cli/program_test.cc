@@ -146,6 +146,34 @@ TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
   EXPECT_THAT(ran.out, HasSubstr("float32[1, 10]"));
 }
 
+TEST_F(Program, OptimizesManyFilesAtOnceAndSaysWhatEachNeeded) {
+  const std::string text =
+      write("small.fx",
+            "graph():\n"
+            "    %x : [num_users=1] = placeholder[target=x]\n"
+            "    %r : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%x,), kwargs = {})\n"
+            "    return r\n");
+  const std::string files = std::string("optimize ") + kModel + " " + path("missing.pt") + " " + text;
+  const Result result = run(files + " --jobs 2 --report json -o " + path("out"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("missing.pt"));
+  const auto reports = nlohmann::json::parse(result.out)["files"];
+  ASSERT_EQ(reports.size(), 3u);
+  EXPECT_EQ(reports[0]["file"], kModel);
+  EXPECT_THAT(reports[1]["error"].get<std::string>(), HasSubstr("missing.pt"));
+  EXPECT_EQ(reports[2]["file"], text);
+  for (const auto& report : reports) {
+    EXPECT_GT(report["seconds"].get<double>(), 0);
+    EXPECT_GT(report["peak_memory"].get<double>(), 1 << 20);
+  }
+  EXPECT_TRUE(fs::exists(path("out/demo.pt")));
+  EXPECT_TRUE(fs::exists(path("out/small.fx")));
+  const Result twice = run(std::string("optimize ") + kModel + " " + kModel + " -o " + path("out"));
+  EXPECT_EQ(twice.code, 1);
+  EXPECT_THAT(twice.err, HasSubstr("rename one of them"));
+}
+
 TEST_F(Program, NothingIsLeftBehindWhenSavingFails) {
   const Result result = run(std::string("optimize ") + kModel + " --input 1x3x64x64 -o " + path("no/such/folder.pt"));
   EXPECT_EQ(result.code, 1);
