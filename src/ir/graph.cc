@@ -87,8 +87,12 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
     throw Error(ErrorKind::invalid_argument, "the graph has an output already; return several values as one tuple",
                 s.output->name());
   }
-  for (const Argument& arg : args) s.require_own(arg, nullptr);
-  for (const Argument& arg : kwargs.values()) s.require_own(arg, nullptr);
+  const auto require_own = [&](const Argument& arg) {
+    const Node* value = arg.node_or_null();
+    if (value ? value->storage_ != &s || value->erased_ : arg.is_container()) s.require_own(arg, nullptr);
+  };
+  for (const Argument& arg : args) require_own(arg);
+  for (const Argument& arg : kwargs.values()) require_own(arg);
   GraphStorage::require_countable(kwargs);
   if (op == Op::call_function) target = canonical_target(target);
 

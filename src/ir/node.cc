@@ -36,6 +36,8 @@ const Argument& Node::arg(std::size_t i) const {
 
 Node* Node::next() const {
   Node* node = storage_->alive(next_, false);
+  internal::prefetch_near(node, internal::kNodesAhead);
+  internal::prefetch_near(node->arguments_, internal::kArgumentsAhead);
   return node == storage_->root ? nullptr : node;
 }
 

@@ -146,6 +146,23 @@ TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
   EXPECT_THAT(ran.out, HasSubstr("float32[1, 10]"));
 }
 
+// Loading LibTorch takes half a second; text needs none of it.
+TEST_F(Program, StartsWithoutLibTorchForText) {
+  const std::string text =
+      write("small.fx", "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    return x\n");
+  const auto loaded = [&](const std::string& arguments) {
+    ::setenv("LD_DEBUG", "files", 1);  // the loader lists what it loads
+    const Result result = run(arguments);
+    ::unsetenv("LD_DEBUG");
+    EXPECT_EQ(result.code, 0) << arguments;
+    return result.err;
+  };
+  for (const char* command : {"show ", "lint ", "report "}) {
+    EXPECT_THAT(loaded(command + text), ::testing::Not(HasSubstr("libtorch"))) << command;
+  }
+  EXPECT_THAT(loaded("rules"), HasSubstr("libtorch"));
+}
+
 TEST_F(Program, OptimizesManyFilesAtOnceAndSaysWhatEachNeeded) {
   const std::string text =
       write("small.fx",
