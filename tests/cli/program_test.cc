@@ -150,10 +150,9 @@ TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
 TEST_F(Program, StartsWithoutLibTorchForText) {
   const std::string text =
       write("small.fx", "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    return x\n");
+  program_ = "LD_DEBUG=files " + program_;  // the loader lists what it loads
   const auto loaded = [&](const std::string& arguments) {
-    ::setenv("LD_DEBUG", "files", 1);  // the loader lists what it loads
     const Result result = run(arguments);
-    ::unsetenv("LD_DEBUG");
     EXPECT_EQ(result.code, 0) << arguments;
     return result.err;
   };
