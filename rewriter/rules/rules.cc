@@ -41,6 +41,7 @@ constexpr std::array kRules = {
     &kDecomposeLinear,
     &kDecomposeAddmm,
     // Less first: fewer users stand in the way.
+    &kLiteralOperands,
     &kIdentityModules,
     &kDropNoOps,
     &kIdentityArithmetic,

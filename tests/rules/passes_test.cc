@@ -127,6 +127,18 @@ TEST(Constants, WhatDependsOnWeightsAloneIsComputedOnce) {
   EXPECT_TRUE(torch::allclose(module->forward(x), expected, 1e-5, 1e-6));
 }
 
+TEST(Constants, StoredNumbersBecomeLiterals) {
+  struct Net : torch::nn::Module {
+    torch::Tensor half = register_buffer("half", torch::tensor(0.5, torch::kDouble));
+    torch::Tensor three = register_buffer("three", torch::tensor(3));
+    torch::Tensor forward(torch::Tensor x) { return (x * half + three) / half - half * x.sum(); }
+  };
+  const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})});
+  const Applied applied = apply("literal-operands", module, kRows);
+  EXPECT_EQ(applied.outcome.applied, 3u) << "the sum has no dimensions: " << print_graph(applied.module->graph());
+  EXPECT_EQ(optimize(*module, {.rules = {"literal-operands"}}).applied(), 0u) << "types must be known";
+}
+
 TEST(Constants, RandomNumbersAndLargeResultsAreNot) {
   struct Net : torch::nn::Module {
     torch::Tensor w = register_parameter("w", torch::randn({300, 1}));

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
 #include <unordered_set>
 
 #include "ir/node_map.h"
@@ -146,6 +147,77 @@ class ConstantFolding {
   Outcome outcome_;
 };
 
+/// `mul(x, c)` with a stored number c becomes `mul(x, 0.5)`: of floating-point x the type stays the same.
+class LiteralOperands {
+ public:
+  explicit LiteralOperands(Program& program) : program_(program), graph_(program.module.graph()) {
+    for (const Node& node : graph_.nodes()) {
+      for_each_written(node, [&](const Argument& value) {
+        for_each_node(value, [&](const Node& written) {
+          if (written.is(Op::get_attr)) written_.insert(written.target().str());
+        });
+      });
+    }
+  }
+
+  Outcome run() {
+    for (Node& node : graph_.nodes()) {
+      const auto overload =
+          std::ranges::find(kOverloads, node.target().view(), &std::pair<std::string_view, std::string_view>::first);
+      if (overload == kOverloads.end() || !node.is(Op::call_function) || node.args().size() != 2) continue;
+      Node* x = node.args()[0].node_or_null();
+      Node* c = node.args()[1].node_or_null();
+      if (!x || !c) continue;
+      if (is_number(*c)) {
+        make_literal(node, *x, *c, overload->second);
+      } else if (is_number(*x) && overload->first != "aten::sub.Tensor" && overload->first != "aten::div.Tensor") {
+        make_literal(node, *c, *x, overload->second);
+      }
+    }
+    return std::move(outcome_);
+  }
+
+ private:
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kOverloads = {{
+      {"aten::add.Tensor", "aten::add.Scalar"},
+      {"aten::sub.Tensor", "aten::sub.Scalar"},
+      {"aten::mul.Tensor", "aten::mul.Scalar"},
+      {"aten::div.Tensor", "aten::div.Scalar"},
+  }};
+
+  bool is_number(const Node& node) const {
+    if (!node.is(Op::get_attr) || written_.count(node.target().str())) return false;
+    const at::Tensor tensor = program_.module.find_attribute(node.target().str());
+    return tensor.defined() && tensor.dim() == 0 && tensor.device().is_cpu() && !tensor.requires_grad() &&
+           (tensor.is_floating_point() || tensor.scalar_type() == at::kLong);
+  }
+
+  void make_literal(Node& node, Node& x, Node& c, std::string_view scalar_overload) {
+    const TensorInfo* info = std::as_const(program_.shapes)[x].tensor();
+    if (!info) {
+      outcome_.refused.push_back({{}, node.name(), "the type of its input is not known; give --input"});
+      return;
+    }
+    const bool floating = info->dtype == DType::float32 || info->dtype == DType::float64 ||
+                          info->dtype == DType::float16 || info->dtype == DType::bfloat16;
+    if (!floating || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
+    const at::Tensor value = program_.module.attribute(c.target().str());
+    const Argument number =
+        value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
+    node.set_target(scalar_overload);
+    node.set_args_kwargs((std::vector<Argument>{x, number}), node.kwargs());
+    if (!c.has_users()) graph_.erase_node(c);
+    ++outcome_.applied;
+  }
+
+  Program& program_;
+  Graph& graph_;
+  std::unordered_set<std::string> written_;  // membership only
+  Outcome outcome_;
+};
+
+Outcome literal_operands(Program& program) { return LiteralOperands(program).run(); }
+
 Outcome fold_constants(Program& program) {
   const at::NoGradGuard no_grad;
   Outcome outcome = ConstantFolding(program.module).run();
@@ -165,6 +237,18 @@ const ProgramRule kConstantFolding = {
     .inference = true,
     .promise = Promise::bit_exact,
     .pass = fold_constants,
+};
+
+const ProgramRule kLiteralOperands = {
+    .name = "literal-operands",
+    .summary = "Numbers that a trace has stored as tensors without dimensions become literals",
+    .preconditions =
+        "an operand of +, -, * or / that nothing writes to; the other is known to be floating-point, with dimensions "
+        "(--input)",
+    .group = Group::simplify,
+    .inference = true,
+    .promise = Promise::bit_exact,
+    .pass = literal_operands,
 };
 
 }  // namespace fx::rules
