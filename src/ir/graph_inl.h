@@ -17,7 +17,7 @@ inline void prefetch_near(const void* place, std::ptrdiff_t bytes) {
 #endif
 }
 
-// 24 nodes, so that from the last ones of a chunk it reaches over the names into the next; and as many arguments.
+// 24 nodes, and the arguments of about 15.
 inline constexpr std::ptrdiff_t kNodesAhead = 1536;
 inline constexpr std::ptrdiff_t kArgumentsAhead = 1024;
 
