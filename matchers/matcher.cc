@@ -157,12 +157,17 @@ bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const
   const internal::SearchPlan plan = program.plan(graph, internal::first_result(pattern.data()));
   internal::Engine engine(program, graph, options, stats);
   engine.set_plan(plan);
-  if (!program.may_be(plan.anchor, node)) return false;
-  engine.start(const_cast<Node&>(node));
-  while (engine.next()) {
-    if (!options.contained || !engine.escape().first) return true;
+  bool found = false;
+  if (program.may_be(plan.anchor, node)) {
+    ++stats.candidates;
+    engine.start(const_cast<Node&>(node));
+    while (!found && engine.next()) {
+      found = !options.contained || !engine.escape().first;
+      ++stats.matches;
+    }
   }
-  return false;
+  if (options.stats) *options.stats = stats;
+  return found;
 }
 
 }  // namespace fx

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "trace/libtorch_version.h"
+#include "trace/dispatch_keys.h"
 
 namespace fx::internal {
 

@@ -8,7 +8,7 @@
 #include "ir/target.h"
 #include "module/value.h"
 #include "ops/schema.h"
-#include "trace/libtorch_version.h"
+#include "trace/dispatch_keys.h"
 
 namespace fx::internal {
 namespace {
@@ -92,7 +92,7 @@ Symbol target_of(const c10::FunctionSchema& schema) {
 OpArgument argument_record(const c10::Argument& argument) {
   OpArgument record;
   record.name = argument.name();
-  record.type = precise_type(argument);
+  record.type = argument.real_type();
   record.kind = kind_of(*record.type);
   record.keyword_only = argument.kwarg_only();
   record.repeat = static_cast<std::uint8_t>(std::max(argument.N().value_or(1), 1));
@@ -120,7 +120,7 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
     if (kind == ValueKind::tensor || kind == ValueKind::tensor_list) record->takes_tensors = true;
   }
   for (const c10::Argument& result : schema.returns()) {
-    record->results.push_back({kind_of(*precise_type(result)), written_argument(schema, result)});
+    record->results.push_back({kind_of(*result.real_type()), written_argument(schema, result)});
     const ValueKind kind = record->results.back().kind;
     if (kind != ValueKind::tensor && kind != ValueKind::tensor_list) record->all_results_are_tensors = false;
   }

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "ir/node.h"
-#include "trace/libtorch_version.h"
+#include "trace/dispatch_keys.h"
 
 namespace fx::internal {
 

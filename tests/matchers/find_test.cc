@@ -258,6 +258,25 @@ TEST(Cost, AdversarialCommutativePatternsStop) {
 
 // ── Sets ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+TEST(Cost, AnEditCostsThePatternWhateverTheGraph) {
+  const Pattern pattern("aten::relu(aten::add.Tensor(x, y))");
+  std::vector<std::uint64_t> visited;
+  for (const std::size_t blocks : {10u, 1000u, 100000u}) {
+    Graph graph = testing::chain(blocks);
+    Node& relu = *graph.find_nodes(Op::call_function, "aten::relu").back();
+    EXPECT_TRUE(matches(graph, pattern, relu));
+    relu.set_target("aten::gelu");
+    EXPECT_FALSE(matches(graph, pattern, relu));
+    relu.set_target("aten::relu");
+    FindStats stats;
+    EXPECT_TRUE(matches(graph, pattern, relu, {.stats = &stats}));
+    visited.push_back(stats.nodes_visited);
+  }
+  EXPECT_GT(visited[0], 0u);
+  EXPECT_EQ(visited[1], visited[0]);
+  EXPECT_EQ(visited[2], visited[0]);
+}
+
 TEST(Sets, OneSweepManyPatterns) {
   const Graph graph = testing::chain(500);
   PatternSet set;
