@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 
 #include "cli/options.h"
 #include "cli/torch/backend.h"
 #include "module/module_effects.h"
 #include "module/shape_prop.h"
 #include "module/value.h"
+#include "rewriter/program/verify.h"
 #include "text/parse.h"
 #include "text/print.h"
 #include "torchscript/export.h"
@@ -95,45 +95,6 @@ double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs,
   return seconds[static_cast<std::size_t>(repeat / 2)];
 }
 
-namespace {
-
-void collect_tensors(const c10::IValue& value, std::vector<at::Tensor>& tensors) {
-  if (value.isTensor()) {
-    tensors.push_back(value.toTensor());
-  } else if (value.isTuple()) {
-    for (const c10::IValue& element : value.toTupleRef().elements()) collect_tensors(element, tensors);
-  } else if (value.isList()) {
-    for (const c10::IValue& element : value.toListRef()) collect_tensors(element, tensors);
-  } else if (value.isGenericDict()) {
-    for (const auto& entry : value.toGenericDict()) collect_tensors(entry.value(), tensors);
-  } else if (value.isDouble()) {
-    tensors.push_back(at::scalar_tensor(value.toDouble(), at::kDouble));
-  } else if (value.isInt()) {
-    tensors.push_back(at::scalar_tensor(value.toInt(), at::kDouble));
-  } else if (value.isBool()) {
-    tensors.push_back(at::scalar_tensor(value.toBool() ? 1.0 : 0.0, at::kDouble));
-  }
-}
-
-// The largest difference over the largest magnitude. NaNs and infinities must be in the same places.
-double relative_difference(const at::Tensor& a, const at::Tensor& b) {
-  if (!a.defined() || !b.defined()) return a.defined() == b.defined() ? 0 : INFINITY;
-  if (a.sizes() != b.sizes() || a.scalar_type() != b.scalar_type()) return INFINITY;
-  if (a.numel() == 0) return 0;
-  const at::Tensor x = a.is_complex() ? at::view_as_real(a).to(at::kDouble) : a.to(at::kDouble);
-  const at::Tensor y = b.is_complex() ? at::view_as_real(b).to(at::kDouble) : b.to(at::kDouble);
-  const at::Tensor finite = at::isfinite(x);
-  if (!at::equal(finite, at::isfinite(y))) return INFINITY;
-  const at::Tensor rest = at::logical_not(finite);
-  if (!at::allclose(x.masked_select(rest), y.masked_select(rest), 0, 0, true)) return INFINITY;
-  const at::Tensor u = x.masked_select(finite), v = y.masked_select(finite);
-  if (u.numel() == 0) return 0;
-  const double scale = std::max(u.abs().max().item<double>(), 1e-12);
-  return (u - v).abs().max().item<double>() / scale;
-}
-
-}  // namespace
-
 double TorchModel::difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) {
   const at::NoGradGuard no_grad;
   auto& reference = dynamic_cast<TorchModel&>(before);
@@ -150,11 +111,7 @@ double TorchModel::difference(Model& before, const std::vector<TensorInfo>& inpu
     const c10::IValue expected = reference.module().run(copies());
     at::manual_seed(static_cast<std::uint64_t>(round));
     const c10::IValue found = module_->run(copies());
-    std::vector<at::Tensor> a, b;
-    collect_tensors(expected, a);
-    collect_tensors(found, b);
-    if (a.size() != b.size()) return INFINITY;
-    for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, relative_difference(a[i], b[i]));
+    worst = std::max(worst, relative_difference(expected, found));
   }
   return worst;
 }
