@@ -14,10 +14,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kWords = 
     {"$div", "{aten::div.Tensor, aten::div.Scalar}"},
 }};
 
-bool is_floating(DType type) {
-  return type == DType::float16 || type == DType::bfloat16 || type == DType::float32 || type == DType::float64;
-}
-
 }  // namespace
 
 std::string spelled(std::string_view text) {
@@ -33,6 +29,14 @@ std::string spelled(std::string_view text) {
     if (!replaced) result += text[at++];
   }
   return result;
+}
+
+Argument list_of(const std::vector<std::int64_t>& numbers) {
+  return Argument::list(std::vector<Argument>(numbers.begin(), numbers.end()));
+}
+
+bool is_floating(DType type) {
+  return type == DType::float16 || type == DType::bfloat16 || type == DType::float32 || type == DType::float64;
 }
 
 bool is_floating(const Match& match, std::string_view name) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "matchers/match.h"
 
@@ -12,6 +13,10 @@ namespace fx::rules {
 /// operand.
 std::string spelled(std::string_view text);
 
+/// A list of sizes, strides or dimensions as an argument.
+Argument list_of(const std::vector<std::int64_t>& numbers);
+
+bool is_floating(DType type);
 /// True when the tensor called `name` is known to be of a floating-point type.
 bool is_floating(const Match& match, std::string_view name);
 /// The same, or nothing is known of it: for patterns that make sense on floating-point numbers only.

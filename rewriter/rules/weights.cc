@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "ir/node_map.h"
-#include "ops/effects.h"
 
 namespace fx::rules {
 
@@ -72,20 +71,10 @@ ChannelAffine affine_of_batch_norm(const OperationSite& bn) {
   return affine;
 }
 
-// Attributes that the program itself writes are no constants.
-Weights::Weights(GraphModule& module) : module_(module), graph_(module.graph()) {
-  for (const Node& node : graph_.nodes()) {
-    for_each_written(node, [&](const Argument& argument) {
-      const Node* target = argument.node_or_null();
-      if (target && target->is(Op::get_attr)) written_.insert(target->target().str());
-    });
-  }
-}
-
 std::string Weights::not_constant(const OperationSite& site, const std::vector<std::string_view>& names) const {
   for (const std::string_view name : names) {
     const std::string path = site.tensor_path(name);
-    if (!path.empty() && written_.count(path)) return "the program writes to " + path;
+    if (!path.empty() && written_.contains_attribute(path)) return "the program writes to " + path;
   }
   return {};
 }

@@ -5,10 +5,10 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "rewriter/rules/operation_site.h"
+#include "rewriter/rules/written_values.h"
 
 namespace fx::rules {
 
@@ -26,7 +26,7 @@ bool is_linear(std::string_view packet);
 class Weights {
  public:
   /// Looks once at what the program writes to.
-  explicit Weights(GraphModule& module);
+  explicit Weights(GraphModule& module) : module_(module), graph_(module.graph()), written_(module) {}
 
   /// Why the attributes called `names` of this operation may not be taken for constants; empty when they may.
   std::string not_constant(const OperationSite& site, const std::vector<std::string_view>& names) const;
@@ -47,7 +47,7 @@ class Weights {
 
   GraphModule& module_;
   Graph& graph_;
-  std::unordered_set<std::string> written_;  // membership only
+  WrittenValues written_;
 };
 
 }  // namespace fx::rules

@@ -139,6 +139,23 @@ TEST(Constants, StoredNumbersBecomeLiterals) {
   EXPECT_EQ(optimize(*module, {.rules = {"literal-operands"}}).applied(), 0u) << "types must be known";
 }
 
+TEST(FuseConvBn, AWeightThatIsWrittenThroughAViewIsNoConstant) {
+  struct Net : torch::nn::Module {
+    torch::Tensor w = register_parameter("w", torch::rand({2, 3, 1, 1}), /*requires_grad=*/false);
+    torch::Tensor mean = register_buffer("mean", torch::rand({2}));
+    torch::Tensor variance = register_buffer("variance", torch::rand({2}) + 1);
+    torch::Tensor forward(torch::Tensor x) {
+      w.view({-1}).add_(1);
+      return torch::batch_norm(torch::conv2d(x, w), {}, {}, mean, variance, false, 0.1, 1e-5, false);
+    }
+  };
+  const auto module = symbolic_trace(std::make_shared<Net>());
+  const RuleOutcome outcome = optimize(*module, {.rules = {"fuse-conv-bn"}}).rules.front();
+  EXPECT_EQ(outcome.applied, 0u) << print_graph(module->graph());
+  ASSERT_EQ(outcome.refused.size(), 1u);
+  EXPECT_EQ(outcome.refused[0].reason, "the program writes to w");
+}
+
 TEST(Constants, RandomNumbersAndLargeResultsAreNot) {
   struct Net : torch::nn::Module {
     torch::Tensor w = register_parameter("w", torch::randn({300, 1}));

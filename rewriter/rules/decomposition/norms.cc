@@ -8,8 +8,6 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
-Argument list_of(const Sizes& sizes) { return Argument::list(std::vector<Argument>(sizes.begin(), sizes.end())); }
-
 /// Nodes that normalise `x`, whose mean and variance are given, and then scale and shift it.
 class Formula {
  public:

@@ -2,7 +2,7 @@
 
 #include <ATen/ATen.h>
 
-#include <unordered_set>
+#include <algorithm>
 
 #include "rewriter/rules/weights.h"
 
@@ -15,8 +15,12 @@ class LinearMerger {
   explicit LinearMerger(GraphModule& module) : module_(module), graph_(module.graph()), weights_(module) {}
 
   Outcome run() {
-    for (Node& node : graph_.nodes()) inputs_.push_back(&node);
-    for (Node* input : inputs_) merge_users(*input);
+    // Nodes come and go while layers are merged.
+    std::vector<Node*> inputs;
+    for (Node& node : graph_.nodes()) inputs.push_back(&node);
+    for (Node* input : inputs) {
+      if (!input->is_erased()) merge_users(*input);
+    }
     return std::move(outcome_);
   }
 
@@ -100,7 +104,6 @@ class LinearMerger {
   GraphModule& module_;
   Graph& graph_;
   Weights weights_;
-  std::vector<Node*> inputs_;
   Outcome outcome_;
 };
 

@@ -10,6 +10,8 @@
 #include "module/interpreter.h"
 #include "module/module_effects.h"
 #include "ops/schema.h"
+#include "rewriter/rules/spelling.h"
+#include "rewriter/rules/written_values.h"
 
 namespace fx::rules {
 
@@ -24,16 +26,8 @@ std::int64_t bytes_of(const c10::IValue& value) {
 
 class ConstantFolding {
  public:
-  explicit ConstantFolding(GraphModule& module) : module_(module), graph_(module.graph()), constant_(graph_, false) {
-    // Attributes that are written to are no constants, whoever writes.
-    const ModuleEffects effects = module_effects(module);
-    for (const Node& node : graph_.nodes()) {
-      for_each_written(
-          node,
-          [&](const Argument& value) { for_each_node(value, [&](const Node& written) { note_written(written); }); },
-          effects);
-    }
-  }
+  explicit ConstantFolding(GraphModule& module)
+      : module_(module), graph_(module.graph()), written_(module), constant_(graph_, false) {}
 
   Outcome run() {
     // Front to back: operands are known before their users, chains fold as one.
@@ -49,23 +43,9 @@ class ConstantFolding {
   }
 
  private:
-  void note_written(const Node& node) {
-    // Through views, and through what only passes values on.
-    std::vector<const Node*> pending = {&node};
-    while (!pending.empty()) {
-      const Node* next = pending.back();
-      pending.pop_back();
-      if (!written_nodes_.insert(next).second) continue;
-      if (next->is(Op::get_attr)) written_.insert(next->target().str());
-      if (next->is(Op::call_function) && effects_of(*next).may_alias) {
-        next->for_each_input([&](const Node& input) { pending.push_back(&input); });
-      }
-    }
-  }
-
   bool foldable(const Node& node) const {
-    if (node.is(Op::get_attr)) return !written_.count(node.target().str());
-    if (!node.is(Op::call_function) || written_nodes_.count(&node) || effects_of(node).impure()) return false;
+    if (node.is(Op::get_attr)) return !written_.contains_attribute(node.target().str());
+    if (!node.is(Op::call_function) || written_.contains(node) || effects_of(node).impure()) return false;
     const OperatorSchema* schema = find_schema(node.target());
     if (!schema && !node.is_call("operator.getitem")) return false;
     bool all = true;
@@ -140,9 +120,8 @@ class ConstantFolding {
 
   GraphModule& module_;
   Graph& graph_;
+  WrittenValues written_;
   NodeMap<bool> constant_;
-  std::unordered_set<std::string> written_;        // membership only
-  std::unordered_set<const Node*> written_nodes_;  // membership only
   std::int64_t input_bytes_ = 0;
   Outcome outcome_;
 };
@@ -150,15 +129,8 @@ class ConstantFolding {
 /// `mul(x, c)` with a stored number c becomes `mul(x, 0.5)`: of floating-point x the type stays the same.
 class LiteralOperands {
  public:
-  explicit LiteralOperands(Program& program) : program_(program), graph_(program.module.graph()) {
-    for (const Node& node : graph_.nodes()) {
-      for_each_written(node, [&](const Argument& value) {
-        for_each_node(value, [&](const Node& written) {
-          if (written.is(Op::get_attr)) written_.insert(written.target().str());
-        });
-      });
-    }
-  }
+  explicit LiteralOperands(Program& program)
+      : program_(program), graph_(program.module.graph()), written_(program.module) {}
 
   Outcome run() {
     for (Node& node : graph_.nodes()) {
@@ -186,7 +158,7 @@ class LiteralOperands {
   }};
 
   bool is_number(const Node& node) const {
-    if (!node.is(Op::get_attr) || written_.count(node.target().str())) return false;
+    if (!node.is(Op::get_attr) || written_.contains_attribute(node.target().str())) return false;
     const at::Tensor tensor = program_.module.find_attribute(node.target().str());
     return tensor.defined() && tensor.dim() == 0 && tensor.device().is_cpu() && !tensor.requires_grad() &&
            (tensor.is_floating_point() || tensor.scalar_type() == at::kLong);
@@ -198,9 +170,7 @@ class LiteralOperands {
       outcome_.refused.push_back({{}, node.name(), "the type of its input is not known; give --input"});
       return;
     }
-    const bool floating = info->dtype == DType::float32 || info->dtype == DType::float64 ||
-                          info->dtype == DType::float16 || info->dtype == DType::bfloat16;
-    if (!floating || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
+    if (!is_floating(info->dtype) || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
     const at::Tensor value = program_.module.attribute(c.target().str());
     const Argument number =
         value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
@@ -212,7 +182,7 @@ class LiteralOperands {
 
   Program& program_;
   Graph& graph_;
-  std::unordered_set<std::string> written_;  // membership only
+  WrittenValues written_;
   Outcome outcome_;
 };
 

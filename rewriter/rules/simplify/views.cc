@@ -50,8 +50,6 @@ bool is_identity(const Sizes& order) {
   return true;
 }
 
-Argument list_of(const Sizes& sizes) { return Argument::list(std::vector<Argument>(sizes.begin(), sizes.end())); }
-
 const std::vector<Rule>& permutations() {
   static const std::vector<Rule> kRules = {
       {.name = "permutations/compose",
