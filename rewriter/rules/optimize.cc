@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
-#include "module/module_effects.h"
 #include "module/shape_prop.h"
+#include "module/state_keeper.h"
 #include "rewriter/program/replace_pattern.h"
 
 namespace fx {
@@ -12,27 +12,6 @@ namespace {
 
 using rules::Group;
 using rules::ProgramRule;
-
-/// Puts parameters and buffers back to what they were, where running the program may change them.
-class StateKeeper {
- public:
-  explicit StateKeeper(GraphModule& module) {
-    bool writes = false;
-    const ModuleEffects effects = module_effects(module);
-    for (const Node& node : module.graph().nodes()) writes = writes || effects_of(node, effects).writes;
-    if (!writes) return;
-    for (const at::Tensor& tensor : module.parameters()) saved_.emplace_back(tensor, tensor.clone());
-    for (const at::Tensor& tensor : module.buffers()) saved_.emplace_back(tensor, tensor.clone());
-  }
-  StateKeeper(const StateKeeper&) = delete;
-  StateKeeper& operator=(const StateKeeper&) = delete;
-  ~StateKeeper() {
-    for (auto& [tensor, value] : saved_) tensor.copy_(value);
-  }
-
- private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;
-};
 
 class Optimizer {
  public:

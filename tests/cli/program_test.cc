@@ -146,6 +146,16 @@ TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
   EXPECT_THAT(ran.out, HasSubstr("float32[1, 10]"));
 }
 
+TEST_F(Program, OptimizeLeavesTheStateOfTheModelAsItWas) {
+  const char* models = std::getenv("FXGRAPH_TEST_MODELS");
+  if (!models) GTEST_SKIP() << "FXGRAPH_TEST_MODELS is not set: no model that writes its state";
+  // Its buffer counts the runs; measuring, timing and verifying are runs.
+  const Result optimized = run(std::string("optimize ") + models +
+                               "/written_state.traced.pt --input 2x4x8x8 --verify --report json -o " + path("out.pt"));
+  ASSERT_EQ(optimized.code, 0) << optimized.err;
+  EXPECT_EQ(nlohmann::json::parse(optimized.out)["verified"]["difference"].get<double>(), 0);
+}
+
 // Loading LibTorch takes half a second; text needs none of it.
 TEST_F(Program, StartsWithoutLibTorchForText) {
   const std::string text =

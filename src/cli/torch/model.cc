@@ -9,6 +9,7 @@
 #include "cli/torch/backend.h"
 #include "module/module_effects.h"
 #include "module/shape_prop.h"
+#include "module/state_keeper.h"
 #include "module/value.h"
 #include "rewriter/program/verify.h"
 #include "text/parse.h"
@@ -42,6 +43,7 @@ std::unique_ptr<TorchModel> TorchModel::clone() const {
 Shapes TorchModel::propagate_shapes(const std::vector<TensorInfo>& inputs) {
   const at::NoGradGuard no_grad;
   const Progress progress("propagating shapes");
+  const StateKeeper keeper(*module_);
   return fx::propagate_shapes(*module_, inputs);
 }
 
@@ -98,6 +100,7 @@ double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs,
 double TorchModel::difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) {
   const at::NoGradGuard no_grad;
   auto& reference = dynamic_cast<TorchModel&>(before);
+  const StateKeeper keeper(*module_), reference_keeper(reference.module());
   double worst = 0;
   for (int round = 0; round < rounds; ++round) {
     const std::vector<c10::IValue> values = random_inputs(inputs);

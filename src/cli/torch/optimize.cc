@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/torch/backend.h"
 #include "cli/torch/measures.h"
+#include "module/state_keeper.h"
 #include "module/value.h"
 #include "rewriter/program/verify.h"
 #include "rewriter/rules/optimize.h"
@@ -103,6 +104,7 @@ class Optimization {
   void time_both() {
     if (inputs_.empty()) return;
     const Progress progress("timing");
+    const StateKeeper keeper(model_.module()), original_keeper(original_->module());
     const std::vector<c10::IValue> inputs = random_inputs(inputs_);
     double before = INFINITY, after = INFINITY;
     for (int round = 0; round < kTimedRounds; ++round) {
