@@ -1,8 +1,8 @@
 // What the benchmarks share: sizes, counters, and the rule that a wrong answer is never timed.
 //
 // Every benchmark is named BM_<Work>/<blocks> on a chain of 3·blocks + 3 nodes (testing::chain), or
-// BM_<Work>/<workload>/<size> on another graph (bench/workloads.cc); its counterpart in torch::jit is
-// BM_Jit<Work>/<blocks>, on the same graph in the same process.
+// BM_<Work>/<workload>/<size> on another graph (bench/workloads.cc); its counterparts in torch::jit and MLIR are
+// BM_Jit<Work>/<blocks> and BM_Mlir<Work>/<blocks>, on the same graph in the same process.
 //
 // Counters: `ns_per_node` is CPU time of one round divided by the nodes of the graph. Others, such as
 // `allocations_per_node`, do not depend on the machine.

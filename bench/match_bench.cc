@@ -37,6 +37,11 @@ std::size_t hits(const Graph& graph) {
   return count;
 }
 
+void match_by_hand(benchmark::State& state, const Graph& graph) {
+  if (!verified(state, hits(graph) == graph.size() / 3 - 1, "number of matches")) return;
+  time_reading(state, graph.size(), [&] { return hits(graph); });
+}
+
 void match_miss(benchmark::State& state, const Graph& graph) {
   const Pattern pattern(kMiss);
   search(state, graph, 0, [&](const FindOptions& options) { return find(graph, pattern, options); });
@@ -67,6 +72,7 @@ const bool registered = register_works({
     {.name = "MatchMiss200", .time = match_set<200>, .chain_only = true},
     {.name = "MatchNearMiss", .time = match_near_miss, .chain_only = true},
     {.name = "MatchHit", .time = match_hit},
+    {.name = "MatchByHand", .time = match_by_hand, .chain_only = true},
 });
 
 }  // namespace

@@ -55,11 +55,15 @@ jobs() {
   echo $((memory < 1 ? 1 : memory < cores ? memory : cores))
 }
 
-#   build PRESET TARGET...
+#   build PRESET [-DVARIABLE=VALUE]... TARGET...
 build() {
-  local preset=$1
+  local preset=$1 settings=()
   shift
-  quietly "configure $preset" "build/$preset.configure.log" cmake --preset "$preset"
+  while [[ $1 == -D* ]]; do
+    settings+=("$1")
+    shift
+  done
+  quietly "configure $preset" "build/$preset.configure.log" cmake --preset "$preset" "${settings[@]}"
   quietly "build $preset" "build/$preset.build.log" cmake --build --preset "$preset" -j "$(jobs)" --target "$@"
 }
 
