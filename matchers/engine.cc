@@ -204,7 +204,10 @@ const std::vector<Node*>& Engine::matched_nodes() {
   matched_known_ = true;
   matched_.clear();
   for (std::uint32_t i = 0; i < bound_; ++i) {
-    if (program_.node(trail_[i]).kind == PatternKind::call) matched_.push_back(slots_[trail_[i]].value.node);
+    if (program_.node(trail_[i]).kind != PatternKind::call) continue;
+    // Inputs may be shared by matches, even those that PatternOptions::match_placeholder makes a part of the pattern.
+    Node* node = slots_[trail_[i]].value.node;
+    if (!node->is(Op::placeholder)) matched_.push_back(node);
   }
   for (const auto& [pattern, node] : extras_) matched_.push_back(node);
   if (matched_.size() < 2) return matched_;
@@ -230,7 +233,7 @@ void Engine::for_each_escape(Visit&& visit) {
     return false;
   };
   for (Node* node : nodes) {
-    if (returned(node) || node->is(Op::placeholder)) continue;
+    if (returned(node)) continue;
     for (Node& user : node->users()) {
       if (inside(user)) continue;
       if (!visit(node, &user)) return;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "matchers/search.h"
+#include "matchers/way_back.h"
 #include "support/error.h"
 
 namespace fx {
@@ -74,6 +75,7 @@ bool Search::try_at(Node& anchor) {
         continue;
       }
     }
+    if (options_.convex && way_back(MatchBuilder::make(program_, engine_))) continue;
     if (options_.overlap == Overlap::first && is_claimed()) continue;
     kept |= keep();
     if (kept && options_.overlap == Overlap::first) break;
@@ -162,7 +164,8 @@ bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const
     ++stats.candidates;
     engine.start(const_cast<Node&>(node));
     while (!found && engine.next()) {
-      found = !options.contained || !engine.escape().first;
+      found = (!options.contained || !engine.escape().first) &&
+              (!options.convex || !way_back(internal::MatchBuilder::make(program, engine)));
       ++stats.matches;
     }
   }

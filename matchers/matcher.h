@@ -55,6 +55,7 @@ struct FindStats {
 struct FindOptions {
   Overlap overlap = Overlap::first;
   bool contained = true;         ///< inner values may not be used outside the match
+  bool convex = false;           ///< no result may come back into its own match; the rewriter always sees to it
   bool ignore_literals = false;  ///< literals match any literal, as torch.fx's ignore_literals
   bool normalize = false;        ///< `torch.relu(x)`, `x.relu()`, `operator.add(x, y)` are the operators they stand for
   bool commutative = false;      ///< operands of every operator whose schema says so may be swapped

@@ -105,8 +105,12 @@ class BoundCall {
 
 class Eliminator {
  public:
-  Eliminator(Graph& graph, const ModuleEffects& modules)
-      : graph_(graph), sets_(graph, modules), escapes_(graph.id_bound(), false), indexed_(graph.id_bound(), false) {
+  Eliminator(Graph& graph, const ModuleEffects& modules, const std::function<bool(const Node&)>& banned)
+      : graph_(graph),
+        banned_(banned),
+        sets_(graph, modules),
+        escapes_(graph.id_bound(), false),
+        indexed_(graph.id_bound(), false) {
     if (sets_.any_write()) seen_.reserve(graph.size());
     if (const Node* output = graph.output_node()) mark_escapes(*output);
   }
@@ -129,7 +133,7 @@ class Eliminator {
     return node.is(Op::call_function) || node.is(Op::call_method) || node.is(Op::call_module) || node.is(Op::get_attr);
   }
   bool mergeable(const Node& node) {
-    if (!is_call(node) || sets_.effects(node).impure()) return false;
+    if (!is_call(node) || sets_.effects(node).impure() || (banned_ && banned_(node))) return false;
     // A read of an attribute is the attribute itself, written or not; any other value that is written stays its own.
     return node.is(Op::get_attr) || !sets_.ever_written(node) || sets_.effects(node).may_alias;
   }
@@ -165,7 +169,8 @@ class Eliminator {
     if (value.num_users() == 1) return nullptr;
     Node* found = nullptr;
     for (Node& user : value.users()) {
-      if (user.is_before(node) && (!found || user.is_before(*found)) && same(user, node)) found = &user;
+      if (!user.is_before(node) || (found && !user.is_before(*found)) || !same(user, node)) continue;
+      if (!banned_ || !banned_(user)) found = &user;
     }
     return found;
   }
@@ -237,6 +242,7 @@ class Eliminator {
   }
 
   Graph& graph_;
+  const std::function<bool(const Node&)>& banned_;
   AliasSets sets_;
   static constexpr std::uint32_t kHandful = 8;
   std::vector<bool> escapes_;  // by alias set: some member is returned
@@ -247,8 +253,9 @@ class Eliminator {
 
 }  // namespace
 
-std::size_t eliminate_common_subexpressions(Graph& graph, const ModuleEffects& modules) {
-  return Eliminator(graph, modules).run();
+std::size_t eliminate_common_subexpressions(Graph& graph, const ModuleEffects& modules,
+                                            const std::function<bool(const Node&)>& banned) {
+  return Eliminator(graph, modules, banned).run();
 }
 
 }  // namespace fx

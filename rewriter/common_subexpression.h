@@ -11,13 +11,15 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 
 #include "ir/graph.h"
 #include "ops/effects.h"
 
 namespace fx {
 
-/// Returns how many nodes were removed.
-std::size_t eliminate_common_subexpressions(Graph& graph, const ModuleEffects& modules = {});
+/// Returns how many nodes were removed. Calls that `banned` accepts stay, each for itself.
+std::size_t eliminate_common_subexpressions(Graph& graph, const ModuleEffects& modules = {},
+                                            const std::function<bool(const Node&)>& banned = {});
 
 }  // namespace fx

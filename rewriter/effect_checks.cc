@@ -228,7 +228,10 @@ Verdict check_later_writes(const Site& site, const Node& old, const Values& now,
   for (const Node* source : now) concerned.push_back(effects.alias_class(*source));
   for (const std::uint32_t one : concerned) {
     if (const Node* write = later_write(site, one, effects)) {
-      return Objection{&old, "its replacement would share storage differently, and " + write->name() + " writes to it"};
+      const std::string does = effects.of(*write).unknown
+                                   ? " may write to it: nothing is known of " + write->target().str()
+                                   : " writes to it";
+      return Objection{&old, "its replacement would share storage differently, and " + write->name() + does};
     }
   }
   return {};

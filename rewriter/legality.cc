@@ -1,9 +1,9 @@
 #include "rewriter/legality.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "matchers/pattern_data.h"
+#include "matchers/way_back.h"
 
 namespace fx::internal {
 
@@ -52,24 +52,10 @@ Verdict check_contained(const Site& site) {
 }
 
 Verdict check_convex(const Site& site) {
-  if (site.exits.size() < 2) return {};
-  const Node* last = site.nodes.back();
-  std::unordered_set<const Node*> seen;                   // membership only
-  std::vector<std::pair<const Node*, const Node*>> open;  // a node outside, and the exit it depends on
-  for (const Node* exit : site.exits) open.emplace_back(exit, exit);
-  while (!open.empty()) {
-    const auto [node, exit] = open.back();
-    open.pop_back();
-    for (const Node& user : node->users()) {
-      if (last->is_before(user)) continue;
-      if (site.contains(user)) {
-        if (node == exit) continue;  // an edge inside the match
-        return Objection{exit, "its value comes back into the match, through " + node->name() + " to " + user.name()};
-      }
-      if (seen.insert(&user).second) open.emplace_back(&user, exit);
-    }
-  }
-  return {};
+  const std::optional<WayBack> way = way_back(site.nodes, site.exits);
+  if (!way) return {};
+  return Objection{way->exit,
+                   "its value comes back into the match, through " + way->through->name() + " to " + way->user->name()};
 }
 
 // ── Place ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ir/node_map.h"
+#include "ops/effects.h"
 #include "support/error.h"
 
 namespace fx::testing {
@@ -32,11 +33,13 @@ const std::map<std::string_view, Pure>& pure_operators() {
       {"aten::relu", [](double a, double, double) { return a > 0 ? a : 0; }},
       {"aten::neg", [](double a, double, double) { return -a; }},
       {"aten::sin", [](double a, double, double) { return std::sin(a); }},
+      {"aten::exp", [](double a, double, double) { return std::exp(a); }},
+      {"aten::abs", [](double a, double, double) { return std::abs(a); }},
       {"aten::sigmoid", [](double a, double, double) { return 1 / (1 + std::exp(-a)); }},
       {"aten::clamp_min", [](double a, double b, double) { return std::max(a, b); }},
       {"aten::clamp", [](double a, double b, double c) { return std::min(std::max(a, b), c); }},
       {"aten::clone", [](double a, double, double) { return a; }},
-      {"aten::copy_", [](double, double b, double) { return b; }},
+      {"aten::copy", [](double, double b, double) { return b; }},
       {"aten::zero_", [](double, double, double) { return 0.0; }},
       {"torch.relu", [](double a, double, double) { return a > 0 ? a : 0; }},
   };
@@ -98,7 +101,8 @@ class Runner {
       const Value& from = values_[node.arg(0).node()];
       return {from.one ? from.one : from.many.at(static_cast<std::size_t>(node.arg(1).as_int())), {}};
     }
-    if (name == "aten::view" || name == "aten::transpose" || name == "aten::select") return values_[node.arg(0).node()];
+    if (name == "aten::view" || name == "aten::t" || name == "aten::transpose" || name == "aten::select")
+      return values_[node.arg(0).node()];
     if (name == "aten::split") return {nullptr, {values_[node.arg(0).node()].one, values_[node.arg(0).node()].one}};
     if (name == "aten::rand_like") return {std::make_shared<double>(0.125 * ++draws_), {}};
     return compute(node, name);
@@ -111,8 +115,7 @@ class Runner {
       name.pop_back();
       found = pure_operators().find(name);
     }
-    if (found == pure_operators().end())
-      throw Error(ErrorKind::unsupported, "the scalar interpreter has no " + node.target().str(), node.name());
+    if (found == pure_operators().end()) return uninterpreted(node, name);
     const Argument* alpha = node.kwarg("alpha");
     const double second = argument(node, 1) * (alpha ? number(*alpha) : 1);
     const double result = found->second(argument(node, 0), second, argument(node, 2));
@@ -120,6 +123,32 @@ class Runner {
     const Value target = values_[node.arg(0).node()];
     *target.one = result;
     return target;
+  }
+
+  /// Of a pure operator that is not in the table: some number that depends on its name and on every argument.
+  Value uninterpreted(const Node& node, const std::string& name) {
+    const OperatorSchema* schema = schema_of(node);
+    if (!schema || schema->returns.size() != 1 || effects_of(node).impure() || effects_of(node).may_alias)
+      throw Error(ErrorKind::unsupported, "the scalar interpreter has no " + node.target().str(), node.name());
+    double result = 0;
+    for (const char c : name) result = std::sin(2 * result + c);
+    for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
+      const Argument* value = bound_argument(*schema, node, i);
+      const bool repeated = value && value->is_int() && schema->arguments[i].type.list;
+      for (int n = repeated ? schema->arguments[i].type.fixed_size : 1; n > 0; --n) mix(value, result);
+    }
+    return {std::make_shared<double>(result), {}};
+  }
+
+  void mix(const Argument* value, double& into) {
+    if (value && value->is_sequence()) {
+      for (const Argument& element : value->elements()) mix(&element, into);
+      return;
+    }
+    const double here = !value                                   ? 0.5
+                        : value->is_node() || value->is_number() ? number(*value)
+                                                                 : static_cast<double>(value->hash() % 1000003);
+    into = std::sin(2 * into + here);
   }
 
   const Graph& graph_;

@@ -20,7 +20,8 @@ struct ScalarRun {
 
 /// Runs `graph` on `inputs`, one per placeholder (1.25, 2.25, … for those that are not given). Attributes start at a
 /// number made from their path, random operators draw 0.125, 0.25, … in order. Knows elementwise ATen operators, their
-/// in-place forms, and views, which keep the storage; throws Error(unsupported) for others.
+/// in-place forms, and views, which keep the storage. Another operator of one fresh result is a function without a
+/// meaning: equal calls give equal numbers. Throws Error(unsupported) for others.
 ScalarRun run_scalars(const Graph& graph, const std::vector<double>& inputs = {});
 
 }  // namespace fx::testing

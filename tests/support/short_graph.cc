@@ -6,6 +6,32 @@
 
 namespace fx::testing {
 
+namespace {
+
+/// `%x, [1, 2], alpha=2` as the rest of a line of FX text: `(args = (%x, [1, 2],), kwargs = {alpha: 2})`.
+std::string arguments_of(const std::string& list) {
+  std::string args, kwargs;
+  int depth = 0;
+  for (std::size_t start = 0, i = 0; i <= list.size(); ++i) {
+    const char c = i < list.size() ? list[i] : ',';
+    depth += (c == '[' || c == '(' || c == '{') - (c == ']' || c == ')' || c == '}');
+    if (depth > 0 || c != ',') continue;
+    std::string argument = list.substr(start, i - start);
+    argument.erase(0, argument.find_first_not_of(' '));
+    start = i + 1;
+    const std::size_t equals = argument.find_first_not_of("abcdefghijklmnopqrstuvwxyz_");
+    if (equals != std::string::npos && equals > 0 && argument[equals] == '=') {
+      kwargs += argument.replace(equals, 1, ": ") + ", ";
+    } else if (!argument.empty()) {
+      args += argument + ",";
+    }
+  }
+  if (!kwargs.empty()) kwargs.resize(kwargs.size() - 2);
+  return "(args = (" + args + "), kwargs = {" + kwargs + "})\n";
+}
+
+}  // namespace
+
 Graph graph_of(const std::string& body, const std::string& inputs) {
   std::string text = "graph():\n";
   std::istringstream names(inputs);
@@ -22,11 +48,9 @@ Graph graph_of(const std::string& body, const std::string& inputs) {
     }
     const std::size_t start = line.find_first_not_of(' ');
     const std::string target = line.substr(equals + 3, open - equals - 3);
-    std::string args = line.substr(open + 1, line.rfind(')') - open - 1);
-    if (args.find(',') == std::string::npos && !args.empty()) args += ",";
     text += "    %" + line.substr(start, equals - start) +
-            " : [num_users=0] = " + (target.starts_with("get_attr") ? target : "call_function[target=" + target + "]") +
-            "(args = (" + args + "), kwargs = {})\n";
+            " : [num_users=0] = " + (target.ends_with(']') ? target : "call_function[target=" + target + "]") +
+            arguments_of(line.substr(open + 1, line.rfind(')') - open - 1));
   }
   return parse_graph(text);
 }

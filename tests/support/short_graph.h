@@ -7,8 +7,8 @@
 
 namespace fx::testing {
 
-/// A graph from statements, one a line: `name = target(args)` as in FX text, `name = get_attr[target=path]()`, `return
-/// value`. `inputs` are the placeholders, separated by spaces.
+/// A graph from statements, one a line: `name = operator(%x, [1, 2], alpha=2)`, `name = call_method[target=relu](%x)`
+/// (or another kind of node, as in FX text), `return value`. `inputs` are the placeholders, separated by spaces.
 Graph graph_of(const std::string& body, const std::string& inputs = "x");
 
 /// The calls of a graph and what it returns, one a line: `add = aten::add.Tensor(x, y, alpha=2)`.
