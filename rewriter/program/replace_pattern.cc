@@ -87,7 +87,10 @@ RewriteReport replace_pattern(GraphModule& module, const Pattern& pattern, const
   Adoption adoption(module, replacement);
   const Replacement renamed(adoption.rename());
   RewriteReport report = replace_pattern(module, pattern, renamed, options);
-  if (report.changed() && !options.dry_run) adoption.install();
+  if (report.changed() && !options.dry_run) {
+    adoption.install();
+    module.delete_all_unused_submodules();
+  }
   return report;
 }
 

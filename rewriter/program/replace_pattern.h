@@ -17,7 +17,8 @@ RewriteReport replace_pattern(GraphModule& module, const Pattern& pattern, const
                               const ReplaceOptions& options = {});
 
 /// The replacement computes what `replacement` does, with its own tensors and modules: they are put into `module` under
-/// free paths if at least one match is rewritten, shared by all matches. Throws as above; then nothing is added.
+/// free paths if at least one match is rewritten, shared by all matches, and submodules that nothing uses any more go,
+/// as in torch.fx. Throws as above; then nothing is added.
 RewriteReport replace_pattern(GraphModule& module, const Pattern& pattern, const GraphModule& replacement,
                               const ReplaceOptions& options = {});
 
