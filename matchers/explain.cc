@@ -205,15 +205,27 @@ std::string absent_operators(const Graph& graph, internal::Program& program) {
 /// Places with the same obstacles.
 struct Group {
   std::size_t count = 0;
-  internal::Attempt attempt;  ///< at the first of them
-  std::string first;
+  internal::Attempt attempt;        ///< at the first of them
+  std::vector<std::string> places;  ///< the first few
 };
+
+constexpr std::size_t kPlaces = 5;  // that are named
+
+/// `b, c, d and 12 more`: the places after the first.
+std::string other_places(const Group& group) {
+  std::string text;
+  for (std::size_t i = 1; i < group.places.size(); ++i) text += (i > 1 ? ", " : "") + group.places[i];
+  if (group.count > group.places.size()) text += " and " + std::to_string(group.count - group.places.size()) + " more";
+  return text;
+}
 
 std::string to_text(const Group& group) {
   const std::vector<internal::Obstacle>& obstacles = group.attempt.obstacles;
   const std::string count = std::to_string(group.count) + " × ";
-  if (obstacles.size() == 1) return count + obstacles[0].text + "\n";
-  std::string text = count + std::to_string(obstacles.size()) + " obstacles, the first place is " + group.first + "\n";
+  const std::string others = other_places(group);
+  if (obstacles.size() == 1) return count + obstacles[0].text + (others.empty() ? "" : "; also at " + others) + "\n";
+  std::string text = count + std::to_string(obstacles.size()) + " obstacles, the first place is " +
+                     group.places.front() + (others.empty() ? "" : ", then " + others) + "\n";
   for (const internal::Obstacle& obstacle : obstacles) text += "    " + obstacle.text + "\n";
   return text;
 }
@@ -245,8 +257,10 @@ std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOp
       std::string kinds;
       for (const internal::Obstacle& obstacle : attempt.obstacles) kinds += obstacle.kind + ";";
       const auto [at, fresh] = known.emplace(kinds, groups.size());
-      if (fresh) groups.push_back({0, std::move(attempt), node.name()});
-      ++groups[at->second].count;
+      if (fresh) groups.push_back({0, std::move(attempt), {}});
+      Group& group = groups[at->second];
+      ++group.count;
+      if (group.places.size() < kPlaces) group.places.push_back(node.name());
       return true;
     });
   }

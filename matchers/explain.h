@@ -21,8 +21,8 @@ namespace fx {
 std::string explain(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options = {});
 
 /// Says where the pattern nearly fits: a line for each reason with how often it is met, the furthest first, at most
-/// `lines` of them, and for each the first place. Also says when an operator that the pattern needs is not in the graph
-/// at all.
+/// `lines` of them, and for each the first five places. Also says when an operator that the pattern needs is not in the
+/// graph at all.
 std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOptions& options = {},
                         std::size_t lines = 10);
 

@@ -69,13 +69,17 @@ TEST(Explain, AFitIsTold) {
 
 TEST(NearMisses, ReasonsAreGrouped) {
   Graph graph = testing::chain(10);
-  EXPECT_EQ(near_misses(graph, "aten::relu(aten::add.Tensor(x, 1))"),
-            "10 places tried, 0 fit\n"
-            "10 × relu <- add: argument other: wants 1, found y (placeholder y)\n");
-  EXPECT_EQ(near_misses(graph, "aten::relu(aten::sigmoid(x))"),
-            "10 places tried, 0 fit\n"
-            "the graph has no aten::sigmoid\n"
-            "10 × relu: argument self: wants aten::sigmoid, found add (aten::add.Tensor)\n");
+  EXPECT_EQ(
+      near_misses(graph, "aten::relu(aten::add.Tensor(x, 1))"),
+      "10 places tried, 0 fit\n"
+      "10 × relu <- add: argument other: wants 1, found y (placeholder y); also at relu_1, relu_2, relu_3, relu_4 "
+      "and 5 more\n");
+  EXPECT_EQ(
+      near_misses(graph, "aten::relu(aten::sigmoid(x))"),
+      "10 places tried, 0 fit\n"
+      "the graph has no aten::sigmoid\n"
+      "10 × relu: argument self: wants aten::sigmoid, found add (aten::add.Tensor); also at relu_1, relu_2, relu_3, "
+      "relu_4 and 5 more\n");
   EXPECT_EQ(near_misses(graph, "aten::relu(aten::add.Tensor(x, y))"), "10 places tried, 10 fit\n");
   EXPECT_EQ(near_misses(graph, "aten::gelu(x)"), "0 places tried, 0 fit\nthe graph has no aten::gelu\n");
 }

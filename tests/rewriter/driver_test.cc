@@ -150,6 +150,22 @@ TEST(FixedPoint, ConditionsMayReadMoreThanTheirMatch) {
 }
 
 /// After a fixed point no rule applies anywhere, and the numbers are what they were.
+TEST(FixedPoint, OnlyRulesThatReadMoreAreTriedOnceMore) {
+  Graph graph = testing::chain(100);
+  Node& result = graph.output_node()->arg(0).node();
+  const auto scope = graph.inserting_before(*graph.output_node());
+  graph.output_node()->set_args({graph.call_function("aten::neg", {result})});
+  const auto always = [](const Match&) { return true; };
+  const RewriteReport report = rewrite_to_fixed_point(
+      graph, RuleSet{{.name = "near-miss", .pattern = "aten::relu(aten::add.Tensor(x, 1))", .replacement = "x"},
+                     {.name = "condition", .pattern = "aten::neg(x)", .when = always, .replacement = "aten::sin(x)"},
+                     {.name = "far", .pattern = "aten::sin(~aten::neg(x))", .replacement = "x"}});
+  EXPECT_EQ(report.applied, 1u);
+  EXPECT_EQ(report.rules[0].tried, 100u);
+  EXPECT_EQ(report.rules[1].tried, 1u);
+  EXPECT_EQ(report.stop, RewriteStop::fixed_point);
+}
+
 TEST(FixedPoint, RandomGraphs) {
   const RuleSet rules = simplifications();
   std::size_t applied = 0;
@@ -235,6 +251,21 @@ TEST(RuleSets, ProblemsAreFoundBeforeTheyHappen) {
   EXPECT_THROW(
       rewrite_once(*std::make_unique<Graph>(), RuleSet{{.name = "", .pattern = "aten::relu(x)", .replacement = "x"}}),
       Error);
+}
+
+TEST(RuleSets, AGoodSetIsCheckedOnce) {
+  std::size_t asked = 0;
+  const Predicates predicates = {{"no", [&](const Argument&) { return ++asked, false; }}};
+  RuleSet set{
+      {.name = "a", .pattern = Pattern("aten::relu(x.if(no))", predicates), .replacement = "aten::relu(aten::neg(x))"}};
+  set.validate();
+  EXPECT_EQ(asked, 1u) << "whether the replacement contains the pattern";
+  set.validate();
+  RuleSet(set).validate();
+  EXPECT_EQ(asked, 1u);
+  set.add({.name = "b", .pattern = "aten::sin(x)", .replacement = "aten::neg(x)"});
+  set.validate();
+  EXPECT_GT(asked, 1u);
 }
 
 TEST(RuleSets, RulesAreChosenByName) {
