@@ -9,10 +9,15 @@ Engine::Engine(Program& program, const Graph& graph, const FindOptions& options,
       graph_(graph),
       options_(options),
       stats_(stats),
-      steps_left_(options.budget ? options.budget : 20'000'000 + 100 * static_cast<std::uint64_t>(graph.size())),
       slots_(program.size()),
       alternatives_(program.has_alternatives() ? program.size() : 0),
-      trail_(program.size()) {}
+      trail_(program.size()) {
+  renew_budget();
+}
+
+void Engine::renew_budget() {
+  steps_left_ = options_.budget ? options_.budget : 20'000'000 + 100 * static_cast<std::uint64_t>(graph_.size());
+}
 
 void Engine::start(Node& anchor) {
   undo_to(0);

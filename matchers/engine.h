@@ -82,6 +82,9 @@ class Engine {
     constant_.clear();
   }
 
+  /// Gives the next search the steps of a first one.
+  void renew_budget();
+
   bool is_bound(std::uint32_t pattern) const { return slots_[pattern].bound; }
   const Value& value(std::uint32_t pattern) const { return slots_[pattern].value; }
   std::uint8_t alternative(std::uint32_t pattern) const { return alternatives_[pattern]; }
@@ -182,7 +185,7 @@ class Engine {
   FindStats& stats_;
   const SearchPlan* plan_ = nullptr;
   FailureObserver* observer_ = nullptr;
-  std::uint64_t steps_left_;
+  std::uint64_t steps_left_ = 0;
 
   std::vector<Slot> slots_;  // by pattern node
   std::vector<std::uint8_t> alternatives_;

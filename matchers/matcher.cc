@@ -154,23 +154,60 @@ std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOp
 }
 
 bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
-  FindStats stats;
-  internal::Program program(pattern.shared_data(), options);
-  const internal::SearchPlan plan = program.plan(graph, internal::first_result(pattern.data()));
-  internal::Engine engine(program, graph, options, stats);
-  engine.set_plan(plan);
-  bool found = false;
-  if (program.may_be(plan.anchor, node)) {
-    ++stats.candidates;
-    engine.start(const_cast<Node&>(node));
-    while (!found && engine.next()) {
-      found = (!options.contained || !engine.escape().first) &&
-              (!options.convex || !way_back(internal::MatchBuilder::make(program, engine)));
-      ++stats.matches;
-    }
-  }
-  if (options.stats) *options.stats = stats;
+  NodeMatcher matcher(graph, pattern, options);
+  const bool found = matcher.matches(node);
+  if (options.stats) *options.stats = matcher.stats();
   return found;
+}
+
+// ── One node after the other ─────────────────────────────────────────────────────────────────────────────────────────
+
+struct NodeMatcher::State {
+  State(const Graph& graph, const Pattern& pattern, const FindOptions& given)
+      : options(given),
+        program(pattern.shared_data(), options),
+        plan(program.plan(graph, internal::first_result(pattern.data()))),
+        engine(program, graph, options, stats) {
+    engine.set_plan(plan);
+  }
+
+  FindOptions options;
+  FindStats stats;
+  internal::Program program;
+  internal::SearchPlan plan;
+  internal::Engine engine;
+};
+
+NodeMatcher::NodeMatcher(const Graph& graph, const Pattern& pattern, const FindOptions& options)
+    : state_(std::make_unique<State>(graph, pattern, options)) {}
+NodeMatcher::~NodeMatcher() = default;
+NodeMatcher::NodeMatcher(NodeMatcher&&) noexcept = default;
+
+const FindStats& NodeMatcher::stats() const { return state_->stats; }
+
+bool NodeMatcher::search(const Node& node) {
+  State& state = *state_;
+  internal::Engine& engine = state.engine;
+  if (!state.program.may_be(state.plan.anchor, node)) return false;
+  ++state.stats.candidates;
+  engine.forget_scans();
+  engine.renew_budget();
+  engine.start(const_cast<Node&>(node));
+  while (engine.next()) {
+    ++state.stats.matches;
+    if (state.options.contained && engine.escape().first) continue;
+    if (state.options.convex && way_back(internal::MatchBuilder::make(state.program, engine))) continue;
+    return true;
+  }
+  if (engine.exhausted()) state.stats.stop = SearchStop::budget;
+  return false;
+}
+
+bool NodeMatcher::matches(const Node& node) { return search(node); }
+
+std::optional<Match> NodeMatcher::match(const Node& node) {
+  if (!search(node)) return std::nullopt;
+  return internal::MatchBuilder::make(state_->program, state_->engine);
 }
 
 }  // namespace fx

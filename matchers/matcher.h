@@ -15,6 +15,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,7 +74,37 @@ struct FindOptions {
 
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});
 
-/// True when the pattern's first result can be `node`: a match that ends there.
+/// True when the pattern's first result can be `node`: a match that ends there. O(pattern), whatever the graph; a
+/// NodeMatcher spares the preparation of the next question.
 bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options = {});
+
+/// A pattern prepared for one graph, to be asked about one node after the other while the graph is edited in between:
+///
+///   fx::NodeMatcher matcher(graph, pattern);
+///   … edit …
+///   if (std::optional<fx::Match> match = matcher.match(node)) …
+///
+/// Cost: O(pattern) a question, whatever the size of the graph. Each question has the whole budget. Thread-safety: one
+/// thread at a time.
+class NodeMatcher {
+ public:
+  /// `graph`, and what `options` points to, must outlive it.
+  NodeMatcher(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});
+  ~NodeMatcher();
+  NodeMatcher(NodeMatcher&&) noexcept;
+
+  /// True when the pattern's first result can be `node`.
+  bool matches(const Node& node);
+  /// The first match whose first result is `node`.
+  std::optional<Match> match(const Node& node);
+  /// What all questions so far did.
+  const FindStats& stats() const;
+
+ private:
+  struct State;
+  bool search(const Node& node);
+
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace fx

@@ -71,22 +71,26 @@ class FixedPoint {
  public:
   FixedPoint(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options)
       : rewriter_(rewriter), rules_(rules), runner_(rewriter, rules, options), queued_(rewriter.graph(), false) {
-    for (std::size_t i = 0; i < rules.size(); ++i) {
-      paths_.add(runner_.program(i), runner_.anchor(i));
-      rescan_ = rescan_ || rules[i].when || !rules[i].replacement.graph() || has_conditions(rules[i].pattern);
+    for (std::uint32_t i = 0; i < rules.size(); ++i) {
+      const bool paths_suffice = paths_.add(runner_.program(i), runner_.plan(i).anchor);
+      const bool reads_more = rules[i].when || !rules[i].replacement.graph() || has_conditions(rules[i].pattern);
+      if (paths_suffice && !reads_more) continue;
+      rescanned_.add(i, runner_.program(i), runner_.plan(i));
+      rescan_ = true;
     }
-    rescan_ = rescan_ || !paths_.complete();
   }
 
   RewriteReport run() {
     rewriter_.set_listener(&changes_);
     RewriteStop stop = RewriteStop::fixed_point;
     try {
-      do {
+      enqueue_all(runner_.index());
+      stop = drain();
+      while (stop == RewriteStop::fixed_point && rescan_ && applied_since_scan_ > 0) {
         applied_since_scan_ = 0;
-        enqueue_all();
+        enqueue_all(rescanned_);
         stop = drain();
-      } while (stop == RewriteStop::fixed_point && rescan_ && applied_since_scan_ > 0);
+      }
     } catch (...) {
       rewriter_.set_listener(nullptr);
       throw;
@@ -103,8 +107,10 @@ class FixedPoint {
     return false;
   }
 
-  void enqueue_all() {
-    for (Node& node : rewriter_.graph().nodes()) enqueue(node);
+  void enqueue_all(const internal::AnchorIndex& index) {
+    for (Node& node : rewriter_.graph().nodes()) {
+      if (index.starts_at(node)) enqueue(node);
+    }
   }
 
   void enqueue(Node& node) {
@@ -160,6 +166,7 @@ class FixedPoint {
   RevisitPaths paths_;
   Changes changes_;
   bool rescan_ = false;
+  internal::AnchorIndex rescanned_;  // where rules start that the paths do not lead back to
   std::size_t applied_since_scan_ = 0;
   NodeMap<bool> queued_;
   std::deque<Node*> queue_;

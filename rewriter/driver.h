@@ -10,8 +10,9 @@
 // rewrite_to_fixed_point keeps a worklist of places where a match could start. After a rewrite it visits again only
 // what the rewrite may have changed: from the new nodes, their users, and values that lost a use, along the paths by
 // which the rules' patterns reach their starting operator. The cost follows the rewrites, not rewrites times nodes.
-// Rules with conditions may read more than their match: their places are tried once more when the list runs dry, until
-// that changes nothing.
+// Rules with conditions may read more than their match, and what fits `~x`, `dominates(…)` or `k: constant` may depend
+// on nodes at any distance: the places where such rules start, and only those, are tried once more when the list runs
+// dry, until that changes nothing. Each time costs as much as looking for these rules in the whole graph.
 #pragma once
 
 #include <chrono>

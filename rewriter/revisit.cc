@@ -92,15 +92,12 @@ class RevisitPaths::Walk {
   int ways_ = 0;
 };
 
-void RevisitPaths::add(const Program& program, std::uint32_t anchor) {
+bool RevisitPaths::add(const Program& program, std::uint32_t anchor) {
   Walk walk(program, *this);
-  if (!program.is_local()) {
-    complete_ = false;
-  } else if (!program.has_alternatives() && !program.has_negations()) {
-    walk.breadth_first(anchor);
-  } else if (program.size() > 64 || !walk.every_way(anchor, "")) {
-    complete_ = false;
-  }
+  if (!program.is_local()) return false;
+  if (program.has_alternatives() || program.has_negations()) return program.size() <= 64 && walk.every_way(anchor, "");
+  walk.breadth_first(anchor);
+  return true;
 }
 
 }  // namespace fx::internal

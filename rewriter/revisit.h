@@ -16,10 +16,10 @@ class RevisitPaths {
  public:
   RevisitPaths() : steps_(1) {}
 
-  void add(const Program& program, std::uint32_t anchor);
+  /// False when the pattern has too many paths to list, or what fits may depend on nodes at any distance: then all its
+  /// places are to be tried again.
+  bool add(const Program& program, std::uint32_t anchor);
 
-  /// False when some pattern has too many paths to list: then all places are to be tried again.
-  bool complete() const { return complete_; }
   /// The largest number of users that a contained inner value can have.
   std::size_t most_users() const { return most_users_; }
 
@@ -51,7 +51,6 @@ class RevisitPaths {
 
   std::vector<Step> steps_;  // the first is where a walk begins; depth is bounded by the patterns'
   std::size_t most_users_ = 1;
-  bool complete_ = true;
 };
 
 }  // namespace fx::internal

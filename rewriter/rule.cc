@@ -146,11 +146,13 @@ class Checker {
 std::vector<RuleProblem> RuleSet::check() const { return Checker(rules_).run(); }
 
 void RuleSet::validate() const {
+  if (valid_) return;
   std::string text;
   for (const RuleProblem& problem : check()) {
     if (problem.error) text += (text.empty() ? "" : "; ") + problem.rule + ": " + problem.message;
   }
   if (!text.empty()) throw Error(ErrorKind::invalid_argument, "bad rules: " + text);
+  valid_ = true;
 }
 
 }  // namespace fx

@@ -12,6 +12,7 @@
 // Thread-safety: a rule and a set may be used by several threads at once if their functions may.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -88,7 +89,10 @@ class RuleSet {
   RuleSet(std::initializer_list<Rule> rules) : rules_(rules) {}
   RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {}
 
-  void add(Rule rule) { rules_.push_back(std::move(rule)); }
+  void add(Rule rule) {
+    rules_.push_back(std::move(rule));
+    valid_ = false;
+  }
   std::size_t size() const { return rules_.size(); }
   const Rule& operator[](std::size_t i) const { return rules_[i]; }
   const std::vector<Rule>& rules() const { return rules_; }
@@ -101,11 +105,29 @@ class RuleSet {
   /// results that do not agree in number; a replacement that contains its own pattern; a rule that can never apply
   /// because one before it matches all that it matches.
   std::vector<RuleProblem> check() const;
-  /// Throws Error(invalid_argument) that lists the errors among check().
+  /// Throws Error(invalid_argument) that lists the errors among check(). A set that was found to be good is not checked
+  /// again until a rule is added.
   void validate() const;
 
  private:
+  /// May be set by several threads at once, which all found the same; copied with the rules.
+  class Flag {
+   public:
+    Flag() = default;
+    Flag(const Flag& other) : set_(other.set_.load()) {}
+    Flag& operator=(const Flag& other) { return *this = other.set_.load(); }
+    Flag& operator=(bool set) {
+      set_ = set;
+      return *this;
+    }
+    operator bool() const { return set_; }
+
+   private:
+    std::atomic<bool> set_ = false;
+  };
+
   std::vector<Rule> rules_;
+  mutable Flag valid_;
 };
 
 }  // namespace fx

@@ -22,7 +22,7 @@ class RuleRunner {
   const AnchorIndex& index() const { return index_; }
   const Rule& rule(std::size_t i) const { return rules_[i]; }
   Program& program(std::size_t i) { return runs_[i]->program; }
-  std::uint32_t anchor(std::size_t i) const { return runs_[i]->plan.anchor; }
+  const SearchPlan& plan(std::size_t i) const { return runs_[i]->plan; }
 
   /// Finds the first match of rule `i` that starts at `anchor`, avoiding nodes for which `taken(node)` holds, and that
   /// the rule's condition accepts.

@@ -277,6 +277,32 @@ TEST(Cost, AnEditCostsThePatternWhateverTheGraph) {
   EXPECT_EQ(visited[2], visited[0]);
 }
 
+TEST(Cost, APreparedPatternIsAskedAgainAfterEachEdit) {
+  for (const std::size_t blocks : {10u, 10000u}) {
+    Graph graph = testing::chain(blocks);
+    NodeMatcher matcher(graph, "aten::relu(aten::add.Tensor(x, y))");
+    Node& relu = *graph.find_nodes(Op::call_function, "aten::relu").back();
+    Node& sum = relu.arg(0).node();
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_TRUE(matcher.matches(relu));
+      EXPECT_EQ(matcher.match(relu)->anchor().name(), relu.name());
+      EXPECT_FALSE(matcher.matches(sum));
+      sum.set_target("aten::sub.Tensor");
+      EXPECT_FALSE(matcher.match(relu));
+      sum.set_target("aten::add.Tensor");
+    }
+    EXPECT_EQ(matcher.stats().candidates, 15u);
+    EXPECT_EQ(matcher.stats().nodes_visited, 5u * 7u) << "whatever the size of the graph";
+  }
+}
+
+TEST(Cost, APreparedPatternHasItsBudgetForEachQuestion) {
+  const Graph graph = testing::chain(100);
+  NodeMatcher matcher(graph, "aten::relu(aten::add.Tensor(x, y))", {.budget = 50});
+  for (const Node* relu : graph.find_nodes(Op::call_function, "aten::relu")) EXPECT_TRUE(matcher.matches(*relu));
+  EXPECT_EQ(matcher.stats().stop, SearchStop::complete);
+}
+
 TEST(Sets, OneSweepManyPatterns) {
   const Graph graph = testing::chain(500);
   PatternSet set;
