@@ -34,7 +34,7 @@ void AnchorIndex::add(std::uint32_t id, Program& program, const SearchPlan& plan
     std::uint32_t& root = roots_[key(wanted.op, wanted.target)];
     if (root == 0) {
       root = static_cast<std::uint32_t>(trees_.size());
-      trees_.emplace_back();
+      trees_.push_back({key(wanted.op, wanted.target), {}, {}});
     }
     std::uint32_t tree = root;
     const Operand* operand = plan.keys.size() == 1 ? telling_operand(program, plan.anchor) : nullptr;
@@ -56,29 +56,36 @@ std::uint32_t AnchorIndex::branch(std::uint32_t tree, std::uint32_t position, st
   const auto after = std::upper_bound(branches.begin(), branches.end(), position,
                                       [](std::uint32_t at, const Tree::Branch& known) { return at < known.position; });
   branches.insert(after, {position, fresh, key});
-  trees_.emplace_back();
+  trees_.push_back({key, {}, {}});
   return fresh;
 }
 
-void AnchorIndex::collect(std::uint32_t tree, const Node& node, std::vector<std::uint32_t>& ids) const {
-  const Tree& at = trees_[tree];
-  ids.insert(ids.end(), at.ids.begin(), at.ids.end());
-  if (at.branches.empty()) return;
-  const ArgumentSpan args = node.args();
-  const Node* operand = nullptr;
-  std::uint64_t found = 0;
-  std::uint32_t position = ~std::uint32_t{0};
-  for (const Tree::Branch& branch : at.branches) {
-    if (branch.position != position) {
-      position = branch.position;
-      operand = position < args.size() ? args[position].node_or_null() : nullptr;
-      found = operand ? key(operand->op(), operand->target()) : 0;
+void AnchorIndex::collect(std::uint32_t tree, const Node* node, std::vector<std::uint32_t>& ids) const {
+  // Of the branches that are taken the last is followed here: mostly there is one.
+  while (tree != 0) {
+    const Tree& at = trees_[tree];
+    if (!at.ids.empty()) ids.insert(ids.end(), at.ids.begin(), at.ids.end());
+    const ArgumentSpan args = node->args();
+    const Node* operand = nullptr;
+    std::uint64_t found = 0;
+    std::uint32_t position = ~std::uint32_t{0};
+    const Node* next = nullptr;
+    tree = 0;
+    for (const Tree::Branch& branch : at.branches) {
+      if (branch.position != position) {
+        position = branch.position;
+        operand = position < args.size() ? args[position].node_or_null() : nullptr;
+        found = operand ? key(operand->op(), operand->target()) : 0;
+      }
+      if (position >= args.size()) {
+        collect_all(branch.tree, ids);  // given by keyword: the search itself looks
+      } else if (operand && found == branch.key) {
+        if (tree != 0) collect(tree, next, ids);
+        tree = branch.tree;
+        next = operand;
+      }
     }
-    if (position >= args.size()) {
-      collect_all(branch.tree, ids);  // given by keyword: the search itself looks
-    } else if (operand && found == branch.key) {
-      collect(branch.tree, *operand, ids);
-    }
+    node = next;
   }
 }
 
@@ -89,8 +96,8 @@ void AnchorIndex::collect_all(std::uint32_t tree, std::vector<std::uint32_t>& id
 
 void AnchorIndex::candidates(const Node& node, std::vector<std::uint32_t>& ids) const {
   ids.clear();
-  ids.insert(ids.end(), anywhere_.begin(), anywhere_.end());
-  if (const std::uint32_t root = root_of(node)) collect(root, node, ids);
+  if (!anywhere_.empty()) ids = anywhere_;
+  collect(root_of(key(node.op(), node.target())), &node, ids);
   if (ids.size() > 1) std::sort(ids.begin(), ids.end());
 }
 

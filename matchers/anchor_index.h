@@ -17,12 +17,14 @@ class AnchorIndex {
   /// Adds pattern number `id`. Patterns are asked for in the order of their numbers.
   void add(std::uint32_t id, Program& program, const SearchPlan& plan);
 
-  /// Fills `ids` with the patterns that may start at `node`, in order.
+  /// Fills `ids` with the patterns that may start at `node`, in order. For all nodes of a graph see AnchorSweep.
   void candidates(const Node& node, std::vector<std::uint32_t>& ids) const;
   /// True when some pattern may start at a node with this opcode and target, as far as these say.
-  bool starts_at(const Node& node) const { return !anywhere_.empty() || root_of(node) != 0; }
+  bool starts_at(const Node& node) const { return !anywhere_.empty() || root_of(key(node.op(), node.target())) != 0; }
 
  private:
+  friend class AnchorSweep;
+
   static constexpr std::uint64_t key(Op op, Symbol target) {
     return (static_cast<std::uint64_t>(op) << 32) | target.id();
   }
@@ -34,16 +36,17 @@ class AnchorIndex {
       std::uint32_t tree;
       std::uint64_t key;
     };
+    std::uint64_t key;  // of the nodes that these questions are about
     std::vector<std::uint32_t> ids;
     std::vector<Branch> branches;  // those that ask for one position stand together
   };
 
-  std::uint32_t root_of(const Node& node) const {
-    const std::uint32_t* at = roots_.find(key(node.op(), node.target()));
+  std::uint32_t root_of(std::uint64_t key) const {
+    const std::uint32_t* at = roots_.find(key);
     return at ? *at : 0;
   }
   std::uint32_t branch(std::uint32_t tree, std::uint32_t position, std::uint64_t key);
-  void collect(std::uint32_t tree, const Node& node, std::vector<std::uint32_t>& ids) const;
+  void collect(std::uint32_t tree, const Node* node, std::vector<std::uint32_t>& ids) const;
   void collect_all(std::uint32_t tree, std::vector<std::uint32_t>& ids) const;
 
   FlatMap<std::uint32_t> roots_;         // opcode and target -> position in trees_

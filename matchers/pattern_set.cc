@@ -4,7 +4,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "matchers/anchor_index.h"
+#include "matchers/anchor_sweep.h"
 #include "matchers/search.h"
 
 namespace fx {
@@ -52,11 +52,10 @@ std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& op
     index.add(i, searches.back()->program(), searches.back()->plan());
     any |= !searches.back()->plan().impossible;
   }
-  std::vector<std::uint32_t> ids;
   if (any) {
+    internal::AnchorSweep sweep(index, graph);
     for (Node& node : const_cast<Graph&>(graph).nodes()) {
-      index.candidates(node, ids);
-      for (const std::uint32_t id : ids) {
+      for (const std::uint32_t id : sweep.candidates(node)) {
         Search& search = *searches[id];
         if (search.program().may_be(search.plan().anchor, node)) search.try_at(node);
       }
