@@ -23,7 +23,7 @@ inline constexpr const char* kProvenance =
 
 class Meta {
  public:
-  bool empty() const { return entries_.empty(); }
+  bool empty() const { return !first_.second.has_value(); }
   /// Sets `key`, replacing what it held.
   template <typename T>
   void set(Symbol key, T value) {
@@ -32,25 +32,30 @@ class Meta {
   /// The value of `key` if it is there and a T, else null.
   template <typename T>
   const T* get(Symbol key) const {
-    for (const auto& [name, value] : entries_) {
-      if (name == key) return std::any_cast<T>(&value);
+    const std::any* value = const_cast<Meta*>(this)->find(key);
+    return value ? std::any_cast<T>(value) : nullptr;
+  }
+  void erase(Symbol key);
+  /// The keys, in the order in which they were first set.
+  std::vector<Symbol> keys() const;
+
+ private:
+  using Entry = std::pair<Symbol, std::any>;
+
+  std::any* find(Symbol key) {
+    if (first_.first == key && !empty()) return &first_.second;
+    for (auto& [name, value] : others_) {
+      if (name == key) return &value;
     }
     return nullptr;
   }
-  void erase(Symbol key) {
-    std::erase_if(entries_, [&](const auto& entry) { return entry.first == key; });
-  }
-  /// The keys with their values, in the order in which they were first set.
-  const std::vector<std::pair<Symbol, std::any>>& entries() const { return entries_; }
-
- private:
   std::any& entry(Symbol key) {
-    for (auto& [name, value] : entries_) {
-      if (name == key) return value;
-    }
-    return entries_.emplace_back(key, std::any()).second;
+    if (std::any* value = find(key)) return *value;
+    return (empty() ? first_ = {key, {}} : others_.emplace_back(key, std::any())).second;
   }
-  std::vector<std::pair<Symbol, std::any>> entries_;
+
+  Entry first_;  // without a value when there is none; most nodes with notes have one, and it costs no allocation
+  std::vector<Entry> others_;
 };
 
 }  // namespace fx

@@ -320,7 +320,7 @@ TEST(Meta, StaysBesideTheNode) {
   EXPECT_EQ(*x.find_meta()->get<int>("seen"), 3);
   x.meta().erase("seen");
   EXPECT_EQ(x.find_meta()->get<int>("seen"), nullptr);
-  EXPECT_EQ(x.meta().entries().size(), 1u);
+  EXPECT_EQ(x.meta().keys().size(), 1u);
 }
 
 }  // namespace
