@@ -48,7 +48,7 @@ std::string quoted(const std::string& text) { return to_string(Argument(text)); 
 std::string constructor(const CodeOptions& options) {
   std::string out =
       "    def __init__(self):\n        super().__init__()\n"
-      "        weights = torch.load(pathlib.Path(__file__).parent / 'weights.pt')\n";
+      "        weights = dict(torch.load(pathlib.Path(__file__).parent / 'weights.pt'))\n";
   for (const CodeTensor& tensor : options.tensors) {
     out += std::string("        self._add_") + (tensor.is_parameter ? "parameter" : "buffer") + "(" +
            quoted(tensor.path) + ", weights[" + quoted(tensor.path) + "])\n";
@@ -73,10 +73,14 @@ std::string constructor(const CodeOptions& options) {
 )";
 }
 
+// Pairs of names and tensors: LibTorch pickles a dictionary with a tag that Python's torch.load refuses from
+// version 2.6.
 std::vector<char> pickled_weights(const GraphModule& module, const CodeOptions& options) {
-  c10::Dict<std::string, at::Tensor> weights;
-  for (const CodeTensor& tensor : options.tensors) weights.insert(tensor.path, module.attribute(tensor.path).detach());
-  return torch::jit::pickle_save(weights);
+  std::vector<c10::IValue> weights;
+  for (const CodeTensor& tensor : options.tensors) {
+    weights.emplace_back(c10::ivalue::Tuple::create(tensor.path, module.attribute(tensor.path).detach()));
+  }
+  return torch::jit::pickle_save(c10::ivalue::Tuple::create(std::move(weights)));
 }
 
 }  // namespace

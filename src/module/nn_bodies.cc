@@ -41,19 +41,20 @@ std::optional<Graph> pointwise(const char* target, bool in_place = false) {
   return body.returning(in_place ? std::string(target) + "_" : std::string(target), {Argument(body.input)});
 }
 
+// get_if here and below is found by its argument: in c10 for the older versions of LibTorch, in std for the later ones.
 template <typename Options>
 std::optional<Argument> padding_of(const Options& options) {
   using Padding = std::decay_t<decltype(options.padding())>;
   const Padding& padding = options.padding();
-  if (const auto* numbers = c10::get_if<0>(&padding)) return list_of(*numbers);
-  if (c10::get_if<torch::enumtype::kSame>(&padding)) return Argument("same");
+  if (const auto* numbers = get_if<0>(&padding)) return list_of(*numbers);
+  if (get_if<torch::enumtype::kSame>(&padding)) return Argument("same");
   return Argument("valid");
 }
 
 template <int dims, typename Impl>
 std::optional<Graph> conv_graph(const nn::Module& module) {
   const auto& conv = dynamic_cast<const Impl&>(module);
-  if (!c10::get_if<torch::enumtype::kZeros>(&conv.options.padding_mode())) return std::nullopt;
+  if (!get_if<torch::enumtype::kZeros>(&conv.options.padding_mode())) return std::nullopt;
   const std::optional<Argument> padding = padding_of(conv.options);
   const std::string target = "aten::conv" + std::to_string(dims) + "d" + (padding->is_string() ? ".padding" : "");
   Body body;
@@ -67,7 +68,7 @@ template <int dims, typename Impl>
 std::optional<Graph> conv_transpose_graph(const nn::Module& module) {
   const auto& conv = dynamic_cast<const Impl&>(module);
   const std::optional<Argument> padding = padding_of(conv.options);
-  if (!c10::get_if<torch::enumtype::kZeros>(&conv.options.padding_mode()) || padding->is_string()) return std::nullopt;
+  if (!get_if<torch::enumtype::kZeros>(&conv.options.padding_mode()) || padding->is_string()) return std::nullopt;
   Body body;
   const Argument weight = body.tensor("weight", conv.weight);
   const Argument bias = body.tensor("bias", conv.bias);

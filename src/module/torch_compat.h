@@ -2,7 +2,11 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
+#if __has_include(<c10/core/SymBool.h>)
+#include <c10/core/SymBool.h>
+#endif
 
+#include <cstdint>
 #include <utility>
 
 namespace fx {
@@ -13,5 +17,15 @@ using TorchOptional = decltype(std::declval<c10::IValue>().toOptional<T>());
 
 /// What torch::nn::Module::clone takes.
 using TorchDeviceOption = TorchOptional<c10::Device>;
+
+/// What an index takes for a slice's end that is left open, where that is not the largest number there is.
+inline constexpr std::int64_t kOpenEnd = (std::int64_t{1} << 62) - 1;
+
+/// How a tensor answers yes or no about its shape, for the questions that later versions ask (`sym_is_…_custom`).
+#if __has_include(<c10/core/SymBool.h>)
+using TorchTruth = c10::SymBool;
+#else
+using TorchTruth = bool;
+#endif
 
 }  // namespace fx

@@ -11,18 +11,19 @@ namespace {
 
 struct RankQuestion {
   std::string_view function;  // mangled, without its parameters
-  std::int64_t answer;
+  RankAnswer answer;
 };
 // LinearImpl takes addmm for rank 2, which is wrong for others, and matmul else, which is right for all. The
-// normalisations check their input.
+// normalisations check their input; those over a batch then call a function that checks it again in later versions,
+// those over an instance one that chooses by it.
 constexpr std::array<RankQuestion, 7> kRankQuestions = {{
-    {"_ZN5torch2nn10LinearImpl7forward", 3},
-    {"_ZN5torch2nn15BatchNorm1dImpl16_check_input_dim", 3},
-    {"_ZN5torch2nn15BatchNorm2dImpl16_check_input_dim", 4},
-    {"_ZN5torch2nn15BatchNorm3dImpl16_check_input_dim", 5},
-    {"_ZN5torch2nn18InstanceNorm1dImpl16_check_input_dim", 3},
-    {"_ZN5torch2nn18InstanceNorm2dImpl16_check_input_dim", 4},
-    {"_ZN5torch2nn18InstanceNorm3dImpl16_check_input_dim", 5},
+    {"_ZN5torch2nn10LinearImpl7forward", {3, false}},
+    {"_ZN5torch2nn15BatchNorm1dImpl16_check_input_dim", {3, true}},
+    {"_ZN5torch2nn15BatchNorm2dImpl16_check_input_dim", {4, true}},
+    {"_ZN5torch2nn15BatchNorm3dImpl16_check_input_dim", {5, true}},
+    {"_ZN5torch2nn18InstanceNorm1dImpl16_check_input_dim", {3, false}},
+    {"_ZN5torch2nn18InstanceNorm2dImpl16_check_input_dim", {4, false}},
+    {"_ZN5torch2nn18InstanceNorm3dImpl16_check_input_dim", {5, false}},
 }};
 
 // Multiplies by one packed weight when query, key and value are equal, and by three slices of it else.
@@ -36,7 +37,7 @@ std::string_view function_at(const void* address) {
 
 }  // namespace
 
-std::optional<std::int64_t> rank_for_caller() {
+std::optional<RankAnswer> rank_for_caller() {
   // This function, the proxy's answer, the question itself, perhaps a functional between: the asker is not further
   // away.
   std::array<void*, 6> frames;

@@ -10,8 +10,14 @@
 
 namespace fx::internal {
 
-/// What to tell the present asker about a rank that is not known; nothing when it must know.
-std::optional<std::int64_t> rank_for_caller();
+/// What to tell an asker about a rank that is not known.
+struct RankAnswer {
+  std::int64_t rank;
+  bool checked_again;  ///< what the asker calls next may check the same input, from code without exported names
+};
+
+/// What to tell the present asker; nothing when it must know.
+std::optional<RankAnswer> rank_for_caller();
 
 /// Whether the present asker compares two tensors by their data only to save work when they are equal.
 bool caller_takes_unequal();

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "ir/node.h"
+#include "module/torch_compat.h"
 #include "trace/dispatch_keys.h"
 
 namespace fx::internal {
@@ -61,15 +62,17 @@ class ProxyImpl final : public c10::TensorImpl {
   std::int64_t size_custom(std::int64_t dim) const override { return shape_for("size()").size(dim); }
   std::int64_t dim_custom() const override;
   c10::Device device_custom() const override;
-  bool is_contiguous_custom(at::MemoryFormat format) const override {
+  // Not marked override: a version of LibTorch asks the first three of these or the last two.
+  virtual bool is_contiguous_custom(at::MemoryFormat format) const {
     // contiguous() asks before it does anything, and not to be is right for whoever asks to save work.
     return value_.defined() && value_.is_contiguous(format);
   }
-  // Not marked override: later versions of LibTorch ask these questions in another way.
   virtual bool is_strides_like_custom(at::MemoryFormat) const { return false; }
   virtual bool is_non_overlapping_and_dense_custom() const {
     return shape_for("is_non_overlapping_and_dense()").is_non_overlapping_and_dense();
   }
+  virtual TorchTruth sym_is_contiguous_custom(at::MemoryFormat format) const { return is_contiguous_custom(format); }
+  virtual TorchTruth sym_is_non_overlapping_and_dense_custom() const { return is_non_overlapping_and_dense_custom(); }
 
  private:
   const at::Tensor& shape_for(const char* call) const;
@@ -81,6 +84,12 @@ class ProxyImpl final : public c10::TensorImpl {
   std::optional<c10::Device> device_;
   bool is_constant_ = false;
   bool was_constant_ = false;
+  // The rank that a function was told which only checks it, when the graph had so many nodes: good until the next.
+  struct Told {
+    std::int64_t rank = 0;
+    std::uint32_t at = 0;
+  };
+  mutable Told told_;
 };
 
 /// The impl of a proxy, or null.

@@ -4,7 +4,9 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "module/torch_compat.h"
 #include "module/value.h"
 #include "trace/caller.h"
 #include "trace/session.h"
@@ -300,6 +302,8 @@ Argument Session::Call::argument(std::size_t i) {
     throw trace_error(first_node(), call_name(record_.target),
                       "is given the dtype() of a traced tensor, which " + std::string(kOnlyExamplesTell));
   }
+  if (value.isInt() && value.toInt() == kOpenEnd && wanted.name == "end")
+    return std::numeric_limits<std::int64_t>::max();
   if (wanted.repeat > 1 && argument->is_list() && argument->elements().size() == 1) {
     return Argument::list(std::vector<Argument>(wanted.repeat, argument->elements()[0]));
   }

@@ -4,8 +4,10 @@
 #include <c10/core/Allocator.h>
 
 #include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace fx::testing {
 
@@ -16,7 +18,10 @@ class CountingAllocator : public at::Allocator {
   /// Puts it in place of LibTorch's own.
   static CountingAllocator& installed();
 
-  at::DataPtr allocate(std::size_t bytes) const override;
+  // Not marked override: a version of LibTorch has the first or the other two.
+  virtual at::DataPtr allocate(std::size_t bytes) const;
+  virtual at::DataPtr allocate(std::size_t bytes) { return std::as_const(*this).allocate(bytes); }
+  virtual void copy_data(void* to, const void* from, std::size_t bytes) const { std::memcpy(to, from, bytes); }
   at::DeleterFnPtr raw_deleter() const override { return &release; }
 
   /// What was allocated since the installation and is not freed, rounded up block by block to LibTorch's alignment.

@@ -1,6 +1,7 @@
 // print → parse → print is the identity, on random graphs, on the dumps of the corpus, and at size.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>

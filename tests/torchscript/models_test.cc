@@ -142,7 +142,7 @@ bool is_torchvision(const nlohmann::json& entry) {
   static const std::vector<std::string> kNames{"resnet18",   "resnet50",    "mobilenet_v2",
                                                "vgg11_bn",   "densenet121", "shufflenet_v2_x1_0",
                                                "mnasnet1_0", "googlenet",   "googlenet_pretrained"};
-  return std::find(kNames.begin(), kNames.end(), entry["name"]) != kNames.end();
+  return std::find(kNames.begin(), kNames.end(), entry["name"].get<std::string>()) != kNames.end();
 }
 
 TEST(Models, ScriptedFiles) {

@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "module/code.h"
+#include "module/operators.h"
 #include "support/error.h"
 #include "text/parse.h"
 #include "torchscript/export.h"
@@ -237,13 +238,20 @@ std::vector<Case> operator_cases() {
     %new = call_function[target=operator.getitem](args = (%sum, (slice(None, 4, None), Ellipsis, None)))
     return (new, half, size))",
                          {x, 4}));
-  cases.push_back(parsed("Dispatcher", R"(graph():
+  const bool makes_a_pair = find_torch_operator("aten::_scaled_dot_product_attention") != nullptr;
+  cases.push_back(parsed("Dispatcher",
+                         makes_a_pair ? R"(graph():
     %x = placeholder[target=x]
-    %size = call_function[target=torch.ops.aten.relu6_.default](args = (%x,))
-    %pair = call_function[target=torch.ops.aten._scaled_dot_product_attention.default](args = (%size, %size, %size), kwargs = {need_attn_weights: True})
+    %six = call_function[target=torch.ops.aten.relu6_.default](args = (%x,))
+    %pair = call_function[target=torch.ops.aten._scaled_dot_product_attention.default](args = (%six, %six, %six), kwargs = {need_attn_weights: True})
     %first = call_function[target=operator.getitem](args = (%pair, 0))
     %second = call_function[target=operator.getitem](args = (%pair, 1))
-    return (first, second))",
+    return (first, second))"
+                                      : R"(graph():
+    %x = placeholder[target=x]
+    %six = call_function[target=torch.ops.aten.relu6_.default](args = (%x,))
+    %attention = call_function[target=torch.ops.aten.scaled_dot_product_attention.default](args = (%six, %six, %six), kwargs = {scale: 0.5})
+    return attention)",
                          {x}));
   return cases;
 }

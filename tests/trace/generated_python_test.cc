@@ -52,7 +52,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 import torch, torch.fx
 from module import Net
-data = torch.load(sys.argv[1] + '/data.pt')
+data = dict(torch.load(sys.argv[1] + '/data.pt'))
 net = Net().eval()
 again = torch.fx.symbolic_trace(net)
 with torch.no_grad():
@@ -74,17 +74,14 @@ TEST(GeneratedPythonSlow, AFolderIsRunAndTracedAgainByPython) {
   to_folder(*gm, folder, "Net");
 
   const auto result = gm->run({x}).toTupleRef().elements();
-  c10::impl::GenericDict dict(c10::StringType::get(), c10::AnyType::get());
-  dict.insert("x", x);
-  dict.insert("values", result[0]);
-  dict.insert("indices", result[1]);
   std::string names;
   for (const auto& item : gm->named_parameters()) names += item.key() + " ";
   for (const auto& item : gm->named_buffers()) {
     if (!item.key().ends_with("num_batches_tracked")) names += item.key() + " ";
   }
-  dict.insert("names", names);
-  const std::vector<char> bytes = torch::pickle_save(dict);
+  const auto pair = [](const char* name, const c10::IValue& value) { return c10::ivalue::Tuple::create(name, value); };
+  const std::vector<char> bytes = torch::pickle_save(c10::ivalue::Tuple::create(
+      pair("x", x), pair("values", result[0]), pair("indices", result[1]), pair("names", names)));
   std::ofstream(folder / "data.pt", std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   std::ofstream(folder / "check.py") << kCheck;
   EXPECT_EQ(

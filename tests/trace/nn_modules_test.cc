@@ -8,6 +8,7 @@ namespace fx {
 namespace {
 
 using testing::all_nn_cases;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using testing::NnCase;
 using testing::same_value;
@@ -106,19 +107,20 @@ const std::map<std::string, const char*> kAskForShapes = {{"Softmax2d", "dim()"}
                                                           {"LSTMProjected", "size()"},
                                                           {"GRU", "size()"},
                                                           {"GRUHidden", "size()"},
-                                                          {"RNNCell", "size()"},
-                                                          {"RNNCellHidden", "size()"},
-                                                          {"LSTMCell", "size()"},
-                                                          {"LSTMCellHidden", "size()"},
-                                                          {"GRUCell", "size()"},
-                                                          {"GRUCellHidden", "size()"},
+                                                          {"RNNCell", "(size|dim)()"},
+                                                          {"RNNCellHidden", "(size|dim)()"},
+                                                          {"LSTMCell", "(size|dim)()"},
+                                                          {"LSTMCellHidden", "(size|dim)()"},
+                                                          {"GRUCell", "(size|dim)()"},
+                                                          {"GRUCellHidden", "(size|dim)()"},
                                                           {"CrossMapLRN2d", "device()"}};
 
 TEST_P(NnModules, WithoutShapes) {
   GetParam().module->eval();
   Tracer tracer;
   if (const auto question = kAskForShapes.find(GetParam().name); question != kAskForShapes.end()) {
-    EXPECT_FX_ERROR(GetParam().trace(tracer, {}), trace, HasSubstr(question->second), HasSubstr("symbolic_trace(f, {"));
+    EXPECT_FX_ERROR(GetParam().trace(tracer, {}), trace, ContainsRegex(question->second),
+                    HasSubstr("symbolic_trace(f, {"));
   } else {
     expect_eager(GetParam().trace(tracer, {}));
   }

@@ -92,26 +92,26 @@ return aten::mul.Tensor(c, aten::rsqrt(aten::add.Scalar(aten::var.dim(x, [-2, -1
   return kRules;
 }
 
-const std::vector<Rule>& rms_norm() {
+std::vector<Rule> make_rms_norm() {
   // Asked of LibTorch itself: schemas may be known for operators that are not there to run.
-  static const std::vector<Rule> kRules =
-      !find_torch_operator("aten::rms_norm")
-          ? std::vector<Rule>()
-          : std::vector<Rule>{
-                {.name = "recognise-rms-norm",
-                 .pattern = spelled(R"(
+  if (!find_torch_operator("aten::rms_norm")) return {};
+  return {
+      {.name = "recognise-rms-norm",
+       .pattern = spelled(R"(
 v = aten::mean.dim((aten::pow.Tensor_Scalar(x: node, near(2, 1e-6)) | aten::mul.Tensor(x, x)), d: literal, True)
 e = $add(v, eps: literal)
 return commutative(aten::mul.Tensor(x, aten::rsqrt(e))) | aten::div.Tensor(x, aten::sqrt(e)))"),
-                 .when = normalises_the_end,
-                 .replacement = [](const Match& m, Rewriter& r) -> Node& {
-                   return normalise("aten::rms_norm", m, r, {{}, Argument(m.literal("eps"))});
-                 },
-                 .promise = Promise::approximate,
-                 .examples = {"aten::mul.Tensor(x, "
-                              "aten::rsqrt(aten::add.Scalar(aten::mean.dim(aten::pow.Tensor_Scalar(x, 2), [-1], "
-                              "True), 0.01)))"}},
-            };
+       .when = normalises_the_end,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         return normalise("aten::rms_norm", m, r, {{}, Argument(m.literal("eps"))});
+       },
+       .promise = Promise::approximate,
+       .examples = {"aten::mul.Tensor(x, aten::rsqrt(aten::add.Scalar(aten::mean.dim(aten::pow.Tensor_Scalar(x, 2), "
+                    "[-1], True), 0.01)))"}}};
+}
+
+const std::vector<Rule>& rms_norm() {
+  static const std::vector<Rule> kRules = make_rms_norm();
   return kRules;
 }
 

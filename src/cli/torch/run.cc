@@ -1,6 +1,7 @@
 // fxgraph run and rules.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
