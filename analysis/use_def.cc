@@ -1,12 +1,28 @@
 #include "analysis/use_def.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fx {
 
 namespace {
 
 Node& mutable_node(const Node& node) { return const_cast<Node&>(node); }
+
+// Room for all nodes: as long as nothing is written there it is an address and no memory.
+std::vector<Node*> room_for(const Graph& graph) {
+  std::vector<Node*> slice;
+  slice.reserve(graph.size());
+  return slice;
+}
+
+// The slice, with no more room than it takes, or twice that.
+std::vector<Node*> trimmed(std::vector<Node*> slice) {
+  if (slice.size() < slice.capacity() / 2) slice.shrink_to_fit();
+  return slice;
+}
+
+NodeIterator<const Node> from(Node& node, bool reverse) { return {&node, nullptr, reverse}; }
 
 template <typename Visit>
 void for_each_before(const Node& node, const OrderEdges* order, Visit&& visit) {
@@ -19,40 +35,40 @@ void for_each_before(const Node& node, const OrderEdges* order, Visit&& visit) {
 
 // The order of the graph is topological, so one walk along it does instead of a search.
 std::vector<Node*> backward_slice(const Graph& graph, std::span<Node* const> roots, const OrderEdges* order) {
-  std::vector<Node*> slice;
-  if (roots.empty()) return slice;
+  if (roots.empty()) return {};
+  std::vector<Node*> slice = room_for(graph);
   NodeMap<bool> inside(graph, false);
-  const Node* last = roots[0];
+  Node* last = roots[0];
   for (Node* root : roots) {
     inside[*root] = true;
     if (last->is_before(*root)) last = root;
   }
-  for (const Node* node = last; node; node = node->previous()) {
-    if (!inside[*node]) continue;
-    slice.push_back(&mutable_node(*node));
-    for_each_before(*node, order, [&](Node& input) { inside[input] = true; });
+  for (NodeIterator<const Node> at = from(*last, true), end = graph.nodes().end(); at != end; ++at) {
+    if (!inside[*at]) continue;
+    slice.push_back(&mutable_node(*at));
+    for_each_before(*at, order, [&](Node& input) { inside[input] = true; });
   }
   std::reverse(slice.begin(), slice.end());
-  return slice;
+  return trimmed(std::move(slice));
 }
 
 std::vector<Node*> forward_slice(const Graph& graph, std::span<Node* const> roots, const OrderEdges* order) {
-  std::vector<Node*> slice;
-  if (roots.empty()) return slice;
+  if (roots.empty()) return {};
+  std::vector<Node*> slice = room_for(graph);
   NodeMap<bool> inside(graph, false);
-  const Node* first = roots[0];
+  Node* first = roots[0];
   for (Node* root : roots) {
     inside[*root] = true;
     if (root->is_before(*first)) first = root;
   }
-  for (const Node* node = first; node; node = node->next()) {
-    bool reached = inside[*node];
-    for_each_before(*node, order, [&](Node& input) { reached = reached || inside[input]; });
+  for (NodeIterator<const Node> at = from(*first, false), end = graph.nodes().end(); at != end; ++at) {
+    bool reached = inside[*at];
+    for_each_before(*at, order, [&](Node& input) { reached = reached || inside[input]; });
     if (!reached) continue;
-    inside[*node] = true;
-    slice.push_back(&mutable_node(*node));
+    inside[*at] = true;
+    slice.push_back(&mutable_node(*at));
   }
-  return slice;
+  return trimmed(std::move(slice));
 }
 
 NodeMap<std::uint32_t> levels(const Graph& graph, const OrderEdges* order) {

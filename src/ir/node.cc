@@ -43,6 +43,8 @@ Node* Node::next() const {
 
 Node* Node::previous() const {
   Node* node = storage_->alive(previous_, true);
+  internal::prefetch_near(node, -internal::kNodesAhead);
+  internal::prefetch_near(node->arguments_, -internal::kArgumentsAhead);
   return node == storage_->root ? nullptr : node;
 }
 
