@@ -30,10 +30,24 @@ struct CodeTensor {
   bool is_parameter = true;
 };
 
+/// A module of torch::nn that the graph calls and that is made anew in generated C++.
+struct CodeModule {
+  std::string path{};
+  std::string type{};          ///< `torch::nn::LSTM`
+  std::string construction{};  ///< the expression that makes one
+  /// What its forward returns: a tensor, or a tuple of parts.
+  struct Result {
+    std::vector<Result> parts{};
+  } result{};
+  bool training = false;
+};
+
 struct CodeOptions {
   std::string class_name = "Module";
   /// What is known of the tensors that get_attr nodes name; the others get their shapes with the weights.
   std::vector<CodeTensor> tensors{};
+  /// The modules that call_module nodes name, as far as C++ can make them. Other languages have no use for them.
+  std::vector<CodeModule> modules{};
 };
 
 /// Returns the source. Throws Error(unsupported) naming the node for what the language cannot say.

@@ -18,19 +18,38 @@ using internal::CppCalls;
 using internal::CppKind;
 using internal::CppType;
 
-constexpr std::string_view kAddTensor = R"(
-  /// Registers a tensor under its path, making modules on the way, so that torch::load and torch::save find it.
-  torch::Tensor add_tensor(const std::string& path, const torch::Tensor& tensor, bool is_parameter) {
+constexpr std::string_view kOwner = R"(
+  /// The module in which `path` is registered, made with those on the way, so that torch::load and torch::save find it.
+  torch::nn::Module& owner_of(const std::string& path, std::string& name) {
     torch::nn::Module* owner = this;
     std::size_t from = 0;
     for (std::size_t dot = path.find('.'); dot != std::string::npos; from = dot + 1, dot = path.find('.', from)) {
-      const std::string name = path.substr(from, dot - from);
-      if (!owner->named_children().contains(name)) owner->register_module(name, std::make_shared<torch::nn::Module>());
-      owner = owner->named_children()[name].get();
+      const std::string atom = path.substr(from, dot - from);
+      if (!owner->named_children().contains(atom)) owner->register_module(atom, std::make_shared<torch::nn::Module>());
+      owner = owner->named_children()[atom].get();
     }
-    const std::string name = path.substr(from);
-    if (!is_parameter) return owner->register_buffer(name, tensor);
-    return owner->register_parameter(name, tensor, /*requires_grad=*/tensor.is_floating_point());
+    name = path.substr(from);
+    return *owner;
+  }
+)";
+constexpr std::string_view kAddTensor = R"(
+  torch::Tensor add_tensor(const std::string& path, const torch::Tensor& tensor, bool is_parameter) {
+    std::string name;
+    torch::nn::Module& owner = owner_of(path, name);
+    for (const auto& present : {owner.named_parameters(false), owner.named_buffers(false)}) {
+      if (const torch::Tensor* found = present.find(name)) return *found;  // of a module that the constructor has made
+    }
+    if (!is_parameter) return owner.register_buffer(name, tensor);
+    return owner.register_parameter(name, tensor, /*requires_grad=*/tensor.is_floating_point());
+  }
+)";
+constexpr std::string_view kAddModule = R"(
+  template <typename Holder>
+  Holder add_module(const std::string& path, Holder module, bool training) {
+    std::string name;
+    owner_of(path, name).register_module(name, module.ptr());
+    module->train(training);
+    return module;
   }
 )";
 constexpr std::string_view kCallOperator = R"(
@@ -49,6 +68,7 @@ class CppWriter {
   CppWriter(const Graph& graph, const CodeOptions& options)
       : graph_(graph), options_(options), calls_(graph), releases_(graph) {
     for (const CodeTensor& tensor : options.tensors) known_.emplace(tensor.path, &tensor);
+    for (const CodeModule& module : options.modules) known_modules_.emplace(module.path, &module);
     for (const Node& node : graph.nodes()) {
       if (!node.is(Op::get_attr)) locals_[node] = unique(internal::cpp_identifier(node.name()));
     }
@@ -70,11 +90,15 @@ class CppWriter {
         "#include <torch/torch.h>\n\n#include <limits>\n#include <map>\n#include <string>\n#include <tuple>\n"
         "#include <vector>\n\n";
     out += "struct " + name + " : torch::nn::Module {\n";
+    // What add_tensor finds in a module must be there.
+    constructor_ = construct_modules_ + constructor_;
     if (!constructor_.empty()) out += "  " + name + "() {\n" + constructor_ + "  }\n\n";
     out += "  " + returns_ + " forward(" + parameters_ + ") {\n" + body_ + "  }\n";
     out += modules_;
     if (!members_.empty() || calls_.used_dispatcher() || calls_.used_floor()) out += "\n private:";
-    if (!members_.empty()) out += kAddTensor;
+    if (!members_.empty()) out += kOwner;
+    if (!tensors_.empty()) out += kAddTensor;
+    if (!construct_modules_.empty()) out += kAddModule;
     if (calls_.used_dispatcher()) out += kCallOperator;
     if (calls_.used_floor()) out += kFloor;
     if (!members_.empty()) out += "\n" + members_;
@@ -186,22 +210,45 @@ class CppWriter {
     return member;
   }
 
-  CppCalls::Value module_call(const Node& node) {
-    std::string& member = module_members_[node.target().str()];
-    if (member.empty()) {
-      member = unique(internal::cpp_identifier(node.target().view()) + "_");
+  std::string module_member(const std::string& path, const CodeModule* known) {
+    std::string& member = module_members_[path];
+    if (!member.empty()) return member;
+    member = unique(internal::cpp_identifier(path) + "_");
+    if (known) {
+      construct_modules_ += "    " + member + " = add_module(" + internal::cpp_string(path) + ", " +
+                            known->construction + ", /*training=*/" + (known->training ? "true" : "false") + ");\n";
+      members_ += "  " + known->type + " " + member + "{nullptr};\n";
+    } else {
       modules_ +=
           std::string(modules_.empty() ? "\n  // Not in the graph: to be set before the first forward.\n" : "") +
           "  torch::nn::AnyModule " + member + ";\n";
     }
+    return member;
+  }
+
+  static CppType type_of_result(const CodeModule::Result& result) {
+    CppType type;
+    if (!result.parts.empty()) type.kind = CppKind::tuple;
+    for (const CodeModule::Result& part : result.parts) type.elements.push_back(type_of_result(part));
+    return type;
+  }
+
+  CppCalls::Value module_call(const Node& node) {
+    const std::string path = node.target().str();
+    const auto found = known_modules_.find(path);
+    const CodeModule* known = found == known_modules_.end() ? nullptr : found->second;
+    const std::string member = module_member(path, known);
     if (!node.kwargs().empty()) {
       throw Error(ErrorKind::unsupported, "C++ modules take no keyword arguments; give '" +
                                               (*node.kwargs().begin()).name.str() + "' by position");
     }
     std::string arguments;
-    for (const Argument& argument : node.args())
-      arguments += (arguments.empty() ? "" : ", ") + calls_.value(argument).text;
-    return {member + ".forward(" + arguments + ")", {CppKind::tensor}};
+    for (const Argument& argument : node.args()) {
+      // A parameter of C++ is a tensor or an optional.
+      arguments += (arguments.empty() ? "" : ", ") + (argument.is_none() ? "{}" : calls_.value(argument).text);
+    }
+    if (!known) return {member + ".forward(" + arguments + ")", {CppKind::tensor}};
+    return {member + "->forward(" + arguments + ")", type_of_result(known->result)};
   }
 
   const Graph& graph_;
@@ -213,7 +260,8 @@ class CppWriter {
   std::unordered_map<std::string, const CodeTensor*> known_;
   std::unordered_map<std::string, std::string> tensors_;         // path -> member
   std::unordered_map<std::string, std::string> module_members_;  // path -> member
-  std::string constructor_, parameters_, body_, members_, modules_, returns_ = "void";
+  std::unordered_map<std::string, const CodeModule*> known_modules_;
+  std::string construct_modules_, constructor_, parameters_, body_, members_, modules_, returns_ = "void";
 };
 
 }  // namespace

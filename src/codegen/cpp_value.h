@@ -1,4 +1,5 @@
-// What is known of the C++ values in generated code, and how literals are spelt. Included by cpp*.cc only.
+// What is known of the C++ values in generated code, and how literals are spelt. For what writes C++: cpp*.cc, and
+// module/nn_construction.cc.
 #pragma once
 
 #include <functional>

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <set>
 #include <vector>
 
 #include "codegen/releases.h"
 #include "ir/target.h"
+#include "ops/schema.h"
 
 namespace fx {
 
@@ -66,9 +69,56 @@ std::string filled(const Form& form, const Node& node) {
   return out;
 }
 
+const std::string* annotation_of(const Node& node) {
+  const Meta* meta = node.find_meta();
+  return meta ? meta->get<std::string>(meta_key::kType) : nullptr;
+}
+
+// The words of an annotation with the names that they are reached by: `torch.Tensor` is one.
+std::vector<std::string_view> words_of(std::string_view annotation) {
+  const auto belongs = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; };
+  std::vector<std::string_view> words;
+  for (std::size_t i = 0; i < annotation.size();) {
+    std::size_t end = i;
+    while (end < annotation.size() && belongs(annotation[end])) ++end;
+    if (end > i) words.push_back(annotation.substr(i, end - i));
+    i = end + 1;
+  }
+  return words;
+}
+
+constexpr std::array kTypingNames = std::to_array<std::string_view>({
+    "Any",
+    "Callable",
+    "Dict",
+    "Iterable",
+    "List",
+    "Mapping",
+    "NamedTuple",
+    "Optional",
+    "Sequence",
+    "Set",
+    "Tuple",
+    "Union",
+});
+constexpr std::array kBuiltinTypes = std::to_array<std::string_view>(
+    {"None", "bool", "complex", "dict", "float", "int", "list", "object", "str", "tuple"});
+
+// What a file must import so that Python finds a word of an annotation; nothing when no import that we know of helps.
+std::optional<std::string> import_for(std::string_view word) {
+  if (word.starts_with("torch.") || std::ranges::find(kBuiltinTypes, word) != std::end(kBuiltinTypes)) return "";
+  if (word == "Tensor") return "from torch import Tensor";
+  if (word.starts_with("typing.")) return "import typing";
+  if (std::ranges::find(kTypingNames, word) == kTypingNames.end()) return std::nullopt;
+  return "from typing import " + std::string(word);
+}
+
 class PythonWriter {
  public:
-  explicit PythonWriter(const Graph& graph) : graph_(graph), releases_(graph) {}
+  /// `whole_file`: annotations whose words nobody imports are left out, and operators are called by their names without
+  /// overload where that finds the overload, which is how torch.jit.script takes them.
+  explicit PythonWriter(const Graph& graph, bool whole_file = false)
+      : graph_(graph), releases_(graph), whole_file_(whole_file) {}
 
   std::string method() {
     for (const Node& node : graph_.nodes()) statement(node);
@@ -76,12 +126,33 @@ class PythonWriter {
     for (const std::string& parameter : parameters_) header += ", " + parameter;
     return header + "):\n" + (body_.empty() ? "    pass\n" : body_);
   }
+  /// The lines that the annotations of the method need, sorted; once it is written.
+  const std::set<std::string>& imports() const { return imports_; }
 
  private:
-  static std::string annotation(const Node& node) {
-    const Meta* meta = node.find_meta();
-    const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
-    return type ? " : " + *type : "";
+  std::string annotation(const Node& node) {
+    const std::string* type = annotation_of(node);
+    if (!type) return "";
+    if (whole_file_) {
+      std::set<std::string> needed;
+      for (const std::string_view word : words_of(*type)) {
+        const std::optional<std::string> import = import_for(word);
+        if (!import) return "";
+        if (!import->empty()) needed.insert(*import);
+      }
+      imports_.merge(needed);
+    }
+    return " : " + *type;
+  }
+
+  // `torch.ops.aten.add.Tensor`, or `torch.ops.aten.add`.
+  std::string operator_name(const Node& node) const {
+    std::string name = target_text(node.target());
+    const Symbol packet(packet_of(node.target().view()));
+    if (!whole_file_ || node.target().view().find("::") == std::string_view::npos) return name;
+    const OperatorSchema* found = resolve_overload(packet, node.args(), node.kwargs());
+    if (found && found->target == node.target()) name.resize(name.rfind('.'));
+    return name;
   }
 
   void statement(const Node& node) {
@@ -119,12 +190,12 @@ class PythonWriter {
         is_identifier(node.arg(1).as_string())) {
       return assigned(node, receiver(node) + "." + std::string(node.arg(1).as_string()));
     }
-    std::string name = target_text(node.target());
+    std::string name = operator_name(node);
     if (name.starts_with("builtins.")) name = name.substr(9);
     return assigned(node, name + call(node, 0));
   }
 
-  static std::string assigned(const Node& node, const std::string& expression) {
+  std::string assigned(const Node& node, const std::string& expression) {
     return node.name() + annotation(node) + " = " + expression;
   }
   static std::string value(const Argument& argument) { return to_string(argument, NodeStyle::plain); }
@@ -164,8 +235,10 @@ class PythonWriter {
 
   const Graph& graph_;
   Releases releases_;
+  bool whole_file_;
   std::vector<std::string> parameters_;
   std::string body_;
+  std::set<std::string> imports_;
 };
 
 }  // namespace
@@ -190,12 +263,13 @@ std::optional<std::string> python_infix(const Node& node) {
 std::string python_code(const Graph& graph) { return PythonWriter(graph).method(); }
 
 std::string python_module(const Graph& graph, const std::string& name) {
+  PythonWriter writer(graph, /*whole_file=*/true);
+  const std::string method = writer.method();
   std::string out =
       "import builtins\nimport math\nimport operator\n\nimport torch\nfrom math import inf, nan\nfrom torch import "
-      "device\n\n\n"
-      "class " +
-      name + "(torch.nn.Module):\n";
-  const std::string method = python_code(graph);
+      "device\n";
+  for (const std::string& line : writer.imports()) out += line + "\n";
+  out += "\n\nclass " + name + "(torch.nn.Module):\n";
   for (std::size_t from = 0; from < method.size();) {
     const std::size_t end = method.find('\n', from);
     out += "    " + method.substr(from, end - from) + "\n";

@@ -16,6 +16,8 @@ namespace fx {
 std::string python_code(const Graph& graph);
 
 /// A whole module: the imports that the generated code needs and `class <name>(torch.nn.Module)` with that method.
+/// Annotations of types that no import of torch or typing gives are left out. Operators are called without overload
+/// (`torch.ops.aten.add`) where the arguments tell it: torch.jit.script of 1.13 takes no others.
 std::string python_module(const Graph& graph, const std::string& name = "Module");
 
 /// What generated Python calls an attribute: `self.layer1`, with getattr(…, "0") for atoms that Python does not take

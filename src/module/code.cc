@@ -10,6 +10,7 @@
 #include "codegen/python.h"
 #include "module/inline_modules.h"
 #include "module/module_tree.h"
+#include "module/nn_construction.h"
 #include "module/value.h"
 #include "support/error.h"
 
@@ -25,6 +26,14 @@ CodeOptions options_for(const GraphModule& module, const Graph& graph) {
     if (!seen.insert(path).second) continue;
     const torch::Tensor tensor = find_tensor(module, path, &is_parameter);
     if (tensor.defined()) options.tensors.push_back({path, tensor_info(tensor), is_parameter});
+  }
+  for (const Node* node : graph.find_nodes(Op::call_module)) {
+    const std::string path = node->target().str();
+    const std::shared_ptr<torch::nn::Module> called = module.find_submodule(path);
+    std::optional<CodeModule> made = called && seen.insert(path).second ? construction_of(*called) : std::nullopt;
+    if (!made) continue;
+    made->path = path;
+    options.modules.push_back(std::move(*made));
   }
   return options;
 }

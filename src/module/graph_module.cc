@@ -286,6 +286,7 @@ std::string GraphModule::fresh_path(const std::string& stem) const {
 std::shared_ptr<Module> GraphModule::clone(const TorchDeviceOption& device) const {
   auto copy = std::make_shared<GraphModule>(graph_.clone(), class_name_);
   deep_copy_contents(*this, *copy, device ? &*device : nullptr);
+  keep_ties(*this, *copy);
   return copy;
 }
 

@@ -1,5 +1,10 @@
 #include "module/module_tree.h"
 
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "module/graph_module.h"
 #include "module/leaf_module.h"
 #include "support/error.h"
 
@@ -149,6 +154,102 @@ void deep_copy_contents(const Module& from, Module& to, const c10::Device* devic
     to.register_module(item.key(), item.value()->clone(device ? TorchDeviceOption(*device) : TorchDeviceOption()));
   }
   set_own_mode(to, from.is_training());
+}
+
+// ── Ties
+// ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+namespace {
+
+// A registered tensor and its copy. Both are held: what ties replace must not make room for others at its address.
+struct CopiedTensor {
+  torch::Tensor original;
+  torch::Tensor copy;
+  Module* owner = nullptr;  // of the copy
+  std::string name;
+  bool is_parameter = false;
+};
+using ByStorage = std::vector<std::pair<const c10::StorageImpl*, std::vector<CopiedTensor>>>;
+
+// Whether a tensor registered in this module is read from there alone, and so may be another one.
+bool may_be_replaced(const Module& module) {
+  if (const auto* leaf = dynamic_cast<const LeafModule*>(&module)) return leaf->script() == nullptr;
+  return dynamic_cast<const Holder*>(&module) || dynamic_cast<const GraphModule*>(&module);
+}
+
+ByStorage copied_tensors(const Module& from, Module& to) {
+  ByStorage groups;
+  std::unordered_map<const c10::StorageImpl*, std::size_t> group_of;  // look-up only
+  const auto add = [&](const Module& original, Module& copy, bool is_parameter) {
+    for (const auto& item : is_parameter ? parameters_of(original) : buffers_of(original)) {
+      const torch::Tensor& tensor = item.value();
+      const torch::Tensor* copied = (is_parameter ? parameters_of(copy) : buffers_of(copy)).find(item.key());
+      if (!copied || !copied->defined() || !tensor.defined()) continue;
+      if (tensor.layout() != at::kStrided || !tensor.has_storage()) continue;
+      const auto [at, is_new] = group_of.emplace(tensor.storage().unsafeGetStorageImpl(), groups.size());
+      if (is_new) groups.push_back({at->first, {}});
+      groups[at->second].second.push_back({tensor, *copied, &copy, item.key(), is_parameter});
+    }
+  };
+  std::unordered_set<const Module*> seen;  // look-up only
+  const auto visit = [&](const Module& original, Module& copy) {
+    if (!seen.insert(&copy).second) return;
+    add(original, copy, true);
+    add(original, copy, false);
+  };
+  visit(from, to);
+  for (const auto& item : from.named_modules("", /*include_self=*/false)) {
+    if (const auto copy = find_child(to, item.key())) visit(*item.value(), *copy);
+  }
+  return groups;
+}
+
+// The whole storage of `original` on the device of `copy`, as bytes.
+torch::Tensor copy_of_storage(const torch::Tensor& original, const torch::Tensor& copy) {
+  torch::Tensor whole = torch::empty({0}, torch::TensorOptions(torch::kByte).device(original.device()));
+  whole.set_(original.storage(), 0, {static_cast<std::int64_t>(original.storage().nbytes())}, {1});
+  return whole.to(copy.device(), torch::kByte, /*non_blocking=*/false, /*copy=*/true);
+}
+
+void tie(std::vector<CopiedTensor>& group) {
+  const torch::Tensor storage = copy_of_storage(group.front().original, group.front().copy);
+  std::unordered_map<const c10::TensorImpl*, torch::Tensor> tied;  // look-up only
+  for (CopiedTensor& each : group) {
+    const torch::Tensor& original = each.original;
+    torch::Tensor& known = tied[original.unsafeGetTensorImpl()];
+    if (!known.defined()) {
+      known = torch::empty({0}, original.options().device(storage.device()).requires_grad(false));
+      known.set_(storage.storage(), original.storage_offset(), original.sizes(), original.strides());
+      known.set_requires_grad(original.requires_grad());
+    }
+    if (may_be_replaced(*each.owner)) {
+      put_tensor(*each.owner, each.name, known, each.is_parameter);
+    } else {
+      each.copy.set_data(known);
+    }
+  }
+}
+
+void tie_modules(const Module& from, Module& to) {
+  std::unordered_map<const Module*, std::string> first_path;  // look-up only
+  for (const auto& item : from.named_modules("", /*include_self=*/false)) {
+    const auto [first, is_new] = first_path.emplace(item.value().get(), item.key());
+    if (is_new) continue;
+    const auto [parent, name] = split_path(item.key());
+    Module* owner = const_cast<Module*>(find_module(to, parent));
+    const std::shared_ptr<Module> module = find_child(to, first->second);
+    if (owner && module && may_be_replaced(*owner)) owner->replace_module(name, module);
+  }
+}
+
+}  // namespace
+
+void keep_ties(const Module& from, Module& to) {
+  const torch::NoGradGuard guard;
+  tie_modules(from, to);
+  for (auto& [storage, group] : copied_tensors(from, to)) {
+    if (group.size() > 1) tie(group);
+  }
 }
 
 }  // namespace fx

@@ -46,6 +46,40 @@ TEST(PythonCode, SpellsPathsOperatorsAndDefaults) {
             "    return (relu, getitem)\n");
 }
 
+TEST(PythonModule, ImportsWhatItsAnnotationsName) {
+  const Graph graph = parse_graph(R"(graph():
+    %x : typing.List[torch.Tensor] [num_users=1] = placeholder[target=x]
+    %y : Optional[Dict[str, Tensor]] [num_users=0] = placeholder[target=y](default=None)
+    %z : my_types.Batch [num_users=0] = placeholder[target=z](default=None)
+    %first : torch.Tensor [num_users=1] = call_function[target=operator.getitem](args = (%x, 0))
+    return first)");
+  EXPECT_EQ(python_module(graph, "Net"),
+            "import builtins\nimport math\nimport operator\n\nimport torch\nfrom math import inf, nan\n"
+            "from torch import device\nfrom torch import Tensor\nfrom typing import Dict\nfrom typing import Optional\n"
+            "import typing\n\n\n"
+            "class Net(torch.nn.Module):\n"
+            "    def forward(self, x : typing.List[torch.Tensor], y : Optional[Dict[str, Tensor]] = None, z = None):\n"
+            "        first : torch.Tensor = x[0];  x = None\n"
+            "        return first\n");
+  EXPECT_NE(python_code(graph).find("z : my_types.Batch = None"), std::string::npos);
+}
+
+// torch.jit of 1.13 takes no overloads; an overload that the arguments do not tell stays written.
+TEST(PythonModule, CallsOperatorsWithoutOverloadWhereTheArgumentsTellIt) {
+  const Graph graph = parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %relu = call_function[target=torch.ops.aten.relu.default](args = (%x,))
+    %add = call_function[target=torch.ops.aten.add.Tensor](args = (%relu, %x), kwargs = {alpha: 2})
+    %mul = call_function[target=torch.ops.aten.mul.Scalar](args = (%add, 2))
+    %pow = call_function[target=torch.ops.aten.pow.Tensor_Tensor](args = (%mul, 2))
+    return pow)");
+  const std::string source = python_module(graph);
+  EXPECT_NE(source.find("relu = torch.ops.aten.relu(x)"), std::string::npos) << source;
+  EXPECT_NE(source.find("add = torch.ops.aten.add(relu, x, alpha = 2)"), std::string::npos) << source;
+  EXPECT_NE(source.find("mul = torch.ops.aten.mul(add, 2)"), std::string::npos) << source;
+  EXPECT_NE(source.find("pow_1 = torch.ops.aten.pow.Tensor_Tensor(mul, 2)"), std::string::npos) << source;
+}
+
 TEST(PythonCode, OfAnEmptyGraphPasses) {
   Graph graph;
   EXPECT_EQ(python_code(graph), "def forward(self):\n    pass\n");

@@ -166,6 +166,68 @@ TEST(GraphModule, ClonesDeeply) {
   EXPECT_TRUE(copy->attribute("block.scale").requires_grad());
 }
 
+// One tensor under two names, a view of a buffer, a C++ module that shares its weight, one module under two names.
+struct TiedImpl : torch::nn::Module {
+  TiedImpl() {
+    embedding = register_module("embedding", torch::nn::Embedding(5, 3));
+    head = register_module("head", torch::nn::Linear(torch::nn::LinearOptions(3, 5).bias(false)));
+    scale = register_parameter("scale", torch::full({3}, 2.0));
+    again = register_parameter("again", scale);
+    table = register_buffer("table", torch::arange(12.0).view({4, 3}));
+    row = register_buffer("row", table.select(0, 2));
+    alone = register_buffer("alone", torch::ones({3}));
+  }
+  torch::nn::Embedding embedding{nullptr};
+  torch::nn::Linear head{nullptr};
+  torch::Tensor scale, again, table, row, alone;
+};
+TORCH_MODULE(Tied);
+
+TEST(GraphModule, ClonesKeepTiesBetweenTensors) {
+  Tied root;
+  GraphModule gm(*root, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %embedding = call_module[target=embedding](args = (%x,))
+    %scale = get_attr[target=scale]
+    %again = get_attr[target=again]
+    %row = get_attr[target=row]
+    %table = get_attr[target=table]
+    %alone = get_attr[target=alone]
+    %weight = get_attr[target=head.weight]
+    %linear = call_function[target=aten::linear](args = (%embedding, %weight))
+    return (linear, scale, again, row, table, alone))"));
+  gm.set_parameter("head.weight", root->embedding->weight);
+  gm.add_submodule("leaf", std::make_shared<LeafModule>("own.Leaf", std::vector<NamedTensor>{{"w", root->scale}}));
+  gm.add_submodule("same_leaf", gm.submodule("leaf"));
+  ASSERT_TRUE(gm.attribute("scale").is_same(gm.attribute("again")));
+
+  const auto copy = gm.clone_graph_module();
+  const auto at = [&](const char* path) { return copy->attribute(path); };
+  EXPECT_FALSE(at("scale").is_alias_of(gm.attribute("scale")));
+  EXPECT_TRUE(at("scale").is_same(at("again")));
+  EXPECT_TRUE(at("leaf.w").is_same(at("scale")));
+  EXPECT_EQ(copy->submodule("leaf"), copy->submodule("same_leaf"));
+  EXPECT_TRUE(at("scale").requires_grad());
+  EXPECT_TRUE(at("scale").is_leaf());
+  EXPECT_TRUE(at("row").is_alias_of(at("table")));
+  EXPECT_FALSE(at("row").is_alias_of(gm.attribute("row")));
+  EXPECT_TRUE(at("row").equal(gm.attribute("row")));
+  EXPECT_EQ(at("row").storage_offset(), 6);
+  EXPECT_TRUE(at("head.weight").is_alias_of(at("embedding.weight")));
+  EXPECT_TRUE(at("embedding.weight").requires_grad());
+  EXPECT_FALSE(at("alone").is_alias_of(at("table")));
+
+  const torch::NoGradGuard guard;
+  at("table").zero_();
+  at("head.weight").fill_(1);
+  at("again").fill_(7);
+  const auto parts = copy->run({torch::zeros({1}, torch::kInt64)}).toTupleRef().elements();
+  EXPECT_TRUE(parts[0].toTensor().equal(torch::full({1, 5}, 3.0)));  // the embedding sees what the head was given
+  EXPECT_TRUE(parts[1].toTensor().equal(torch::full({3}, 7.0)));
+  EXPECT_TRUE(parts[3].toTensor().equal(torch::zeros({3})));
+  EXPECT_TRUE(root->scale.equal(torch::full({3}, 2.0)));
+}
+
 TEST(GraphModule, IsAPartOfOtherModulesAndGraphs) {
   Net net = trained_net();
   auto inner = std::make_shared<GraphModule>(*net, net_graph());
