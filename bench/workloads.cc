@@ -41,8 +41,8 @@ const Graph& graph_of(const std::string& name, std::size_t size, Graph (*make)(s
 
 void register_one(const Work& work, const std::string& name, std::size_t size, Graph (*make)(std::size_t)) {
   std::string full = std::string("BM_") + work.name;
-  if (!name.empty()) full += "/" + name;
-  if (size != 0) full += "/" + std::to_string(size);
+  if (!name.empty()) full.append("/").append(name);
+  if (size != 0) full.append("/").append(std::to_string(size));
   auto* made = benchmark::RegisterBenchmark(
       full.c_str(), [=](benchmark::State& state) { work.time(state, graph_of(name, size, make)); });
   made->Unit(benchmark::kMicrosecond);
