@@ -111,6 +111,9 @@ void PatternLexer::advance() {
   } else if (is_digit(c) || ((c == '-' || c == '+') && (is_digit(following) || following == '.'))) {
     token_.kind = Kind::number;
     end = number_end(next_);
+  } else if (text_.substr(next_, 4) == "-inf" && word_end(next_ + 1) == next_ + 4) {
+    token_.kind = Kind::number;
+    end = next_ + 4;
   } else if (c == '\'' || c == '"') {
     token_.kind = Kind::string;
     end = string_end(next_);

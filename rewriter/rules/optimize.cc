@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <map>
+
 #include "module/shape_prop.h"
 #include "module/state_keeper.h"
 #include "rewriter/program/replace_pattern.h"
@@ -75,14 +77,7 @@ class Optimizer {
 
   bool run_rewrites(std::size_t from, std::size_t to) {
     tell(selected_[from]->name);
-    RuleSet set;
-    std::vector<std::size_t> owner;
-    for (std::size_t i = from; i < to; ++i) {
-      for (const Rule& rule : selected_[i]->rewrites()) {
-        set.add(rule);
-        owner.push_back(i);
-      }
-    }
+    const auto& [set, owner] = rewrites(from, to);
     DriverOptions options;
     options.find.normalize = true;
     options.shapes = &shapes_;
@@ -102,11 +97,47 @@ class Optimizer {
     return done.changed();
   }
 
+  /// Neighbouring rewrites as one set, made and checked in the first round.
+  struct Rewrites {
+    RuleSet set;
+    std::vector<std::size_t> owner;  // of each rule, the position in selected_
+  };
+
+  const Rewrites& rewrites(std::size_t from, std::size_t to) {
+    Rewrites& made = rewrites_[from];
+    if (made.owner.empty()) {
+      for (std::size_t i = from; i < to; ++i) {
+        for (const Rule& rule : selected_[i]->rewrites()) {
+          made.set.add(rule);
+          made.owner.push_back(i);
+        }
+      }
+    }
+    return made;
+  }
+
+  /// Works out the shapes of what is new since the last time.
   void find_shapes() {
     if (options_.inputs.empty()) return;
+    const std::size_t nodes = module_.graph().size();
+    if (!must_run_) {
+      try {
+        if (report_.shapes_worked_out == 0) {
+          shape_prop_.propagate(options_.inputs);
+          report_.shapes_worked_out = nodes;
+        } else {
+          report_.shapes_worked_out += shape_prop_.update();
+        }
+        shapes_ = shape_prop_.shapes();
+        return;
+      } catch (const std::exception&) {
+        must_run_ = true;  // it looks at its numbers, to check them for instance
+      }
+    }
     const at::NoGradGuard no_grad;
     const StateKeeper keeper(module_);
     shapes_ = propagate_shapes(module_, options_.inputs);
+    report_.shapes_worked_out += nodes;
   }
 
   void tell(std::string_view rule) const {
@@ -116,6 +147,9 @@ class Optimizer {
   GraphModule& module_;
   const OptimizeOptions& options_;
   std::vector<const ProgramRule*> selected_;
+  std::map<std::size_t, Rewrites> rewrites_;  // by the position of the first
+  ShapeProp shape_prop_{module_};
+  bool must_run_ = false;  // meta tensors do not do for this program
   Shapes shapes_;
   OptimizeReport report_;
 };

@@ -21,7 +21,7 @@ namespace fx {
 
 struct OptimizeOptions {
   std::vector<std::string> rules{};  ///< rules or groups by name; empty: inference
-  /// Shapes and types of the inputs, if they are known: some rules need them. See propagate_shapes.
+  /// Shapes and types of the inputs, if they are known: some rules need them. See ShapeProp.
   std::vector<TensorInfo> inputs{};
   std::size_t max_rounds = 8;
   std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
@@ -41,6 +41,7 @@ struct RuleOutcome {
 struct OptimizeReport {
   std::vector<RuleOutcome> rules;  ///< in the order of the list
   std::size_t rounds = 0;
+  std::size_t shapes_worked_out = 0;  ///< nodes; after the first round only those that changed, and what they reach
   RewriteStop stop = RewriteStop::fixed_point;
 
   std::size_t applied() const;

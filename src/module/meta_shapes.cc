@@ -47,6 +47,15 @@ at::Tensor to_meta(const at::Tensor& tensor) {
   return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
 }
 
+// Shapes may depend on the numbers of an index, so constants of few whole numbers stay what they are.
+bool keeps_numbers(const at::Tensor& tensor) {
+  constexpr std::int64_t kFew = 1 << 16;
+  return !tensor.is_meta() && tensor.layout() == at::kStrided && !tensor.is_floating_point() && !tensor.is_complex() &&
+         !tensor.is_quantized() && tensor.numel() <= kFew;
+}
+
+at::Tensor constant_or_meta(const at::Tensor& tensor) { return keeps_numbers(tensor) ? tensor : to_meta(tensor); }
+
 at::Tensor zeros_like_meta(const at::Tensor& tensor) {
   if (!tensor.is_meta()) return tensor;
   at::Tensor result = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
@@ -88,7 +97,11 @@ class ShapeProp::Runner : public Interpreter {
   Value get_attr(const Target& target, const Args&, const Kwargs&) override {
     const std::string path = join_path(prefix_, target.view());
     at::Tensor& meta = attributes_[path];
-    if (!meta.defined()) meta = to_meta(module().attribute(path));
+    if (meta.defined()) return meta;
+    const at::Tensor tensor = module().attribute(path);
+    // A copy: the program may write it.
+    meta = keeps_numbers(tensor) ? tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true)
+                                 : to_meta(tensor);
     return meta;
   }
   Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
@@ -118,7 +131,7 @@ class ShapeProp::Runner : public Interpreter {
   template <typename Call>
   static Value attempt(const Call& call, const Args& args, const Kwargs& kwargs) {
     try {
-      return map_tensors(call(args, kwargs), to_meta);
+      return map_tensors(call(args, kwargs), constant_or_meta);
     } catch (const std::exception&) {  // no meta kernel, or wrong shapes: on zeros it shows which
       return run_on_zeros(call, args, kwargs);
     }

@@ -38,7 +38,7 @@ MemoryFormat memory_format_of(const TensorInfo& info);
 
 /// Propagation on meta tensors, kept up to date while the graph is edited. The module is not changed: buffers are not
 /// written, no random numbers are drawn. An operator without a meta kernel runs once on zeros; so a shape that depends
-/// on data is the one for zeros.
+/// on data is the one for zeros, except that whole numbers that the module holds, such as indices and masks, are known.
 class ShapeProp {
  public:
   /// `module` must outlive it.

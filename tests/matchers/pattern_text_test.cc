@@ -53,6 +53,7 @@ TEST(PatternText, EveryFormReadsAndPrints) {
   EXPECT_EQ(printed("aten::relu(n: node), aten::neg(n)"), "return aten::relu(n: node), aten::neg(n)\n");
   EXPECT_EQ(printed("# what it is for\n\na = aten::relu(x) # and why\nreturn a\n"), "a = aten::relu(x)\nreturn a\n");
   EXPECT_EQ(printed("aten::clamp(x, -1.5e-3, None)"), "return aten::clamp(x, -0.0015, None)\n");
+  EXPECT_EQ(printed("aten::clamp(x, -inf, inf)"), "return aten::clamp(x, -inf, inf)\n");
 }
 
 TEST(PatternText, FxTextIsAPatternToo) {

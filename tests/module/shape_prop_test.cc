@@ -55,6 +55,28 @@ GraphModule every_opcode() {
     return (add, topk))"));
 }
 
+TEST(ShapeProp, KnowsTheNumbersOfMasksAndIndicesThatTheModuleHolds) {
+  GraphModule::Attributes attributes = {{"mask", torch::tensor({true, false, true, true})},
+                                        {"few", torch::tensor({2})}};
+  GraphModule gm(attributes, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %mask = get_attr[target=mask]
+    %few = get_attr[target=few]
+    %shown = call_function[target=torch.ops.aten.index.Tensor](args = (%x, [%mask]))
+    %hidden = call_function[target=torch.ops.aten.logical_not.default](args = (%mask,))
+    %rest = call_function[target=torch.ops.aten.masked_select.default](args = (%x, %hidden))
+    %more = call_function[target=torch.ops.aten.add_.Scalar](args = (%few, 1))
+    %repeated = call_function[target=torch.ops.aten.repeat_interleave.Tensor](args = (%more,))
+    return (shown, rest, repeated))"));
+  ShapeProp prop(gm);
+  const Shapes& shapes = prop.propagate(std::vector<TensorInfo>{TensorInfo{.sizes = {4}}});
+  const auto sizes = [&](const char* name) { return shapes[*gm.graph().find(name)].tensors.at(0).sizes; };
+  EXPECT_EQ(sizes("shown"), std::vector<std::int64_t>{3});
+  EXPECT_EQ(sizes("rest"), std::vector<std::int64_t>{1});
+  EXPECT_EQ(sizes("repeated"), std::vector<std::int64_t>{3});
+  EXPECT_EQ(gm.attribute("few").item<std::int64_t>(), 2) << "the program's own is not written";
+}
+
 TEST(ShapeProp, IsWhatARunOnRealTensorsGives) {
   GraphModule gm = every_opcode();
   const torch::Tensor x = torch::randn({2, 3, 8, 8});

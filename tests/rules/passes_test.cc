@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "module/operators.h"
 #include "rewriter/program/verify.h"
 #include "rewriter/rules/optimize.h"
 #include "text/print.h"
@@ -71,6 +72,28 @@ TEST(FuseConvBn, FoldsIntoLinearLayersToo) {
   ASSERT_FALSE(before.outcome.refused.empty() && count_modules(*before.module) == 0);
 }
 
+// torch.fx's optimization.fuse folds the norm into the weights of both calls.
+TEST(FuseConvBn, AConvolutionThatIsCalledInTwoPlaces) {
+  struct Net : torch::nn::Module {
+    torch::nn::Conv2d conv{nullptr};
+    torch::nn::BatchNorm2d bn{nullptr};
+    Net() {
+      conv = register_module("conv", torch::nn::Conv2d(3, 3, 1));
+      bn = register_module("bn", torch::nn::BatchNorm2d(3));
+      const torch::NoGradGuard no_grad;
+      bn->running_mean.uniform_(-1, 1);
+      bn->running_var.uniform_(0.5, 2);
+    }
+    torch::Tensor forward(torch::Tensor x) { return bn(conv(x)) + conv(x + 1); }
+  };
+  const auto net = std::make_shared<Net>();
+  net->eval();
+  const Applied applied =
+      apply("fuse-conv-bn", symbolic_trace(net, {torch::randn({2, 3, 4, 4})}), {TensorInfo{.sizes = {2, 3, 4, 4}}});
+  EXPECT_EQ(applied.outcome.applied, 1u);
+  EXPECT_EQ(count_modules(*applied.module), 2u) << "a convolution of its own for each place";
+}
+
 TEST(FuseConvBn, LinearLayersNeedTheRank) {
   const auto net = std::make_shared<Norms>();
   net->eval();
@@ -79,6 +102,21 @@ TEST(FuseConvBn, LinearLayersNeedTheRank) {
   EXPECT_EQ(outcome.applied, 0u);
   ASSERT_EQ(outcome.refused.size(), 1u);
   EXPECT_THAT(outcome.refused[0].reason, HasSubstr("give --input"));
+}
+
+TEST(Optimize, WorksOutTheShapesOfUnchangedNodesOnce) {
+  Graph graph;
+  Node* last = &graph.placeholder("x");
+  for (int i = 0; i < 100; ++i) last = &graph.call_function("aten::sin", {*last});
+  for (int i = 0; i < 2; ++i) last = &graph.call_function("aten::neg", {*last});
+  graph.output(graph.call_function("aten::relu", {*last}));
+  const std::size_t nodes = graph.size();
+  GraphModule module(std::move(graph));
+  const OptimizeReport report = optimize(module, {.rules = {"inverse-pairs"}, .inputs = kRows});
+  EXPECT_EQ(report.applied(), 1u);
+  EXPECT_EQ(report.rounds, 2u);
+  EXPECT_GT(report.shapes_worked_out, nodes);
+  EXPECT_LE(report.shapes_worked_out, nodes + 3) << "again only what took the value that went";
 }
 
 struct Attention : torch::nn::Module {
@@ -99,6 +137,38 @@ TEST(MergeLinears, QueryKeyAndValueBecomeOne) {
   EXPECT_EQ(applied.outcome.applied, 3u);
   EXPECT_EQ(count(*applied.module, "aten::linear"), 1u);
   EXPECT_EQ(count_modules(*applied.module), 0u);
+}
+
+// What a merged layer gives is no longer contiguous: `view` of it may fail, `reshape` never does.
+struct Viewed : Attention {
+  torch::Tensor forward(torch::Tensor x) {
+    const torch::Tensor heads = q(x).view({5, 2, 2}).transpose(0, 1);
+    return torch::relu(heads.reshape({-1})) + torch::sigmoid(k(x).view({-1})) + v(x).sum();
+  }
+};
+
+TEST(MergeLinears, AViewOfTheResultBecomesAReshape) {
+  const auto module = symbolic_trace(std::make_shared<Viewed>(), {torch::randn({5, 4})});
+  ASSERT_EQ(count(*module, "aten::view"), 2u) << print_graph(module->graph());
+  const Applied applied = apply("merge-linears", module, kRows);
+  EXPECT_EQ(applied.outcome.applied, 3u);
+  EXPECT_EQ(count(*applied.module, "aten::view"), 0u);
+}
+
+struct Strided : Attention {
+  torch::Tensor forward(torch::Tensor x) {
+    return q(x).as_strided({2, 2}, {4, 1}) + k(x).sum() + v(x).sum() + q(x).relu_().sum();
+  }
+};
+
+TEST(MergeLinears, AResultThatIsReadByItsStridesOrWrittenStays) {
+  const auto module = symbolic_trace(std::make_shared<Strided>(), {torch::randn({5, 4})});
+  const Applied applied = apply("merge-linears", module, kRows);
+  EXPECT_EQ(applied.outcome.applied, 2u) << print_graph(applied.module->graph());
+  ASSERT_EQ(applied.outcome.refused.size(), 2u);
+  std::vector<std::string> reasons = {applied.outcome.refused[0].reason, applied.outcome.refused[1].reason};
+  EXPECT_THAT(reasons, ::testing::UnorderedElementsAre(HasSubstr("reads the storage of its result"),
+                                                       HasSubstr("something writes to its result")));
 }
 
 TEST(MergeLinears, OneAloneStays) {
@@ -218,6 +288,36 @@ TEST(Attention, WrittenOutItIsOneCallAndBack) {
   EXPECT_EQ(count(*applied.module, "aten::softmax.int"), 0u);
   const Applied back = apply("decompose-attention", applied.module, shapes);
   EXPECT_EQ(count(*back.module, "aten::softmax.int"), 1u) << print_graph(back.module->graph());
+}
+
+TEST(Attention, BoolMasksAndCastsAreSeen) {
+  const auto module = symbolic_trace([](torch::Tensor q, torch::Tensor k, torch::Tensor v, torch::Tensor m) {
+    const torch::Tensor scores = torch::matmul(q, k.transpose(-2, -1)).masked_fill(m > 1, -INFINITY);
+    return torch::matmul(torch::softmax(scores.to(torch::kFloat), -1).to(torch::kFloat), v);
+  });
+  const std::vector<TensorInfo> shapes = {TensorInfo{.sizes = {2, 3, 5, 4}}, TensorInfo{.sizes = {2, 3, 6, 4}},
+                                          TensorInfo{.sizes = {2, 3, 6, 7}}, TensorInfo{.sizes = {5, 6}}};
+  const Applied applied = apply("recognise-attention", module, shapes);
+  if (find_torch_operator("aten::_safe_softmax")) {
+    EXPECT_EQ(applied.outcome.applied, 0u);
+    return;
+  }
+  EXPECT_EQ(applied.outcome.applied, 1u) << print_graph(applied.module->graph());
+  EXPECT_EQ(count(*applied.module, "aten::masked_fill.Scalar"), 0u);
+  const Applied back = apply("decompose-attention", applied.module, shapes);
+  EXPECT_EQ(count(*back.module, "aten::masked_fill.Scalar"), 1u) << print_graph(back.module->graph());
+}
+
+TEST(Attention, AMaskThatDoesNotHideIsRefused) {
+  const auto module = symbolic_trace([](torch::Tensor q, torch::Tensor k, torch::Tensor v, torch::Tensor m) {
+    return torch::matmul(torch::softmax(torch::matmul(q, k.transpose(-2, -1)).masked_fill(m > 1, -1e9), -1), v);
+  });
+  const std::vector<TensorInfo> shapes = {TensorInfo{.sizes = {3, 5, 4}}, TensorInfo{.sizes = {3, 6, 4}},
+                                          TensorInfo{.sizes = {3, 6, 7}}, TensorInfo{.sizes = {5, 6}}};
+  const Applied applied = apply("recognise-attention", module, shapes);
+  EXPECT_EQ(applied.outcome.applied, 0u);
+  ASSERT_EQ(applied.outcome.refused.size(), 1u);
+  EXPECT_THAT(applied.outcome.refused[0].reason, HasSubstr("not with -inf"));
 }
 
 TEST(Norms, ALayerNormWrittenOutIsRecognised) {

@@ -1,6 +1,7 @@
 #include "rewriter/rules/decomposition/attention.h"
 
 #include <cmath>
+#include <limits>
 
 #include "module/operators.h"
 #include "rewriter/rules/spelling.h"
@@ -9,10 +10,20 @@ namespace fx::rules {
 
 namespace {
 
+/// A mask of bools says which scores there are.
+bool chooses(const Match& match) {
+  const TensorInfo* mask = match.info("mask");
+  return mask && mask->dtype == DType::boolean;
+}
+
 Decision may_decompose(const Match& match) {
   if (!match.info("q")) return refuse("the shape of its query is not known; give --input");
   if (match.info("q")->sizes.back() == 0) return false;
-  if (match.has("mask") && !same_type(match, "mask", "q")) return refuse("its mask is not a sum, but chooses");
+  if (match.has("mask") && !same_type(match, "mask", "q") && !chooses(match))
+    return refuse("its mask is neither of the query's type nor of bools");
+  // Newer LibTorch gives zeros for it.
+  if (match.has("mask") && chooses(match) && find_torch_operator("aten::_safe_softmax"))
+    return refuse("a row that is masked altogether would become NaN");
   return is_floating(match, "q");
 }
 
@@ -25,7 +36,12 @@ Node& formula(const Match& match, Rewriter& rewriter) {
       given ? match.literal("scale") : 1 / std::sqrt(static_cast<double>(match.info("q")->sizes.back()));
   Node& turned = call("aten::transpose.int", {match["k"], -2, -1});
   Node* scores = &call("aten::mul.Scalar", {call("aten::matmul", {match["q"], turned}), scale});
-  if (match.has("mask")) scores = &call("aten::add.Tensor", {*scores, match["mask"]});
+  if (match.has("mask") && chooses(match)) {
+    constexpr double kNothing = -std::numeric_limits<double>::infinity();
+    scores = &call("aten::masked_fill.Scalar", {*scores, call("aten::logical_not", {match["mask"]}), kNothing});
+  } else if (match.has("mask")) {
+    scores = &call("aten::add.Tensor", {*scores, match["mask"]});
+  }
   return call("aten::matmul", {call("aten::softmax.int", {*scores, -1}), match["v"]});
 }
 
@@ -41,7 +57,9 @@ std::vector<Rule> make_rules() {
                      .promise = Promise::approximate,
                      .needs = {.finite_inputs = true},
                      .examples = {"operator.getitem(aten::_scaled_dot_product_attention(q, k, v), 0)",
-                                  "operator.getitem(aten::_scaled_dot_product_attention(q, k, v, mask), 0)"}});
+                                  "operator.getitem(aten::_scaled_dot_product_attention(q, k, v, mask), 0)",
+                                  "operator.getitem(aten::_scaled_dot_product_attention(q, k, v, aten::gt.Scalar(m, "
+                                  "0.0)), 0)"}});
   }
   if (find_torch_operator("aten::scaled_dot_product_attention")) {
     rules.push_back({.name = "decompose-attention",
@@ -68,7 +86,7 @@ const std::vector<Rule>& rules() {
 const ProgramRule kDecomposeAttention = {
     .name = "decompose-attention",
     .summary = "Scaled dot-product attention becomes two products and a softmax",
-    .preconditions = "not causal, no dropout; a mask is added; the shape of the query is known (--input)",
+    .preconditions = "not causal, no dropout; a mask is added or of bools; the shape of the query is known (--input)",
     .group = Group::decomposition,
     .inference = false,
     .promise = Promise::approximate,

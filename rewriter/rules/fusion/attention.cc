@@ -1,5 +1,6 @@
 #include "rewriter/rules/fusion/attention.h"
 
+#include <array>
 #include <cmath>
 
 #include "module/operators.h"
@@ -21,16 +22,55 @@ double total_scale(const Match& match) {
          factor(match, "scaled", "scale");
 }
 
+/// What hides scores: `mask` is added to them; where `hidden` is True, or `shown` is False, they become -inf.
+constexpr std::array<const char*, 3> kMasks = {"mask", "hidden", "shown"};
+
+const char* mask_of(const Match& match) {
+  for (const char* name : kMasks) {
+    if (match.has(name)) return name;
+  }
+  return nullptr;
+}
+
 /// The mask must not make the scores larger.
-bool broadcasts_to_scores(const Match& match) {
-  if (!match.has("mask")) return true;
-  const TensorInfo *mask = match.info("mask"), *q = match.info("q"), *k = match.info("k");
-  if (!mask || !same_type(match, "mask", "q") || mask->sizes.size() > q->sizes.size()) return false;
+bool broadcasts_to_scores(const Match& match, const TensorInfo& mask) {
+  const TensorInfo *q = match.info("q"), *k = match.info("k");
+  if (mask.sizes.size() > q->sizes.size()) return false;
   std::vector<std::int64_t> scores = q->sizes;
   scores.back() = k->sizes[k->sizes.size() - 2];
-  for (std::size_t i = 1; i <= mask->sizes.size(); ++i) {
-    const std::int64_t size = mask->sizes[mask->sizes.size() - i];
+  for (std::size_t i = 1; i <= mask.sizes.size(); ++i) {
+    const std::int64_t size = mask.sizes[mask.sizes.size() - i];
     if (size != 1 && size != scores[scores.size() - i]) return false;
+  }
+  return true;
+}
+
+Decision is_mask(const Match& match) {
+  const char* name = mask_of(match);
+  if (!name) return true;
+  const bool added = name == kMasks[0];
+  const TensorInfo* mask = match.info(name);
+  const bool fits = mask && broadcasts_to_scores(match, *mask) &&
+                    (added ? same_type(match, name, "q") : mask->dtype == DType::boolean);
+  if (!fits) return refuse("its mask is not one of the scores' shape and type");
+  if (added) return true;
+  for (const char* fill : {"hidden_fill", "shown_fill"}) {
+    if (match.has(fill) && !(match.literal(fill) < 0 && std::isinf(match.literal(fill))))
+      return refuse("its mask fills with " + to_string(match.argument(fill)) + ", not with -inf");
+  }
+  // Newer LibTorch gives zeros for it.
+  if (find_torch_operator("aten::_safe_softmax")) return refuse("a row that is masked altogether would not be NaN");
+  return true;
+}
+
+/// Scores may be made wider for the softmax, not narrower.
+bool keeps_precision(const Match& match) {
+  for (const char* name : {"wide", "probs_type"}) {
+    if (!match.has(name)) continue;
+    const Argument& type = match.argument(name);
+    const bool wide = type == Argument(DType::float32) || type == Argument(DType::float64);
+    const bool narrow = match.info("q")->dtype == DType::float64 && type == Argument(DType::float32);
+    if (!(wide && !narrow) && !(type == Argument(match.info("q")->dtype))) return false;
   }
   return true;
 }
@@ -55,14 +95,18 @@ Decision is_attention(const Match& match) {
   if (match.has("a") && std::fmod(turned("a") + static_cast<double>(rank), static_cast<double>(rank)) ==
                             std::fmod(turned("b") + static_cast<double>(rank), static_cast<double>(rank)))
     return false;
-  if (!broadcasts_to_scores(match)) return refuse("its mask is not one of the scores' shape and type");
+  if (!keeps_precision(match)) return refuse("its scores are cast to a narrower type");
+  if (const Decision mask = is_mask(match); !mask) return mask;
   const double scale = total_scale(match);
   return std::isfinite(scale) && scale != 0;
 }
 
 /// With a scale argument where LibTorch has one; else the query is scaled beforehand, when it must be.
 Node& attention(const Match& match, Rewriter& rewriter) {
-  const Argument mask = match.has("mask") ? match.argument("mask") : Argument();
+  const char* name = mask_of(match);
+  Argument mask = name ? match.argument(name) : Argument();
+  // LibTorch's bool mask says what is shown.
+  if (match.has("hidden")) mask = rewriter.call_function("aten::logical_not", std::vector<Argument>{mask});
   const double scale = total_scale(match);
   Node &q = match["q"], &k = match["k"], &v = match["v"];
   if (find_torch_operator("aten::scaled_dot_product_attention")) {
@@ -85,9 +129,11 @@ right = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}
 left = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(q: node, q_scale: float) | q
 scores = {aten::matmul, aten::bmm}(left, right)
 scaled = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(scores, scale: float) | scores
-masked = commutative(aten::add.Tensor(scaled, mask: node)) | scaled
-probs = aten::softmax.int(masked, -1)
-kept = aten::dropout(probs, _, False) | probs
+masked = commutative(aten::add.Tensor(scaled, mask: node)) | aten::masked_fill.Scalar(scaled, hidden: node, hidden_fill: float) | aten::where.ScalarOther(shown: node, scaled, shown_fill: float) | scaled
+cast = aten::to.dtype(masked, wide: literal, ...) | aten::_to_copy(masked, dtype=wide: literal, ...) | masked
+probs = aten::softmax.int(cast, -1, maybe(probs_type: literal))
+back = aten::to.dtype(probs, ...) | aten::_to_copy(probs, ...) | probs
+kept = aten::dropout(back, _, False) | back
 return {aten::matmul, aten::bmm}(kept, v: node))"),
        .when = is_attention,
        .replacement = attention,
@@ -99,6 +145,11 @@ return {aten::matmul, aten::bmm}(kept, v: node))"),
                     "aten::bmm(aten::softmax.int(aten::add.Tensor(aten::bmm(aten::div.Scalar(q, 2.0), "
                     "aten::transpose.int(k, 1, 2)), "
                     "mask), -1), v)",
+                    "aten::matmul(aten::softmax.int(aten::masked_fill.Scalar(aten::matmul(q, aten::transpose.int(k, "
+                    "-2, -1)), aten::gt.Scalar(m, 0.5), -inf), -1), v)",
+                    "aten::matmul(aten::to.dtype(aten::softmax.int(aten::to.dtype(aten::where.ScalarOther(aten::gt."
+                    "Scalar(m, -0.5), aten::matmul(q, aten::transpose.int(k, -2, -1)), -inf), lit(torch.float32)), "
+                    "-1), lit(torch.float32)), v)",
                     "aten::matmul(aten::dropout(aten::softmax.int(aten::add.Tensor(mask, aten::matmul(q, "
                     "aten::permute(k, [0, 1, 3, "
                     "2]))), -1), 0.1, False), v)"}},
@@ -113,7 +164,8 @@ const ProgramRule kRecogniseAttention = {
     .summary = "Calls scaled dot-product attention where softmax(q kᵀ · scale + mask) v is written out",
     .preconditions =
         "shapes known (--input): three or four dimensions, equal batches; the scale a literal, on q, on k or on the "
-        "scores; a mask is added, of the scores' type; dropout off",
+        "scores; a mask is added, of the scores' type, or fills with -inf by bools; no cast to a narrower type; "
+        "dropout off",
     .group = Group::fusion,
     .inference = false,
     .promise = Promise::approximate,

@@ -54,6 +54,13 @@ const std::vector<Rule>& linear() {
        .replacement = "aten::linear(x, w, b)",
        .promise = Promise::reassociates,
        .examples = {"aten::add.Tensor(aten::linear(x, w), b)"}},
+      // So LibTorch's own functional::linear writes it.
+      {.name = "recognise-linear/bias-in-place",
+       .pattern = "aten::add_.Tensor(aten::linear(x, w), b: node)",
+       .when = bias_fits,
+       .replacement = "aten::linear(x, w, b)",
+       .promise = Promise::reassociates,
+       .examples = {"aten::add_.Tensor(aten::linear(x, w), b)"}},
       {.name = "recognise-linear/sum",
        .pattern = "commutative(aten::add.Tensor({aten::mm, aten::matmul}(x, y), c: node))",
        .when = sum_fits_product,

@@ -3,16 +3,44 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <array>
+#include <unordered_set>
 
+#include "module/module_effects.h"
 #include "rewriter/rules/weights.h"
 
 namespace fx::rules {
 
 namespace {
 
+// The result of a merged layer is a column of a wider matrix: its rows do not follow one another. What asks for the
+// storage of a value, not for its elements, would fail on it or see others' elements.
+constexpr std::array<std::string_view, 5> kReadStorage = {"aten::as_strided", "aten::view.dtype", "aten::view_as",
+                                                          "aten::_unsafe_view", "aten::view_as_complex"};
+
+bool reads_storage(const Node& node) {
+  const OperatorSchema* schema = schema_of(node);
+  return schema && std::find(kReadStorage.begin(), kReadStorage.end(), schema->target.view()) != kReadStorage.end();
+}
+
+bool is_view(const Node& node) {
+  const OperatorSchema* schema = schema_of(node);
+  return schema && schema->target == "aten::view";
+}
+
+/// `view` wants storage that it can look at otherwise; `reshape` copies where it cannot.
+void make_reshape(Node& view) {
+  std::vector<NamedArgument> kwargs = view.kwargs().to_vector();
+  for (auto& [name, value] : kwargs) name = name == "size" ? Symbol("shape") : name;
+  const std::vector<Argument> args(view.args().begin(), view.args().end());
+  view.set_target(view.is(Op::call_method) ? "reshape" : "aten::reshape");
+  view.set_args_kwargs(args, kwargs);
+}
+
 class LinearMerger {
  public:
-  explicit LinearMerger(GraphModule& module) : module_(module), graph_(module.graph()), weights_(module) {}
+  explicit LinearMerger(GraphModule& module)
+      : module_(module), graph_(module.graph()), effects_(module_effects(module)), weights_(module), written_(module) {}
 
   Outcome run() {
     // Nodes come and go while layers are merged.
@@ -42,9 +70,46 @@ class LinearMerger {
       }
       if (!placed) groups.push_back({*site});
     }
-    for (const auto& group : groups) {
+    for (auto& group : groups) {
+      if (group.size() < 2) continue;
+      views_.clear();
+      std::erase_if(group, [&](const OperationSite& site) { return !may_be_a_column(site.node()); });
       if (group.size() > 1) merge(input, group);
     }
+  }
+
+  /// Whether `result` may become a part of a wider matrix. Notes what looks at it by `view`.
+  bool may_be_a_column(Node& result) {
+    std::string reason;
+    if (written_.contains(result)) reason = "something writes to its result";
+    std::vector<Node*> views;
+    std::unordered_set<const Node*> seen = {&result};  // membership only
+    std::vector<Node*> open = {&result};
+    while (!open.empty() && reason.empty()) {
+      Node& value = *open.back();
+      open.pop_back();
+      for (Node& user : value.users()) {
+        const NodeEffects effects = effects_of(user, effects_);
+        if (reads_storage(user)) reason = user.name() + " reads the storage of its result";
+        if (effects.unknown) reason = "nothing is known of " + user.name() + ", which takes its result";
+        if (!effects.may_alias || !shares_storage(user, value) || !seen.insert(&user).second) continue;
+        if (is_view(user)) views.push_back(&user);
+        open.push_back(&user);
+      }
+    }
+    if (!reason.empty()) {
+      outcome_.refused.push_back({{}, result.name(), reason});
+      return false;
+    }
+    views_.insert(views_.end(), views.begin(), views.end());
+    return true;
+  }
+
+  bool shares_storage(const Node& user, const Node& value) const {
+    bool shares = false;
+    for_each_aliased_input(
+        user, [&](Node& input) { shares |= &input == &value; }, effects_);
+    return shares;
   }
 
   bool is_mergeable(const OperationSite& site) {
@@ -73,6 +138,7 @@ class LinearMerger {
       rows.emplace_back(weight.size(0));
       if (any_bias) biases.push_back(bias.defined() ? bias.detach() : at::zeros({weight.size(0)}, weight.options()));
     }
+    for (Node* view : views_) make_reshape(*view);
     const std::string stem = module_.fresh_path("_merged_" + group.front().node().name());
     module_.set_parameter(stem + "_weight", at::cat(weights));
     if (any_bias) module_.set_parameter(stem + "_bias", at::cat(biases));
@@ -103,7 +169,10 @@ class LinearMerger {
 
   GraphModule& module_;
   Graph& graph_;
+  ModuleEffects effects_;
   Weights weights_;
+  WrittenValues written_;
+  std::vector<Node*> views_;  // of the group's results
   Outcome outcome_;
 };
 
@@ -119,7 +188,7 @@ const ProgramRule kMergeLinears = {
     .summary = "Linear layers on one input (query, key, value) become one linear, split afterwards",
     .preconditions =
         "weights are attributes that nothing writes, of one type, device and number of inputs; nobody writes to "
-        "the results, which come to share storage",
+        "the results, which come to share storage, or reads them by their strides; a view of them becomes a reshape",
     .group = Group::fusion,
     .inference = false,
     .promise = Promise::reassociates,
