@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "ir/graph_storage.h"
+#include "ir/naming.h"
 #include "ir/node_map.h"
 
 namespace fx {
@@ -96,14 +97,9 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
   GraphStorage::require_countable(kwargs);
   if (op == Op::call_function) target = canonical_target(target);
 
-  NodeName candidate;
-  if (!name.empty()) {
-    candidate = is_identifier(name) ? split_name(name) : split_name(to_identifier(name));
-  } else {
-    const Symbol stem = name_stem(target);
-    const std::string_view text = stem.view();
-    candidate = text.empty() || text.back() < '0' || text.back() > '9' ? NodeName{stem} : split_name(text);
-  }
+  const NodeName candidate = name.empty()          ? name_after(target)
+                             : is_identifier(name) ? split_name(name)
+                                                   : split_name(to_identifier(name));
 
   Node* node = s.new_node();
   node->op_ = op;

@@ -34,6 +34,7 @@ struct GraphStorage {
   };
 
   explicit GraphStorage(Graph* graph);
+  static GraphStorage& of(Graph& graph) { return *graph.storage_; }
 
   // Nodes.
   Node* node(std::uint32_t id) { return chunks[id >> kChunkBits].nodes + (id & (kChunkSize - 1)); }

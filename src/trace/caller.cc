@@ -1,5 +1,6 @@
 #include "trace/caller.h"
 
+#include <c10/util/Backtrace.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 
@@ -58,6 +59,23 @@ bool caller_takes_unequal() {
     if (function_at(frames[static_cast<std::size_t>(i)]).starts_with(kAttention)) return true;
   }
   return false;
+}
+
+std::string stack_of_calls() {
+  const std::string frames = c10::get_backtrace(1, 128, /*skip_python_frames=*/true);  // the innermost first
+  // What lies inside the operator is the dispatcher and the tracer.
+  std::size_t from = 0;
+  if (const std::size_t entry = frames.find(" at::_ops::"); entry != std::string::npos) {
+    if (const std::size_t end = frames.find('\n', entry); end != std::string::npos) from = end + 1;
+  }
+  std::string out;
+  for (std::size_t end = frames.size(); end > from;) {
+    const std::size_t line = frames.rfind('\n', end - 1);
+    const std::size_t begin = line == std::string::npos || line < from ? from : line + 1;
+    if (begin < end) out.append(frames, begin, end - begin).append(1, '\n');
+    end = begin > from ? begin - 1 : from;
+  }
+  return out;
 }
 
 }  // namespace fx::internal

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace fx::internal {
 
@@ -21,5 +22,8 @@ std::optional<RankAnswer> rank_for_caller();
 
 /// Whether the present asker compares two tensors by their data only to save work when they are equal.
 bool caller_takes_unequal();
+
+/// The calls that led to the operator being recorded, a line each, the one that called it last. Slow.
+std::string stack_of_calls();
 
 }  // namespace fx::internal

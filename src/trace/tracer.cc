@@ -1,7 +1,7 @@
 #include "trace/tracer.h"
 
-#include <c10/util/Backtrace.h>
-
+#include "ir/naming.h"
+#include "trace/caller.h"
 #include "trace/cleanup.h"
 #include "trace/dispatch.h"
 #include "trace/leaf_modules.h"
@@ -50,6 +50,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
     ~Running() {
       tracer.graph_ = nullptr;
       tracer.root_.reset();
+      tracer.named_.clear();
     }
   } running{*this};
   graph_ = &trace.graph;
@@ -70,6 +71,8 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
     trace.modules = internal::raise_leaf_modules(trace.graph, *session, *root_, is_leaf);
     internal::erase_unused_getitems(trace.graph);
     internal::erase_unused_attributes(trace.graph);
+    // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
+    if (!trace.modules.empty()) name_in_order(trace.graph, [this](const Node& node) { return named_.contains(&node); });
   }
   trace.attributes = used_attributes(*session, trace.graph);
   trace.shapes = session->shapes(trace.graph);
@@ -90,7 +93,8 @@ bool Tracer::is_free_attribute(const std::string& path) const {
 
 Node& Tracer::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
   Node& node = graph_->create_node(op, target, args, kwargs, name);
-  if (options_.record_stack_traces) node.meta().set(meta_key::kStackTrace, c10::get_backtrace(2, 64, true));
+  if (!name.empty()) named_.insert(&node);
+  if (options_.record_stack_traces) node.meta().set(meta_key::kStackTrace, internal::stack_of_calls());
   return node;
 }
 

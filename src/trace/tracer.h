@@ -25,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -61,7 +62,7 @@ struct TraceOptions {
   std::vector<std::string> names;
   /// Makes calls of leaf modules call_module nodes again, see trace/leaf_modules.h.
   bool raise_leaf_modules = true;
-  /// Notes a C++ stack trace on each node (meta "stack_trace"). Slow.
+  /// Notes on each node the C++ calls that led to it (meta "stack_trace"), most recent call last. Slow.
   bool record_stack_traces = false;
 };
 
@@ -110,6 +111,7 @@ class Tracer : private internal::NodeMaker {
   TraceOptions options_;
   Graph* graph_ = nullptr;
   std::shared_ptr<torch::nn::Module> root_;
+  std::unordered_set<const Node*> named_;  // nodes of the running trace that were given their names; look-up only
 };
 
 }  // namespace fx
