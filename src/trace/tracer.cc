@@ -1,6 +1,8 @@
 #include "trace/tracer.h"
 
 #include "ir/naming.h"
+#include "ir/target.h"
+#include "ops/schema.h"
 #include "trace/caller.h"
 #include "trace/cleanup.h"
 #include "trace/dispatch.h"
@@ -33,6 +35,21 @@ std::vector<TracedAttribute> used_attributes(const Session& session, const Graph
     if (const auto* captured = by_node[node]) attributes.push_back({captured->path, captured->tensor});
   }
   return attributes;
+}
+
+// By the declaration alone, as FX does: what a batch norm does to its statistics is not declared.
+void refuse_writes(Symbol target, ArgumentSpan args) {
+  const OperatorSchema* schema = find_schema(target);
+  if (!schema) return;
+  for (const SchemaArgument& argument : schema->arguments) {
+    if (!argument.alias.writes) continue;
+    const Node* node = args.empty() ? nullptr : args[0].node_or_null();
+    throw Error(ErrorKind::trace,
+                target_text(target) + (node ? " on %" + node->name() : "") + " writes its argument `" +
+                    argument.name.str() +
+                    "`, which check_mutable_operations forbids; use the operator that returns a new tensor",
+                node ? node->name() : "");
+  }
 }
 
 }  // namespace
@@ -92,6 +109,7 @@ bool Tracer::is_free_attribute(const std::string& path) const {
 }
 
 Node& Tracer::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
+  if (options_.check_mutable_operations && op == Op::call_function) refuse_writes(target, args);
   Node& node = graph_->create_node(op, target, args, kwargs, name);
   if (!name.empty()) named_.insert(&node);
   if (options_.record_stack_traces) node.meta().set(meta_key::kStackTrace, internal::stack_of_calls());

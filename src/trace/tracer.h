@@ -64,6 +64,8 @@ struct TraceOptions {
   bool raise_leaf_modules = true;
   /// Notes on each node the C++ calls that led to it (meta "stack_trace"), most recent call last. Slow.
   bool record_stack_traces = false;
+  /// Refuses operators that write an argument (`add_`, `out=`): Error(trace) naming the operator.
+  bool check_mutable_operations = false;
 };
 
 class Tracer : private internal::NodeMaker {

@@ -131,18 +131,116 @@ TEST(TraceIsolation, GradientModesDoNotMatter) {
   EXPECT_EQ(traced_calls(program, {torch::rand({2}).requires_grad_()}), expected);
 }
 
-// An LSTM cell unrolled by hand until it is a hundred thousand operators long.
-TEST(TraceSize, AHundredThousandOperators) {
-  constexpr int kSteps = 6700;
-  const Tensor wi = torch::rand({8, 32}) / 8, wh = torch::rand({8, 32}) / 8;
-  const auto program = [&](Tensor x, Tensor h, Tensor c) {
-    for (int step = 0; step < kSteps; ++step) {
-      const std::vector<Tensor> gates = (torch::mm(x, wi) + torch::mm(h, wh)).chunk(4, 1);
+// A function of every kind of operator: composite, in place, several results, a list, a factory, a captured tensor, a
+// nested trace. It throws after `last` of them.
+struct Thrown : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+class Countdown {
+ public:
+  explicit Countdown(int last) : left_(last) {}
+  void operator()() {
+    if (left_-- == 0) throw Thrown("after an operator");
+  }
+
+ private:
+  int left_;
+};
+
+Tensor every_kind(Tensor x, const Tensor& outside, torch::nn::Sequential& net, Countdown& countdown) {
+  countdown();
+  Tensor y = net->forward(x);
+  countdown();
+  y = torch::conv1d(y.unsqueeze(0), outside.view({1, 1, 3}).expand({4, 4, 3}));
+  countdown();
+  y.add_(1);
+  countdown();
+  const auto [values, indices] = torch::topk(y, 2);
+  countdown();
+  const std::vector<Tensor> parts = torch::chunk(values, 2, 1);
+  countdown();
+  const Tensor made = torch::ones({2}) + torch::tensor({1.0F, 2.0F});
+  countdown();
+  y = torch::cat(parts, 1) * made;
+  countdown();
+  y.select(0, 0).zero_();
+  countdown();
+  Tracer inner;
+  const Trace trace = inner.trace([&](Tensor z) {
+    z = z.exp();
+    countdown();
+    return z;
+  });
+  countdown();
+  return y;
+}
+
+using WeakTensor = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
+
+TEST(TraceIsolation, AProgramMayThrowAfterAnyOperator) {
+  const Tensor outside = torch::rand({3});
+  const auto keys = [] {
+    c10::impl::LocalDispatchKeySet now = c10::impl::tls_local_dispatch_key_set();
+    return std::make_pair(now.included_.raw_repr(), now.excluded_.raw_repr());
+  };
+  const auto before = keys();
+  torch::nn::Sequential net(torch::nn::Linear(6, 6), torch::nn::BatchNorm1d(6), torch::nn::ReLU());
+  const Tensor mean = net[1]->as<torch::nn::BatchNorm1d>()->running_mean;
+  const Tensor example = torch::rand({4, 6});
+  for (const bool shapes : {false, true}) {
+    const std::vector<c10::IValue> examples = shapes ? std::vector<c10::IValue>{example} : std::vector<c10::IValue>{};
+    net->train(shapes);  // a batch norm that trains asks for sizes
+    Tracer tracer;
+    int last = 0;
+    for (bool came_through = false; !came_through; ++last) {
+      SCOPED_TRACE(last);
+      Countdown countdown(last);
+      std::vector<WeakTensor> proxies;
+      const auto program = [&](Tensor x) {
+        proxies.emplace_back(x.getIntrusivePtr());
+        return every_kind(x.view({4, 6}), outside, net, countdown);
+      };
+      const std::size_t uses = outside.getIntrusivePtr().use_count();
+      try {
+        tracer.trace(program, examples);
+        came_through = true;
+      } catch (const Thrown&) {
+      }
+      EXPECT_EQ(keys(), before);
+      for (const auto& proxy : proxies) EXPECT_TRUE(proxy.expired());
+      proxies.clear();  // what is left of a proxy holds its session
+      EXPECT_EQ(outside.getIntrusivePtr().use_count(), uses);
+      EXPECT_FALSE(is_proxy(outside + 1));
+      EXPECT_TRUE(mean.equal(torch::zeros_like(mean)));
+      EXPECT_THAT(calls(tracer.trace([](Tensor x) { return x + 2; }).graph), ElementsAre("aten::add.Scalar(x, 2)"));
+    }
+    EXPECT_EQ(last, 12);  // eleven places, then the whole
+  }
+}
+
+// ── Size
+// ───────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// An LSTM cell unrolled by hand: fifteen operators a step.
+class UnrolledLstm {
+ public:
+  explicit UnrolledLstm(int steps) : steps_(steps) {}
+  std::tuple<Tensor, Tensor> operator()(Tensor x, Tensor h, Tensor c) const {
+    for (int step = 0; step < steps_; ++step) {
+      const std::vector<Tensor> gates = (torch::mm(x, wi_) + torch::mm(h, wh_)).chunk(4, 1);
       c = torch::sigmoid(gates[1]) * c + torch::sigmoid(gates[0]) * torch::tanh(gates[2]);
       h = torch::sigmoid(gates[3]) * torch::tanh(c);
     }
     return std::make_tuple(h, c);
-  };
+  }
+
+ private:
+  int steps_;
+  Tensor wi_ = torch::rand({8, 32}) / 8, wh_ = torch::rand({8, 32}) / 8;
+};
+
+TEST(TraceSize, AHundredThousandOperators) {
+  const UnrolledLstm program(6700);
   const Tensor x = torch::rand({2, 8});
   for (const bool shapes : {false, true}) {
     const auto gm = symbolic_trace(program, shapes ? std::vector<c10::IValue>{x, x, x} : std::vector<c10::IValue>{});

@@ -197,6 +197,44 @@ TEST(LeafModules, RecurrentAndAttention) {
   EXPECT_TRUE(same_value(gm->forward(x, memory), net->forward(x, memory), 1e-5));
 }
 
+// FX names calls after the path; the operators inside, which it never sees, take no numbers.
+TEST(LeafModules, AreNamedAsFxNamesThem) {
+  struct Net : torch::nn::Module {
+    Net() {
+      lstm = register_module("lstm", torch::nn::LSTM(4, 4));
+      blocks = register_module("Blocks", torch::nn::Sequential(torch::nn::Linear(4, 4),
+                                                               torch::nn::LayerNorm(torch::nn::LayerNormOptions({4}))));
+    }
+    Tensor forward(Tensor x) {
+      const auto [out, state] = lstm->forward(x);
+      const auto [more, last] = lstm->forward(out, state);
+      const Tensor mixed = blocks->forward(more);
+      const Tensor state_now = torch::relu(std::get<0>(last));
+      const Tensor sum = mixed + state_now;
+      return sum + torch::relu(x).sum();
+    }
+    torch::nn::LSTM lstm{nullptr};
+    torch::nn::Sequential blocks{nullptr};
+  };
+  std::vector<std::string> names;
+  const auto gm = symbolic_trace(std::make_shared<Net>(), {torch::rand({5, 2, 4})});
+  for (const Node& node : gm->graph().nodes()) names.push_back(node.name());
+  EXPECT_THAT(names, ElementsAre("x", "lstm", "getitem", "getitem_1", "getitem_2", "getitem_3", "lstm_1", "getitem_4",
+                                 "getitem_5", "getitem_6", "blocks_0", "blocks_1", "relu", "add", "relu_1", "sum_1",
+                                 "add_1", "output"))
+      << gm->graph();
+
+  struct Named : Tracer {
+    Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view) override {
+      return Tracer::create_node(op, target, args, kwargs, target == Symbol("aten::relu") ? "relu_1" : "");
+    }
+  } tracer;
+  testing::Mlp mlp;
+  const Trace trace = tracer.trace(mlp, {torch::rand({2, 8})});
+  EXPECT_THAT(calls(trace.graph), Contains("aten::log_softmax.int(fc2, 1)"));
+  EXPECT_NE(trace.graph.find("relu_1"), nullptr);
+}
+
 TEST(LeafModules, AreOverridable) {
   struct NoLeaves : Tracer {
     bool is_leaf_module(const torch::nn::Module&, const std::string&) const override { return false; }

@@ -279,6 +279,24 @@ TEST(Trace, TracersMayRefuseOperators) {
   EXPECT_THAT(calls(tracer.trace([](Tensor x) { return x.relu(); }).graph), ElementsAre("aten::relu(x)"));
 }
 
+TEST(Trace, MutableOperationsAreRefusedOnRequest) {
+  TraceOptions options;
+  options.check_mutable_operations = true;
+  Tracer tracer(options);
+  EXPECT_FX_ERROR(tracer.trace([](Tensor x) { return x.exp().add_(1); }), trace, HasSubstr("aten.add_.Scalar"),
+                  HasSubstr("%exp"), HasSubstr("check_mutable_operations"));
+  EXPECT_FX_ERROR(tracer.trace([](Tensor x) {
+    Tensor out = torch::empty({0});
+    torch::mul_out(out, x, x);
+    return out;
+  }),
+                  trace, HasSubstr("aten.mul.out"), HasSubstr("`out`"));
+  EXPECT_THAT(calls(tracer.trace([](Tensor x) { return x + 1; }).graph), ElementsAre("aten::add.Scalar(x, 1)"));
+  torch::nn::BatchNorm1d norm(3);
+  norm->eval();
+  EXPECT_NO_THROW(tracer.trace(norm, {torch::rand({2, 3})}));
+}
+
 TEST(Trace, TracersMayAnnotateNodes) {
   struct Tagging : Tracer {
     Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override {
@@ -295,10 +313,18 @@ TEST(Trace, StackTracesOnRequest) {
   TraceOptions options;
   options.record_stack_traces = true;
   Tracer tracer(options);
-  const Trace trace = tracer.trace([](Tensor x) { return x + 1; });
-  const std::string* stack = trace.graph.find("add")->find_meta()->get<std::string>(meta_key::kStackTrace);
+  torch::nn::Sequential module{torch::nn::Sigmoid()};
+  const Trace trace = tracer.trace(module);
+  const Node& node = *trace.graph.find("sigmoid");
+  const std::string* stack = node.find_meta()->get<std::string>(meta_key::kStackTrace);
   ASSERT_NE(stack, nullptr);
-  EXPECT_THAT(*stack, HasSubstr("frame #0"));
+  // The most recent call is last, and the calls inside the operator are left out.
+  const std::size_t container = stack->find("main"), inner = stack->find("torch::nn::SigmoidImpl::forward");
+  ASSERT_NE(container, std::string::npos) << *stack;
+  ASSERT_NE(inner, std::string::npos) << *stack;
+  EXPECT_LT(container, inner);
+  EXPECT_THAT(source_place(node), HasSubstr("torch::nn::SigmoidImpl::forward"));
+  EXPECT_THAT(*stack, Not(HasSubstr("at::_ops::")));
 }
 
 TEST(Trace, NoNodeIsNamedAsAPythonBuiltin) {
