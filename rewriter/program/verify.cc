@@ -128,6 +128,10 @@ double relative_difference(const c10::IValue& a, const c10::IValue& b, double le
   return worst;
 }
 
+double run_difference(GraphModule& a, GraphModule& b, const std::vector<c10::IValue>& inputs, std::uint64_t seed) {
+  return difference(run(a, inputs, seed), run(b, inputs, seed));
+}
+
 double usual_tolerance(at::ScalarType type) {
   switch (type) {
     case at::kHalf: return 1e-2;

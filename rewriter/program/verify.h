@@ -40,6 +40,10 @@ Verification verify_equivalent(GraphModule& before, GraphModule& after,
 /// `least_scale` count as that.
 double relative_difference(const c10::IValue& a, const c10::IValue& b, double least_scale = 1e-12);
 
+/// One run of both on copies of the inputs, random numbers drawn alike: relative_difference of what they return, and of
+/// what they leave in their inputs.
+double run_difference(GraphModule& a, GraphModule& b, const std::vector<c10::IValue>& inputs, std::uint64_t seed);
+
 /// The largest relative difference that counts as equal when sums are reassociated in that type.
 double usual_tolerance(at::ScalarType type);
 

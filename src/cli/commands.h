@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/model.h"
+#include "matchers/matcher.h"
 
 namespace fx::cli {
 
@@ -70,6 +71,11 @@ struct DrawOptions {
   std::string output;
 };
 int draw(const DrawOptions& options, Backend* backend);
+
+/// What patterns may ask of values and modules; the shapes, for these inputs, go to `shapes`. Throws
+/// Error(invalid_argument) when `pattern` asks for what is not known.
+FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern,
+                          const std::vector<std::string>& inputs, Shapes& shapes);
 
 /// The text of a pattern or replacement: the contents of the file of that name if there is one, else `pattern` itself.
 std::string read_pattern(const std::string& pattern);

@@ -17,12 +17,18 @@ namespace fx::cli {
 
 std::string read_pattern(const std::string& pattern) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(pattern, error)) {
+  const std::filesystem::file_status status = std::filesystem::status(pattern, error);
+  if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) {
     // A name with a dot or slash and nothing that patterns are made of is a file that is not there.
     if (pattern.find_first_of("(%\n ") == std::string::npos && pattern.find_first_of("./") != std::string::npos) {
       throw Error(ErrorKind::io, "cannot read the pattern " + pattern + ": there is no such file");
     }
     return pattern;
+  }
+  if (is_torchscript(pattern)) {
+    throw Error(ErrorKind::invalid_argument, "the pattern " + pattern +
+                                                 " is a TorchScript file, and patterns are text: " +
+                                                 "write it as fxgraph show --format text does, or as an expression");
   }
   std::ifstream file(pattern, std::ios::binary);
   std::ostringstream text;
@@ -42,36 +48,32 @@ nlohmann::ordered_json to_json(const Match& match) {
   return out;
 }
 
-Pattern pattern_of(const MatchOptions& options) {
-  const Pattern pattern(read_pattern(options.pattern));
-  if (pattern.needs_shapes() && options.inputs.empty())
-    throw Error(ErrorKind::invalid_argument, "the pattern asks for shapes: say those of the inputs, --input SHAPE");
-  return options.see_through ? pattern.seeing_through() : pattern;
-}
+}  // namespace
 
-/// What patterns may ask of values and modules.
-FindOptions facts_of(Model& model, const Pattern& pattern, Shapes& shapes, const MatchOptions& options) {
+FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& pattern,
+                          const std::vector<std::string>& inputs, Shapes& shapes) {
   FindOptions found;
   found.module_type = model.module_types();
   if (pattern.needs_module_types() && !found.module_type) {
     throw Error(ErrorKind::invalid_argument,
-                "the pattern names types of modules, and " + options.file +
+                "the pattern names types of modules, and " + file +
                     " does not know them: match the TorchScript file, or modules by path, call_module[path](x)");
   }
-  if (options.inputs.empty()) return found;
-  shapes = model.propagate_shapes(parse_inputs(options.inputs));
+  if (pattern.needs_shapes() && inputs.empty())
+    throw Error(ErrorKind::invalid_argument, "the pattern asks for shapes: say those of the inputs, --input SHAPE");
+  if (inputs.empty()) return found;
+  shapes = model.propagate_shapes(parse_inputs(inputs));
   found.shapes = &shapes;
   return found;
 }
 
-}  // namespace
-
 int match(const MatchOptions& options, Backend* backend) {
-  const Pattern pattern = pattern_of(options);
+  const Pattern written(read_pattern(options.pattern));
+  const Pattern pattern = options.see_through ? written.seeing_through() : written;
   const auto model = load_model(options.file, backend);
   FindStats stats;
   Shapes shapes;
-  FindOptions find_options = facts_of(*model, pattern, shapes, options);
+  FindOptions find_options = pattern_facts(*model, options.file, pattern, options.inputs, shapes);
   const std::string misses = options.explain ? near_misses(model->graph(), pattern, find_options) : "";
   find_options.stats = &stats;
   const std::vector<Match> matches = find(model->graph(), pattern, find_options);

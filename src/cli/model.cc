@@ -16,7 +16,7 @@ class TextModel : public Model {
   double difference(Model&, const std::vector<TensorInfo>&, int) override { needs_torch("verifying"); }
 
   void save(const std::string& path) override {
-    if (is_torchscript(path)) {
+    if (saves_torchscript(path, false)) {
       throw Error(ErrorKind::unsupported,
                   "cannot write " + path + ": FX text has no weights to save; end the name in .fx");
     }

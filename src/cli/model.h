@@ -6,6 +6,7 @@
 // backend.
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -37,8 +38,10 @@ class Model {
   virtual std::string code(Language language) { return fx::code(graph(), language); }
   /// Shapes of all values for these inputs. Needs LibTorch.
   virtual Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) = 0;
-  /// Writes the program in the form that the ending of `path` names: `.pt` or text.
+  /// Writes the program in the form that the ending of `path` names, `.pt` or text, or else in that it came in.
   virtual void save(const std::string& path) = 0;
+  /// The largest relative difference that counts as equal.
+  virtual double tolerance() { return 1e-4; }
   /// Compares with `before` on random inputs; returns the largest relative difference. Needs LibTorch.
   virtual double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) = 0;
 };
@@ -67,6 +70,8 @@ class Backend {
   virtual int run(const RunOptions& options) = 0;
   virtual int optimize(const OptimizeOptions& options) = 0;
   virtual int rules(const std::string& name, bool json) = 0;
+  /// What an exception says, in a line.
+  virtual std::string describe(const std::exception& error) = 0;
 };
 
 /// Loads FX text, or with a backend also TorchScript. Throws Error(unsupported) for TorchScript without one.

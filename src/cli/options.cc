@@ -3,23 +3,43 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 
+#include "support/output_file.h"
+
 namespace fx::cli {
 
+namespace {
+
+constexpr std::array<std::string_view, 4> kTorchScriptEndings = {".pt", ".pth", ".ts", ".torchscript"};
+constexpr std::array<std::string_view, 2> kTextEndings = {".fx", ".txt"};
+
+bool ends_with_one(const std::string& path, const auto& endings) {
+  return std::ranges::any_of(endings, [&](std::string_view ending) { return path.ends_with(ending); });
+}
+
+}  // namespace
+
 bool is_torchscript(const std::string& path) {
-  if (path == "-") return false;
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  if (path == "-" || (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)))
+    return false;  // a look into a pipe would take the text away
   std::ifstream file(path, std::ios::binary);
   std::array<char, 4> magic{};
-  if (file && file.read(magic.data(), magic.size()))
-    return std::memcmp(magic.data(), "PK\3\4", 4) == 0 || path.ends_with(".pt");
-  return path.ends_with(".pt") || path.ends_with(".pth");
+  if (file && file.read(magic.data(), magic.size()) && std::memcmp(magic.data(), "PK\3\4", 4) == 0) return true;
+  return ends_with_one(path, kTorchScriptEndings);
+}
+
+bool saves_torchscript(const std::string& path, bool otherwise) {
+  if (path.empty() || path == "-" || ends_with_one(path, kTextEndings)) return false;
+  return ends_with_one(path, kTorchScriptEndings) || otherwise;
 }
 
 std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes) {
@@ -36,40 +56,17 @@ std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes) {
   return inputs;
 }
 
-void write_beside(const std::string& path, const std::function<void(const std::string&)>& write) {
-  namespace fs = std::filesystem;
-  const fs::path target(path);
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder)) {
-    throw Error(ErrorKind::io,
-                "cannot write " + path + ": the folder " + folder.string() + " does not exist; create it first");
-  }
-  if (fs::is_directory(target))
-    throw Error(ErrorKind::io, "cannot write " + path + ": it is a folder; name a file in it");
-  const std::string temporary = (folder / fmt::format(".{}.{}", target.filename().string(), getpid())).string();
-  try {
-    write(temporary);
-    fs::rename(temporary, target);
-  } catch (const fs::filesystem_error& error) {
-    std::remove(temporary.c_str());
-    throw Error(ErrorKind::io, "cannot write " + path + ": " + error.code().message());
-  } catch (...) {
-    std::remove(temporary.c_str());
-    throw;
-  }
-}
-
 void write_output(const std::string& path, std::string_view text) {
   if (path.empty() || path == "-") {
     std::cout << text << std::flush;
     return;
   }
-  write_beside(path, [&](const std::string& temporary) {
-    std::ofstream file(temporary, std::ios::binary);
-    file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    file.close();
-    if (!file) throw Error(ErrorKind::io, "cannot write " + path + ": " + std::strerror(errno));
-  });
+  write_file(path, [&](std::ostream& file) { file.write(text.data(), static_cast<std::streamsize>(text.size())); });
+}
+
+bool flush_output() {
+  std::cout.flush();
+  return std::cout.good() && std::fflush(stdout) == 0 && !std::ferror(stdout);
 }
 
 Progress::Progress(std::string_view what) {

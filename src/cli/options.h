@@ -1,7 +1,6 @@
 // What the program's commands share: reading and writing files, shapes, progress, and the way errors end the program.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -19,15 +18,19 @@ inline constexpr int kUsage = 2;   // the command line itself is wrong
 /// True when `path` names a TorchScript archive rather than FX text: by its content if it exists, else by its ending.
 bool is_torchscript(const std::string& path);
 
+/// True when a program saved as `path` becomes a TorchScript archive: by the ending of the name; `otherwise` when that
+/// does not say.
+bool saves_torchscript(const std::string& path, bool otherwise);
+
 /// Parses the values of --input. Throws Error(invalid_argument) that shows the form.
 std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes);
 
 /// Writes `text` to `path`, or to standard output when `path` is empty or "-".
-/// A file is written beside its place and renamed into it, so that it is never there by half.
+/// A file is there whole or not at all (support/output_file.h).
 void write_output(const std::string& path, std::string_view text);
 
-/// Calls `write(temporary)` and renames the file it made to `path`; removes it when `write` throws.
-void write_beside(const std::string& path, const std::function<void(const std::string& temporary)>& write);
+/// Sends off what was written to standard output; false when some of it could not be.
+bool flush_output();
 
 /// A line on the terminal while something takes long; nothing in a pipe. Cleared at the end.
 class Progress {

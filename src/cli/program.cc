@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <iostream>
@@ -18,13 +20,15 @@ constexpr const char* kFileHelp = "FX text (.fx), a TorchScript file (.pt), or -
 constexpr const char* kInputHelp = "an input's shape, once per input in order: 1x3x224x224, 2x16:int64";
 constexpr const char* kPatternHelp = "a graph in FX text: a file, or the text itself";
 
-int run_guarded(const std::function<int()>& command) {
+int run_guarded(const std::function<int()>& command, Backend* backend) {
   try {
-    return command();
+    const int code = command();
+    if (flush_output()) return code;
+    std::cerr << "fxgraph: cannot write to standard output: " << std::strerror(errno) << '\n';
   } catch (const std::bad_alloc&) {
     std::cerr << "fxgraph: out of memory\n";
   } catch (const std::exception& error) {
-    std::cerr << "fxgraph: " << error.what() << '\n';
+    std::cerr << "fxgraph: " << (backend ? backend->describe(error) : error.what()) << '\n';
   }
   return kFailed;
 }
@@ -53,7 +57,7 @@ class Commands {
     declare_draw();
   }
 
-  int run() { return run_guarded(chosen_); }
+  int run() { return run_guarded(chosen_, backend_); }
 
  private:
   CLI::App* command(const std::string& name, const std::string& help, std::function<int()> action) {

@@ -15,7 +15,6 @@ namespace fx::cli {
 namespace {
 
 constexpr int kVerifyRounds = 8;
-constexpr double kTolerance = 1e-4;
 
 nlohmann::ordered_json to_json(const RewriteReport& report) {
   nlohmann::ordered_json out = {
@@ -33,7 +32,9 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   const auto model = load_model(options.file, backend);
   const auto original = options.verify ? load_model(options.file, backend) : nullptr;
 
+  Shapes shapes;
   ReplaceOptions replace;
+  replace.find = pattern_facts(*model, options.file, pattern, options.inputs, shapes);
   replace.name = "rewrite";
   replace.modules = model->module_effects();
   const RewriteReport report = replace_pattern(model->graph(), pattern, replacement, replace);
@@ -42,11 +43,11 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
   std::optional<double> difference;
   if (options.verify) {
     difference = model->difference(*original, parse_inputs(options.inputs), kVerifyRounds);
-    if (*difference > kTolerance) {
+    if (!(*difference <= original->tolerance())) {
       throw Error(
           ErrorKind::mismatch,
           fmt::format("{}: the rewritten program differs by {:.1e} (relative), more than {:.0e}; nothing was saved",
-                      options.file, *difference, kTolerance));
+                      options.file, *difference, original->tolerance()));
     }
   }
   // The result goes to standard output unless a file is named: then what is said about it goes there.

@@ -48,7 +48,10 @@ class TorchScriptWriter {
       case Op::get_attr: return assign(node, python_attribute(node.target().view()));
       case Op::call_module: return assign(node, python_attribute(node.target().view()) + arguments(node, 0));
       case Op::call_method: return assign(node, value(node.arg(0)) + "." + node.target().str() + arguments(node, 1));
-      case Op::call_function: return assign(node, function(node));
+      case Op::call_function:
+        if (node.target() == "torch._assert" && node.args().size() == 2)
+          return line("assert " + value(node.arg(0)) + ", " + value(node.arg(1)));
+        return assign(node, function(node));
       case Op::output: line("return " + (node.args().empty() ? "None" : value(node.arg(0)))); return;
     }
   }

@@ -2,9 +2,8 @@
 
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
+#include <ostream>
 #include <unordered_set>
 
 #include "codegen/python.h"
@@ -13,6 +12,7 @@
 #include "module/nn_construction.h"
 #include "module/value.h"
 #include "support/error.h"
+#include "support/output_file.h"
 
 namespace fx {
 namespace {
@@ -36,19 +36,6 @@ CodeOptions options_for(const GraphModule& module, const Graph& graph) {
     options.modules.push_back(std::move(*made));
   }
   return options;
-}
-
-void write_file(const std::filesystem::path& path, const char* data, std::size_t size) {
-  const std::filesystem::path beside = path.string() + ".tmp";
-  std::ofstream out(beside, std::ios::binary);
-  out.write(data, static_cast<std::streamsize>(size));
-  out.close();
-  std::error_code failed;
-  if (out) std::filesystem::rename(beside, path, failed);
-  if (!out || failed) {
-    std::remove(beside.c_str());
-    throw Error(ErrorKind::io, "to_folder: cannot write " + path.string() + "; check that the folder may be written");
-  }
 }
 
 std::string quoted(const std::string& text) { return to_string(Argument(text)); }
@@ -116,8 +103,12 @@ void to_folder(const GraphModule& module, const std::string& folder, const std::
   const std::vector<char> weights = pickled_weights(module, options);
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  write_file(std::filesystem::path(folder) / "weights.pt", weights.data(), weights.size());
-  write_file(std::filesystem::path(folder) / "module.py", source.data(), source.size());
+  const auto write = [&](const char* name, const auto& content) {
+    write_file(std::filesystem::path(folder) / name,
+               [&](std::ostream& file) { file.write(content.data(), static_cast<std::streamsize>(content.size())); });
+  };
+  write("weights.pt", weights);
+  write("module.py", source);
 }
 
 std::string GraphModule::code() const { return fx::code(*this); }

@@ -221,16 +221,18 @@ void Importer::slice(const JitNode& node, Frame& frame) {
   }
   const Values& all = in[0].elements->values;
   const auto size = static_cast<std::int64_t>(all.size());
+  const std::int64_t step = in.size() > 3 ? in[3].constant.toInt() : 1;
+  if (step == 0) refuse(node, frame, "the step of a list slice is 0");
+  // As Python: backwards from the last element to the first, the end being the place before it.
+  const std::int64_t lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
   const auto bound = [&](const AbstractValue& given, std::int64_t missing) {
     if (given.is_none()) return missing;
     const std::int64_t at = given.constant.toInt();
-    return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size);
+    return std::clamp<std::int64_t>(at < 0 ? at + size : at, lowest, highest);
   };
-  const std::int64_t step = in.size() > 3 ? in[3].constant.toInt() : 1;
-  if (step <= 0) refuse(node, frame, "a list slice needs a positive step");
+  const std::int64_t from = bound(in[1], step > 0 ? lowest : highest), to = bound(in[2], step > 0 ? highest : lowest);
   Values chosen;
-  for (std::int64_t i = bound(in[1], 0); i < bound(in[2], size); i += step)
-    chosen.push_back(all[static_cast<std::size_t>(i)]);
+  for (std::int64_t i = from; step > 0 ? i < to : i > to; i += step) chosen.push_back(all[static_cast<std::size_t>(i)]);
   set(node, frame, AbstractValue::of_elements(Kind::list, std::move(chosen), node.output()->type()));
 }
 

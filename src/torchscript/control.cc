@@ -1,4 +1,6 @@
 // Conditions, loops and exceptions.
+#include <torch/csrc/jit/ir/constants.h>
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -65,6 +67,28 @@ bool is_harmless(const JitBlock& block) {
   return std::all_of(nodes.begin(), nodes.end(), [](const JitNode* node) { return is_harmless(*node); });
 }
 
+/// Does the program raise whenever `value` is `outcome`? Then what is computed needlessly may as well raise.
+bool raises_when(const JitValue& value, bool outcome) {
+  if (value.uses().size() != 1) return false;
+  const JitNode& user = *value.uses()[0].user;
+  if (user.kind() != torch::jit::prim::If) return false;
+  const JitBlock& taken = *user.blocks()[outcome ? 0 : 1];
+  if (always_raises(taken)) return true;
+  // It is part of a larger condition when the branch is a bare constant.
+  if (user.outputs().size() != 1 || taken.outputs()[0]->type()->kind() != c10::TypeKind::BoolType) return false;
+  const auto result = torch::jit::toIValue(taken.outputs()[0]);
+  return result && raises_when(*user.output(), result->toBool());
+}
+
+/// May the block be run although the program would not, when `may_raise`?
+bool may_run(const JitBlock& block, bool may_raise) {
+  const auto nodes = block.nodes();
+  return std::all_of(nodes.begin(), nodes.end(), [&](const JitNode* node) {
+    const std::string_view kind = node->kind().toQualString();
+    return is_harmless(*node) || (may_raise && (kind == "aten::size" || kind == "aten::__getitem__"));
+  });
+}
+
 /// The comparison that is true when this one is not, for numbers that are no floats (NaN) and no tensors.
 const char* opposite(Symbol target) {
   static constexpr std::pair<const char*, const char*> kOpposites[] = {
@@ -83,6 +107,28 @@ std::optional<bool> Importer::truth_of(const AbstractValue& value) const {
   return value.constant.toBool();
 }
 
+// The types and ranks of attributes are in the file. They stay calls in the graph, so that a model can be converted to
+// another type later, and are looked at only where they decide which way to go.
+std::optional<bool> Importer::truth_of_types(const Node& condition) const {
+  const bool equal = condition.target() == "aten::eq.int";
+  if ((!equal && condition.target() != "aten::ne.int") || condition.args().size() != 2) return std::nullopt;
+  const std::optional<std::int64_t> a = known_number(condition.arg(0)), b = known_number(condition.arg(1));
+  if (!a || !b) return std::nullopt;
+  return (*a == *b) == equal;
+}
+
+std::optional<std::int64_t> Importer::known_number(const fx::Argument& value) const {
+  if (value.is_int()) return value.as_int();
+  const Node* node = value.node_or_null();
+  const bool dtype = node && node->target() == "prim::dtype";
+  if (!dtype && !(node && node->target() == "aten::dim")) return std::nullopt;
+  const Node* owner = node->arg(0).node_or_null();
+  if (!owner || !owner->is(Op::get_attr)) return std::nullopt;
+  const auto tensor = std::ranges::find(tensors, owner->target().str(), &NamedTensor::path);
+  if (tensor == tensors.end()) return std::nullopt;
+  return dtype ? static_cast<std::int64_t>(tensor->tensor.scalar_type()) : tensor->tensor.dim();
+}
+
 void Importer::take_branch(const JitNode& node, Frame& frame, std::size_t branch) {
   Values results = run_block(*node.blocks()[branch], frame);
   for (std::size_t i = 0; i < results.size(); ++i) set(node, frame, std::move(results[i]), i);
@@ -92,6 +138,8 @@ void Importer::run_if(const JitNode& node, Frame& frame) {
   const AbstractValue condition = value_of(node.input(), frame);
   if (const std::optional<bool> known = truth_of(condition)) return take_branch(node, frame, *known ? 0 : 1);
   if (condition.is_node()) {
+    if (const std::optional<bool> known = truth_of_types(*condition.node))
+      return take_branch(node, frame, *known ? 0 : 1);
     if (assert_instead(node, frame, *condition.node)) return;
     if (combine_conditions(node, frame, *condition.node)) return;
     if (skip_branches(node, frame)) return;
@@ -135,9 +183,9 @@ bool Importer::combine_conditions(const JitNode& node, Frame& frame, Node& condi
   for (std::size_t constant = 0; constant < 2; ++constant) {
     const JitBlock& bare = *node.blocks()[constant];
     const JitBlock& other = *node.blocks()[1 - constant];
-    if (!is_harmless(bare) || !is_harmless(other)) continue;
+    if (!is_harmless(bare) || !may_run(other, true)) continue;
     const std::optional<bool> known = truth_of(run_block(bare, frame)[0]);
-    if (!known) continue;
+    if (!known || !may_run(other, raises_when(*node.output(), *known))) continue;
     const AbstractValue rest = run_block(other, frame)[0];
     // then-block constant: condition or rest, not condition and rest; else-block constant: the other way round.
     Node& where = (constant == 0) == *known ? condition : negate(node, frame, condition);

@@ -2,17 +2,14 @@
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/export.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <stdexcept>
+#include <ostream>
 #include <unordered_set>
 
 #include "module/module_tree.h"
 #include "module/nn_modules.h"
 #include "module/value.h"
+#include "support/output_file.h"
 #include "torchscript/inline_bodies.h"
 #include "torchscript/method_builder.h"
 #include "torchscript/script_name.h"
@@ -128,26 +125,9 @@ class Exporter {
 torch::jit::Module to_torchscript(const GraphModule& module) { return Exporter(module).run(); }
 
 void save(const GraphModule& module, const std::string& path) {
-  namespace fs = std::filesystem;
   const jit::Module script = to_torchscript(module);
-  const fs::path target(path);
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder))
-    throw Error(ErrorKind::io,
-                "cannot write " + path + ": the folder " + folder.string() + " does not exist; create it first");
-  if (fs::is_directory(target))
-    throw Error(ErrorKind::io, "cannot write " + path + ": it is a folder; name a file in it");
-  const fs::path temporary = folder / ("." + target.filename().string() + "." + std::to_string(getpid()));
-  try {
-    std::ofstream file(temporary, std::ios::binary);  // a stream: archives saved by name carry that name inside
-    script.save(file);
-    file.close();
-    if (!file) throw std::runtime_error("the disk is full or the file cannot be created");
-    fs::rename(temporary, target);
-  } catch (const std::exception& error) {
-    std::remove(temporary.c_str());
-    throw Error(ErrorKind::io, "cannot write " + path + ": " + first_line(error));
-  }
+  // To a stream: archives saved by name carry that name inside.
+  write_file(path, [&](std::ostream& file) { script.save(file); });
 }
 
 void GraphModule::save(const std::string& file) const { fx::save(*this, file); }

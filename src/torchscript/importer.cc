@@ -32,6 +32,19 @@ bool is_plain_type(const c10::TypePtr& type) {
   }
 }
 
+/// The type as Python writes it; named tuples are tuples, so that it can be read without their class.
+std::string annotation_of(const c10::TypePtr& type) {
+  const c10::TypePrinter as_tuple = [&](const c10::Type& inner) -> c10::optional<std::string> {
+    const auto* tuple = inner.castRaw<c10::TupleType>();
+    if (!tuple || !tuple->schema()) return c10::nullopt;
+    std::string elements;
+    for (const c10::TypePtr& element : tuple->elements())
+      elements += (elements.empty() ? "" : ", ") + annotation_of(element);
+    return "Tuple[" + elements + "]";
+  };
+  return type->annotation_str(as_tuple);
+}
+
 }  // namespace
 
 Importer::Importer(const LoadOptions& options, std::optional<bool> training) : options_(options), training_(training) {}
@@ -64,7 +77,7 @@ void Importer::import_inputs(const c10::FunctionSchema& schema, Values& args) {
     if (parameter.default_value()) default_value = fx::to_argument(*parameter.default_value(), parameter.real_type());
     Node& input = graph.placeholder(parameter.name(), default_value);
     if (parameter.type()->kind() != c10::TypeKind::TensorType) {
-      input.meta().set(meta_key::kType, parameter.type()->annotation_str());
+      input.meta().set(meta_key::kType, annotation_of(parameter.type()));
     }
     args.push_back(AbstractValue::of_node(input, parameter.type()));
   }

@@ -102,6 +102,8 @@ class Importer {
   std::string message_of(const JitBlock& block, Frame& frame);
   std::string text_of(const JitValue* value, Frame& frame);
   std::optional<bool> truth_of(const AbstractValue& value) const;
+  std::optional<bool> truth_of_types(const Node& condition) const;
+  std::optional<std::int64_t> known_number(const fx::Argument& value) const;
 
   // objects.cc: attributes, methods, functions
   void load_constant(const JitNode& node, Frame& frame);

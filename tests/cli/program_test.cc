@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -206,6 +207,51 @@ TEST_F(Program, NothingIsLeftBehindWhenSavingFails) {
   EXPECT_THAT(files(), ::testing::UnorderedElementsAre("stdout", "stderr"));
 }
 
+TEST_F(Program, TheNameOfTheOutputDecidesItsForm) {
+  const auto is_archive = [&](const std::string& name) { return read(path(name)).starts_with("PK"); };
+  const std::string text = write("in.fx", kText);
+  for (const char* name : {"a.pt", "a.torchscript", "a.fx", "a.any"})
+    EXPECT_EQ(run(std::string("optimize --rules dead-code ") + kModel + " -o " + path(name)).code, 0) << name;
+  EXPECT_TRUE(is_archive("a.pt") && is_archive("a.torchscript"))
+      << "the model came with weights, so it is saved with them";
+  EXPECT_TRUE(is_archive("a.any"));
+  EXPECT_FALSE(is_archive("a.fx"));
+  EXPECT_EQ(run("optimize --rules dead-code " + text + " -o " + path("b.any")).code, 0);
+  EXPECT_FALSE(is_archive("b.any"));
+}
+
+TEST_F(Program, WhatCannotBeWrittenIsSaidInALine) {
+  const std::string text = write("in.fx", kText);
+  fs::create_symlink("/dev/full", path("full"));
+  const std::string cases[] = {"draw " + text + " -o " + path("no/folder.svg"),
+                               "report " + text + " -o " + path("full"),
+                               std::string("optimize ") + kModel + " -o " + path("full")};
+  for (const std::string& arguments : cases) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 1) << arguments;
+    EXPECT_THAT(result.err, ::testing::StartsWith("fxgraph: cannot write ")) << arguments;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  EXPECT_TRUE(fs::is_symlink(path("full")));
+  const int shown = std::system((program_ + " show " + text + " >/dev/full 2>" + path("stderr")).c_str());
+  EXPECT_EQ(WEXITSTATUS(shown), 1);
+  EXPECT_THAT(read(path("stderr")), HasSubstr("cannot write to standard output: No space left on device"));
+}
+
+TEST_F(Program, PipesAreReadOnce) {
+  const std::string pipe = path("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  write("in.fx", kText);
+  ASSERT_EQ(std::system(("cat " + path("in.fx") + " >" + pipe + " &").c_str()), 0);
+  EXPECT_EQ(run("show --format text " + pipe).out, kText);
+}
+
+TEST_F(Program, ErrorsOfLibTorchAreOneLine) {
+  const Result result = run("run " + write("in.fx", kText) + " --input 1000000x1000000x1000 --input 1");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
 TEST_F(Program, ReportFindsWhatIsPlanted) {
   const std::string file =
       write("dead.fx",
@@ -275,6 +321,17 @@ TEST_F(Program, RewriteVerifiesAndWrites) {
           path("wrong.fx"));
   EXPECT_EQ(wrong.code, 1);
   EXPECT_FALSE(fs::exists(path("wrong.fx")));
+}
+
+TEST_F(Program, RewriteKnowsTypesOfModulesAndShapes) {
+  const std::string rewrite = std::string("rewrite ") + kModel + " -o " + path("out.pt");
+  EXPECT_THAT(run(rewrite + " --pattern 'call_module<ReLU6>(x)' --replacement 'aten::relu6(x)'").out,
+              HasSubstr("applied 35"));
+  const std::string shaped = " --pattern 'call_module<ReLU6>(x: f32[1, 32, *, *])' --replacement 'aten::relu6(x)'";
+  EXPECT_THAT(run(rewrite + shaped + " --verify --input 1x3x64x64").out, HasSubstr("applied 3\n"));
+  EXPECT_THAT(run(rewrite + shaped).err, HasSubstr("--input SHAPE"));
+  EXPECT_THAT(run(rewrite + shaped + " --input 1x3x64x64 --input 1").err, HasSubstr("takes 1 (x)"));
+  EXPECT_THAT(run(std::string("match ") + kModel + " --pattern " + kModel).err, HasSubstr("patterns are text"));
 }
 
 TEST_F(Program, DiffNamesWhatChanged) {

@@ -136,5 +136,17 @@ TEST(TorchScriptCode, CallsOperatorsByTheirNames) {
             "    return (t,)\n");
 }
 
+TEST(TorchScriptCode, AssertsAsPythonDoes) {
+  EXPECT_EQ(
+      torchscript_code(parse_graph("graph():\n%x = placeholder[target=x]\n%d = call_method[target=dim](args = (%x,))\n"
+                                   "%e = call_function[target=aten::eq.int](args = (%d, 2))\n"
+                                   "%a = call_function[target=torch._assert](args = (%e, \"a 'matrix'\"))\nreturn x")),
+      "def forward(self, x: Tensor):\n"
+      "    d = torch.dim(x)\n"
+      "    e = d == 2\n"
+      "    assert e, \"a 'matrix'\"\n"
+      "    return x\n");
+}
+
 }  // namespace
 }  // namespace fx

@@ -15,7 +15,9 @@ namespace fx::cli {
 /// A program with its weights.
 class TorchModel : public Model {
  public:
-  explicit TorchModel(std::shared_ptr<GraphModule> module) : module_(std::move(module)) {}
+  /// `text`: it came as FX text.
+  explicit TorchModel(std::shared_ptr<GraphModule> module, bool text = false)
+      : module_(std::move(module)), text_(text) {}
   Graph& graph() override { return module_->graph(); }
   ModuleEffects module_effects() override;
   std::function<std::string(std::string_view)> module_types() override {
@@ -26,6 +28,7 @@ class TorchModel : public Model {
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
   void save(const std::string& path) override;
+  double tolerance() override;
   double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) override;
 
   GraphModule& module() { return *module_; }
@@ -33,6 +36,7 @@ class TorchModel : public Model {
 
  private:
   std::shared_ptr<GraphModule> module_;
+  bool text_;
 };
 
 class TorchBackend : public Backend {
@@ -41,14 +45,14 @@ class TorchBackend : public Backend {
   int run(const RunOptions& options) override;
   int optimize(const OptimizeOptions& options) override;
   int rules(const std::string& name, bool json) override;
+  std::string describe(const std::exception& error) override;
 };
 
 /// Random inputs of those shapes: normal for floating-point types, small non-negative numbers for the others.
 std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos);
 
-/// The inputs named on the command line, checked against the program's. Throws Error(invalid_argument) that says what
-/// it takes.
-std::vector<TensorInfo> checked_inputs(GraphModule& module, const std::vector<std::string>& shapes);
+/// Throws Error(invalid_argument) that says what inputs the program takes, unless so many may be given.
+void check_inputs(const Graph& graph, std::size_t given);
 
 /// The median seconds of a forward, after one to warm up.
 double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs, int repeat);

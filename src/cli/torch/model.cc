@@ -22,7 +22,11 @@ namespace fx::cli {
 std::unique_ptr<Model> TorchBackend::load(const std::string& path) {
   const Progress progress("loading " + path);
   if (is_torchscript(path)) return std::make_unique<TorchModel>(fx::load(path));
-  return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)));
+  return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), /*text=*/true);
+}
+
+std::string TorchBackend::describe(const std::exception& error) {
+  return dynamic_cast<const Error*>(&error) ? error.what() : first_line(error);
 }
 
 ModuleEffects TorchModel::module_effects() { return fx::module_effects(*module_); }
@@ -37,10 +41,11 @@ std::vector<AttributeInfo> TorchModel::attributes() {
 }
 
 std::unique_ptr<TorchModel> TorchModel::clone() const {
-  return std::make_unique<TorchModel>(module_->clone_graph_module());
+  return std::make_unique<TorchModel>(module_->clone_graph_module(), text_);
 }
 
 Shapes TorchModel::propagate_shapes(const std::vector<TensorInfo>& inputs) {
+  check_inputs(graph(), inputs.size());
   const at::NoGradGuard no_grad;
   const Progress progress("propagating shapes");
   const StateKeeper keeper(*module_);
@@ -48,27 +53,24 @@ Shapes TorchModel::propagate_shapes(const std::vector<TensorInfo>& inputs) {
 }
 
 void TorchModel::save(const std::string& path) {
-  if (path == "-" || path.empty() || !is_torchscript(path)) {
+  if (saves_torchscript(path, !text_))
+    fx::save(*module_, path);
+  else
     write_output(path, print_graph(graph()));
-    return;
-  }
-  fx::save(*module_, path);
 }
 
-std::vector<TensorInfo> checked_inputs(GraphModule& module, const std::vector<std::string>& shapes) {
-  std::vector<TensorInfo> inputs = parse_inputs(shapes);
+void check_inputs(const Graph& graph, std::size_t given) {
   std::size_t required = 0, total = 0;
   std::string names;
-  for (const Node* placeholder : module.graph().placeholders()) {
+  for (const Node* placeholder : graph.placeholders()) {
     ++total;
     if (placeholder->args().empty()) required = total;
     names += (names.empty() ? "" : ", ") + placeholder->name();
   }
-  if (inputs.size() >= required && inputs.size() <= total) return inputs;
-  throw Error(
-      ErrorKind::invalid_argument,
-      fmt::format("{} --input given, but the program takes {} ({}); give one --input for each, in order", inputs.size(),
-                  required == total ? std::to_string(total) : fmt::format("{} to {}", required, total), names));
+  if (given >= required && given <= total) return;
+  throw Error(ErrorKind::invalid_argument,
+              fmt::format("{} --input given, but the program takes {} ({}); give one --input for each, in order", given,
+                          required == total ? std::to_string(total) : fmt::format("{} to {}", required, total), names));
 }
 
 std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos) {
@@ -97,24 +99,23 @@ double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs,
   return seconds[static_cast<std::size_t>(repeat / 2)];
 }
 
+double TorchModel::tolerance() {
+  for (const at::Tensor& parameter : module_->parameters()) {
+    if (parameter.is_floating_point()) return usual_tolerance(parameter.scalar_type());
+  }
+  return usual_tolerance(at::kFloat);
+}
+
 double TorchModel::difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) {
+  check_inputs(graph(), inputs.size());
   const at::NoGradGuard no_grad;
   auto& reference = dynamic_cast<TorchModel&>(before);
   const StateKeeper keeper(*module_), reference_keeper(reference.module());
   double worst = 0;
   for (int round = 0; round < rounds; ++round) {
     const std::vector<c10::IValue> values = random_inputs(inputs);
-    const auto copies = [&] {
-      std::vector<c10::IValue> copy;
-      for (const c10::IValue& value : values) copy.push_back(value.deepcopy());
-      return copy;
-    };
-    // One seed for both, so that programs that draw random numbers can be compared.
-    at::manual_seed(static_cast<std::uint64_t>(round));
-    const c10::IValue expected = reference.module().run(copies());
-    at::manual_seed(static_cast<std::uint64_t>(round));
-    const c10::IValue found = module_->run(copies());
-    worst = std::max(worst, relative_difference(expected, found));
+    // Both write their buffers on from round to round; the seed is one, for programs that draw random numbers.
+    worst = std::max(worst, run_difference(reference.module(), *module_, values, static_cast<std::uint64_t>(round)));
   }
   return worst;
 }

@@ -13,7 +13,6 @@
 #include "cli/torch/measures.h"
 #include "module/state_keeper.h"
 #include "module/value.h"
-#include "rewriter/program/verify.h"
 #include "rewriter/rules/optimize.h"
 
 namespace fx::cli {
@@ -31,18 +30,12 @@ struct State {
   std::optional<double> forward_seconds;
 };
 
-at::ScalarType working_type(GraphModule& module) {
-  for (const at::Tensor& parameter : module.parameters()) {
-    if (parameter.is_floating_point()) return parameter.scalar_type();
-  }
-  return at::kFloat;
-}
-
 class Optimization {
  public:
   Optimization(const OptimizeOptions& options, TorchModel& model) : options_(options), model_(model) {
     rules::select(options.rules);  // names are checked before the long work
-    if (!options.inputs.empty()) inputs_ = checked_inputs(model.module(), options.inputs);
+    inputs_ = parse_inputs(options.inputs);
+    if (!inputs_.empty()) check_inputs(model.graph(), inputs_.size());
     if (options.verify && inputs_.empty() && !model.graph().placeholders().empty()) {
       throw Error(ErrorKind::invalid_argument,
                   "--verify runs the program, so it needs its inputs: add --input, like --input 1x3x224x224");
@@ -117,7 +110,7 @@ class Optimization {
 
   void verify() {
     const Progress progress("verifying");
-    tolerance_ = usual_tolerance(working_type(original_->module()));
+    tolerance_ = original_->tolerance();
     difference_ = model_.difference(*original_, inputs_, kVerifyRounds);
   }
 

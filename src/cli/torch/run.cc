@@ -16,7 +16,9 @@ namespace fx::cli {
 int TorchBackend::run(const RunOptions& options) {
   const std::unique_ptr<Model> model = load(options.file);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
-  const std::vector<c10::IValue> inputs = random_inputs(checked_inputs(module, options.inputs));
+  const std::vector<TensorInfo> infos = parse_inputs(options.inputs);
+  check_inputs(module.graph(), infos.size());
+  const std::vector<c10::IValue> inputs = random_inputs(infos);
   const at::NoGradGuard no_grad;
   const TensorInfos outputs = tensor_infos(module.run(inputs));
   const double seconds = time_forward(module, inputs, options.repeat);

@@ -1,0 +1,94 @@
+#include "support/output_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "support/error.h"
+
+namespace fx {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFile : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string read(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+  static void write(const std::string& file, const std::string& text) {
+    write_file(file, [&](std::ostream& out) { out << text; });
+  }
+  static std::string failure(const std::string& file) {
+    try {
+      write(file, "text");
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::io);
+      return error.what();
+    }
+    return "";
+  }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_ = fs::temp_directory_path() / ("fxgraph_output_file_" + std::to_string(::getpid()));
+};
+
+TEST_F(OutputFile, IsWrittenAndReplaced) {
+  write(path("a"), "one");
+  write(path("a"), std::string(100000, 'x'));
+  EXPECT_EQ(read(path("a")), std::string(100000, 'x'));
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputFile, StaysAsItWasWhenTheWriterThrows) {
+  write(path("a"), "old");
+  const auto broken = [](std::ostream& out) {
+    out << "half";
+    throw std::runtime_error("no");
+  };
+  EXPECT_THROW(write_file(path("a"), broken), std::runtime_error);
+  EXPECT_EQ(read(path("a")), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(OutputFile, IsWrittenThroughALink) {
+  write(path("real"), "old");
+  fs::create_symlink("real", path("link"));
+  write(path("link"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(read(path("real")), "new");
+}
+
+TEST_F(OutputFile, DevicesStayDevicesAndAFullOneIsToldAtTheEnd) {
+  fs::create_symlink("/dev/null", path("null"));
+  write(path("null"), "text");
+  EXPECT_TRUE(fs::is_character_file(path("null")));
+  fs::create_symlink("/dev/full", path("full"));
+  const auto large = [](std::ostream& out) {
+    for (int i = 0; i < 100000; ++i) EXPECT_TRUE(out << "0123456789") << "the stream takes everything";
+  };
+  EXPECT_THROW(write_file(path("full"), large), Error);
+  EXPECT_THAT(failure(path("full")), ::testing::EndsWith("full: No space left on device"));
+  EXPECT_TRUE(fs::is_character_file(path("full")));
+}
+
+TEST_F(OutputFile, SaysWhatIsInTheWay) {
+  EXPECT_THAT(failure(path("no/file")), ::testing::HasSubstr("does not exist; create it first"));
+  EXPECT_THAT(failure(folder_.string()), ::testing::HasSubstr("it is a folder; name a file in it"));
+  EXPECT_THAT(failure(path(std::string(300, 'x'))), ::testing::HasSubstr("File name too long"));
+  EXPECT_EQ(files(), 0u);
+}
+
+}  // namespace
+}  // namespace fx
