@@ -70,6 +70,10 @@ class Commands {
            "--format", [&json](const std::string& format) { json = format == "json"; }, "text or json")
         ->check(CLI::IsMember({"text", "json"}));
   }
+  /// One value each time it is given: what follows it may be the file.
+  static CLI::Option* add_inputs(CLI::App* sub, std::vector<std::string>& inputs) {
+    return sub->add_option("--input", inputs, kInputHelp)->allow_extra_args(false);
+  }
   static void add_output(CLI::App* sub, std::string& output,
                          const std::string& help = "where to write (default: standard output)") {
     sub->add_option("-o,--output", output, help);
@@ -95,7 +99,7 @@ class Commands {
     sub->add_flag("--uses", report_.uses, "the values with the most users");
     sub->add_flag("--dominance", report_.dominance, "the nodes that everything passes through");
     sub->add_flag("--cost", report_.cost, "FLOPs and bytes per node and module (needs --input)");
-    sub->add_option("--input", report_.inputs, kInputHelp);
+    add_inputs(sub, report_.inputs);
     sub->add_option("--format", report_.format)->check(CLI::IsMember({"text", "json", "html"}))->capture_default_str();
     add_output(sub, report_.output);
     CLI::Option* baseline = sub->add_option("--baseline", report_.baseline,
@@ -107,7 +111,7 @@ class Commands {
     sub->add_option("FILE", match_.file, kFileHelp)->required();
     sub->add_option("--pattern", match_.pattern, kPatternHelp)->required();
     sub->add_flag("--see-through", match_.see_through, "look through clone, contiguous, detach and the like");
-    sub->add_option("--input", match_.inputs, kInputHelp);
+    add_inputs(sub, match_.inputs);
     sub->add_flag("--explain", match_.explain, "say why the places that almost fit do not");
     add_json(sub, match_.json);
   }
@@ -117,7 +121,7 @@ class Commands {
     sub->add_option("--pattern", rewrite_.pattern, kPatternHelp)->required();
     sub->add_option("--replacement", rewrite_.replacement, kPatternHelp)->required();
     CLI::Option* verify = sub->add_flag("--verify", rewrite_.verify, "compare before and after on random inputs");
-    verify->needs(sub->add_option("--input", rewrite_.inputs, kInputHelp));
+    verify->needs(add_inputs(sub, rewrite_.inputs));
     add_output(sub, rewrite_.output, "where to write the result: .fx, or .pt for a program with weights");
     add_json(sub, rewrite_.json);
   }
@@ -132,8 +136,9 @@ class Commands {
     sub->add_option("FILE", files_, kFileHelp)->required();
     sub->add_option("--jobs", jobs_, "with several files: how many at once")->check(CLI::Range(1, 1024));
     sub->add_option("--rules", optimize_.rules, "rules or groups to apply (see fxgraph rules); default: inference")
-        ->delimiter(',');
-    sub->add_option("--input", optimize_.inputs, kInputHelp);
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    add_inputs(sub, optimize_.inputs);
     sub->add_flag("--verify", optimize_.verify, "compare before and after on random inputs (needs --input)");
     add_output(sub, optimize_.output, "where to save the result: .pt or .fx; the folder, with several files");
     sub->add_option_function<std::string>(
@@ -152,7 +157,7 @@ class Commands {
       return need_backend(backend_, [this](Backend& backend) { return backend.run(run_); });
     });
     sub->add_option("FILE", run_.file, kFileHelp)->required();
-    sub->add_option("--input", run_.inputs, kInputHelp);
+    add_inputs(sub, run_.inputs);
     sub->add_option("--repeat", run_.repeat, "how often; the median time is shown")->check(CLI::Range(1, 1000000));
     add_json(sub, run_.json);
   }

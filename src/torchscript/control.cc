@@ -71,6 +71,7 @@ bool is_harmless(const JitBlock& block) {
 bool raises_when(const JitValue& value, bool outcome) {
   if (value.uses().size() != 1) return false;
   const JitNode& user = *value.uses()[0].user;
+  if (user.kind() == torch::jit::aten::__not__) return raises_when(*user.output(), !outcome);
   if (user.kind() != torch::jit::prim::If) return false;
   const JitBlock& taken = *user.blocks()[outcome ? 0 : 1];
   if (always_raises(taken)) return true;

@@ -143,7 +143,7 @@ TEST(TorchScriptCode, AssertsAsPythonDoes) {
                                    "%a = call_function[target=torch._assert](args = (%e, \"a 'matrix'\"))\nreturn x")),
       "def forward(self, x: Tensor):\n"
       "    d = torch.dim(x)\n"
-      "    e = d == 2\n"
+      "    e = torch.eq(d, 2)\n"
       "    assert e, \"a 'matrix'\"\n"
       "    return x\n");
 }

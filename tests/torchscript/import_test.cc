@@ -87,7 +87,7 @@ const Case kCases[] = {
      -1},
     {"assert_sizes",
      "def forward(self, x):\n  assert x.size(0) > 0 and x.size()[1] == 4 and x.dim() == 2, \"sizes\"\n"
-     "  if x.size(0) == 77 or x.size(1) == 5:\n    raise ValueError(\"sizes\")\n  return x.relu()\n",
+     "  assert not (x.size(0) == 77 or x.size(1) == 5), \"sizes\"\n  return x.relu()\n",
      -1},
     {"list_slices",
      "def forward(self, x):\n  l = [x, x + 1, x + 2, x + 3]\n"
