@@ -40,8 +40,8 @@ class Model {
   virtual Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) = 0;
   /// Writes the program in the form that the ending of `path` names, `.pt` or text, or else in that it came in.
   virtual void save(const std::string& path) = 0;
-  /// The largest relative difference that counts as equal.
-  virtual double tolerance() { return 1e-4; }
+  /// The largest relative difference that counts as equal, for inputs of these types.
+  virtual double tolerance(const std::vector<TensorInfo>&) { return 1e-4; }
   /// Compares with `before` on random inputs; returns the largest relative difference. Needs LibTorch.
   virtual double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) = 0;
 };

@@ -42,12 +42,14 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
 
   std::optional<double> difference;
   if (options.verify) {
-    difference = model->difference(*original, parse_inputs(options.inputs), kVerifyRounds);
-    if (!(*difference <= original->tolerance())) {
+    const std::vector<TensorInfo> inputs = parse_inputs(options.inputs);
+    const double tolerance = original->tolerance(inputs);
+    difference = model->difference(*original, inputs, kVerifyRounds);
+    if (!(*difference <= tolerance)) {
       throw Error(
           ErrorKind::mismatch,
           fmt::format("{}: the rewritten program differs by {:.1e} (relative), more than {:.0e}; nothing was saved",
-                      options.file, *difference, original->tolerance()));
+                      options.file, *difference, tolerance));
     }
   }
   // The result goes to standard output unless a file is named: then what is said about it goes there.

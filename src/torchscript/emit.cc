@@ -2,6 +2,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "module/module_tree.h"
 #include "module/operators.h"
@@ -27,6 +28,20 @@ bool is_default(const Argument& value, const c10::Argument& parameter) {
 void drop_defaults(std::vector<Argument>& args, const c10::FunctionSchema& schema) {
   while (!schema.is_vararg() && !args.empty() && is_default(args.back(), schema.arguments()[args.size() - 1]))
     args.pop_back();
+}
+
+// Tracing stores the 2.5 of `x * 2.5` as a tensor, and forgets that it was a number, which has no say in the type of
+// the result. TorchScript's executor takes such constants of these operators for numbers; so does this.
+std::optional<Argument> number_operand(const JitNode& node, const c10::FunctionSchema& schema) {
+  static const std::unordered_set<std::string> kArithmetic{"aten::add", "aten::sub", "aten::mul", "aten::div"};
+  if (schema.overload_name() != "Tensor" || !kArithmetic.contains(schema.name())) return std::nullopt;
+  const JitNode& operand = *node.inputs()[1]->node();
+  if (operand.kind() != torch::jit::prim::Constant) return std::nullopt;
+  const at::Tensor& number = operand.t(torch::jit::attr::value);
+  if (!number.defined() || number.dim() != 0 || !number.device().is_cpu()) return std::nullopt;
+  if (number.scalar_type() == at::kDouble) return Argument(number.item<double>());
+  if (number.scalar_type() == at::kLong) return Argument(number.item<std::int64_t>());
+  return std::nullopt;
 }
 
 }  // namespace
@@ -76,12 +91,17 @@ void Importer::emit(const JitNode& node, Frame& frame) {
   }
   if (emit_convolution(node, frame)) return;
   const c10::FunctionSchema& schema = node.schema();
+  const std::optional<Argument> number = number_operand(node, schema);
   std::vector<Argument> args;
   std::vector<NamedArgument> kwargs;
   for (std::size_t i = 0; i < node.inputs().size(); ++i) {
     const AbstractValue& value = value_of(node.inputs()[i], frame);
     if (schema.is_vararg() || i >= schema.arguments().size()) {
       args.push_back(to_argument(value, nullptr, node, frame));
+      continue;
+    }
+    if (number && i == 1) {
+      args.push_back(*number);
       continue;
     }
     const c10::Argument& parameter = schema.arguments()[i];
@@ -97,7 +117,7 @@ void Importer::emit(const JitNode& node, Frame& frame) {
     }
   }
   drop_defaults(args, schema);
-  Node& made = emit_call(node, frame, target_of(schema), args, kwargs);
+  Node& made = emit_call(node, frame, number ? schema.name() + ".Scalar" : target_of(schema), args, kwargs);
   const auto outputs = node.outputs();
   if (outputs.size() == 1) return set(node, frame, AbstractValue::of_node(made, outputs[0]->type()));
   for (std::size_t i = 0; i < outputs.size(); ++i) {

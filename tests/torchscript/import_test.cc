@@ -194,23 +194,6 @@ TEST(Import, InputsOfOtherTypesAreAnnotated) {
                   .equal(torch::cat({sample(), sample()}, 1) + 1));
 }
 
-TEST(Import, NamedTuplesAreTakenAsTuples) {
-  const auto tensor = c10::TensorType::get();
-  const auto pair =
-      c10::TupleType::createNamed(c10::QualifiedName("__torch__.mine.Pair"), std::vector<std::string>{"a", "b"},
-                                  std::vector<c10::TypePtr>{tensor, tensor});
-  torch::jit::Module module = module_of("");
-  auto body = std::make_shared<torch::jit::Graph>();
-  body->addInput("self")->setType(module.type());
-  torch::jit::Value* input = body->addInput("p")->setType(c10::ListType::create(pair));
-  torch::jit::Value* first = body->insert(c10::aten::__getitem__, {input, 0});
-  body->registerOutput(body->insertNode(body->createTupleUnpack(first))->outputs()[1]);
-  module.type()->addMethod(module._ivalue()->compilation_unit()->create_function(
-      c10::QualifiedName(*module.type()->name(), "forward"), body));
-  const auto gm = from_torchscript(module);
-  EXPECT_THAT(print_graph(gm->graph()), HasSubstr("%p : List[Tuple[Tensor, Tensor]]"));
-}
-
 // What only raises may be computed early: the program would have raised, too. What decides a value may not.
 TEST(Import, ConditionsThatMayFailAreNotComputedEarly) {
   EXPECT_THAT(error_of(module_of("def forward(self, x):\n  if x.dim() == 3 and x.size(2) == 4:\n    return x.relu()\n"
@@ -218,17 +201,6 @@ TEST(Import, ConditionsThatMayFailAreNotComputedEarly) {
               HasSubstr("x.size(2) == 4"));
   EXPECT_THAT(error_of(module_of("def forward(self, x):\n  assert x.dim() == 2 or x.size(2) == 4\n  return x\n")),
               HasSubstr("x.size(2) == 4"));
-}
-
-TEST(Import, TypesOfAttributesDecideAndStayInTheGraph) {
-  torch::jit::Module module = module_of("");
-  module.register_buffer("table", torch::ones({4}));
-  module.define(
-      "def forward(self, x):\n  if self.table.dtype == 4:\n    x = x.neg()\n"
-      "  if self.table.dim() != 1 or self.table.dtype == 4:\n    x = x.neg()\n  return x.to(self.table.dtype)\n");
-  const auto gm = from_torchscript(module);
-  EXPECT_TRUE(gm->forward(sample()).equal(sample()));
-  EXPECT_THAT(print_graph(gm->graph()), AllOf(HasSubstr("prim.dtype"), Not(HasSubstr("neg"))));
 }
 
 // ── Modules ────────────────────────────────────────────────────────────────────────────────────────────────────────

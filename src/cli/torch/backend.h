@@ -28,7 +28,7 @@ class TorchModel : public Model {
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
   void save(const std::string& path) override;
-  double tolerance() override;
+  double tolerance(const std::vector<TensorInfo>& inputs) override;
   double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) override;
 
   GraphModule& module() { return *module_; }

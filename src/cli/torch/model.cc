@@ -99,9 +99,13 @@ double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs,
   return seconds[static_cast<std::size_t>(repeat / 2)];
 }
 
-double TorchModel::tolerance() {
+double TorchModel::tolerance(const std::vector<TensorInfo>& inputs) {
   for (const at::Tensor& parameter : module_->parameters()) {
     if (parameter.is_floating_point()) return usual_tolerance(parameter.scalar_type());
+  }
+  for (const TensorInfo& info : inputs) {
+    const at::ScalarType type = zeros_like_info({.dtype = info.dtype}).scalar_type();
+    if (at::isFloatingType(type)) return usual_tolerance(type);
   }
   return usual_tolerance(at::kFloat);
 }

@@ -110,7 +110,7 @@ class Optimization {
 
   void verify() {
     const Progress progress("verifying");
-    tolerance_ = original_->tolerance();
+    tolerance_ = original_->tolerance(inputs_);
     difference_ = model_.difference(*original_, inputs_, kVerifyRounds);
   }
 
