@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "module/value.h"
 #include "support/error.h"
@@ -34,9 +35,9 @@ bool is_plain_type(const c10::TypePtr& type) {
 
 /// The type as Python writes it; named tuples are tuples, so that it can be read without their class.
 std::string annotation_of(const c10::TypePtr& type) {
-  const c10::TypePrinter as_tuple = [&](const c10::Type& inner) -> c10::optional<std::string> {
+  const c10::TypePrinter as_tuple = [&](const c10::Type& inner) -> decltype(std::declval<c10::TypePrinter>()(inner)) {
     const auto* tuple = inner.castRaw<c10::TupleType>();
-    if (!tuple || !tuple->schema()) return c10::nullopt;
+    if (!tuple || !tuple->schema()) return {};
     std::string elements;
     for (const c10::TypePtr& element : tuple->elements())
       elements += (elements.empty() ? "" : ", ") + annotation_of(element);
