@@ -2,8 +2,6 @@
 #include <fxgraph/fx.h>
 #include <torch/torch.h>
 
-#include "analysis/view.h"
-
 #include <boost/graph/topological_sort.hpp>
 #include <iostream>
 #include <iterator>

@@ -10,6 +10,7 @@
 #include "analysis/liveness.h"
 #include "analysis/report.h"
 #include "analysis/use_def.h"
+#include "analysis/view.h"
 #include "ir/graph.h"
 #include "ir/node_map.h"
 #include "matchers/explain.h"
@@ -30,6 +31,7 @@
 #include "module/interpreter.h"
 #include "module/shape_prop.h"
 #include "rewriter/program/replace_pattern.h"
+#include "rewriter/program/split_module.h"
 #include "rewriter/program/verify.h"
 #include "rewriter/rules/optimize.h"
 #include "torchscript/export.h"
@@ -38,4 +40,5 @@
 #include "trace/graph_appending_tracer.h"
 #include "trace/symbolic_trace.h"
 #include "trace/transformer.h"
+#include "trace/wrap.h"
 #endif
