@@ -5,6 +5,7 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +13,8 @@
 #include "module/code.h"
 #include "module/operators.h"
 #include "support/error.h"
+#include "tests/trace/larger_models.h"
+#include "tests/trace/nn_cases.h"
 #include "text/parse.h"
 #include "torchscript/export.h"
 #include "trace/symbolic_trace.h"
@@ -257,6 +260,69 @@ std::vector<Case> operator_cases() {
 }
 
 TEST(GeneratedCppSlow, OfEveryFormOfCallGivesTheSameOutputs) { expect_same_outputs("operators", operator_cases()); }
+
+// ── Modules
+// ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Each module of torch::nn as a leaf, evaluating.
+std::vector<Case> module_cases() {
+  std::vector<Case> cases;
+  for (const testing::NnCase& each : testing::all_nn_cases()) {
+    each.module->eval();
+    Tracer tracer;
+    cases.push_back({each.name + std::to_string(cases.size()), to_graph_module(each.trace_child(tracer, each.inputs)),
+                     each.inputs});
+  }
+  return cases;
+}
+
+TEST(GeneratedCpp, LeavesNoModuleOfTorchNnToTheUser) {
+  std::size_t made = 0;
+  for (const Case& each : module_cases()) {
+    const std::string source = code(*each.module, Language::cpp);
+    EXPECT_EQ(source.find("to be set before the first forward"), std::string::npos) << each.name << "\n" << source;
+    made += source.find("add_module(\"leaf\", torch::nn::") != std::string::npos;
+  }
+  EXPECT_GT(made, 20U);
+}
+
+TEST(GeneratedCpp, LeavesModulesOfOtherTypesToTheUser) {
+  struct Other : torch::nn::Module {};
+  GraphModule gm({{"other", std::shared_ptr<torch::nn::Module>(std::make_shared<Other>())}},
+                 parse_graph("graph():\n%x = placeholder[target=x]\n"
+                             "%y = call_module[target=other](args = (%x,))\nreturn y"));
+  EXPECT_THAT(code(gm, Language::cpp), ::testing::AllOf(::testing::HasSubstr("to be set before the first forward"),
+                                                        ::testing::HasSubstr("torch::nn::AnyModule other_;")));
+}
+
+bool takes_tensors_alone(const Case& each) {
+  return std::ranges::all_of(each.inputs, [](const c10::IValue& input) { return input.isTensor(); });
+}
+
+TEST(GeneratedCppSlow, OfModulesGivesTheSameOutputs) {
+  torch::manual_seed(2);
+  std::vector<Case> cases;
+  for (Case& each : module_cases()) {
+    const bool makes_one = code(*each.module, Language::cpp).find("add_module(\"leaf\"") != std::string::npos;
+    if (makes_one && takes_tensors_alone(each)) cases.push_back(std::move(each));
+  }
+  EXPECT_GT(cases.size(), 20U);
+  expect_same_outputs("modules", cases);
+}
+
+template <typename Model>
+Case evaluated(const std::string& name, Model model, std::vector<c10::IValue> inputs) {
+  model->eval();
+  return {name, symbolic_trace(model, inputs), inputs};
+}
+
+TEST(GeneratedCppSlow, OfLargerModelsGivesTheSameOutputs) {
+  torch::manual_seed(3);
+  expect_same_outputs("larger_models", {evaluated("CrnnAgain", testing::Crnn(), {torch::rand({2, 1, 8, 12})}),
+                                        evaluated("TranslatorAgain", testing::Translator(),
+                                                  {torch::randint(11, {5, 2}), torch::randint(13, {4, 2})}),
+                                        evaluated("VitAgain", testing::Vit(), {torch::rand({2, 3, 16, 16})})});
+}
 
 }  // namespace
 }  // namespace fx

@@ -56,7 +56,7 @@ data = dict(torch.load(sys.argv[1] + '/data.pt'))
 net = Net().eval()
 again = torch.fx.symbolic_trace(net)
 with torch.no_grad():
-    for each in (net, again):
+    for each in (net, again, torch.jit.script(net), torch.jit.script(again)):
         for found, expected in zip(each(data['x']), (data['values'], data['indices'])):
             assert torch.equal(found, expected), (found, expected)
 assert set(net.state_dict()) == set(data['names'].split()), net.state_dict().keys()
