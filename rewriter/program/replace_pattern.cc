@@ -1,5 +1,11 @@
 #include "rewriter/program/replace_pattern.h"
 
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
 #include "module/module_effects.h"
 
 namespace fx {
@@ -51,28 +57,22 @@ class Adoption {
   };
 
   std::string new_path(Symbol path, bool is_module) {
-    for (const auto& [known, place] : moved_) {
-      if (known == path) return place.path;
-    }
+    const auto [known, fresh_here] = known_.emplace(path, moved_.size());
+    if (!fresh_here) return moved_[known->second].second.path;
     // Dots would put it among modules of that name which are there already.
     std::string stem = path.str();
     for (char& c : stem) c = c == '.' ? '_' : c;
     std::string fresh = module_.fresh_path(stem);
-    for (int i = 1; is_taken(fresh); ++i) fresh = module_.fresh_path(stem + "_" + std::to_string(i));
+    for (int i = 1; !taken_.insert(fresh).second; ++i) fresh = module_.fresh_path(stem + "_" + std::to_string(i));
     moved_.push_back({path, {fresh, is_module}});
     return fresh;
-  }
-
-  bool is_taken(const std::string& path) const {
-    for (const auto& [known, place] : moved_) {
-      if (place.path == path) return true;
-    }
-    return false;
   }
 
   GraphModule& module_;
   const GraphModule& source_;
   std::vector<std::pair<Symbol, Place>> moved_;
+  std::unordered_map<Symbol, std::size_t> known_;  // path -> position in moved_
+  std::unordered_set<std::string> taken_;
 };
 
 }  // namespace
