@@ -2,6 +2,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/support/allocations.h"
 #include "tests/trace/trace_testing.h"
 
 namespace fx {
@@ -248,6 +249,22 @@ TEST(TraceSize, AHundredThousandOperators) {
     EXPECT_LT(gm->graph().memory_bytes(), 300U * gm->graph().size());
     gm->graph().lint();
   }
+}
+
+TEST(TraceSize, AnOperatorCostsTheSameHoweverManyThereAre) {
+  const Tensor x = torch::rand({2, 8});
+  const auto allocations_per_node = [&](int steps) {
+    const UnrolledLstm program(steps);
+    std::size_t nodes = 0;
+    const std::size_t count = testing::allocations_of([&] {
+      nodes = symbolic_trace(program, {x, x, x})->graph().size();
+    });
+    return static_cast<double>(count) / static_cast<double>(nodes);
+  };
+  allocations_per_node(100);  // what is made once
+  const double few = allocations_per_node(420), many = allocations_per_node(4200);
+  EXPECT_GT(few, 0);
+  EXPECT_NEAR(many / few, 1, 0.1) << few << " allocations per node of 6 000, " << many << " of 60 000";
 }
 
 }  // namespace
