@@ -6,23 +6,15 @@
 #include <torch/torch.h>
 
 #include "rewriter/program/replace_pattern.h"
+#include "tests/support/error_of.h"
 #include "text/print.h"
 #include "trace/symbolic_trace.h"
 
 namespace fx {
 namespace {
 
+using testing::error_of;
 using ::testing::HasSubstr;
-
-template <typename F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 std::size_t count(const GraphModule& module, const char* target) {
   return module.graph().count(Op::call_function, Symbol(target));

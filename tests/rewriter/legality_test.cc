@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "rewriter/replace_pattern.h"
+#include "tests/support/error_of.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
@@ -15,6 +16,7 @@ namespace fx {
 namespace {
 
 using testing::calls_of;
+using testing::error_of;
 using testing::graph_of;
 using ::testing::HasSubstr;
 using testing::run_scalars;
@@ -32,16 +34,6 @@ void expect_refused(Graph& graph, const Pattern& pattern, const Replacement& rep
   const RewriteReport report = replace_pattern(graph, pattern, replacement, options);
   EXPECT_EQ(report_of(report), "applied 0; refused 1 (" + why + ")");
   EXPECT_EQ(print_graph(graph), before);
-}
-
-template <typename F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 // ── Writes ──────────────────────────────────────────────────────────────────────────────────────────────────────────

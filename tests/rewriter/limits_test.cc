@@ -7,6 +7,7 @@
 
 #include "rewriter/common_subexpression.h"
 #include "rewriter/replace_pattern.h"
+#include "tests/support/error_of.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
 #include "text/print.h"
@@ -15,18 +16,9 @@ namespace fx {
 namespace {
 
 using testing::calls_of;
+using testing::error_of;
 using testing::graph_of;
 using ::testing::HasSubstr;
-
-template <typename F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 // ── What a pattern can say ───────────────────────────────────────────────────────────────────────────────────────────
 

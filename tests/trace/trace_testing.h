@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "support/error.h"
+#include "tests/support/error_of.h"
 #include "text/print.h"
 #include "trace/symbolic_trace.h"
 
@@ -86,20 +86,9 @@ inline ::testing::AssertionResult same_value(const c10::IValue& a, const c10::IV
   return a == b ? ::testing::AssertionSuccess() : ::testing::AssertionFailure() << a << " and " << b;
 }
 
-/// Runs `action` and returns the error that it throws; the kind `io` when it throws none.
-template <typename Action>
-Error error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(ErrorKind::io, "no error");
-}
-
 #define EXPECT_FX_ERROR(statement, wanted_kind, ...)                                                         \
   do {                                                                                                       \
-    const ::fx::Error error = ::fx::testing::error_of([&] { statement; });                                   \
+    const ::fx::Error error = ::fx::testing::error_thrown_by([&] { statement; });                            \
     EXPECT_EQ(::fx::to_string(error.kind()), ::fx::to_string(::fx::ErrorKind::wanted_kind)) << error.what(); \
     EXPECT_THAT(std::string(error.what()), ::testing::AllOf(__VA_ARGS__));                                   \
   } while (false)
