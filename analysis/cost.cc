@@ -1,11 +1,11 @@
-#include "analysis/cost.h"
+#include <fxgraph/analysis/cost.h>
 
 #include <algorithm>
 #include <map>
 
-#include "analysis/cost_model.h"
-#include "ops/schema.h"
-#include "support/flat_map.h"
+#include <fxgraph/analysis/cost_model.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx {
 

@@ -22,9 +22,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/node_map.h"
-#include "ir/tensor_info.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/tensor_info.h>
 
 namespace fx {
 

@@ -1,10 +1,10 @@
-#include "analysis/cost_model.h"
+#include <fxgraph/analysis/cost_model.h>
 
 #include <algorithm>
 
-#include "analysis/cost_sequence.h"
-#include "ops/schema.h"
-#include "support/flat_map.h"
+#include <fxgraph/analysis/cost_sequence.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx {
 

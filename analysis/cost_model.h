@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "analysis/cost.h"
+#include <fxgraph/analysis/cost.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "analysis/cost_sequence.h"
+#include <fxgraph/analysis/cost_sequence.h>
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "analysis/cost_model.h"
+#include <fxgraph/analysis/cost_model.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "analysis/dead_code.h"
+#include <fxgraph/analysis/dead_code.h>
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 

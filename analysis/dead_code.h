@@ -20,10 +20,10 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/effects.h"
-#include "analysis/no_ops.h"
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/analysis/no_ops.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
 
 namespace fx {
 

@@ -1,6 +1,6 @@
-#include "analysis/dominators.h"
+#include <fxgraph/analysis/dominators.h>
 
-#include "ir/node_map.h"
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

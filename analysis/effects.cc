@@ -1,9 +1,9 @@
-#include "analysis/effects.h"
+#include <fxgraph/analysis/effects.h>
 
 #include <algorithm>
 
-#include "analysis/effects_builder.h"
-#include "ir/node_map.h"
+#include <fxgraph/analysis/effects_builder.h>
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

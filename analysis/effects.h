@@ -25,9 +25,9 @@
 #include <span>
 #include <vector>
 
-#include "analysis/order_edges.h"
-#include "ir/graph.h"
-#include "ops/effects.h"
+#include <fxgraph/analysis/order_edges.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx {
 

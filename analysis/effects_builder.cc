@@ -1,4 +1,4 @@
-#include "analysis/effects_builder.h"
+#include <fxgraph/analysis/effects_builder.h>
 
 #include <algorithm>
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "analysis/effects.h"
-#include "support/flat_map.h"
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx {
 

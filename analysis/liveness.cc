@@ -1,8 +1,8 @@
-#include "analysis/liveness.h"
+#include <fxgraph/analysis/liveness.h>
 
 #include <algorithm>
 
-#include "analysis/storage_table.h"
+#include <fxgraph/analysis/storage_table.h>
 
 namespace fx {
 

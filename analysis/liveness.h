@@ -22,9 +22,9 @@
 #include <span>
 #include <vector>
 
-#include "analysis/effects.h"
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "analysis/memory_plan.h"
+#include <fxgraph/analysis/memory_plan.h>
 
 #include <algorithm>
 #include <limits>

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/liveness.h"
+#include <fxgraph/analysis/liveness.h>
 
 namespace fx {
 

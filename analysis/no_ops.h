@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "analysis/order_edges.h"
+#include <fxgraph/analysis/order_edges.h>
 
 namespace fx {
 

@@ -1,6 +1,6 @@
-#include "analysis/regions.h"
+#include <fxgraph/analysis/regions.h>
 
-#include "ir/node_map.h"
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

@@ -6,7 +6,7 @@
 #include <functional>
 #include <vector>
 
-#include "analysis/dominators.h"
+#include <fxgraph/analysis/dominators.h>
 
 namespace fx {
 

@@ -1,9 +1,9 @@
-#include "analysis/schedule.h"
+#include <fxgraph/analysis/schedule.h>
 
 #include <algorithm>
 #include <queue>
 
-#include "ir/node_map.h"
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/effects.h"
-#include "analysis/liveness.h"
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/analysis/liveness.h>
 
 namespace fx {
 

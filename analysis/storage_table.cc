@@ -1,4 +1,4 @@
-#include "analysis/storage_table.h"
+#include <fxgraph/analysis/storage_table.h>
 
 #include <algorithm>
 

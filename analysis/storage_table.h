@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "analysis/liveness.h"
-#include "support/flat_map.h"
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "analysis/subgraph.h"
+#include <fxgraph/analysis/subgraph.h>
 
 #include <algorithm>
 #include <string>

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/node_map.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

@@ -6,7 +6,7 @@
 // those of GraphView.
 #pragma once
 
-#include "analysis/view.h"
+#include <fxgraph/analysis/view.h>
 
 namespace fx {
 

@@ -13,9 +13,9 @@
 #include <span>
 #include <vector>
 
-#include "analysis/order_edges.h"
-#include "ir/graph.h"
-#include "ir/node_map.h"
+#include <fxgraph/analysis/order_edges.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

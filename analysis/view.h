@@ -26,10 +26,10 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/order_edges.h"
-#include "analysis/view_iterators.h"
-#include "ir/graph.h"
-#include "ir/node_map.h"
+#include <fxgraph/analysis/order_edges.h>
+#include <fxgraph/analysis/view_iterators.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

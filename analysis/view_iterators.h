@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "analysis/order_edges.h"
-#include "ir/graph.h"
+#include <fxgraph/analysis/order_edges.h>
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

@@ -2,10 +2,10 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/dominator_tree.hpp>
 
-#include "analysis/dominators.h"
-#include "analysis/effects.h"
-#include "analysis/liveness.h"
-#include "analysis/use_def.h"
+#include <fxgraph/analysis/dominators.h>
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/analysis/use_def.h>
 #include "bench/harness.h"
 #include "tests/support/random_graph.h"
 

@@ -1,9 +1,9 @@
 // The graph itself: build, clone, lint, dead code.
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/text/print.h>
 #include "bench/harness.h"
-#include "ops/effects.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/workloads.h"
-#include "text/print.h"
 
 namespace fx::bench {
 namespace {

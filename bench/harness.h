@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 #include "tests/support/allocations.h"
 
 namespace fx::bench {

@@ -1,6 +1,6 @@
 // Searches: what is not there, what is there, what nearly is, and many patterns at once.
+#include <fxgraph/matchers/pattern_set.h>
 #include "bench/harness.h"
-#include "matchers/pattern_set.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/workloads.h"
 

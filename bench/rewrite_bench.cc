@@ -1,8 +1,8 @@
 // Edits that are checked: pattern replacement, rule sets, common subexpressions.
+#include <fxgraph/rewriter/common_subexpression.h>
+#include <fxgraph/rewriter/driver.h>
+#include <fxgraph/rewriter/replace_pattern.h>
 #include "bench/harness.h"
-#include "rewriter/common_subexpression.h"
-#include "rewriter/driver.h"
-#include "rewriter/replace_pattern.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/workloads.h"
 

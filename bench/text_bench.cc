@@ -1,8 +1,8 @@
 // Graphs as text: FX text out and in, Python source.
+#include <fxgraph/codegen/python.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 #include "bench/harness.h"
-#include "codegen/python.h"
-#include "text/parse.h"
-#include "text/print.h"
 
 namespace fx::bench {
 namespace {

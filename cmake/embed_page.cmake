@@ -1,7 +1,7 @@
 # Puts the files of a page into one C++ source, so that the program needs no files beside it. Run as a script by
 # fxgraph_page() when one of them changed:
 #
-#   cmake -DFOLDER=analysis/page -DOUTPUT=page_template.cc -P embed_page.cmake
+#   cmake -DFOLDER=src/report/page -DOUTPUT=page_template.cc -P embed_page.cmake
 #
 # page.html says with @style@ and @scripts@ where the .css and, in the order of page.html's `scripts:` comment, the .js files go;
 # @title@ and @data@ are where the C++ code cuts it.
@@ -42,7 +42,7 @@ endforeach()
 string(REPLACE "@title@" ")page\", R\"page(" page "${page}")
 string(REPLACE "@data@" ")page\", R\"page(" page "${page}")
 file(WRITE ${OUTPUT} "// Made by cmake/embed_page.cmake.
-#include \"analysis/page_template.h\"
+#include <fxgraph/report/page_template.h>
 
 namespace fx::internal {
 

@@ -1,6 +1,5 @@
 # `cmake --install`: libraries, headers, the program, and the package that find_package(fxgraph) reads.
 
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(libraries GLOBAL PROPERTY fxgraph_libraries)
@@ -15,12 +14,12 @@ foreach(program IN ITEMS fxgraph fxgraph-torch)
   endif()
 endforeach()
 
-# Headers keep the path they are included by: src/ir/graph.h is "ir/graph.h", analysis/liveness.h "analysis/liveness.h".
+# Headers keep the path they are included by: <fxgraph/ir/graph.h>, <fxgraph/analysis/liveness.h>.
 foreach(folder IN LISTS folders)
   string(REGEX REPLACE "^src/" "" path ${folder})
   install(DIRECTORY ${folder}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxgraph/${path} FILES_MATCHING PATTERN "*.h")
 endforeach()
-install(DIRECTORY src/fxgraph/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxgraph OPTIONAL FILES_MATCHING PATTERN "*.h")
+install(FILES src/fxgraph/fx.h ${fxgraph_include_root}/fxgraph/config.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/fxgraph)
 
 configure_package_config_file(cmake/fxgraph-config.cmake.in fxgraph-config.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(fxgraph-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -27,9 +27,9 @@ function(fxgraph_library name folder)
   add_library(fxgraph::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   target_compile_features(${target} ${scope} cxx_std_20)
+  fxgraph_include_link(${folder})
   target_include_directories(${target} ${scope}
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
-    $<INSTALL_INTERFACE:include> $<INSTALL_INTERFACE:include/fxgraph>)
+    $<BUILD_INTERFACE:${fxgraph_include_root}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   fxgraph_link(${target} ${scope} ${arg_DEPS})
   target_link_libraries(${target} ${scope} ${arg_LINKS})
   if(arg_TORCH)
@@ -59,6 +59,35 @@ function(fxgraph_program name main)
   endif()
 endfunction()
 
+# Headers are included as users include them: src/ir/graph.h is <fxgraph/ir/graph.h>, analysis/liveness.h is
+# <fxgraph/analysis/liveness.h>. In the build a folder of links gives them these names; the installed package has them so.
+set(fxgraph_include_root ${PROJECT_BINARY_DIR}/include)
+
+function(fxgraph_include_link folder)
+  string(REGEX MATCH "^(src/[^/]+|[^/]+)" room ${folder})  # rewriter/rules lies in the link of rewriter
+  get_filename_component(name ${room} NAME)
+  file(MAKE_DIRECTORY ${fxgraph_include_root}/fxgraph)
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${room} ${fxgraph_include_root}/fxgraph/${name} SYMBOLIC)
+endfunction()
+
+# Lists the families of rules, the .cc files in the subfolders of `folder`, in the header <rule_families.h>.
+function(fxgraph_rule_families target folder)
+  if(NOT TARGET ${target})
+    return()
+  endif()
+  file(GLOB files RELATIVE ${PROJECT_SOURCE_DIR}/${folder} CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*/*.cc)
+  set(declarations "")
+  set(names "")
+  foreach(file IN LISTS files)
+    string(REGEX REPLACE "/" "_" name ${file})
+    string(REGEX REPLACE "\\.cc$" "" name ${name})
+    string(APPEND declarations "std::span<const OptimizeRule> ${name}();\n")
+    string(APPEND names "    ${name},\n")
+  endforeach()
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/rule_families.h.in ${PROJECT_BINARY_DIR}/generated/rule_families.h)
+  target_include_directories(${target} PRIVATE ${PROJECT_BINARY_DIR}/generated)
+endfunction()
+
 # Makes fxgraph::fxgraph, which stands for every library that is not INTERNAL.
 function(fxgraph_umbrella)
   get_property(libraries GLOBAL PROPERTY fxgraph_libraries)
@@ -66,6 +95,9 @@ function(fxgraph_umbrella)
   add_library(fxgraph::fxgraph ALIAS fxgraph_all)
   set_target_properties(fxgraph_all PROPERTIES EXPORT_NAME fxgraph)
   target_link_libraries(fxgraph_all INTERFACE ${libraries})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/src/fxgraph/fx.h ${fxgraph_include_root}/fxgraph/fx.h SYMBOLIC)
+  set(FXGRAPH_HAS_TORCH ${Torch_FOUND})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/config.h.in ${fxgraph_include_root}/fxgraph/config.h)
 endfunction()
 
 # Sets `out` to the files below `folder` with the suffix, without those at or below the excluded paths.

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "rewriter/program/self_test.h"
+#include <fxgraph/rewriter/program/self_test.h>
 
 // [rule]
 const fx::Rule kDivByConstant{

@@ -1,4 +1,4 @@
-#include "matchers/anchor_index.h"
+#include <fxgraph/matchers/anchor_index.h>
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ namespace {
 constexpr int kMostQuestions = 6;
 
 /// A positional operand of the call that must be one certain call; null when there is none.
-const Operand* telling_operand(const Program& program, std::uint32_t call) {
+const Operand* telling_operand(const CompiledPattern& program, std::uint32_t call) {
   const PatternNode& node = program.node(call);
   const CallPlan* plan = node.kind == PatternKind::call && !node.bare ? program.fixed_plan(call) : nullptr;
   if (!plan || program.commutes(call, *plan)) return nullptr;
@@ -24,7 +24,7 @@ const Operand* telling_operand(const Program& program, std::uint32_t call) {
 
 }  // namespace
 
-void AnchorIndex::add(std::uint32_t id, Program& program, const SearchPlan& plan) {
+void AnchorIndex::add(std::uint32_t id, CompiledPattern& program, const SearchPlan& plan) {
   if (plan.impossible) return;
   if (plan.keys.empty() || program.normalizes()) {
     anywhere_.push_back(id);

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "matchers/program.h"
-#include "support/flat_map.h"
+#include <fxgraph/matchers/compiled_pattern.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
 
@@ -15,7 +15,7 @@ namespace fx::internal {
 class AnchorIndex {
  public:
   /// Adds pattern number `id`. Patterns are asked for in the order of their numbers.
-  void add(std::uint32_t id, Program& program, const SearchPlan& plan);
+  void add(std::uint32_t id, CompiledPattern& program, const SearchPlan& plan);
 
   /// Fills `ids` with the patterns that may start at `node`, in order. For all nodes of a graph see AnchorSweep.
   void candidates(const Node& node, std::vector<std::uint32_t>& ids) const;

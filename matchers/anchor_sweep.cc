@@ -1,7 +1,7 @@
 // A bottom-up tree automaton whose states are made as they are met (Hoffmann and O'Donnell, "Pattern Matching in
 // Trees", 1982). Its states number the combinations of answers that occur in the graph, which are few: programs repeat
 // themselves.
-#include "matchers/anchor_sweep.h"
+#include <fxgraph/matchers/anchor_sweep.h>
 
 #include <algorithm>
 

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "matchers/anchor_index.h"
+#include <fxgraph/matchers/anchor_index.h>
 
 namespace fx::internal {
 

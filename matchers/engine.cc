@@ -1,10 +1,10 @@
-#include "matchers/engine.h"
+#include <fxgraph/matchers/engine.h>
 
 #include <algorithm>
 
 namespace fx::internal {
 
-Engine::Engine(Program& program, const Graph& graph, const FindOptions& options, FindStats& stats)
+Engine::Engine(CompiledPattern& program, const Graph& graph, const FindOptions& options, FindStats& stats)
     : program_(program),
       graph_(graph),
       options_(options),
@@ -24,8 +24,8 @@ void Engine::start(Node& anchor) {
   choices_.clear();
   goals_.clear();
   picks_.clear();
-  if (program_.has_extras()) {
-    extras_.clear();
+  if (program_.has_interior()) {
+    interior_.clear();
     num_cones_ = 0;
   }
   if (!made_.empty()) made_.clear();
@@ -87,7 +87,7 @@ bool Engine::backtrack() {
     --steps_left_;
     Choice& choice = choices_.back();
     undo_to(choice.trail);
-    extras_.resize(choice.extras);
+    interior_.resize(choice.interior);
     if (observer_) [[unlikely]]
       observer_->back_to(choice.waived);
     goals_.resize(choice.num_goals);
@@ -192,7 +192,7 @@ Engine::Choice& Engine::push_choice(Choice::Kind kind, std::uint32_t pattern, co
                       bound_,
                       step_,
                       0,
-                      static_cast<std::uint32_t>(extras_.size()),
+                      static_cast<std::uint32_t>(interior_.size()),
                       static_cast<std::uint32_t>(picks_.size()),
                       0,
                       observer_ ? observer_->waived() : 0,
@@ -214,7 +214,7 @@ const std::vector<Node*>& Engine::matched_nodes() {
     Node* node = slots_[trail_[i]].value.node;
     if (!node->is(Op::placeholder)) matched_.push_back(node);
   }
-  for (const auto& [pattern, node] : extras_) matched_.push_back(node);
+  for (const auto& [pattern, node] : interior_) matched_.push_back(node);
   if (matched_.size() < 2) return matched_;
   std::sort(matched_.begin(), matched_.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
   matched_.erase(std::unique(matched_.begin(), matched_.end()), matched_.end());
@@ -265,7 +265,7 @@ std::vector<std::pair<Node*, Node*>> Engine::escapes() {
   return all;
 }
 
-Match MatchBuilder::make(const Program& program, Engine& engine) {
+Match MatchBuilder::make(const CompiledPattern& program, Engine& engine) {
   Match match;
   match.pattern_ = program.shared_pattern();
   match.shapes_ = engine.shapes();
@@ -274,7 +274,7 @@ Match MatchBuilder::make(const Program& program, Engine& engine) {
     if (engine.is_bound(i)) match.values_[i] = engine.value(i).copy();
   }
   match.nodes_ = engine.matched_nodes();
-  match.extras_ = engine.extras();
+  match.interior_ = engine.interior();
   if (program.has_alternatives()) {
     match.alternatives_.resize(program.size());
     for (std::uint32_t i = 0; i < program.size(); ++i) {

@@ -14,8 +14,8 @@
 #include <deque>
 #include <vector>
 
-#include "matchers/cone.h"
-#include "matchers/program.h"
+#include <fxgraph/matchers/compiled_pattern.h>
+#include <fxgraph/matchers/dominator_walk.h>
 
 namespace fx::internal {
 
@@ -66,7 +66,7 @@ class FailureObserver {
 
 class Engine {
  public:
-  Engine(Program& program, const Graph& graph, const FindOptions& options, FindStats& stats);
+  Engine(CompiledPattern& program, const Graph& graph, const FindOptions& options, FindStats& stats);
 
   void set_plan(const SearchPlan& plan) { plan_ = &plan; }
   void set_observer(FailureObserver* observer) { observer_ = observer; }
@@ -93,8 +93,8 @@ class Engine {
   const Shapes* shapes() const { return options_.shapes; }
 
   /// Nodes that were seen through or lie on a path, each with the pattern node that let it.
-  const std::vector<std::pair<std::uint32_t, Node*>>& extras() const { return extras_; }
-  /// The nodes that the pattern's operators matched and the extras, each once, in graph order. Valid until the next
+  const std::vector<std::pair<std::uint32_t, Node*>>& interior() const { return interior_; }
+  /// The nodes that the pattern's operators matched and the interior, each once, in graph order. Valid until the next
   /// call.
   const std::vector<Node*>& matched_nodes();
   /// A user outside the match of an inner value, with that value; nulls when all are contained.
@@ -125,10 +125,10 @@ class Engine {
     std::uint32_t num_goals;  // storage in use
     std::uint32_t trail;
     std::uint32_t step;
-    std::uint32_t tried;   // alternatives, scanned nodes or list elements
-    std::uint32_t extras;  // how many stay when this way is left
+    std::uint32_t tried;     // alternatives, scanned nodes or list elements
+    std::uint32_t interior;  // how many stay when this way is left
     std::uint32_t picks;
-    std::uint32_t extent;  // of a pick: which element of the pattern; of a path: which cone
+    std::uint32_t extent;  // of a pick: which element of the pattern; of a path: which walk
     std::size_t waived;
     Value value;
     const Node* user;
@@ -179,7 +179,7 @@ class Engine {
   const std::vector<Node*>& scan_list(std::uint32_t pattern);
   bool fail(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why, std::uint32_t detail = 0);
 
-  Program& program_;
+  CompiledPattern& program_;
   const Graph& graph_;
   const FindOptions& options_;
   FindStats& stats_;
@@ -197,9 +197,9 @@ class Engine {
   std::uint32_t step_ = 0;
   std::uint32_t floor_ = 0;  // choices of an outer search, and what it had bound
   std::uint32_t base_ = 0;
-  std::vector<std::pair<std::uint32_t, Node*>> extras_;
+  std::vector<std::pair<std::uint32_t, Node*>> interior_;
   std::vector<std::uint32_t> picks_;  // elements of the list being picked from that are taken
-  std::deque<Cone> cones_;            // the first `num_cones_` belong to choices
+  std::deque<DominatorWalk> walks_;   // the first `num_cones_` belong to choices
   std::uint32_t num_cones_ = 0;
   std::deque<Argument> made_;           // values that no node holds: sizes, tails
   std::vector<std::uint8_t> constant_;  // by node id: 0 not known, 1 no, 2 yes
@@ -212,7 +212,7 @@ class Engine {
 
 /// Calls `visit(Node&)` for the nodes that may be anchors of the plan, in graph order, until it returns false.
 template <typename Visit>
-void for_each_candidate(const Graph& graph, Program& program, const SearchPlan& plan, Visit&& visit) {
+void for_each_candidate(const Graph& graph, CompiledPattern& program, const SearchPlan& plan, Visit&& visit) {
   std::size_t left = plan.candidates;
   if (plan.impossible) return;
   const bool listed = !plan.keys.empty();
@@ -236,7 +236,7 @@ class MatchPool;
 
 /// Builds Match objects.
 struct MatchBuilder {
-  static Match make(const Program& program, Engine& engine);
+  static Match make(const CompiledPattern& program, Engine& engine);
   static void read(Match& match, const MatchPool& pool, std::size_t i);
   /// Replaces every bound value by `map(value)`.
   template <typename Map>

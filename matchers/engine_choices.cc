@@ -2,7 +2,7 @@
 // unordered list is which; and the searches for what must not match.
 #include <algorithm>
 
-#include "matchers/engine.h"
+#include <fxgraph/matchers/engine.h>
 
 namespace fx::internal {
 
@@ -26,8 +26,8 @@ bool Engine::begin(Choice::Kind kind, const Goal& goal) {
   Choice& choice = push_choice(kind, pattern, goal.value, goal.user);
   if (kind != Choice::Kind::path) return resume(choice);
   choice.extent = num_cones_++;
-  if (cones_.size() < num_cones_) cones_.emplace_back();
-  cones_[choice.extent].start(*goal.value.node);
+  if (walks_.size() < num_cones_) walks_.emplace_back();
+  walks_[choice.extent].start(*goal.value.node);
   return resume(choice);
 }
 
@@ -35,14 +35,14 @@ bool Engine::begin(Choice::Kind kind, const Goal& goal) {
 bool Engine::see_through(Choice& choice) {
   const std::uint32_t pattern = choice.pattern;
   if (choice.tried++ > 0) {
-    extras_.emplace_back(pattern, choice.value.node);
-    choice.extras = static_cast<std::uint32_t>(extras_.size());
-    choice.value = {program_.handed_on(*choice.value.node), nullptr};
-    choice.user = extras_.back().second;
+    interior_.emplace_back(pattern, choice.value.node);
+    choice.interior = static_cast<std::uint32_t>(interior_.size());
+    choice.value = {program_.forwarded_operand(*choice.value.node), nullptr};
+    choice.user = interior_.back().second;
   }
   const Value value = choice.value;
   const Node* user = choice.user;
-  if (!value.node || !program_.handed_on(*value.node)) choices_.pop_back();
+  if (!value.node || !program_.forwarded_operand(*value.node)) choices_.pop_back();
   return enter(program_.node(pattern).args[0], value, user);
 }
 
@@ -50,27 +50,27 @@ bool Engine::see_through(Choice& choice) {
 bool Engine::follow_path(Choice& choice) {
   const std::uint32_t pattern = choice.pattern;
   const PatternNode& test = program_.node(pattern);
-  Cone& cone = cones_[choice.extent];
+  DominatorWalk& walk = walks_[choice.extent];
   const Node* user = choice.user;
   Node* base = choice.value.node;
   if (choice.tried++ > 0) {
-    const std::size_t known = cone.passed().size();
+    const std::size_t known = walk.passed().size();
     const Node* refused = nullptr;
-    base = cone.next([&](const Node& node) {
+    base = walk.next([&](const Node& node) {
       if (steps_left_ > 0) --steps_left_;
       const bool on_path = steps_left_ > 0 && program_.is_on_path(test.args[1], node);
       if (!on_path) refused = &node;
       return on_path;
     });
-    for (std::size_t i = known; i < cone.passed().size(); ++i) extras_.emplace_back(pattern, cone.passed()[i]);
-    choice.extras = static_cast<std::uint32_t>(extras_.size());
+    for (std::size_t i = known; i < walk.passed().size(); ++i) interior_.emplace_back(pattern, walk.passed()[i]);
+    choice.interior = static_cast<std::uint32_t>(interior_.size());
     if (!base) {
       num_cones_ = choice.extent;
       choices_.pop_back();
       if (!refused) return false;
       return fail(pattern, {const_cast<Node*>(refused), nullptr}, user, Mismatch::path);
     }
-    user = cone.passed().back();
+    user = walk.passed().back();
   }
   return enter(test.args[0], {base, nullptr}, user);
 }
@@ -116,7 +116,7 @@ bool Engine::fits_below(std::uint32_t pattern, const Value& value) {
   const std::uint32_t step = step_;
   const std::uint32_t bound = bound_;
   const std::size_t num_goals = goals_.size();
-  const std::size_t num_extras = extras_.size();
+  const std::size_t num_interior = interior_.size();
   const std::uint32_t num_cones = num_cones_;
   FailureObserver* const observer = observer_;
   floor_ = static_cast<std::uint32_t>(choices_.size());
@@ -128,7 +128,7 @@ bool Engine::fits_below(std::uint32_t pattern, const Value& value) {
   undo_to(bound);
   choices_.erase(choices_.begin() + floor_, choices_.end());
   goals_.resize(num_goals);
-  extras_.resize(num_extras);
+  interior_.resize(num_interior);
   num_cones_ = num_cones;
   floor_ = floor;
   base_ = base;

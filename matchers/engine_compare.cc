@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "matchers/engine.h"
+#include <fxgraph/matchers/engine.h>
 
 namespace fx::internal {
 

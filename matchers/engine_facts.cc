@@ -1,6 +1,6 @@
 // What the engine asks about values beyond how they are computed: dtypes, sizes, whether they are constant.
-#include "matchers/engine.h"
-#include "ops/effects.h"
+#include <fxgraph/matchers/engine.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx::internal {
 

@@ -1,11 +1,11 @@
 // Explanations are made by searching again with an observer that lets failed comparisons pass. What it let pass on the
 // way through the pattern with the fewest of them are the obstacles: all of them, not just the first.
-#include "matchers/explain.h"
+#include <fxgraph/matchers/explain.h>
 
 #include <algorithm>
 #include <map>
 
-#include "matchers/explain_words.h"
+#include <fxgraph/matchers/explain_words.h>
 
 namespace fx {
 
@@ -25,7 +25,7 @@ struct Obstacle {
 /// Lets failures pass as long as there are not more of them than on the best way so far.
 class Obstacles : public FailureObserver {
  public:
-  Obstacles(const Program& program, Engine& engine) : program_(program), engine_(engine) {}
+  Obstacles(const CompiledPattern& program, Engine& engine) : program_(program), engine_(engine) {}
 
   bool failed(std::uint32_t pattern, const Value& value, const Node* user, Mismatch why,
               std::uint32_t detail) override {
@@ -73,7 +73,7 @@ class Obstacles : public FailureObserver {
     for (std::uint32_t i = 0; i < program_.size(); ++i) {
       if (engine_.is_bound(i) && program_.node(i).kind == PatternKind::call) matched.push_back(engine_.value(i).node);
     }
-    for (const auto& [pattern, node] : engine_.extras()) matched.push_back(node);
+    for (const auto& [pattern, node] : engine_.interior()) matched.push_back(node);
     std::string text = at->name();
     for (const Node* node = at; node;) {
       const auto uses = [&](const Node* user) {
@@ -88,7 +88,7 @@ class Obstacles : public FailureObserver {
     return text;
   }
 
-  const Program& program_;
+  const CompiledPattern& program_;
   Engine& engine_;
   std::size_t limit_ = kMostObstacles;
   std::vector<Obstacle> found_;
@@ -121,7 +121,7 @@ class Explainer {
   }
 
   const SearchPlan& plan() const { return plan_; }
-  Program& program() { return program_; }
+  CompiledPattern& program() { return program_; }
 
   Attempt at(const Node& node) {
     Attempt best = search(node, nullptr);
@@ -168,7 +168,7 @@ class Explainer {
 
   const FindOptions& options_;
   FindStats stats_;
-  Program program_;
+  CompiledPattern program_;
   SearchPlan plan_;
   Engine engine_;
 };
@@ -189,7 +189,7 @@ std::string explain(const Graph& graph, const Pattern& pattern, const Node& node
 namespace {
 
 /// The operators that must be there and are not.
-std::string absent_operators(const Graph& graph, internal::Program& program) {
+std::string absent_operators(const Graph& graph, internal::CompiledPattern& program) {
   std::string text;
   for (std::uint32_t i = 0; i < program.size(); ++i) {
     if (program.node(i).kind != internal::PatternKind::call || !program.is_required(i)) continue;

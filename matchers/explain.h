@@ -11,9 +11,9 @@
 #include <cstddef>
 #include <string>
 
-#include "ir/graph.h"
-#include "matchers/matcher.h"
-#include "matchers/pattern.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/matchers/pattern.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "matchers/explain_words.h"
+#include <fxgraph/matchers/explain_words.h>
 
 namespace fx::internal {
 
@@ -134,7 +134,7 @@ std::string size_of(const PatternNode& size) {
 }
 
 /// What is wanted where a call is: any of the alternatives that it is one of, or it through a path.
-std::uint32_t widest(const Program& program, std::uint32_t pattern) {
+std::uint32_t widest(const CompiledPattern& program, std::uint32_t pattern) {
   for (std::uint32_t i = pattern + 1; i < program.size(); ++i) {
     const PatternNode& node = program.node(i);
     if (node.kind == PatternKind::dominated && node.args[0] == pattern) return i;
@@ -148,7 +148,7 @@ std::uint32_t widest(const Program& program, std::uint32_t pattern) {
 
 }  // namespace
 
-std::string explain_failure(const Program& program, const Engine& engine, const Failure& failure) {
+std::string explain_failure(const CompiledPattern& program, const Engine& engine, const Failure& failure) {
   const auto& [pattern, value, user, why, detail] = failure;
   const PatternNode& node = program.node(pattern);
   const std::string where = argument_name(user, value);

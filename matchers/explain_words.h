@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "matchers/engine.h"
+#include <fxgraph/matchers/engine.h>
 
 namespace fx::internal {
 
@@ -24,6 +24,6 @@ struct Failure {
   Mismatch why;
   std::uint32_t detail;
 };
-std::string explain_failure(const Program& program, const Engine& engine, const Failure& failure);
+std::string explain_failure(const CompiledPattern& program, const Engine& engine, const Failure& failure);
 
 }  // namespace fx::internal

@@ -1,12 +1,12 @@
-#include "matchers/expr.h"
+#include <fxgraph/matchers/expr.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <unordered_map>
 
-#include "matchers/pattern_data.h"
-#include "support/error.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::match {
 

@@ -28,9 +28,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "ir/argument.h"
-#include "ir/node.h"
-#include "matchers/targets.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/ir/node.h>
+#include <fxgraph/matchers/targets.h>
 
 namespace fx::internal {
 struct ExprNode;

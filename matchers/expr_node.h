@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "ir/argument.h"
-#include "ir/node.h"
-#include "matchers/expr.h"
-#include "matchers/targets.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/ir/node.h>
+#include <fxgraph/matchers/expr.h>
+#include <fxgraph/matchers/targets.h>
 
 namespace fx::internal {
 

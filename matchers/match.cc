@@ -1,10 +1,10 @@
-#include "matchers/match.h"
+#include <fxgraph/matchers/match.h>
 
 #include <algorithm>
 #include <ostream>
 
-#include "matchers/pattern_data.h"
-#include "support/error.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 
@@ -68,7 +68,7 @@ bool Match::contains(const Node& node) const { return std::find(nodes_.begin(), 
 
 std::vector<Node*> Match::skipped() const {
   std::vector<Node*> nodes;
-  for (const auto& [pattern, node] : extras_) {
+  for (const auto& [pattern, node] : interior_) {
     if (pattern_->nodes[pattern].kind == PatternKind::transparent) nodes.push_back(node);
   }
   std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
@@ -82,7 +82,7 @@ std::vector<Node*> Match::path(std::string_view name) const {
   if (pattern_->nodes[index].kind != PatternKind::dominated)
     throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is no dominates(), it has no path");
   std::vector<Node*> nodes;
-  for (const auto& [pattern, node] : extras_) {
+  for (const auto& [pattern, node] : interior_) {
     if (pattern == index) nodes.push_back(node);
   }
   return nodes;

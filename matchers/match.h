@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
 
 namespace fx {
 
@@ -79,8 +79,8 @@ class Match {
   std::shared_ptr<const internal::PatternData> pattern_;
   std::vector<Argument> values_;
   std::vector<Node*> nodes_;
-  std::vector<std::uint8_t> alternatives_;               // empty when the pattern has none
-  std::vector<std::pair<std::uint32_t, Node*>> extras_;  // nodes of see-through edges and paths, by pattern node
+  std::vector<std::uint8_t> alternatives_;                 // empty when the pattern has none
+  std::vector<std::pair<std::uint32_t, Node*>> interior_;  // nodes of see-through edges and paths, by pattern node
   const Shapes* shapes_ = nullptr;
 };
 

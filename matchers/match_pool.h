@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "matchers/engine.h"
-#include "support/chunked_vector.h"
+#include <fxgraph/matchers/engine.h>
+#include <fxgraph/support/chunked_vector.h>
 
 namespace fx::internal {
 
@@ -13,7 +13,7 @@ class MatchPool {
   std::size_t size() const { return ends_.size(); }
 
   /// Stores the engine's match.
-  void add(const Program& program, Engine& engine) {
+  void add(const CompiledPattern& program, Engine& engine) {
     if (!pattern_) pattern_ = program.shared_pattern();
     shapes_ = engine.shapes();
     for (std::uint32_t i = 0; i < program.size(); ++i) {
@@ -23,9 +23,9 @@ class MatchPool {
     }
     for (Node* node : engine.matched_nodes()) nodes_.push_back(node);
     ends_.push_back(static_cast<std::uint32_t>(nodes_.size()));
-    if (!program.has_extras()) return;
-    extras_.insert(extras_.end(), engine.extras().begin(), engine.extras().end());
-    extra_ends_.push_back(extras_.size());
+    if (!program.has_interior()) return;
+    interior_.insert(interior_.end(), engine.interior().begin(), engine.interior().end());
+    interior_ends_.push_back(interior_.size());
   }
 
   /// Makes `match` the one at `i`, reusing its storage.
@@ -40,8 +40,8 @@ class MatchPool {
   ChunkedVector<Node*> nodes_;
   ChunkedVector<std::uint32_t> ends_;  // of each match's nodes
   std::vector<std::uint8_t> alternatives_;
-  std::vector<std::pair<std::uint32_t, Node*>> extras_;  // and their ends, where the pattern can have any
-  std::vector<std::size_t> extra_ends_;
+  std::vector<std::pair<std::uint32_t, Node*>> interior_;  // and their ends, where the pattern can have any
+  std::vector<std::size_t> interior_ends_;
 };
 
 inline void MatchBuilder::read(Match& match, const MatchPool& pool, std::size_t i) {
@@ -52,11 +52,11 @@ inline void MatchBuilder::read(Match& match, const MatchPool& pool, std::size_t 
   for (std::size_t k = 0; k < width; ++k) match.values_[k] = pool.values_[i * width + k];
   match.nodes_.clear();
   for (std::size_t k = i == 0 ? 0 : pool.ends_[i - 1]; k < pool.ends_[i]; ++k) match.nodes_.push_back(pool.nodes_[k]);
-  match.extras_.clear();
-  if (!pool.extra_ends_.empty()) {
-    const auto begin = static_cast<std::ptrdiff_t>(i == 0 ? 0 : pool.extra_ends_[i - 1]);
-    match.extras_.assign(pool.extras_.begin() + begin,
-                         pool.extras_.begin() + static_cast<std::ptrdiff_t>(pool.extra_ends_[i]));
+  match.interior_.clear();
+  if (!pool.interior_ends_.empty()) {
+    const auto begin = static_cast<std::ptrdiff_t>(i == 0 ? 0 : pool.interior_ends_[i - 1]);
+    match.interior_.assign(pool.interior_.begin() + begin,
+                           pool.interior_.begin() + static_cast<std::ptrdiff_t>(pool.interior_ends_[i]));
   }
   if (pool.alternatives_.empty()) return;
   const auto first = pool.alternatives_.begin() + static_cast<std::ptrdiff_t>(i * width);

@@ -1,11 +1,11 @@
-#include "matchers/matcher.h"
+#include <fxgraph/matchers/matcher.h>
 
 #include <algorithm>
 #include <array>
 
-#include "matchers/search.h"
-#include "matchers/way_back.h"
-#include "support/error.h"
+#include <fxgraph/matchers/convexity.h>
+#include <fxgraph/matchers/search.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 
@@ -75,7 +75,7 @@ bool Search::try_at(Node& anchor) {
         continue;
       }
     }
-    if (options_.convex && way_back(MatchBuilder::make(program_, engine_))) continue;
+    if (options_.convex && convexity_violation(MatchBuilder::make(program_, engine_))) continue;
     if (options_.overlap == Overlap::first && is_claimed()) continue;
     kept |= keep();
     if (kept && options_.overlap == Overlap::first) break;
@@ -173,7 +173,7 @@ struct NodeMatcher::State {
 
   FindOptions options;
   FindStats stats;
-  internal::Program program;
+  internal::CompiledPattern program;
   internal::SearchPlan plan;
   internal::Engine engine;
 };
@@ -196,7 +196,7 @@ bool NodeMatcher::search(const Node& node) {
   while (engine.next()) {
     ++state.stats.matches;
     if (state.options.contained && engine.escape().first) continue;
-    if (state.options.convex && way_back(internal::MatchBuilder::make(state.program, engine))) continue;
+    if (state.options.convex && convexity_violation(internal::MatchBuilder::make(state.program, engine))) continue;
     return true;
   }
   if (engine.exhausted()) state.stats.stop = SearchStop::budget;

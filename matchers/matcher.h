@@ -21,10 +21,10 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
-#include "matchers/match.h"
-#include "matchers/pattern.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/matchers/match.h>
+#include <fxgraph/matchers/pattern.h>
 
 namespace fx {
 

@@ -1,11 +1,11 @@
-#include "matchers/pattern.h"
+#include <fxgraph/matchers/pattern.h>
 
 #include <algorithm>
 #include <ostream>
 #include <unordered_map>
 
-#include "matchers/pattern_data.h"
-#include "support/error.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 namespace internal {

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "matchers/expr.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/expr.h>
 
 namespace fx {
 

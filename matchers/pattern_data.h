@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "matchers/expr_node.h"
-#include "matchers/pattern.h"
+#include <fxgraph/matchers/expr_node.h>
+#include <fxgraph/matchers/pattern.h>
 
 namespace fx::internal {
 

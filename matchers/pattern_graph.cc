@@ -2,11 +2,11 @@
 #include <array>
 #include <string>
 
-#include "ir/node_map.h"
-#include "matchers/pattern_data.h"
-#include "ops/effects.h"
-#include "support/error.h"
-#include "text/parse.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "matchers/pattern_lexer.h"
+#include <fxgraph/matchers/pattern_lexer.h>
 
 #include <cctype>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "support/error.h"
+#include <fxgraph/support/error.h>
 
 namespace fx::internal {
 

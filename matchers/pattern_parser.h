@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "matchers/pattern_data.h"
-#include "matchers/pattern_lexer.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_lexer.h>
 
 namespace fx::internal {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "matchers/pattern_data.h"
+#include <fxgraph/matchers/pattern_data.h>
 
 namespace fx::internal {
 

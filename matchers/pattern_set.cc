@@ -1,11 +1,11 @@
-#include "matchers/pattern_set.h"
+#include <fxgraph/matchers/pattern_set.h>
 
 #include <algorithm>
 #include <memory>
 #include <unordered_map>
 
-#include "matchers/anchor_sweep.h"
-#include "matchers/search.h"
+#include <fxgraph/matchers/anchor_sweep.h>
+#include <fxgraph/matchers/search.h>
 
 namespace fx {
 

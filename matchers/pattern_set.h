@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "matchers/matcher.h"
+#include <fxgraph/matchers/matcher.h>
 
 namespace fx {
 

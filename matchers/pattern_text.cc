@@ -2,9 +2,9 @@
 #include <array>
 #include <cstdlib>
 
-#include "matchers/pattern_parser.h"
-#include "matchers/tensor_text.h"
-#include "text/parse.h"
+#include <fxgraph/matchers/pattern_parser.h>
+#include <fxgraph/matchers/tensor_text.h>
+#include <fxgraph/text/parse.h>
 
 namespace fx::internal {
 

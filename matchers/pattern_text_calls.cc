@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "matchers/pattern_parser.h"
-#include "matchers/tensor_text.h"
+#include <fxgraph/matchers/pattern_parser.h>
+#include <fxgraph/matchers/tensor_text.h>
 
 namespace fx::internal {
 

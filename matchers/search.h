@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/node_map.h"
-#include "matchers/engine.h"
-#include "matchers/match_pool.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/matchers/engine.h>
+#include <fxgraph/matchers/match_pool.h>
 
 namespace fx::internal {
 
@@ -27,7 +27,7 @@ class Search {
   Search(const Search&) = delete;
 
   const SearchPlan& plan() const { return plan_; }
-  Program& program() { return program_; }
+  CompiledPattern& program() { return program_; }
   const FindStats& stats() const { return stats_; }
 
   /// Tries `anchor`, which may be the plan's anchor; false when the budget is used up.
@@ -49,7 +49,7 @@ class Search {
 
   const Graph& graph_;
   const FindOptions& options_;
-  Program program_;
+  CompiledPattern program_;
   SearchPlan plan_;
   FindStats stats_;
   Engine engine_;

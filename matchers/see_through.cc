@@ -1,5 +1,5 @@
 // A pattern whose edges to calls see through copies: a transparent node is put on each of them.
-#include "matchers/pattern_data.h"
+#include <fxgraph/matchers/pattern_data.h>
 
 namespace fx::internal {
 

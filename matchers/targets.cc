@@ -1,13 +1,13 @@
-#include "matchers/targets.h"
+#include <fxgraph/matchers/targets.h>
 
 #include <re2/re2.h>
 
 #include <algorithm>
 #include <array>
 
-#include "ir/target.h"
-#include "ops/schema.h"
-#include "support/error.h"
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 

@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "support/symbol.h"
+#include <fxgraph/support/symbol.h>
 
 namespace re2 {
 class RE2;

@@ -1,9 +1,9 @@
-#include "matchers/tensor_text.h"
+#include <fxgraph/matchers/tensor_text.h>
 
 #include <array>
 #include <charconv>
 
-#include "matchers/pattern_data.h"
+#include <fxgraph/matchers/pattern_data.h>
 
 namespace fx::internal {
 

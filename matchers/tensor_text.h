@@ -1,8 +1,8 @@
 // What a tensor must be, in the text of patterns: `f32[N, C, *, *]`. Internal to matchers/.
 #pragma once
 
-#include "matchers/expr_node.h"
-#include "matchers/pattern_lexer.h"
+#include <fxgraph/matchers/expr_node.h>
+#include <fxgraph/matchers/pattern_lexer.h>
 
 namespace fx::internal {
 

@@ -1,11 +1,11 @@
-#include "rewriter/applier.h"
+#include <fxgraph/rewriter/applier.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "matchers/pattern_data.h"
-#include "matchers/search.h"
-#include "rewriter/provenance.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/search.h>
+#include <fxgraph/rewriter/provenance.h>
 
 namespace fx::internal {
 

@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "rewriter/legality.h"
-#include "rewriter/replacement_plan.h"
-#include "rewriter/rewriter.h"
+#include <fxgraph/rewriter/legality.h>
+#include <fxgraph/rewriter/replacement_plan.h>
+#include <fxgraph/rewriter/rewriter.h>
 
 namespace fx::internal {
 

@@ -1,11 +1,11 @@
-#include "rewriter/common_subexpression.h"
+#include <fxgraph/rewriter/common_subexpression.h>
 
 #include <bit>
 #include <vector>
 
-#include "ir/node_map.h"
-#include "ops/schema.h"
-#include "support/flat_map.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx {
 

@@ -13,8 +13,8 @@
 #include <cstddef>
 #include <functional>
 
-#include "ir/graph.h"
-#include "ops/effects.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx {
 

@@ -1,9 +1,9 @@
-#include "rewriter/driver.h"
+#include <fxgraph/rewriter/driver.h>
 
 #include <deque>
 
-#include "rewriter/revisit.h"
-#include "rewriter/rule_runner.h"
+#include <fxgraph/rewriter/revisit.h>
+#include <fxgraph/rewriter/rule_runner.h>
 
 namespace fx {
 

@@ -18,12 +18,12 @@
 #include <chrono>
 #include <cstddef>
 
-#include "ir/graph.h"
-#include "matchers/matcher.h"
-#include "ops/effects.h"
-#include "rewriter/report.h"
-#include "rewriter/rewriter.h"
-#include "rewriter/rule.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/report.h>
+#include <fxgraph/rewriter/rewriter.h>
+#include <fxgraph/rewriter/rule.h>
 
 namespace fx {
 

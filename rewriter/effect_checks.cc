@@ -1,8 +1,8 @@
 // The checks of legality.h that are about effects: order, writes kept or unseen, and storage that is shared.
 #include <algorithm>
 
-#include "matchers/pattern_data.h"
-#include "rewriter/legality.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/rewriter/legality.h>
 
 namespace fx::internal {
 

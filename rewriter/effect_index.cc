@@ -1,4 +1,4 @@
-#include "rewriter/effect_index.h"
+#include <fxgraph/rewriter/effect_index.h>
 
 #include <numeric>
 

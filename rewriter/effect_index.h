@@ -14,10 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/node_map.h"
-#include "ops/effects.h"
-#include "support/flat_map.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
 

@@ -1,9 +1,9 @@
-#include "rewriter/legality.h"
+#include <fxgraph/rewriter/legality.h>
 
 #include <algorithm>
 
-#include "matchers/pattern_data.h"
-#include "matchers/way_back.h"
+#include <fxgraph/matchers/convexity.h>
+#include <fxgraph/matchers/pattern_data.h>
 
 namespace fx::internal {
 
@@ -52,7 +52,7 @@ Verdict check_contained(const Site& site) {
 }
 
 Verdict check_convex(const Site& site) {
-  const std::optional<WayBack> way = way_back(site.nodes, site.exits);
+  const std::optional<ConvexityViolation> way = convexity_violation(site.nodes, site.exits);
   if (!way) return {};
   return Objection{way->exit,
                    "its value comes back into the match, through " + way->through->name() + " to " + way->user->name()};

@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "matchers/match.h"
-#include "rewriter/effect_index.h"
-#include "rewriter/replacement_plan.h"
+#include <fxgraph/matchers/match.h>
+#include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/rewriter/replacement_plan.h>
 
 namespace fx::internal {
 

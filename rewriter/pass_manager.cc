@@ -1,10 +1,10 @@
-#include "rewriter/pass_manager.h"
+#include <fxgraph/rewriter/pass_manager.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <ostream>
 
-#include "support/error.h"
+#include <fxgraph/support/error.h>
 
 namespace fx {
 

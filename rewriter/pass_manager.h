@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

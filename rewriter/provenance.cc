@@ -1,4 +1,4 @@
-#include "rewriter/provenance.h"
+#include <fxgraph/rewriter/provenance.h>
 
 #include <new>
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

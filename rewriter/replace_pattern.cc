@@ -1,7 +1,7 @@
-#include "rewriter/replace_pattern.h"
+#include <fxgraph/rewriter/replace_pattern.h>
 
-#include "matchers/search.h"
-#include "rewriter/applier.h"
+#include <fxgraph/matchers/search.h>
+#include <fxgraph/rewriter/applier.h>
 
 namespace fx {
 

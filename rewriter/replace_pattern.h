@@ -19,12 +19,12 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "matchers/matcher.h"
-#include "ops/effects.h"
-#include "rewriter/replacement.h"
-#include "rewriter/report.h"
-#include "rewriter/rewriter.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/replacement.h>
+#include <fxgraph/rewriter/report.h>
+#include <fxgraph/rewriter/rewriter.h>
 
 namespace fx {
 

@@ -1,8 +1,8 @@
-#include "rewriter/replacement.h"
+#include <fxgraph/rewriter/replacement.h>
 
-#include "matchers/pattern_data.h"
-#include "rewriter/replacement_plan.h"
-#include "text/parse.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/rewriter/replacement_plan.h>
+#include <fxgraph/text/parse.h>
 
 namespace fx {
 

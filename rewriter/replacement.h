@@ -21,11 +21,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "ir/graph.h"
-#include "matchers/expr.h"
-#include "matchers/match.h"
-#include "matchers/pattern.h"
-#include "rewriter/rewriter.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/expr.h>
+#include <fxgraph/matchers/match.h>
+#include <fxgraph/matchers/pattern.h>
+#include <fxgraph/rewriter/rewriter.h>
 
 namespace fx {
 

@@ -1,9 +1,9 @@
-#include "rewriter/replacement_plan.h"
+#include <fxgraph/rewriter/replacement_plan.h>
 
 #include <algorithm>
 
-#include "matchers/pattern_data.h"
-#include "ops/effects.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx::internal {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "matchers/pattern.h"
-#include "rewriter/replacement.h"
+#include <fxgraph/matchers/pattern.h>
+#include <fxgraph/rewriter/replacement.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "rewriter/report.h"
+#include <fxgraph/rewriter/report.h>
 
 #include <algorithm>
 #include <array>

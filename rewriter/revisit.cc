@@ -1,4 +1,4 @@
-#include "rewriter/revisit.h"
+#include <fxgraph/rewriter/revisit.h>
 
 #include <algorithm>
 
@@ -15,7 +15,7 @@ bool is_node_like(const PatternNode& node) {
 /// Walks a pattern from its anchor outward and notes the ways back.
 class RevisitPaths::Walk {
  public:
-  Walk(const Program& program, RevisitPaths& paths)
+  Walk(const CompiledPattern& program, RevisitPaths& paths)
       : program_(program), paths_(paths), parents_(program.size()), seen_(program.size()) {
     for (std::uint32_t i = 0; i < program.size(); ++i) {
       program.node(i).for_each_child([&](std::uint32_t child) { parents_[child].push_back(i); });
@@ -85,14 +85,14 @@ class RevisitPaths::Walk {
     paths_.steps_[at].arrives = true;
   }
 
-  const Program& program_;
+  const CompiledPattern& program_;
   RevisitPaths& paths_;
   std::vector<std::vector<std::uint32_t>> parents_;
   std::vector<bool> seen_;
   int ways_ = 0;
 };
 
-bool RevisitPaths::add(const Program& program, std::uint32_t anchor) {
+bool RevisitPaths::add(const CompiledPattern& program, std::uint32_t anchor) {
   Walk walk(program, *this);
   if (!program.is_local()) return false;
   if (program.has_alternatives() || program.has_negations()) return program.size() <= 64 && walk.every_way(anchor, "");

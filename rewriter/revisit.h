@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "ir/graph.h"
-#include "matchers/program.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/compiled_pattern.h>
 
 namespace fx::internal {
 
@@ -18,7 +18,7 @@ class RevisitPaths {
 
   /// False when the pattern has too many paths to list, or what fits may depend on nodes at any distance: then all its
   /// places are to be tried again.
-  bool add(const Program& program, std::uint32_t anchor);
+  bool add(const CompiledPattern& program, std::uint32_t anchor);
 
   /// The largest number of users that a contained inner value can have.
   std::size_t most_users() const { return most_users_; }

@@ -1,4 +1,4 @@
-#include "rewriter/rewriter.h"
+#include <fxgraph/rewriter/rewriter.h>
 
 #include <utility>
 

@@ -20,9 +20,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/node_map.h"
-#include "support/chunked_vector.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/support/chunked_vector.h>
 
 namespace fx {
 

@@ -1,13 +1,13 @@
-#include "rewriter/rule.h"
+#include <fxgraph/rewriter/rule.h>
 
 #include <array>
 #include <optional>
 #include <unordered_map>
 
-#include "matchers/matcher.h"
-#include "matchers/pattern_data.h"
-#include "rewriter/replacement_plan.h"
-#include "support/error.h"
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/rewriter/replacement_plan.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "matchers/pattern.h"
-#include "rewriter/replacement.h"
+#include <fxgraph/matchers/pattern.h>
+#include <fxgraph/rewriter/replacement.h>
 
 namespace fx {
 

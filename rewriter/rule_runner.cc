@@ -1,4 +1,4 @@
-#include "rewriter/rule_runner.h"
+#include <fxgraph/rewriter/rule_runner.h>
 
 namespace fx::internal {
 

@@ -7,10 +7,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "matchers/anchor_index.h"
-#include "matchers/search.h"
-#include "rewriter/applier.h"
-#include "rewriter/driver.h"
+#include <fxgraph/matchers/anchor_index.h>
+#include <fxgraph/matchers/search.h>
+#include <fxgraph/rewriter/applier.h>
+#include <fxgraph/rewriter/driver.h>
 
 namespace fx::internal {
 
@@ -21,7 +21,7 @@ class RuleRunner {
   std::size_t size() const { return rules_.size(); }
   const AnchorIndex& index() const { return index_; }
   const Rule& rule(std::size_t i) const { return rules_[i]; }
-  Program& program(std::size_t i) { return runs_[i]->program; }
+  CompiledPattern& program(std::size_t i) { return runs_[i]->program; }
   const SearchPlan& plan(std::size_t i) const { return runs_[i]->plan; }
 
   /// Finds the first match of rule `i` that starts at `anchor`, avoiding nodes for which `taken(node)` holds, and that
@@ -45,7 +45,7 @@ class RuleRunner {
         const DriverOptions& options);
 
     FindStats stats;
-    Program program;
+    CompiledPattern program;
     SearchPlan plan;
     Engine engine;
     ReplacementPlan replacement;

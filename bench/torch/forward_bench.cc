@@ -4,9 +4,9 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/torchscript/export.h>
 #include "bench/harness.h"
-#include "module/graph_module.h"
-#include "torchscript/export.h"
 
 namespace fx::bench {
 namespace {

@@ -4,9 +4,9 @@
 //   --benchmark_enable_random_interleaving=true
 #include <torch/torch.h>
 
+#include <fxgraph/trace/symbolic_trace.h>
 #include "bench/harness.h"
 #include "tests/trace/torch_models.h"
-#include "trace/symbolic_trace.h"
 
 namespace fx::bench {
 namespace {

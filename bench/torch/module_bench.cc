@@ -1,7 +1,7 @@
 // A graph made ready to run.
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/run/plan.h>
 #include "bench/harness.h"
-#include "module/graph_module.h"
-#include "module/plan.h"
 #include "tests/support/random_graph.h"
 
 namespace fx::bench {

@@ -2,8 +2,8 @@
 #include <ATen/ops/rand.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 
+#include <fxgraph/trace/symbolic_trace.h>
 #include "bench/harness.h"
-#include "trace/symbolic_trace.h"
 
 namespace fx::bench {
 namespace {

@@ -1,8 +1,8 @@
-#include "rewriter/program/pattern_examples.h"
+#include <fxgraph/rewriter/program/pattern_examples.h>
 
 #include <array>
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 

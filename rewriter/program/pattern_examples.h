@@ -4,8 +4,8 @@
 #include <optional>
 #include <random>
 
-#include "ir/graph.h"
-#include "matchers/pattern_data.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/pattern_data.h>
 
 namespace fx::internal {
 

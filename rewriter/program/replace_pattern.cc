@@ -1,4 +1,4 @@
-#include "rewriter/program/replace_pattern.h"
+#include <fxgraph/rewriter/program/replace_pattern.h>
 
 #include <string>
 #include <unordered_map>
@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "module/module_effects.h"
+#include <fxgraph/module/module_effects.h>
 
 namespace fx {
 

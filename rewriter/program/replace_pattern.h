@@ -6,10 +6,10 @@
 // can be matched by type, and a replacement may be a module itself, whose parameters and submodules come along.
 #pragma once
 
-#include "module/graph_module.h"
-#include "rewriter/driver.h"
-#include "rewriter/program/traced_functions.h"
-#include "rewriter/replace_pattern.h"
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/driver.h>
+#include <fxgraph/rewriter/program/traced_functions.h>
+#include <fxgraph/rewriter/replace_pattern.h>
 
 namespace fx {
 

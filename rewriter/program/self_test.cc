@@ -1,4 +1,4 @@
-#include "rewriter/program/self_test.h"
+#include <fxgraph/rewriter/program/self_test.h>
 
 #include <ATen/ATen.h>
 
@@ -9,13 +9,13 @@
 #include <random>
 #include <sstream>
 
-#include "module/shape_prop.h"
-#include "module/value.h"
-#include "rewriter/program/pattern_examples.h"
-#include "rewriter/program/replace_pattern.h"
-#include "rewriter/program/verify.h"
-#include "text/parse.h"
-#include "text/print.h"
+#include <fxgraph/rewriter/program/pattern_examples.h>
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 
 namespace fx {
 

@@ -17,8 +17,8 @@
 #include <iosfwd>
 #include <string>
 
-#include "module/graph_module.h"
-#include "rewriter/rule.h"
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/rule.h>
 
 namespace fx {
 

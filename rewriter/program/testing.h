@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include "rewriter/program/self_test.h"
+#include <fxgraph/rewriter/program/self_test.h>
 
 namespace fx::testing {
 

@@ -1,10 +1,10 @@
-#include "rewriter/program/traced_functions.h"
+#include <fxgraph/rewriter/program/traced_functions.h>
 
 #include <map>
 #include <mutex>
 
-#include "matchers/pattern_data.h"
-#include "rewriter/replacement_plan.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/rewriter/replacement_plan.h>
 
 namespace fx::internal {
 

@@ -16,8 +16,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "rewriter/replacement.h"
-#include "trace/pattern_function.h"
+#include <fxgraph/rewriter/replacement.h>
+#include <fxgraph/trace/pattern_function.h>
 
 namespace fx {
 

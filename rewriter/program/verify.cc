@@ -1,4 +1,4 @@
-#include "rewriter/program/verify.h"
+#include <fxgraph/rewriter/program/verify.h>
 
 #include <ATen/ATen.h>
 
@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "module/plan.h"
-#include "rewriter/program/replace_pattern.h"
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/run/plan.h>
 
 namespace fx {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "module/graph_module.h"
-#include "rewriter/driver.h"
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/driver.h>
 
 namespace fx {
 

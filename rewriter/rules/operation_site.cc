@@ -1,7 +1,7 @@
-#include "rewriter/rules/operation_site.h"
+#include <fxgraph/rewriter/rules/operation_site.h>
 
-#include "ir/target.h"
-#include "ops/effects.h"
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx::rules {
 

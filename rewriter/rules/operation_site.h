@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "module/graph_module.h"
-#include "ops/schema.h"
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx::rules {
 

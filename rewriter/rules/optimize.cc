@@ -1,25 +1,25 @@
-#include "rewriter/rules/optimize.h"
+#include <fxgraph/rewriter/rules/optimize.h>
 
 #include <ATen/ATen.h>
 
 #include <map>
 
-#include "module/shape_prop.h"
-#include "module/state_keeper.h"
-#include "rewriter/program/replace_pattern.h"
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/shapes/shape_prop.h>
 
 namespace fx {
 
 namespace {
 
 using rules::Group;
-using rules::ProgramRule;
+using rules::OptimizeRule;
 
 class Optimizer {
  public:
   Optimizer(GraphModule& module, const OptimizeOptions& options)
       : module_(module), options_(options), selected_(rules::select(options.rules)) {
-    for (const ProgramRule* rule : selected_) report_.rules.push_back({.rule = rule});
+    for (const OptimizeRule* rule : selected_) report_.rules.push_back({.rule = rule});
     find_shapes();
   }
 
@@ -59,7 +59,7 @@ class Optimizer {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
     rules::Program program{module_, shapes_};
-    rules::Outcome outcome = selected_[i]->pass(program);
+    rules::PassResult outcome = selected_[i]->pass(program);
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;
     sum.applied += outcome.applied;
@@ -146,7 +146,7 @@ class Optimizer {
 
   GraphModule& module_;
   const OptimizeOptions& options_;
-  std::vector<const ProgramRule*> selected_;
+  std::vector<const OptimizeRule*> selected_;
   std::map<std::size_t, Rewrites> rewrites_;  // by the position of the first
   ShapeProp shape_prop_{module_};
   bool must_run_ = false;  // meta tensors do not do for this program

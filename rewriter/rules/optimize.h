@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "rewriter/rules/rules.h"
+#include <fxgraph/rewriter/rules/rules.h>
 
 namespace fx {
 
@@ -29,7 +29,7 @@ struct OptimizeOptions {
 
 /// What became of one rule, over all rounds.
 struct RuleOutcome {
-  const rules::ProgramRule* rule = nullptr;
+  const rules::OptimizeRule* rule = nullptr;
   std::size_t tried = 0;    ///< places where its patterns could start; 0 for passes
   std::size_t matched = 0;  ///< places where they fit
   std::size_t applied = 0;

@@ -1,86 +1,35 @@
-#include "rewriter/rules/rules.h"
+#include <fxgraph/rewriter/rules/rules.h>
+
+#include <rule_families.h>
 
 #include <algorithm>
 #include <array>
 
-#include "rewriter/rules/decomposition/activations.h"
-#include "rewriter/rules/decomposition/attention.h"
-#include "rewriter/rules/decomposition/inline_modules.h"
-#include "rewriter/rules/decomposition/linear.h"
-#include "rewriter/rules/decomposition/norms.h"
-#include "rewriter/rules/fusion/activations.h"
-#include "rewriter/rules/fusion/attention.h"
-#include "rewriter/rules/fusion/fuse_conv_bn.h"
-#include "rewriter/rules/fusion/linear.h"
-#include "rewriter/rules/fusion/merge_linears.h"
-#include "rewriter/rules/fusion/norms.h"
-#include "rewriter/rules/simplify/clean_up.h"
-#include "rewriter/rules/simplify/concat.h"
-#include "rewriter/rules/simplify/constants.h"
-#include "rewriter/rules/simplify/identities.h"
-#include "rewriter/rules/simplify/no_ops.h"
-#include "rewriter/rules/simplify/views.h"
-#include "support/error.h"
+#include <fxgraph/support/error.h>
 
 namespace fx::rules {
 
 namespace {
 
-// The order of application. What takes apart comes first, then what makes others possible, then what looks for them.
-constexpr std::array kRules = {
-    &kInlineModules,
-    &kDecomposeAttention,
-    &kDecomposeRelu,
-    &kDecomposeSilu,
-    &kDecomposeGelu,
-    &kDecomposeHardswish,
-    &kDecomposeSoftmax,
-    &kDecomposeBatchNorm,
-    &kDecomposeLayerNorm,
-    &kDecomposeGroupNorm,
-    &kDecomposeLinear,
-    &kDecomposeAddmm,
-    // Less first: fewer users stand in the way.
-    &kLiteralOperands,
-    &kIdentityModules,
-    &kDropNoOps,
-    &kIdentityArithmetic,
-    &kInversePairs,
-    &kConstantArithmetic,
-    &kDivisionByConstant,
-    &kCasts,
-    &kPermutations,
-    &kReshapes,
-    &kSqueezes,
-    &kFullSlices,
-    &kConcatenations,
-    &kRecogniseAttention,
-    &kRecogniseGelu,
-    &kRecogniseSilu,
-    &kRecogniseHardswish,
-    &kRecogniseLeakyRelu,
-    &kRecogniseLayerNorm,
-    &kRecogniseRmsNorm,
-    &kRecogniseLinear,
-    &kFuseConvBn,
-    &kFuseLinearBn,
-    &kFuseBnLinear,
-    &kMergeLinears,
-    &kConstantFolding,
-    &kCommonSubexpression,
-    &kDeadCode,
-};
+std::vector<const OptimizeRule*> in_order() {
+  std::vector<const OptimizeRule*> rules;
+  for (const Family family : kFamilies) {
+    for (const OptimizeRule& rule : family()) rules.push_back(&rule);
+  }
+  std::ranges::sort(rules, {}, [](const OptimizeRule* rule) { return std::pair(rule->order, rule->name); });
+  return rules;
+}
 
 std::string known_names() {
   std::string names;
   for (const Selection& selection : selections()) names.append(selection.name).append(", ");
-  for (const ProgramRule* rule : kRules) names.append(rule->name).append(", ");
+  for (const OptimizeRule* rule : all_rules()) names.append(rule->name).append(", ");
   return names.substr(0, names.size() - 2);
 }
 
 Selection by_group(std::string_view summary, Group group) {
   Selection selection{to_string(group), summary, {}};
-  for (const ProgramRule* rule : kRules) {
+  for (const OptimizeRule* rule : all_rules()) {
     if (rule->group == group) selection.rules.push_back(rule);
   }
   return selection;
@@ -88,7 +37,7 @@ Selection by_group(std::string_view summary, Group group) {
 
 std::vector<Selection> make_selections() {
   std::vector<Selection> made = {{"inference", "what makes a trained model faster: the default", {}}};
-  for (const ProgramRule* rule : kRules) {
+  for (const OptimizeRule* rule : all_rules()) {
     if (rule->inference) made[0].rules.push_back(rule);
   }
   made.push_back(by_group("several operations become one", Group::fusion));
@@ -104,22 +53,25 @@ std::string_view to_string(Group group) {
   return kNames[static_cast<std::size_t>(group)];
 }
 
-std::span<const ProgramRule* const> all_rules() { return kRules; }
+std::span<const OptimizeRule* const> all_rules() {
+  static const std::vector<const OptimizeRule*> kRules = in_order();
+  return kRules;
+}
 
 const std::vector<Selection>& selections() {
   static const std::vector<Selection> kSelections = make_selections();
   return kSelections;
 }
 
-std::vector<const ProgramRule*> select(const std::vector<std::string>& names) {
-  std::vector<const ProgramRule*> wanted;
+std::vector<const OptimizeRule*> select(const std::vector<std::string>& names) {
+  std::vector<const OptimizeRule*> wanted;
   const auto add = [&](const std::string& name) {
     for (const Selection& selection : selections()) {
       if (selection.name != name) continue;
       wanted.insert(wanted.end(), selection.rules.begin(), selection.rules.end());
       return true;
     }
-    for (const ProgramRule* rule : kRules) {
+    for (const OptimizeRule* rule : all_rules()) {
       if (rule->name != name) continue;
       wanted.push_back(rule);
       return true;
@@ -131,8 +83,8 @@ std::vector<const ProgramRule*> select(const std::vector<std::string>& names) {
     if (!add(name))
       throw Error(ErrorKind::not_found, "there is no rule or group " + name + "; there are " + known_names());
   }
-  std::vector<const ProgramRule*> selected;
-  for (const ProgramRule* rule : kRules) {
+  std::vector<const OptimizeRule*> selected;
+  for (const OptimizeRule* rule : all_rules()) {
     if (std::ranges::find(wanted, rule) != wanted.end()) selected.push_back(rule);
   }
   return selected;

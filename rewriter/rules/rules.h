@@ -2,8 +2,10 @@
 //
 // A rule is one of two things. Most are rewrites: patterns and what stands in their place, data that tests itself
 // (rewriter/program/self_test.h). The others are passes: functions on the whole program, such as those that compute
-// with weights. Both say where they do not apply and why. Adding one touches three files: the rule's own, its line in
-// rules.cc, its test.
+// with weights. Both say where they do not apply and why.
+//
+// A family of rules is one file in a subfolder: <group>/<family>.cc defines `<group>_<family>()`, which returns the
+// family's table. The build lists the files (rule_families.h, generated): adding a rule touches its file alone.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +15,21 @@
 #include <utility>
 #include <vector>
 
-#include "ir/tensor_info.h"
-#include "module/graph_module.h"
-#include "rewriter/report.h"
-#include "rewriter/rule.h"
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/report.h>
+#include <fxgraph/rewriter/rule.h>
 
 namespace fx::rules {
 
 /// What passes work on.
-struct Program {
+struct RuleContext {
   GraphModule& module;
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
 };
 
 /// What one application of a pass did.
-struct Outcome {
+struct PassResult {
   std::size_t applied = 0;
   std::vector<Refusal> refused{};  ///< places that looked like fitting; `rule` may be left empty
   /// More that is worth counting: {"module", 53} prints as "53 modules dropped".
@@ -42,33 +44,36 @@ enum class Group : std::uint8_t {
 
 std::string_view to_string(Group group);
 
-struct ProgramRule {
+struct OptimizeRule {
   std::string_view name;
   std::string_view summary;
   std::string_view preconditions;
+  /// The place among all rules when they are applied: what takes apart comes first (up to 120), then what makes others
+  /// possible (250), what looks for written-out forms (330), what folds and merges weights, what cleans up (from 380).
+  int order;
   Group group;
   /// Among the rules that run when none are asked for.
   bool inference;
   Promise promise;
   // One of the two:
   const std::vector<Rule>& (*rewrites)() = nullptr;  ///< tried in this order; each named `<name>` or `<name>/<case>`
-  Outcome (*pass)(Program&) = nullptr;
+  PassResult (*pass)(RuleContext&) = nullptr;
 };
 
 /// All rules, in the order in which they are applied.
-std::span<const ProgramRule* const> all_rules();
+std::span<const OptimizeRule* const> all_rules();
 
 /// A named selection of rules.
 struct Selection {
   std::string_view name;
   std::string_view summary;
-  std::vector<const ProgramRule*> rules;
+  std::vector<const OptimizeRule*> rules;
 };
 /// `inference`, then one for each Group.
 const std::vector<Selection>& selections();
 
 /// The rules that `names` select, rules or selections, in the order of the list; empty selects `inference`. Throws
 /// Error(not_found) that lists what there is.
-std::vector<const ProgramRule*> select(const std::vector<std::string>& names);
+std::vector<const OptimizeRule*> select(const std::vector<std::string>& names);
 
 }  // namespace fx::rules

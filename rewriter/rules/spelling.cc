@@ -1,4 +1,4 @@
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
 
 #include <array>
 #include <utility>

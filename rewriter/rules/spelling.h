@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "matchers/match.h"
+#include <fxgraph/matchers/match.h>
 
 namespace fx::rules {
 

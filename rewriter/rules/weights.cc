@@ -1,8 +1,8 @@
-#include "rewriter/rules/weights.h"
+#include <fxgraph/rewriter/rules/weights.h>
 
 #include <ATen/ATen.h>
 
-#include "ir/node_map.h"
+#include <fxgraph/ir/node_map.h>
 
 namespace fx::rules {
 

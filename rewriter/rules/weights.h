@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "rewriter/rules/operation_site.h"
-#include "rewriter/rules/written_values.h"
+#include <fxgraph/rewriter/rules/operation_site.h>
+#include <fxgraph/rewriter/rules/written_values.h>
 
 namespace fx::rules {
 

@@ -1,8 +1,8 @@
-#include "rewriter/rules/written_values.h"
+#include <fxgraph/rewriter/rules/written_values.h>
 
 #include <vector>
 
-#include "module/module_effects.h"
+#include <fxgraph/module/module_effects.h>
 
 namespace fx::rules {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "module/graph_module.h"
+#include <fxgraph/module/graph_module.h>
 
 namespace fx::rules {
 

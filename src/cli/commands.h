@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/model.h"
-#include "matchers/matcher.h"
+#include <fxgraph/cli/model.h>
+#include <fxgraph/matchers/matcher.h>
 
 namespace fx::cli {
 

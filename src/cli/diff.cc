@@ -6,9 +6,9 @@
 #include <string>
 #include <unordered_map>
 
-#include "cli/commands.h"
-#include "cli/options.h"
-#include "text/print.h"
+#include <fxgraph/cli/commands.h>
+#include <fxgraph/cli/options.h>
+#include <fxgraph/text/print.h>
 
 namespace fx::cli {
 

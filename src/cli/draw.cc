@@ -1,10 +1,10 @@
 // fxgraph draw: a picture of a program, by the ending of its name.
 #include <array>
 
-#include "analysis/draw.h"
-#include "cli/commands.h"
-#include "cli/options.h"
-#include "text/print.h"
+#include <fxgraph/cli/commands.h>
+#include <fxgraph/cli/options.h>
+#include <fxgraph/report/draw.h>
+#include <fxgraph/text/print.h>
 
 namespace fx::cli {
 

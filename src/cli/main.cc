@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <string_view>
 
-#include "cli/model.h"
-#include "cli/options.h"
+#include <fxgraph/cli/model.h>
+#include <fxgraph/cli/options.h>
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "cli/many_files.h"
+#include <fxgraph/cli/many_files.h>
 
 #include <fmt/format.h>
 #include <spawn.h>
@@ -20,7 +20,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "cli/options.h"
+#include <fxgraph/cli/options.h>
 
 namespace fx::cli {
 

@@ -3,7 +3,7 @@
 // A process for each file keeps a crash or a lack of memory to that file, and lets the system say what each needed.
 #pragma once
 
-#include "cli/model.h"
+#include <fxgraph/cli/model.h>
 
 namespace fx::cli {
 

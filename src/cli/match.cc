@@ -1,5 +1,5 @@
 // fxgraph match: where a pattern fits, what its names stand for there, and why it does not fit elsewhere.
-#include "matchers/matcher.h"
+#include <fxgraph/matchers/matcher.h>
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/commands.h"
-#include "cli/options.h"
-#include "matchers/explain.h"
+#include <fxgraph/cli/commands.h>
+#include <fxgraph/cli/options.h>
+#include <fxgraph/matchers/explain.h>
 
 namespace fx::cli {
 

@@ -1,8 +1,8 @@
-#include "cli/model.h"
+#include <fxgraph/cli/model.h>
 
-#include "cli/options.h"
-#include "text/parse.h"
-#include "text/print.h"
+#include <fxgraph/cli/options.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 
 namespace fx::cli {
 

@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/cost.h"
-#include "analysis/dead_code.h"
-#include "codegen/code.h"
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
-#include "ops/effects.h"
+#include <fxgraph/analysis/cost.h>
+#include <fxgraph/analysis/dead_code.h>
+#include <fxgraph/codegen/code.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx::cli {
 

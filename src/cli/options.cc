@@ -1,4 +1,4 @@
-#include "cli/options.h"
+#include <fxgraph/cli/options.h>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iostream>
 
-#include "support/output_file.h"
+#include <fxgraph/support/output_file.h>
 
 namespace fx::cli {
 

@@ -8,9 +8,9 @@
 #include <functional>
 #include <iostream>
 
-#include "cli/commands.h"
-#include "cli/many_files.h"
-#include "cli/options.h"
+#include <fxgraph/cli/commands.h>
+#include <fxgraph/cli/many_files.h>
+#include <fxgraph/cli/options.h>
 
 namespace fx::cli {
 

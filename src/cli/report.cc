@@ -1,5 +1,5 @@
 // fxgraph report: what the analyses found, and whether it is worse than it was.
-#include "analysis/report.h"
+#include <fxgraph/report/report.h>
 
 #include <charconv>
 #include <fstream>
@@ -7,10 +7,10 @@
 #include <iterator>
 #include <map>
 
-#include "analysis/baseline.h"
-#include "analysis/page.h"
-#include "cli/commands.h"
-#include "cli/options.h"
+#include <fxgraph/cli/commands.h>
+#include <fxgraph/cli/options.h>
+#include <fxgraph/report/baseline.h>
+#include <fxgraph/report/page.h>
 
 namespace fx::cli {
 

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/commands.h"
-#include "cli/options.h"
-#include "rewriter/replace_pattern.h"
-#include "text/print.h"
+#include <fxgraph/cli/commands.h>
+#include <fxgraph/cli/options.h>
+#include <fxgraph/rewriter/replace_pattern.h>
+#include <fxgraph/text/print.h>
 
 namespace fx::cli {
 

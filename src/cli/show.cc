@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/commands.h"
-#include "cli/options.h"
-#include "codegen/code.h"
-#include "text/print.h"
+#include <fxgraph/cli/commands.h>
+#include <fxgraph/cli/options.h>
+#include <fxgraph/codegen/code.h>
+#include <fxgraph/text/print.h>
 
 namespace fx::cli {
 

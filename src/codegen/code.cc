@@ -1,8 +1,8 @@
-#include "codegen/code.h"
+#include <fxgraph/codegen/code.h>
 
-#include "codegen/cpp.h"
-#include "codegen/python.h"
-#include "codegen/torchscript.h"
+#include <fxgraph/codegen/cpp.h>
+#include <fxgraph/codegen/python.h>
+#include <fxgraph/codegen/torchscript.h>
 
 namespace fx {
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
 
 namespace fx {
 

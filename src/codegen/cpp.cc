@@ -1,14 +1,14 @@
-#include "codegen/cpp.h"
+#include <fxgraph/codegen/cpp.h>
 
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
-#include "codegen/cpp_calls.h"
-#include "codegen/releases.h"
-#include "ir/target.h"
-#include "support/error.h"
+#include <fxgraph/codegen/cpp_calls.h>
+#include <fxgraph/codegen/releases.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 

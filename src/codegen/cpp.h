@@ -22,7 +22,7 @@
 
 #include <string>
 
-#include "codegen/code.h"
+#include <fxgraph/codegen/code.h>
 
 namespace fx {
 

@@ -2,14 +2,14 @@
 // function (in-place ones, kMethods), or goes through the dispatcher (kNoFunction, and everything that is not in the
 // list). C++ takes the arguments in the order of the schema; dtype, layout, device and pin_memory come as one
 // TensorOptions.
-#include "codegen/cpp_calls.h"
+#include <fxgraph/codegen/cpp_calls.h>
 
 #include <algorithm>
 #include <array>
 
-#include "ir/target.h"
-#include "ops/builtin_schemas.h"
-#include "support/error.h"
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/builtin_schemas.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::internal {
 

@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/cpp_value.h"
-#include "ir/graph.h"
-#include "ir/node_map.h"
-#include "ops/schema.h"
+#include <fxgraph/codegen/cpp_value.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "codegen/cpp_calls.h"
-#include "ir/target.h"
-#include "support/error.h"
+#include <fxgraph/codegen/cpp_calls.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "codegen/cpp_value.h"
+#include <fxgraph/codegen/cpp_value.h>
 
 #include <algorithm>
 #include <array>
@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "ir/target.h"
-#include "support/error.h"
+#include <fxgraph/ir/target.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::internal {
 

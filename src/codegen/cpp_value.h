@@ -1,5 +1,5 @@
 // What is known of the C++ values in generated code, and how literals are spelt. For what writes C++: cpp*.cc, and
-// module/nn_construction.cc.
+// nn/nn_construction.cc.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/argument.h"
-#include "ops/schema.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "codegen/python.h"
+#include <fxgraph/codegen/python.h>
 
 #include <algorithm>
 #include <array>
@@ -6,9 +6,9 @@
 #include <set>
 #include <vector>
 
-#include "codegen/releases.h"
-#include "ir/target.h"
-#include "ops/schema.h"
+#include <fxgraph/codegen/releases.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 

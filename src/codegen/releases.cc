@@ -1,4 +1,4 @@
-#include "codegen/releases.h"
+#include <fxgraph/codegen/releases.h>
 
 namespace fx {
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "ir/node_map.h"
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

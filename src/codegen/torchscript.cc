@@ -1,10 +1,10 @@
-#include "codegen/torchscript.h"
+#include <fxgraph/codegen/torchscript.h>
 
 #include <array>
 
-#include "codegen/python.h"
-#include "ops/schema.h"
-#include "support/error.h"
+#include <fxgraph/codegen/python.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "ir/argument.h"
+#include <fxgraph/ir/argument.h>
 
 #include <array>
 #include <bit>
@@ -6,7 +6,7 @@
 #include <new>
 #include <ostream>
 
-#include "support/error.h"
+#include <fxgraph/support/error.h>
 
 namespace fx {
 

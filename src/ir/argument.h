@@ -27,8 +27,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/types.h"
-#include "support/symbol.h"
+#include <fxgraph/ir/types.h>
+#include <fxgraph/support/symbol.h>
 
 namespace fx {
 
@@ -343,4 +343,4 @@ void format_quoted(std::string& out, std::string_view text);
 
 }  // namespace fx
 
-#include "ir/argument_inl.h"
+#include <fxgraph/ir/argument_inl.h>

@@ -3,7 +3,7 @@
 
 #include <atomic>
 
-#include "ir/argument.h"
+#include <fxgraph/ir/argument.h>
 
 namespace fx {
 namespace internal {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "ir/argument.h"
-#include "ir/graph.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

@@ -1,10 +1,10 @@
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 #include <iostream>
 
-#include "ir/graph_storage.h"
-#include "ir/naming.h"
-#include "ir/node_map.h"
+#include <fxgraph/ir/graph_storage.h>
+#include <fxgraph/ir/naming.h>
+#include <fxgraph/ir/node_map.h>
 
 namespace fx {
 

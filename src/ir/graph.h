@@ -25,9 +25,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/meta.h"
-#include "ir/node.h"
-#include "support/error.h"
+#include <fxgraph/ir/meta.h>
+#include <fxgraph/ir/node.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 
@@ -222,4 +222,4 @@ class Graph::InsertionScope {
 
 }  // namespace fx
 
-#include "ir/graph_inl.h"
+#include <fxgraph/ir/graph_inl.h>

@@ -1,7 +1,7 @@
 // Inline parts of ir/graph.h. Included from there only.
 #pragma once
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "ir/graph_storage.h"
+#include <fxgraph/ir/graph_storage.h>
 
 #include <algorithm>
 #include <new>

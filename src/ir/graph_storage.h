@@ -12,11 +12,11 @@
 #include <memory>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/namespace.h"
-#include "support/arena.h"
-#include "support/chunked_vector.h"
-#include "support/flat_map.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/namespace.h>
+#include <fxgraph/support/arena.h>
+#include <fxgraph/support/chunked_vector.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
 

@@ -4,14 +4,14 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "support/flat_map.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx {
 
 namespace {
 
-enum Rule : int {
+enum Check : int {
   kSingleOutputLast = 1,
   kPlaceholdersFirst = 2,
   kDefinedBeforeUse = 3,
@@ -93,7 +93,7 @@ class Linter {
   }
 
  private:
-  void report(Rule rule, const Node& node, std::string message) {
+  void report(Check rule, const Node& node, std::string message) {
     violations_.push_back({rule, node.name(), std::move(message)});
   }
 

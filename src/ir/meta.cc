@@ -1,4 +1,4 @@
-#include "ir/meta.h"
+#include <fxgraph/ir/meta.h>
 
 namespace fx {
 

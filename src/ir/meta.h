@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/symbol.h"
+#include <fxgraph/support/symbol.h>
 
 namespace fx {
 

@@ -1,9 +1,9 @@
-#include "ir/namespace.h"
+#include <fxgraph/ir/namespace.h>
 
 #include <array>
 #include <charconv>
 
-#include "ir/target.h"
+#include <fxgraph/ir/target.h>
 
 namespace fx {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "support/flat_map.h"
-#include "support/symbol.h"
+#include <fxgraph/support/flat_map.h>
+#include <fxgraph/support/symbol.h>
 
 namespace fx {
 

@@ -1,8 +1,8 @@
-#include "ir/naming.h"
+#include <fxgraph/ir/naming.h>
 
 #include <vector>
 
-#include "ir/graph_storage.h"
+#include <fxgraph/ir/graph_storage.h>
 
 namespace fx {
 

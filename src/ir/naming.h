@@ -5,8 +5,8 @@
 
 #include <functional>
 
-#include "ir/graph.h"
-#include "ir/namespace.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/namespace.h>
 
 namespace fx {
 

@@ -1,10 +1,10 @@
-#include "ir/node.h"
+#include <fxgraph/ir/node.h>
 
 #include <array>
 #include <ostream>
 #include <unordered_set>
 
-#include "ir/graph_storage.h"
+#include <fxgraph/ir/graph_storage.h>
 
 namespace fx {
 

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/argument.h"
-#include "ir/namespace.h"
-#include "ir/target.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/ir/namespace.h>
+#include <fxgraph/ir/target.h>
 
 namespace fx {
 

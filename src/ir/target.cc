@@ -1,4 +1,4 @@
-#include "ir/target.h"
+#include <fxgraph/ir/target.h>
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "support/symbol.h"
+#include <fxgraph/support/symbol.h>
 
 namespace fx {
 

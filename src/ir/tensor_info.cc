@@ -1,4 +1,4 @@
-#include "ir/tensor_info.h"
+#include <fxgraph/ir/tensor_info.h>
 
 #include <charconv>
 

@@ -1,7 +1,7 @@
 // TensorInfo and Shapes: what the values of a graph are, without having them: element types, sizes and, where known,
 // storage.
 //
-// Written by shape propagation (module/shape_prop.h) and by whoever else knows shapes; read by liveness, cost and
+// Written by shape propagation (shapes/shape_prop.h) and by whoever else knows shapes; read by liveness, cost and
 // reports, which need no LibTorch for it.
 #pragma once
 
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/node_map.h"
-#include "ir/types.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/types.h>
 
 namespace fx {
 

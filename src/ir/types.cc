@@ -1,4 +1,4 @@
-#include "ir/types.h"
+#include <fxgraph/ir/types.h>
 
 #include <array>
 #include <charconv>

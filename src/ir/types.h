@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "support/symbol.h"
+#include <fxgraph/support/symbol.h>
 
 namespace fx {
 

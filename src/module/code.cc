@@ -1,4 +1,4 @@
-#include "module/code.h"
+#include <fxgraph/module/code.h>
 
 #include <torch/csrc/jit/serialization/pickle.h>
 
@@ -6,13 +6,13 @@
 #include <ostream>
 #include <unordered_set>
 
-#include "codegen/python.h"
-#include "module/inline_modules.h"
-#include "module/module_tree.h"
-#include "module/nn_construction.h"
-#include "module/value.h"
-#include "support/error.h"
-#include "support/output_file.h"
+#include <fxgraph/codegen/python.h>
+#include <fxgraph/module/inline_modules.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_construction.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/support/output_file.h>
 
 namespace fx {
 namespace {

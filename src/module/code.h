@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "codegen/code.h"
-#include "module/graph_module.h"
+#include <fxgraph/codegen/code.h>
+#include <fxgraph/module/graph_module.h>
 
 namespace fx {
 

@@ -1,14 +1,14 @@
-#include "module/graph_module.h"
+#include <fxgraph/module/graph_module.h>
 
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
-#include "module/module_tree.h"
-#include "module/nn_modules.h"
-#include "module/operators.h"
-#include "module/plan.h"
-#include "support/error.h"
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/run/operators.h>
+#include <fxgraph/run/plan.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 namespace {

@@ -27,14 +27,15 @@
 #include <variant>
 #include <vector>
 
-#include "ir/graph.h"
-#include "module/leaf_module.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/nn/owning_module.h>
 
 namespace fx {
 
 class Plan;
 
-class GraphModule : public torch::nn::Module {
+class GraphModule : public OwningModule {
  public:
   /// What a bag of attributes holds under a path. A tensor that requires grad becomes a parameter, another one a
   /// buffer.
@@ -51,7 +52,7 @@ class GraphModule : public torch::nn::Module {
   ~GraphModule() override;
 
   Graph& graph() { return graph_; }
-  const Graph& graph() const { return graph_; }
+  const Graph& graph() const override { return graph_; }
   /// Python's `forward`, as torch.fx prints it. Other languages: fx::code (module/code.h).
   std::string code() const;
   /// Replaces the graph; its attributes must be here already when it runs.

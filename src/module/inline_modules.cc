@@ -1,12 +1,12 @@
-#include "module/inline_modules.h"
+#include <fxgraph/module/inline_modules.h>
 
 #include <torch/nn/modules/container/sequential.h>
 
-#include "ir/node_map.h"
-#include "ir/target.h"
-#include "module/module_tree.h"
-#include "module/nn_modules.h"
-#include "support/error.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/support/error.h>
 
 namespace fx {
 namespace {

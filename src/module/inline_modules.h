@@ -11,8 +11,8 @@
 
 #include <memory>
 
-#include "ir/graph.h"
-#include "module/graph_module.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/module/graph_module.h>
 
 namespace fx {
 

@@ -1,10 +1,10 @@
-#include "module/interpreter.h"
+#include <fxgraph/module/interpreter.h>
 
-#include "module/call.h"
-#include "module/nn_modules.h"
-#include "module/plan.h"
-#include "module/value.h"
-#include "text/print.h"
+#include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/run/call.h>
+#include <fxgraph/run/plan.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/text/print.h>
 
 namespace fx {
 

@@ -26,8 +26,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/node_map.h"
-#include "module/graph_module.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/graph_module.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "module/module_effects.h"
+#include <fxgraph/module/module_effects.h>
 
 #include <map>
 #include <memory>

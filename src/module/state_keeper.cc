@@ -1,8 +1,8 @@
-#include "module/state_keeper.h"
+#include <fxgraph/module/state_keeper.h>
 
 #include <ATen/ATen.h>
 
-#include "module/module_effects.h"
+#include <fxgraph/module/module_effects.h>
 
 namespace fx {
 

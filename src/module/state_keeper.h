@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "module/graph_module.h"
+#include <fxgraph/module/graph_module.h>
 
 namespace fx {
 

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

@@ -1,5 +1,5 @@
 // Reading calls through their schemas.
-#include "ops/schema_registry.h"
+#include <fxgraph/ops/schema_registry.h>
 
 namespace fx {
 

@@ -1,11 +1,11 @@
-#include "ops/effects.h"
+#include <fxgraph/ops/effects.h>
 
 #include <algorithm>
 
-#include "ops/python_call.h"
-#include "ops/python_names.h"
-#include "ops/schema_registry.h"
-#include "ops/value_kind.h"
+#include <fxgraph/ops/argument_type.h>
+#include <fxgraph/ops/python_call.h>
+#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/schema_registry.h>
 
 namespace fx {
 
@@ -165,7 +165,7 @@ bool may_be_out_call(const Node& node, const TargetInfo& info) {
 
 // A number or dtype read off a tensor or a list shares no storage.
 bool is_plain_value(const Node& node) {
-  const internal::ValueKind kind = internal::value_kind(Argument(const_cast<Node&>(node)));
+  const internal::ArgumentType kind = internal::argument_type(Argument(const_cast<Node&>(node)));
   return kind.known && kind.base != Base::tensor && kind.base != Base::other;
 }
 

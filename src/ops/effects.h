@@ -16,8 +16,8 @@
 #include <cstddef>
 #include <functional>
 
-#include "ir/graph.h"
-#include "ops/schema.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 

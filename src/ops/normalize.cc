@@ -1,8 +1,8 @@
 // Python's spellings of operators made into the operators themselves.
 #include <algorithm>
 
-#include "ops/python_call.h"
-#include "ops/schema_registry.h"
+#include <fxgraph/ops/python_call.h>
+#include <fxgraph/ops/schema_registry.h>
 
 namespace fx {
 

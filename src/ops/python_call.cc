@@ -1,12 +1,12 @@
-#include "ops/python_call.h"
+#include <fxgraph/ops/python_call.h>
 
 #include <algorithm>
 
-#include "ops/fit.h"
-#include "ops/python_names.h"
-#include "ops/python_rows.h"
-#include "ops/schema_registry.h"
-#include "ops/value_kind.h"
+#include <fxgraph/ops/argument_type.h>
+#include <fxgraph/ops/overload_resolution.h>
+#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/python_rows.h>
+#include <fxgraph/ops/schema_registry.h>
 
 namespace fx::internal {
 
@@ -46,16 +46,16 @@ bool is_unsized_number_list(const SchemaType& type) {
 bool is_ambiguous(const AtenCall& call, std::size_t first) {
   return call.args.size() == first + 1 && first < call.schema->arguments.size() &&
          is_unsized_number_list(call.schema->arguments[first].type) && call.args[first].is_node() &&
-         !value_kind(call.args[first]).known;
+         !argument_type(call.args[first]).known;
 }
 
 // Python lets ints stand for a list when the list is all that is given by position: x.view(2, -1), torch.zeros(2, 3).
 bool gather_ints(std::vector<Argument>& args, std::size_t first) {
   if (args.size() <= first) return false;
   for (std::size_t i = first; i < args.size(); ++i) {
-    const ValueKind kind = value_kind(args[i]);
+    const ArgumentType kind = argument_type(args[i]);
     const bool may_be_int =
-        args[i].is_int() || (args[i].is_node() && (!kind.known || kind == ValueKind{Base::integer}));
+        args[i].is_int() || (args[i].is_node() && (!kind.known || kind == ArgumentType{Base::integer}));
     if (!may_be_int) return false;
   }
   const Argument list = Argument::list(ArgumentSpan(args).subspan(first));
@@ -220,9 +220,9 @@ std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) 
   if (!node.kwargs().empty() || call.args.empty()) return std::nullopt;
   bool numbers = true;
   for (const Argument& operand : call.args) {
-    const ValueKind kind = value_kind(operand);
+    const ArgumentType kind = argument_type(operand);
     if (kind.known && kind.list) return std::nullopt;  // Python's lists: no operator computes with them
-    numbers &= is_number_kind(kind);
+    numbers &= is_number_type(kind);
   }
   if (numbers) {
     const std::string_view packet = row.numbers.empty() ? row.packet : row.numbers;
@@ -272,7 +272,7 @@ std::optional<AtenCall> translated(const Node& node) {
 // Python repeats a single number where an operator takes a list of fixed size; not every way to run operators does.
 void repeat_numbers(AtenCall& call) {
   const auto repeat = [](const SchemaType& type, Argument& value) {
-    if (!type.list || type.fixed_size == 0 || value.is_sequence() || !is_number_kind(value_kind(value))) return;
+    if (!type.list || type.fixed_size == 0 || value.is_sequence() || !is_number_type(argument_type(value))) return;
     value = Argument::list(std::vector<Argument>(type.fixed_size, value));
   };
   const std::vector<SchemaArgument>& wanted = call.schema->arguments;

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "ops/python_names.h"
+#include <fxgraph/ops/python_names.h>
 
 #include <algorithm>
 #include <array>

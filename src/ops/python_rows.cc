@@ -1,4 +1,4 @@
-#include "ops/python_rows.h"
+#include <fxgraph/ops/python_rows.h>
 
 #include <algorithm>
 #include <charconv>

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "ops/python_names.h"
-#include "ops/schema.h"
+#include <fxgraph/ops/python_names.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

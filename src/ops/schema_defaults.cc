@@ -1,4 +1,4 @@
-#include "ops/schema_defaults.h"
+#include <fxgraph/ops/schema_defaults.h>
 
 #include <charconv>
 #include <limits>

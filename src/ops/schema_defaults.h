@@ -1,8 +1,8 @@
 // Default values in declarations.
 #pragma once
 
-#include "ops/schema.h"
-#include "ops/schema_scanner.h"
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/schema_scanner.h>
 
 namespace fx::internal {
 

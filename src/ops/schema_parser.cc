@@ -9,10 +9,10 @@
 //   returns     := '...' | type [name] | '(' [type [name] {',' type [name]}] ')'
 #include <algorithm>
 
-#include "ops/schema.h"
-#include "ops/schema_defaults.h"
-#include "ops/schema_scanner.h"
-#include "ops/traits_table.h"
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/ops/schema_defaults.h>
+#include <fxgraph/ops/schema_scanner.h>
+#include <fxgraph/ops/traits_table.h>
 
 namespace fx {
 

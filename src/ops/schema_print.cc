@@ -1,5 +1,5 @@
 // Writes schemas the way declarations are written.
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 

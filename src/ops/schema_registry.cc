@@ -1,4 +1,4 @@
-#include "ops/schema_registry.h"
+#include <fxgraph/ops/schema_registry.h>
 
 #include <algorithm>
 #include <deque>
@@ -6,7 +6,7 @@
 #include <mutex>
 #include <unordered_map>
 
-#include "ops/builtin_schemas.h"
+#include <fxgraph/ops/builtin_schemas.h>
 
 namespace fx {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "ops/traits_table.h"
+#include <fxgraph/ops/traits_table.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,7 +1,7 @@
 // What operators do that their declarations do not say, as data: groups, randomness, hidden writes and aliases.
 #pragma once
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "support/arena.h"
+#include <fxgraph/support/arena.h>
 
 #include <sys/mman.h>
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/arena.h"
+#include <fxgraph/support/arena.h>
 
 namespace fx {
 

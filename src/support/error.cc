@@ -1,4 +1,4 @@
-#include "support/error.h"
+#include <fxgraph/support/error.h>
 
 #include <array>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "support/output_file.h"
+#include <fxgraph/support/output_file.h>
 
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 #include <ostream>
 #include <streambuf>
 
-#include "support/error.h"
+#include <fxgraph/support/error.h>
 
 namespace fx {
 

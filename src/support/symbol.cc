@@ -1,4 +1,4 @@
-#include "support/symbol.h"
+#include <fxgraph/support/symbol.h>
 
 #include <array>
 #include <cstring>

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <memory>
 
-#include "support/error.h"
-#include "text/parse.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
 
 namespace fx {
 

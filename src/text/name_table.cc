@@ -1,9 +1,9 @@
-#include "text/name_table.h"
+#include <fxgraph/text/name_table.h>
 
 #include <algorithm>
 #include <cstring>
 
-#include "text/syntax.h"
+#include <fxgraph/text/syntax.h>
 
 namespace fx::internal {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/node.h"
+#include <fxgraph/ir/node.h>
 
 namespace fx::internal {
 

@@ -1,14 +1,14 @@
 // The statements of FX text. Values are parsed by ValueParser.
-#include "text/parse.h"
+#include <fxgraph/text/parse.h>
 
 #include <array>
 #include <optional>
 #include <vector>
 
-#include "text/name_table.h"
-#include "text/scanner.h"
-#include "text/syntax.h"
-#include "text/value_parser.h"
+#include <fxgraph/text/name_table.h>
+#include <fxgraph/text/scanner.h>
+#include <fxgraph/text/syntax.h>
+#include <fxgraph/text/value_parser.h>
 
 namespace fx {
 

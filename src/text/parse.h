@@ -39,7 +39,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

@@ -6,7 +6,7 @@
 #include <iosfwd>
 #include <string>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 

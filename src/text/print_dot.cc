@@ -2,7 +2,7 @@
 #include <array>
 #include <string>
 
-#include "text/print.h"
+#include <fxgraph/text/print.h>
 
 namespace fx {
 

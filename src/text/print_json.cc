@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 
-#include "text/print.h"
+#include <fxgraph/text/print.h>
 
 namespace fx {
 

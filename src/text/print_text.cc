@@ -3,9 +3,9 @@
 #include <charconv>
 #include <ostream>
 
-#include "support/flat_map.h"
-#include "text/print.h"
-#include "text/syntax.h"
+#include <fxgraph/support/flat_map.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/text/syntax.h>
 
 namespace fx {
 

@@ -1,11 +1,11 @@
-#include "text/scanner.h"
+#include <fxgraph/text/scanner.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 
-#include "text/syntax.h"
+#include <fxgraph/text/syntax.h>
 
 namespace fx::internal {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "support/error.h"
-#include "text/syntax.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/syntax.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "text/syntax.h"
+#include <fxgraph/text/syntax.h>
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "ir/target.h"
+#include <fxgraph/ir/target.h>
 
 namespace fx::internal {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/argument.h"
-#include "ir/node.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/ir/node.h>
 
 namespace fx::internal {
 

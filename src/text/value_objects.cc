@@ -2,8 +2,8 @@
 // text.
 #include <algorithm>
 
-#include "text/syntax.h"
-#include "text/value_parser.h"
+#include <fxgraph/text/syntax.h>
+#include <fxgraph/text/value_parser.h>
 
 namespace fx::internal {
 

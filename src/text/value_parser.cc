@@ -1,8 +1,8 @@
-#include "text/value_parser.h"
+#include <fxgraph/text/value_parser.h>
 
 #include <algorithm>
 
-#include "text/syntax.h"
+#include <fxgraph/text/syntax.h>
 
 namespace fx::internal {
 

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ir/argument.h"
-#include "text/name_table.h"
-#include "text/scanner.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/text/name_table.h>
+#include <fxgraph/text/scanner.h>
 
 namespace fx::internal {
 

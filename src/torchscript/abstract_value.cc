@@ -1,9 +1,9 @@
-#include "torchscript/abstract_value.h"
+#include <fxgraph/torchscript/abstract_value.h>
 
 #include <algorithm>
 
-#include "module/value.h"
-#include "support/error.h"
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::torchscript {
 

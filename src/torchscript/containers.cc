@@ -2,8 +2,8 @@
 // chunk) are nodes: their elements are taken with operator.getitem.
 #include <algorithm>
 
-#include "support/error.h"
-#include "torchscript/importer.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/importer.h>
 
 namespace fx::torchscript {
 

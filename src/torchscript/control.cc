@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "ir/target.h"
-#include "support/error.h"
-#include "torchscript/importer.h"
-#include "torchscript/source.h"
+#include <fxgraph/ir/target.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/importer.h>
+#include <fxgraph/torchscript/source.h>
 
 namespace fx::torchscript {
 namespace {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "module/module_tree.h"
-#include "module/operators.h"
-#include "module/value.h"
-#include "support/error.h"
-#include "torchscript/importer.h"
-#include "torchscript/source.h"
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/operators.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/importer.h>
+#include <fxgraph/torchscript/source.h>
 
 namespace fx::torchscript {
 namespace {

@@ -1,4 +1,4 @@
-#include "torchscript/export.h"
+#include <fxgraph/torchscript/export.h>
 
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/export.h>
@@ -6,13 +6,13 @@
 #include <ostream>
 #include <unordered_set>
 
-#include "module/module_tree.h"
-#include "module/nn_modules.h"
-#include "module/value.h"
-#include "support/output_file.h"
-#include "torchscript/inline_bodies.h"
-#include "torchscript/method_builder.h"
-#include "torchscript/script_name.h"
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/output_file.h>
+#include <fxgraph/torchscript/inline_bodies.h>
+#include <fxgraph/torchscript/method_builder.h>
+#include <fxgraph/torchscript/script_name.h>
 
 namespace fx {
 

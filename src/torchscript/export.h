@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "module/graph_module.h"
+#include <fxgraph/module/graph_module.h>
 
 namespace torch::jit {
 struct Module;

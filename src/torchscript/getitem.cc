@@ -2,8 +2,8 @@
 // tensors.
 #include <torch/csrc/jit/frontend/schema_matching.h>
 
-#include "module/value.h"
-#include "torchscript/method_builder.h"
+#include <fxgraph/run/value.h>
+#include <fxgraph/torchscript/method_builder.h>
 
 namespace fx::internal {
 

@@ -1,17 +1,17 @@
-#include "torchscript/import.h"
+#include <fxgraph/torchscript/import.h>
 
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <filesystem>
 #include <fstream>
 
-#include "module/module_effects.h"
-#include "module/module_tree.h"
-#include "module/value.h"
-#include "ops/effects.h"
-#include "support/error.h"
-#include "torchscript/importer.h"
-#include "torchscript/source.h"
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/importer.h>
+#include <fxgraph/torchscript/source.h>
 
 namespace fx {
 namespace {

@@ -14,7 +14,7 @@
 #include <memory>
 #include <string>
 
-#include "module/graph_module.h"
+#include <fxgraph/module/graph_module.h>
 
 namespace torch::jit {
 struct Module;

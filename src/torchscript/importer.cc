@@ -1,4 +1,4 @@
-#include "torchscript/importer.h"
+#include <fxgraph/torchscript/importer.h>
 
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/runtime/operator.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "module/value.h"
-#include "support/error.h"
-#include "torchscript/source.h"
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/source.h>
 
 namespace fx::torchscript {
 namespace {

@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "module/leaf_module.h"
-#include "torchscript/abstract_value.h"
-#include "torchscript/import.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/torchscript/abstract_value.h>
+#include <fxgraph/torchscript/import.h>
 
 namespace fx::torchscript {
 

@@ -1,13 +1,13 @@
-#include "torchscript/inline_bodies.h"
+#include <fxgraph/torchscript/inline_bodies.h>
 
 #include <string>
 #include <vector>
 
-#include "ir/node_map.h"
-#include "module/module_tree.h"
-#include "module/nn_modules.h"
-#include "module/traced_body.h"
-#include "text/print.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/traced_body.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/text/print.h>
 
 namespace fx::internal {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "module/graph_module.h"
+#include <fxgraph/module/graph_module.h>
 
 namespace fx::internal {
 

@@ -1,12 +1,12 @@
 // Submodules that stay calls.
 #include <algorithm>
 
-#include "module/module_tree.h"
-#include "module/value.h"
-#include "support/error.h"
-#include "text/print.h"
-#include "torchscript/importer.h"
-#include "torchscript/source.h"
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/importer.h>
+#include <fxgraph/torchscript/source.h>
 
 namespace fx::torchscript {
 namespace {

@@ -1,17 +1,17 @@
-#include "torchscript/method_builder.h"
+#include <fxgraph/torchscript/method_builder.h>
 
 #include <torch/csrc/jit/frontend/schema_matching.h>
 #include <torch/csrc/jit/frontend/script_type_parser.h>
 
 #include <unordered_map>
 
-#include "ir/node_map.h"
-#include "module/operators.h"
-#include "module/python_calls.h"
-#include "module/value.h"
-#include "text/print.h"
-#include "torchscript/reflected.h"
-#include "torchscript/script_name.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/run/operators.h>
+#include <fxgraph/run/python_calls.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/reflected.h>
+#include <fxgraph/torchscript/script_name.h>
 
 namespace fx::internal {
 

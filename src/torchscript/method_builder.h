@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx::internal {
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "module/module_tree.h"
-#include "support/error.h"
-#include "torchscript/importer.h"
-#include "torchscript/source.h"
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/importer.h>
+#include <fxgraph/torchscript/source.h>
 
 namespace fx::torchscript {
 

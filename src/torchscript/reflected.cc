@@ -1,4 +1,4 @@
-#include "torchscript/reflected.h"
+#include <fxgraph/torchscript/reflected.h>
 
 #include <torch/csrc/jit/frontend/schema_matching.h>
 

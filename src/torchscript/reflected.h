@@ -3,7 +3,7 @@
 
 #include <torch/csrc/jit/ir/ir.h>
 
-#include "support/symbol.h"
+#include <fxgraph/support/symbol.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "torchscript/script_name.h"
+#include <fxgraph/torchscript/script_name.h>
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "torchscript/source.h"
+#include <fxgraph/torchscript/source.h>
 
 #include <torch/csrc/jit/frontend/source_range.h>
 #include <torch/csrc/jit/ir/ir.h>

@@ -1,7 +1,7 @@
-#include "trace/argument_inputs.h"
+#include <fxgraph/trace/argument_inputs.h>
 
-#include "module/value.h"
-#include "trace/session.h"
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/session.h>
 
 namespace fx::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/inputs.h"
+#include <fxgraph/trace/inputs.h>
 
 namespace fx::internal {
 

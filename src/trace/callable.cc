@@ -1,6 +1,6 @@
-#include "trace/callable.h"
+#include <fxgraph/trace/callable.h>
 
-#include "trace/trace_error.h"
+#include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
 

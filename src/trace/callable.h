@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
-#include "module/graph_module.h"
-#include "trace/inputs.h"
-#include "trace/outputs.h"
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/trace/inputs.h>
+#include <fxgraph/trace/outputs.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "trace/caller.h"
+#include <fxgraph/trace/caller.h>
 
 #include <c10/util/Backtrace.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "trace/cleanup.h"
+#include <fxgraph/trace/cleanup.h>
 
 namespace fx::internal {
 

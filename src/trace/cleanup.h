@@ -1,7 +1,7 @@
 // Tidying a graph after its trace.
 #pragma once
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx::internal {
 

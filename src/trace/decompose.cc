@@ -1,11 +1,11 @@
-#include "trace/decompose.h"
+#include <fxgraph/trace/decompose.h>
 
-#include "module/module_tree.h"
+#include <fxgraph/nn/module_tree.h>
 
 #include <algorithm>
 
-#include "ops/schema.h"
-#include "trace/graph_appending_tracer.h"
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/trace/graph_appending_tracer.h>
 
 namespace fx {
 namespace {

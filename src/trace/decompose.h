@@ -13,10 +13,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
-#include "module/graph_module.h"
-#include "trace/callable.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/trace/callable.h>
 
 namespace fx {
 

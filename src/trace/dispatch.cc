@@ -1,11 +1,11 @@
-#include "trace/dispatch.h"
+#include <fxgraph/trace/dispatch.h>
 
 #include <torch/library.h>
 
 #include <vector>
 
-#include "trace/session.h"
-#include "trace/trace_error.h"
+#include <fxgraph/trace/session.h>
+#include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
 namespace {

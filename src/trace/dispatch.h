@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "trace/dispatch_keys.h"
+#include <fxgraph/trace/dispatch_keys.h>
 
 namespace fx::internal {
 

@@ -1,11 +1,11 @@
-#include "trace/graph_appending_tracer.h"
+#include <fxgraph/trace/graph_appending_tracer.h>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 
-#include "module/value.h"
-#include "trace/argument_inputs.h"
-#include "trace/outputs.h"
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/argument_inputs.h>
+#include <fxgraph/trace/outputs.h>
 
 namespace fx {
 namespace {

@@ -20,12 +20,12 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
-#include "module/graph_module.h"
-#include "trace/callable.h"
-#include "trace/dispatch.h"
-#include "trace/session.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/trace/callable.h>
+#include <fxgraph/trace/dispatch.h>
+#include <fxgraph/trace/session.h>
 
 namespace fx {
 

@@ -1,6 +1,6 @@
-#include "trace/inputs.h"
+#include <fxgraph/trace/inputs.h>
 
-#include "module/value.h"
+#include <fxgraph/run/value.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "trace/leaf_body.h"
+#include <fxgraph/trace/leaf_body.h>
 
 #include <string>
 #include <unordered_map>

@@ -5,9 +5,9 @@
 
 #include <optional>
 
-#include "ir/graph.h"
-#include "module/traced_body.h"
-#include "trace/session.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/module/traced_body.h>
+#include <fxgraph/trace/session.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "trace/leaf_matcher.h"
+#include <fxgraph/trace/leaf_matcher.h>
 
 namespace fx::internal {
 namespace {

@@ -9,8 +9,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/node_map.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
 
 namespace fx::internal {
 

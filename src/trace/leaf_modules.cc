@@ -1,4 +1,4 @@
-#include "trace/leaf_modules.h"
+#include <fxgraph/trace/leaf_modules.h>
 
 #include <torch/nn/modules/container/sequential.h>
 
@@ -7,13 +7,13 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "module/nn_modules.h"
-#include "text/print.h"
-#include "trace/cleanup.h"
-#include "trace/dispatch.h"
-#include "trace/leaf_body.h"
-#include "trace/leaf_matcher.h"
-#include "trace/outputs.h"
+#include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/trace/cleanup.h>
+#include <fxgraph/trace/dispatch.h>
+#include <fxgraph/trace/leaf_body.h>
+#include <fxgraph/trace/leaf_matcher.h>
+#include <fxgraph/trace/outputs.h>
 
 namespace fx::internal {
 namespace {

@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "trace/session.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/trace/session.h>
 
 namespace fx::internal {
 

@@ -1,14 +1,14 @@
-#include "trace/op_record.h"
+#include <fxgraph/trace/op_record.h>
 
 #include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
 
-#include "ir/target.h"
-#include "module/value.h"
-#include "ops/schema.h"
-#include "trace/dispatch_keys.h"
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/dispatch_keys.h>
 
 namespace fx::internal {
 namespace {

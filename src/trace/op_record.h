@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "ir/argument.h"
-#include "support/flat_map.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
 

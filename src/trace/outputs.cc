@@ -1,8 +1,8 @@
-#include "trace/outputs.h"
+#include <fxgraph/trace/outputs.h>
 
-#include "module/value.h"
-#include "support/error.h"
-#include "trace/session.h"
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/trace/session.h>
 
 namespace fx::internal {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/argument.h"
-#include "trace/inputs.h"
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/trace/inputs.h>
 
 namespace fx::internal {
 

@@ -1,6 +1,6 @@
-#include "trace/pattern_function.h"
+#include <fxgraph/trace/pattern_function.h>
 
-#include "module/value.h"
+#include <fxgraph/run/value.h>
 
 namespace fx {
 namespace {

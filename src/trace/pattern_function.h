@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "trace/tracer.h"
+#include <fxgraph/trace/tracer.h>
 
 namespace fx {
 

@@ -1,12 +1,12 @@
-#include "trace/placeholder_inputs.h"
+#include <fxgraph/trace/placeholder_inputs.h>
 
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <array>
 
-#include "module/value.h"
-#include "trace/session.h"
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/session.h>
 
 namespace fx::internal {
 namespace {

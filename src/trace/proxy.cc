@@ -1,9 +1,9 @@
-#include "trace/proxy.h"
+#include <fxgraph/trace/proxy.h>
 
-#include "trace/caller.h"
-#include "trace/proxy_impl.h"
-#include "trace/session.h"
-#include "trace/trace_error.h"
+#include <fxgraph/trace/caller.h>
+#include <fxgraph/trace/proxy_impl.h>
+#include <fxgraph/trace/session.h>
+#include <fxgraph/trace/trace_error.h>
 
 namespace fx {
 namespace internal {

@@ -11,7 +11,7 @@
 
 #include <ATen/core/Tensor.h>
 
-#include "ir/node.h"
+#include <fxgraph/ir/node.h>
 
 namespace fx {
 

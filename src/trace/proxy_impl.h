@@ -6,9 +6,9 @@
 
 #include <memory>
 
-#include "ir/node.h"
-#include "module/torch_compat.h"
-#include "trace/dispatch_keys.h"
+#include <fxgraph/ir/node.h>
+#include <fxgraph/nn/torch_compat.h>
+#include <fxgraph/trace/dispatch_keys.h>
 
 namespace fx::internal {
 

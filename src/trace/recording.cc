@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "module/torch_compat.h"
-#include "module/value.h"
-#include "trace/caller.h"
-#include "trace/session.h"
-#include "trace/trace_error.h"
+#include <fxgraph/nn/torch_compat.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/caller.h>
+#include <fxgraph/trace/session.h>
+#include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
 namespace {

@@ -1,7 +1,7 @@
-#include "trace/session.h"
+#include <fxgraph/trace/session.h>
 
-#include "module/value.h"
-#include "trace/trace_error.h"
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
 namespace {

@@ -11,12 +11,12 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
-#include "support/flat_map.h"
-#include "trace/op_record.h"
-#include "trace/proxy_impl.h"
-#include "trace/shapes.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/support/flat_map.h>
+#include <fxgraph/trace/op_record.h>
+#include <fxgraph/trace/proxy_impl.h>
+#include <fxgraph/trace/shapes.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include "trace/shapes.h"
+#include <fxgraph/trace/shapes.h>
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty_strided.h>

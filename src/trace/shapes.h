@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/op_record.h"
+#include <fxgraph/trace/op_record.h>
 
 namespace fx::internal {
 

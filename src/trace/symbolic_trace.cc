@@ -1,6 +1,6 @@
-#include "trace/symbolic_trace.h"
+#include <fxgraph/trace/symbolic_trace.h>
 
-#include "module/module_tree.h"
+#include <fxgraph/nn/module_tree.h>
 
 namespace fx {
 

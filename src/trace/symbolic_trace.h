@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "module/graph_module.h"
-#include "trace/tracer.h"
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/trace/tracer.h>
 
 namespace fx {
 

@@ -1,4 +1,4 @@
-#include "trace/trace_error.h"
+#include <fxgraph/trace/trace_error.h>
 
 #include <c10/core/ScalarType.h>
 

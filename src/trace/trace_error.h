@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "ir/node.h"
-#include "support/error.h"
+#include <fxgraph/ir/node.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::internal {
 

@@ -1,12 +1,12 @@
-#include "trace/tracer.h"
+#include <fxgraph/trace/tracer.h>
 
-#include "ir/naming.h"
-#include "ir/target.h"
-#include "ops/schema.h"
-#include "trace/caller.h"
-#include "trace/cleanup.h"
-#include "trace/dispatch.h"
-#include "trace/leaf_modules.h"
+#include <fxgraph/ir/naming.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/trace/caller.h>
+#include <fxgraph/trace/cleanup.h>
+#include <fxgraph/trace/dispatch.h>
+#include <fxgraph/trace/leaf_modules.h>
 
 namespace fx {
 namespace {

@@ -29,12 +29,12 @@
 #include <utility>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/tensor_info.h"
-#include "trace/callable.h"
-#include "trace/placeholder_inputs.h"
-#include "trace/proxy.h"
-#include "trace/session.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/trace/callable.h>
+#include <fxgraph/trace/placeholder_inputs.h>
+#include <fxgraph/trace/proxy.h>
+#include <fxgraph/trace/session.h>
 
 namespace fx {
 

@@ -22,9 +22,9 @@
 
 #include <memory>
 
-#include "ir/tensor_info.h"
-#include "module/interpreter.h"
-#include "trace/graph_appending_tracer.h"
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/module/interpreter.h>
+#include <fxgraph/trace/graph_appending_tracer.h>
 
 namespace fx {
 

@@ -1,12 +1,12 @@
-#include "trace/wrap.h"
+#include <fxgraph/trace/wrap.h>
 
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include "ir/target.h"
-#include "module/torch_compat.h"
-#include "support/error.h"
+#include <fxgraph/ir/target.h>
+#include <fxgraph/nn/torch_compat.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::internal {
 namespace {

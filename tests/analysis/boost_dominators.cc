@@ -5,7 +5,7 @@
 #include <boost/graph/reverse_graph.hpp>
 #include <set>
 
-#include "analysis/dominators.h"
+#include <fxgraph/analysis/dominators.h>
 #include "tests/support/analysis_oracles.h"
 
 namespace fx::testing {

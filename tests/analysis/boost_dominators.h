@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx::testing {
 

@@ -1,4 +1,4 @@
-#include "analysis/cost.h"
+#include <fxgraph/analysis/cost.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "analysis/dead_code.h"
+#include <fxgraph/analysis/dead_code.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
-#include "text/parse.h"
 
 namespace fx {
 namespace {

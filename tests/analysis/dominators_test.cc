@@ -1,4 +1,4 @@
-#include "analysis/dominators.h"
+#include <fxgraph/analysis/dominators.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
-#include "analysis/regions.h"
-#include "ir/node_map.h"
+#include <fxgraph/analysis/regions.h>
+#include <fxgraph/ir/node_map.h>
 #include "tests/analysis/boost_dominators.h"
 #include "tests/support/random_graph.h"
 

@@ -1,4 +1,4 @@
-#include "analysis/effects.h"
+#include <fxgraph/analysis/effects.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "ir/node_map.h"
+#include <fxgraph/ir/node_map.h>
 #include "tests/support/random_graph.h"
 
 namespace fx {

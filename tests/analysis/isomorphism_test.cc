@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "matchers/matcher.h"
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

@@ -1,12 +1,12 @@
-#include "analysis/liveness.h"
+#include <fxgraph/analysis/liveness.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "analysis/memory_plan.h"
-#include "analysis/schedule.h"
+#include <fxgraph/analysis/memory_plan.h>
+#include <fxgraph/analysis/schedule.h>
 #include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
 

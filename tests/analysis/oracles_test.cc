@@ -3,10 +3,10 @@
 
 #include <filesystem>
 
+#include <fxgraph/text/parse.h>
 #include "tests/analysis/boost_dominators.h"
 #include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
-#include "text/parse.h"
 
 namespace fx {
 namespace {

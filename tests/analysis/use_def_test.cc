@@ -1,4 +1,4 @@
-#include "analysis/use_def.h"
+#include <fxgraph/analysis/use_def.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,14 +9,14 @@
 #include <map>
 #include <set>
 
-#include "analysis/effects.h"
-#include "module/module_effects.h"
-#include "module/shape_prop.h"
-#include "ops/schema.h"
-#include "support/error.h"
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/export.h>
 #include "tests/cli/test_models.h"
 #include "tests/support/analysis_oracles.h"
-#include "torchscript/export.h"
 
 namespace fx {
 namespace {

@@ -9,10 +9,10 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "analysis/cost.h"
-#include "cli/torch/measures.h"
-#include "module/shape_prop.h"
-#include "torchscript/import.h"
+#include <fxgraph/analysis/cost.h>
+#include <fxgraph/cli/torch/measures.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/torchscript/import.h>
 
 namespace fx {
 namespace {

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analysis/liveness.h"
-#include "module/interpreter.h"
-#include "module/module_effects.h"
-#include "module/shape_prop.h"
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/shapes/shape_prop.h>
 #include "tests/cli/counting_allocator.h"
 #include "tests/cli/test_models.h"
 

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "support/error.h"
-#include "torchscript/import.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/import.h>
 
 namespace fx::testing {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "module/graph_module.h"
+#include <fxgraph/module/graph_module.h>
 
 namespace fx::testing {
 

@@ -1,12 +1,12 @@
 // C++ and TorchScript source, as text. That it compiles and computes the same is tests/trace/generated_cpp_test.cc.
-#include "codegen/cpp.h"
+#include <fxgraph/codegen/cpp.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "codegen/torchscript.h"
-#include "support/error.h"
-#include "text/parse.h"
+#include <fxgraph/codegen/torchscript.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
 
 namespace fx {
 namespace {

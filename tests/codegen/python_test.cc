@@ -1,8 +1,8 @@
-#include "codegen/python.h"
+#include <fxgraph/codegen/python.h>
 
 #include <gtest/gtest.h>
 
-#include "text/parse.h"
+#include <fxgraph/text/parse.h>
 
 namespace fx {
 namespace {

@@ -9,13 +9,15 @@ from pathlib import Path
 import house
 
 # What CMakeLists.txt may not grant, whatever it says.
-MAY_SEE_TORCH = {"module", "torchscript", "trace", "program", "rules", "cli_torch"}
-MAY_SEE_BOOST = {"analysis"}
+MAY_SEE_TORCH = {"nn", "run", "module", "shapes", "torchscript", "export", "trace", "program", "rules", "quantize", "partition",
+                 "cli_torch"}
+MAY_SEE_BOOST = {"analysis", "partition"}
 STRANGERS = {("analysis", "matchers"), ("matchers", "analysis")}
 
 HOUSE = ("src", "analysis", "matchers", "rewriter")
 AROUND = ("tests", "bench", "examples")
 UMBRELLA = Path("src/fxgraph")
+CONFIGURED = "fxgraph/config.h"  # made by CMake
 GUIDE = Path("CONTRIBUTING.md")
 ROW = re.compile(r"^\| `(\S+)` \|.*\| ?([^|]*?) ?\|$")
 LIBRARY = re.compile(r"^fxgraph_library\((\w+) (\S+?)((?: [^)]*)?)\)", re.MULTILINE)
@@ -62,8 +64,19 @@ def owner(all_libraries, path):
     return max(around, key=lambda library: len(library.folder.parts), default=None)
 
 
-def resolve(root, include):
-    return next((Path(base, include) for base in ("", "src") if (root / base / include).is_file()), None)
+PREFIX = "fxgraph/"
+
+
+def resolve(root, bracket, include):
+    """The project's file that an include names: <fxgraph/ir/graph.h> is src/ir/graph.h, "tests/…" and "bench/…" are
+    paths from the root."""
+    if bracket == "<" and include.startswith(PREFIX):
+        candidates = [Path("src", include[len(PREFIX):]), Path(include[len(PREFIX):]), UMBRELLA / include[len(PREFIX):]]
+    elif bracket == '"' and include.startswith(AROUND):
+        candidates = [Path(include)]
+    else:
+        return None
+    return next((path for path in candidates if (root / path).is_file()), None)
 
 
 class Place:
@@ -159,11 +172,13 @@ def problem_with(root, place, bracket, include):
     if TORCH.match(include):
         return None if place.may_see_torch() else "LibTorch headers stay in " + ", ".join(sorted(MAY_SEE_TORCH))
     if BOOST.match(include):
-        return None if place.may_see_boost() else "Boost headers stay in analysis/"
-    target = resolve(root, include)
+        return None if place.may_see_boost() else "Boost headers stay in analysis/ and rewriter/partition/"
+    target = resolve(root, bracket, include)
     if target is not None:
         return place.objection(target)
-    return 'no such file; write the path from the root or from src/, as in "ir/graph.h"' if bracket == '"' else None
+    if bracket == '"' or include.startswith(PREFIX) and include != CONFIGURED:
+        return "no such file; write <fxgraph/ir/graph.h> for the library's headers, \"tests/…\" for the tests'"
+    return None
 
 
 CMAKE = """fxgraph_library(ir src/ir)
@@ -177,21 +192,21 @@ HEADERS = {"CMakeLists.txt": CMAKE, "src/ir/graph.h": "", "analysis/a.h": "", "m
 TABLE = "| `src/ir` | graph | |\n| `analysis` | | ir |\n| `matchers` | | ir |\n| `rewriter` | | analysis, matchers |\n"
 CLEAN = HEADERS | {
     "CONTRIBUTING.md": TABLE,
-    "src/ir/graph.cc": '#include "ir/graph.h"\n#include <vector>\n',
-    "analysis/a.cc": '#include <boost/graph/dfs.hpp>\n#include "ir/graph.h"\n',
-    "rewriter/r.cc": '#include "analysis/a.h"\n#include "matchers/m.h"\n#include "ir/graph.h"\n',
-    "rewriter/rules/fuse.cc": '#include <torch/script.h>\n#include "rewriter/r.h"\n',
-    "tests/analysis/a_test.cc": '#include <boost/graph/dfs.hpp>\n#include "matchers/m.h"\n#include "tests/support/random.h"\n',
+    "src/ir/graph.cc": '#include <fxgraph/ir/graph.h>\n#include <vector>\n',
+    "analysis/a.cc": '#include <boost/graph/dfs.hpp>\n#include <fxgraph/ir/graph.h>\n',
+    "rewriter/r.cc": '#include <fxgraph/analysis/a.h>\n#include <fxgraph/matchers/m.h>\n#include <fxgraph/ir/graph.h>\n',
+    "rewriter/rules/fuse.cc": '#include <torch/script.h>\n#include <fxgraph/rewriter/r.h>\n',
+    "tests/analysis/a_test.cc": '#include <boost/graph/dfs.hpp>\n#include <fxgraph/matchers/m.h>\n#include "tests/support/random.h"\n',
     "tests/rules/fuse_test.cc": '#include <ATen/ATen.h>\n',
     "examples/first.cc": '#include <fxgraph/fx.h>\n#include <torch/torch.h>\n',
 }
 PLANTED = [(HEADERS | tree, words) for tree, words in [
-    ({"src/ir/x.cc": '\n#include "analysis/a.h"\n'}, "src/ir/x.cc:2: includes analysis/a.h: src/ir may include nothing"),
-    ({"analysis/x.h": '#include "matchers/m.h"\n'}, "analysis may include ir"),
-    ({"rewriter/x.h": '#include "rewriter/rules/fuse.h"\n'}, "rewriter may include analysis, ir, matchers"),
+    ({"src/ir/x.cc": '\n#include <fxgraph/analysis/a.h>\n'}, "src/ir/x.cc:2: includes fxgraph/analysis/a.h: src/ir may include nothing"),
+    ({"analysis/x.h": '#include <fxgraph/matchers/m.h>\n'}, "analysis may include ir"),
+    ({"rewriter/x.h": '#include <fxgraph/rewriter/rules/fuse.h>\n'}, "rewriter may include analysis, ir, matchers"),
     ({"src/ir/x.h": "#include <c10/core/Device.h>\n"}, "LibTorch headers stay"),
     ({"tests/ir/x_test.cc": "#  include <torch/torch.h>\n"}, "LibTorch headers stay"),
-    ({"tests/ir/x_test.cc": '#include "rewriter/rules/fuse.h"\n'}, "needs LibTorch"),
+    ({"tests/ir/x_test.cc": '#include <fxgraph/rewriter/rules/fuse.h>\n'}, "needs LibTorch"),
     ({"matchers/x.cc": "#include <boost/graph/dfs.hpp>\n"}, "Boost headers stay"),
     ({"src/ir/x.cc": '#include "graph.h"\n'}, "no such file"),
     ({"src/ir/x.cc": '#include "tests/support/random.h"\n'}, "not part of the library"),

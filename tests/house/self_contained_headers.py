@@ -3,6 +3,7 @@
 
 import os
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,24 +19,36 @@ def headers(root):
             yield path
 
 
-def compile_alone(root, path, options):
+def compile_alone(root, tree, path, options):
     include = path.relative_to("src") if path.parts[0] == "src" else path
-    command = [options.compiler, "-std=c++20", "-fsyntax-only", "-I.", "-Isrc", "-x", "c++", "-"]
-    run = subprocess.run(command, cwd=root, input=f'#include "{include}"\n', text=True, capture_output=True, check=False)
+    command = [options.compiler, "-std=c++20", "-fsyntax-only", "-I", tree, "-x", "c++", "-"]
+    run = subprocess.run(command, cwd=root, input=f"#include <fxgraph/{include}>\n", text=True, capture_output=True,
+                         check=False)
     if run.returncode == 0:
         return None
     cause = next((line for line in run.stderr.splitlines() if "error:" in line), run.stderr.strip())
     return house.Violation(path, 1, f"does not compile alone ({cause}); include what it uses")
 
 
+def include_tree(root, directory):
+    """Links that give the headers the names they are included by, as the build makes them."""
+    tree = Path(directory) / "fxgraph"
+    tree.mkdir()
+    for folder in [*(root / "src").iterdir(), *(root / name for name in ("analysis", "matchers", "rewriter"))]:
+        if folder.is_dir():
+            (tree / folder.name).symlink_to(folder.resolve())
+    return directory
+
+
 def check(root, options):
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda path: compile_alone(root, path, options), list(headers(root)))
+    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(os.cpu_count()) as pool:
+        tree = include_tree(root, directory)
+        results = pool.map(lambda path: compile_alone(root, tree, path, options), list(headers(root)))
         yield from filter(None, results)
 
 
 CMAKE = {"CMakeLists.txt": "fxgraph_library(ir src/ir)\nfxgraph_library(module src/module TORCH DEPS ir)\n"}
-CLEAN = CMAKE | {"src/ir/a.h": "#include <vector>\nstd::vector<int> f();\n", "src/ir/b.h": '#include "ir/a.h"\n',
+CLEAN = CMAKE | {"src/ir/a.h": "#include <vector>\nstd::vector<int> f();\n", "src/ir/b.h": "#include <fxgraph/ir/a.h>\n",
                  "src/module/m.h": "std::vector<int> f();\n"}
 PLANTED = [(CMAKE | {"src/ir/a.h": "std::vector<int> f();\n"}, "src/ir/a.h:1: does not compile alone")]
 

@@ -1,12 +1,12 @@
 // Values that stand in args and kwargs.
-#include "ir/argument.h"
+#include <fxgraph/ir/argument.h>
 
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 namespace {

@@ -2,8 +2,8 @@
 // test_module_deepcopy_edit_nodes, test_deepcopy_recursion_depth.
 #include <gmock/gmock.h>
 
-#include "ir/graph.h"
-#include "ir/node_map.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
 #include "tests/support/names.h"
 #include "tests/support/random_graph.h"
 

@@ -1,12 +1,12 @@
 // Building, looking, insertion points and erasing. FX: test_graph_fns, test_insertion_point, test_multi_insert_point,
 // test_move_before, test_prepend_self, test_erase_node_error, test_wrong_topo.
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 #include <gmock/gmock.h>
 
 #include <utility>
 
-#include "ir/node_map.h"
+#include <fxgraph/ir/node_map.h>
 #include "tests/support/names.h"
 
 namespace fx {

@@ -1,7 +1,7 @@
 // Every rule that the public interface can break, and how violations are told. FX: test_wrong_topo.
 #include <gmock/gmock.h>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx {
 namespace {

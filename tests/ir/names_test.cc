@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 #include "tests/support/names.h"
 #include "tests/support/random.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "ir/node_map.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
 #include "tests/support/names.h"
 #include "tests/support/random.h"
 

@@ -1,7 +1,7 @@
 // Nothing is quadratic and nothing recurses: what would take hours or a gigabyte of stack must take a moment.
 #include <gtest/gtest.h>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 

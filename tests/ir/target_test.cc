@@ -1,5 +1,5 @@
 // Spellings of targets.
-#include "ir/target.h"
+#include <fxgraph/ir/target.h>
 
 #include <gtest/gtest.h>
 

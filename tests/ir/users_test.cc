@@ -3,7 +3,7 @@
 // test_remove_uses(_with_custom_filter).
 #include <gmock/gmock.h>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 #include "tests/support/names.h"
 
 namespace fx {

@@ -4,8 +4,8 @@
 
 #include <deque>
 
-#include "matchers/anchor_sweep.h"
-#include "matchers/pattern_set.h"
+#include <fxgraph/matchers/anchor_sweep.h>
+#include <fxgraph/matchers/pattern_set.h>
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/random_pattern.h"
@@ -43,7 +43,7 @@ struct Index {
     index.add(static_cast<std::uint32_t>(programs.size() - 1), programs.back(), programs.back().plan(graph));
   }
   FindOptions options;
-  std::deque<internal::Program> programs;
+  std::deque<internal::CompiledPattern> programs;
   internal::AnchorIndex index;
 };
 

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "matchers/explain.h"
+#include <fxgraph/matchers/explain.h>
 #include "tests/support/short_graph.h"
 
 namespace fx {

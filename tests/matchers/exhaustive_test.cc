@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "matchers/matcher.h"
+#include <fxgraph/matchers/matcher.h>
 
 namespace fx {
 namespace {

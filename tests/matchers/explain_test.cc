@@ -1,4 +1,4 @@
-#include "matchers/explain.h"
+#include <fxgraph/matchers/explain.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // Combinators and text say the same: each construct, written with one, prints as the other and reads back.
-#include "matchers/expr.h"
+#include <fxgraph/matchers/expr.h>
 
 #include <gtest/gtest.h>
 
-#include "matchers/expr_node.h"
-#include "matchers/pattern_set.h"
+#include <fxgraph/matchers/expr_node.h>
+#include <fxgraph/matchers/pattern_set.h>
 #include "tests/support/short_graph.h"
 
 namespace fx {

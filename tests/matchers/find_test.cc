@@ -1,14 +1,14 @@
-#include "matchers/matcher.h"
+#include <fxgraph/matchers/matcher.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "matchers/pattern_set.h"
+#include <fxgraph/matchers/pattern_set.h>
+#include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
-#include "text/parse.h"
 
 namespace fx {
 

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "matchers/matcher.h"
-#include "ops/schema.h"
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/ops/schema.h>
 #include "tests/support/short_graph.h"
 
 namespace fx {

@@ -4,9 +4,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "matchers/explain.h"
+#include <fxgraph/matchers/explain.h>
+#include <fxgraph/text/parse.h>
 #include "tests/support/short_graph.h"
-#include "text/parse.h"
 
 namespace fx {
 namespace {

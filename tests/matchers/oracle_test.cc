@@ -3,13 +3,13 @@
 
 #include <map>
 
-#include "matchers/matcher.h"
-#include "matchers/pattern_data.h"
-#include "matchers/pattern_set.h"
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_set.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/brute_force_matcher.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/random_pattern.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

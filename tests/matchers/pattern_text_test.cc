@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "matchers/matcher.h"
+#include <fxgraph/matchers/matcher.h>
 #include "tests/support/short_graph.h"
 
 namespace fx {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "matchers/matcher.h"
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/text/parse.h>
 #include "tests/support/short_graph.h"
-#include "text/parse.h"
 
 namespace fx {
 namespace {

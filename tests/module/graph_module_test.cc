@@ -1,14 +1,14 @@
 // GraphModule as a torch::nn::Module: where its attributes come from, and what may be done to them.
-#include "module/graph_module.h"
+#include <fxgraph/module/graph_module.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "module/module_effects.h"
-#include "module/shape_prop.h"
-#include "support/error.h"
-#include "text/parse.h"
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
 
 namespace fx {
 namespace {

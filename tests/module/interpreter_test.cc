@@ -1,13 +1,13 @@
 // Interpreter: FX's extension points, partial runs, what it keeps and what it says when something fails.
-#include "module/interpreter.h"
+#include <fxgraph/module/interpreter.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "support/error.h"
-#include "text/parse.h"
-#include "text/print.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 
 namespace fx {
 namespace {

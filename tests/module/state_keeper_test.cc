@@ -1,5 +1,5 @@
 // Runs that leave no trace: what a program writes to is put back.
-#include "module/state_keeper.h"
+#include <fxgraph/module/state_keeper.h>
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>

@@ -1,11 +1,11 @@
-#include "ops/builtin_schemas.h"
+#include <fxgraph/ops/builtin_schemas.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <set>
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 namespace {

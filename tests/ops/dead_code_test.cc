@@ -1,7 +1,7 @@
 // Dead code: what torch.fx's test_dce_pass.py checks, and the wrong results found in it.
 #include <gtest/gtest.h>
 
-#include "ops/effects.h"
+#include <fxgraph/ops/effects.h>
 
 namespace fx {
 namespace {

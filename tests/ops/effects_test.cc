@@ -1,4 +1,4 @@
-#include "ops/effects.h"
+#include <fxgraph/ops/effects.h>
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 
 #include <thread>
 
-#include "ops/effects.h"
-#include "ops/schema.h"
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 namespace {

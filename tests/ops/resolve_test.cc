@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "ops/schema.h"
+#include <fxgraph/ops/schema.h>
 
 namespace fx {
 namespace {

@@ -1,13 +1,13 @@
 // Right rules pass their own test, wrong ones are caught with a small counter-example.
-#include "rewriter/program/self_test.h"
+#include <fxgraph/rewriter/program/self_test.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "rewriter/program/testing.h"
-#include "rewriter/program/traced_functions.h"
+#include <fxgraph/rewriter/program/testing.h>
+#include <fxgraph/rewriter/program/traced_functions.h>
 
 namespace fx {
 namespace {

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "rewriter/program/replace_pattern.h"
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/trace/symbolic_trace.h>
 #include "tests/support/short_graph.h"
-#include "text/print.h"
-#include "trace/symbolic_trace.h"
 
 namespace fx {
 namespace {

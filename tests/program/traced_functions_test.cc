@@ -1,14 +1,14 @@
 // Functions as patterns and replacements, on programs with weights.
-#include "rewriter/program/traced_functions.h"
+#include <fxgraph/rewriter/program/traced_functions.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "rewriter/program/replace_pattern.h"
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/trace/symbolic_trace.h>
 #include "tests/support/error_of.h"
-#include "text/print.h"
-#include "trace/symbolic_trace.h"
 
 namespace fx {
 namespace {

@@ -1,5 +1,5 @@
 // Proofs by running: equality, the first node that differs, and which rewrite is to blame.
-#include "rewriter/program/verify.h"
+#include <fxgraph/rewriter/program/verify.h>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -7,8 +7,8 @@
 
 #include <sstream>
 
-#include "rewriter/program/replace_pattern.h"
-#include "text/parse.h"
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/text/parse.h>
 
 namespace fx {
 namespace {

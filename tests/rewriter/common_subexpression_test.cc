@@ -1,13 +1,13 @@
-#include "rewriter/common_subexpression.h"
+#include <fxgraph/rewriter/common_subexpression.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "ir/node_map.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

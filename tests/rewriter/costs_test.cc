@@ -4,21 +4,21 @@
 
 #include <functional>
 
-#include "analysis/dominators.h"
-#include "analysis/effects.h"
-#include "analysis/liveness.h"
-#include "analysis/use_def.h"
-#include "codegen/python.h"
-#include "matchers/pattern_set.h"
-#include "ops/effects.h"
-#include "rewriter/common_subexpression.h"
-#include "rewriter/driver.h"
-#include "rewriter/replace_pattern.h"
+#include <fxgraph/analysis/dominators.h>
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/analysis/use_def.h>
+#include <fxgraph/codegen/python.h>
+#include <fxgraph/matchers/pattern_set.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/common_subexpression.h>
+#include <fxgraph/rewriter/driver.h>
+#include <fxgraph/rewriter/replace_pattern.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/allocations.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/workloads.h"
-#include "text/parse.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

@@ -2,11 +2,11 @@
 // and that the results are equal.
 #include <gtest/gtest.h>
 
-#include "rewriter/common_subexpression.h"
+#include <fxgraph/rewriter/common_subexpression.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/random.h"
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

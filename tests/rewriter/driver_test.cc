@@ -1,15 +1,15 @@
-#include "rewriter/driver.h"
+#include <fxgraph/rewriter/driver.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "rewriter/pass_manager.h"
+#include <fxgraph/rewriter/pass_manager.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

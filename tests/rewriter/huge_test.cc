@@ -7,7 +7,7 @@
 #include <iostream>
 #include <string>
 
-#include "rewriter/replace_pattern.h"
+#include <fxgraph/rewriter/replace_pattern.h>
 #include "tests/support/random_graph.h"
 
 namespace fx {

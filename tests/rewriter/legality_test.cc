@@ -5,12 +5,12 @@
 
 #include <sstream>
 
-#include "rewriter/replace_pattern.h"
+#include <fxgraph/rewriter/replace_pattern.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/error_of.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

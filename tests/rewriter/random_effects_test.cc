@@ -3,10 +3,10 @@
 // here.
 #include <gtest/gtest.h>
 
-#include "rewriter/replace_pattern.h"
+#include <fxgraph/rewriter/replace_pattern.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 #include "tests/support/scalar_interpreter.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

@@ -1,14 +1,14 @@
 // replace_pattern beyond torch.fx's own cases, which are in subgraph_rewriter_test.cc.
-#include "rewriter/replace_pattern.h"
+#include <fxgraph/rewriter/replace_pattern.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rewriter/provenance.h"
+#include <fxgraph/rewriter/provenance.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
-#include "text/parse.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

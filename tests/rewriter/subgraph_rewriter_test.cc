@@ -5,12 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rewriter/replace_pattern.h"
+#include <fxgraph/rewriter/replace_pattern.h>
+#include <fxgraph/text/print.h>
 #include "tests/rewriter/subgraph_rewriter_cases.h"
 #include "tests/support/names.h"
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

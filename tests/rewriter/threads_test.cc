@@ -3,16 +3,16 @@
 
 #include <thread>
 
-#include "analysis/dominators.h"
-#include "analysis/effects.h"
-#include "analysis/liveness.h"
-#include "analysis/use_def.h"
-#include "codegen/python.h"
-#include "matchers/pattern_set.h"
+#include <fxgraph/analysis/dominators.h>
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/analysis/use_def.h>
+#include <fxgraph/codegen/python.h>
+#include <fxgraph/matchers/pattern_set.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 #include "tests/support/workloads.h"
-#include "text/parse.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
-#include "rewriter/rules/optimize.h"
+#include <fxgraph/rewriter/rules/optimize.h>
 
 namespace fx::rules {
 namespace {

@@ -14,13 +14,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "ir/target.h"
-#include "module/value.h"
-#include "rewriter/rules/optimize.h"
-#include "text/parse.h"
-#include "text/print.h"
-#include "torchscript/export.h"
-#include "torchscript/import.h"
+#include <fxgraph/ir/target.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
 
 namespace fx {
 namespace {

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "module/operators.h"
-#include "rewriter/program/verify.h"
-#include "rewriter/rules/optimize.h"
-#include "text/print.h"
-#include "trace/symbolic_trace.h"
+#include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/operators.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/trace/symbolic_trace.h>
 
 namespace fx::rules {
 namespace {

@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <random>
 
-#include "rewriter/program/replace_pattern.h"
-#include "rewriter/program/verify.h"
-#include "rewriter/rules/optimize.h"
-#include "text/print.h"
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/text/print.h>
 
 namespace fx {
 namespace {
@@ -127,7 +127,7 @@ TEST(RandomProgramsSlow, OptimizeKeepsThemAndIsDoneAtOnce) {
 
 TEST(RandomProgramsSlow, WhatWasRewrittenCanBeUndone) {
   RuleSet set;
-  for (const rules::ProgramRule* rule : rules::select({"inference", "fusion"})) {
+  for (const rules::OptimizeRule* rule : rules::select({"inference", "fusion"})) {
     if (!rule->rewrites) continue;
     for (const Rule& rewrite : rule->rewrites()) set.add(rewrite);
   }

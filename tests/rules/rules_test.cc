@@ -1,10 +1,10 @@
 // The list of rules: every rewrite keeps its promise on generated programs, and can be told apart from a broken copy.
-#include "rewriter/rules/rules.h"
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rewriter/program/testing.h"
+#include <fxgraph/rewriter/program/testing.h>
 
 namespace fx::rules {
 namespace {
@@ -20,7 +20,7 @@ struct Rewrite {
 
 std::vector<Rewrite> all_rewrites() {
   std::vector<Rewrite> rewrites;
-  for (const ProgramRule* rule : all_rules()) {
+  for (const OptimizeRule* rule : all_rules()) {
     if (!rule->rewrites) continue;
     for (const Rule& rewrite : rule->rewrites()) rewrites.push_back({&rewrite});
   }
@@ -40,7 +40,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryRewriteSlow, ::testing::ValuesIn(all_rewrites
 TEST(Rules, AllTogetherAreAGoodSet) {
   for (const Selection& selection : selections()) {
     RuleSet set;
-    for (const ProgramRule* rule : selection.rules) {
+    for (const OptimizeRule* rule : selection.rules) {
       EXPECT_NE(rule->rewrites == nullptr, rule->pass == nullptr) << rule->name << " is one or the other";
       EXPECT_FALSE(rule->summary.empty() || rule->preconditions.empty()) << rule->name;
       if (!rule->rewrites) continue;

@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "rewriter/program/verify.h"
-#include "rewriter/rules/optimize.h"
-#include "text/print.h"
-#include "torchscript/export.h"
-#include "torchscript/import.h"
-#include "trace/symbolic_trace.h"
+#include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
+#include <fxgraph/trace/symbolic_trace.h>
 
 namespace fx {
 namespace {
@@ -54,7 +54,7 @@ class TransformerEncoderSlow : public ::testing::Test {
     std::vector<std::pair<std::string, std::pair<std::size_t, std::size_t>>> steps;
     for (bool changed = true; changed;) {
       changed = false;
-      for (const rules::ProgramRule* rule : rules::select({"inference", "fusion"})) {
+      for (const rules::OptimizeRule* rule : rules::select({"inference", "fusion"})) {
         const std::size_t nodes = after_->graph().size();
         const OptimizeReport report =
             optimize(*after_, {.rules = {std::string(rule->name)}, .inputs = {TensorInfo{.sizes = kSizes}}});

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "analysis/dominators.h"
-#include "analysis/liveness.h"
-#include "analysis/use_def.h"
-#include "ir/node_map.h"
+#include <fxgraph/analysis/dominators.h>
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/analysis/use_def.h>
+#include <fxgraph/ir/node_map.h>
 
 namespace fx::testing {
 

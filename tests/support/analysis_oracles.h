@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/order_edges.h"
-#include "ir/graph.h"
+#include <fxgraph/analysis/order_edges.h>
+#include <fxgraph/ir/graph.h>
 
 namespace fx::testing {
 

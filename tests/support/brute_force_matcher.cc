@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "matchers/pattern_data.h"
-#include "ops/schema.h"
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx::testing {
 

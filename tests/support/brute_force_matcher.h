@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
-#include "matchers/matcher.h"
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/matcher.h>
 
 namespace fx::testing {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "support/error.h"
+#include <fxgraph/support/error.h>
 
 namespace fx::testing {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 namespace fx::testing {
 

@@ -1,4 +1,4 @@
-#include "support/output_file.h"
+#include <fxgraph/support/output_file.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "support/error.h"
+#include <fxgraph/support/error.h>
 
 namespace fx {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 #include "tests/support/random.h"
 
 namespace fx::testing {

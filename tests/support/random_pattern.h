@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "matchers/pattern.h"
+#include <fxgraph/matchers/pattern.h>
 
 namespace fx::testing {
 

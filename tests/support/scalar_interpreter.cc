@@ -5,9 +5,9 @@
 #include <memory>
 #include <string_view>
 
-#include "ir/node_map.h"
-#include "ops/effects.h"
-#include "support/error.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::testing {
 

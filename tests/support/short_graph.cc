@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "text/parse.h"
+#include <fxgraph/text/parse.h>
 
 namespace fx::testing {
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
-#include "text/parse.h"
 
 namespace fx::testing {
 

@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "text/parse.h"
+#include <fxgraph/text/parse.h>
 
 namespace fx {
 namespace {

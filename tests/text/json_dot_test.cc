@@ -4,8 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

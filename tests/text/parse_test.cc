@@ -1,5 +1,5 @@
 // What reading accepts, and what it makes of it.
-#include "text/parse.h"
+#include <fxgraph/text/parse.h>
 
 #include <gmock/gmock.h>
 
@@ -7,8 +7,8 @@
 #include <complex>
 #include <limits>
 
+#include <fxgraph/text/print.h>
 #include "tests/support/names.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

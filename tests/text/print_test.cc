@@ -1,13 +1,13 @@
 // The exact text of every opcode and argument. FX: test_pretty_print_node, test_pretty_print_graph,
 // test_pretty_print_targets.
-#include "text/print.h"
+#include <fxgraph/text/print.h>
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <sstream>
 
-#include "text/parse.h"
+#include <fxgraph/text/parse.h>
 
 namespace fx {
 namespace {

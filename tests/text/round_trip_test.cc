@@ -6,9 +6,9 @@
 #include <fstream>
 #include <sstream>
 
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
-#include "text/parse.h"
-#include "text/print.h"
 
 namespace fx {
 namespace {

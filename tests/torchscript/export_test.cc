@@ -1,5 +1,5 @@
 // Graphs as TorchScript: what is written computes what the graph computes, also after saving and loading.
-#include "torchscript/export.h"
+#include <fxgraph/torchscript/export.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,9 @@
 
 #include <sstream>
 
-#include "support/error.h"
-#include "text/parse.h"
-#include "torchscript/import.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/torchscript/import.h>
 
 namespace fx {
 namespace {

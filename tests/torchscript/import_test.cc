@@ -1,12 +1,12 @@
 // What the importer makes of pieces of TorchScript, written here as text.
-#include "torchscript/import.h"
+#include <fxgraph/torchscript/import.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/script.h>
 
-#include "support/error.h"
-#include "text/print.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/print.h>
 
 namespace fx {
 namespace {

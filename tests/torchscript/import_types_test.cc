@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/script.h>
 
-#include "text/print.h"
-#include "torchscript/import.h"
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/import.h>
 
 namespace fx {
 namespace {

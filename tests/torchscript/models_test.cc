@@ -10,10 +10,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "support/error.h"
-#include "text/print.h"
-#include "torchscript/export.h"
-#include "torchscript/import.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
 
 namespace fx {
 namespace {

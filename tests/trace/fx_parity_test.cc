@@ -3,12 +3,12 @@
 #include <limits>
 #include <sstream>
 
-#include "codegen/python.h"
-#include "ops/effects.h"
+#include <fxgraph/codegen/python.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/trace/transformer.h>
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
-#include "text/parse.h"
-#include "trace/transformer.h"
 
 namespace fx {
 namespace {

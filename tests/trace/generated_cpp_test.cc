@@ -10,14 +10,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "module/code.h"
-#include "module/operators.h"
-#include "support/error.h"
+#include <fxgraph/module/code.h>
+#include <fxgraph/run/operators.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/trace/symbolic_trace.h>
 #include "tests/trace/larger_models.h"
 #include "tests/trace/nn_cases.h"
-#include "text/parse.h"
-#include "torchscript/export.h"
-#include "trace/symbolic_trace.h"
 
 namespace fx {
 namespace {

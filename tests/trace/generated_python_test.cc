@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <fstream>
 
-#include "module/code.h"
-#include "module/inline_modules.h"
-#include "module/module_tree.h"
-#include "support/error.h"
-#include "text/parse.h"
-#include "trace/symbolic_trace.h"
+#include <fxgraph/module/code.h>
+#include <fxgraph/module/inline_modules.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/trace/symbolic_trace.h>
 
 namespace fx {
 namespace {

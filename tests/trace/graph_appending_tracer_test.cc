@@ -1,9 +1,9 @@
 // Building into existing graphs with C++ functions, and decompositions.
-#include "trace/graph_appending_tracer.h"
+#include <fxgraph/trace/graph_appending_tracer.h>
 
+#include <fxgraph/text/parse.h>
+#include <fxgraph/trace/decompose.h>
 #include "tests/trace/trace_testing.h"
-#include "text/parse.h"
-#include "trace/decompose.h"
 
 namespace fx {
 namespace {

@@ -1,5 +1,5 @@
 // Modules: parameters, buffers, leaves, retracing.
-#include "module/nn_modules.h"
+#include <fxgraph/nn/nn_modules.h>
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "trace/tracer.h"
+#include <fxgraph/trace/tracer.h>
 
 namespace fx::testing {
 

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/text/parse.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
 #include "tests/trace/trace_testing.h"
-#include "text/parse.h"
-#include "torchscript/export.h"
-#include "torchscript/import.h"
 
 namespace fx::testing {
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/text/print.h>
+#include <fxgraph/trace/symbolic_trace.h>
 #include "tests/support/error_of.h"
-#include "text/print.h"
-#include "trace/symbolic_trace.h"
 
 namespace fx::testing {
 

@@ -1,5 +1,5 @@
 // What is recorded: operators, arguments, results, constants, in-place writes.
-#include "trace/tracer.h"
+#include <fxgraph/trace/tracer.h>
 
 #include <torch/library.h>
 

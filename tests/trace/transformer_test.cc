@@ -1,13 +1,13 @@
 // Transformer: copies a program exactly unless an override says otherwise.
-#include "trace/transformer.h"
+#include <fxgraph/trace/transformer.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "support/error.h"
-#include "text/parse.h"
-#include "text/print.h"
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 
 namespace fx {
 namespace {

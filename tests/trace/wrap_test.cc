@@ -1,10 +1,10 @@
 // Functions that traces keep as one call.
-#include "trace/wrap.h"
+#include <fxgraph/trace/wrap.h>
 
-#include "ops/effects.h"
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/trace/transformer.h>
 #include "tests/trace/trace_testing.h"
-#include "text/parse.h"
-#include "trace/transformer.h"
 
 namespace fx {
 namespace {

@@ -1,6 +1,7 @@
-#include "rewriter/rules/decomposition/activations.h"
+// Activation functions as simpler operators.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -78,50 +79,60 @@ constexpr std::string_view kNoConditions = "none";
 
 }  // namespace
 
-const ProgramRule kDecomposeRelu = {
-    .name = "decompose-relu",
-    .summary = "relu(x) becomes clamp_min(x, 0)",
-    .preconditions = kNoConditions,
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::bit_exact,
-    .rewrites = relu,
-};
-const ProgramRule kDecomposeSilu = {
-    .name = "decompose-silu",
-    .summary = "silu(x) becomes x sigmoid(x)",
-    .preconditions = kNoConditions,
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = silu,
-};
-const ProgramRule kDecomposeGelu = {
-    .name = "decompose-gelu",
-    .summary = "gelu(x) becomes x/2 (1 + erf(x/√2)), its tanh form the same with tanh",
-    .preconditions = kNoConditions,
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = gelu,
-};
-const ProgramRule kDecomposeHardswish = {
-    .name = "decompose-hardswish",
-    .summary = "hardswish(x) becomes x min(max(x + 3, 0), 6) / 6, hardsigmoid the same without x",
-    .preconditions = kNoConditions,
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = hardswish,
-};
-const ProgramRule kDecomposeSoftmax = {
-    .name = "decompose-softmax",
-    .summary = "softmax(x) becomes exp(x - max) over its sum",
-    .preconditions = "the shape of x is known (--input), and not empty along the dimension; no dtype argument",
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = softmax,
-};
+std::span<const OptimizeRule> decomposition_activations() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "decompose-relu",
+          .summary = "relu(x) becomes clamp_min(x, 0)",
+          .preconditions = kNoConditions,
+          .order = 30,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::bit_exact,
+          .rewrites = relu,
+      },
+      {
+          .name = "decompose-silu",
+          .summary = "silu(x) becomes x sigmoid(x)",
+          .preconditions = kNoConditions,
+          .order = 40,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = silu,
+      },
+      {
+          .name = "decompose-gelu",
+          .summary = "gelu(x) becomes x/2 (1 + erf(x/√2)), its tanh form the same with tanh",
+          .preconditions = kNoConditions,
+          .order = 50,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = gelu,
+      },
+      {
+          .name = "decompose-hardswish",
+          .summary = "hardswish(x) becomes x min(max(x + 3, 0), 6) / 6, hardsigmoid the same without x",
+          .preconditions = kNoConditions,
+          .order = 60,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = hardswish,
+      },
+      {
+          .name = "decompose-softmax",
+          .summary = "softmax(x) becomes exp(x - max) over its sum",
+          .preconditions = "the shape of x is known (--input), and not empty along the dimension; no dtype argument",
+          .order = 70,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = softmax,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -1,10 +1,11 @@
-#include "rewriter/rules/decomposition/attention.h"
+// Scaled dot-product attention as products and a softmax.
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <cmath>
 #include <limits>
 
-#include "module/operators.h"
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/run/operators.h>
 
 namespace fx::rules {
 
@@ -83,14 +84,21 @@ const std::vector<Rule>& rules() {
 
 }  // namespace
 
-const ProgramRule kDecomposeAttention = {
-    .name = "decompose-attention",
-    .summary = "Scaled dot-product attention becomes two products and a softmax",
-    .preconditions = "not causal, no dropout; a mask is added or of bools; the shape of the query is known (--input)",
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = rules,
-};
+std::span<const OptimizeRule> decomposition_attention() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "decompose-attention",
+          .summary = "Scaled dot-product attention becomes two products and a softmax",
+          .preconditions =
+              "not causal, no dropout; a mask is added or of bools; the shape of the query is known (--input)",
+          .order = 20,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = rules,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -1,6 +1,7 @@
-#include "rewriter/rules/decomposition/inline_modules.h"
+// Called modules become the operators that they are made of.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "module/inline_modules.h"
+#include <fxgraph/module/inline_modules.h>
 
 namespace fx::rules {
 
@@ -12,8 +13,8 @@ std::size_t count_calls(const Graph& graph) {
   return calls;
 }
 
-Outcome write_out(Program& program) {
-  Outcome outcome;
+PassResult write_out(RuleContext& program) {
+  PassResult outcome;
   Graph written = inline_modules(program.module);
   outcome.applied = count_calls(program.module.graph()) - count_calls(written);
   for (const Node& node : written.nodes()) {
@@ -26,14 +27,22 @@ Outcome write_out(Program& program) {
 
 }  // namespace
 
-const ProgramRule kInlineModules = {
-    .name = "inline-modules",
-    .summary = "Called modules become the operators that they are made of, so that the rules on operators see them",
-    .preconditions = "what the module computes is known; the mode that it is in, training or evaluation, becomes fixed",
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::bit_exact,
-    .pass = write_out,
-};
+std::span<const OptimizeRule> decomposition_inline_modules() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "inline-modules",
+          .summary =
+              "Called modules become the operators that they are made of, so that the rules on operators see them",
+          .preconditions =
+              "what the module computes is known; the mode that it is in, training or evaluation, becomes fixed",
+          .order = 10,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::bit_exact,
+          .pass = write_out,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

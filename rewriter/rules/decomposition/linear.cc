@@ -1,6 +1,7 @@
-#include "rewriter/rules/decomposition/linear.h"
+// linear and addmm as products and sums.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -61,24 +62,30 @@ const std::vector<Rule>& addmm() {
 
 }  // namespace
 
-const ProgramRule kDecomposeLinear = {
-    .name = "decompose-linear",
-    .summary = "linear becomes matmul with the transposed weight, and a sum",
-    .preconditions = "one floating-point type; a bias is a vector",
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = linear,
-};
-
-const ProgramRule kDecomposeAddmm = {
-    .name = "decompose-addmm",
-    .summary = "addmm becomes mm and a sum",
-    .preconditions = "one floating-point type; beta is not 0",
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = addmm,
-};
+std::span<const OptimizeRule> decomposition_linear() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "decompose-linear",
+          .summary = "linear becomes matmul with the transposed weight, and a sum",
+          .preconditions = "one floating-point type; a bias is a vector",
+          .order = 110,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = linear,
+      },
+      {
+          .name = "decompose-addmm",
+          .summary = "addmm becomes mm and a sum",
+          .preconditions = "one floating-point type; beta is not 0",
+          .order = 120,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = addmm,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -1,6 +1,7 @@
-#include "rewriter/rules/decomposition/norms.h"
+// Normalisations as means, differences and products.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -134,34 +135,40 @@ const std::vector<Rule>& group_norm() {
 
 }  // namespace
 
-const ProgramRule kDecomposeBatchNorm = {
-    .name = "decompose-batch-norm",
-    .summary = "batch_norm becomes (x - mean) / sqrt(var + eps) weight + bias",
-    .preconditions = "evaluation mode; rank and type of x known (--input), float32 or float64",
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = batch_norm,
-};
-
-const ProgramRule kDecomposeLayerNorm = {
-    .name = "decompose-layer-norm",
-    .summary = "layer_norm becomes means over the last dimensions, a difference and products",
-    .preconditions = "type of x known (--input), float32 or float64",
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = layer_norm,
-};
-
-const ProgramRule kDecomposeGroupNorm = {
-    .name = "decompose-group-norm",
-    .summary = "group_norm becomes a reshape to groups, means, a difference and products",
-    .preconditions = "shape and type of x known (--input), float32 or float64, not empty",
-    .group = Group::decomposition,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = group_norm,
-};
+std::span<const OptimizeRule> decomposition_norms() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "decompose-batch-norm",
+          .summary = "batch_norm becomes (x - mean) / sqrt(var + eps) weight + bias",
+          .preconditions = "evaluation mode; rank and type of x known (--input), float32 or float64",
+          .order = 80,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = batch_norm,
+      },
+      {
+          .name = "decompose-layer-norm",
+          .summary = "layer_norm becomes means over the last dimensions, a difference and products",
+          .preconditions = "type of x known (--input), float32 or float64",
+          .order = 90,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = layer_norm,
+      },
+      {
+          .name = "decompose-group-norm",
+          .summary = "group_norm becomes a reshape to groups, means, a difference and products",
+          .preconditions = "shape and type of x known (--input), float32 or float64, not empty",
+          .order = 100,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = group_norm,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -1,6 +1,8 @@
-#include "rewriter/rules/fusion/activations.h"
+// Activation functions written out are found and called by their names: gelu, silu, hardswish, hardsigmoid, leaky_relu.
+// Sources: the formulas of LibTorch's own kernels; spellings as front ends and ONNX exporters write them.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -89,44 +91,50 @@ const std::vector<Rule>& leaky_relu() {
 
 }  // namespace
 
-const ProgramRule kRecogniseGelu = {
-    .name = "recognise-gelu",
-    .summary = "Calls gelu where x/2 (1 + erf(x/√2)), or its tanh form, is written out",
-    .preconditions = "the same floating-point x everywhere; constants within 1e-4; the half may stand anywhere",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::approximate,
-    .rewrites = gelu,
-};
-
-const ProgramRule kRecogniseSilu = {
-    .name = "recognise-silu",
-    .summary = "Calls silu where x sigmoid(x) is written out",
-    .preconditions = "the same floating-point x in both places",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::approximate,
-    .rewrites = silu,
-};
-
-const ProgramRule kRecogniseHardswish = {
-    .name = "recognise-hardswish",
-    .summary = "Calls hardswish and hardsigmoid where min(max(x + 3, 0), 6) / 6 is written out",
-    .preconditions = "the same floating-point x; constants 0, 3 and 6; clamp, hardtanh or relu6",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::approximate,
-    .rewrites = hardswish,
-};
-
-const ProgramRule kRecogniseLeakyRelu = {
-    .name = "recognise-leaky-relu",
-    .summary = "Calls leaky_relu where where(x > 0, x, a x) is written out",
-    .preconditions = "a is a literal; x is floating-point",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::approximate,
-    .rewrites = leaky_relu,
-};
+std::span<const OptimizeRule> fusion_activations() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "recognise-gelu",
+          .summary = "Calls gelu where x/2 (1 + erf(x/√2)), or its tanh form, is written out",
+          .preconditions = "the same floating-point x everywhere; constants within 1e-4; the half may stand anywhere",
+          .order = 270,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::approximate,
+          .rewrites = gelu,
+      },
+      {
+          .name = "recognise-silu",
+          .summary = "Calls silu where x sigmoid(x) is written out",
+          .preconditions = "the same floating-point x in both places",
+          .order = 280,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::approximate,
+          .rewrites = silu,
+      },
+      {
+          .name = "recognise-hardswish",
+          .summary = "Calls hardswish and hardsigmoid where min(max(x + 3, 0), 6) / 6 is written out",
+          .preconditions = "the same floating-point x; constants 0, 3 and 6; clamp, hardtanh or relu6",
+          .order = 290,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::approximate,
+          .rewrites = hardswish,
+      },
+      {
+          .name = "recognise-leaky-relu",
+          .summary = "Calls leaky_relu where where(x > 0, x, a x) is written out",
+          .preconditions = "a is a literal; x is floating-point",
+          .order = 300,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::approximate,
+          .rewrites = leaky_relu,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -1,10 +1,11 @@
-#include "rewriter/rules/fusion/attention.h"
+// softmax(q kᵀ · scale + mask) v is found and becomes one scaled dot-product attention.
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <array>
 #include <cmath>
 
-#include "module/operators.h"
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/run/operators.h>
 
 namespace fx::rules {
 
@@ -159,17 +160,24 @@ return {aten::matmul, aten::bmm}(kept, v: node))"),
 
 }  // namespace
 
-const ProgramRule kRecogniseAttention = {
-    .name = "recognise-attention",
-    .summary = "Calls scaled dot-product attention where softmax(q kᵀ · scale + mask) v is written out",
-    .preconditions =
-        "shapes known (--input): three or four dimensions, equal batches; the scale a literal, on q, on k or on the "
-        "scores; a mask is added, of the scores' type, or fills with -inf by bools; no cast to a narrower type; "
-        "dropout off",
-    .group = Group::fusion,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = rules,
-};
+std::span<const OptimizeRule> fusion_attention() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "recognise-attention",
+          .summary = "Calls scaled dot-product attention where softmax(q kᵀ · scale + mask) v is written out",
+          .preconditions =
+              "shapes known (--input): three or four dimensions, equal batches; the scale a literal, on q, on k or on "
+              "the "
+              "scores; a mask is added, of the scores' type, or fills with -inf by bools; no cast to a narrower type; "
+              "dropout off",
+          .order = 260,
+          .group = Group::fusion,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = rules,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -1,11 +1,25 @@
-#include "rewriter/rules/fusion/fuse_conv_bn.h"
+// Folds batch normalisation into the convolution or linear layer before it, or the linear layer after it, for
+// inference.
+//
+//   after:    W' = W · gamma / sqrt(var + eps)   (along the output channels)
+//             b' = (b - mean) · gamma / sqrt(var + eps) + beta
+//   before:   W' = W · scale (along the inputs), b' = W shift + b, where the norm computes x · scale + shift
+//
+// A missing gamma is 1, a missing beta 0, a missing bias 0. Computed in float64 and rounded to the type of the weight.
+//
+// conv1d, conv2d, conv3d and their transposes, with groups, and linear, as modules (call_module of a leaf) or as
+// operators on attributes, in any mixture. Weights that something else uses too are left alone: the folded operation
+// gets its own.
+//
+// Source: the standard identity; preconditions after what quantisation front ends and ONNX optimisers check.
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <array>
 
-#include "rewriter/rules/weights.h"
+#include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules {
 
@@ -109,23 +123,23 @@ Folded fold_before(const OperationSite& bn, const OperationSite& linear) {
 /// Two operations, one feeding the other, that may become one.
 class BatchNormFolding {
  public:
-  BatchNormFolding(Program& program, std::string_view rule)
+  BatchNormFolding(RuleContext& program, std::string_view rule)
       : program_(program), rule_(rule), graph_(program.module.graph()), weights_(program.module) {}
 
-  Outcome convolutions() {
+  PassResult convolutions() {
     return each_pair(is_convolution, is_batch_norm, [&](const OperationSite& conv, const OperationSite& bn) {
       return fold_into_first(conv, bn, "convolution");
     });
   }
 
-  Outcome linears() {
+  PassResult linears() {
     return each_pair(is_linear, is_batch_norm, [&](const OperationSite& linear, const OperationSite& bn) {
       if (std::string reason = not_a_matrix(linear.node()); !reason.empty()) return reason;
       return fold_into_first(linear, bn, "linear layer");
     });
   }
 
-  Outcome norms_before_linears() {
+  PassResult norms_before_linears() {
     return each_pair(is_batch_norm, is_linear, [&](const OperationSite& bn, const OperationSite& linear) {
       if (std::string reason = not_a_matrix(bn.node()); !reason.empty()) return reason;
       return fold_into_second(bn, linear);
@@ -136,8 +150,8 @@ class BatchNormFolding {
   using Packet = bool (*)(std::string_view);
 
   template <typename Fold>
-  Outcome each_pair(Packet first, Packet second, Fold&& fold) {
-    Outcome outcome;
+  PassResult each_pair(Packet first, Packet second, Fold&& fold) {
+    PassResult outcome;
     for (Node& node : graph_.nodes()) {
       const auto user = OperationSite::find(program_.module, node, second);
       Node* producer = user ? user->input() : nullptr;
@@ -210,59 +224,65 @@ class BatchNormFolding {
     layer.meta().set(meta_key::kProvenance, std::string(rule_) + ": " + layer.name() + ", " + bn.name());
   }
 
-  Program& program_;
+  RuleContext& program_;
   std::string_view rule_;
   Graph& graph_;
   Weights weights_;
 };
 
-Outcome fuse_conv_bn(Program& program) {
+PassResult fuse_conv_bn(RuleContext& program) {
   const at::NoGradGuard no_grad;
   return BatchNormFolding(program, kFuseConvBn.name).convolutions();
 }
-Outcome fuse_linear_bn(Program& program) {
+PassResult fuse_linear_bn(RuleContext& program) {
   const at::NoGradGuard no_grad;
   return BatchNormFolding(program, kFuseLinearBn.name).linears();
 }
-Outcome fuse_bn_linear(Program& program) {
+PassResult fuse_bn_linear(RuleContext& program) {
   const at::NoGradGuard no_grad;
   return BatchNormFolding(program, kFuseBnLinear.name).norms_before_linears();
 }
 
 }  // namespace
 
-const ProgramRule kFuseConvBn = {
-    .name = "fuse-conv-bn",
-    .summary = "Folds batch normalisation into the convolution (or transposed convolution) before it",
-    .preconditions =
-        "the convolution's value goes to the batch norm only; evaluation mode with running statistics; weights "
-        "and statistics are attributes that nothing writes; as many channels normalised as made",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::reassociates,
-    .pass = fuse_conv_bn,
-};
-
-const ProgramRule kFuseLinearBn = {
-    .name = "fuse-linear-bn",
-    .summary = "Folds batch normalisation into the linear layer before it",
-    .preconditions = "as fuse-conv-bn; the value between is a matrix, as --input shows",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::reassociates,
-    .pass = fuse_linear_bn,
-};
-
-const ProgramRule kFuseBnLinear = {
-    .name = "fuse-bn-linear",
-    .summary = "Folds batch normalisation into the linear layer after it",
-    .preconditions =
-        "the normalised value goes to the linear layer only and is a matrix, as --input shows; else as "
-        "fuse-conv-bn",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::reassociates,
-    .pass = fuse_bn_linear,
-};
+std::span<const OptimizeRule> fusion_fuse_conv_bn() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "fuse-conv-bn",
+          .summary = "Folds batch normalisation into the convolution (or transposed convolution) before it",
+          .preconditions =
+              "the convolution's value goes to the batch norm only; evaluation mode with running statistics; weights "
+              "and statistics are attributes that nothing writes; as many channels normalised as made",
+          .order = 340,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::reassociates,
+          .pass = fuse_conv_bn,
+      },
+      {
+          .name = "fuse-linear-bn",
+          .summary = "Folds batch normalisation into the linear layer before it",
+          .preconditions = "as fuse-conv-bn; the value between is a matrix, as --input shows",
+          .order = 350,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::reassociates,
+          .pass = fuse_linear_bn,
+      },
+      {
+          .name = "fuse-bn-linear",
+          .summary = "Folds batch normalisation into the linear layer after it",
+          .preconditions =
+              "the normalised value goes to the linear layer only and is a matrix, as --input shows; else as "
+              "fuse-conv-bn",
+          .order = 360,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::reassociates,
+          .pass = fuse_bn_linear,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

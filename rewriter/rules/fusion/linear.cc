@@ -1,6 +1,7 @@
-#include "rewriter/rules/fusion/linear.h"
+// Products and sums become addmm and linear.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -73,16 +74,22 @@ const std::vector<Rule>& linear() {
 
 }  // namespace
 
-const ProgramRule kRecogniseLinear = {
-    .name = "recognise-linear",
-    .summary = "Makes matmul and add one addmm, and products with a transposed weight a linear",
-    .preconditions =
-        "shapes known (--input); the weight a matrix, the bias of as many elements as it has rows; one type; alpha "
-        "and beta 1",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::reassociates,
-    .rewrites = linear,
-};
+std::span<const OptimizeRule> fusion_linear() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "recognise-linear",
+          .summary = "Makes matmul and add one addmm, and products with a transposed weight a linear",
+          .preconditions = "shapes known (--input); the weight a matrix, the bias of as many elements as it has rows; "
+                           "one type; alpha "
+                           "and beta 1",
+          .order = 330,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::reassociates,
+          .rewrites = linear,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -1,4 +1,5 @@
-#include "rewriter/rules/fusion/merge_linears.h"
+// Linear layers on one input become one, split afterwards: the projections of an attention to query, key and value.
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <ATen/ATen.h>
 
@@ -6,8 +7,8 @@
 #include <array>
 #include <unordered_set>
 
-#include "module/module_effects.h"
-#include "rewriter/rules/weights.h"
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules {
 
@@ -42,7 +43,7 @@ class LinearMerger {
   explicit LinearMerger(GraphModule& module)
       : module_(module), graph_(module.graph()), effects_(module_effects(module)), weights_(module), written_(module) {}
 
-  Outcome run() {
+  PassResult run() {
     // Nodes come and go while layers are merged.
     std::vector<Node*> inputs;
     for (Node& node : graph_.nodes()) inputs.push_back(&node);
@@ -173,26 +174,33 @@ class LinearMerger {
   Weights weights_;
   WrittenValues written_;
   std::vector<Node*> views_;  // of the group's results
-  Outcome outcome_;
+  PassResult outcome_;
 };
 
-Outcome merge_linears(Program& program) {
+PassResult merge_linears(RuleContext& program) {
   const at::NoGradGuard no_grad;
   return LinearMerger(program.module).run();
 }
 
 }  // namespace
 
-const ProgramRule kMergeLinears = {
-    .name = "merge-linears",
-    .summary = "Linear layers on one input (query, key, value) become one linear, split afterwards",
-    .preconditions =
-        "weights are attributes that nothing writes, of one type, device and number of inputs; nobody writes to "
-        "the results, which come to share storage, or reads them by their strides; a view of them becomes a reshape",
-    .group = Group::fusion,
-    .inference = false,
-    .promise = Promise::reassociates,
-    .pass = merge_linears,
-};
+std::span<const OptimizeRule> fusion_merge_linears() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "merge-linears",
+          .summary = "Linear layers on one input (query, key, value) become one linear, split afterwards",
+          .preconditions =
+              "weights are attributes that nothing writes, of one type, device and number of inputs; nobody writes to "
+              "the results, which come to share storage, or reads them by their strides; a view of them becomes a "
+              "reshape",
+          .order = 370,
+          .group = Group::fusion,
+          .inference = false,
+          .promise = Promise::reassociates,
+          .pass = merge_linears,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

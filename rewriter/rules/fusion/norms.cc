@@ -1,7 +1,8 @@
-#include "rewriter/rules/fusion/norms.h"
+// Normalisations written out are found and called by their names: layer_norm, and rms_norm where LibTorch has it.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "module/operators.h"
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/run/operators.h>
 
 namespace fx::rules {
 
@@ -117,27 +118,34 @@ const std::vector<Rule>& rms_norm() {
 
 }  // namespace
 
-const ProgramRule kRecogniseLayerNorm = {
-    .name = "recognise-layer-norm",
-    .summary = "Calls layer_norm where (x - mean) / sqrt(var + eps) is written out, then takes weight and bias in",
-    .preconditions =
-        "mean and variance over the same last dimensions, keepdim, not unbiased; shapes known (--input); weight "
-        "and bias of the normalised shape",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::approximate,
-    .rewrites = layer_norm,
-};
-
-const ProgramRule kRecogniseRmsNorm = {
-    .name = "recognise-rms-norm",
-    .summary = "Calls rms_norm where x rsqrt(mean(x²) + eps) is written out",
-    .preconditions =
-        "the mean over the last dimensions, keepdim; shapes known (--input); LibTorch has rms_norm (2.4 and newer)",
-    .group = Group::fusion,
-    .inference = true,
-    .promise = Promise::approximate,
-    .rewrites = rms_norm,
-};
+std::span<const OptimizeRule> fusion_norms() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "recognise-layer-norm",
+          .summary =
+              "Calls layer_norm where (x - mean) / sqrt(var + eps) is written out, then takes weight and bias in",
+          .preconditions =
+              "mean and variance over the same last dimensions, keepdim, not unbiased; shapes known (--input); weight "
+              "and bias of the normalised shape",
+          .order = 310,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::approximate,
+          .rewrites = layer_norm,
+      },
+      {
+          .name = "recognise-rms-norm",
+          .summary = "Calls rms_norm where x rsqrt(mean(x²) + eps) is written out",
+          .preconditions = "the mean over the last dimensions, keepdim; shapes known (--input); LibTorch has rms_norm "
+                           "(2.4 and newer)",
+          .order = 320,
+          .group = Group::fusion,
+          .inference = true,
+          .promise = Promise::approximate,
+          .rewrites = rms_norm,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

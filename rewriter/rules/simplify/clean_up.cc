@@ -1,19 +1,20 @@
-#include "rewriter/rules/simplify/clean_up.h"
+// Common subexpressions and dead code, as rules: what is computed twice or for nothing goes.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "module/module_effects.h"
-#include "rewriter/common_subexpression.h"
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/common_subexpression.h>
 
 namespace fx::rules {
 
 namespace {
 
-Outcome common_subexpression(Program& program) {
+PassResult common_subexpression(RuleContext& program) {
   return {.applied = eliminate_common_subexpressions(program.module.graph(), module_effects(program.module))};
 }
 
-Outcome dead_code(Program& program) {
+PassResult dead_code(RuleContext& program) {
   GraphModule& module = program.module;
-  Outcome outcome{.applied = eliminate_dead_code(module.graph(), module_effects(module))};
+  PassResult outcome{.applied = eliminate_dead_code(module.graph(), module_effects(module))};
   outcome.dropped = {{"node", outcome.applied},
                      {"module", module.delete_all_unused_submodules()},
                      {"tensor", module.delete_all_unused_attributes()}};
@@ -22,24 +23,30 @@ Outcome dead_code(Program& program) {
 
 }  // namespace
 
-const ProgramRule kCommonSubexpression = {
-    .name = "common-subexpression",
-    .summary = "Computes once what is computed twice",
-    .preconditions = "equal operators on equal arguments, pure, nothing written between that they read",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .pass = common_subexpression,
-};
-
-const ProgramRule kDeadCode = {
-    .name = "dead-code",
-    .summary = "Removes what nothing uses: nodes, submodules, parameters",
-    .preconditions = "no effect that could be seen: writes, random numbers and assertions stay",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .pass = dead_code,
-};
+std::span<const OptimizeRule> simplify_clean_up() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "common-subexpression",
+          .summary = "Computes once what is computed twice",
+          .preconditions = "equal operators on equal arguments, pure, nothing written between that they read",
+          .order = 390,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .pass = common_subexpression,
+      },
+      {
+          .name = "dead-code",
+          .summary = "Removes what nothing uses: nodes, submodules, parameters",
+          .preconditions = "no effect that could be seen: writes, random numbers and assertions stay",
+          .order = 400,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .pass = dead_code,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

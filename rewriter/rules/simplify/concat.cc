@@ -1,9 +1,10 @@
-#include "rewriter/rules/simplify/concat.h"
+// Concatenations of one, of concatenations, and of the parts of a split.
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <optional>
 
-#include "ops/schema.h"
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -98,15 +99,21 @@ const std::vector<Rule>& concatenations() {
 
 }  // namespace
 
-const ProgramRule kConcatenations = {
-    .name = "concatenations",
-    .summary = "Drops cat of one and cat of all parts of a split, makes cat of cat one",
-    .preconditions =
-        "the same dimension, written the same way; an inner cat has no other user; parts complete and in order",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .rewrites = concatenations,
-};
+std::span<const OptimizeRule> simplify_concat() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "concatenations",
+          .summary = "Drops cat of one and cat of all parts of a split, makes cat of cat one",
+          .preconditions =
+              "the same dimension, written the same way; an inner cat has no other user; parts complete and in order",
+          .order = 250,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .rewrites = concatenations,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -1,4 +1,6 @@
-#include "rewriter/rules/simplify/constants.h"
+// Constant folding: what can be computed from attributes and literals alone is computed now. Numbers that a trace has
+// stored as tensors become literals, which patterns can read.
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <ATen/ATen.h>
 
@@ -6,12 +8,12 @@
 #include <array>
 #include <unordered_set>
 
-#include "ir/node_map.h"
-#include "module/interpreter.h"
-#include "module/module_effects.h"
-#include "ops/schema.h"
-#include "rewriter/rules/spelling.h"
-#include "rewriter/rules/written_values.h"
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/written_values.h>
 
 namespace fx::rules {
 
@@ -29,7 +31,7 @@ class ConstantFolding {
   explicit ConstantFolding(GraphModule& module)
       : module_(module), graph_(module.graph()), written_(module), constant_(graph_, false) {}
 
-  Outcome run() {
+  PassResult run() {
     // Front to back: operands are known before their users, chains fold as one.
     for (Node& node : graph_.nodes()) {
       if (foldable(node)) constant_[node] = true;
@@ -123,16 +125,16 @@ class ConstantFolding {
   WrittenValues written_;
   NodeMap<bool> constant_;
   std::int64_t input_bytes_ = 0;
-  Outcome outcome_;
+  PassResult outcome_;
 };
 
 /// `mul(x, c)` with a stored number c becomes `mul(x, 0.5)`: of floating-point x the type stays the same.
 class LiteralOperands {
  public:
-  explicit LiteralOperands(Program& program)
+  explicit LiteralOperands(RuleContext& program)
       : program_(program), graph_(program.module.graph()), written_(program.module) {}
 
-  Outcome run() {
+  PassResult run() {
     for (Node& node : graph_.nodes()) {
       const auto overload =
           std::ranges::find(kOverloads, node.target().view(), &std::pair<std::string_view, std::string_view>::first);
@@ -180,45 +182,51 @@ class LiteralOperands {
     ++outcome_.applied;
   }
 
-  Program& program_;
+  RuleContext& program_;
   Graph& graph_;
   WrittenValues written_;
-  Outcome outcome_;
+  PassResult outcome_;
 };
 
-Outcome literal_operands(Program& program) { return LiteralOperands(program).run(); }
+PassResult literal_operands(RuleContext& program) { return LiteralOperands(program).run(); }
 
-Outcome fold_constants(Program& program) {
+PassResult fold_constants(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  Outcome outcome = ConstantFolding(program.module).run();
+  PassResult outcome = ConstantFolding(program.module).run();
   if (outcome.applied) eliminate_dead_code(program.module.graph(), module_effects(program.module));
   return outcome;
 }
 
 }  // namespace
 
-const ProgramRule kConstantFolding = {
-    .name = "constant-folding",
-    .summary = "Computes now what depends on parameters, buffers and literals alone",
-    .preconditions =
-        "weights are frozen and nothing writes to them; pure, not random; the result is no larger than what it "
-        "was computed from, or 64 KiB",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .pass = fold_constants,
-};
-
-const ProgramRule kLiteralOperands = {
-    .name = "literal-operands",
-    .summary = "Numbers that a trace has stored as tensors without dimensions become literals",
-    .preconditions =
-        "an operand of +, -, * or / that nothing writes to; the other is known to be floating-point, with dimensions "
-        "(--input)",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .pass = literal_operands,
-};
+std::span<const OptimizeRule> simplify_constants() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "constant-folding",
+          .summary = "Computes now what depends on parameters, buffers and literals alone",
+          .preconditions =
+              "weights are frozen and nothing writes to them; pure, not random; the result is no larger than what it "
+              "was computed from, or 64 KiB",
+          .order = 380,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .pass = fold_constants,
+      },
+      {
+          .name = "literal-operands",
+          .summary = "Numbers that a trace has stored as tensors without dimensions become literals",
+          .preconditions = "an operand of +, -, * or / that nothing writes to; the other is known to be "
+                           "floating-point, with dimensions "
+                           "(--input)",
+          .order = 130,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .pass = literal_operands,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

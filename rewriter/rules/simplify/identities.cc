@@ -1,8 +1,9 @@
-#include "rewriter/rules/simplify/identities.h"
+// Arithmetic that does nothing, twice the same, or can be done at once.
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <cmath>
 
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -131,54 +132,60 @@ const std::vector<Rule>& casts() {
 
 }  // namespace
 
-const ProgramRule kIdentityArithmetic = {
-    .name = "identity-arithmetic",
-    .summary = "Drops x + 0, x - 0, x * 1, x / 1 and x ** 1",
-    .preconditions = "the type of x is known (--input) and stays the same; -0.0 + 0 is taken to be -0.0",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::approximate,
-    .rewrites = arithmetic,
-};
-
-const ProgramRule kInversePairs = {
-    .name = "inverse-pairs",
-    .summary = "Drops neg of neg, not of not, abs of abs, and relu of what is never negative",
-    .preconditions = "none",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .rewrites = pairs,
-};
-
-const ProgramRule kDivisionByConstant = {
-    .name = "division-by-constant",
-    .summary = "x / c becomes x * (1 / c)",
-    .preconditions = "c is a literal of ordinary size; true division",
-    .group = Group::simplify,
-    .inference = false,
-    .promise = Promise::approximate,
-    .rewrites = division,
-};
-
-const ProgramRule kConstantArithmetic = {
-    .name = "constant-arithmetic",
-    .summary = "(x + a) + b becomes x + (a + b), (x * a) * b the same",
-    .preconditions = "a and b are literals of ordinary size; x is known to be floating-point (--input)",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::approximate,
-    .rewrites = constants,
-};
-
-const ProgramRule kCasts = {
-    .name = "casts",
-    .summary = "Drops a cast to the type that the tensor has",
-    .preconditions = "the type is known (--input)",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .rewrites = casts,
-};
+std::span<const OptimizeRule> simplify_identities() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "identity-arithmetic",
+          .summary = "Drops x + 0, x - 0, x * 1, x / 1 and x ** 1",
+          .preconditions = "the type of x is known (--input) and stays the same; -0.0 + 0 is taken to be -0.0",
+          .order = 160,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::approximate,
+          .rewrites = arithmetic,
+      },
+      {
+          .name = "inverse-pairs",
+          .summary = "Drops neg of neg, not of not, abs of abs, and relu of what is never negative",
+          .preconditions = "none",
+          .order = 170,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .rewrites = pairs,
+      },
+      {
+          .name = "division-by-constant",
+          .summary = "x / c becomes x * (1 / c)",
+          .preconditions = "c is a literal of ordinary size; true division",
+          .order = 190,
+          .group = Group::simplify,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = division,
+      },
+      {
+          .name = "constant-arithmetic",
+          .summary = "(x + a) + b becomes x + (a + b), (x * a) * b the same",
+          .preconditions = "a and b are literals of ordinary size; x is known to be floating-point (--input)",
+          .order = 180,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::approximate,
+          .rewrites = constants,
+      },
+      {
+          .name = "casts",
+          .summary = "Drops a cast to the type that the tensor has",
+          .preconditions = "the type is known (--input)",
+          .order = 200,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .rewrites = casts,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

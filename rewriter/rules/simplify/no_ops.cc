@@ -1,7 +1,8 @@
-#include "rewriter/rules/simplify/no_ops.h"
+// What does nothing when a program is run for its result: dropout in evaluation, clone, detach, alias, identities.
+#include <fxgraph/rewriter/rules/rules.h>
 
-#include "ops/schema.h"
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -49,8 +50,8 @@ bool returns_input(const LeafModule& leaf) {
   return !inputs.empty() && value == inputs[0];
 }
 
-Outcome identity_modules(Program& program) {
-  Outcome outcome;
+PassResult identity_modules(RuleContext& program) {
+  PassResult outcome;
   Graph& graph = program.module.graph();
   for (Node& node : graph.nodes()) {
     if (!node.is(Op::call_module) || node.args().empty()) continue;
@@ -66,24 +67,30 @@ Outcome identity_modules(Program& program) {
 
 }  // namespace
 
-const ProgramRule kDropNoOps = {
-    .name = "drop-no-ops",
-    .summary = "Drops dropout in evaluation mode, clone, detach, and contiguous done twice",
-    .preconditions = "the program is run for its result, not trained; nobody writes to a value or to its copy",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .rewrites = no_ops,
-};
-
-const ProgramRule kIdentityModules = {
-    .name = "identity-modules",
-    .summary = "Drops calls of modules that return what they are given: Identity, Dropout in evaluation mode",
-    .preconditions = "evaluation mode",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .pass = identity_modules,
-};
+std::span<const OptimizeRule> simplify_no_ops() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "drop-no-ops",
+          .summary = "Drops dropout in evaluation mode, clone, detach, and contiguous done twice",
+          .preconditions = "the program is run for its result, not trained; nobody writes to a value or to its copy",
+          .order = 150,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .rewrites = no_ops,
+      },
+      {
+          .name = "identity-modules",
+          .summary = "Drops calls of modules that return what they are given: Identity, Dropout in evaluation mode",
+          .preconditions = "evaluation mode",
+          .order = 140,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .pass = identity_modules,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

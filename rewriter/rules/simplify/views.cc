@@ -1,9 +1,10 @@
-#include "rewriter/rules/simplify/views.h"
+// Chains of permutations, transpositions, reshapes and squeezes.
+#include <fxgraph/rewriter/rules/rules.h>
 
 #include <limits>
 #include <optional>
 
-#include "rewriter/rules/spelling.h"
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
@@ -162,44 +163,51 @@ const std::vector<Rule>& slices() {
 
 }  // namespace
 
-const ProgramRule kPermutations = {
-    .name = "permutations",
-    .summary = "Composes permutations, drops those that do nothing and transpositions that undo each other",
-    .preconditions = "the orders are literals",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .rewrites = permutations,
-};
-
-const ProgramRule kReshapes = {
-    .name = "reshapes",
-    .summary = "Makes reshapes of reshapes one, and drops those to the shape that is there",
-    .preconditions = "to drop one, the shape is known (--input)",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .rewrites = reshapes,
-};
-
-const ProgramRule kSqueezes = {
-    .name = "squeezes",
-    .summary = "Drops squeeze and unsqueeze of one dimension that undo each other, and squeeze of no size-1 dimension",
-    .preconditions = "the dimension is a literal; its size is known (--input), but for squeeze of unsqueeze",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .rewrites = squeezes,
-};
-
-const ProgramRule kFullSlices = {
-    .name = "full-slices",
-    .summary = "Drops slices of everything",
-    .preconditions = "from the start to the end in steps of 1",
-    .group = Group::simplify,
-    .inference = true,
-    .promise = Promise::bit_exact,
-    .rewrites = slices,
-};
+std::span<const OptimizeRule> simplify_views() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "permutations",
+          .summary = "Composes permutations, drops those that do nothing and transpositions that undo each other",
+          .preconditions = "the orders are literals",
+          .order = 210,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .rewrites = permutations,
+      },
+      {
+          .name = "reshapes",
+          .summary = "Makes reshapes of reshapes one, and drops those to the shape that is there",
+          .preconditions = "to drop one, the shape is known (--input)",
+          .order = 220,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .rewrites = reshapes,
+      },
+      {
+          .name = "squeezes",
+          .summary =
+              "Drops squeeze and unsqueeze of one dimension that undo each other, and squeeze of no size-1 dimension",
+          .preconditions = "the dimension is a literal; its size is known (--input), but for squeeze of unsqueeze",
+          .order = 230,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .rewrites = squeezes,
+      },
+      {
+          .name = "full-slices",
+          .summary = "Drops slices of everything",
+          .preconditions = "from the start to the end in steps of 1",
+          .order = 240,
+          .group = Group::simplify,
+          .inference = true,
+          .promise = Promise::bit_exact,
+          .rewrites = slices,
+      },
+  };
+  return kFamily;
+}
 
 }  // namespace fx::rules

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/model.h"
-#include "cli/torch/measures.h"
-#include "module/code.h"
-#include "module/graph_module.h"
+#include <fxgraph/cli/model.h>
+#include <fxgraph/cli/torch/measures.h>
+#include <fxgraph/module/code.h>
+#include <fxgraph/module/graph_module.h>
 
 namespace fx::cli {
 

@@ -1,5 +1,5 @@
 // `fxgraph-torch`: the whole program. `fxgraph` hands over to it when a command needs LibTorch.
-#include "cli/torch/backend.h"
+#include <fxgraph/cli/torch/backend.h>
 
 int main(int argc, char** argv) {
   fx::cli::TorchBackend backend;

@@ -1,10 +1,10 @@
-#include "cli/torch/measures.h"
+#include <fxgraph/cli/torch/measures.h>
 
 #include <utility>
 
-#include "analysis/liveness.h"
-#include "ir/target.h"
-#include "module/value.h"
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/run/value.h>
 
 namespace fx::cli {
 

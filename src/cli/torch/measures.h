@@ -1,8 +1,8 @@
 // The two numbers that optimize shows of a program: what it computes and how much memory that needs at once.
 #pragma once
 
-#include "analysis/cost.h"
-#include "module/graph_module.h"
+#include <fxgraph/analysis/cost.h>
+#include <fxgraph/module/graph_module.h>
 
 namespace fx::cli {
 

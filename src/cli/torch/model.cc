@@ -5,17 +5,17 @@
 #include <algorithm>
 #include <chrono>
 
-#include "cli/options.h"
-#include "cli/torch/backend.h"
-#include "module/module_effects.h"
-#include "module/shape_prop.h"
-#include "module/state_keeper.h"
-#include "module/value.h"
-#include "rewriter/program/verify.h"
-#include "text/parse.h"
-#include "text/print.h"
-#include "torchscript/export.h"
-#include "torchscript/import.h"
+#include <fxgraph/cli/options.h>
+#include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
 
 namespace fx::cli {
 

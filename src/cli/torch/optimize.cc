@@ -8,12 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/options.h"
-#include "cli/torch/backend.h"
-#include "cli/torch/measures.h"
-#include "module/state_keeper.h"
-#include "module/value.h"
-#include "rewriter/rules/optimize.h"
+#include <fxgraph/cli/options.h>
+#include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/cli/torch/measures.h>
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/value.h>
 
 namespace fx::cli {
 

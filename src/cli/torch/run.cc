@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/options.h"
-#include "cli/torch/backend.h"
-#include "module/value.h"
-#include "rewriter/rules/rules.h"
+#include <fxgraph/cli/options.h>
+#include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/rewriter/rules/rules.h>
+#include <fxgraph/run/value.h>
 
 namespace fx::cli {
 
@@ -38,7 +38,7 @@ int TorchBackend::run(const RunOptions& options) {
 namespace {
 
 // What a rewrite looks for, line by line.
-void print_rewrites(const rules::ProgramRule& rule) {
+void print_rewrites(const rules::OptimizeRule& rule) {
   if (!rule.rewrites) return;
   for (const Rule& rewrite : rule.rewrites()) {
     fmt::print("\n  {}\n", rewrite.name);
@@ -50,7 +50,7 @@ void print_rewrites(const rules::ProgramRule& rule) {
 }  // namespace
 
 int TorchBackend::rules(const std::string& name, bool json) {
-  std::vector<const rules::ProgramRule*> selected;
+  std::vector<const rules::OptimizeRule*> selected;
   if (name.empty()) {
     selected.assign(rules::all_rules().begin(), rules::all_rules().end());
   } else {
@@ -58,7 +58,7 @@ int TorchBackend::rules(const std::string& name, bool json) {
   }
   if (json) {
     nlohmann::ordered_json out = nlohmann::json::array();
-    for (const rules::ProgramRule* rule : selected) {
+    for (const rules::OptimizeRule* rule : selected) {
       nlohmann::ordered_json entry = {{"name", rule->name},
                                       {"group", rules::to_string(rule->group)},
                                       {"inference", rule->inference},
@@ -74,7 +74,7 @@ int TorchBackend::rules(const std::string& name, bool json) {
     fmt::print("{}\n", out.dump(2));
     return kDone;
   }
-  for (const rules::ProgramRule* rule : selected) {
+  for (const rules::OptimizeRule* rule : selected) {
     fmt::print("{:<22} {}\n{:<22}   where {}\n{:<22}   promise: {}\n", rule->name, rule->summary, "",
                rule->preconditions, "", to_string(rule->promise));
     if (!name.empty()) print_rewrites(*rule);
@@ -83,7 +83,7 @@ int TorchBackend::rules(const std::string& name, bool json) {
     fmt::print("\ngroups\n");
     for (const rules::Selection& selection : rules::selections()) {
       std::vector<std::string_view> names;
-      for (const rules::ProgramRule* rule : selection.rules) names.push_back(rule->name);
+      for (const rules::OptimizeRule* rule : selection.rules) names.push_back(rule->name);
       fmt::print("{:<22} {}: {}\n", selection.name, selection.summary, fmt::join(names, ", "));
     }
   }

@@ -1,7 +1,7 @@
 // A stranger's first program: only the installed package, both ways of including.
 #include <fxgraph/fx.h>
 
-#include "ir/graph.h"
+#include <fxgraph/ir/graph.h>
 
 int main() {
   fx::Graph graph;

@@ -1,0 +1,144 @@
+// A pattern, prepared for one graph: how each call's arguments bind, where to start, and in which order to go on.
+// Internal to matchers/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/support/flat_map.h>
+
+namespace fx::internal {
+
+/// An opcode and target, as the index of a graph counts them.
+struct TargetKey {
+  Op op;
+  Symbol target;
+  friend bool operator==(const TargetKey&, const TargetKey&) = default;
+};
+
+/// One argument that a pattern call mentions.
+struct Operand {
+  std::uint32_t pattern = 0;
+  std::int32_t position = -1;  ///< in the schema; without one, among the positional arguments; -1: by keyword only
+  Symbol keyword;
+};
+
+/// How the arguments of a call of one operator are compared.
+struct CallPlan {
+  const OperatorSchema* schema = nullptr;  ///< null: arguments are compared as they are written
+  std::vector<Operand> operands;
+  std::vector<std::uint16_t> unmentioned;  ///< schema positions that must have their defaults
+  std::size_t plain = 0;  ///< a call with at most so many positional arguments and no others has all these defaults
+  bool possible = true;   ///< false: the operator has no argument of a name that the pattern gives
+};
+
+/// Where the search goes when everything below the anchor fits: to a call above or beside what is bound already.
+struct PlanStep {
+  std::uint32_t call;  ///< the pattern node to match next
+  std::uint32_t via;   ///< a bound operand of it, whose users are tried; kNoPattern: every node of the graph is
+};
+
+struct SearchPlan {
+  std::uint32_t anchor = kNoPattern;
+  std::vector<TargetKey> keys;  ///< what an anchor may be; empty: ask CompiledPattern::may_be
+  std::size_t candidates = 0;   ///< how many nodes the graph has of these; the size of the graph when that is not known
+  bool impossible = false;      ///< an operator that must be there is not
+  std::vector<PlanStep> steps;
+};
+
+/// A pattern's hot facts, and caches for one graph. Cheap to make: O(pattern). Used by one thread at a time.
+class CompiledPattern {
+ public:
+  CompiledPattern(std::shared_ptr<const PatternData> pattern, const FindOptions& options);
+
+  const PatternData& pattern() const { return *pattern_; }
+  const std::shared_ptr<const PatternData>& shared_pattern() const { return pattern_; }
+  const PatternNode& node(std::uint32_t i) const { return pattern_->nodes[i]; }
+  std::size_t size() const { return pattern_->nodes.size(); }
+  bool has_alternatives() const { return has_alternatives_; }
+  bool has_negations() const { return has_negations_; }
+  /// True when matches may hold nodes that no single pattern node stands for: those seen through, and paths.
+  bool has_interior() const { return has_interior_; }
+  /// False when what fits at a node may depend on nodes at any distance.
+  bool is_local() const { return !has_interior_ && !has_constants_; }
+  bool commutes(std::uint32_t call, const CallPlan& plan) const;
+
+  /// What `node` calls: with FindOptions::normalize the operator that it stands for.
+  TargetKey key(const Node& node) const {
+    if (normalize_) [[unlikely]]
+      return normalized_key(node);
+    return {node.op(), node.target()};
+  }
+  /// True when a call pattern's opcode and targets accept `key`.
+  bool accepts(std::uint32_t call, const TargetKey& key) {
+    const Hot& hot = hot_[call];
+    if (key.op != hot.op) return false;
+    if (!hot.single.empty()) return key.target == hot.single;
+    return hot.any_target || accepts_slowly(call, key.target);
+  }
+  /// True when the pattern node, a call or alternatives of calls, may be `node` for all its own target says.
+  bool may_be(std::uint32_t index, const Node& node);
+
+  bool normalizes() const { return normalize_; }
+  const Shapes* shapes() const { return options_.shapes; }
+  /// True when every match binds the node.
+  bool is_required(std::uint32_t i) const { return required_[i]; }
+  /// The plan of a call whose operator is known in advance, else null.
+  const CallPlan* fixed_plan(std::uint32_t call) const { return hot_[call].fixed_plan ? &fixed_plans_[call] : nullptr; }
+  /// True when a value must pass a use count or a condition to be bound.
+  bool is_tested(std::uint32_t i) const { return hot_[i].tested; }
+  /// True when calls that the path of a dominates() accepts include `node`, its use count and conditions aside.
+  bool is_on_path(std::uint32_t path, const Node& node) { return may_be(path, node); }
+  /// The value that `node` hands on as it is, null when it computes one of its own.
+  Node* forwarded_operand(const Node& node) const;
+  const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key);
+
+  /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern²) at worst.
+  SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const;
+
+ private:
+  struct Hot {
+    Op op = Op::call_function;
+    bool any_target = false;
+    bool fixed_plan = false;
+    bool tested = false;  ///< has a use count or a condition
+    Symbol single;
+  };
+
+  TargetKey normalized_key(const Node& node) const;
+  bool accepts_slowly(std::uint32_t call, Symbol target);
+  bool accepts_type(const TargetSet& types, Symbol path) const;
+  CallPlan make_plan(const PatternNode& node, const OperatorSchema* schema) const;
+  bool keys_of(std::uint32_t index, std::vector<TargetKey>& keys) const;
+  std::size_t count(const Graph& graph, std::uint32_t index, std::vector<TargetKey>& keys) const;
+  void find_direct();
+  template <typename Visit>
+  void for_each_bound(std::uint32_t index, Visit&& visit) const;
+  void add_direct_children(std::uint32_t call, std::uint32_t index);
+  void reach(std::uint32_t index, std::vector<bool>& reached) const;
+  bool next_step(const std::vector<bool>& reached, PlanStep& step) const;
+
+  std::shared_ptr<const PatternData> pattern_;
+  const FindOptions& options_;
+  bool normalize_;
+  bool commute_all_;
+  bool has_alternatives_ = false;
+  bool has_negations_ = false;
+  bool has_interior_ = false;
+  bool has_constants_ = false;
+  std::vector<Hot> hot_;
+  std::vector<CallPlan> fixed_plans_;
+  std::vector<bool> direct_;    // bound in every match, and reached from the roots by operands alone
+  std::vector<bool> required_;  // bound in every match
+  std::vector<std::vector<std::uint32_t>> direct_children_;  // of direct calls: operands, through lists
+  FlatMap<std::uint8_t> accepted_;                           // (pattern node, target) -> 1 no, 2 yes
+  std::unordered_map<std::uint64_t, CallPlan> other_plans_;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,29 @@
+// A way back: a value that leaves a set of nodes and comes back into it through nodes outside. A set without one is
+// convex: it can be replaced by a single call.
+//
+// Cost: the users of the exits, followed downstream as far as the last node of the set; never the whole graph.
+// Thread-safety: reads the graph only.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/matchers/match.h>
+
+namespace fx {
+
+struct ConvexityViolation {
+  const Node* exit;     ///< the node of the set whose value leaves
+  const Node* through;  ///< the last node outside
+  const Node* user;     ///< the node of the set that it comes back to
+};
+
+/// Returns a way back into `nodes`, which are in graph order, from one of `exits`, which are among them; nothing when
+/// there is none. Only nodes that are used outside need be given as exits.
+std::optional<ConvexityViolation> convexity_violation(std::span<Node* const> nodes, std::span<Node* const> exits);
+
+/// The same for a match: its results are the exits.
+std::optional<ConvexityViolation> convexity_violation(const Match& match);
+
+}  // namespace fx

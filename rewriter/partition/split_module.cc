@@ -1,0 +1,258 @@
+// Partitions are numbered by first appearance. One pass over the nodes finds what each takes and gives and who waits
+// for whom; the order is Kahn's, the first in the graph first; a second pass copies.
+#include <fxgraph/rewriter/partition/split_module.h>
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <utility>
+
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/support/flat_map.h>
+
+namespace fx {
+namespace {
+
+using PartIndex = std::uint32_t;
+constexpr PartIndex kMain = ~PartIndex{0};
+
+/// Why `to` waits for `from`.
+struct Edge {
+  PartIndex from;
+  const Node* source;
+  const Node* reached;
+};
+
+struct Part {
+  std::int64_t id = 0;
+  std::vector<Node*> inputs;      // placeholders and results of other parts
+  std::vector<Node*> attributes;  // get_attr nodes
+  std::vector<Node*> outputs;
+  std::vector<Edge> waits_for;
+  std::vector<PartIndex> wait_for_it;
+  Graph graph;
+  Node* call = nullptr;  // in the main graph
+};
+
+class Splitter {
+ public:
+  Splitter(const GraphModule& module, const SplitOptions& options)
+      : module_(module), graph_(module.graph()), options_(options), part_of_(graph_, kMain), main_values_(graph_) {}
+
+  std::shared_ptr<GraphModule> run(const std::function<std::int64_t(const Node&)>& partition_of) {
+    assign(partition_of);
+    find_values();
+    find_order_edges();
+    const std::vector<PartIndex> order = sorted();
+    fill_parts();
+    return assemble(order);
+  }
+
+ private:
+  static bool is_call(const Node& node) {
+    return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output);
+  }
+  std::string path_of(const Part& part) const { return "submod_" + std::to_string(part.id); }
+
+  void assign(const std::function<std::int64_t(const Node&)>& partition_of) {
+    std::map<std::int64_t, PartIndex> index_of;
+    for (const Node& node : graph_.nodes()) {
+      if (!is_call(node)) continue;
+      const auto [at, is_new] = index_of.emplace(partition_of(node), static_cast<PartIndex>(parts_.size()));
+      if (is_new) parts_.emplace_back().id = at->first;
+      part_of_[node] = at->second;
+    }
+  }
+
+  // True once for each pair.
+  bool is_new(PartIndex part, const Node& node) {
+    return std::exchange(seen_[(std::uint64_t{part} << 32) | node.id()], 1) == 0;
+  }
+
+  void find_values() {
+    for (const Node& node : graph_.nodes()) {
+      const PartIndex part = part_of_[node];
+      node.for_each_input([&](Node& input) {
+        if (part == part_of_[input] || !is_new(part, input)) return;
+        if (part_of_[input] != kMain) give(input, part, node);
+        if (part != kMain) (input.is(Op::get_attr) ? parts_[part].attributes : parts_[part].inputs).push_back(&input);
+      });
+    }
+    const auto by_position = [](const Node* a, const Node* b) { return a->is_before(*b); };
+    for (Part& part : parts_) {
+      std::sort(part.inputs.begin(), part.inputs.end(), by_position);
+      std::sort(part.attributes.begin(), part.attributes.end(), by_position);
+      std::sort(part.outputs.begin(), part.outputs.end(), by_position);
+      part.outputs.erase(std::unique(part.outputs.begin(), part.outputs.end()), part.outputs.end());
+    }
+  }
+
+  void give(Node& value, PartIndex to, const Node& user) {
+    const PartIndex from = part_of_[value];
+    parts_[from].outputs.push_back(&value);
+    if (to != kMain) wait(from, to, value, user);
+  }
+
+  void wait(PartIndex from, PartIndex to, const Node& source, const Node& reached) {
+    parts_[to].waits_for.push_back({from, &source, &reached});
+    parts_[from].wait_for_it.push_back(to);
+  }
+
+  void find_order_edges() {
+    const Effects effects(graph_, {module_effects(module_), false, attribute_storage(module_)});
+    const OrderEdges edges = effects.order_edges();
+    for (const Node& node : graph_.nodes()) {
+      for (const Node* before : edges.before(node)) {
+        const PartIndex from = part_of_[*before], to = part_of_[node];
+        if (from != to && from != kMain && to != kMain) wait(from, to, *before, node);
+      }
+    }
+  }
+
+  std::vector<PartIndex> sorted() const {
+    std::vector<std::size_t> waiting(parts_.size());
+    std::priority_queue<PartIndex, std::vector<PartIndex>, std::greater<>> ready;
+    for (PartIndex i = 0; i < parts_.size(); ++i) {
+      waiting[i] = parts_[i].waits_for.size();
+      if (waiting[i] == 0) ready.push(i);
+    }
+    std::vector<PartIndex> order;
+    while (!ready.empty()) {
+      order.push_back(ready.top());
+      ready.pop();
+      for (const PartIndex next : parts_[order.back()].wait_for_it) {
+        if (--waiting[next] == 0) ready.push(next);
+      }
+    }
+    if (order.size() < parts_.size()) refuse(waiting);
+    return order;
+  }
+
+  // Every part that is left waits for another that is left: going back comes round.
+  [[noreturn]] void refuse(const std::vector<std::size_t>& waiting) const {
+    const auto is_left = [&](const Edge& edge) { return waiting[edge.from] > 0; };
+    std::vector<bool> visited(parts_.size());
+    std::vector<const Edge*> way;
+    auto at =
+        static_cast<PartIndex>(std::ranges::find_if(waiting, [](std::size_t n) { return n > 0; }) - waiting.begin());
+    while (!visited[at]) {
+      visited[at] = true;
+      const Edge& edge = *std::ranges::find_if(parts_[at].waits_for, is_left);
+      way.push_back(&edge);
+      at = edge.from;
+    }
+    // `at` was met before: what came before that is not part of the circle.
+    while (part_of_[*way.front()->reached] != at) way.erase(way.begin());
+    std::string text;
+    for (auto edge = way.rbegin(); edge != way.rend(); ++edge) {
+      text += (text.empty() ? "" : ", ") + ("%" + (*edge)->source->name()) + " (" +
+              std::to_string(parts_[(*edge)->from].id) + ") before %" + (*edge)->reached->name() + " (" +
+              std::to_string(parts_[part_of_[*(*edge)->reached]].id) + ")";
+    }
+    throw Error(ErrorKind::invalid_argument,
+                "split_module: partitions would have to wait for each other: " + text +
+                    "; put these nodes into one partition, or cut it in two",
+                way.back()->source->name());
+  }
+
+  void fill_parts() {
+    std::vector<FlatMap<Node*>> values(parts_.size());  // by id in the whole graph
+    for (PartIndex i = 0; i < parts_.size(); ++i) {
+      Part& part = parts_[i];
+      for (std::size_t k = 0; k < part.inputs.size(); ++k) {
+        const Node& input = *part.inputs[k];
+        Node& made =
+            part.graph.placeholder(options_.keep_original_input_names ? input.name() : "arg_" + std::to_string(k));
+        const Meta* meta = input.find_meta();
+        if (const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr)
+          made.meta().set(meta_key::kType, *type);
+        values[i][input.id()] = &made;
+      }
+      for (const Node* attribute : part.attributes)
+        values[i][attribute->id()] = &part.graph.node_copy(*attribute, [](Node&) { return Argument(); });
+    }
+    for (const Node& node : graph_.nodes()) {
+      if (!is_call(node)) continue;
+      const PartIndex i = part_of_[node];
+      values[i][node.id()] =
+          &parts_[i].graph.node_copy(node, [&](Node& input) { return Argument(*values[i].find(input.id())); });
+    }
+    for (PartIndex i = 0; i < parts_.size(); ++i) {
+      std::vector<Argument> results;
+      for (const Node* output : parts_[i].outputs) results.emplace_back(*values[i].find(output->id()));
+      const bool one = results.size() == 1 && !options_.tuple_return;
+      parts_[i].graph.output(results.empty() ? Argument() : one ? results[0] : Argument::tuple(results));
+    }
+  }
+
+  std::shared_ptr<GraphModule> assemble(const std::vector<PartIndex>& order) {
+    const std::function<Argument(Node&)> value_of = [&](Node& input) { return main_values_[input]; };
+    Graph main;
+    for (const Node* placeholder : graph_.placeholders()) {
+      main_values_[*placeholder] = main.node_copy(*placeholder, value_of);
+    }
+    GraphModule::Attributes attributes;
+    for (const PartIndex i : order) {
+      Part& part = parts_[i];
+      std::vector<Argument> inputs;
+      for (Node* input : part.inputs) inputs.push_back(main_values_[*input]);
+      call(part, main.call_module(path_of(part), inputs));
+      note_paths(part);
+      std::shared_ptr<torch::nn::Module> made =
+          std::make_shared<GraphModule>(module_, std::move(part.graph), path_of(part));
+      attributes.emplace_back(path_of(part), std::move(made));
+    }
+    if (const Node* output = graph_.output_node()) {
+      output->for_each_input([&](Node& input) {
+        if (!input.is(Op::get_attr) || !main_values_[input].is_none()) return;
+        main_values_[input] = main.node_copy(input, value_of);
+        attributes.emplace_back(input.target().str(), module_.attribute(input.target().str()));
+      });
+      main.node_copy(*output, value_of);
+    }
+    auto result = std::make_shared<GraphModule>(attributes, std::move(main), module_.class_name());
+    set_own_mode(*result, module_.is_training());
+    return result;
+  }
+
+  // Gives the main graph what the part returns.
+  void call(const Part& part, Node& node) {
+    static const Symbol kGetItem("operator.getitem");
+    if (part.outputs.size() == 1 && !options_.tuple_return) {
+      main_values_[*part.outputs[0]] = node;
+      return;
+    }
+    for (std::size_t i = 0; i < part.outputs.size(); ++i) {
+      main_values_[*part.outputs[i]] =
+          node.graph().call_function(kGetItem, {node, static_cast<std::int64_t>(i)}, {}, part.outputs[i]->name());
+    }
+  }
+
+  void note_paths(const Part& part) const {
+    if (!options_.module_paths) return;
+    for (const Node* node : part.graph.find_nodes(Op::call_module))
+      options_.module_paths->emplace_back(path_of(part) + "." + node->target().str(), node->target().str());
+  }
+
+  const GraphModule& module_;
+  const Graph& graph_;
+  const SplitOptions& options_;
+  NodeMap<PartIndex> part_of_;
+  NodeMap<Argument> main_values_;
+  std::vector<Part> parts_;
+  FlatMap<char> seen_;
+};
+
+}  // namespace
+
+std::shared_ptr<GraphModule> split_module(const GraphModule& module,
+                                          const std::function<std::int64_t(const Node&)>& partition_of,
+                                          const SplitOptions& options) {
+  return Splitter(module, options).run(partition_of);
+}
+
+}  // namespace fx

@@ -1,0 +1,225 @@
+#include <fxgraph/ops/argument_type.h>
+
+#include <array>
+
+#include <fxgraph/ops/schema_registry.h>
+
+namespace fx::internal {
+
+namespace {
+
+using Base = SchemaType::Base;
+
+constexpr ArgumentType kTensor{Base::tensor};
+constexpr ArgumentType kInt{Base::integer};
+constexpr ArgumentType kFloat{Base::floating};
+constexpr ArgumentType kBool{Base::boolean};
+constexpr ArgumentType kIntList{Base::integer, true};
+
+struct NamedKind {
+  std::string_view name;
+  ArgumentType kind;
+};
+
+// What `getattr(tensor, name)` gives. clang-format off
+constexpr NamedKind kAttributes[] = {
+    {"shape", kIntList},
+    {"ndim", kInt},
+    {"itemsize", kInt},
+    {"nbytes", kInt},
+    {"dtype", {Base::dtype}},
+    {"device", {Base::device}},
+    {"layout", {Base::layout}},
+    {"is_cuda", kBool},
+    {"is_sparse", kBool},
+    {"is_quantized", kBool},
+    {"is_meta", kBool},
+    {"requires_grad", kBool},
+    {"T", kTensor},
+    {"mT", kTensor},
+    {"H", kTensor},
+    {"mH", kTensor},
+    {"data", kTensor},
+    {"real", kTensor},
+    {"imag", kTensor},
+    {"grad", kTensor},
+};
+
+// What these tensor methods give, `size` and `stride` when they are asked for one dimension.
+constexpr NamedKind kMethods[] = {
+    {"size", kInt},
+    {"stride", kInt},
+    {"dim", kInt},
+    {"ndimension", kInt},
+    {"numel", kInt},
+    {"nelement", kInt},
+    {"element_size", kInt},
+    {"storage_offset", kInt},
+    {"__len__", kInt},
+    {"item", {Base::scalar}},
+    {"get_device", kInt},
+    {"is_contiguous", kBool},
+    {"is_floating_point", kBool},
+    {"is_complex", kBool},
+    {"is_signed", kBool},
+};
+
+constexpr NamedKind kFunctions[] = {
+    {"builtins.len", kInt}, {"builtins.int", kInt}, {"builtins.float", kFloat}, {"builtins.bool", kBool},
+    {"math.ceil", kInt},    {"math.floor", kInt},   {"math.trunc", kInt},       {"math.gcd", kInt},
+    {"math.prod", kInt},    {"math.sqrt", kFloat},  {"math.exp", kFloat},       {"math.log", kFloat},
+    {"math.log2", kFloat},  {"math.pow", kFloat},   {"math.sin", kFloat},       {"math.cos", kFloat},
+    {"math.tanh", kFloat},
+};
+
+constexpr NamedKind kAnnotations[] = {
+    {"int", kInt},
+    {"float", kFloat},
+    {"bool", kBool},
+    {"str", {Base::string}},
+    {"Tensor", kTensor},
+    {"torch.Tensor", kTensor},
+    {"torch._tensor.Tensor", kTensor},
+    {"List[int]", kIntList},
+    {"torch.Size", kIntList},
+    {"torch.dtype", {Base::dtype}},
+    {"torch.device", {Base::device}},
+    {"List[Tensor]", {Base::tensor, true}},
+    {"List[torch.Tensor]", {Base::tensor, true}},
+};
+
+// Python's operators on numbers: what two ints give; a float on either side gives a float instead, but for comparisons.
+constexpr NamedKind kArithmetic[] = {
+    {"operator.add", kInt},       {"operator.sub", kInt},  {"operator.mul", kInt},  {"operator.floordiv", kInt},
+    {"operator.mod", kInt},       {"operator.neg", kInt},  {"operator.pos", kInt},  {"operator.abs", kInt},
+    {"operator.iadd", kInt},      {"operator.isub", kInt}, {"operator.imul", kInt}, {"operator.ifloordiv", kInt},
+    {"operator.truediv", kFloat}, {"operator.pow", kInt},  {"operator.eq", kBool},  {"operator.ne", kBool},
+    {"operator.lt", kBool},       {"operator.le", kBool},  {"operator.gt", kBool},  {"operator.ge", kBool},
+    {"builtins.max", kInt},       {"builtins.min", kInt},  {"builtins.abs", kInt},  {"builtins.round", kInt},
+};
+// clang-format on
+
+template <std::size_t N>
+const ArgumentType* find_kind(const NamedKind (&table)[N], std::string_view name) {
+  for (const NamedKind& row : table) {
+    if (row.name == name) return &row.kind;
+  }
+  return nullptr;
+}
+
+ArgumentType element_of(ArgumentType kind) {
+  kind.list = false;
+  return kind;
+}
+
+// One question. `budget_` bounds the nodes looked at, so that neither depth nor sharing can make it expensive.
+class Inference {
+ public:
+  ArgumentType argument(const Argument& value) {
+    switch (value.kind()) {
+      case ArgumentKind::node: return node(value.node());
+      case ArgumentKind::boolean: return kBool;
+      case ArgumentKind::integer: return kInt;
+      case ArgumentKind::floating: return kFloat;
+      case ArgumentKind::complex: return {Base::complex};
+      case ArgumentKind::string: return {Base::string};
+      case ArgumentKind::dtype: return {Base::dtype};
+      case ArgumentKind::device: return {Base::device};
+      case ArgumentKind::layout: return {Base::layout};
+      case ArgumentKind::memory_format: return {Base::memory_format};
+      case ArgumentKind::list:
+      case ArgumentKind::tuple: return sequence(value.elements());
+      default: return {};
+    }
+  }
+
+ private:
+  ArgumentType sequence(ArgumentSpan elements) {
+    if (elements.empty()) return {Base::other, true};
+    const ArgumentType first = argument(elements[0]);
+    for (const Argument& element : elements.subspan(1)) {
+      if (argument(element) != first) return {Base::other, true};
+    }
+    return {first.list ? Base::other : first.base, true, first.known};
+  }
+
+  ArgumentType node(const Node& node) {
+    if (budget_-- <= 0) return kUnknownType;
+    if (const Meta* meta = node.find_meta()) {
+      if (const auto* type = meta->get<std::string>(meta_key::kType)) {
+        if (const ArgumentType* kind = find_kind(kAnnotations, *type)) return *kind;
+      }
+    }
+    if (node.is(Op::call_method)) return method(node);
+    return node.is(Op::call_function) ? function(node) : kUnknownType;
+  }
+
+  ArgumentType function(const Node& node) {
+    const TargetInfo& info = target_info(node.target());
+    if (info.exact || (info.schema && is_default_call(*info.schema, node))) return result(*info.schema);
+    if (!info.overloads->empty()) return kUnknownType;
+    const std::string_view name = node.target().view();
+    if (const ArgumentType* kind = find_kind(kFunctions, name)) return *kind;
+    if (const ArgumentType* kind = find_kind(kArithmetic, name)) return arithmetic(node, *kind);
+    if (node.args().size() < 2) return kUnknownType;
+    if (name == "operator.getitem") return item(node);
+    if (name == "builtins.getattr" && node.args()[1].is_string()) {
+      if (const ArgumentType* kind = find_kind(kAttributes, node.args()[1].as_string())) return *kind;
+    }
+    return kUnknownType;
+  }
+
+  ArgumentType method(const Node& node) {
+    const ArgumentType* kind = find_kind(kMethods, node.target().view());
+    if (!kind) return kUnknownType;
+    const bool all_dimensions = node.args().size() + node.kwargs().size() == 1;
+    return all_dimensions && (node.target() == "size" || node.target() == "stride") ? kIntList : *kind;
+  }
+
+  // `aten::size` with one argument: by their number alone, since the arguments' kinds would lead back through the
+  // graph.
+  static bool is_default_call(const OperatorSchema& schema, const Node& node) {
+    return !schema.arguments.empty() && schema.arguments[0].type.is_tensor() && node.kwargs().empty() &&
+           node.args().size() == schema.arguments.size();
+  }
+
+  static ArgumentType result(const OperatorSchema& schema) {
+    if (schema.returns.size() != 1) return kUnknownType;
+    const SchemaType& type = schema.returns[0].type;
+    if (type.base == Base::other || type.optional) return kUnknownType;
+    return {type.base, type.list};
+  }
+
+  ArgumentType item(const Node& node) {
+    const ArgumentType base = argument(node.args()[0]);
+    if (!base.known || base.base == Base::other) return kUnknownType;
+    if (!base.list) return base.base == Base::tensor ? kTensor : kUnknownType;
+    return node.args()[1].is_slice() ? base : element_of(base);
+  }
+
+  ArgumentType arithmetic(const Node& node, ArgumentType of_ints) {
+    ArgumentType result = of_ints;
+    for (const Argument& operand : node.args()) {
+      const ArgumentType kind = argument(operand);
+      if (!kind.known || kind.list || kind.base == Base::tensor)
+        return kind.base == Base::tensor && !kind.list ? kTensor : kUnknownType;
+      if (!is_number_type(kind)) return kUnknownType;
+      if (of_ints == kInt && kind.base != Base::integer && kind.base != Base::boolean) result = kind;
+    }
+    return node.args().empty() ? kUnknownType : result;
+  }
+
+  int budget_ = 48;
+};
+
+}  // namespace
+
+bool is_number_type(const ArgumentType& kind) {
+  if (!kind.known || kind.list) return false;
+  return kind.base == Base::integer || kind.base == Base::floating || kind.base == Base::boolean ||
+         kind.base == Base::scalar || kind.base == Base::complex;
+}
+
+ArgumentType argument_type(const Argument& argument) { return Inference().argument(argument); }
+
+}  // namespace fx::internal

@@ -1,0 +1,161 @@
+// Reports: what the analyses found in one graph, for a terminal, a program, or a browser.
+//
+//   fx::Report report = fx::make_report(graph, {.shapes = &shapes});
+//   std::cout << fx::to_text(report);
+//
+// A Report is data: names and numbers only, no pointers into the graph, so it outlives it and can be compared with an
+// older one. make_report throws nothing of its own; parts that need shapes stay empty without them. Complexity: that of
+// the analyses, near-linear; lists are cut at ReportOptions::max_rows (the counts beside them are not).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fxgraph/analysis/cost.h>
+#include <fxgraph/analysis/dead_code.h>
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
+
+namespace fx {
+
+/// What is known beside the graph. Pointers may be null and must outlive the call only.
+struct ReportInputs {
+  std::string name{};                       ///< of the model or file
+  const Shapes* shapes = nullptr;           ///< for bytes and cost
+  ModuleEffects module_effects{};           ///< what call_module does; without it: makes a new value, pure
+  std::vector<AttributeInfo> attributes{};  ///< parameters and buffers, to find unused ones
+  CostOptions cost{};
+  std::optional<Machine> machine{};  ///< for the roofline
+};
+
+/// Which parts to make.
+struct ReportOptions {
+  bool dead_code = true;
+  bool liveness = true;
+  bool uses = true;
+  bool dominance = true;
+  bool cost = true;
+  std::size_t max_rows = 20;
+  bool count_inputs = false;  ///< see LivenessOptions
+  bool count_attributes = false;
+  bool lower_peak = true;  ///< also look for an order with a lower peak
+};
+
+struct Report {
+  struct OpCount {
+    std::string target;
+    std::size_t count = 0;
+  };
+  struct Finding {
+    std::string kind;  ///< as to_string(DeadFinding::Kind)
+    std::string name;  ///< the node's, or the path of an attribute or module
+    std::string text;  ///< one line, with the reasons
+    std::int64_t bytes = 0;
+  };
+  struct DeadCodePart {
+    std::size_t dead_nodes = 0, dead_stores = 0, unused_outputs = 0, unused_inputs = 0, no_ops = 0,
+                unused_attributes = 0, unused_modules = 0;
+    std::int64_t unused_bytes = 0;  ///< of attributes and modules
+    std::vector<Finding> findings{};
+    std::size_t total() const {
+      return dead_nodes + dead_stores + unused_outputs + unused_inputs + no_ops + unused_attributes + unused_modules;
+    }
+  };
+  struct Resident {
+    std::string node;
+    std::string tensor;  ///< `float32[1, 64, 112, 112]`
+    std::int64_t bytes = 0;
+    std::string first, last;  ///< the nodes between which it lives
+  };
+  struct LivenessPart {
+    std::uint32_t peak_values = 0;
+    std::string peak_values_at;
+    bool has_bytes = false;
+    std::int64_t peak_bytes = 0;
+    std::string peak_bytes_at;
+    std::vector<Resident> at_peak{};  ///< largest first
+    std::size_t storages = 0;
+    std::int64_t storage_bytes = 0;  ///< of all storages: what no reuse would take
+    std::int64_t plan_bytes = 0, plan_lower_bound = 0;
+    std::int64_t best_order_bytes = 0;  ///< the peak in the best order found; peak_bytes when none is better
+  };
+  struct Use {
+    std::string node;
+    std::size_t count = 0;
+  };
+  struct UsesPart {
+    std::size_t values = 0, uses = 0, single_use = 0;
+    std::uint32_t depth = 0;  ///< nodes on the longest path
+    std::vector<Use> most_used{};
+    std::vector<std::string> critical_path{};  ///< by roofline time when shapes and machine are given, else by nodes
+    bool critical_path_is_timed = false;
+    double critical_seconds = 0;
+  };
+  struct DominancePart {
+    std::uint32_t depth = 0;                 ///< of the dominator tree
+    std::vector<std::string> bottlenecks{};  ///< from the start of the longest path: all its value passes these
+    std::size_t regions = 0;                 ///< single-entry-single-exit, minimal
+    std::size_t fusion_groups = 0;           ///< of pointwise calls
+    std::size_t fused_nodes = 0;
+    std::vector<std::vector<std::string>> largest_groups{};
+  };
+  struct CostRow {
+    std::string name;    ///< node or module
+    std::string target;  ///< of nodes
+    double macs = 0, flops = 0, intensity = 0, seconds = 0;
+    std::int64_t bytes = 0, parameter_bytes = 0;
+    int depth = 0;  ///< of modules
+    bool memory_bound = false;
+  };
+  struct CostPart {
+    CostRow total{};
+    std::size_t unknown = 0;
+    std::string machine;           ///< empty: `seconds` are not known
+    std::vector<CostRow> nodes{};  ///< most expensive first
+    std::vector<CostRow> modules{};
+  };
+
+  struct Measured {
+    std::string name;  ///< as in the JSON: `liveness.peak_bytes`
+    double before = 0, after = 0;
+    bool is_bytes = false;
+    bool is_worse(double limit = 0) const { return after > before * (1 + limit); }
+  };
+  struct BaselinePart {
+    std::string file;
+    double limit = 0;  ///< how much a measure may grow, as a part of what it was
+    std::vector<Measured> measures{};
+    std::vector<const Measured*> past_limit() const;
+  };
+
+  std::string name;
+  std::size_t nodes = 0, inputs = 0, modules = 0, attributes = 0;
+  std::vector<OpCount> operators{};  ///< most frequent first
+  std::optional<DeadCodePart> dead_code{};
+  std::optional<LivenessPart> liveness{};
+  std::optional<UsesPart> uses{};
+  std::optional<DominancePart> dominance{};
+  std::optional<CostPart> cost{};
+  std::optional<BaselinePart> baseline{};  ///< set by the caller, see src/report/baseline.h
+};
+
+Report make_report(const Graph& graph, const ReportInputs& inputs = {}, const ReportOptions& options = {});
+
+/// For a terminal, at most 120 columns wide, what matters most first.
+std::string to_text(const Report& report);
+
+/// JSON, one object; keys as the fields above, parts that were not asked for are absent. `version` is 1 and grows only
+/// when a key changes its meaning or goes away.
+std::string to_json(const Report& report);
+
+/// `peak_bytes 4.69 MiB -> 5.20 MiB (+11 %)`.
+std::string to_string(const Report::Measured& measure);
+/// `24.1 MiB`, `512 B`.
+std::string format_bytes(std::int64_t bytes);
+/// `4.09 G`, `118 M`: three digits and a unit.
+std::string format_count(double count);
+
+}  // namespace fx

@@ -1,0 +1,21 @@
+// Calling whatever a node's target names, with values: operators, Python-level functions, tensor methods.
+//
+// The overload is picked by the values on every call; plans (run/plan.h) resolve once and are faster.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <fxgraph/run/operators.h>
+#include <fxgraph/support/symbol.h>
+
+namespace fx {
+
+/// Calls a call_function target: `aten::add.Tensor`, `torch.relu`, `operator.getitem`. Several results come as a tuple.
+/// Throws Error(not_found) when there is no such operator, Error(execution) when no overload fits; what the operator
+/// itself throws passes through.
+c10::IValue call_function_target(Symbol target, const CallValues& call);
+
+/// Calls the method of `call.args[0]`.
+c10::IValue call_method_target(Symbol method, const CallValues& call);
+
+}  // namespace fx

@@ -1,0 +1,61 @@
+// LibTorch's operators by their canonical targets, ready to be called on a stack.
+//
+// Covers everything that LibTorch has registered: dispatcher operators (`aten::add.Tensor`) and TorchScript's own on
+// numbers, strings and lists (`aten::add.int`, `aten::len.t`). Also picks overloads by the values of a call, for
+// targets that name none.
+//
+// Complexity: one hash look-up after the first question for a target. Thread-safety: all functions may be called from
+// any thread; what they return lives as long as the process.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fxgraph/support/symbol.h>
+
+namespace fx {
+
+struct TorchOperator {
+  const c10::FunctionSchema* schema;
+  std::optional<c10::OperatorHandle> handle;     ///< set for dispatcher operators: the fast way to call
+  std::function<void(torch::jit::Stack&)> call;  ///< set for the others
+
+  /// Takes its arguments from the stack, all of them, and leaves its results there.
+  void operator()(torch::jit::Stack& stack) const { handle ? handle->callBoxed(&stack) : call(stack); }
+};
+
+/// The operator with exactly this overload, or null.
+const TorchOperator* find_torch_operator(Symbol target);
+
+/// All overloads of `aten::add`, in the order in which LibTorch has them.
+const std::vector<const TorchOperator*>& torch_overloads(Symbol packet);
+
+/// A call's values: positional, then by keyword.
+struct CallValues {
+  std::vector<c10::IValue> args;
+  std::vector<std::pair<Symbol, c10::IValue>> kwargs;
+};
+
+/// Binds the call to `schema` with Python's conversions (an int for a float, a tuple for a list, ints for an `int[]`
+/// that comes last). Returns the cost in conversions, lower is better, and fills `stack`; nothing when it does not fit.
+std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack* stack);
+
+/// Overloads to choose from, a set per packet: where two fit equally well, the earlier set counts. (7 // 2 fits
+/// aten::floor_divide, but aten::floordiv without making tensors.)
+using OverloadSets = std::vector<std::vector<const TorchOperator*>>;
+
+/// Picks the overload that the values fit best. Null when none fits.
+const TorchOperator* pick_overload(const OverloadSets& sets, const CallValues& call);
+const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const CallValues& call);
+
+/// Makes LibTorch the source of operator schemas for fx::find_schema. Idempotent; called by everything in src/module.
+void install_schema_source();
+
+}  // namespace fx

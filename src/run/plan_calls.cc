@@ -1,0 +1,311 @@
+// How each kind of call becomes steps.
+#include <torch/csrc/jit/api/module.h>
+#include <torch/nn/modules/container/sequential.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/run/overloaded_call.h>
+#include <fxgraph/run/plan_compile.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+namespace {
+
+using internal::Operand;
+using internal::Step;
+
+[[noreturn]] void fail(ErrorKind kind, const Node& node, const std::string& what) {
+  throw Error(kind, "%" + node.name() + ": " + what, node.name());
+}
+
+bool has_type_variables(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::VarType || type.hasFreeVariables();
+}
+
+c10::TypePtr known_type(const c10::TypePtr& type) { return has_type_variables(*type) ? nullptr : type; }
+
+/// The arguments of a call in the order of a parameter list; null where the default stands.
+template <typename Parameters, typename NameOf>
+std::vector<const Argument*> arrange(const Node& node, const Parameters& parameters, const NameOf& name_of) {
+  std::vector<const Argument*> arranged(parameters.size(), nullptr);
+  if (node.args().size() > parameters.size()) {
+    fail(ErrorKind::invalid_argument, node,
+         node.target().str() + " takes " + std::to_string(parameters.size()) + " arguments, the call has " +
+             std::to_string(node.args().size()));
+  }
+  for (std::size_t i = 0; i < node.args().size(); ++i) arranged[i] = &node.args()[i];
+  for (const auto& [name, value] : node.kwargs()) {
+    bool found = false;
+    for (std::size_t i = 0; i < parameters.size() && !found; ++i) {
+      const std::string_view parameter = name_of(parameters[i]);
+      if (name.view() != parameter && !(name == "input" && parameter == "self")) continue;
+      if (arranged[i]) fail(ErrorKind::invalid_argument, node, "argument '" + name.str() + "' is given twice");
+      arranged[i] = &value;
+      found = true;
+    }
+    if (!found) fail(ErrorKind::invalid_argument, node, node.target().str() + " has no argument '" + name.str() + "'");
+  }
+  return arranged;
+}
+
+/// Could the call fit the schema, by count and names alone?
+bool fits_by_shape(const c10::FunctionSchema& schema, const Node& node) {
+  const auto& parameters = schema.arguments();
+  if (schema.is_vararg() || node.args().size() > parameters.size()) return false;
+  std::size_t keywords = 0;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (i < node.args().size()) {
+      if (parameters[i].kwarg_only()) return false;
+      continue;
+    }
+    const bool given = node.kwarg(parameters[i].name()) || (parameters[i].name() == "self" && node.kwarg("input"));
+    keywords += given;
+    if (!given && !parameters[i].default_value()) return false;
+  }
+  return keywords == node.kwargs().size();
+}
+
+/// Could the literal stand there? Ints and dtypes are both ints while running: only here can they be told apart.
+bool literal_fits(const Argument& value, const c10::Argument& parameter) {
+  const c10::Type* type = parameter.real_type().get();
+  if (const auto* optional = type->castRaw<c10::OptionalType>()) type = optional->getElementType().get();
+  switch (type->kind()) {
+    case c10::TypeKind::ScalarTypeType: return !value.is_int();
+    case c10::TypeKind::LayoutType:
+    case c10::TypeKind::MemoryFormatType: return !value.is_int() && value.kind() != ArgumentKind::dtype;
+    default: return value.kind() != ArgumentKind::dtype;
+  }
+}
+
+bool literals_fit(const c10::FunctionSchema& schema, const Node& node) {
+  for (std::size_t i = 0; i < node.args().size() && i < schema.arguments().size(); ++i) {
+    if (!literal_fits(node.arg(i), schema.arguments()[i])) return false;
+  }
+  for (const auto& [name, value] : node.kwargs()) {
+    const auto index = schema.argumentIndexWithName(name.str());
+    if (index && !literal_fits(value, schema.arguments()[static_cast<std::size_t>(*index)])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& node, const TorchOperator& target) {
+  const c10::FunctionSchema& schema = *target.schema;
+  std::vector<Operand> operands;
+  if (schema.is_vararg()) {
+    for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
+    operands.push_back(operand_of(constant(static_cast<std::int64_t>(node.args().size()))));
+  } else {
+    const auto arranged =
+        arrange(node, schema.arguments(), [](const c10::Argument& a) { return std::string_view(a.name()); });
+    for (std::size_t i = 0; i < arranged.size(); ++i) {
+      const c10::Argument& parameter = schema.arguments()[i];
+      if (arranged[i]) {
+        operands.push_back(operand(scope, *arranged[i], parameter.type(), parameter.N().value_or(1)));
+      } else if (parameter.default_value()) {
+        operands.push_back(operand_of(constant(*parameter.default_value())));
+      } else {
+        fail(ErrorKind::invalid_argument, node, node.target().str() + " needs the argument '" + parameter.name() + "'");
+      }
+    }
+  }
+  const std::size_t num_results = schema.returns().size();
+  Step& made = step(scope, node, target.handle ? Step::Kind::dispatcher : Step::Kind::function, operands, num_results);
+  if (target.handle) {
+    made.handle = target.handle;
+    const bool built = std::any_of(operands.begin(), operands.end(),
+                                   [](const Operand& each) { return each.kind == Operand::Kind::aggregate; });
+    if (!built) made.direct = internal::direct_call(*target.handle);
+  } else {
+    made.function = static_cast<std::uint32_t>(program_->functions.size());
+    program_->functions.push_back(target.call);
+  }
+  std::vector<Value> results;
+  for (const c10::Argument& result : schema.returns()) {
+    results.push_back(fresh_slot(known_type(result.type())));
+    program_->result_slots.push_back(results.back().index);
+  }
+  if (num_results == 0) return constant(c10::IValue());
+  if (num_results == 1) return results[0];
+  Value bundle;
+  bundle.kind = Value::Kind::bundle;
+  bundle.elements = std::move(results);
+  return bundle;
+}
+
+PlanCompiler::Value PlanCompiler::compile_python(Scope& scope, const Node& node, const PythonFunction& function) {
+  const auto arranged = arrange(node, function.parameters, [](const char* name) { return std::string_view(name); });
+  std::vector<Operand> operands;
+  for (std::size_t i = 0; i < arranged.size() && arranged[i]; ++i) operands.push_back(operand(scope, *arranged[i]));
+  if (operands.empty()) fail(ErrorKind::invalid_argument, node, node.target().str() + " needs arguments");
+  return call_function(scope, node, operands, [call = function.call](torch::jit::Stack& stack) {
+    c10::IValue result = call(stack);
+    stack.clear();
+    stack.push_back(std::move(result));
+  });
+}
+
+PlanCompiler::Value PlanCompiler::compile_packets(Scope& scope, const Node& node, const std::vector<Symbol>& packets) {
+  OverloadSets sets;
+  std::vector<const TorchOperator*> fitting;
+  for (const Symbol packet : packets) {
+    auto& set = sets.emplace_back();
+    for (const TorchOperator* overload : torch_overloads(packet)) {
+      if (!literals_fit(*overload->schema, node)) continue;
+      set.push_back(overload);
+      if (fits_by_shape(*overload->schema, node)) fitting.push_back(overload);
+    }
+  }
+  if (fitting.size() == 1) return compile_operator(scope, node, *fitting[0]);
+  std::vector<Operand> operands;
+  std::vector<Symbol> keywords;
+  for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
+  for (const auto& [name, value] : node.kwargs()) {
+    operands.push_back(operand(scope, value));
+    keywords.push_back(name);
+  }
+  return call_function(
+      scope, node, operands,
+      internal::OverloadedCall(node.target().str(), std::move(sets), node.args().size(), std::move(keywords)));
+}
+
+// Functions of torch.nn.functional have other parameters than the operators they call: fx::normalize_operators knows
+// them. The call becomes a graph of its own, which is compiled like a body.
+PlanCompiler::Value PlanCompiler::compile_normalized(Scope& scope, const Node& node) {
+  if (!scope.normalized) {
+    Graph call;
+    std::vector<Node*> inputs = node.all_input_nodes();
+    NodeMap<Node*> stand_ins(scope.graph);
+    for (Node* input : inputs) stand_ins[*input] = &call.placeholder(input->name());
+    call.output(call.node_copy(node, [&](Node& input) { return Argument(stand_ins[input]); }));
+    if (normalize_operators(call) > 0) {
+      auto body = std::make_shared<const Graph>(std::move(call));
+      Scope inner{*body, scope.root, true, false, scope.node_of(node), true, NodeMap<Value>(*body)};
+      program_->bodies.push_back(body);
+      std::vector<Value> values;
+      for (Node* input : inputs) values.push_back(scope.values[*input]);
+      return compile_graph(inner, values);
+    }
+  }
+  const std::string target = node.target().str();
+  const std::size_t dot = target.rfind('.');
+  if (dot != std::string::npos && target.starts_with("torch.")) {
+    const Symbol packet("aten::" + target.substr(dot + 1));
+    if (!torch_overloads(packet).empty()) return compile_packets(scope, node, {packet});
+  }
+  fail(ErrorKind::not_found, node, "there is no operator '" + target + "'; give one of LibTorch's, such as aten::relu");
+}
+
+// getitem on a tuple that is not built costs nothing.
+bool PlanCompiler::take_element(Scope& scope, const Node& node, Value& element) {
+  if (node.target() != "operator.getitem" || node.args().size() != 2 || !node.arg(1).is_int()) return false;
+  const Node* object = node.arg(0).node_or_null();
+  if (!object || scope.values[*object].kind != Value::Kind::bundle) return false;
+  const std::vector<Value>& elements = scope.values[*object].elements;
+  const auto size = static_cast<std::int64_t>(elements.size());
+  const std::int64_t index = node.arg(1).as_int();
+  if (index < -size || index >= size) {
+    fail(ErrorKind::invalid_argument, node,
+         "index " + std::to_string(index) + " is out of range for " + std::to_string(size) + " values");
+  }
+  element = elements[static_cast<std::size_t>(index < 0 ? index + size : index)];
+  return true;
+}
+
+PlanCompiler::Value PlanCompiler::compile_function(Scope& scope, const Node& node) {
+  Value element;
+  if (take_element(scope, node, element)) return element;
+  if (const TorchOperator* target = find_torch_operator(node.target())) return compile_operator(scope, node, *target);
+  if (const PythonFunction* function = find_python_function(node.target()))
+    return compile_python(scope, node, *function);
+  const std::vector<Symbol> packets = packets_of_function(node.target());
+  return packets.empty() ? compile_normalized(scope, node) : compile_packets(scope, node, packets);
+}
+
+PlanCompiler::Value PlanCompiler::compile_method(Scope& scope, const Node& node) {
+  if (const PythonFunction* method = find_python_method(node.target())) return compile_python(scope, node, *method);
+  const std::vector<Symbol> packets = packets_of_method(node.target());
+  if (packets.empty()) fail(ErrorKind::not_found, node, "tensors have no method '" + node.target().str() + "'");
+  return compile_packets(scope, node, packets);
+}
+
+// ── Modules ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+PlanCompiler::Value PlanCompiler::compile_module(Scope& scope, const Node& node) {
+  const std::shared_ptr<torch::nn::Module> module = find_child(*scope.root, node.target().str());
+  if (!module) fail(ErrorKind::not_found, node, "there is no module '" + node.target().str() + "'");
+  return compile_module_at(scope, node, module);
+}
+
+PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& node,
+                                                    const std::shared_ptr<torch::nn::Module>& module) {
+  program_->modes.push_back({module, module->is_training()});
+  if (const auto* leaf = dynamic_cast<const LeafModule*>(module.get())) {
+    if (const auto& body = leaf->body_in_mode(leaf->is_training())) return compile_body(scope, node, body, leaf);
+    if (leaf->script()) return compile_script(scope, node, *leaf);
+    fail(ErrorKind::unsupported, node,
+         "leaf '" + node.target().str() + "' (" + leaf->type_name() + ") has no body for " +
+             (leaf->is_training() ? "training" : "evaluation") + " mode");
+  }
+  if (const auto nested = std::dynamic_pointer_cast<OwningModule>(module)) {
+    program_->nested.push_back({nested, nested->graph().revision()});
+    // The graph belongs to the nested module, which the program keeps alive.
+    return compile_body(scope, node, std::shared_ptr<const Graph>(nested, &nested->graph()), nested.get());
+  }
+  if (dynamic_cast<const torch::nn::SequentialImpl*>(module.get())) return compile_sequential(scope, node, *module);
+  const ModuleType* type = find_module_type(*module);
+  if (!type) {
+    fail(ErrorKind::unsupported, node,
+         "module '" + node.target().str() + "' is a " + module->name() +
+             ", whose forward is not known; tell it with fx::register_module_type");
+  }
+  if (type->body) {
+    if (std::optional<Graph> body = type->body(*module)) {
+      return compile_body(scope, node, std::make_shared<const Graph>(std::move(*body)), module.get());
+    }
+  }
+  std::vector<Operand> operands;
+  for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
+  if (!node.kwargs().empty()) fail(ErrorKind::unsupported, node, "C++ modules take no keyword arguments");
+  return call_function(scope, node, operands,
+                       [module, call = type->call](torch::jit::Stack& stack) { call(*module, stack); });
+}
+
+PlanCompiler::Value PlanCompiler::compile_sequential(Scope& scope, const Node& node,
+                                                     const torch::nn::Module& sequential) {
+  if (node.args().size() != 1) fail(ErrorKind::unsupported, node, "a Sequential is called with one argument here");
+  // The chain as a graph: one call_module per child.
+  Graph chain;
+  Node* at = &chain.placeholder("input");
+  for (const auto& child : sequential.named_children()) at = &chain.call_module(child.key(), {at});
+  chain.output(at);
+  return compile_body(scope, node, std::make_shared<const Graph>(std::move(chain)), &sequential);
+}
+
+PlanCompiler::Value PlanCompiler::compile_script(Scope& scope, const Node& node, const LeafModule& leaf) {
+  std::vector<Operand> operands;
+  std::vector<std::string> keywords;
+  for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
+  for (const auto& [name, value] : node.kwargs()) {
+    operands.push_back(operand(scope, value));
+    keywords.push_back(name.str());
+  }
+  const torch::jit::Method method = leaf.script()->get_method(leaf.script_method());
+  return call_function(scope, node, operands, [method, keywords](torch::jit::Stack& stack) {
+    torch::jit::Kwargs kwargs;
+    for (const std::string& name : keywords)
+      kwargs.emplace(name, stack[stack.size() - keywords.size() + kwargs.size()]);
+    stack.resize(stack.size() - keywords.size());
+    c10::IValue result = torch::jit::Method(method)(std::move(stack), kwargs);
+    stack.clear();
+    stack.push_back(std::move(result));
+  });
+}
+
+}  // namespace fx

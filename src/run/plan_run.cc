@@ -1,0 +1,214 @@
+#include <ATen/core/stack.h>
+
+#include <utility>
+
+#include <fxgraph/nn/owning_module.h>
+#include <fxgraph/run/plan.h>
+#include <fxgraph/run/plan_program.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/print.h>
+
+namespace fx {
+namespace {
+
+using c10::IValue;
+using internal::Aggregate;
+using internal::Operand;
+using internal::Origin;
+using internal::Step;
+
+std::string call_text(const Node& node) {
+  std::string text = "%" + node.name() + " = " + node.target().str() + "(";
+  bool first = true;
+  for (const Argument& arg : node.args()) {
+    if (!std::exchange(first, false)) text += ", ";
+    format(text, arg);
+  }
+  for (const auto& [name, value] : node.kwargs()) {
+    if (!std::exchange(first, false)) text += ", ";
+    text.append(name.view()).append("=");
+    format(text, value);
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+/// One run: the slots and the stack.
+class PlanRunner {
+ public:
+  PlanRunner(const Plan::Code& program, const OwningModule& module, const Plan::Observer& observer)
+      : program_(program), module_(module), observer_(observer), slots_(program.num_slots) {
+    stack_.reserve(16);
+  }
+
+  IValue run(std::vector<IValue> inputs) {
+    bind_inputs(std::move(inputs));
+    const Step* step = nullptr;
+    try {
+      for (const Step& each : program_.steps) {
+        step = &each;
+        execute(each);
+      }
+      return take(program_.result);
+    } catch (const Error& error) {
+      if (!error.node().empty()) throw;
+      fail(*step, error.message());
+    } catch (const std::exception& error) {
+      fail(*step, first_line(error));
+    }
+  }
+
+ private:
+  void bind_inputs(std::vector<IValue> inputs) {
+    if (inputs.size() > program_.inputs.size()) {
+      throw Error(ErrorKind::invalid_argument, "the graph takes " + std::to_string(program_.inputs.size()) +
+                                                   " inputs, got " + std::to_string(inputs.size()));
+    }
+    for (std::size_t i = 0; i < program_.inputs.size(); ++i) {
+      const Plan::Code::Input& input = program_.inputs[i];
+      if (i >= inputs.size() && !input.default_value) {
+        throw Error(ErrorKind::invalid_argument,
+                    "input '" + input.name + "' is missing: the graph takes " + std::to_string(program_.inputs.size()) +
+                        " inputs, got " + std::to_string(inputs.size()),
+                    input.name);
+      }
+      if (input.slot == internal::kNoSlot) continue;
+      slots_[input.slot] = i < inputs.size() ? std::move(inputs[i]) : *input.default_value;
+    }
+  }
+
+  // Values are read where they lie; those used for the last time go when the call is done, as from the stack.
+  bool execute_directly(const Step& step) {
+    const IValue* arguments[internal::DirectCall::kMaxArguments];
+    const Operand* operands = program_.operands.data() + step.first_operand;
+    for (std::uint32_t i = 0; i < step.num_operands; ++i) {
+      const Operand& operand = operands[i];
+      arguments[i] = operand.kind == Operand::Kind::slot ? &slots_[operand.index] : &program_.constants[operand.index];
+    }
+    if (!step.direct->takes(arguments)) return false;
+    at::Tensor result = step.direct->call(arguments);
+    for (std::uint32_t i = 0; i < step.num_operands; ++i) {
+      if (operands[i].kind == Operand::Kind::slot && operands[i].last_use) slots_[operands[i].index] = IValue();
+    }
+    const std::uint32_t slot = program_.result_slots[step.first_result];
+    if (slot != internal::kNoSlot) slots_[slot] = std::move(result);
+    return true;
+  }
+
+  void execute(const Step& step) {
+    if (step.direct && execute_directly(step)) return;
+    for (std::uint32_t i = 0; i < step.num_operands; ++i) push(program_.operands[step.first_operand + i]);
+    switch (step.kind) {
+      case Step::Kind::dispatcher: step.handle->callBoxed(&stack_); break;
+      case Step::Kind::function: program_.functions[step.function](stack_); break;
+      case Step::Kind::observe:
+        if (observer_) observer_(*module_.graph().node_by_id(program_.origins[step.origin].node), stack_.back());
+        break;
+    }
+    for (std::uint32_t i = 0; i < step.num_results; ++i) {
+      const std::uint32_t slot = program_.result_slots[step.first_result + i];
+      if (slot != internal::kNoSlot) slots_[slot] = std::move(stack_[i]);
+    }
+    stack_.clear();
+  }
+
+  void push(const Operand& operand) {
+    if (operand.kind == Operand::Kind::slot) {
+      IValue& slot = slots_[operand.index];
+      operand.last_use ? stack_.push_back(std::move(slot)) : stack_.push_back(slot);
+    } else if (operand.kind == Operand::Kind::constant) {
+      stack_.push_back(program_.constants[operand.index]);
+    } else {
+      stack_.push_back(build(program_.aggregates[operand.index]));
+    }
+    if (operand.coercion) {
+      const internal::Coercion& wanted = program_.coercions[operand.coercion - 1];
+      coerce(stack_.back(), *wanted.type, wanted.repeat);
+    }
+  }
+
+  IValue take(const Operand& operand) {
+    switch (operand.kind) {
+      case Operand::Kind::slot: {
+        IValue& slot = slots_[operand.index];
+        return operand.last_use ? std::move(slot) : slot;
+      }
+      case Operand::Kind::constant: return program_.constants[operand.index];
+      default: return build(program_.aggregates[operand.index]);
+    }
+  }
+
+  // Nesting is bounded by Argument::kMaxNesting.
+  IValue build(const Aggregate& aggregate) {
+    if (aggregate.kind == ArgumentKind::list && aggregate.element_type &&
+        aggregate.element_type->kind() == c10::TypeKind::TensorType) {
+      return build_tensors(aggregate);
+    }
+    std::vector<IValue> elements;
+    elements.reserve(aggregate.elements.size());
+    for (const Operand& element : aggregate.elements) elements.push_back(take(element));
+    switch (aggregate.kind) {
+      case ArgumentKind::list: return make_list(std::move(elements), aggregate.element_type);
+      case ArgumentKind::dict: return make_dict(elements);
+      case ArgumentKind::slice:
+        return make_slice(std::move(elements[0]), std::move(elements[1]), std::move(elements[2]));
+      default: return c10::ivalue::Tuple::create(std::move(elements));
+    }
+  }
+
+  IValue build_tensors(const Aggregate& aggregate) {
+    c10::List<at::Tensor> tensors;
+    tensors.reserve(aggregate.elements.size());
+    for (const Operand& operand : aggregate.elements) {
+      IValue element = take(operand);
+      coerce(element, *aggregate.element_type);
+      tensors.push_back(std::move(element).toTensor());
+    }
+    return tensors;
+  }
+
+  [[noreturn]] void fail(const Step& step, const std::string& cause) const {
+    const Origin& origin = program_.origins[step.origin];
+    const Node* node = module_.graph().node_by_id(origin.node);
+    std::string where = node ? call_text(*node) : "a node that is gone";
+    if (const Node* inner = origin.body ? origin.body->node_by_id(origin.inner_node) : nullptr) {
+      where += " (inside: " + call_text(*inner) + ")";
+    }
+    const std::string place = node ? source_place(*node) : std::string();
+    throw Error(ErrorKind::execution,
+                "while running " + where + ": " + cause + (place.empty() ? "" : "; it was made at " + place),
+                node ? node->name() : std::string());
+  }
+
+  const Plan::Code& program_;
+  const OwningModule& module_;
+  const Plan::Observer& observer_;
+  std::vector<IValue> slots_;
+  torch::jit::Stack stack_;
+};
+
+Plan::Plan(std::unique_ptr<const Code> program) : program_(std::move(program)) {}
+Plan::~Plan() = default;
+
+IValue Plan::run(const OwningModule& module, std::vector<IValue> inputs, const Observer& observer) const {
+  return PlanRunner(*program_, module, observer).run(std::move(inputs));
+}
+
+bool Plan::is_current(const OwningModule& module) const {
+  const Graph& graph = module.graph();
+  if (program_->revision != graph.revision() || program_->output != graph.output_node()) return false;
+  for (const Code::Mode& mode : program_->modes) {
+    if (mode.module->is_training() != mode.training) return false;
+  }
+  for (const Code::Nested& nested : program_->nested) {
+    if (nested.module->graph().revision() != nested.revision) return false;
+  }
+  return true;
+}
+
+std::size_t Plan::num_steps() const { return program_->steps.size(); }
+std::size_t Plan::num_slots() const { return program_->num_slots; }
+
+}  // namespace fx

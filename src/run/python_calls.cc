@@ -1,0 +1,327 @@
+#include <fxgraph/run/python_calls.h>
+
+#include <ATen/TensorIndexing.h>
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <unordered_map>
+
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+namespace {
+
+using at::indexing::TensorIndex;
+using c10::IValue;
+using Args = std::vector<IValue>;
+
+[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::execution, message); }
+
+IValue at_or_fail(const std::vector<IValue>& elements, std::int64_t index) {
+  const auto size = static_cast<std::int64_t>(elements.size());
+  if (index < -size || index >= size) {
+    fail("index " + std::to_string(index) + " is out of range for " + std::to_string(size) + " elements");
+  }
+  return elements[static_cast<std::size_t>(index < 0 ? index + size : index)];
+}
+
+std::vector<IValue> elements_of(const IValue& value) {
+  return value.isTuple() ? value.toTupleRef().elements().vec() : value.toListRef().vec();
+}
+
+auto slice_bound(const IValue& value) {
+  return (value.isTensor() ? IValue(value.toTensor().item<std::int64_t>()) : value).toOptional<std::int64_t>();
+}
+
+TensorIndex to_tensor_index(const IValue& value) {
+  if (value.isNone()) return at::indexing::None;
+  if (is_ellipsis(value)) return at::indexing::Ellipsis;
+  if (value.isInt()) return value.toInt();
+  if (value.isBool()) return value.toBool();
+  if (value.isTensor()) return value.toTensor();
+  if (is_slice(value)) {
+    const auto& part = value.toTupleRef().elements();
+    return at::indexing::Slice(slice_bound(part[1]), slice_bound(part[2]), slice_bound(part[3]));
+  }
+  if (value.isIntList()) return at::tensor(value.toIntVector());
+  fail("a " + value.tagKind() + " cannot index a tensor");
+}
+
+std::vector<TensorIndex> to_tensor_indices(const IValue& index) {
+  std::vector<TensorIndex> indices;
+  if (index.isTuple() && !is_slice(index)) {
+    for (const IValue& element : index.toTupleRef().elements()) indices.push_back(to_tensor_index(element));
+  } else {
+    indices.push_back(to_tensor_index(index));
+  }
+  return indices;
+}
+
+IValue slice_of(const IValue& sequence, const IValue& slice) {
+  const std::vector<IValue> all = elements_of(sequence);
+  const auto& part = slice.toTupleRef().elements();
+  const auto size = static_cast<std::int64_t>(all.size());
+  const std::int64_t step = part[3].isNone() ? 1 : part[3].toInt();
+  if (step == 0) fail("a slice's step must not be 0");
+  const auto bound = [&](const IValue& given, std::int64_t missing) {
+    if (given.isNone()) return missing;
+    std::int64_t at = given.toInt();
+    if (at < 0) at += size;
+    return std::clamp<std::int64_t>(at, step < 0 ? -1 : 0, step < 0 ? size - 1 : size);
+  };
+  const std::int64_t start = bound(part[1], step < 0 ? size - 1 : 0);
+  const std::int64_t stop = bound(part[2], step < 0 ? -1 : size);
+  std::vector<IValue> chosen;
+  for (std::int64_t i = start; step < 0 ? i > stop : i < stop; i += step)
+    chosen.push_back(all[static_cast<std::size_t>(i)]);
+  if (sequence.isTuple()) return c10::ivalue::Tuple::create(std::move(chosen));
+  return make_list(std::move(chosen), sequence.type()->expectRef<c10::ListType>().getElementType());
+}
+
+IValue getitem(Args& args) {
+  const IValue& object = args[0];
+  const IValue& index = args[1];
+  if (object.isTensor()) return object.toTensor().index(to_tensor_indices(index));
+  if (object.isGenericDict()) {
+    const auto dict = object.toGenericDict();
+    const auto found = dict.find(index);
+    if (found == dict.end()) fail("the dict has no such key");
+    return found->value();
+  }
+  if (object.isTuple() || object.isList()) {
+    if (is_slice(index)) return slice_of(object, index);
+    return at_or_fail(elements_of(object), index.isTensor() ? index.toTensor().item<std::int64_t>() : index.toInt());
+  }
+  fail("a " + object.tagKind() + " cannot be indexed");
+}
+
+IValue setitem(Args& args) {
+  if (args[0].isTensor()) {
+    at::Tensor tensor = args[0].toTensor();
+    const std::vector<TensorIndex> indices = to_tensor_indices(args[1]);
+    if (args[2].isTensor()) {
+      tensor.index_put_(indices, args[2].toTensor());
+    } else {
+      tensor.index_put_(indices, args[2].toScalar());
+    }
+  } else if (args[0].isList()) {
+    auto list = args[0].toList();
+    std::int64_t at = args[1].toInt();
+    if (at < 0) at += static_cast<std::int64_t>(list.size());
+    list.set(static_cast<std::size_t>(at), args[2]);
+  } else if (args[0].isGenericDict()) {
+    args[0].toGenericDict().insert_or_assign(args[1], args[2]);
+  } else {
+    fail("a " + args[0].tagKind() + " cannot be assigned to by index");
+  }
+  return IValue();
+}
+
+bool truth(const IValue& value) {
+  if (value.isTensor()) return value.toTensor().is_nonzero();
+  if (value.isNone()) return false;
+  if (value.isBool()) return value.toBool();
+  if (value.isInt()) return value.toInt() != 0;
+  if (value.isDouble()) return value.toDouble() != 0;
+  if (value.isString()) return !value.toStringRef().empty();
+  if (value.isList()) return !value.toListRef().empty();
+  if (value.isTuple()) return !value.toTupleRef().elements().empty();
+  return true;
+}
+
+IValue python_assert(Args& args) {
+  if (!truth(args[0])) fail(args.size() > 1 && args[1].isString() ? args[1].toStringRef() : "assertion failed");
+  return IValue();
+}
+
+double as_double(const IValue& value) {
+  return value.isTensor() ? value.toTensor().item<double>() : value.toScalar().toDouble();
+}
+
+IValue python_int(Args& args) {
+  return args[0].isTensor() ? args[0].toTensor().item<std::int64_t>() : static_cast<std::int64_t>(as_double(args[0]));
+}
+
+IValue python_len(Args& args) {
+  const IValue& value = args[0];
+  if (value.isTensor()) return value.toTensor().size(0);
+  if (value.isString()) return static_cast<std::int64_t>(value.toStringRef().size());
+  if (value.isGenericDict()) return static_cast<std::int64_t>(value.toGenericDict().size());
+  return static_cast<std::int64_t>(elements_of(value).size());
+}
+
+struct TensorAttribute {
+  const char* name;
+  IValue (*read)(const at::Tensor& tensor);
+};
+const TensorAttribute kTensorAttributes[] = {
+    {"shape", [](const at::Tensor& t) { return IValue(t.sizes().vec()); }},
+    {"dtype", [](const at::Tensor& t) { return IValue(static_cast<std::int64_t>(t.scalar_type())); }},
+    {"device", [](const at::Tensor& t) { return IValue(t.device()); }},
+    {"layout", [](const at::Tensor& t) { return IValue(static_cast<std::int64_t>(t.layout())); }},
+    {"ndim", [](const at::Tensor& t) { return IValue(t.dim()); }},
+    {"data", [](const at::Tensor& t) { return IValue(t.detach()); }},
+    {"T", [](const at::Tensor& t) { return IValue(t.numpy_T()); }},
+    {"mT", [](const at::Tensor& t) { return IValue(t.mT()); }},
+    {"real", [](const at::Tensor& t) { return IValue(at::real(t)); }},
+    {"imag", [](const at::Tensor& t) { return IValue(at::imag(t)); }},
+    {"is_cuda", [](const at::Tensor& t) { return IValue(t.is_cuda()); }},
+    {"requires_grad", [](const at::Tensor& t) { return IValue(t.requires_grad()); }},
+};
+
+IValue python_getattr(Args& args) {
+  const std::string& name = args[1].toStringRef();
+  if (args[0].isTensor()) {
+    for (const TensorAttribute& attribute : kTensorAttributes) {
+      if (name == attribute.name) return attribute.read(args[0].toTensor());
+    }
+  }
+  fail("a " + args[0].tagKind() + " has no attribute " + name + " here");
+}
+
+template <at::ScalarType type>
+IValue to_type(Args& args) {
+  return args[0].toTensor().to(type);
+}
+
+const std::vector<PythonFunction>& functions() {
+  static const auto& table = *new std::vector<PythonFunction>{
+      {"operator.getitem", {"a", "b"}, getitem},
+      {"operator.setitem", {"a", "b", "c"}, setitem},
+      {"builtins.getattr", {"object", "name"}, python_getattr},
+      {"builtins.len", {"obj"}, python_len},
+      {"builtins.int", {"x"}, python_int},
+      {"builtins.float", {"x"}, [](Args& args) { return IValue(as_double(args[0])); }},
+      {"builtins.bool", {"x"}, [](Args& args) { return IValue(truth(args[0])); }},
+      {"operator.not_", {"a"}, [](Args& args) { return IValue(!truth(args[0])); }},
+      {"operator.truth", {"a"}, [](Args& args) { return IValue(truth(args[0])); }},
+      {"operator.is_", {"a", "b"}, [](Args& args) { return IValue(args[0].is(args[1])); }},
+      {"operator.is_not", {"a", "b"}, [](Args& args) { return IValue(!args[0].is(args[1])); }},
+      {"torch._assert", {"condition", "message"}, python_assert},
+      {"math.sqrt", {"x"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
+      {"math.exp", {"x"}, [](Args& args) { return IValue(std::exp(as_double(args[0]))); }},
+      {"math.log", {"x"}, [](Args& args) { return IValue(std::log(as_double(args[0]))); }},
+      {"math.floor",
+       {"x"},
+       [](Args& args) { return IValue(static_cast<std::int64_t>(std::floor(as_double(args[0])))); }},
+      {"math.ceil", {"x"}, [](Args& args) { return IValue(static_cast<std::int64_t>(std::ceil(as_double(args[0])))); }},
+      {".float", {"self"}, to_type<at::kFloat>},
+      {".double", {"self"}, to_type<at::kDouble>},
+      {".half", {"self"}, to_type<at::kHalf>},
+      {".bfloat16", {"self"}, to_type<at::kBFloat16>},
+      {".long", {"self"}, to_type<at::kLong>},
+      {".int", {"self"}, to_type<at::kInt>},
+      {".short", {"self"}, to_type<at::kShort>},
+      {".byte", {"self"}, to_type<at::kByte>},
+      {".bool", {"self"}, to_type<at::kBool>},
+      {".cpu", {"self"}, [](Args& args) { return IValue(args[0].toTensor().cpu()); }},
+      {".numel", {"self"}, [](Args& args) { return IValue(args[0].toTensor().numel()); }},
+      {".type_as",
+       {"self", "other"},
+       [](Args& args) { return IValue(args[0].toTensor().to(args[1].toTensor().scalar_type())); }},
+      {".__getitem__", {"self", "index"}, getitem},
+      {".__setitem__", {"self", "index", "value"}, setitem},
+  };
+  return table;
+}
+
+const std::unordered_map<Symbol, const PythonFunction*>& function_index() {
+  static const auto& index = *[] {
+    auto* map = new std::unordered_map<Symbol, const PythonFunction*>;
+    for (const PythonFunction& function : functions()) map->emplace(Symbol(function.target), &function);
+    map->emplace(Symbol("getattr"), map->at(Symbol("builtins.getattr")));
+    map->emplace(Symbol("len"), map->at(Symbol("builtins.len")));
+    return map;
+  }();
+  return index;
+}
+
+// Python's operators and the operators that they are on tensors and on numbers.
+struct OperatorName {
+  const char* python;
+  std::vector<const char*> packets;
+};
+const std::vector<OperatorName>& operator_names() {
+  static const auto& table = *new std::vector<OperatorName>{
+      {"add", {"aten::add"}},
+      {"sub", {"aten::sub"}},
+      {"mul", {"aten::mul"}},
+      {"truediv", {"aten::div"}},
+      {"floordiv", {"aten::floor_divide", "aten::floordiv"}},
+      {"mod", {"aten::remainder"}},
+      {"pow", {"aten::pow"}},
+      {"matmul", {"aten::matmul"}},
+      {"neg", {"aten::neg"}},
+      {"pos", {"aten::positive"}},
+      {"abs", {"aten::abs", "prim::abs"}},
+      {"invert", {"aten::bitwise_not"}},
+      {"and_", {"aten::bitwise_and", "aten::__and__"}},
+      {"or_", {"aten::bitwise_or", "aten::__or__"}},
+      {"xor", {"aten::bitwise_xor", "aten::__xor__"}},
+      {"lshift", {"aten::__lshift__"}},
+      {"rshift", {"aten::__rshift__"}},
+      {"lt", {"aten::lt"}},
+      {"le", {"aten::le"}},
+      {"gt", {"aten::gt"}},
+      {"ge", {"aten::ge"}},
+      {"eq", {"aten::eq"}},
+      {"ne", {"aten::ne"}},
+      {"is_", {"aten::__is__"}},
+      {"is_not", {"aten::__isnot__"}},
+      {"not_", {"aten::__not__"}},
+      {"contains", {"aten::__contains__"}},
+      {"iadd", {"aten::add_", "aten::add"}},
+      {"isub", {"aten::sub_", "aten::sub"}},
+      {"imul", {"aten::mul_", "aten::mul"}},
+      {"itruediv", {"aten::div_", "aten::div"}},
+      {"ifloordiv", {"aten::floor_divide_", "aten::floordiv"}},
+      {"imod", {"aten::remainder_", "aten::remainder"}},
+      {"ipow", {"aten::pow_", "aten::pow"}},
+      {"iand", {"aten::__iand__", "aten::__and__"}},
+      {"ior", {"aten::__ior__", "aten::__or__"}},
+      {"ixor", {"aten::__ixor__", "aten::__xor__"}},
+  };
+  return table;
+}
+
+std::vector<Symbol> existing(const std::string& packet) {
+  if (torch_overloads(packet).empty()) return {};
+  return {Symbol(packet)};
+}
+
+}  // namespace
+
+const PythonFunction* find_python_function(Symbol target) {
+  const auto found = function_index().find(target);
+  return found == function_index().end() || target.view().front() == '.' ? nullptr : found->second;
+}
+
+const PythonFunction* find_python_method(Symbol method) {
+  const Symbol name = Symbol::find("." + method.str());
+  const auto found = function_index().find(name);
+  return name.empty() || found == function_index().end() ? nullptr : found->second;
+}
+
+std::vector<Symbol> packets_of_function(Symbol target) {
+  const std::string_view text = target.view();
+  if (text.find("::") != std::string_view::npos) return existing(target.str());
+  if (text.starts_with("operator.")) {
+    for (const OperatorName& name : operator_names()) {
+      if (text.substr(9) == name.python) return {name.packets.begin(), name.packets.end()};
+    }
+  }
+  if (text.starts_with("torch.") && text.find('.', 6) == std::string_view::npos)
+    return existing("aten::" + target.str().substr(6));
+  return {};
+}
+
+std::vector<Symbol> packets_of_method(Symbol method) {
+  const std::string name = method.str();
+  if (std::vector<Symbol> packets = existing("aten::" + name); !packets.empty()) return packets;
+  return existing("prim::" + name);
+}
+
+}  // namespace fx

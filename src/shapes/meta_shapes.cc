@@ -1,0 +1,301 @@
+// ShapeProp: an interpreter over meta tensors whose values are kept from run to run.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty_strided.h>
+
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+#include <fxgraph/module/inline_modules.h>
+#include <fxgraph/module/interpreter.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/shapes/storage_numbers.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+namespace {
+
+using c10::IValue;
+
+template <typename Map>
+IValue map_tensors(const IValue& value, Map&& map) {
+  if (value.isTensor()) return value.toTensor().defined() ? IValue(map(value.toTensor())) : value;
+  if (value.isTuple()) {
+    std::vector<IValue> elements;
+    for (const IValue& each : value.toTupleRef().elements()) elements.push_back(map_tensors(each, map));
+    return c10::ivalue::Tuple::create(std::move(elements));
+  }
+  if (value.isList()) {
+    c10::impl::GenericList list(value.type()->expectRef<c10::ListType>().getElementType());
+    for (const IValue& each : value.toListRef()) list.push_back(map_tensors(each, map));
+    return list;
+  }
+  if (value.isGenericDict()) {
+    const auto& type = value.type()->expectRef<c10::DictType>();
+    c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
+    for (const auto& item : value.toGenericDict()) dict.insert(item.key(), map_tensors(item.value(), map));
+    return dict;
+  }
+  return value;
+}
+
+at::Tensor to_meta(const at::Tensor& tensor) {
+  if (tensor.is_meta() || tensor.layout() != at::kStrided) return tensor;
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+}
+
+// Shapes may depend on the numbers of an index, so constants of few whole numbers stay what they are.
+bool keeps_numbers(const at::Tensor& tensor) {
+  constexpr std::int64_t kFew = 1 << 16;
+  return !tensor.is_meta() && tensor.layout() == at::kStrided && !tensor.is_floating_point() && !tensor.is_complex() &&
+         !tensor.is_quantized() && tensor.numel() <= kFew;
+}
+
+at::Tensor constant_or_meta(const at::Tensor& tensor) { return keeps_numbers(tensor) ? tensor : to_meta(tensor); }
+
+at::Tensor zeros_like_meta(const at::Tensor& tensor) {
+  if (!tensor.is_meta()) return tensor;
+  at::Tensor result = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
+  return result.zero_();
+}
+
+// Nobody is to see that an operator drew random numbers for its shape.
+class KeepRandomState {
+ public:
+  KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
+    const std::lock_guard lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+  ~KeepRandomState() {
+    const std::lock_guard lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+}  // namespace
+
+class ShapeProp::Runner : public Interpreter {
+ public:
+  Runner(GraphModule& module, const Graph& graph, std::string prefix = "")
+      : Interpreter(module, graph), prefix_(std::move(prefix)) {}
+
+  // What the value is now: an operator such as squeeze_ may give it another shape later.
+  Value run_node(const Node& node) override {
+    Value value = Interpreter::run_node(node);
+    infos_[node] = tensor_infos(value);
+    return value;
+  }
+  const TensorInfos& infos(const Node& node) { return infos_[node]; }
+
+  Value get_attr(const Target& target, const Args&, const Kwargs&) override {
+    const std::string path = join_path(prefix_, target.view());
+    at::Tensor& meta = attributes_[path];
+    if (meta.defined()) return meta;
+    const at::Tensor tensor = module().attribute(path);
+    // A copy: the program may write it.
+    meta = keeps_numbers(tensor) ? tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true)
+                                 : to_meta(tensor);
+    return meta;
+  }
+  Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    return attempt([&](const Args& a, const Kwargs& k) { return Interpreter::call_function(target, a, k); }, args,
+                   kwargs);
+  }
+  Value call_method(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    return attempt([&](const Args& a, const Kwargs& k) { return Interpreter::call_method(target, a, k); }, args,
+                   kwargs);
+  }
+
+  // Modules with a body by the body, on meta tensors; the others on zeros, as copies: they may write their buffers.
+  Value call_module(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    const std::string path = join_path(prefix_, target.view());
+    const std::shared_ptr<torch::nn::Module> called = module().find_submodule(path);
+    if (const std::shared_ptr<const Graph> body = called && kwargs.empty() ? module_body(called) : nullptr)
+      return Runner(module(), *body, path).run(args);
+    const auto on_copy = [&](const Args& a, const Kwargs& k) {
+      GraphModule copy;
+      copy.add_submodule("called", called ? called->clone() : nullptr);
+      return Interpreter(copy).call_module("called", a, k);
+    };
+    return run_on_zeros(on_copy, args, kwargs);
+  }
+
+ private:
+  template <typename Call>
+  static Value attempt(const Call& call, const Args& args, const Kwargs& kwargs) {
+    try {
+      return map_tensors(call(args, kwargs), constant_or_meta);
+    } catch (const std::exception&) {  // no meta kernel, or wrong shapes: on zeros it shows which
+      return run_on_zeros(call, args, kwargs);
+    }
+  }
+
+  template <typename Call>
+  static Value run_on_zeros(const Call& call, const Args& args, const Kwargs& kwargs) {
+    const KeepRandomState keep;
+    std::vector<std::pair<at::Tensor, at::Tensor>> stand_ins;  // zeros and what they stand for
+    const auto stand_in = [&](const at::Tensor& meta) {
+      stand_ins.emplace_back(zeros_like_meta(meta), meta);
+      return stand_ins.back().first;
+    };
+    Args values;
+    Kwargs named;
+    for (const Value& each : args) values.push_back(map_tensors(each, stand_in));
+    for (const auto& [name, each] : kwargs) named.emplace_back(name, map_tensors(each, stand_in));
+    return map_tensors(call(values, named), [&](const at::Tensor& result) {
+      for (const auto& [zeros, meta] : stand_ins) {
+        if (zeros.is_same(result)) return meta;  // in place, or passed on
+      }
+      return to_meta(result);
+    });
+  }
+
+  std::string prefix_;
+  NodeMap<TensorInfos> infos_;
+  std::unordered_map<std::string, at::Tensor> attributes_;
+};
+
+const Shapes& ShapeProp::propagate(const std::vector<IValue>& inputs) {
+  std::vector<IValue> metas;
+  for (const IValue& input : inputs) metas.push_back(map_tensors(input, to_meta));
+  const std::vector<IValue> before = std::exchange(inputs_, std::move(metas));
+  const std::vector<Device> devices_before = std::exchange(input_devices_, {});
+  for (const IValue& input : inputs) {
+    const TensorInfos infos = tensor_infos(input);
+    input_devices_.push_back(infos.empty() ? Device{} : infos.front().device);
+  }
+  try {
+    run(/*everything=*/true);
+  } catch (...) {
+    inputs_ = before;
+    input_devices_ = devices_before;
+    throw;
+  }
+  return shapes_;
+}
+
+const Shapes& ShapeProp::propagate(const std::vector<TensorInfo>& inputs) {
+  std::vector<IValue> values;
+  for (const TensorInfo& info : inputs) values.emplace_back(zeros_like_info(info));
+  return propagate(values);
+}
+
+// Meta tensors have forgotten their device. It is the one that the call names, or that of its first tensor.
+Device ShapeProp::device_of(const Node& node, const Shapes& shapes) const {
+  if (node.is(Op::get_attr)) return to_device(module_.attribute(node.target().str()).device());
+  const auto named = [](const Argument& argument) { return argument.kind() == ArgumentKind::device; };
+  for (const Argument& argument : node.args()) {
+    if (named(argument)) return argument.as_device();
+  }
+  for (const auto& [name, argument] : node.kwargs()) {
+    if (named(argument)) return argument.as_device();
+  }
+  for (const Node* input : node.all_input_nodes()) {
+    const TensorInfos& tensors = shapes[*input].tensors;
+    if (!tensors.empty()) return tensors.front().device;
+  }
+  return to_device(c10::Device(c10::kCPU));
+}
+
+std::size_t ShapeProp::update() { return run(changes_shapes_in_place_); }
+
+ShapeProp::Record ShapeProp::record_of(const Node& node) const {
+  Record record;
+  record.known = true;
+  record.op = node.op();
+  record.target = node.target();
+  record.args.assign(node.args().begin(), node.args().end());
+  record.kwargs = node.kwargs().to_vector();
+  if (node.is(Op::get_attr)) {
+    const at::Tensor tensor = module_.find_attribute(node.target().str());
+    record.attribute = tensor.defined() ? tensor.unsafeGetTensorImpl() : nullptr;
+  } else if (node.is(Op::call_module)) {
+    const auto called = module_.find_submodule(node.target().str());
+    record.attribute = called.get();
+    record.training = called && called->is_training();
+  }
+  return record;
+}
+
+bool ShapeProp::same_call(const Record& a, const Record& b) {
+  return a.known == b.known && a.op == b.op && a.target == b.target && a.attribute == b.attribute &&
+         a.training == b.training && a.args == b.args && a.kwargs == b.kwargs;
+}
+
+// Values of unchanged nodes are given to the interpreter, so that it runs the others only. All is made anew beside what
+// is there, and put in its place when nothing has thrown.
+std::size_t ShapeProp::run(bool everything) {
+  const at::NoGradGuard no_grad;
+  const Graph& graph = module_.graph();
+  NodeMap<Record> records(graph);
+  NodeMap<bool> runs(graph, false);
+  Interpreter::Environment given;
+  std::size_t visited = 0, next_input = 0;
+  for (const Node& node : graph.nodes()) {
+    records[node] = record_of(node);
+    const Record& before = std::as_const(records_)[node];
+    bool stale = everything || !same_call(before, records[node]);
+    node.for_each_input([&](const Node& input) { stale = stale || runs[input]; });
+    runs[node] = stale;
+    if (node.is(Op::placeholder)) {
+      const bool has_input = next_input < inputs_.size();
+      if (!has_input && node.args().empty()) {
+        throw Error(ErrorKind::invalid_argument,
+                    "ShapeProp: there is no input for %" + node.name() + "; propagate with one", node.name());
+      }
+      records[node].value = has_input ? inputs_[next_input] : to_ivalue(node.arg(0));
+      ++next_input;
+      given.emplace_back(&node, records[node].value);
+    } else if (!stale) {
+      records[node].value = before.value;
+      given.emplace_back(&node, before.value);
+    }
+    visited += stale;
+  }
+  if (next_input < inputs_.size()) {
+    throw Error(ErrorKind::invalid_argument, "ShapeProp: the graph takes " + std::to_string(next_input) + " inputs, " +
+                                                 std::to_string(inputs_.size()) + " were given");
+  }
+  Runner runner(module_, graph);
+  runner.keep_values(true);
+  runner.run({}, given);
+  Shapes shapes(graph);
+  StorageNumbers storages;
+  changes_shapes_in_place_ = false;
+  next_input = 0;
+  for (const Node& node : graph.nodes()) {
+    TensorInfos infos;
+    if (node.is(Op::placeholder)) {
+      infos = tensor_infos(records[node].value);
+      const Device device = next_input < input_devices_.size() ? input_devices_[next_input] : Device{};
+      for (TensorInfo& info : infos) info.device = device;
+      ++next_input;
+    } else if (runs[node]) {
+      records[node].value = *runner.value_of(node);
+      infos = runner.infos(node);
+      const Device device = device_of(node, shapes);
+      for (TensorInfo& info : infos) info.device = device;
+    } else {
+      infos = std::as_const(shapes_)[node].tensors;
+    }
+    const TensorInfos now = tensor_infos(records[node].value);
+    for (std::size_t i = 0; i < infos.size() && i < now.size(); ++i) {
+      infos[i].storage = now[i].storage;
+      changes_shapes_in_place_ = changes_shapes_in_place_ || now[i].sizes != infos[i].sizes;
+    }
+    storages.renumber(records[node].value, infos);
+    shapes[node] = std::move(infos);
+  }
+  records_ = std::move(records);
+  shapes_ = std::move(shapes);
+  return visited;
+}
+
+}  // namespace fx

@@ -1,0 +1,60 @@
+#include <fxgraph/shapes/shape_prop.h>
+
+#include <ATen/ops/zeros.h>
+#include <utility>
+
+#include <fxgraph/run/plan.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/storage_numbers.h>
+
+namespace fx {
+Shapes propagate_shapes(GraphModule& module, std::vector<c10::IValue> inputs) {
+  Shapes shapes(module.graph());
+  StorageNumbers storages;
+  const auto plan = Plan::compile(module, {.observe = true});
+  const c10::IValue result = plan->run(module, std::move(inputs), [&](const Node& node, const c10::IValue& value) {
+    TensorInfos infos = tensor_infos(value);
+    storages.renumber(value, infos);
+    shapes[node] = std::move(infos);
+  });
+  if (const Node* output = module.graph().output_node()) {
+    TensorInfos infos = tensor_infos(result);
+    storages.renumber(result, infos);
+    shapes[*output] = std::move(infos);
+  }
+  return shapes;
+}
+
+Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inputs) {
+  std::vector<c10::IValue> values;
+  for (const TensorInfo& info : inputs) values.emplace_back(zeros_like_info(info));
+  return propagate_shapes(module, std::move(values));
+}
+
+at::Tensor zeros_like_info(const TensorInfo& info) {
+  return at::zeros(info.sizes, at::TensorOptions(to_scalar_type(info.dtype)).device(to_torch_device(info.device)));
+}
+
+namespace {
+
+// Dense in the order of `dims` from the outermost, sizes of one apart.
+bool is_dense_in_order(const TensorInfo& info, const std::vector<std::size_t>& dims) {
+  std::int64_t expected = 1;
+  for (auto dim = dims.rbegin(); dim != dims.rend(); ++dim) {
+    if (info.sizes[*dim] == 1) continue;
+    if (info.strides[*dim] != expected) return false;
+    expected *= info.sizes[*dim];
+  }
+  return true;
+}
+
+}  // namespace
+
+MemoryFormat memory_format_of(const TensorInfo& info) {
+  if (info.is_contiguous()) return {"contiguous_format"};
+  if (info.sizes.size() == 4 && is_dense_in_order(info, {0, 2, 3, 1})) return {"channels_last"};
+  if (info.sizes.size() == 5 && is_dense_in_order(info, {0, 2, 3, 4, 1})) return {"channels_last_3d"};
+  return {};
+}
+
+}  // namespace fx

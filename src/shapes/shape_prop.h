@@ -1,0 +1,86 @@
+// Shapes of every value of a program: sizes, dtype, strides, device, and which share storage.
+//
+//   fx::Shapes shapes = fx::propagate_shapes(*gm, {x});     // runs it on x, as FX's ShapeProp does
+//
+//   fx::ShapeProp prop(*gm);                                // on meta tensors: nothing is computed where LibTorch has
+//   prop.propagate({x});                                    // kernels for shapes alone
+//   … edit the graph …
+//   std::size_t visited = prop.update();                    // runs what changed and what that reaches
+//
+// Thread-safety: as GraphModule's edits; one ShapeProp at a time per module.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/module/graph_module.h>
+
+namespace fx {
+
+/// Runs `module` on `inputs` and returns what each node's value was. Random numbers are drawn and buffers written as in
+/// any run. For programs whose shapes depend on data.
+Shapes propagate_shapes(GraphModule& module, std::vector<c10::IValue> inputs);
+
+/// The same on zeros of the given shapes (sizes, dtype and device are read).
+Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inputs);
+
+/// Zeros of that shape, dtype and device.
+at::Tensor zeros_like_info(const TensorInfo& info);
+
+/// `contiguous_format`, `channels_last` or `channels_last_3d`: the first that the strides agree with, as FX's ShapeProp
+/// has it; empty when none does.
+MemoryFormat memory_format_of(const TensorInfo& info);
+
+/// Propagation on meta tensors, kept up to date while the graph is edited. The module is not changed: buffers are not
+/// written, no random numbers are drawn. An operator without a meta kernel runs once on zeros; so a shape that depends
+/// on data is the one for zeros, except that whole numbers that the module holds, such as indices and masks, are known.
+class ShapeProp {
+ public:
+  /// `module` must outlive it.
+  explicit ShapeProp(GraphModule& module) : module_(module) {}
+
+  /// Propagates from these inputs through the whole graph; of tensors only shape, dtype and device are read. Throws
+  /// Error(execution) naming the node that fails; the shapes are then as before.
+  const Shapes& propagate(const std::vector<c10::IValue>& inputs);
+  const Shapes& propagate(const std::vector<TensorInfo>& inputs);
+
+  /// Runs the nodes that are new or call something else or with other arguments than before, the get_attr and
+  /// call_module nodes whose tensor or module was replaced, and all that use their values; returns how many. Throws
+  /// as propagate. What changed inside a called module is not noticed. O(nodes) beside what is run.
+  std::size_t update();
+
+  const Shapes& shapes() const { return shapes_; }
+
+ private:
+  /// What a node's value was worked out from, and the value.
+  struct Record {
+    bool known = false;
+    Op op = Op::placeholder;
+    Symbol target;
+    std::vector<Argument> args;
+    std::vector<NamedArgument> kwargs;
+    const void* attribute = nullptr;  ///< the tensor or module that it names
+    bool training = false;
+    c10::IValue value;
+  };
+  class Runner;
+
+  Record record_of(const Node& node) const;
+  static bool same_call(const Record& a, const Record& b);
+  std::size_t run(bool everything);
+  Device device_of(const Node& node, const Shapes& shapes) const;
+
+  GraphModule& module_;
+  std::vector<c10::IValue> inputs_;  ///< on the meta device
+  std::vector<Device> input_devices_;
+  NodeMap<Record> records_;
+  Shapes shapes_;
+  bool changes_shapes_in_place_ = false;
+};
+
+}  // namespace fx
