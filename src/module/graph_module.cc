@@ -94,6 +94,7 @@ GraphModule::~GraphModule() = default;
 
 void GraphModule::set_graph(Graph graph) {
   graph_ = std::move(graph);
+  graph_was_replaced();
   attributes_changed();
 }
 

@@ -133,20 +133,32 @@ Value Interpreter::call_method(const Target& target, const Args& args, const Kwa
 }
 
 // Through a plan of one call, so that leaves and C++ modules run exactly as in GraphModule::run. It bears the name and
-// the notes of the node that is running, for the errors that the plan throws.
+// the notes of the node that is running, for the errors that the plan throws. Kept as long as the path leads to the
+// same module.
 Value Interpreter::call_module(const Target& target, const Args& args, const Kwargs& kwargs) {
+  std::string form = target.str() + ' ' + std::to_string(args.size());
+  for (const auto& [name, value] : kwargs) form.append(1, ' ').append(name.view());
+  if (current_) form.append(1, '%').append(current_->name());
+  ModuleCall& call = module_calls_[form];
+  const std::shared_ptr<torch::nn::Module> called = module_.find_submodule(target.str());
+  if (!call.program || call.called != called) {
+    call = {called, std::make_shared<GraphModule>(module_, graph_of_call(target, args.size(), kwargs))};
+  }
+  Args inputs = args;
+  for (const auto& [name, value] : kwargs) inputs.push_back(value);
+  return call.program->run(std::move(inputs));
+}
+
+Graph Interpreter::graph_of_call(const Target& target, std::size_t num_args, const Kwargs& kwargs) const {
   Graph call;
   std::vector<Argument> nodes;
   std::vector<NamedArgument> named;
-  for (std::size_t i = 0; i < args.size(); ++i) nodes.emplace_back(call.placeholder("arg_" + std::to_string(i)));
+  for (std::size_t i = 0; i < num_args; ++i) nodes.emplace_back(call.placeholder("arg_" + std::to_string(i)));
   for (const auto& [name, value] : kwargs) named.push_back({name, call.placeholder(name.view())});
   Node& node = call.call_module(target, nodes, named, current_ ? current_->name() : std::string());
   if (current_ && current_->find_meta()) node.meta() = *current_->find_meta();
   call.output(node);
-  GraphModule single(module_, std::move(call));
-  Args inputs = args;
-  for (const auto& [name, value] : kwargs) inputs.push_back(value);
-  return single.run(std::move(inputs));
+  return call;
 }
 
 Value Interpreter::output(const Target&, const Args& args, const Kwargs&) { return args.empty() ? Value() : args[0]; }

@@ -22,7 +22,10 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <memory>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -91,6 +94,13 @@ class Interpreter {
   virtual Value map_nodes_to_values(const Argument& argument);
 
  private:
+  /// A call of a submodule, compiled.
+  struct ModuleCall {
+    std::shared_ptr<torch::nn::Module> called;
+    std::shared_ptr<GraphModule> program;
+  };
+
+  Graph graph_of_call(const Target& target, std::size_t num_args, const Kwargs& kwargs) const;
   void check_number_of_inputs(std::size_t given) const;
   void find_last_uses();
   void drop_dead_values(const Node& node);
@@ -102,6 +112,7 @@ class Interpreter {
   NodeMap<std::optional<Value>> environment_;
   NodeMap<const Node*> last_user_;  // null: no user, or the value was given
   const Node* current_ = nullptr;
+  std::unordered_map<std::string, ModuleCall> module_calls_;  // by target, form of the call and node; look-up only
   Args inputs_;
   std::size_t next_input_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/nn/module_members.h>
 #include <fxgraph/nn/owning_module.h>
 #include <fxgraph/support/error.h>
 
@@ -12,40 +13,11 @@ namespace fx {
 namespace {
 
 using torch::nn::Module;
-using Tensors = torch::OrderedDict<std::string, torch::Tensor>;
+using Tensors = internal::TensorDict;
 
-// torch::nn::Module can register tensors but has no way to replace or remove one, and keeps its dictionaries to itself.
-// An explicit instantiation may name private members; this is the language's one door.
-template <typename Tag, typename Tag::Member member>
-struct Open {
-  friend typename Tag::Member member_of(Tag) { return member; }
-};
-struct Parameters {
-  using Member = Tensors Module::*;
-  friend Member member_of(Parameters);
-};
-struct Buffers {
-  using Member = Tensors Module::*;
-  friend Member member_of(Buffers);
-};
-struct Children {
-  using Member = torch::OrderedDict<std::string, std::shared_ptr<Module>> Module::*;
-  friend Member member_of(Children);
-};
-struct Training {
-  using Member = bool Module::*;
-  friend Member member_of(Training);
-};
-template struct Open<Parameters, &Module::parameters_>;
-template struct Open<Buffers, &Module::buffers_>;
-template struct Open<Children, &Module::children_>;
-template struct Open<Training, &Module::is_training_>;
-
-Tensors& parameters_of(Module& module) { return module.*member_of(Parameters()); }
-Tensors& buffers_of(Module& module) { return module.*member_of(Buffers()); }
-const Tensors& parameters_of(const Module& module) { return module.*member_of(Parameters()); }
-const Tensors& buffers_of(const Module& module) { return module.*member_of(Buffers()); }
-const auto& children_of(const Module& module) { return module.*member_of(Children()); }
+using internal::buffers_of;
+using internal::children_of;
+using internal::parameters_of;
 
 bool erase_from(Tensors& tensors, const std::string& name) {
   if (!tensors.contains(name)) return false;
@@ -137,7 +109,7 @@ Module& make_holders(Module& root, const std::string& path) {
   return *at;
 }
 
-void set_own_mode(Module& module, bool training) { module.*member_of(Training()) = training; }
+void set_own_mode(Module& module, bool training) { internal::training_of(module) = training; }
 
 void copy_modes(const Module& from, Module& to) {
   set_own_mode(to, from.is_training());

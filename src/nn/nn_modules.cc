@@ -16,9 +16,28 @@ using internal::NnBody;
 
 using Table = std::unordered_map<std::type_index, ModuleType>;
 
+using OptionBytes = std::vector<std::span<const std::byte>>;
+
+template <typename T>
+std::span<const std::byte> bytes_of(const T& object) {
+  return std::as_bytes(std::span(&object, 1));
+}
+
+// The bytes of the options; those behind a vector's pointer too.
+template <typename Impl>
+OptionBytes options_of(const torch::nn::Module& module) {
+  const auto& impl = dynamic_cast<const Impl&>(module);
+  OptionBytes bytes;
+  if constexpr (requires { impl.options; }) bytes.push_back(bytes_of(impl.options));
+  if constexpr (requires { impl.options.normalized_shape(); })
+    bytes.push_back(std::as_bytes(std::span(impl.options.normalized_shape())));
+  return bytes;
+}
+
 template <typename Impl>
 void add(Table& table, const char* name, NnBody body = nullptr) {
-  table.emplace(typeid(Impl), ModuleType{qualify_module_type(name), &internal::call_forward<Impl>, body});
+  table.emplace(typeid(Impl),
+                ModuleType{qualify_module_type(name), &internal::call_forward<Impl>, body, &options_of<Impl>});
 }
 
 void add_convolutions(Table& table) {

@@ -9,11 +9,14 @@
 #include <ATen/core/stack.h>
 #include <torch/nn/module.h>
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <typeindex>
+#include <vector>
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/nn/leaf_module.h>
@@ -27,6 +30,8 @@ struct ModuleType {
   void (*call)(torch::nn::Module& module, torch::jit::Stack& stack) = nullptr;
   /// What the module computes with its present options and mode; nothing when only calling it will do. May be null.
   std::optional<Graph> (*body)(const torch::nn::Module& module) = nullptr;
+  /// Where its options lie, as long as the module lives: who made something of a body watches them. May be null.
+  std::vector<std::span<const std::byte>> (*options)(const torch::nn::Module& module) = nullptr;
 };
 
 /// The entry of `module`'s exact type, or null.
@@ -38,7 +43,7 @@ void add_module_type(std::type_index type, ModuleType entry);
 /// lists, tuples).
 template <typename Impl>
 void register_module_type(const std::string& qualified_name) {
-  add_module_type(typeid(Impl), {qualified_name, &internal::call_forward<Impl>, nullptr});
+  add_module_type(typeid(Impl), {qualified_name, &internal::call_forward<Impl>, nullptr, nullptr});
 }
 
 /// A LeafModule over `module`'s tensors and body; null when its type has none.

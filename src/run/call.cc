@@ -1,7 +1,11 @@
 #include <fxgraph/run/call.h>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/run/python_calls.h>
+#include <fxgraph/nn/owning_module.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/run/call_target.h>
+#include <fxgraph/run/plan.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -36,28 +40,56 @@ c10::IValue call_python(const PythonFunction& function, const CallValues& call) 
   return function.call(values);
 }
 
-c10::IValue call_packets(Symbol target, const std::vector<Symbol>& packets, const CallValues& call) {
-  if (packets.empty()) {
-    throw Error(ErrorKind::not_found, "there is no operator " + target_text(target) +
-                                          "; check its spelling, or load the library that registers it");
-  }
+c10::IValue call_packets(const std::vector<Symbol>& packets, const CallValues& call) {
   const TorchOperator* op = pick_overload(packets, call);
   if (!op) throw Error(ErrorKind::execution, "no overload of " + packets.front().str() + " fits the arguments");
   return call_operator(*op, call);
 }
 
+/// The call as a node over placeholders, one for each value that no literal can be.
+struct CallAsGraph : OwningModule {
+  const Graph& graph() const override { return owned; }
+
+  Argument argument_for(const c10::IValue& value) {
+    if (std::optional<Argument> literal = to_argument(value)) return std::move(*literal);
+    inputs.push_back(value);
+    return owned.placeholder("value_" + std::to_string(inputs.size()));
+  }
+
+  Graph owned;
+  std::vector<c10::IValue> inputs;
+};
+
+std::optional<c10::IValue> call_normalized(Symbol target, const CallValues& call) {
+  CallAsGraph made;
+  std::vector<Argument> args;
+  std::vector<NamedArgument> kwargs;
+  for (const c10::IValue& value : call.args) args.push_back(made.argument_for(value));
+  for (const auto& [name, value] : call.kwargs) kwargs.push_back({name, made.argument_for(value)});
+  made.owned.output(made.owned.call_function(target, args, kwargs));
+  if (normalize_operators(made.owned) == 0) return std::nullopt;
+  return Plan::compile(made)->run(made, std::move(made.inputs));
+}
+
 }  // namespace
 
 c10::IValue call_function_target(Symbol target, const CallValues& call) {
-  target = canonical_target(target);
-  if (const PythonFunction* function = find_python_function(target)) return call_python(*function, call);
-  if (const TorchOperator* op = find_torch_operator(target)) return call_operator(*op, call);
-  return call_packets(target, packets_of_function(target), call);
+  const CallTarget resolved = resolve_call(Op::call_function, target);
+  if (resolved.function) return call_python(*resolved.function, call);
+  if (resolved.op) return call_operator(*resolved.op, call);
+  if (!resolved.packets.empty()) return call_packets(resolved.packets, call);
+  if (std::optional<c10::IValue> result = call_normalized(target, call)) return std::move(*result);
+  const std::vector<Symbol> packets = packets_by_last_name(target);
+  if (!packets.empty()) return call_packets(packets, call);
+  throw Error(ErrorKind::not_found, "there is no operator " + target_text(target) +
+                                        "; check its spelling, or load the library that registers it");
 }
 
 c10::IValue call_method_target(Symbol method, const CallValues& call) {
-  if (const PythonFunction* function = find_python_method(method)) return call_python(*function, call);
-  return call_packets(method, packets_of_method(method), call);
+  const CallTarget resolved = resolve_call(Op::call_method, method);
+  if (resolved.function) return call_python(*resolved.function, call);
+  if (resolved.packets.empty()) throw Error(ErrorKind::not_found, "tensors have no method " + method.str());
+  return call_packets(resolved.packets, call);
 }
 
 }  // namespace fx

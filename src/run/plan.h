@@ -38,7 +38,8 @@ class Plan {
   /// Runs; `observer` needs Options::observe. Throws Error(execution) naming the node.
   c10::IValue run(const OwningModule& module, std::vector<c10::IValue> inputs, const Observer& observer = {}) const;
 
-  /// True when the plan was made for this state of the module: graph, and the mode of each leaf.
+  /// True when the plan was made for this state of the module: its graph and those of nested modules, the modules and
+  /// tensors that they name, the mode, body and options of each.
   bool is_current(const OwningModule& module) const;
 
   /// Number of steps (operator calls after inlining) and of slots.

@@ -8,6 +8,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/run/call_target.h>
 #include <fxgraph/run/overloaded_call.h>
 #include <fxgraph/run/plan_compile.h>
 #include <fxgraph/run/value.h>
@@ -175,31 +176,21 @@ PlanCompiler::Value PlanCompiler::compile_packets(Scope& scope, const Node& node
       internal::OverloadedCall(node.target().str(), std::move(sets), node.args().size(), std::move(keywords)));
 }
 
-// Functions of torch.nn.functional have other parameters than the operators they call: fx::normalize_operators knows
-// them. The call becomes a graph of its own, which is compiled like a body.
 PlanCompiler::Value PlanCompiler::compile_normalized(Scope& scope, const Node& node) {
   if (!scope.normalized) {
-    Graph call;
-    std::vector<Node*> inputs = node.all_input_nodes();
-    NodeMap<Node*> stand_ins(scope.graph);
-    for (Node* input : inputs) stand_ins[*input] = &call.placeholder(input->name());
-    call.output(call.node_copy(node, [&](Node& input) { return Argument(stand_ins[input]); }));
-    if (normalize_operators(call) > 0) {
-      auto body = std::make_shared<const Graph>(std::move(call));
+    if (std::optional<Graph> call = normalized_call(node)) {
+      auto body = std::make_shared<const Graph>(std::move(*call));
       Scope inner{*body, scope.root, true, false, scope.node_of(node), true, NodeMap<Value>(*body)};
       program_->bodies.push_back(body);
       std::vector<Value> values;
-      for (Node* input : inputs) values.push_back(scope.values[*input]);
+      for (Node* input : node.all_input_nodes()) values.push_back(scope.values[*input]);
       return compile_graph(inner, values);
     }
   }
-  const std::string target = node.target().str();
-  const std::size_t dot = target.rfind('.');
-  if (dot != std::string::npos && target.starts_with("torch.")) {
-    const Symbol packet("aten::" + target.substr(dot + 1));
-    if (!torch_overloads(packet).empty()) return compile_packets(scope, node, {packet});
-  }
-  fail(ErrorKind::not_found, node, "there is no operator '" + target + "'; give one of LibTorch's, such as aten::relu");
+  const std::vector<Symbol> packets = packets_by_last_name(node.target());
+  if (!packets.empty()) return compile_packets(scope, node, packets);
+  fail(ErrorKind::not_found, node,
+       "there is no operator '" + node.target().str() + "'; give one of LibTorch's, such as aten::relu");
 }
 
 // getitem on a tuple that is not built costs nothing.
@@ -221,24 +212,24 @@ bool PlanCompiler::take_element(Scope& scope, const Node& node, Value& element) 
 PlanCompiler::Value PlanCompiler::compile_function(Scope& scope, const Node& node) {
   Value element;
   if (take_element(scope, node, element)) return element;
-  if (const TorchOperator* target = find_torch_operator(node.target())) return compile_operator(scope, node, *target);
-  if (const PythonFunction* function = find_python_function(node.target()))
-    return compile_python(scope, node, *function);
-  const std::vector<Symbol> packets = packets_of_function(node.target());
-  return packets.empty() ? compile_normalized(scope, node) : compile_packets(scope, node, packets);
+  const CallTarget target = resolve_call(node.op(), node.target());
+  if (target.op) return compile_operator(scope, node, *target.op);
+  if (target.function) return compile_python(scope, node, *target.function);
+  return target.packets.empty() ? compile_normalized(scope, node) : compile_packets(scope, node, target.packets);
 }
 
 PlanCompiler::Value PlanCompiler::compile_method(Scope& scope, const Node& node) {
-  if (const PythonFunction* method = find_python_method(node.target())) return compile_python(scope, node, *method);
-  const std::vector<Symbol> packets = packets_of_method(node.target());
-  if (packets.empty()) fail(ErrorKind::not_found, node, "tensors have no method '" + node.target().str() + "'");
-  return compile_packets(scope, node, packets);
+  const CallTarget target = resolve_call(node.op(), node.target());
+  if (target.function) return compile_python(scope, node, *target.function);
+  if (target.packets.empty()) fail(ErrorKind::not_found, node, "tensors have no method '" + node.target().str() + "'");
+  return compile_packets(scope, node, target.packets);
 }
 
 // ── Modules ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 PlanCompiler::Value PlanCompiler::compile_module(Scope& scope, const Node& node) {
   const std::shared_ptr<torch::nn::Module> module = find_child(*scope.root, node.target().str());
+  program_->watch.child(*scope.root, node.target().str());
   if (!module) fail(ErrorKind::not_found, node, "there is no module '" + node.target().str() + "'");
   return compile_module_at(scope, node, module);
 }
@@ -247,6 +238,7 @@ PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& no
                                                     const std::shared_ptr<torch::nn::Module>& module) {
   program_->modes.push_back({module, module->is_training()});
   if (const auto* leaf = dynamic_cast<const LeafModule*>(module.get())) {
+    program_->watch.body(*leaf);
     if (const auto& body = leaf->body_in_mode(leaf->is_training())) return compile_body(scope, node, body, leaf);
     if (leaf->script()) return compile_script(scope, node, *leaf);
     fail(ErrorKind::unsupported, node,
@@ -254,7 +246,8 @@ PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& no
              (leaf->is_training() ? "training" : "evaluation") + " mode");
   }
   if (const auto nested = std::dynamic_pointer_cast<OwningModule>(module)) {
-    program_->nested.push_back({nested, nested->graph().revision()});
+    const Graph& inner = nested->graph();
+    program_->nested.push_back({nested, inner.revision(), nested->graph_generation(), inner.output_node()});
     // The graph belongs to the nested module, which the program keeps alive.
     return compile_body(scope, node, std::shared_ptr<const Graph>(nested, &nested->graph()), nested.get());
   }
@@ -264,6 +257,9 @@ PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& no
     fail(ErrorKind::unsupported, node,
          "module '" + node.target().str() + "' is a " + module->name() +
              ", whose forward is not known; tell it with fx::register_module_type");
+  }
+  if (type->options) {
+    for (const auto bytes : type->options(*module)) program_->watch.bytes(bytes);
   }
   if (type->body) {
     if (std::optional<Graph> body = type->body(*module)) {
@@ -280,6 +276,7 @@ PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& no
 PlanCompiler::Value PlanCompiler::compile_sequential(Scope& scope, const Node& node,
                                                      const torch::nn::Module& sequential) {
   if (node.args().size() != 1) fail(ErrorKind::unsupported, node, "a Sequential is called with one argument here");
+  program_->watch.children(sequential);
   // The chain as a graph: one call_module per child.
   Graph chain;
   Node* at = &chain.placeholder("input");

@@ -16,6 +16,7 @@ PlanCompiler::PlanCompiler(const OwningModule& module, Plan::Options options)
 std::unique_ptr<const Plan::Code> PlanCompiler::compile() {
   const Graph& graph = module_.graph();
   program_->revision = graph.revision();
+  program_->generation = module_.graph_generation();
   program_->output = graph.output_node();
   Scope scope{graph, &module_, false, true, 0, false, NodeMap<Value>(graph)};
   std::vector<Value> inputs;
@@ -55,6 +56,7 @@ PlanCompiler::Value PlanCompiler::compile_node(Scope& scope, const Node& node) {
 PlanCompiler::Value PlanCompiler::compile_attribute(Scope& scope, const Node& node) {
   const std::string path = node.target().str();
   torch::Tensor tensor = find_tensor(*scope.root, path);
+  program_->watch.tensor(*scope.root, path);
   if (!tensor.defined()) {
     throw Error(ErrorKind::not_found, "%" + node.name() + ": there is no parameter or buffer '" + path + "'",
                 node.name());

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/nn/module_watch.h>
+#include <fxgraph/nn/owning_module.h>
 #include <fxgraph/run/direct_call.h>
 #include <fxgraph/run/plan.h>
 
@@ -94,7 +96,9 @@ struct Plan::Code {
 
   /// The plan holds for this state only.
   std::uint64_t revision = 0;
-  const Node* output = nullptr;  ///< tells one graph from another of the same revision
+  std::uint64_t generation = 0;
+  const Node* output = nullptr;  ///< tells one graph from another that was assigned in its place
+  ModuleWatch watch;
   struct Mode {
     std::shared_ptr<torch::nn::Module> module;
     bool training;
@@ -104,6 +108,8 @@ struct Plan::Code {
   struct Nested {
     std::shared_ptr<OwningModule> module;
     std::uint64_t revision;
+    std::uint64_t generation;
+    const Node* output;
   };
   std::vector<Nested> nested;
   std::vector<std::shared_ptr<const Graph>> bodies;  ///< kept for error messages

@@ -197,15 +197,18 @@ IValue Plan::run(const OwningModule& module, std::vector<IValue> inputs, const O
 }
 
 bool Plan::is_current(const OwningModule& module) const {
-  const Graph& graph = module.graph();
-  if (program_->revision != graph.revision() || program_->output != graph.output_node()) return false;
+  const auto same_graph = [](const OwningModule& owner, const auto& then) {
+    return owner.graph().revision() == then.revision && owner.graph_generation() == then.generation &&
+           owner.graph().output_node() == then.output;
+  };
+  if (!same_graph(module, *program_)) return false;
   for (const Code::Mode& mode : program_->modes) {
     if (mode.module->is_training() != mode.training) return false;
   }
   for (const Code::Nested& nested : program_->nested) {
-    if (nested.module->graph().revision() != nested.revision) return false;
+    if (!same_graph(*nested.module, nested)) return false;
   }
-  return true;
+  return program_->watch.unchanged();
 }
 
 std::size_t Plan::num_steps() const { return program_->steps.size(); }

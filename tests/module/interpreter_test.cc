@@ -111,6 +111,15 @@ TEST(Interpreter, EachOpcodeGoesThroughItsFunction) {
                                      "call_function aten::mean.dim 2+1", "output output 1+0"));
 }
 
+TEST(Interpreter, CallsOfModulesFollowTheModule) {
+  GraphModule gm = every_opcode();
+  Interpreter interpreter(gm);
+  const torch::Tensor x = torch::randn({2, 4});
+  for (int run = 0; run < 2; ++run) EXPECT_TRUE(equal(interpreter.run({x}), gm.run({x})));
+  gm.replace_submodule("linear", torch::nn::Linear(4, 5).ptr());
+  EXPECT_TRUE(equal(interpreter.run({x}), gm.run({x}))) << "another module at the path";
+}
+
 TEST(Interpreter, OverridesChangeWhatRuns) {
   struct Swap : Interpreter {
     using Interpreter::Interpreter;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/module/interpreter.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 
@@ -57,6 +58,26 @@ const Case kCases[] = {
      "%x = placeholder[target=x]\n%y = call_function[target=torch.nn.functional.relu](args = (%x,), kwargs = {inplace: "
      "False})\nreturn y",
      [](const torch::Tensor& x) { return x.relu(); }},
+    {"functional_softmax",
+     "%x = placeholder[target=x]\n%y = call_function[target=torch.nn.functional.softmax](args = (%x,), kwargs = {dim: "
+     "1, _stacklevel: 3, dtype: torch.float64})\nreturn y",
+     [](const torch::Tensor& x) { return x.softmax(1, torch::kDouble); }},
+    {"functional_dropout",
+     "%x = placeholder[target=x]\n%y = call_function[target=torch.nn.functional.dropout](args = (%x, 0.5, False))\n"
+     "return y",
+     [](const torch::Tensor& x) { return x; }},
+    {"functional_layer_norm",
+     "%x = placeholder[target=x]\n%y = call_function[target=torch.nn.functional.layer_norm](args = (%x, [4]), kwargs = "
+     "{eps: 0.5})\nreturn y",
+     [](const torch::Tensor& x) { return torch::layer_norm(x, {4}, {}, {}, 0.5); }},
+    {"functional_pool",
+     "%x = placeholder[target=x]\n%u = call_method[target=unsqueeze](args = (%x, 0))\n%y = "
+     "call_function[target=torch.nn.functional.max_pool1d](args = (%u, 2), kwargs = {stride: 1, return_indices: "
+     "False})\nreturn y",
+     [](const torch::Tensor& x) { return torch::max_pool1d(x.unsqueeze(0), 2, 1); }},
+    {"by_its_last_name",
+     "%x = placeholder[target=x]\n%y = call_function[target=torch.special.expm1](args = (%x,))\nreturn y",
+     [](const torch::Tensor& x) { return x.expm1(); }},
     {"python_operator",
      "%x = placeholder[target=x]\n%y = call_function[target=operator.truediv](args = (%x, 2))\n%z = "
      "call_function[target=operator.neg](args = (%y,))\nreturn z",
@@ -161,6 +182,15 @@ const Case kCases[] = {
 };
 
 class PlanCases : public ::testing::TestWithParam<Case> {};
+
+// One resolver of calls: what a plan runs, the Interpreter runs.
+TEST_P(PlanCases, RunsNodeByNodeTheSame) {
+  GraphModule module = module_of(GetParam().lines);
+  const torch::Tensor got = Interpreter(module).run({sample()}).toTensor();
+  const torch::Tensor expected = GetParam().expected(sample());
+  EXPECT_TRUE(got.equal(expected)) << got << "\n" << expected;
+  EXPECT_EQ(got.scalar_type(), expected.scalar_type());
+}
 
 TEST_P(PlanCases, ComputesWhatTheOperatorsCompute) {
   GraphModule module = module_of(GetParam().lines);
