@@ -7,6 +7,11 @@ get_property(folders GLOBAL PROPERTY fxgraph_folders)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fxgraph)
 
 install(TARGETS ${libraries} fxgraph_all EXPORT fxgraph-targets)
+foreach(shared IN ITEMS fxgraph_core fxgraph_shared)
+  if(TARGET ${shared})
+    install(TARGETS ${shared} EXPORT fxgraph-targets)
+  endif()
+endforeach()
 install(EXPORT fxgraph-targets NAMESPACE fxgraph:: DESTINATION ${package_dir})
 foreach(program IN ITEMS fxgraph fxgraph-torch)
   if(TARGET ${program})
@@ -25,3 +30,30 @@ configure_package_config_file(cmake/fxgraph-config.cmake.in fxgraph-config.cmake
 write_basic_package_version_file(fxgraph-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fxgraph-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/fxgraph-config-version.cmake
               cmake/dependencies.cmake DESTINATION ${package_dir})
+
+# For those who build without CMake, against the shared library.
+if(TARGET fxgraph_shared)
+  list(TRANSFORM TORCH_INCLUDE_DIRS PREPEND "-I" OUTPUT_VARIABLE fxgraph_pc_flags)
+  list(FILTER fxgraph_pc_flags EXCLUDE REGEX "^-I/usr/include$")
+  list(JOIN fxgraph_pc_flags " " fxgraph_pc_flags)
+  set(fxgraph_pc_libs "-ltorch -ltorch_cpu -lc10")
+  configure_file(cmake/fxgraph.pc.in fxgraph.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fxgraph.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
+
+# What the program says of itself.
+if(TARGET fxgraph)
+  foreach(made IN ITEMS "man fxgraph.1 ${CMAKE_INSTALL_MANDIR}/man1" "bash fxgraph ${CMAKE_INSTALL_DATADIR}/bash-completion/completions")
+    separate_arguments(made)
+    list(GET made 0 format)
+    list(GET made 1 file)
+    list(GET made 2 place)
+    set(output ${PROJECT_BINARY_DIR}/manual/${file})
+    add_custom_command(OUTPUT ${output} COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/manual
+      COMMAND fxgraph manual ${format} > ${output} DEPENDS fxgraph VERBATIM)
+    list(APPEND manuals ${output})
+    install(FILES ${output} DESTINATION ${place})
+  endforeach()
+  add_custom_target(fxgraph_manuals ALL DEPENDS ${manuals})
+endif()
+install(FILES LICENSE README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

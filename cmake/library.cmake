@@ -38,6 +38,7 @@ function(fxgraph_library name folder)
   if(NOT arg_INTERNAL)
     set_property(GLOBAL APPEND PROPERTY fxgraph_libraries ${target})
     set_property(GLOBAL APPEND PROPERTY fxgraph_folders ${folder})
+    set_target_properties(${target} PROPERTIES FXGRAPH_TORCH "${arg_TORCH}")
   endif()
 endfunction()
 

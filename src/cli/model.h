@@ -70,6 +70,8 @@ class Backend {
   virtual int run(const RunOptions& options) = 0;
   virtual int optimize(const OptimizeOptions& options) = 0;
   virtual int rules(const std::string& name, bool json) = 0;
+  /// LibTorch's version and what it computes with, a line each.
+  virtual std::string versions() = 0;
   /// What an exception says, in a line.
   virtual std::string describe(const std::exception& error) = 0;
 };

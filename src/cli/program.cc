@@ -1,5 +1,6 @@
 // The command line: options, help, and how errors become exit codes.
 #include <fmt/format.h>
+#include <fxgraph/config.h>
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <iostream>
 
 #include <fxgraph/cli/commands.h>
+#include <fxgraph/cli/manual.h>
 #include <fxgraph/cli/many_files.h>
 #include <fxgraph/cli/options.h>
 
@@ -55,6 +57,7 @@ class Commands {
     declare_run();
     declare_diff();
     declare_draw();
+    declare_manual();
   }
 
   int run() { return run_guarded(chosen_, backend_); }
@@ -174,9 +177,20 @@ class Commands {
     sub->add_option("-o,--output", draw_.output, "OUT.svg, or OUT.dot for Graphviz")->required();
   }
 
+  // For whoever packages the program: not among the commands that help lists.
+  void declare_manual() {
+    CLI::App* sub = command("manual", "Print the manual page, or the completion for a shell", [this] {
+      std::cout << (manual_ == "man" ? manual_page(app_) : bash_completion(app_));
+      return kDone;
+    });
+    sub->add_option("FORMAT", manual_, "man, or bash for its completion")->check(CLI::IsMember({"man", "bash"}));
+    sub->group("");
+  }
+
   CLI::App& app_;
   Backend* backend_;
   std::function<int()> chosen_;
+  std::string manual_ = "man";
   ShowOptions show_;
   LintOptions lint_;
   ReportOptions report_;
@@ -192,12 +206,18 @@ class Commands {
   bool rules_json_ = false;
 };
 
+// What a report of a fault should begin with.
+std::string versions(Backend* backend) {
+  std::string text = "fxgraph " FXGRAPH_VERSION "\nBoost " FXGRAPH_BOOST_VERSION "\n";
+  return text + (backend ? backend->versions() : "without LibTorch");
+}
+
 }  // namespace
 
 int run_program(int argc, char** argv, Backend* backend) {
   CLI::App app("fxgraph: capture, analyse, rewrite and save LibTorch programs as graphs", "fxgraph");
   app.require_subcommand(1);
-  app.set_version_flag("--version", FXGRAPH_VERSION);
+  app.set_version_flag("--version", [backend] { return versions(backend); });
   app.footer("Exit code: 0 done, 1 bad input or a failed check, 2 wrong usage. `fxgraph COMMAND --help` says more.");
   Commands commands(app, backend);
   try {

@@ -46,12 +46,18 @@ c10::IValue call_packets(const std::vector<Symbol>& packets, const CallValues& c
   return call_operator(*op, call);
 }
 
+/// A dtype is an int among values; as an argument it is not. The names that torch.nn.functional gives such parameters.
+c10::TypePtr type_of_keyword(Symbol name) {
+  if (name == "dtype") return c10::ScalarTypeType::get();
+  return name == "memory_format" ? c10::TypePtr(c10::MemoryFormatType::get()) : nullptr;
+}
+
 /// The call as a node over placeholders, one for each value that no literal can be.
 struct CallAsGraph : OwningModule {
   const Graph& graph() const override { return owned; }
 
-  Argument argument_for(const c10::IValue& value) {
-    if (std::optional<Argument> literal = to_argument(value)) return std::move(*literal);
+  Argument argument_for(const c10::IValue& value, const c10::TypePtr& type = nullptr) {
+    if (std::optional<Argument> literal = to_argument(value, type)) return std::move(*literal);
     inputs.push_back(value);
     return owned.placeholder("value_" + std::to_string(inputs.size()));
   }
@@ -65,7 +71,8 @@ std::optional<c10::IValue> call_normalized(Symbol target, const CallValues& call
   std::vector<Argument> args;
   std::vector<NamedArgument> kwargs;
   for (const c10::IValue& value : call.args) args.push_back(made.argument_for(value));
-  for (const auto& [name, value] : call.kwargs) kwargs.push_back({name, made.argument_for(value)});
+  for (const auto& [name, value] : call.kwargs)
+    kwargs.push_back({name, made.argument_for(value, type_of_keyword(name))});
   made.owned.output(made.owned.call_function(target, args, kwargs));
   if (normalize_operators(made.owned) == 0) return std::nullopt;
   return Plan::compile(made)->run(made, std::move(made.inputs));

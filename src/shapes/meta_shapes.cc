@@ -1,9 +1,6 @@
 // ShapeProp: an interpreter over meta tensors whose values are kept from run to run.
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_strided.h>
 
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -12,6 +9,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/shapes/storage_numbers.h>
 #include <fxgraph/support/error.h>
 
@@ -42,9 +40,11 @@ IValue map_tensors(const IValue& value, Map&& map) {
   return value;
 }
 
+// What has no meta tensor stands for itself.
 at::Tensor to_meta(const at::Tensor& tensor) {
-  if (tensor.is_meta() || tensor.layout() != at::kStrided) return tensor;
-  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kMeta));
+  if (tensor.is_meta()) return tensor;
+  const at::Tensor meta = internal::to_meta(tensor);
+  return meta.defined() ? meta : tensor;
 }
 
 // Shapes may depend on the numbers of an index, so constants of few whole numbers stay what they are.
@@ -55,29 +55,6 @@ bool keeps_numbers(const at::Tensor& tensor) {
 }
 
 at::Tensor constant_or_meta(const at::Tensor& tensor) { return keeps_numbers(tensor) ? tensor : to_meta(tensor); }
-
-at::Tensor zeros_like_meta(const at::Tensor& tensor) {
-  if (!tensor.is_meta()) return tensor;
-  at::Tensor result = at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU));
-  return result.zero_();
-}
-
-// Nobody is to see that an operator drew random numbers for its shape.
-class KeepRandomState {
- public:
-  KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
-    const std::lock_guard lock(generator_.mutex());
-    state_ = generator_.get_state();
-  }
-  ~KeepRandomState() {
-    const std::lock_guard lock(generator_.mutex());
-    generator_.set_state(state_);
-  }
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
 
 }  // namespace
 
@@ -139,10 +116,10 @@ class ShapeProp::Runner : public Interpreter {
 
   template <typename Call>
   static Value run_on_zeros(const Call& call, const Args& args, const Kwargs& kwargs) {
-    const KeepRandomState keep;
+    const internal::KeepRandomState keep;
     std::vector<std::pair<at::Tensor, at::Tensor>> stand_ins;  // zeros and what they stand for
     const auto stand_in = [&](const at::Tensor& meta) {
-      stand_ins.emplace_back(zeros_like_meta(meta), meta);
+      stand_ins.emplace_back(meta.is_meta() ? internal::stand_in(meta) : meta, meta);
       return stand_ins.back().first;
     };
     Args values;

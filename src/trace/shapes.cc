@@ -1,10 +1,5 @@
 #include <fxgraph/trace/shapes.h>
 
-#include <ATen/CPUGeneratorImpl.h>
-#include <ATen/ops/empty_strided.h>
-#include <ATen/ops/zeros.h>
-
-#include <mutex>
 #include <optional>
 #include <sstream>
 
@@ -13,47 +8,6 @@ namespace {
 
 using c10::IValue;
 using torch::jit::Stack;
-
-// The generator of the process, as it was before: tracing draws no random numbers that anybody could see. What other
-// threads draw meanwhile is drawn again, so it is kept to operators that draw.
-class KeepRandomState {
- public:
-  KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
-    std::lock_guard<std::mutex> lock(generator_.mutex());
-    state_ = generator_.get_state();
-  }
-  ~KeepRandomState() {
-    std::lock_guard<std::mutex> lock(generator_.mutex());
-    generator_.set_state(state_);
-  }
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
-
-std::int64_t storage_extent(const at::Tensor& tensor) {
-  std::int64_t extent = 1;
-  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
-    if (tensor.size(i) == 0) return 0;
-    extent += (tensor.size(i) - 1) * tensor.stride(i);
-  }
-  return extent;
-}
-
-// Zeros on the CPU with the shape and strides of `meta`. Square matrices get ones on the diagonal, so that those who
-// factorise or invert find something regular.
-at::Tensor stand_in(const at::Tensor& meta) {
-  if (!meta.defined()) return meta;
-  at::Tensor storage = at::zeros({storage_extent(meta)}, at::TensorOptions(meta.scalar_type()).device(at::kCPU));
-  at::Tensor result = storage.as_strided(meta.sizes(), meta.strides());
-  const std::int64_t rank = meta.dim();
-  if (rank >= 2 && meta.size(-1) == meta.size(-2) && meta.is_floating_point() && meta.stride(-1) != 0 &&
-      meta.stride(-2) != 0) {
-    result.diagonal(0, -2, -1).fill_(1);
-  }
-  return result;
-}
 
 IValue map_tensors(const IValue& value, at::Tensor (*map)(const at::Tensor&)) {
   if (value.isTensor()) return map(value.toTensor());
@@ -118,11 +72,6 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 }
 
 }  // namespace
-
-at::Tensor to_meta(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_quantized()) return {};
-  return at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()).device(at::kMeta));
-}
 
 void ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
   drop_pinning(record, stack);

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/trace/op_record.h>
 
 namespace fx::internal {
@@ -27,8 +28,5 @@ class ShapeOracle {
 
   std::unordered_map<std::string, std::vector<c10::IValue>> answers_;
 };
-
-/// A meta tensor like `tensor`; undefined when there is none (sparse and other layouts).
-at::Tensor to_meta(const at::Tensor& tensor);
 
 }  // namespace fx::internal

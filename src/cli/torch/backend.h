@@ -45,6 +45,7 @@ class TorchBackend : public Backend {
   int run(const RunOptions& options) override;
   int optimize(const OptimizeOptions& options) override;
   int rules(const std::string& name, bool json) override;
+  std::string versions() override;
   std::string describe(const std::exception& error) override;
 };
 

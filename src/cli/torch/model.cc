@@ -7,6 +7,7 @@
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
+
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/verify.h>
@@ -16,6 +17,7 @@
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
+#include <torch/version.h>
 
 namespace fx::cli {
 
@@ -24,6 +26,8 @@ std::unique_ptr<Model> TorchBackend::load(const std::string& path) {
   if (is_torchscript(path)) return std::make_unique<TorchModel>(fx::load(path));
   return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), /*text=*/true);
 }
+
+std::string TorchBackend::versions() { return "LibTorch " TORCH_VERSION; }
 
 std::string TorchBackend::describe(const std::exception& error) {
   return dynamic_cast<const Error*>(&error) ? error.what() : first_line(error);

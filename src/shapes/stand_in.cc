@@ -1,0 +1,52 @@
+#include <fxgraph/shapes/stand_in.h>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+
+#include <cstdint>
+#include <mutex>
+
+namespace fx::internal {
+
+namespace {
+
+std::int64_t storage_extent(const at::Tensor& tensor) {
+  std::int64_t extent = 1;
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+    if (tensor.size(i) == 0) return 0;
+    extent += (tensor.size(i) - 1) * tensor.stride(i);
+  }
+  return extent;
+}
+
+}  // namespace
+
+at::Tensor to_meta(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_quantized()) return {};
+  return at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()).device(at::kMeta));
+}
+
+at::Tensor stand_in(const at::Tensor& meta) {
+  if (!meta.defined()) return meta;
+  at::Tensor storage = at::zeros({storage_extent(meta)}, at::TensorOptions(meta.scalar_type()).device(at::kCPU));
+  at::Tensor result = storage.as_strided(meta.sizes(), meta.strides());
+  const std::int64_t rank = meta.dim();
+  if (rank >= 2 && meta.size(-1) == meta.size(-2) && meta.is_floating_point() && meta.stride(-1) != 0 &&
+      meta.stride(-2) != 0) {
+    result.diagonal(0, -2, -1).fill_(1);
+  }
+  return result;
+}
+
+KeepRandomState::KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
+  const std::lock_guard lock(generator_.mutex());
+  state_ = generator_.get_state();
+}
+
+KeepRandomState::~KeepRandomState() {
+  const std::lock_guard lock(generator_.mutex());
+  generator_.set_state(state_);
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,31 @@
+// Tensors that stand in for others while shapes are worked out: on the meta device where LibTorch has kernels for
+// shapes alone, and on the CPU where it has not. The tracer and ShapeProp share them, so that they agree.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+namespace fx::internal {
+
+/// A meta tensor like `tensor`; undefined when there is none (undefined, quantized, sparse and other layouts).
+at::Tensor to_meta(const at::Tensor& tensor);
+
+/// Zeros on the CPU with the shape and strides of `meta`. Square matrices get ones on the diagonal, so that those who
+/// factorise or invert find something regular. An undefined tensor stays what it is.
+at::Tensor stand_in(const at::Tensor& meta);
+
+/// Puts the generator of the process back to what it was: nobody is to see that an operator drew random numbers for its
+/// shape. What other threads draw meanwhile is drawn again, so it is kept to operators that may draw.
+class KeepRandomState {
+ public:
+  KeepRandomState();
+  KeepRandomState(const KeepRandomState&) = delete;
+  KeepRandomState& operator=(const KeepRandomState&) = delete;
+  ~KeepRandomState();
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+}  // namespace fx::internal
