@@ -50,17 +50,27 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
 std::string synopsis(const CLI::App& command) {
   std::string line;
   for (const CLI::Option* option : options_of(command, true)) {
-    line += fmt::format(option->get_required() ? " {}" : " [{}]", option->get_name(true));
+    line += option->get_required() ? ' ' + option->get_name(true) : " [" + option->get_name(true) + ']';
   }
   return line + " [options]";
 }
 
-/// `-o, --output FILE`
+/// The words of a check that chooses from a set: `{text,json}` in the type's name.
+std::vector<std::string> choices(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t open = type.find('{'), close = type.find('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
+}
+
+/// `-o, --output FILE`, `--format text|json`
 std::string spelling(const CLI::Option& option) {
   std::string names;
   for (const std::string& name : option.get_snames()) names += (names.empty() ? "-" : ", -") + name;
   for (const std::string& name : option.get_lnames()) names += (names.empty() ? "--" : ", --") + name;
-  return is_flag(option) ? names : names + ' ' + option.get_type_name();
+  if (is_flag(option)) return names;
+  const std::vector<std::string> words = choices(option);
+  return names + ' ' + (words.empty() ? option.get_type_name() : fmt::format("{}", fmt::join(words, "|")));
 }
 
 std::vector<std::string> long_names(const CLI::App& app) {
@@ -70,14 +80,6 @@ std::vector<std::string> long_names(const CLI::App& app) {
     for (const std::string& name : option->get_snames()) names.push_back("-" + name);
   }
   return names;
-}
-
-/// The words of a check that chooses from a set: `{text,json}` in the type's name.
-std::vector<std::string> choices(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const std::size_t open = type.find('{'), close = type.find('}');
-  if (open == std::string::npos || close == std::string::npos) return {};
-  return CLI::detail::split(type.substr(open + 1, close - open - 1), ',');
 }
 
 }  // namespace

@@ -129,7 +129,23 @@ TEST_F(Program, WrongUsageEndsWithTwo) {
     EXPECT_EQ(run(arguments).code, 2) << arguments;
   }
   EXPECT_EQ(run("--help").code, 0);
-  EXPECT_EQ(run("--version").code, 0);
+  const Result version = run("--version");
+  EXPECT_EQ(version.code, 0);
+  EXPECT_THAT(version.out, ::testing::AllOf(HasSubstr("fxgraph "), HasSubstr("LibTorch "), HasSubstr("Boost ")));
+}
+
+TEST_F(Program, ManualAndCompletionComeFromTheOptions) {
+  const Result manual = run("manual");
+  const std::string completion = path("completion");
+  write("completion", run("manual bash").out);
+  EXPECT_EQ(std::system(("bash -n " + completion).c_str()), 0);
+  for (const char* command :
+       {"show", "lint", "report", "match", "rewrite", "optimize", "rules", "run", "diff", "draw"}) {
+    EXPECT_THAT(manual.out, HasSubstr(std::string(".SS \"") + command)) << "a section of the manual page";
+    EXPECT_THAT(run(std::string(command) + " --help").out, HasSubstr("--help"));
+  }
+  EXPECT_THAT(manual.out, HasSubstr("\\-\\-format table|text|python|torchscript|cpp|dot|json"));
+  EXPECT_EQ(run("manual html").code, 2);
 }
 
 TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
