@@ -150,7 +150,7 @@ class LinearMerger {
     Node& product = graph_.call_function("aten::linear", args);
     Node& parts =
         graph_.call_function("aten::split_with_sizes", (std::vector<Argument>{product, Argument::list(rows), -1}));
-    std::string origin(kMergeLinears.name);
+    std::string origin = "merge-linears";
     std::vector<Node*> pieces;
     for (std::size_t i = 0; i < group.size(); ++i) {
       pieces.push_back(
