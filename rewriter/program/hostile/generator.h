@@ -22,6 +22,7 @@ struct DrawOptions {
   /// Woven in, each with the others, several times: what rules look for.
   std::vector<Pattern> motifs{};
   std::size_t most_steps = 9;
+  unsigned common_percent = 40;   ///< of the motifs are common_motifs()
   unsigned motif_percent = 45;    ///< of the steps
   unsigned write_percent = 18;    ///< of the steps; and between the calls of a motif
   unsigned special_percent = 15;  ///< of the programs have NaN and infinities
