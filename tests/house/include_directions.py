@@ -17,6 +17,7 @@ STRANGERS = {("analysis", "matchers"), ("matchers", "analysis")}
 HOUSE = ("src", "analysis", "matchers", "rewriter")
 AROUND = ("tests", "bench", "examples")
 UMBRELLA = Path("src/fxgraph")
+CONSUMER = Path("tests/house/consumer")  # a stranger's project, built against the package
 CONFIGURED = "fxgraph/config.h"  # made by CMake
 GUIDE = Path("CONTRIBUTING.md")
 ROW = re.compile(r"^\| `(\S+)` \|.*\| ?([^|]*?) ?\|$")
@@ -90,9 +91,10 @@ class Place:
             name = path.parts[1]
             self.library = all_libraries.get(name + "_torch", all_libraries.get(name))
         self.umbrella = UMBRELLA in path.parents
+        self.is_consumer = CONSUMER in path.parents
 
     def may_see_torch(self):
-        if self.around in ("bench", "examples") or self.umbrella:
+        if self.around in ("bench", "examples") or self.umbrella or self.is_consumer:
             return True
         return self.library is not None and self.library.torch
 
