@@ -45,9 +45,10 @@ void set_master(WorkerAddress& address, const std::string& master);
 /// A group of processes and this one's place in it. Copies are the same group.
 class Workers {
  public:
-  /// Any process group of LibTorch's; its store, if there is one, is where ranks say why they give up.
-  Workers(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::intrusive_ptr<c10d::Store> store,
-          std::chrono::milliseconds timeout);
+  /// Any process group of LibTorch's; its store, if there is one, is where ranks say why they give up. Without it ranks
+  /// cannot check that they have the same plan.
+  Workers(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::intrusive_ptr<c10d::Store> store = {},
+          std::chrono::milliseconds timeout = std::chrono::seconds(60));
   ~Workers();
   Workers(const Workers&);
   Workers& operator=(const Workers&);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 #include "tests/support/names.h"
 
 namespace fx {
@@ -56,7 +57,7 @@ TEST(ConstFold, test_const_fold_basic_one_attr_no_name_collision) {
     %add = call_function[target=aten::add.Tensor](args = (%a, %a))
     %y = call_function[target=aten::sub.Tensor](args = (%x, %add))
     return y)");
-  EXPECT_THAT(names(result.split.module->graph().nodes()), ElementsAre("x", "_FX_CONST_FOLDED_ATTRS", "y", "output"));
+  EXPECT_THAT(names(result.split.module->graph().nodes()), ElementsAre("x", "_fx_const_folded_attrs", "y", "output"));
   EXPECT_THAT(result.split.paths, ElementsAre("_FX_CONST_FOLDED_ATTRS"));
 }
 
@@ -121,7 +122,7 @@ TEST(ConstFold, test_check_skip_folding_quant_dequant_pattern) {
     return u)",
                                "x", [](const Node& node) { return node.name() == "q"; });
   EXPECT_THAT(names(result.split.module->graph().nodes()),
-              ElementsAre("x", "_FX_CONST_FOLDED_ATTRS", "q", "u", "output"));
+              ElementsAre("x", "_fx_const_folded_attrs", "q", "u", "output"));
 }
 
 TEST(ConstFold, WhatCallersGetAndWhatIsWrittenIsComputedInEveryCall) {

@@ -33,7 +33,7 @@ std::shared_ptr<GraphModule> simple_module() {
 MinimizerFunctions wrong_with(std::set<std::string> culprits) {
   return {.run_b = [culprits](GraphModule& part, std::vector<c10::IValue> inputs) -> c10::IValue {
     std::size_t found = 0;
-    for (const Node& node : part.graph().nodes()) found += culprits.contains(node.name());
+    for (const Node& node : part.graph().nodes()) found += !node.is(Op::placeholder) && culprits.contains(node.name());
     const c10::IValue result = part.run(std::move(inputs));
     if (culprits.empty() || found < culprits.size()) return result;
     return result.isTensor() ? c10::IValue(result.toTensor() + 1) : c10::IValue();
