@@ -131,7 +131,7 @@ class Ranks {
   }
 
   /// Exit codes by rank; -1 for one that has not ended in time, 128 + n for one ended by signal n.
-  std::vector<int> wait(double seconds) {
+  std::vector<int> wait(double seconds, std::size_t without = ~std::size_t{0}) {
     const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
     std::vector<int> codes(children_.size(), -1);
     bool all = false;
@@ -143,7 +143,7 @@ class Ranks {
           codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
           children_[i] = 0;
         }
-        all &= children_[i] <= 0;
+        all &= children_[i] <= 0 || i == without;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -205,7 +205,7 @@ TEST_P(PipelineSlow, ResultsAreThoseOfOneProcess) {
     const char* micro = stages == 4 ? "2" : "1";
     Ranks ranks;
     ranks.start(stages, {{"FX_TASK", "forward"}, {"FX_MODEL", name}, {"FX_MICRO", micro}});
-    expect_all_done(ranks.wait(60), ranks);
+    expect_all_done(ranks.wait(120), ranks);
     EXPECT_TRUE(same_value(ranks.result(stages - 1), expected, std::string(micro) == "1" ? 0 : 1e-5)) << name << micro;
   }
 }
@@ -222,7 +222,7 @@ TEST_P(PipelineSlow, GradientsAreThoseOfOneProcess) {
     const char* fill = stages == 4 ? "0" : "1";
     Ranks ranks;
     ranks.start(stages, {{"FX_TASK", "train"}, {"FX_MODEL", name}, {"FX_MICRO", "4"}, {"FX_FILL", fill}});
-    expect_all_done(ranks.wait(60), ranks);
+    expect_all_done(ranks.wait(120), ranks);
     std::size_t compared = 0;
     for (int rank = 0; rank < stages; ++rank) {
       const c10::IValue file = ranks.result(rank);
@@ -256,7 +256,8 @@ INSTANTIATE_TEST_SUITE_P(All, PipelineSlow,
 
 // ── Faults ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-constexpr double kLimit = 15;
+// Most of it is for starting on a busy machine.
+constexpr double kLimit = 60;
 
 TEST(PipelineFaultsSlow, AStageThatThrowsIsNamedByAll) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
@@ -271,7 +272,7 @@ TEST(PipelineFaultsSlow, AStageThatHangsIsLeft) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks ranks;
   ranks.start(3, {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_HANG", "2"}, {"FX_TIMEOUT", "2000"}});
-  const std::vector<int> codes = ranks.wait(10);
+  const std::vector<int> codes = ranks.wait(kLimit, 2);
   EXPECT_EQ(codes[0], 1) << ranks.said(0);
   EXPECT_EQ(codes[1], 1) << ranks.said(1);
   EXPECT_EQ(codes[2], -1);
