@@ -8,13 +8,26 @@ struct DTypeCode {
   DType dtype;
 };
 constexpr DTypeCode kDTypes[] = {
-    {1, DType::uint8},           {2, DType::int8},           {3, DType::int16},
-    {4, DType::int32},           {5, DType::int64},          {6, DType::float16},
-    {7, DType::float32},         {8, DType::float64},        {9, DType::complex32},
-    {10, DType::complex64},      {11, DType::complex128},    {12, DType::boolean},
-    {13, DType::bfloat16},       {28, DType::uint16},        {29, DType::float8_e4m3fn},
-    {30, DType::float8_e5m2},    {31, DType::float8_e4m3fnuz}, {32, DType::float8_e5m2fnuz},
-    {34, DType::uint32},         {35, DType::uint64},
+    {1, DType::uint8},
+    {2, DType::int8},
+    {3, DType::int16},
+    {4, DType::int32},
+    {5, DType::int64},
+    {6, DType::float16},
+    {7, DType::float32},
+    {8, DType::float64},
+    {9, DType::complex32},
+    {10, DType::complex64},
+    {11, DType::complex128},
+    {12, DType::boolean},
+    {13, DType::bfloat16},
+    {28, DType::uint16},
+    {29, DType::float8_e4m3fn},
+    {30, DType::float8_e5m2},
+    {31, DType::float8_e4m3fnuz},
+    {32, DType::float8_e5m2fnuz},
+    {34, DType::uint32},
+    {35, DType::uint64},
 };
 
 // Names by number; number 0 is "unknown".

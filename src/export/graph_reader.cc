@@ -20,14 +20,22 @@ struct Renamed {
   const char* to;
 };
 constexpr Renamed kRenamed[] = {
-    {"aten::sym_size.int", "aten::size.int"},
-    {"aten::sym_size", "aten::size"},
-    {"aten::sym_stride.int", "aten::stride.int"},
-    {"aten::sym_stride", "aten::stride"},
-    {"aten::sym_numel", "aten::numel"},
-    {"aten::sym_storage_offset", "aten::storage_offset"},
+    {"aten::sym_size.int", "aten::size.int"},     {"aten::sym_size", "aten::size"},
+    {"aten::sym_stride.int", "aten::stride.int"}, {"aten::sym_stride", "aten::stride"},
+    {"aten::sym_numel", "aten::numel"},           {"aten::sym_storage_offset", "aten::storage_offset"},
     {"aten::_assert_scalar", "torch._assert"},
 };
+
+// Arguments that newer releases gave to operators and older ones can do without: they only check more.
+constexpr std::pair<const char*, const char*> kOnlyChecks[] = {
+    {"aten::_assert_tensor_metadata", "device"},
+    {"aten::_assert_tensor_metadata", "layout"},
+};
+
+bool only_checks(Symbol target, const std::string& argument) {
+  return std::ranges::any_of(kOnlyChecks,
+                             [&](const auto& row) { return target == row.first && argument == row.second; });
+}
 
 Symbol renamed(Symbol target) {
   for (const Renamed& row : kRenamed) {
@@ -82,7 +90,9 @@ const LiteralKind kLiterals[] = {
        return Argument(std::complex<double>(float_of(member(json, "real")), float_of(member(json, "imag"))));
      }},
     {"as_scalar_type",
-     [](const Json& json) { return Argument(known(dtype_of_code(integer_of(json)), "element type", integer_of(json))); }},
+     [](const Json& json) {
+       return Argument(known(dtype_of_code(integer_of(json)), "element type", integer_of(json)));
+     }},
     {"as_layout",
      [](const Json& json) { return Argument(known(layout_of_code(integer_of(json)), "layout", integer_of(json))); }},
     {"as_memory_format",
@@ -272,7 +282,8 @@ std::vector<NamedValue> GraphReader::read_inputs(const Json& json) {
 void GraphReader::read_all() {
   for (const Json& input : array_of(member(json_, "inputs"))) {
     const auto [kind, value] = variant_of(input);
-    const std::string& name = kind == "as_tensor" ? string_of(member(value, "name")) : string_of(variant_of(value).second);
+    const std::string& name =
+        kind == "as_tensor" ? string_of(member(value, "name")) : string_of(variant_of(value).second);
     bind(name, graph().placeholder(name));
   }
   read_nodes();
@@ -352,12 +363,15 @@ void GraphReader::call_operator(const std::string& text, const std::vector<Named
   for (const NamedValue& input : inputs) {
     if (by_name && !known->schema->argumentIndexWithName(input.name)) {
       // An argument that this release does not have yet: None is what leaving it out means.
-      if (!input.value.is_none()) refuse(text, "its argument '" + input.name + "' is not known");
+      if (!input.value.is_none() && !only_checks(target, input.name))
+        refuse(text, "its argument '" + input.name + "' is not known");
       continue;
     }
-    const bool keyword = input.keyword || (by_name && known->schema->arguments()[static_cast<std::size_t>(
-                                                          *known->schema->argumentIndexWithName(input.name))]
-                                                          .kwarg_only());
+    const bool keyword =
+        input.keyword ||
+        (by_name &&
+         known->schema->arguments()[static_cast<std::size_t>(*known->schema->argumentIndexWithName(input.name))]
+             .kwarg_only());
     if (keyword && !input.name.empty()) {
       kwargs.push_back({Symbol(input.name), input.value});
     } else {

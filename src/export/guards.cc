@@ -11,8 +11,8 @@ struct Arithmetic {
   const char* target;
 };
 constexpr Arithmetic kArithmetic[] = {
-    {"Add", "aten::add.int"},           {"Mul", "aten::mul.int"},        {"FloorDiv", "aten::floordiv.int"},
-    {"CleanDiv", "aten::floordiv.int"}, {"Mod", "aten::remainder.int"},  {"PythonMod", "aten::remainder.int"},
+    {"Add", "aten::add.int"},           {"Mul", "aten::mul.int"},       {"FloorDiv", "aten::floordiv.int"},
+    {"CleanDiv", "aten::floordiv.int"}, {"Mod", "aten::remainder.int"}, {"PythonMod", "aten::remainder.int"},
     {"Max", "prim::max.int"},           {"Min", "prim::min.int"},
 };
 
@@ -75,7 +75,8 @@ class Builder {
     if (found == ranges_.end()) return;
     const SizeRange& range = found->second;
     const std::string must = what + " must be ";
-    if (range.min && *range.min > 0) check("aten::ge.int", value, *range.min, must + "at least " + std::to_string(*range.min));
+    if (range.min && *range.min > 0)
+      check("aten::ge.int", value, *range.min, must + "at least " + std::to_string(*range.min));
     if (range.max) check("aten::le.int", value, *range.max, must + "at most " + std::to_string(*range.max));
   }
 
@@ -111,8 +112,8 @@ class Builder {
         value = graph_.call_function(row.target, {value, value_of(expr.operands()[i], what)});
       return value;
     }
-    throw Error(ErrorKind::unsupported, what + " is " + expr.str() +
-                                            ", which cannot be checked; load the program with check_sizes = false");
+    throw Error(ErrorKind::unsupported,
+                what + " is " + expr.str() + ", which cannot be checked; load the program with check_sizes = false");
   }
 
   const SizeRanges& ranges_;

@@ -15,9 +15,7 @@ class Call {
     const auto found = std::ranges::find(inputs_, name, &NamedValue::name);
     return found == inputs_.end() ? Argument() : found->value;
   }
-  bool has(std::string_view name) const {
-    return std::ranges::find(inputs_, name, &NamedValue::name) != inputs_.end();
-  }
+  bool has(std::string_view name) const { return std::ranges::find(inputs_, name, &NamedValue::name) != inputs_.end(); }
   bool is(std::string_view name, const Argument& value, bool otherwise) const {
     return has(name) ? (*this)[name] == value : otherwise;
   }

@@ -1,7 +1,7 @@
-// Lifts: where run_decompositions() spelled an operator of ATen out in core ATen, that operator again, so that patterns,
-// rules and reports see one spelling: `convolution` is `conv2d`, `_native_batch_norm_legit_no_training` with one result
-// in use is `batch_norm`, `addmm` with a transposed weight is `linear`. A lift computes the same with the same kernels,
-// or is not made.
+// Lifts: where run_decompositions() spelled an operator of ATen out in core ATen, that operator again, so that
+// patterns, rules and reports see one spelling: `convolution` is `conv2d`, `_native_batch_norm_legit_no_training` with
+// one result in use is `batch_norm`, `addmm` with a transposed weight is `linear`. A lift computes the same with the
+// same kernels, or is not made.
 //
 // Thread-safety: pure functions.
 #pragma once

@@ -6,6 +6,7 @@
 #include <fxgraph/export/archive.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/program_reader.h>
+#include <fxgraph/export/program_writer.h>
 #include <fxgraph/run/value.h>
 
 namespace fx {
@@ -14,18 +15,6 @@ namespace {
 using pt2::ArchiveReader;
 
 constexpr const char* kOldProgram = "serialized_exported_program.json";
-
-c10::IValue packed(const pt2::TreeSpec& spec, const std::function<const c10::IValue&()>& take) {
-  if (spec.is_leaf()) return take();
-  std::vector<c10::IValue> elements;
-  for (std::size_t i = 0; i < spec.children.size(); ++i) {
-    if (spec.kind == pt2::TreeSpec::Kind::dict) elements.push_back(to_ivalue(spec.keys[i]));
-    elements.push_back(packed(spec.children[i], take));
-  }
-  if (spec.kind == pt2::TreeSpec::Kind::dict) return make_dict(elements);
-  return spec.kind == pt2::TreeSpec::Kind::list ? make_list(std::move(elements))
-                                                : c10::IValue(c10::ivalue::Tuple::create(std::move(elements)));
-}
 
 std::string quoted_list(const std::vector<std::string>& names) {
   std::string text;
@@ -45,8 +34,9 @@ std::string choose_model(const ArchiveReader& archive, const std::string& wanted
     if (models.back() == wanted) return wanted;
   }
   if (models.empty() && compiled)
-    throw Error(ErrorKind::unsupported, "holds a model that AOTInductor compiled, and no program; save it with "
-                                        "torch.export.save");
+    throw Error(ErrorKind::unsupported,
+                "holds a model that AOTInductor compiled, and no program; save it with "
+                "torch.export.save");
   if (models.empty()) throw Error(ErrorKind::io, "holds no exported program");
   if (!wanted.empty()) {
     throw Error(ErrorKind::not_found, "has no program '" + wanted + "'; it has " + quoted_list(models));
@@ -83,7 +73,7 @@ std::vector<c10::IValue> pack_inputs(const GraphModule& module, const std::vecto
   for (const Node* placeholder : module.graph().placeholders()) {
     const Meta* notes = placeholder->find_meta();
     const auto* spec = notes ? notes->get<pt2::TreeSpec>(pt2::kTreeNote) : nullptr;
-    inputs.push_back(spec ? packed(*spec, take) : take());
+    inputs.push_back(spec ? pt2::packed_value(*spec, take) : take());
   }
   if (next == values.size()) return inputs;
   throw Error(ErrorKind::invalid_argument, "the program takes " + std::to_string(next) + " values, " +
@@ -95,7 +85,8 @@ bool is_exported_program(const std::string& path) noexcept { return ArchiveReade
 std::shared_ptr<GraphModule> load_exported(const std::string& path, const ExportedOptions& options) {
   std::error_code status;
   if (!std::filesystem::exists(path, status)) throw Error(ErrorKind::io, path + ": there is no such file");
-  if (std::filesystem::is_directory(path, status)) throw Error(ErrorKind::io, path + ": is a directory, not an archive");
+  if (std::filesystem::is_directory(path, status))
+    throw Error(ErrorKind::io, path + ": is a directory, not an archive");
   ArchiveReader archive(path);
   try {
     return read_archive(archive, options);

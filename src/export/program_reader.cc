@@ -106,7 +106,8 @@ void ProgramReader::read_signature() {
       states_.push_back({name_of(spec), string_of(member(spec, "parameter_name"))});
     } else if (kind == "buffer") {
       const Json* persistent = find_member(spec, "persistent");
-      states_.push_back({name_of(spec), string_of(member(spec, "buffer_name")), !persistent || boolean_of(*persistent)});
+      states_.push_back(
+          {name_of(spec), string_of(member(spec, "buffer_name")), !persistent || boolean_of(*persistent)});
     } else if (kind == "tensor_constant") {
       states_.push_back({name_of(spec), string_of(member(spec, "tensor_constant_name")), false, true});
     } else if (kind == "user_input") {
@@ -119,7 +120,8 @@ void ProgramReader::read_signature() {
         inputs_.push_back({"", "", true, false, reader_->read_argument(member(spec, "arg"))});
       }
     } else if (kind == "constant_input") {
-      inputs_.push_back({string_of(member(spec, "name")), "", true, false, reader_->read_argument(member(spec, "value"))});
+      inputs_.push_back(
+          {string_of(member(spec, "name")), "", true, false, reader_->read_argument(member(spec, "value"))});
     } else {
       throw Error(ErrorKind::unsupported, "takes a " + kind + " as an input, and only tensors and numbers are read");
     }
@@ -278,7 +280,7 @@ void ProgramReader::set_mode() {
   bool training = false;
   for (const Node& node : module_->graph().nodes()) {
     const std::string_view target = node.target().view();
-    const std::size_t flag = target == "aten::batch_norm"          ? 5
+    const std::size_t flag = target == "aten::batch_norm"            ? 5
                              : target.find("dropout") != target.npos ? 2
                                                                      : node.args().size();
     if (node.is(Op::call_function) && flag < node.args().size()) training |= node.arg(flag) == Argument(true);

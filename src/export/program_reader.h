@@ -1,5 +1,5 @@
-// ProgramReader: an exported program's JSON and tensors into a GraphModule: its signature, attributes, checks, nodes and
-// results. load_exported is its one user. Thread-safety: none.
+// ProgramReader: an exported program's JSON and tensors into a GraphModule: its signature, attributes, checks, nodes
+// and results. load_exported is its one user. Thread-safety: none.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ class ProgramReader {
   /// One entry of the signature: an attribute, or an input that the caller gives.
   struct Input {
     std::string name;
-    std::string attribute;              ///< empty: the caller gives it
+    std::string attribute;  ///< empty: the caller gives it
     bool persistent = true;
     bool is_constant = false;           ///< a tensor that is no state
     std::optional<Argument> literal{};  ///< the only value that the program holds for

@@ -154,11 +154,13 @@ TensorMeta read_tensor_meta(const Json& json) {
   for (const Json& size : array_of(member(json, "sizes"))) meta.sizes.push_back(read_symbolic_size(size));
   for (const Json& stride : array_of(member(json, "strides"))) meta.strides.push_back(read_symbolic_size(stride));
   if (meta.sizes.size() != meta.strides.size()) malformed("a tensor has other numbers of sizes and strides");
-  if (const Json* offset = find_member(json, "storage_offset")) meta.storage_offset = fixed(read_symbolic_size(*offset));
+  if (const Json* offset = find_member(json, "storage_offset"))
+    meta.storage_offset = fixed(read_symbolic_size(*offset));
   meta.requires_grad = boolean_of(member(json, "requires_grad"));
   const Json& device = member(json, "device");
   meta.device.type = Symbol(string_of(member(device, "type")));
-  if (const Json* index = find_member(device, "index")) meta.device.index = static_cast<std::int32_t>(integer_of(*index));
+  if (const Json* index = find_member(device, "index"))
+    meta.device.index = static_cast<std::int32_t>(integer_of(*index));
   if (integer_of(member(json, "layout")) != *code_of(Layout{Symbol("strided")}))
     throw Error(ErrorKind::unsupported, "a tensor of the program is sparse; only strided ones are read");
   return meta;

@@ -13,10 +13,14 @@ struct TypeName {
   TreeSpec::Kind kind;
 };
 constexpr TypeName kTypes[] = {
-    {"builtins.tuple", TreeSpec::Kind::tuple},          {"builtins.list", TreeSpec::Kind::list},
-    {"builtins.dict", TreeSpec::Kind::dict},            {"collections.OrderedDict", TreeSpec::Kind::dict},
-    {"collections.namedtuple", TreeSpec::Kind::tuple},  {"collections.deque", TreeSpec::Kind::list},
-    {"torch.Size", TreeSpec::Kind::tuple},              {"builtins.immutable_list", TreeSpec::Kind::list},
+    {"builtins.tuple", TreeSpec::Kind::tuple},
+    {"builtins.list", TreeSpec::Kind::list},
+    {"builtins.dict", TreeSpec::Kind::dict},
+    {"collections.OrderedDict", TreeSpec::Kind::dict},
+    {"collections.namedtuple", TreeSpec::Kind::tuple},
+    {"collections.deque", TreeSpec::Kind::list},
+    {"torch.Size", TreeSpec::Kind::tuple},
+    {"builtins.immutable_list", TreeSpec::Kind::list},
 };
 
 Argument key_of(const Json& key) {
@@ -26,9 +30,7 @@ Argument key_of(const Json& key) {
                                           ", which is neither a string nor an int");
 }
 
-Json json_key(const Argument& key) {
-  return key.is_int() ? Json(key.as_int()) : Json(std::string(key.as_string()));
-}
+Json json_key(const Argument& key) { return key.is_int() ? Json(key.as_int()) : Json(std::string(key.as_string())); }
 
 TreeSpec read(const Json& json, int depth) {
   if (depth > TreeSpec::kMaxDepth) malformed("the inputs or outputs are nested too deeply");

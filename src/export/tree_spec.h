@@ -20,9 +20,9 @@ struct TreeSpec {
   static constexpr int kMaxDepth = 48;
 
   Kind kind = Kind::leaf;
-  std::string type{};               ///< Python's name of the container: `builtins.dict`
-  std::string context{};            ///< its JSON: what Python wrote there
-  std::vector<Argument> keys{};     ///< of a dict: strings or ints
+  std::string type{};            ///< Python's name of the container: `builtins.dict`
+  std::string context{};         ///< its JSON: what Python wrote there
+  std::vector<Argument> keys{};  ///< of a dict: strings or ints
   std::vector<TreeSpec> children{};
 
   static TreeSpec leaf() { return {}; }

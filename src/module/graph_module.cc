@@ -91,8 +91,7 @@ GraphModule::GraphModule(const Attributes& attributes, Graph graph, std::string 
     });
     const std::string path = node.target().str();
     const bool is_tensor = node.is(Op::get_attr) && find_attribute(path).defined();
-    if (!is_tensor && !find_submodule(path))
-      missing(node, "the bag of attributes");
+    if (!is_tensor && !find_submodule(path)) missing(node, "the bag of attributes");
   }
 }
 

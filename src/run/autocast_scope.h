@@ -1,5 +1,5 @@
-// AutocastScope: autocast for one kind of device, switched while it lives. LibTorch has renamed the switches: this is the
-// one place that knows.
+// AutocastScope: autocast for one kind of device, switched while it lives. LibTorch has renamed the switches: this is
+// the one place that knows.
 #pragma once
 
 #include <ATen/autocast_mode.h>

@@ -171,7 +171,8 @@ def body(size: List[int], physical_layout: List[int], dtype: Optional[int], layo
         back[physical_layout[i]] = i
     return torch.empty(sizes, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory).permute(back)
 )"},
-    {"rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool "
+    {"rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upper=0.33333333333333331, "
+     "bool "
      "training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)",
      R"(
 def body(self: Tensor, noise: Tensor, lower: number, upper: number, training: bool,
@@ -199,7 +200,8 @@ def body(self: Tensor, indices: List[Optional[Tensor]], values: Tensor, accumula
     {"_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
      "def body(self: Tensor, size: List[int]) -> Tensor:\n    return self.reshape(size).clone()\n"},
     {"_int_mm(Tensor self, Tensor mat2) -> Tensor",
-     "def body(self: Tensor, mat2: Tensor) -> Tensor:\n    return torch.mm(self.to(torch.int32), mat2.to(torch.int32))\n"},
+     "def body(self: Tensor, mat2: Tensor) -> Tensor:\n    return torch.mm(self.to(torch.int32), "
+     "mat2.to(torch.int32))\n"},
     {"_assert_async.msg(Tensor self, str assert_msg) -> ()",
      R"(
 def body(self: Tensor, assert_msg: str) -> None:
@@ -232,9 +234,11 @@ class Registered {
       const std::string schema = row.schema;
       const std::string name = schema.substr(0, schema.find('('));
       const std::size_t dot = name.find('.');
-      const c10::OperatorName full("aten::" + name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
+      const c10::OperatorName full("aten::" + name.substr(0, dot),
+                                   dot == std::string::npos ? "" : name.substr(dot + 1));
       if (c10::Dispatcher::singleton().findSchema(full)) continue;
-      library_.def(schema_for_this_release(schema));
+      const std::string here = schema_for_this_release(schema);
+      library_.def(here.c_str());
       library_.impl(name.c_str(), torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
                                                   torch::CppFunction::makeFromBoxedFunction<&Registered::run>()));
       bodies_.emplace(full, Body{row.source});

@@ -2,7 +2,8 @@
 //
 // A program that was exported by PyTorch 2.x calls `aten::scaled_dot_product_attention` or `aten::rms_norm`, which 1.13
 // has not got. They are registered with their schemas and computed from operators that 1.13 has, with gradients, so
-// that such a program loads, runs, trains and is analysed like any other. A LibTorch that has an operator keeps its own.
+// that such a program loads, runs, trains and is analysed like any other. A LibTorch that has an operator keeps its
+// own.
 //
 // Each is TorchScript source, so that what is saved as TorchScript can carry it along: see missing_operator_body().
 #pragma once

@@ -177,7 +177,8 @@ const std::vector<PythonFunction>& higher_order_functions() {
       {"higher_order::wrap_with_autocast", {}, wrap_with_autocast},
       {"higher_order::invoke_subgraph", {}, [](Values& args) { return call_with_rest(args, 0, 2); }},
       {"higher_order::wrap", {}, [](Values& args) { return call_with_rest(args, 0, 1); }},
-      {"higher_order::strict_mode", {"callable", "operands"},
+      {"higher_order::strict_mode",
+       {"callable", "operands"},
        [](Values& args) { return graph_of(args[0]).call(elements_of(args[1])); }},
       {"higher_order::tag_activation_checkpoint", {}, [](Values& args) { return call_with_rest(args, 0, 1); }},
   };

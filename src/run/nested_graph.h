@@ -39,7 +39,8 @@ class NestedGraph : public torch::CustomClassHolder {
 /// The module's graph as a value; None when `module` has no graph.
 c10::IValue nested_graph_value(const std::shared_ptr<torch::nn::Module>& module);
 
-/// The higher-order operators that are known: `higher_order::cond`, `higher_order::while_loop`, …
+/// The higher-order operators that are known (those without parameter names take any number of values by position):
+/// `higher_order::cond`, `higher_order::while_loop`, …
 const std::vector<PythonFunction>& higher_order_functions();
 
 }  // namespace fx

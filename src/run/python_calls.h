@@ -14,7 +14,7 @@ namespace fx {
 /// A Python function written in C++.
 struct PythonFunction {
   const char* target;                   ///< `operator.getitem`; a method is `.float`
-  std::vector<const char*> parameters;  ///< names, for keyword arguments; none: it takes any number, by position
+  std::vector<const char*> parameters;  ///< names, for keyword arguments
   c10::IValue (*call)(std::vector<c10::IValue>& args);
 };
 
