@@ -62,12 +62,6 @@ struct OptimizeOptions {
   bool json = false;
 };
 
-struct ConvertOptions {
-  std::string file;
-  std::string output;
-  std::vector<std::string> inputs;  ///< for .pt2, where the file does not tell the shapes
-};
-
 /// The commands that only exist with LibTorch, and loading with weights.
 class Backend {
  public:
@@ -75,7 +69,6 @@ class Backend {
   virtual std::unique_ptr<Model> load(const std::string& path) = 0;
   virtual int run(const RunOptions& options) = 0;
   virtual int optimize(const OptimizeOptions& options) = 0;
-  virtual int convert(const ConvertOptions& options) = 0;
   virtual int rules(const std::string& name, bool json) = 0;
   /// What an exception says, in a line.
   virtual std::string describe(const std::exception& error) = 0;

@@ -17,7 +17,7 @@ namespace fx::cli {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kTorchScriptEndings = {".pt", ".pth", ".ts", ".torchscript", ".pt2"};
+constexpr std::array<std::string_view, 4> kTorchScriptEndings = {".pt", ".pth", ".ts", ".torchscript"};
 constexpr std::array<std::string_view, 2> kTextEndings = {".fx", ".txt"};
 
 bool ends_with_one(const std::string& path, const auto& endings) {

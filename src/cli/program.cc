@@ -16,8 +16,7 @@ namespace fx::cli {
 
 namespace {
 
-constexpr const char* kFileHelp =
-    "FX text (.fx), a TorchScript file (.pt), a torch.export archive (.pt2), or - for text from standard input";
+constexpr const char* kFileHelp = "FX text (.fx), a TorchScript file (.pt), or - for text from standard input";
 constexpr const char* kInputHelp = "an input's shape, once per input in order: 1x3x224x224, 2x16:int64";
 constexpr const char* kPatternHelp = "a graph in FX text: a file, or the text itself";
 
@@ -56,7 +55,6 @@ class Commands {
     declare_run();
     declare_diff();
     declare_draw();
-    declare_convert();
   }
 
   int run() { return run_guarded(chosen_, backend_); }
@@ -176,15 +174,6 @@ class Commands {
     sub->add_option("-o,--output", draw_.output, "OUT.svg, or OUT.dot for Graphviz")->required();
   }
 
-  void declare_convert() {
-    CLI::App* sub = command("convert", "Write a program in another form", [this] {
-      return need_backend(backend_, [this](Backend& backend) { return backend.convert(convert_); });
-    });
-    sub->add_option("FILE", convert_.file, kFileHelp)->required();
-    sub->add_option("-o,--output", convert_.output, "OUT.pt, OUT.pt2 or OUT.fx")->required();
-    add_inputs(sub, convert_.inputs);
-  }
-
   CLI::App& app_;
   Backend* backend_;
   std::function<int()> chosen_;
@@ -199,7 +188,6 @@ class Commands {
   RunOptions run_;
   DiffOptions diff_;
   DrawOptions draw_;
-  ConvertOptions convert_;
   std::string rule_;
   bool rules_json_ = false;
 };

@@ -1,11 +1,11 @@
 #include <fxgraph/export/graph_reader.h>
 
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <utility>
 
-#include <fxgraph/export/codes.h>
 #include <fxgraph/export/lifts.h>
+#include <fxgraph/export/literals.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/python_calls.h>
 
@@ -58,76 +58,6 @@ std::string innermost_path(const std::string& stack) {
   if (path.starts_with("L['self']")) path.erase(0, std::min(path.size(), std::size_t(10)));
   return path;
 }
-
-template <typename T>
-T known(std::optional<T> value, const char* what, std::int64_t code) {
-  if (!value) {
-    throw Error(ErrorKind::unsupported, std::string("the ") + what + " number " + std::to_string(code) +
-                                            " is not known; a newer release of torch wrote this");
-  }
-  return *value;
-}
-
-std::vector<Argument> list_of(const Json& json, Argument (*element)(const Json&)) {
-  std::vector<Argument> elements;
-  for (const Json& each : array_of(json)) elements.push_back(element(each));
-  return elements;
-}
-
-// Arguments that name no value.
-struct LiteralKind {
-  const char* kind;
-  Argument (*read)(const Json& json);
-};
-const LiteralKind kLiterals[] = {
-    {"as_none", [](const Json&) { return Argument(); }},
-    {"as_int", [](const Json& json) { return Argument(integer_of(json)); }},
-    {"as_float", [](const Json& json) { return Argument(float_of(json)); }},
-    {"as_bool", [](const Json& json) { return Argument(boolean_of(json)); }},
-    {"as_string", [](const Json& json) { return Argument(string_of(json)); }},
-    {"as_complex",
-     [](const Json& json) {
-       return Argument(std::complex<double>(float_of(member(json, "real")), float_of(member(json, "imag"))));
-     }},
-    {"as_scalar_type",
-     [](const Json& json) {
-       return Argument(known(dtype_of_code(integer_of(json)), "element type", integer_of(json)));
-     }},
-    {"as_layout",
-     [](const Json& json) { return Argument(known(layout_of_code(integer_of(json)), "layout", integer_of(json))); }},
-    {"as_memory_format",
-     [](const Json& json) {
-       return Argument(known(memory_format_of_code(integer_of(json)), "memory format", integer_of(json)));
-     }},
-    {"as_ints",
-     [](const Json& json) {
-       return Argument::list(list_of(json, [](const Json& each) { return Argument(integer_of(each)); }));
-     }},
-    {"as_floats",
-     [](const Json& json) {
-       return Argument::list(list_of(json, [](const Json& each) { return Argument(float_of(each)); }));
-     }},
-    {"as_bools",
-     [](const Json& json) {
-       return Argument::list(list_of(json, [](const Json& each) { return Argument(boolean_of(each)); }));
-     }},
-    {"as_strings",
-     [](const Json& json) {
-       return Argument::list(list_of(json, [](const Json& each) { return Argument(string_of(each)); }));
-     }},
-    {"as_int_lists",
-     [](const Json& json) {
-       return Argument::list(list_of(json, [](const Json& row) {
-         return Argument::list(list_of(row, [](const Json& each) { return Argument(integer_of(each)); }));
-       }));
-     }},
-    {"as_float_lists",
-     [](const Json& json) {
-       return Argument::list(list_of(json, [](const Json& row) {
-         return Argument::list(list_of(row, [](const Json& each) { return Argument(float_of(each)); }));
-       }));
-     }},
-};
 
 bool is_one_of(const std::string& kind, std::initializer_list<const char*> names) {
   return std::any_of(names.begin(), names.end(), [&](const char* name) { return kind == name; });
@@ -213,9 +143,7 @@ Argument GraphReader::read_device(const Json& json) {
 
 Argument GraphReader::read_argument(const Json& json) {
   const auto [kind, value] = variant_of(json);
-  for (const LiteralKind& literal : kLiterals) {
-    if (kind == literal.kind) return literal.read(value);
-  }
+  if (std::optional<Argument> literal = read_literal(kind, value)) return std::move(*literal);
   if (kind == "as_tensor") return lookup(string_of(member(value, "name")));
   if (is_one_of(kind, {"as_sym_int", "as_sym_float", "as_sym_bool", "as_optional_tensor"})) {
     const auto [inner, what] = variant_of(value);

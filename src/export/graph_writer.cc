@@ -7,6 +7,7 @@
 #include <fxgraph/export/codes.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/run/operators.h>
+#include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
 namespace {
@@ -82,6 +83,19 @@ Argument literal_of(const ValueShape& shape) {
 }
 
 }  // namespace
+
+TensorMeta meta_of_tensor(const at::Tensor& tensor) {
+  TensorMeta meta;
+  meta.dtype = to_dtype(tensor.scalar_type());
+  meta.device = to_device(tensor.device());
+  meta.requires_grad = tensor.requires_grad();
+  meta.storage_offset = tensor.storage_offset();
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+    meta.sizes.push_back({SizeExpr::integer(tensor.size(i)), tensor.size(i)});
+    meta.strides.push_back({SizeExpr::integer(tensor.stride(i)), tensor.stride(i)});
+  }
+  return meta;
+}
 
 Json tensor_meta(const TensorMeta& meta) {
   Json sizes = Json::array(), strides = Json::array();

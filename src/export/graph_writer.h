@@ -62,6 +62,9 @@ class GraphWriter {
   Json floats_ = Json::object();
 };
 
+/// What a tensor is, every size a number.
+TensorMeta meta_of_tensor(const at::Tensor& tensor);
+
 /// The schema's words for one tensor.
 Json tensor_meta(const TensorMeta& meta);
 

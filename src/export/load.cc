@@ -5,8 +5,8 @@
 
 #include <fxgraph/export/archive.h>
 #include <fxgraph/export/input_notes.h>
+#include <fxgraph/export/packing.h>
 #include <fxgraph/export/program_reader.h>
-#include <fxgraph/export/program_writer.h>
 #include <fxgraph/run/value.h>
 
 namespace fx {

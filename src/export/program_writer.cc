@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <fxgraph/export/guards.h>
+#include <fxgraph/export/packing.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_effects.h>
@@ -21,52 +22,10 @@ constexpr int kSchemaMajor = 8;
 constexpr int kSchemaMinor = 20;
 constexpr int kOperatorVersion = 10;
 
-const Meta* notes_of(const Node* node) { return node ? node->find_meta() : nullptr; }
-
 template <typename T>
 const T* note(const Node* node, const char* key) {
-  const Meta* notes = notes_of(node);
+  const Meta* notes = node ? node->find_meta() : nullptr;
   return notes ? notes->get<T>(key) : nullptr;
-}
-
-TensorMeta meta_of_tensor(const at::Tensor& tensor) {
-  TensorMeta meta;
-  meta.dtype = to_dtype(tensor.scalar_type());
-  meta.device = to_device(tensor.device());
-  meta.requires_grad = tensor.requires_grad();
-  meta.storage_offset = tensor.storage_offset();
-  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
-    meta.sizes.push_back({SizeExpr::integer(tensor.size(i)), tensor.size(i)});
-    meta.strides.push_back({SizeExpr::integer(tensor.stride(i)), tensor.stride(i)});
-  }
-  return meta;
-}
-
-TreeSpec spec_of_value(const c10::IValue& value) {
-  std::vector<TreeSpec> children;
-  if (value.isTuple()) {
-    for (const c10::IValue& each : value.toTupleRef().elements()) children.push_back(spec_of_value(each));
-    return TreeSpec::tuple(std::move(children));
-  }
-  if (value.isList()) {
-    for (const c10::IValue& each : value.toListRef()) children.push_back(spec_of_value(each));
-    return TreeSpec::list(std::move(children));
-  }
-  if (!value.isGenericDict()) return TreeSpec::leaf();
-  std::vector<Argument> keys;
-  for (const auto& item : value.toGenericDict()) {
-    keys.push_back(to_argument(item.key()).value());
-    children.push_back(spec_of_value(item.value()));
-  }
-  return TreeSpec::dict(std::move(keys), std::move(children));
-}
-
-std::vector<c10::IValue> elements_of(const c10::IValue& value) {
-  if (value.isTuple()) return value.toTupleRef().elements().vec();
-  if (value.isList()) return value.toListRef().vec();
-  std::vector<c10::IValue> values;
-  for (const auto& item : value.toGenericDict()) values.push_back(item.value());
-  return values;
 }
 
 // The getitem that takes `key` out of `whole`; null when there is none.
@@ -270,18 +229,6 @@ void ProgramWriter::add_symbols() {
       }
     });
   });
-}
-
-c10::IValue packed_value(const TreeSpec& spec, const std::function<c10::IValue()>& next_leaf) {
-  if (spec.is_leaf()) return next_leaf();
-  std::vector<c10::IValue> elements;
-  for (std::size_t i = 0; i < spec.children.size(); ++i) {
-    if (spec.kind == TreeSpec::Kind::dict) elements.push_back(to_ivalue(spec.keys[i]));
-    elements.push_back(packed_value(spec.children[i], next_leaf));
-  }
-  if (spec.kind == TreeSpec::Kind::dict) return make_dict(elements);
-  return spec.kind == TreeSpec::Kind::list ? make_list(std::move(elements))
-                                           : c10::IValue(c10::ivalue::Tuple::create(std::move(elements)));
 }
 
 c10::IValue ProgramWriter::make_leaf(const Leaf& leaf, const Symbols& symbols) const {

@@ -3,7 +3,6 @@
 // save_exported is its one user. Thread-safety: as running the module.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,9 +29,6 @@ struct WrittenProgram {
   std::vector<SavedTensor> constants;
   c10::IValue example;  ///< (args, kwargs)
 };
-
-/// The values that `next_leaf` gives, packed like this.
-c10::IValue packed_value(const TreeSpec& spec, const std::function<c10::IValue()>& next_leaf);
 
 class ProgramWriter {
  public:

@@ -54,15 +54,9 @@ class PayloadWriter {
   }
 
   static Json meta_of(const at::Tensor& written, const at::Tensor& original) {
-    pt2::TensorMeta meta;
-    meta.dtype = to_dtype(original.scalar_type());
+    pt2::TensorMeta meta = pt2::meta_of_tensor(written);
     meta.device = to_device(original.device());
     meta.requires_grad = original.requires_grad();
-    meta.storage_offset = written.storage_offset();
-    for (std::int64_t i = 0; i < written.dim(); ++i) {
-      meta.sizes.push_back({pt2::SizeExpr::integer(written.size(i)), written.size(i)});
-      meta.strides.push_back({pt2::SizeExpr::integer(written.stride(i)), written.stride(i)});
-    }
     return pt2::tensor_meta(meta);
   }
 

@@ -22,7 +22,8 @@ struct MissingOperator {
   const char* source;  ///< TorchScript: a function `body` with the schema's parameters
 };
 
-// Sources may call each other's operators: the table is registered before any of them is compiled.
+// Sources know `torch` alone, and element types by LibTorch's numbers: 5 float16, 6 float32, 7 float64, 11 bool, 15
+// bfloat16.
 const MissingOperator kMissing[] = {
     {"_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      R"(
@@ -46,10 +47,10 @@ def body(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor],
         v = v.repeat_interleave(query.size(-3) // value.size(-3), -3)
     factor = 0.0
     if scale is None:
-        factor = 1.0 / math.sqrt(float(query.size(-1)))
+        factor = 1.0 / torch.sqrt(float(query.size(-1)))
     else:
         factor = scale
-    root = math.sqrt(math.fabs(factor))
+    root = torch.sqrt(torch.fabs(factor))
     sign = 1.0
     if factor < 0.0:
         sign = -1.0
@@ -57,10 +58,10 @@ def body(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor],
     if is_causal:
         if attn_mask is not None:
             raise RuntimeError("scaled_dot_product_attention takes a mask or is_causal, not both")
-        allowed = torch.ones([query.size(-2), k.size(-2)], dtype=torch.bool, device=query.device).tril()
+        allowed = torch.ones([query.size(-2), k.size(-2)], dtype=11, device=query.device).tril()
         scores = scores.masked_fill(allowed.logical_not(), float("-inf"))
     if attn_mask is not None:
-        if attn_mask.dtype == torch.bool:
+        if attn_mask.dtype == 11:
             scores = scores.masked_fill(attn_mask.logical_not(), float("-inf"))
         else:
             scores = scores + attn_mask
@@ -111,13 +112,13 @@ def body(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor], e
     small = 0.0
     if eps is not None:
         small = eps
-    elif input.dtype == torch.float64:
+    elif input.dtype == 7:
         small = 2.220446049250313e-16
     else:
         small = 1.1920928955078125e-07
     x = input
-    if input.dtype == torch.float16 or input.dtype == torch.bfloat16:
-        x = input.to(torch.float32)
+    if input.dtype == 5 or input.dtype == 15:
+        x = input.to(6)
     result = (x * torch.rsqrt(torch.mean(x.pow(2), dims, True) + small)).to(input.dtype)
     if weight is not None:
         result = result * weight
@@ -176,7 +177,7 @@ def body(size: List[int], physical_layout: List[int], dtype: Optional[int], layo
      "training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)",
      R"(
 def body(self: Tensor, noise: Tensor, lower: number, upper: number, training: bool,
-         generator: Optional[Generator]) -> Tuple[Tensor, Tensor]:
+         generator: Any) -> Tuple[Tensor, Tensor]:
     drawn = noise.clone()
     return torch.rrelu_with_noise(self, drawn, lower, upper, training), drawn
 )"},
@@ -188,20 +189,20 @@ def body(self: Tensor, weight: Tensor) -> Tensor:
     {"_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
      R"(
 def body(self: Tensor, indices: List[Optional[Tensor]]) -> Tensor:
-    return torch.ops.aten.index(self, indices)
+    return torch.index(self, indices)
 )"},
     {"_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
      R"(
 def body(self: Tensor, indices: List[Optional[Tensor]], values: Tensor, accumulate: bool) -> Tensor:
-    return torch.ops.aten.index_put(self, indices, values, accumulate)
+    return torch.index_put(self, indices, values, accumulate)
 )"},
     {"_is_all_true(Tensor self) -> Tensor", "def body(self: Tensor) -> Tensor:\n    return torch.all(self)\n"},
     {"_is_any_true(Tensor self) -> Tensor", "def body(self: Tensor) -> Tensor:\n    return torch.any(self)\n"},
     {"_reshape_copy(Tensor self, SymInt[] size) -> Tensor",
      "def body(self: Tensor, size: List[int]) -> Tensor:\n    return self.reshape(size).clone()\n"},
     {"_int_mm(Tensor self, Tensor mat2) -> Tensor",
-     "def body(self: Tensor, mat2: Tensor) -> Tensor:\n    return torch.mm(self.to(torch.int32), "
-     "mat2.to(torch.int32))\n"},
+     "def body(self: Tensor, mat2: Tensor) -> Tensor:\n    return torch.mm(self.to(3), "
+     "mat2.to(3))\n"},
     {"_assert_async.msg(Tensor self, str assert_msg) -> ()",
      R"(
 def body(self: Tensor, assert_msg: str) -> None:
@@ -212,7 +213,7 @@ def body(self: Tensor, assert_msg: str) -> None:
      R"(
 def body(self: Tensor, size: int, fill_value: int) -> Tensor:
     found = torch.nonzero(self)[:size]
-    missing = torch.full([size - found.size(0), found.size(1)], fill_value, dtype=torch.int64, device=self.device)
+    missing = torch.full([size - found.size(0), found.size(1)], fill_value, dtype=4, device=self.device)
     return torch.cat([found, missing])
 )"},
 };

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include <fxgraph/ir/node_map.h>
-#include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
@@ -124,35 +123,8 @@ class MethodBuilder {
                            [this](Node& input) { return values_[input]; });
     }
     if (node.target() == "torch._assert") return assertion(node);
-    if (node.target() == "higher_order::cond" && node.args().size() == 4) return conditional(node);
     if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema(node, *op->schema);
     return call_packets(node, packets_of_function(node.target()));
-  }
-
-  // `if condition: result = self.true_graph(x) else: result = self.false_graph(x)`
-  Value* conditional(const Node& node) {
-    Value* condition = value_of(node.arg(0), nullptr);
-    if (condition->type()->isSubtypeOf(*c10::TensorType::get()))
-      condition = jit::emitBuiltinCall(no_source(), *built_, c10::aten::Bool, {NamedValue(condition)}, {});
-    jit::Node* branch = built_->insertNode(built_->create(c10::prim::If, {condition}, 0));
-    std::vector<c10::TypePtr> types;
-    for (const std::size_t graph : {1, 2}) {
-      jit::Block* block = branch->addBlock();
-      const jit::WithInsertPoint inside(block);
-      Value* module = value_of(node.arg(graph), nullptr);
-      const jit::Function& forward = module->type()->expectRef<c10::ClassType>().getMethod("forward");
-      std::vector<NamedValue> args = {NamedValue(module)};
-      for (const Argument& operand : node.arg(3).elements()) args.push_back(named({}, operand, nullptr));
-      const jit::MatchedSchema matched = jit::matchSchema(forward.getSchema(), no_source(), *built_, args, {});
-      jit::Node* call = built_->insertNode(built_->create(c10::prim::CallMethod, matched.inputs));
-      call->s_(c10::attr::name, "forward");
-      call->output()->setType(matched.return_types.at(0));
-      block->registerOutput(call->output());
-      types.push_back(matched.return_types.at(0));
-    }
-    const auto unified = c10::unifyTypes(types[0], types[1]);
-    if (!unified) throw Error(ErrorKind::unsupported, "its two graphs return values of different types");
-    return branch->addOutput()->setType(*unified);
   }
 
   // `if not condition: raise AssertionError(message)`
@@ -181,11 +153,7 @@ class MethodBuilder {
     return emit(schema, jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema)));
   }
 
-  // An operator that this LibTorch has only through fxgraph is written out: whoever loads the file has not got it.
   Value* emit(const c10::FunctionSchema& schema, const jit::MatchedSchema& matched) {
-    const std::string& overload = schema.overload_name();
-    if (const auto body = missing_operator_body(fx::Symbol(schema.name() + (overload.empty() ? "" : "." + overload))))
-      return jit::insertGraph(*built_, *body, matched.inputs).at(0);
     jit::Node* call = built_->insertNode(built_->create(c10::Symbol::fromQualString(schema.name()), matched.inputs, 0));
     for (const c10::TypePtr& type : matched.return_types) call->addOutput()->setType(type);
     call->getOperation();  // throws when there is no such operator

@@ -6,7 +6,6 @@
 #include <array>
 
 #include <fxgraph/run/value.h>
-#include <fxgraph/shapes/example_note.h>
 #include <fxgraph/trace/session.h>
 
 namespace fx::internal {
@@ -142,7 +141,6 @@ c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind
 at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   if (!item.node || (item.example && !item.example->isTensor())) wrong_example(item.example, "a tensor");
   if (!item.example) return session().proxy(*item.node);
-  item.node->meta().set(meta_key::kTensorMeta, tensor_info(item.example->toTensor()));
   return session().proxy(*item.node, item.example->toTensor());
 }
 

@@ -44,7 +44,6 @@ class TorchBackend : public Backend {
   std::unique_ptr<Model> load(const std::string& path) override;
   int run(const RunOptions& options) override;
   int optimize(const OptimizeOptions& options) override;
-  int convert(const ConvertOptions& options) override;
   int rules(const std::string& name, bool json) override;
   std::string describe(const std::exception& error) override;
 };
