@@ -26,6 +26,8 @@
 #include <fxgraph/text/print.h>
 
 #if FXGRAPH_HAS_TORCH
+#include <fxgraph/export/load.h>
+#include <fxgraph/export/save.h>
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/module/inline_modules.h>

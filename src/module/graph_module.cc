@@ -55,6 +55,11 @@ GraphModule::GraphModule(const Module& root, Graph graph, std::string class_name
     const std::string path = node.target().str();
     bool is_parameter = false;
     const torch::Tensor tensor = find_tensor(root, path, &is_parameter);
+    if (std::shared_ptr<Module> graph = tensor.defined() ? nullptr : find_child(root, path);
+        dynamic_cast<const OwningModule*>(graph.get())) {
+      if (!find_submodule(path)) add_submodule(path, std::move(graph));
+      continue;
+    }
     if (!tensor.defined()) missing(node, where);
     if (find_attribute(path).defined()) continue;
     is_parameter ? set_parameter(path, tensor) : set_buffer(path, tensor);
@@ -85,8 +90,8 @@ GraphModule::GraphModule(const Attributes& attributes, Graph graph, std::string 
       if (tensor && !find_attribute(path).defined()) set_attribute(path, *tensor);
     });
     const std::string path = node.target().str();
-    if (node.is(Op::get_attr) ? !find_attribute(path).defined() : !find_submodule(path))
-      missing(node, "the bag of attributes");
+    const bool is_tensor = node.is(Op::get_attr) && find_attribute(path).defined();
+    if (!is_tensor && !find_submodule(path)) missing(node, "the bag of attributes");
   }
 }
 
@@ -261,7 +266,8 @@ std::size_t GraphModule::delete_all_unused_attributes() {
   std::vector<std::string> called;
   for (const Node& node : graph_.nodes()) {
     if (node.is(Op::get_attr)) used.insert(node.target().str());
-    if (node.is(Op::call_module)) called.push_back(node.target().str() + ".");
+    if (node.is(Op::call_module) || (node.is(Op::get_attr) && find_submodule(node.target().str())))
+      called.push_back(node.target().str() + ".");
   }
   std::sort(called.begin(), called.end());
   std::vector<std::string> unused;

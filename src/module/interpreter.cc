@@ -2,6 +2,7 @@
 
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/run/call.h>
+#include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
@@ -163,7 +164,12 @@ Graph Interpreter::graph_of_call(const Target& target, std::size_t num_args, con
 
 Value Interpreter::output(const Target&, const Args& args, const Kwargs&) { return args.empty() ? Value() : args[0]; }
 
-Value Interpreter::fetch_attr(const Target& target) { return module_.attribute(target.str()); }
+Value Interpreter::fetch_attr(const Target& target) {
+  const std::string path = target.str();
+  if (module_.find_attribute(path).defined()) return module_.attribute(path);
+  Value graph = nested_graph_value(module_.find_submodule(path));
+  return graph.isNone() ? Value(module_.attribute(path)) : graph;
+}
 
 Value Interpreter::map_nodes_to_values(const Argument& argument) {
   return to_ivalue(argument, nullptr, [&](Node& node) -> c10::IValue {

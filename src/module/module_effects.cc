@@ -35,14 +35,16 @@ bool writes_outside(const Node& node) {
 
 NodeEffects effects_of_body(const Graph& body) {
   NodeEffects all;
+  const Node* output = body.output_node();
+  const bool gives_something = output && !output->arg(0).is_none();
   for (const Node& node : body.nodes()) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr)) continue;
     // A body may return what it was given as it is, as Identity does.
     if (node.is(Op::output)) node.for_each_input([&](Node& made) { all.may_alias |= made.is(Op::placeholder); });
     NodeEffects effects = effects_of(node);
     if (effects.writes) effects.writes = writes_outside(node);
-    // Checking its input and raising is what calling a module may always do.
-    if (node.target() == "torch._assert") effects.side_effect = false;
+    // Checking its input and raising is what calling a module may always do; one that gives nothing is there for that.
+    if (node.target() == "torch._assert") effects.side_effect = !gives_something;
     merge(all, effects);
   }
   return all;

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/value.h>
 
 namespace fx {
@@ -49,6 +50,7 @@ bool is_namespaced(std::string_view name) { return name.find("::") != std::strin
 
 // Loads all overloads of a packet into the registry, which the caller has locked.
 std::vector<const TorchOperator*>& load_packet(Registry& all, Symbol packet) {
+  install_missing_operators();
   const auto [at, fresh] = all.packets.try_emplace(packet);
   if (!fresh || !is_namespaced(packet.view())) return at->second;
   for (const auto& source : torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(packet.str()))) {

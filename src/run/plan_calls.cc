@@ -141,8 +141,13 @@ PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& nod
 }
 
 PlanCompiler::Value PlanCompiler::compile_python(Scope& scope, const Node& node, const PythonFunction& function) {
-  const auto arranged = arrange(node, function.parameters, [](const char* name) { return std::string_view(name); });
   std::vector<Operand> operands;
+  if (function.parameters.empty()) {
+    for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
+  }
+  const auto arranged = function.parameters.empty() ? std::vector<const Argument*>()
+                                                    : arrange(node, function.parameters,
+                                                              [](const char* name) { return std::string_view(name); });
   for (std::size_t i = 0; i < arranged.size() && arranged[i]; ++i) operands.push_back(operand(scope, *arranged[i]));
   if (operands.empty()) fail(ErrorKind::invalid_argument, node, node.target().str() + " needs arguments");
   return call_function(scope, node, operands, [call = function.call](torch::jit::Stack& stack) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
@@ -58,6 +59,8 @@ PlanCompiler::Value PlanCompiler::compile_attribute(Scope& scope, const Node& no
   torch::Tensor tensor = find_tensor(*scope.root, path);
   program_->watch.tensor(*scope.root, path);
   if (!tensor.defined()) {
+    if (c10::IValue graph = nested_graph_value(find_child(*scope.root, path)); !graph.isNone())
+      return constant(std::move(graph));
     throw Error(ErrorKind::not_found, "%" + node.name() + ": there is no parameter or buffer '" + path + "'",
                 node.name());
   }

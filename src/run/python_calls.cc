@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 
+#include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
@@ -201,6 +202,18 @@ const std::vector<PythonFunction>& functions() {
       {"operator.is_", {"a", "b"}, [](Args& args) { return IValue(args[0].is(args[1])); }},
       {"operator.is_not", {"a", "b"}, [](Args& args) { return IValue(!args[0].is(args[1])); }},
       {"torch._assert", {"condition", "message"}, python_assert},
+      {"torch.sym_float", {"a"}, [](Args& args) { return IValue(as_double(args[0])); }},
+      {"torch.sym_int", {"a"}, python_int},
+      {"torch.sym_not", {"a"}, [](Args& args) { return IValue(!truth(args[0])); }},
+      {"torch.sym_max",
+       {"a", "b"},
+       [](Args& args) { return as_double(args[1]) > as_double(args[0]) ? args[1] : args[0]; }},
+      {"torch.sym_min",
+       {"a", "b"},
+       [](Args& args) { return as_double(args[1]) < as_double(args[0]) ? args[1] : args[0]; }},
+      {"torch.sym_ite", {"b", "t", "f"}, [](Args& args) { return truth(args[0]) ? args[1] : args[2]; }},
+      {"torch._sym_sqrt", {"a"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
+      {"math.trunc", {"x"}, python_int},
       {"math.sqrt", {"x"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
       {"math.exp", {"x"}, [](Args& args) { return IValue(std::exp(as_double(args[0]))); }},
       {"math.log", {"x"}, [](Args& args) { return IValue(std::log(as_double(args[0]))); }},
@@ -232,6 +245,7 @@ const std::unordered_map<Symbol, const PythonFunction*>& function_index() {
   static const auto& index = *[] {
     auto* map = new std::unordered_map<Symbol, const PythonFunction*>;
     for (const PythonFunction& function : functions()) map->emplace(Symbol(function.target), &function);
+    for (const PythonFunction& function : higher_order_functions()) map->emplace(Symbol(function.target), &function);
     map->emplace(Symbol("getattr"), map->at(Symbol("builtins.getattr")));
     map->emplace(Symbol("len"), map->at(Symbol("builtins.len")));
     return map;

@@ -75,6 +75,7 @@ class ShapeProp::Runner : public Interpreter {
     const std::string path = join_path(prefix_, target.view());
     at::Tensor& meta = attributes_[path];
     if (meta.defined()) return meta;
+    if (!module().find_attribute(path).defined()) return Interpreter::fetch_attr(Target(path));
     const at::Tensor tensor = module().attribute(path);
     // A copy: the program may write it.
     meta = keeps_numbers(tensor) ? tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true)
@@ -166,7 +167,10 @@ const Shapes& ShapeProp::propagate(const std::vector<TensorInfo>& inputs) {
 
 // Meta tensors have forgotten their device. It is the one that the call names, or that of its first tensor.
 Device ShapeProp::device_of(const Node& node, const Shapes& shapes) const {
-  if (node.is(Op::get_attr)) return to_device(module_.attribute(node.target().str()).device());
+  if (node.is(Op::get_attr)) {
+    const at::Tensor tensor = module_.find_attribute(node.target().str());
+    return to_device(tensor.defined() ? tensor.device() : c10::Device(c10::kCPU));
+  }
   const auto named = [](const Argument& argument) { return argument.kind() == ArgumentKind::device; };
   for (const Argument& argument : node.args()) {
     if (named(argument)) return argument.as_device();

@@ -6,11 +6,12 @@
 #include <ostream>
 #include <unordered_set>
 
+#include <fxgraph/export/save.h>
+#include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
-#include <fxgraph/torchscript/inline_bodies.h>
 #include <fxgraph/torchscript/method_builder.h>
 #include <fxgraph/torchscript/script_name.h>
 
@@ -125,6 +126,7 @@ class Exporter {
 torch::jit::Module to_torchscript(const GraphModule& module) { return Exporter(module).run(); }
 
 void save(const GraphModule& module, const std::string& path) {
+  if (path.ends_with(".pt2")) return save_exported(module, path);
   const jit::Module script = to_torchscript(module);
   // To a stream: archives saved by name carry that name inside.
   write_file(path, [&](std::ostream& file) { script.save(file); });

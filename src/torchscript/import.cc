@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <fxgraph/export/load.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/effects.h>
@@ -78,6 +79,7 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
 }
 
 std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options) {
+  if (is_exported_program(path)) return load_exported(path);
   const torch::jit::Module module = read_file(path);
   try {
     return from_torchscript(module, options);

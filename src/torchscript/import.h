@@ -38,7 +38,8 @@ struct LoadOptions {
 /// True for classes of torch.nn and torch.ao.nn that are no containers.
 bool is_torch_nn_leaf(const std::string& qualified_name);
 
-/// Loads a TorchScript file. Throws Error(io) when it cannot be read or is none, Error(unsupported) as above.
+/// Loads a TorchScript file, or an archive of torch.export (export/load.h): the content decides. Throws Error(io) when
+/// it cannot be read or is none, Error(unsupported) as above.
 std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& options = {});
 
 /// The same from a module in memory. Tensors are shared with it.

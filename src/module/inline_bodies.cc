@@ -1,4 +1,4 @@
-#include <fxgraph/torchscript/inline_bodies.h>
+#include <fxgraph/module/inline_bodies.h>
 
 #include <string>
 #include <vector>

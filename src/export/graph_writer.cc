@@ -1,0 +1,391 @@
+#include <fxgraph/export/graph_writer.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fxgraph/export/codes.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/run/operators.h>
+#include <fxgraph/run/value.h>
+
+namespace fx::pt2 {
+namespace {
+
+// Arithmetic on numbers that vary: what Python calls it.
+struct NumberCall {
+  const char* target;
+  const char* python;
+};
+constexpr NumberCall kNumberCalls[] = {
+    {"aten::size.int", "torch.ops.aten.sym_size.int"},
+    {"aten::stride.int", "torch.ops.aten.sym_stride.int"},
+    {"aten::numel", "torch.ops.aten.sym_numel.default"},
+    {"aten::storage_offset", "torch.ops.aten.sym_storage_offset.default"},
+    {"aten::add.int", "_operator.add"},
+    {"aten::sub.int", "_operator.sub"},
+    {"aten::mul.int", "_operator.mul"},
+    {"aten::floordiv.int", "_operator.floordiv"},
+    {"aten::remainder.int", "_operator.mod"},
+    {"aten::neg.int", "_operator.neg"},
+    {"aten::div.int", "_operator.truediv"},
+    {"aten::mul.float", "_operator.mul"},
+    {"aten::mul.float_int", "_operator.mul"},
+    {"aten::mul.int_float", "_operator.mul"},
+    {"aten::div.float", "_operator.truediv"},
+    {"aten::add.float", "_operator.add"},
+    {"aten::sub.float", "_operator.sub"},
+    {"aten::eq.int", "_operator.eq"},
+    {"aten::ne.int", "_operator.ne"},
+    {"aten::ge.int", "_operator.ge"},
+    {"aten::le.int", "_operator.le"},
+    {"aten::gt.int", "_operator.gt"},
+    {"aten::lt.int", "_operator.lt"},
+    {"prim::max.int", "torch.sym_max"},
+    {"prim::min.int", "torch.sym_min"},
+    {"aten::Float.int", "torch.sym_float"},
+    {"builtins.float", "torch.sym_float"},
+    {"aten::Int.float", "torch.sym_int"},
+    {"builtins.int", "torch.sym_int"},
+};
+
+const char* python_number_call(Symbol target) {
+  for (const NumberCall& row : kNumberCalls) {
+    if (target == row.target) return row.python;
+  }
+  return nullptr;
+}
+
+Json float_json(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json size_json(const SymbolicSize& size) {
+  if (size.expr.is_integer()) return {{"as_int", size.expr.value()}};
+  return {{"as_expr", {{"expr_str", size.expr.dump()}, {"hint", {{"as_int", size.example}}}}}};
+}
+
+Json device_json(const Device& device) {
+  return {{"type", device.type.str()}, {"index", device.index < 0 ? Json() : Json(device.index)}};
+}
+
+bool is_number(ValueShape::Kind kind) {
+  return kind == ValueShape::Kind::integer || kind == ValueShape::Kind::floating || kind == ValueShape::Kind::boolean;
+}
+
+// A number that does not vary, as an argument.
+Argument literal_of(const ValueShape& shape) {
+  if (shape.kind == ValueShape::Kind::boolean) return Argument(shape.boolean);
+  if (shape.kind == ValueShape::Kind::floating) return Argument(shape.floating);
+  return Argument(shape.integer.expr.value());
+}
+
+}  // namespace
+
+TensorMeta meta_of_tensor(const at::Tensor& tensor) {
+  TensorMeta meta;
+  meta.dtype = to_dtype(tensor.scalar_type());
+  meta.device = to_device(tensor.device());
+  meta.requires_grad = tensor.requires_grad();
+  meta.storage_offset = tensor.storage_offset();
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+    meta.sizes.push_back({SizeExpr::integer(tensor.size(i)), tensor.size(i)});
+    meta.strides.push_back({SizeExpr::integer(tensor.stride(i)), tensor.stride(i)});
+  }
+  return meta;
+}
+
+Json tensor_meta(const TensorMeta& meta) {
+  Json sizes = Json::array(), strides = Json::array();
+  for (const SymbolicSize& size : meta.sizes) sizes.push_back(size_json(size));
+  for (const SymbolicSize& stride : meta.strides) strides.push_back(size_json(stride));
+  const std::optional<std::int64_t> dtype = code_of(meta.dtype);
+  if (!dtype) {
+    throw Error(ErrorKind::unsupported,
+                "torch.export has no words for the element type " + std::string(to_string(meta.dtype)));
+  }
+  return {{"dtype", *dtype},
+          {"sizes", std::move(sizes)},
+          {"requires_grad", meta.requires_grad},
+          {"device", device_json(meta.device)},
+          {"strides", std::move(strides)},
+          {"storage_offset", {{"as_int", meta.storage_offset}}},
+          {"layout", *code_of(Layout{Symbol("strided")})}};
+}
+
+// ── Names ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::string GraphWriter::fresh(const std::string& wanted) {
+  std::string name = wanted;
+  for (int i = 1; !taken_.insert(name).second; ++i) name = wanted + "_" + std::to_string(i);
+  return name;
+}
+
+std::string GraphWriter::add_value(const std::string& wanted, const ValueShape& shape) {
+  std::string name = fresh(wanted);
+  if (shape.kind == ValueShape::Kind::tensor) tensors_[name] = tensor_meta(shape.tensor);
+  if (shape.kind == ValueShape::Kind::integer) integers_[name] = size_json(shape.integer);
+  if (shape.kind == ValueShape::Kind::boolean) booleans_[name] = {{"as_bool", shape.boolean}};
+  if (shape.kind == ValueShape::Kind::floating) floats_[name] = {{"as_float", float_json(shape.floating)}};
+  return name;
+}
+
+const std::string& GraphWriter::name_value(const Node& node, const std::string& wanted, const ValueShape& shape) {
+  names_[node] = add_value(wanted, shape);
+  return names_[node];
+}
+const std::string& GraphWriter::name_value(const Node& node, const std::string& wanted) {
+  return name_value(node, wanted, shapes_[node]);
+}
+
+void GraphWriter::refuse(const Node& node, const std::string& why) {
+  refusals_.push_back(target_text(node.target()) + " at %" + node.name() + (why.empty() ? "" : " (" + why + ")"));
+}
+
+// ── Arguments ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Json GraphWriter::reference(const std::string& name, const ValueShape& shape) {
+  switch (shape.kind) {
+    case ValueShape::Kind::integer: return {{"as_sym_int", {{"as_name", name}}}};
+    case ValueShape::Kind::floating: return {{"as_sym_float", {{"as_name", name}}}};
+    case ValueShape::Kind::boolean: return {{"as_sym_bool", {{"as_name", name}}}};
+    default: return {{"as_tensor", {{"name", name}}}};
+  }
+}
+
+Json GraphWriter::argument(const Argument& value, bool) {
+  if (const Node* node = value.node_or_null()) {
+    const ValueShape& shape = shapes_[*node];
+    if (node->is(Op::get_attr) && !has_name(*node)) return nested(*node);
+    if (is_number(shape.kind) && !shape.varies && !has_name(*node)) return argument(literal_of(shape));
+    if (shape.kind == ValueShape::Kind::list) return sequence(value);
+    if (shape.kind == ValueShape::Kind::none) return {{"as_none", true}};
+    return reference(names_[*node], shape);
+  }
+  switch (value.kind()) {
+    case ArgumentKind::none: return {{"as_none", true}};
+    case ArgumentKind::boolean: return {{"as_bool", value.as_bool()}};
+    case ArgumentKind::integer: return {{"as_int", value.as_int()}};
+    case ArgumentKind::floating: return {{"as_float", float_json(value.as_float())}};
+    case ArgumentKind::string: return {{"as_string", std::string(value.as_string())}};
+    case ArgumentKind::complex:
+      return {{"as_complex",
+               {{"real", float_json(value.as_complex().real())}, {"imag", float_json(value.as_complex().imag())}}}};
+    case ArgumentKind::dtype: {
+      const auto code = code_of(value.as_dtype());
+      return code ? Json{{"as_scalar_type", *code}} : Json();
+    }
+    case ArgumentKind::layout: {
+      const auto code = code_of(value.as_layout());
+      return code ? Json{{"as_layout", *code}} : Json();
+    }
+    case ArgumentKind::memory_format: {
+      const auto code = code_of(value.as_memory_format());
+      return code ? Json{{"as_memory_format", *code}} : Json();
+    }
+    case ArgumentKind::device: return {{"as_device", device_json(value.as_device())}};
+    case ArgumentKind::list:
+    case ArgumentKind::tuple: return sequence(value);
+    default: return Json();
+  }
+}
+
+namespace {
+
+bool all_have(const std::vector<Json>& elements, std::initializer_list<const char*> kinds) {
+  return std::ranges::all_of(elements, [&](const Json& each) {
+    return std::ranges::any_of(kinds, [&](const char* kind) { return each.contains(kind); });
+  });
+}
+
+Json values_of(const std::vector<Json>& elements) {
+  Json values = Json::array();
+  for (const Json& each : elements) values.push_back(each.begin().value());
+  return values;
+}
+
+// `as_sym_int: {as_name}` and `as_int` become the elements `as_name` and `as_int` of one list.
+Json mixed(const std::vector<Json>& elements) {
+  Json values = Json::array();
+  for (const Json& each : elements) {
+    const auto [kind, value] = variant_of(each);
+    values.push_back(kind.starts_with("as_sym_") ? value : Json{{kind, value}});
+  }
+  return values;
+}
+
+}  // namespace
+
+Json GraphWriter::sequence(const Argument& value) {
+  std::vector<Json> elements;
+  if (const Node* node = value.node_or_null()) {  // a list that one operator makes and another takes
+    const ValueShape& shape = shapes_[*node];
+    for (std::size_t i = 0; i < shape.elements.size(); ++i) {
+      const Node* element = getitem(*node, i);
+      if (!element || !has_name(*element)) return Json();
+      elements.push_back(reference(names_[*element], shape.elements[i]));
+    }
+  }
+  for (const Argument& each : value.elements()) {
+    elements.push_back(argument(each));
+    if (elements.back().is_null()) return Json();
+  }
+  if (elements.empty()) return {{"as_ints", Json::array()}};
+  for (const auto& [kind, list] : {std::pair("as_int", "as_ints"), std::pair("as_float", "as_floats"),
+                                   std::pair("as_bool", "as_bools"), std::pair("as_string", "as_strings"),
+                                   std::pair("as_tensor", "as_tensors"), std::pair("as_tensors", "as_nested_tensors"),
+                                   std::pair("as_ints", "as_int_lists"), std::pair("as_floats", "as_float_lists")}) {
+    if (all_have(elements, {kind})) return {{list, values_of(elements)}};
+  }
+  if (all_have(elements, {"as_tensor", "as_none"})) {
+    return {{"as_optional_tensors", Json(elements)}};
+  }
+  if (all_have(elements, {"as_sym_int", "as_int"})) return {{"as_sym_ints", mixed(elements)}};
+  if (all_have(elements, {"as_sym_bool", "as_bool"})) return {{"as_sym_bools", mixed(elements)}};
+  if (all_have(elements, {"as_sym_float", "as_float"})) return {{"as_sym_floats", mixed(elements)}};
+  return Json();
+}
+
+Json GraphWriter::nested(const Node& node) {
+  const auto module = std::dynamic_pointer_cast<GraphModule>(module_.find_submodule(node.target().str()));
+  if (!module) return Json();
+  refusals_.push_back("the graph '" + node.target().str() + "' inside of it");
+  return Json();
+}
+
+// ── Nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const Node* GraphWriter::getitem(const Node& node, std::size_t index) const {
+  for (const Node& user : node.users()) {
+    if (user.target() == "operator.getitem" && user.arg(0).node_or_null() == &node && user.arg(1).is_int() &&
+        user.arg(1).as_int() == static_cast<std::int64_t>(index))
+      return &user;
+  }
+  return nullptr;
+}
+
+void GraphWriter::write_nodes() {
+  for (const Node& node : graph_.nodes()) {
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output) || has_name(node) || fold(node))
+      continue;
+    if (!node.is(Op::call_function)) {
+      refuse(node, node.is(Op::call_module) ? "a call of a module whose computation is not known" : "a method");
+      continue;
+    }
+    write_call(node);
+  }
+}
+
+// What only makes numbers that are always the same, or checks such, is not written.
+bool GraphWriter::fold(const Node& node) {
+  const ValueShape& shape = shapes_[node];
+  if (is_number(shape.kind) && !shape.varies) return true;
+  if (node.target() == "torch._assert") {
+    const Node* condition = node.arg(0).node_or_null();
+    return !condition || (shapes_[*condition].kind == ValueShape::Kind::boolean && !shapes_[*condition].varies);
+  }
+  return false;
+}
+
+void GraphWriter::write_call(const Node& node) {
+  const ValueShape& shape = shapes_[node];
+  if (node.target() == "operator.getitem") {  // named with the list that it takes from, or of a list of lists
+    if (!has_name(node) && shape.kind != ValueShape::Kind::list)
+      refuse(node, "an index into a tensor, or into a list that varies");
+    return;
+  }
+  if (const char* python = python_number_call(node.target()); python && is_number(shape.kind)) {
+    Json inputs = Json::array();
+    static constexpr const char* kNames[] = {"a", "b", "c"};
+    static constexpr const char* kSizeNames[] = {"self", "dim"};
+    const bool is_operator = std::string_view(python).starts_with("torch.ops.");
+    for (std::size_t i = 0; i < node.args().size() && i < 2; ++i) {
+      inputs.push_back(
+          {{"name", is_operator ? kSizeNames[i] : kNames[i]}, {"arg", argument(node.arg(i))}, {"kind", 1}});
+    }
+    return write_operator(node, python, std::move(inputs));
+  }
+  const TorchOperator* known = find_torch_operator(node.target());
+  if (!known || !known->handle || is_number(shape.kind)) return refuse(node, "");
+  const auto& parameters = known->schema->arguments();
+  Json inputs = Json::array();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Argument* value = i < node.args().size() ? &node.arg(i) : node.kwarg(Symbol(parameters[i].name()));
+    if (!value) continue;
+    Json json = argument(*value);
+    const bool empty_tensors = value->is_sequence() && value->elements().empty() &&
+                               parameters[i].type()->str().find("Tensor") != std::string::npos;
+    if (empty_tensors) json = {{"as_tensors", Json::array()}};
+    if (json.is_null()) return refuse(node, "its argument '" + parameters[i].name() + "' is " + to_string(*value));
+    const bool keyword = parameters[i].kwarg_only() || i >= node.args().size();
+    inputs.push_back({{"name", parameters[i].name()}, {"arg", std::move(json)}, {"kind", keyword ? 2 : 1}});
+  }
+  write_operator(node, target_text(node.target()), std::move(inputs));
+}
+
+void GraphWriter::write_operator(const Node& node, const std::string& target, Json inputs) {
+  const TorchOperator* known = find_torch_operator(node.target());
+  const bool is_tuple = known && known->handle && known->schema->returns().size() > 1;
+  const bool nothing = known && known->handle && known->schema->returns().empty();
+  Json outputs = nothing ? Json::array() : results_of(node, shapes_[node], is_tuple);
+  Json metadata = Json::object();
+  const Meta* notes = node.find_meta();
+  if (const auto* trace = notes ? notes->get<std::string>(meta_key::kStackTrace) : nullptr)
+    metadata["stack_trace"] = *trace;
+  const std::string& name = has_name(node) ? names_[node] : node.name();
+  nodes_.push_back({{"target", target},
+                    {"inputs", std::move(inputs)},
+                    {"outputs", std::move(outputs)},
+                    {"metadata", std::move(metadata)},
+                    {"is_hop_single_tensor_return", nullptr},
+                    {"name", name}});
+}
+
+Json GraphWriter::results_of(const Node& node, const ValueShape& shape, bool is_tuple) {
+  if (shape.kind != ValueShape::Kind::list) return Json::array({reference(name_value(node, node.name()), shape)});
+  taken_.insert(node.name());
+  Json outputs = Json::array();
+  for (std::size_t i = 0; i < shape.elements.size(); ++i) {
+    const ValueShape& element = shape.elements[i];
+    const Node* user = getitem(node, i);
+    if (element.kind == ValueShape::Kind::none) {
+      outputs.push_back({{"as_none", true}});
+      continue;
+    }
+    if (element.kind == ValueShape::Kind::list) {
+      Json tensors = Json::array();
+      for (std::size_t j = 0; j < element.elements.size(); ++j) {
+        const Node* inner = user ? getitem(*user, j) : nullptr;
+        const std::string unused = node.name() + "_unused_" + std::to_string(i) + "_" + std::to_string(j);
+        tensors.push_back(
+            {{"name", inner ? name_value(*inner, inner->name()) : add_value(unused, element.elements[j])}});
+      }
+      outputs.push_back({{"as_tensors", std::move(tensors)}});
+      continue;
+    }
+    const std::string unused = node.name() + "_unused_" + std::to_string(i);
+    outputs.push_back(reference(user ? name_value(*user, user->name(), element) : add_value(unused, element), element));
+    // Further getitems of one element are that element.
+    for (const Node& other : node.users()) {
+      if (user && &other != user && other.target() == "operator.getitem" && other.arg(1) == user->arg(1))
+        names_[other] = names_[*user];
+    }
+  }
+  return is_tuple ? outputs : Json::array({{{"as_tensors", values_of({outputs.begin(), outputs.end()})}}});
+}
+
+Json GraphWriter::finish(Json inputs, Json outputs) {
+  return {{"inputs", std::move(inputs)},
+          {"outputs", std::move(outputs)},
+          {"nodes", std::move(nodes_)},
+          {"tensor_values", std::move(tensors_)},
+          {"sym_int_values", std::move(integers_)},
+          {"sym_bool_values", std::move(booleans_)},
+          {"is_single_tensor_return", false},
+          {"custom_obj_values", Json::object()},
+          {"sym_float_values", std::move(floats_)}};
+}
+
+}  // namespace fx::pt2

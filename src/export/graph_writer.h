@@ -1,0 +1,71 @@
+// GraphWriter: a graph of operators into the JSON of torch.export's schema.
+//
+// Numbers that are the same in every run are written as numbers where they are used; what makes them is left out. What
+// has no words in the schema is collected, so that it is told all at once. Thread-safety: none.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fxgraph/export/json.h>
+#include <fxgraph/export/value_shapes.h>
+
+namespace fx::pt2 {
+
+class GraphWriter {
+ public:
+  GraphWriter(const GraphModule& module, const Graph& graph, const ValueShapes& shapes,
+              std::vector<std::string>& refusals)
+      : module_(module), graph_(graph), shapes_(shapes), refusals_(refusals), names_(graph), leaves_(graph) {}
+
+  /// Gives the value of `node` a name that no other has, and writes what it is.
+  const std::string& name_value(const Node& node, const std::string& wanted);
+  const std::string& name_value(const Node& node, const std::string& wanted, const ValueShape& shape);
+  /// The name of a value that is no node's: one of an input that is a container.
+  std::string add_value(const std::string& wanted, const ValueShape& shape);
+  /// Says that `node` is a value that has a name already.
+  void set_name(const Node& node, const std::string& name) { names_[node] = name; }
+  const std::string& name_of(const Node& node) const { return names_[node]; }
+  bool has_name(const Node& node) const { return !names_[node].empty(); }
+
+  void write_nodes();
+  /// An argument as the schema's union.
+  Json argument(const Argument& value, bool of_sequence = false);
+  /// The reference to a value: as_tensor, as_sym_int, …
+  static Json reference(const std::string& name, const ValueShape& shape);
+  /// The graph's JSON. `inputs` and `outputs` are lists of unions.
+  Json finish(Json inputs, Json outputs);
+
+ private:
+  void write_call(const Node& node);
+  void write_operator(const Node& node, const std::string& target, Json inputs);
+  bool fold(const Node& node);
+  Json results_of(const Node& node, const ValueShape& shape, bool is_tuple);
+  Json sequence(const Argument& value);
+  Json nested(const Node& node);
+  void refuse(const Node& node, const std::string& why);
+  std::string fresh(const std::string& wanted);
+  const Node* getitem(const Node& node, std::size_t index) const;
+
+  const GraphModule& module_;
+  const Graph& graph_;
+  const ValueShapes& shapes_;
+  std::vector<std::string>& refusals_;
+  NodeMap<std::string> names_;
+  NodeMap<bool> leaves_;
+  std::set<std::string> taken_;
+  Json nodes_ = Json::array();
+  Json tensors_ = Json::object();
+  Json integers_ = Json::object();
+  Json booleans_ = Json::object();
+  Json floats_ = Json::object();
+};
+
+/// What a tensor is, every size a number.
+TensorMeta meta_of_tensor(const at::Tensor& tensor);
+
+/// The schema's words for one tensor.
+Json tensor_meta(const TensorMeta& meta);
+
+}  // namespace fx::pt2

@@ -1,0 +1,131 @@
+#include <fxgraph/export/guards.h>
+
+#include <utility>
+
+namespace fx::pt2 {
+namespace {
+
+// What is written in the graph for a function of SymPy; all take and give ints.
+struct Arithmetic {
+  const char* function;
+  const char* target;
+};
+constexpr Arithmetic kArithmetic[] = {
+    {"Add", "aten::add.int"},           {"Mul", "aten::mul.int"},       {"FloorDiv", "aten::floordiv.int"},
+    {"CleanDiv", "aten::floordiv.int"}, {"Mod", "aten::remainder.int"}, {"PythonMod", "aten::remainder.int"},
+    {"Max", "prim::max.int"},           {"Min", "prim::min.int"},
+};
+
+class Builder {
+ public:
+  explicit Builder(const SizeRanges& ranges) : ranges_(ranges) {}
+
+  std::shared_ptr<GraphModule> build(const std::vector<CheckedInput>& inputs) {
+    std::vector<Node*> values;
+    for (const CheckedInput& input : inputs) values.push_back(&graph_.placeholder(input.name));
+    for (std::size_t i = 0; i < inputs.size(); ++i) add(inputs[i], *values[i]);
+    settle();
+    graph_.output(Argument());
+    return std::make_shared<GraphModule>(std::move(graph_), "GuardsFn");
+  }
+
+ private:
+  /// A size in the program and the expression that it must be equal to.
+  struct Size {
+    Node* node;
+    SizeExpr expr;
+    std::string what;
+  };
+
+  void add(const CheckedInput& input, Node& value) {
+    if (!input.is_tensor) {
+      sizes_.push_back({&value, input.number, "the input '" + input.name + "'"});
+      return;
+    }
+    const auto rank = static_cast<std::int64_t>(input.tensor.sizes.size());
+    check("aten::eq.int", graph_.call_function("aten::dim", {value}), rank,
+          "the input '" + input.name + "' must have " + std::to_string(rank) + " dimensions");
+    for (std::int64_t i = 0; i < rank; ++i) {
+      sizes_.push_back({&graph_.call_function("aten::size.int", {value, i}),
+                        input.tensor.sizes[static_cast<std::size_t>(i)].expr,
+                        "the size of the input '" + input.name + "' in dimension " + std::to_string(i)});
+    }
+  }
+
+  void check(const char* comparison, Node& value, const Argument& wanted, const std::string& message) {
+    Node& holds = graph_.call_function(comparison, {value, wanted});
+    graph_.call_function("torch._assert", {holds, Argument(message)});
+  }
+
+  // Symbols that are a size themselves are known first; then those that a size is a multiple of or off by a number.
+  void settle() {
+    for (const Size& size : sizes_) {
+      if (size.expr.is_symbol() && !symbols_.count(size.expr.name())) learn(size.expr, *size.node, size.what);
+    }
+    for (const Size& size : sizes_) solve(size.expr, *size.node, size.what);
+    for (const Size& size : sizes_) {
+      if (size.expr.is_symbol() && symbols_.at(size.expr.name()) == size.node) continue;
+      check("aten::eq.int", *size.node, value_of(size.expr, size.what), size.what + " must be " + size.expr.str());
+    }
+  }
+
+  void learn(const SizeExpr& symbol, Node& value, const std::string& what) {
+    symbols_[symbol.name()] = &value;
+    const auto found = ranges_.find(symbol.name());
+    if (found == ranges_.end()) return;
+    const SizeRange& range = found->second;
+    const std::string must = what + " must be ";
+    if (range.min && *range.min > 0)
+      check("aten::ge.int", value, *range.min, must + "at least " + std::to_string(*range.min));
+    if (range.max) check("aten::le.int", value, *range.max, must + "at most " + std::to_string(*range.max));
+  }
+
+  void solve(const SizeExpr& expr, Node& value, const std::string& what) {
+    if (expr.is_symbol() && !symbols_.count(expr.name())) return learn(expr, value, what);
+    if (expr.kind() != SizeExpr::Kind::call || expr.operands().size() != 2) return;
+    const bool first = expr.operands()[0].is_integer();
+    const SizeExpr& number = expr.operands()[first ? 0 : 1];
+    const SizeExpr& rest = expr.operands()[first ? 1 : 0];
+    if (!number.is_integer() || is_known(rest)) return;
+    if (expr.name() == "Add") {
+      solve(rest, graph_.call_function("aten::sub.int", {value, number.value()}), what);
+    } else if (expr.name() == "Mul" && number.value() > 0) {
+      check("aten::eq.int", graph_.call_function("aten::remainder.int", {value, number.value()}), 0,
+            what + " must be " + expr.str());
+      solve(rest, graph_.call_function("aten::floordiv.int", {value, number.value()}), what);
+    }
+  }
+
+  bool is_known(const SizeExpr& expr) const {
+    bool known = true;
+    expr.for_each_symbol([&](const std::string& name) { known &= symbols_.count(name) != 0; });
+    return known;
+  }
+
+  Argument value_of(const SizeExpr& expr, const std::string& what) {
+    if (expr.is_integer()) return expr.value();
+    if (expr.is_symbol() && symbols_.count(expr.name())) return symbols_.at(expr.name());
+    for (const Arithmetic& row : kArithmetic) {
+      if (expr.name() != row.function || expr.operands().empty()) continue;
+      Argument value = value_of(expr.operands()[0], what);
+      for (std::size_t i = 1; i < expr.operands().size(); ++i)
+        value = graph_.call_function(row.target, {value, value_of(expr.operands()[i], what)});
+      return value;
+    }
+    throw Error(ErrorKind::unsupported,
+                what + " is " + expr.str() + ", which cannot be checked; load the program with check_sizes = false");
+  }
+
+  const SizeRanges& ranges_;
+  Graph graph_;
+  std::vector<Size> sizes_;
+  std::map<std::string, Node*> symbols_;
+};
+
+}  // namespace
+
+std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges) {
+  return Builder(ranges).build(inputs);
+}
+
+}  // namespace fx::pt2

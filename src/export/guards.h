@@ -1,0 +1,32 @@
+// The checks of input sizes that an exported program holds for, as a GraphModule: one placeholder per input, an
+// assertion per dimension, no result. The graph calls it as `_guards_fn`, the name that torch.export uses.
+//
+// Thread-safety: none.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fxgraph/export/tensors.h>
+#include <fxgraph/module/graph_module.h>
+
+namespace fx::pt2 {
+
+inline constexpr const char* kGuards = "_guards_fn";
+
+/// What is known of one input: a tensor's description, or of a number its expression.
+struct CheckedInput {
+  std::string name;
+  bool is_tensor = true;
+  TensorMeta tensor{};
+  SizeExpr number{};
+};
+
+using SizeRanges = std::map<std::string, SizeRange>;
+
+/// Throws Error(unsupported) for a size whose symbols no input tells.
+std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges);
+
+}  // namespace fx::pt2

@@ -1,0 +1,79 @@
+// ProgramReader: an exported program's JSON and tensors into a GraphModule: its signature, attributes, checks, nodes
+// and results. load_exported is its one user. Thread-safety: none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fxgraph/export/graph_reader.h>
+#include <fxgraph/export/guards.h>
+#include <fxgraph/export/load.h>
+#include <fxgraph/export/tensors.h>
+#include <fxgraph/export/tree_spec.h>
+
+namespace fx::pt2 {
+
+class ProgramReader {
+ public:
+  ProgramReader(const Json& program, StoredTensors weights, StoredTensors constants, const ExportedOptions& options);
+
+  std::shared_ptr<GraphModule> read();
+
+ private:
+  /// One entry of the signature: an attribute, or an input that the caller gives.
+  struct Input {
+    std::string name;
+    std::string attribute;  ///< empty: the caller gives it
+    bool persistent = true;
+    bool is_constant = false;           ///< a tensor that is no state
+    std::optional<Argument> literal{};  ///< the only value that the program holds for
+  };
+
+  void check_version();
+  void read_ranges();
+  void read_call();
+  void read_signature();
+  void add_attributes();
+  void add_inputs();
+  void add_input(const std::string& name, const TreeSpec& spec, std::size_t& leaf);
+  void take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf);
+  void add_leaf(Node& node, const Input& input);
+  void add_guards();
+  void add_states();
+  void add_updates();
+  void add_output();
+  void set_mode();
+  Argument target_of_update(const Json& output, const char* name, bool is_input);
+
+  const Json& program_;
+  const Json& module_json_;
+  StoredTensors weights_;
+  StoredTensors constants_;
+  ExportedOptions options_;
+  std::shared_ptr<GraphModule> module_;
+  Refusals refusals_;
+  std::unique_ptr<GraphReader> reader_;
+
+  SizeRanges ranges_;
+  TreeSpec in_spec_, out_spec_;
+  std::vector<std::string> argument_names_;
+  std::vector<Input> states_;
+  std::vector<Input> inputs_;
+  /// An input that is a container, and where its values begin in inputs_.
+  struct Packed {
+    Node* node;
+    const TreeSpec* spec;
+    std::size_t first_leaf;
+  };
+  std::vector<Packed> packed_;
+  std::vector<std::pair<Node*, CheckedInput>> checked_;
+  struct Update {
+    std::string value;
+    Argument target;
+  };
+  std::vector<Update> updates_;
+};
+
+}  // namespace fx::pt2

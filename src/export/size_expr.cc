@@ -1,0 +1,230 @@
+#include <fxgraph/export/size_expr.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include <fxgraph/export/json.h>
+
+namespace fx::pt2 {
+namespace {
+
+// Reads `Name(operand, operand, key=value)`.
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  SizeExpr parse() {
+    SizeExpr made = expression(0);
+    skip_spaces();
+    if (at_ != text_.size()) fail();
+    return made;
+  }
+
+ private:
+  [[noreturn]] void fail() const { malformed("the size '" + std::string(text_.substr(0, 80)) + "' is no expression"); }
+
+  void skip_spaces() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  }
+  bool take(char wanted) {
+    skip_spaces();
+    if (at_ >= text_.size() || text_[at_] != wanted) return false;
+    ++at_;
+    return true;
+  }
+  std::string_view word() {
+    skip_spaces();
+    const std::size_t start = at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || text_[at_] == '_')) ++at_;
+    return text_.substr(start, at_ - start);
+  }
+  std::int64_t number() {
+    skip_spaces();
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+    if (error != std::errc()) fail();
+    at_ = static_cast<std::size_t>(end - text_.data());
+    return value;
+  }
+  // `, positive=True, integer=True)`: what SymPy knows of a symbol.
+  void skip_assumptions() {
+    while (take(',')) {
+      if (word().empty() || !take('=') || word().empty()) fail();
+    }
+    if (!take(')')) fail();
+  }
+
+  SizeExpr expression(int depth) {
+    if (depth > SizeExpr::kMaxDepth || ++terms_ > SizeExpr::kMaxTerms) fail();
+    skip_spaces();
+    if (at_ < text_.size() && (text_[at_] == '-' || std::isdigit(static_cast<unsigned char>(text_[at_]))))
+      return SizeExpr::integer(number());
+    const std::string name(word());
+    if (name.empty()) fail();
+    if (!take('(')) return SizeExpr::call(name, {});  // a constant: oo, int_oo, true
+    if (name == "Symbol") {
+      if (!take('\'')) fail();
+      const std::size_t start = at_;
+      const std::size_t end = text_.find('\'', start);
+      if (end == std::string_view::npos) fail();
+      at_ = end + 1;
+      skip_assumptions();
+      return SizeExpr::symbol(std::string(text_.substr(start, end - start)));
+    }
+    if (name == "Integer") {
+      const std::int64_t value = number();
+      if (!take(')')) fail();
+      return SizeExpr::integer(value);
+    }
+    std::vector<SizeExpr> operands;
+    if (take(')')) return SizeExpr::call(name, {});
+    do operands.push_back(expression(depth + 1));
+    while (take(','));
+    if (!take(')')) fail();
+    return SizeExpr::call(name, std::move(operands));
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  int terms_ = 0;
+};
+
+using Value = std::optional<std::int64_t>;
+
+Value floor_divide(std::int64_t a, std::int64_t b) {
+  if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
+  const std::int64_t quotient = a / b;
+  return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
+Value modulo(std::int64_t a, std::int64_t b) {
+  const Value quotient = floor_divide(a, b);
+  return quotient ? Value(a - *quotient * b) : std::nullopt;
+}
+Value power(std::int64_t base, std::int64_t exponent) {
+  if (exponent < 0) return std::nullopt;
+  std::int64_t result = 1;
+  for (std::int64_t i = 0; i < exponent; ++i) {
+    if (__builtin_mul_overflow(result, base, &result)) return std::nullopt;
+    if (result == 0 || (result == 1 && base == 1)) break;
+  }
+  return result;
+}
+
+struct Function {
+  const char* name;
+  const char* infix;  ///< null: written as a call
+  int precedence;     ///< of the infix
+  Value (*apply)(std::int64_t, std::int64_t);
+};
+const Function kFunctions[] = {
+    {"Add", " + ", 1,
+     [](std::int64_t a, std::int64_t b) -> Value {
+       std::int64_t sum = 0;
+       return __builtin_add_overflow(a, b, &sum) ? std::nullopt : Value(sum);
+     }},
+    {"Mul", "*", 2,
+     [](std::int64_t a, std::int64_t b) -> Value {
+       std::int64_t product = 0;
+       return __builtin_mul_overflow(a, b, &product) ? std::nullopt : Value(product);
+     }},
+    {"FloorDiv", "//", 2, floor_divide},
+    {"CleanDiv", "//", 2, floor_divide},
+    {"CeilDiv", nullptr, 0,
+     [](std::int64_t a, std::int64_t b) -> Value {
+       const Value down = floor_divide(-a, b);
+       return down ? Value(-*down) : std::nullopt;
+     }},
+    {"Mod", "%", 2, modulo},
+    {"PythonMod", "%", 2, modulo},
+    {"Pow", "**", 3, power},
+    {"PowByNatural", "**", 3, power},
+    {"Max", nullptr, 0, [](std::int64_t a, std::int64_t b) -> Value { return std::max(a, b); }},
+    {"Min", nullptr, 0, [](std::int64_t a, std::int64_t b) -> Value { return std::min(a, b); }},
+};
+
+const Function* find_function(const std::string& name) {
+  for (const Function& each : kFunctions) {
+    if (name == each.name) return &each;
+  }
+  return nullptr;
+}
+
+void append(std::string& out, const SizeExpr& expr, int outer) {
+  if (expr.is_integer()) {
+    out += std::to_string(expr.value());
+    return;
+  }
+  const Function* function = expr.is_symbol() ? nullptr : find_function(expr.name());
+  const bool infix = function && function->infix && expr.operands().size() > 1;
+  if (!infix) out += expr.name();
+  if (expr.is_symbol() || expr.operands().empty()) return;
+  const int precedence = infix ? function->precedence : 0;
+  if (!infix || precedence <= outer) out += '(';
+  for (std::size_t i = 0; i < expr.operands().size(); ++i) {
+    if (i > 0) out += infix ? function->infix : ", ";
+    append(out, expr.operands()[i], precedence);
+  }
+  if (!infix || precedence <= outer) out += ')';
+}
+
+}  // namespace
+
+SizeExpr SizeExpr::integer(std::int64_t value) {
+  SizeExpr made;
+  made.value_ = value;
+  return made;
+}
+SizeExpr SizeExpr::symbol(std::string name) {
+  SizeExpr made;
+  made.kind_ = Kind::symbol;
+  made.name_ = std::move(name);
+  return made;
+}
+SizeExpr SizeExpr::call(std::string function, std::vector<SizeExpr> operands) {
+  SizeExpr made;
+  made.kind_ = Kind::call;
+  made.name_ = std::move(function);
+  made.operands_ = std::move(operands);
+  return made;
+}
+
+SizeExpr SizeExpr::parse(std::string_view text) { return Parser(text).parse(); }
+
+std::string SizeExpr::dump() const {
+  if (is_integer()) return "Integer(" + std::to_string(value_) + ")";
+  if (is_symbol()) return "Symbol('" + name_ + "', positive=True, integer=True)";
+  std::string text = name_ + "(";
+  for (std::size_t i = 0; i < operands_.size(); ++i) text += (i > 0 ? ", " : "") + operands_[i].dump();
+  return text + ")";
+}
+
+std::string SizeExpr::str() const {
+  std::string text;
+  append(text, *this, 0);
+  return text;
+}
+
+void SizeExpr::for_each_symbol(const std::function<void(const std::string&)>& visit) const {
+  if (is_symbol()) visit(name_);
+  for (const SizeExpr& operand : operands_) operand.for_each_symbol(visit);
+}
+
+std::optional<std::int64_t> SizeExpr::evaluate(const std::map<std::string, std::int64_t>& symbols) const {
+  if (is_integer()) return value_;
+  if (is_symbol()) {
+    const auto found = symbols.find(name_);
+    return found == symbols.end() ? std::nullopt : std::optional(found->second);
+  }
+  const Function* function = find_function(name_);
+  if (!function || operands_.empty()) return std::nullopt;
+  Value result = operands_[0].evaluate(symbols);
+  for (std::size_t i = 1; i < operands_.size() && result; ++i) {
+    const Value next = operands_[i].evaluate(symbols);
+    result = next ? function->apply(*result, *next) : std::nullopt;
+  }
+  return result;
+}
+
+}  // namespace fx::pt2

@@ -1,0 +1,65 @@
+// SizeExpr: a size that depends on the inputs, as torch.export writes it: SymPy's text of an expression of symbols.
+//
+//   SizeExpr::parse("Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))").str()   // 2*s77 +
+//   1
+//
+// Thread-safety: values. Costs: linear in the expression, which may be kMaxTerms long.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fx::pt2 {
+
+class SizeExpr {
+ public:
+  enum class Kind : std::uint8_t { integer, symbol, call };
+  static constexpr int kMaxDepth = 100;
+  static constexpr int kMaxTerms = 10000;
+
+  SizeExpr() = default;
+  static SizeExpr integer(std::int64_t value);
+  static SizeExpr symbol(std::string name);
+  /// `function` is SymPy's: Add, Mul, Pow, FloorDiv, Mod, Max, Min, …
+  static SizeExpr call(std::string function, std::vector<SizeExpr> operands);
+
+  /// Reads SymPy's srepr. Throws Error(io) for a malformed text.
+  static SizeExpr parse(std::string_view text);
+  /// Writes SymPy's srepr.
+  std::string dump() const;
+  /// As people write it: `2*s77 + 1`.
+  std::string str() const;
+
+  Kind kind() const { return kind_; }
+  bool is_integer() const { return kind_ == Kind::integer; }
+  bool is_symbol() const { return kind_ == Kind::symbol; }
+  std::int64_t value() const { return value_; }
+  /// The symbol's or the function's name.
+  const std::string& name() const { return name_; }
+  const std::vector<SizeExpr>& operands() const { return operands_; }
+  /// Calls `visit` for every symbol, once per occurrence.
+  void for_each_symbol(const std::function<void(const std::string&)>& visit) const;
+  /// Its value for these symbols; nothing when a symbol is not there, the function is not known, or it overflows.
+  std::optional<std::int64_t> evaluate(const std::map<std::string, std::int64_t>& symbols) const;
+  friend bool operator==(const SizeExpr&, const SizeExpr&) = default;
+
+ private:
+  Kind kind_ = Kind::integer;
+  std::int64_t value_ = 0;
+  std::string name_;
+  std::vector<SizeExpr> operands_;
+};
+
+/// What a symbol may be: both ends belong to it, a missing one is open.
+struct SizeRange {
+  std::optional<std::int64_t> min;
+  std::optional<std::int64_t> max;
+  friend bool operator==(const SizeRange&, const SizeRange&) = default;
+};
+
+}  // namespace fx::pt2

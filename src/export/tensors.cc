@@ -1,0 +1,177 @@
+#include <fxgraph/export/tensors.h>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <optional>
+
+#include <fxgraph/export/codes.h>
+#include <fxgraph/run/value.h>
+
+namespace fx::pt2 {
+namespace {
+
+std::int64_t fixed(const SymbolicSize& size) {
+  if (!size.expr.is_integer()) malformed("a weight has the size " + size.expr.str());
+  if (size.expr.value() < 0) malformed("a weight has the size " + size.expr.str());
+  return size.expr.value();
+}
+
+// Elements from the start of the record that the tensor reaches; nothing on overflow.
+std::optional<std::int64_t> reach(const TensorMeta& meta) {
+  std::int64_t last = meta.storage_offset, numel = 1;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    const std::int64_t size = fixed(meta.sizes[i]), stride = fixed(meta.strides[i]);
+    if (size == 0) return meta.storage_offset;
+    std::int64_t step = 0;
+    if (__builtin_mul_overflow(size - 1, stride, &step) || __builtin_add_overflow(last, step, &last) ||
+        __builtin_mul_overflow(numel, size, &numel))
+      return std::nullopt;
+  }
+  if (last == INT64_MAX) return std::nullopt;
+  return last + 1;
+}
+
+class Reader {
+ public:
+  Reader(ArchiveReader& archive, std::string folder, std::string model)
+      : archive_(archive), folder_("data/" + folder + "/"), model_(std::move(model)) {}
+
+  // `legacy`: where releases before 2.8 kept all of them, as torch.save writes a dict.
+  StoredTensors read(const std::string& config, const std::string& legacy) {
+    if (archive_.has(folder_ + model_ + ".pt")) return read_dict(folder_ + model_ + ".pt");
+    if (!archive_.has(folder_ + config) && archive_.has(legacy)) return read_dict(legacy);
+    const Json json = Json::parse(archive_.text(folder_ + config), nullptr, /*allow_exceptions=*/false);
+    StoredTensors all;
+    for (const auto& [name, payload] : member(json, "config").items()) {
+      all.emplace(name, StoredTensor{read_payload(name, payload), boolean_of(member(payload, "is_param"))});
+    }
+    return all;
+  }
+
+ private:
+  at::Tensor read_payload(const std::string& name, const Json& payload) {
+    const std::string record = folder_ + string_of(member(payload, "path_name"));
+    if (boolean_of(member(payload, "use_pickle"))) {
+      const c10::IValue value = unpickle(record);
+      if (!value.isTensor())
+        throw Error(ErrorKind::unsupported, "the constant '" + name + "' is no tensor, and only tensors are read");
+      return value.toTensor();
+    }
+    const Json& json = member(payload, "tensor_meta");
+    const auto [known, fresh] = tensors_.try_emplace({record, json.dump()});
+    if (fresh) known->second = make(name, record, read_tensor_meta(json));
+    return known->second;
+  }
+
+  at::Tensor make(const std::string& name, const std::string& record, const TensorMeta& meta) {
+    const auto element = static_cast<std::int64_t>(element_size(meta.dtype));
+    const std::optional<std::int64_t> elements = reach(meta);
+    const auto bytes = static_cast<std::int64_t>(archive_.size(record));
+    if (!elements || *elements > bytes / element)
+      malformed("the tensor '" + name + "' reaches past its record '" + record + "'");
+    std::vector<std::int64_t> sizes, strides;
+    for (const SymbolicSize& size : meta.sizes) sizes.push_back(fixed(size));
+    for (const SymbolicSize& stride : meta.strides) strides.push_back(fixed(stride));
+    at::Tensor made = at::empty({0}, at::TensorOptions().dtype(to_scalar_type(meta.dtype)));
+    made.set_(storage_of(record), meta.storage_offset, sizes, strides);
+    if (meta.device.type != "cpu") made = made.to(device_of(name, meta.device));
+    return made;
+  }
+
+  static c10::Device device_of(const std::string& name, const Device& device) {
+    try {
+      const c10::Device wanted = to_torch_device(device);
+      at::empty({0}, at::TensorOptions().device(wanted));
+      return wanted;
+    } catch (const std::exception&) {
+      throw Error(ErrorKind::unsupported, "the tensor '" + name + "' lives on " + to_string(device) +
+                                              ", which is not there; move the program to the CPU before exporting it");
+    }
+  }
+
+  c10::Storage storage_of(const std::string& record) {
+    const auto [known, fresh] = storages_.try_emplace(record);
+    if (fresh) {
+      const at::Tensor bytes = at::empty({static_cast<std::int64_t>(archive_.size(record))}, at::kByte);
+      archive_.read(record, static_cast<char*>(bytes.data_ptr()));
+      known->second = bytes.storage();
+    }
+    return known->second;
+  }
+
+  c10::IValue unpickle(const std::string& record) {
+    std::vector<char> bytes(archive_.size(record));
+    archive_.read(record, bytes.data());
+    try {
+      return torch::jit::pickle_load(bytes);
+    } catch (const std::exception& error) {
+      malformed("the record '" + record + "' cannot be unpickled (" + first_line(error) + ")");
+    }
+  }
+
+  StoredTensors read_dict(const std::string& record) {
+    StoredTensors all;
+    if (archive_.size(record) == 0) return all;
+    const c10::IValue value = unpickle(record);
+    if (!value.isGenericDict()) malformed("the record '" + record + "' holds no dict");
+    for (const auto& item : value.toGenericDict()) {
+      if (!item.key().isString() || !item.value().isTensor()) {
+        throw Error(ErrorKind::unsupported, "the record '" + record + "' holds something else than tensors");
+      }
+      const at::Tensor tensor = item.value().toTensor();
+      all.emplace(item.key().toStringRef(), StoredTensor{tensor.detach(), tensor.requires_grad()});
+    }
+    return all;
+  }
+
+  ArchiveReader& archive_;
+  std::string folder_;
+  std::string model_;
+  std::map<std::string, c10::Storage> storages_;
+  std::map<std::pair<std::string, std::string>, at::Tensor> tensors_;
+};
+
+}  // namespace
+
+SymbolicSize read_symbolic_size(const Json& json) {
+  const auto [kind, value] = variant_of(json);
+  if (kind == "as_int") return {SizeExpr::integer(integer_of(value)), integer_of(value)};
+  if (kind != "as_expr") malformed("a size is '" + kind + "'");
+  SymbolicSize size{SizeExpr::parse(string_of(member(value, "expr_str")))};
+  if (const Json* hint = find_member(value, "hint")) {
+    if (const Json* example = find_member(*hint, "as_int")) size.example = integer_of(*example);
+  }
+  return size;
+}
+
+TensorMeta read_tensor_meta(const Json& json) {
+  TensorMeta meta;
+  const std::int64_t code = integer_of(member(json, "dtype"));
+  const std::optional<DType> dtype = dtype_of_code(code);
+  if (!dtype) throw Error(ErrorKind::unsupported, "the element type number " + std::to_string(code) + " is not known");
+  meta.dtype = *dtype;
+  for (const Json& size : array_of(member(json, "sizes"))) meta.sizes.push_back(read_symbolic_size(size));
+  for (const Json& stride : array_of(member(json, "strides"))) meta.strides.push_back(read_symbolic_size(stride));
+  if (meta.sizes.size() != meta.strides.size()) malformed("a tensor has other numbers of sizes and strides");
+  if (const Json* offset = find_member(json, "storage_offset"))
+    meta.storage_offset = fixed(read_symbolic_size(*offset));
+  meta.requires_grad = boolean_of(member(json, "requires_grad"));
+  const Json& device = member(json, "device");
+  meta.device.type = Symbol(string_of(member(device, "type")));
+  if (const Json* index = find_member(device, "index"))
+    meta.device.index = static_cast<std::int32_t>(integer_of(*index));
+  if (integer_of(member(json, "layout")) != *code_of(Layout{Symbol("strided")}))
+    throw Error(ErrorKind::unsupported, "a tensor of the program is sparse; only strided ones are read");
+  return meta;
+}
+
+StoredTensors read_weights(ArchiveReader& archive, const std::string& model) {
+  return Reader(archive, "weights", model).read(model + "_weights_config.json", "serialized_state_dict.pt");
+}
+
+StoredTensors read_constants(ArchiveReader& archive, const std::string& model) {
+  return Reader(archive, "constants", model).read(model + "_constants_config.json", "serialized_constants.pt");
+}
+
+}  // namespace fx::pt2

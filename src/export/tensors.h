@@ -1,0 +1,54 @@
+// Tensors of an archive: what the graph says of them, and the weights and constants themselves.
+//
+// Weights that shared memory when they were exported share it again; two names of one tensor get one tensor. A tensor
+// that reaches past its record is refused, so that what is allocated is what the file has.
+//
+// Costs: each record is read once, straight into its tensor. Thread-safety: none.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fxgraph/export/archive.h>
+#include <fxgraph/export/json.h>
+#include <fxgraph/export/size_expr.h>
+#include <fxgraph/ir/types.h>
+
+namespace fx::pt2 {
+
+/// A size and, where it depends on the inputs, what it was in the example.
+struct SymbolicSize {
+  SizeExpr expr;
+  std::int64_t example = 0;
+};
+
+/// One tensor as the graph describes it.
+struct TensorMeta {
+  DType dtype = DType::float32;
+  std::vector<SymbolicSize> sizes;
+  std::vector<SymbolicSize> strides;
+  std::int64_t storage_offset = 0;
+  bool requires_grad = false;
+  Device device;
+};
+
+SymbolicSize read_symbolic_size(const Json& json);
+TensorMeta read_tensor_meta(const Json& json);
+
+struct StoredTensor {
+  at::Tensor tensor;
+  bool is_parameter = false;
+};
+/// By qualified name.
+using StoredTensors = std::map<std::string, StoredTensor>;
+
+/// Reads the tensors of `models/NAME.json`: its weights, or its constants. Throws Error(io) for what is damaged,
+/// Error(unsupported) for what is no tensor.
+StoredTensors read_weights(ArchiveReader& archive, const std::string& model);
+StoredTensors read_constants(ArchiveReader& archive, const std::string& model);
+
+}  // namespace fx::pt2

@@ -1,0 +1,47 @@
+// ValueShapes: what every value of a program is, as expressions of the sizes that vary, found by running it.
+//
+// The program runs on the example, and for every symbol on further values of it. A size that does not change is a
+// number; one that does is fitted as a sum of symbols and products of two, or as a floor division, and must explain
+// every run.
+//
+// Costs: 1 + 3 runs per symbol. Thread-safety: as running the module.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fxgraph/export/size_expr.h>
+#include <fxgraph/export/tensors.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/graph_module.h>
+
+namespace fx::pt2 {
+
+/// One value: a tensor, a number that may be an expression, or a list or tuple of values.
+struct ValueShape {
+  enum class Kind : std::uint8_t { none, tensor, integer, floating, boolean, list, other };
+  Kind kind = Kind::none;
+  TensorMeta tensor{};
+  SymbolicSize integer{};
+  double floating = 0;
+  bool boolean = false;
+  bool varies = false;  ///< of a number: it is not the same in every run
+  std::vector<ValueShape> elements{};
+};
+
+using ValueShapes = NodeMap<ValueShape>;
+
+/// The values of the symbols in one run.
+using Symbols = std::map<std::string, std::int64_t>;
+
+/// Runs `graph` over `module`'s attributes; `inputs` makes the inputs for values of the symbols. Throws
+/// Error(unsupported) naming the node whose size is no expression that is found.
+ValueShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
+                              const std::map<std::string, SizeRange>& ranges,
+                              const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs);
+
+}  // namespace fx::pt2

@@ -1,0 +1,85 @@
+#include "tests/pt2/archives.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace fx::testing {
+namespace {
+
+void add_leaves(const c10::IValue& value, std::vector<c10::IValue>& leaves) {
+  if (value.isTuple()) {
+    for (const c10::IValue& each : value.toTupleRef().elements()) add_leaves(each, leaves);
+  } else if (value.isList()) {
+    for (const c10::IValue& each : value.toListRef()) add_leaves(each, leaves);
+  } else if (value.isGenericDict()) {
+    for (const auto& item : value.toGenericDict()) add_leaves(item.value(), leaves);
+  } else {
+    leaves.push_back(value);
+  }
+}
+
+}  // namespace
+
+std::string corpus() {
+  const char* other = std::getenv("FXGRAPH_TEST_PT2");
+  return other ? other : "tests/corpus/pt2";
+}
+
+std::vector<std::string> archives() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(corpus())) {
+    if (entry.path().extension() == ".pt2") names.push_back(entry.path().stem().string());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+c10::Dict<c10::IValue, c10::IValue> recorded(const std::string& name) {
+  const std::string stem = name.ends_with(".core") ? name.substr(0, name.size() - 5) : name;
+  std::ifstream file(corpus() + "/" + stem + ".io", std::ios::binary);
+  const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
+  return torch::jit::pickle_load(bytes).toGenericDict();
+}
+
+std::vector<c10::IValue> recorded_inputs(const std::string& name) {
+  std::vector<c10::IValue> inputs;
+  for (const c10::IValue& value : recorded(name).at("inputs").toListRef())
+    inputs.push_back(value.isTensor() ? c10::IValue(value.toTensor().clone()) : value);
+  return inputs;
+}
+
+std::vector<c10::IValue> leaves_of(const c10::IValue& value) {
+  std::vector<c10::IValue> leaves;
+  add_leaves(value, leaves);
+  return leaves;
+}
+
+void expect_equal(const c10::IValue& got, const c10::IValue& wanted, const std::string& what) {
+  if (!wanted.isTensor()) {
+    if (wanted.isInt() || wanted.isDouble()) {
+      EXPECT_EQ(got.toScalar().toDouble(), wanted.toScalar().toDouble()) << what;
+    }
+    return;
+  }
+  const at::Tensor a = got.toTensor().detach(), b = wanted.toTensor().detach();
+  ASSERT_EQ(a.sizes(), b.sizes()) << what;
+  ASSERT_EQ(a.scalar_type(), b.scalar_type()) << what;
+  if (b.numel() == 0) return;
+  EXPECT_TRUE(at::allclose(a, b, 1e-3, 1e-5, /*equal_nan=*/true))
+      << what << ": largest difference " << (a - b).abs().max().item().toDouble();
+}
+
+void expect_all_equal(const c10::IValue& got, const c10::IValue& wanted) {
+  const std::vector<c10::IValue> values = leaves_of(got), others = leaves_of(wanted);
+  ASSERT_EQ(values.size(), others.size());
+  for (std::size_t i = 0; i < values.size(); ++i) expect_equal(values[i], others[i], "output " + std::to_string(i));
+}
+
+}  // namespace fx::testing

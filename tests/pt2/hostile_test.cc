@@ -1,0 +1,177 @@
+// Archives that are cut short, damaged or made to harm: each loads, or is refused with an Error that names the file.
+#include <caffe2/serialize/inline_container.h>
+#include <fxgraph/export/load.h>
+#include <fxgraph/support/error.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+
+namespace fx {
+namespace {
+
+using Json = nlohmann::json;
+using testing::HasSubstr;
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string corpus(const std::string& name) { return "tests/corpus/pt2/" + name + ".pt2"; }
+
+std::string scratch() { return (std::filesystem::temp_directory_path() / "fxgraph_hostile_test.pt2").string(); }
+
+// What loading these bytes says; empty when it works. Anything but an Error that names the file fails the test.
+std::string outcome(const std::string& bytes) {
+  const std::string path = scratch();
+  std::ofstream(path, std::ios::binary) << bytes;
+  try {
+    load_exported(path)->graph().lint();
+    return "";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(path));
+    return error.what();
+  }
+}
+
+// The archive with records changed: all of them below its folder.
+std::string rewritten(const std::string& name, const std::map<std::string, std::string>& changes) {
+  std::string bytes;
+  caffe2::serialize::PyTorchStreamReader reader(corpus(name));
+  caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, std::size_t size) {
+    bytes.append(static_cast<const char*>(data), size);
+    return size;
+  });
+  for (const std::string& record : reader.getAllRecords()) {
+    if (record.starts_with(".data/") || record == "byteorder" || record == "version") continue;
+    const auto found = changes.find(record);
+    auto [data, size] = reader.getRecord(record);
+    const std::string content =
+        found == changes.end() ? std::string(static_cast<const char*>(data.get()), size) : found->second;
+    writer.writeRecord(record, content.data(), content.size());
+  }
+  writer.writeEndOfFile();
+  return bytes;
+}
+
+std::string record_of(const std::string& name, const std::string& record) {
+  caffe2::serialize::PyTorchStreamReader reader(corpus(name));
+  auto [data, size] = reader.getRecord(record);
+  return {static_cast<const char*>(data.get()), size};
+}
+
+Json program_of(const std::string& name) { return Json::parse(record_of(name, "models/model.json")); }
+
+std::string outcome_of(const std::string& name, const Json& program) {
+  return outcome(rewritten(name, {{"models/model.json", program.dump()}}));
+}
+
+TEST(HostileArchive, RewritingChangesNothing) { EXPECT_EQ(outcome_of("mlp", program_of("mlp")), ""); }
+
+TEST(HostileArchive, CutShortAnywhere) {
+  const std::string whole = read_file(corpus("tied"));
+  for (std::size_t size = 0; size < whole.size(); size += 61) EXPECT_NE(outcome(whole.substr(0, size)), "") << size;
+}
+
+TEST(HostileArchive, FlippedBytes) {
+  const std::string whole = read_file(corpus("cond"));
+  std::mt19937 random(1);
+  for (int i = 0; i < 400; ++i) {
+    std::string damaged = whole;
+    // Two of three in the directory at the end, where sizes and places are.
+    const std::size_t from = i % 3 == 0 ? 0 : damaged.size() - 1400;
+    damaged[from + random() % (damaged.size() - from)] ^= static_cast<char>(1 + random() % 255);
+    outcome(damaged);
+  }
+}
+
+// Every member of the program's JSON, one after the other, is left out or becomes something else.
+TEST(HostileArchive, ChangedJson) {
+  const Json flat = program_of("mlp").flatten();
+  const Json values[] = {nullptr, -1, INT64_MAX, 1e300, "..", Json::array(), Json::object(), true};
+  std::size_t at = 0;
+  for (const auto& [path, value] : flat.items()) {
+    if (path.find("/metadata/") != std::string::npos || ++at % 3 != 0) continue;
+    Json changed = program_of("mlp");
+    const Json::json_pointer pointer(path);
+    changed[pointer] = values[at % std::size(values)];
+    outcome_of("mlp", changed);
+    Json without = program_of("mlp");
+    if (without[pointer.parent_pointer()].is_object()) without[pointer.parent_pointer()].erase(pointer.back());
+    outcome_of("mlp", without);
+  }
+}
+
+TEST(HostileArchive, AbsurdSizesAllocateNothing) {
+  Json config = Json::parse(record_of("mlp", "data/weights/model_weights_config.json"));
+  config["config"]["a.weight"]["tensor_meta"]["sizes"][0]["as_int"] = std::int64_t{1} << 60;
+  EXPECT_THAT(outcome(rewritten("mlp", {{"data/weights/model_weights_config.json", config.dump()}})),
+              HasSubstr("reaches past its record"));
+  EXPECT_THAT(outcome(rewritten("mlp", {{"data/weights/weight_0", ""}})), HasSubstr("reaches past its record"));
+  EXPECT_THAT(outcome(rewritten("mlp", {{"data/weights/model_weights_config.json", R"({"config": {}})"}})),
+              HasSubstr("'a.weight' is missing"));
+}
+
+TEST(HostileArchive, NamesThatLeadElsewhere) {
+  Json config = Json::parse(record_of("mlp", "data/weights/model_weights_config.json"));
+  config["config"]["../up"] = config["config"]["a.weight"];
+  config["config"]["a..b"] = config["config"]["a.weight"];
+  EXPECT_THAT(outcome(rewritten("mlp", {{"data/weights/model_weights_config.json", config.dump()}})),
+              HasSubstr("is no name of a parameter"));
+  std::string bytes = read_file(corpus("mlp"));
+  for (std::size_t at = bytes.find("mlp/models"); at != std::string::npos; at = bytes.find("mlp/models", at + 1))
+    bytes.replace(at, 10, "mlp/../els");
+  EXPECT_THAT(outcome(bytes), HasSubstr("no plain path"));
+}
+
+TEST(HostileArchive, ValuesThatDependOnThemselves) {
+  Json program = program_of("mlp");
+  program["graph_module"]["graph"]["nodes"][0]["inputs"][0]["arg"]["as_tensor"]["name"] = "linear_1";
+  EXPECT_THAT(outcome_of("mlp", program), HasSubstr("used before it is there"));
+}
+
+TEST(HostileArchive, DeeplyNested) {
+  std::string spec = "[1, ";
+  for (int i = 0; i < 100000; ++i) spec += R"({"type": "builtins.tuple", "context": "null", "children_spec": [)";
+  Json program = program_of("mlp");
+  program["graph_module"]["module_call_graph"][0]["signature"]["in_spec"] = spec;
+  EXPECT_NE(outcome_of("mlp", program), "");
+  program = program_of("mlp");
+  std::string expr = "Symbol('s77')";
+  for (int i = 0; i < 100000; ++i) expr = "Add(" + expr;
+  program["graph_module"]["graph"]["tensor_values"]["x"]["sizes"][0]["as_expr"]["expr_str"] = expr;
+  EXPECT_THAT(outcome_of("mlp", program), HasSubstr("is no expression"));
+  EXPECT_NE(outcome(rewritten("mlp", {{"models/model.json", std::string(1000000, '[')}})), "");
+}
+
+TEST(UnknownProgram, AllOperatorsAreNamedAtOnce) {
+  Json program = program_of("mlp");
+  Json& nodes = program["graph_module"]["graph"]["nodes"];
+  nodes[0]["target"] = "torch.ops.mylib.first.default";
+  nodes[2]["target"] = "torch.ops.mylib.second.default";
+  const std::string message = outcome_of("mlp", program);
+  EXPECT_THAT(message, HasSubstr("torch.ops.mylib.first.default at 'linear'"));
+  EXPECT_THAT(message, HasSubstr("torch.ops.mylib.second.default at 'linear_1'"));
+}
+
+TEST(UnknownProgram, NewerSchema) {
+  Json program = program_of("mlp");
+  program["schema_version"]["major"] = 9;
+  EXPECT_THAT(outcome_of("mlp", program), HasSubstr("version 9 of torch.export's schema"));
+}
+
+TEST(UnknownProgram, ClassesAmongTheInputs) {
+  Json program = program_of("mlp");
+  program["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] =
+      R"([1, {"type": "transformers.Output", "context": "null", "children_spec": []}])";
+  EXPECT_THAT(outcome_of("mlp", program), HasSubstr("transformers.Output"));
+}
+
+}  // namespace
+}  // namespace fx

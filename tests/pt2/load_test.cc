@@ -1,0 +1,68 @@
+// Archives that PyTorch wrote: loaded, run, differentiated, printed.
+#include <ATen/ATen.h>
+#include <fxgraph/export/load.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
+#include <gtest/gtest.h>
+
+#include <cctype>
+
+#include "tests/pt2/archives.h"
+
+namespace fx {
+namespace {
+
+using namespace fx::testing;
+
+std::shared_ptr<GraphModule> loaded(const std::string& name) { return load_exported(corpus() + "/" + name + ".pt2"); }
+
+class Archive : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(Archive, GivesTheOutputsOfPython) {
+  const auto gm = loaded(GetParam());
+  gm->graph().lint();
+  at::manual_seed(0);
+  expect_all_equal(gm->run(pack_inputs(*gm, recorded_inputs(GetParam()))), recorded(GetParam()).at("outputs"));
+}
+
+TEST_P(Archive, GivesTheGradientsAndStateOfPython) {
+  const auto record = recorded(GetParam());
+  if (!record.contains("grads")) GTEST_SKIP() << "no gradients were recorded";
+  const auto gm = loaded(GetParam());
+  const std::vector<c10::IValue> inputs = recorded_inputs(GetParam());
+  at::manual_seed(0);
+  at::Tensor loss;
+  for (const c10::IValue& value : leaves_of(gm->run(pack_inputs(*gm, inputs)))) {
+    if (!value.isTensor() || !value.toTensor().requires_grad()) continue;
+    const at::Tensor real = value.toTensor().is_complex() ? at::real(value.toTensor()) : value.toTensor();
+    loss = loss.defined() ? loss + real.to(at::kDouble).sum() : real.to(at::kDouble).sum();
+  }
+  const auto after = record.at("after").toListRef();
+  for (std::size_t i = 0; i < after.size(); ++i) expect_equal(inputs[i], after[i], "input " + std::to_string(i));
+  for (const auto& item : record.at("state").toGenericDict()) {
+    const std::string& name = item.key().toStringRef();
+    if (gm->find_attribute(name).defined()) expect_equal(gm->attribute(name), item.value(), name);
+  }
+  if (loss.defined()) loss.backward();
+  for (const auto& item : record.at("grads").toGenericDict()) {
+    const at::Tensor grad = gm->attribute(item.key().toStringRef()).grad();
+    ASSERT_TRUE(grad.defined()) << item.key().toStringRef();
+    expect_equal(grad, item.value(), "gradient of " + item.key().toStringRef());
+  }
+}
+
+TEST_P(Archive, PrintsATextThatReadsBack) {
+  const std::string text = print_graph(loaded(GetParam())->graph());
+  EXPECT_EQ(print_graph(parse_graph(text)), text);
+}
+
+std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(OfPython, Archive, ::testing::ValuesIn(archives()), test_name);
+
+}  // namespace
+}  // namespace fx
