@@ -15,6 +15,7 @@
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/written_values.h>
 #include <fxgraph/run/plan.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/print.h>
 
@@ -105,9 +106,12 @@ class FastestRules {
       const Decision decision = rule.when(match);
       if (!decision) return decision.reason().empty() ? "-" : decision.reason();
     }
-    const Node* weight = match.argument("w").node_or_null();
-    if (!weight || !weight->is(Op::get_attr)) return "its weight is computed, not an attribute";
-    if (written_.contains_attribute(weight->target().str())) return "the program writes to its weight";
+    for (const auto& [name, value] : match.bindings()) {
+      const Node* node = value.node_or_null();
+      if (!node || name == "x" || match.contains(*node)) continue;
+      if (!node->is(Op::get_attr)) return "its weight is computed, not an attribute";
+      if (written_.contains_attribute(node->target().str())) return "the program writes to its weight";
+    }
     return {};
   }
 
@@ -141,6 +145,7 @@ class FastestRules {
       }
       copies[node] = &copy(small, *node, copies);
     }
+    if (inputs.empty()) return;
     small.output(*copies[place.nodes.back()]);
     place.key = tensors + print_graph(small);
     Kind& kind = kinds_[place.key];
@@ -164,7 +169,8 @@ class FastestRules {
   void prepare(Kind& kind) {
     for (const TensorInfo& info : kind.inputs) {
       at::Tensor value = at::randn(info.sizes, at::kFloat).to(zeros_like_info(info).options());
-      if (layout_ == Layout::channels_last && value.dim() == 4) value = value.contiguous(at::MemoryFormat::ChannelsLast);
+      if (layout_ == Layout::channels_last && value.dim() == 4)
+        value = value.contiguous(at::MemoryFormat::ChannelsLast);
       kind.values.emplace_back(std::move(value));
     }
     GraphModule& original = *kind.candidates[0].program;
@@ -176,7 +182,8 @@ class FastestRules {
       only.name = rule.name;
       Shapes known = shapes;
       try {
-        if (!rewrite_once(*candidate.program, RuleSet{{only}}, {.find = {.normalize = true}, .shapes = &known}).changed())
+        if (!rewrite_once(*candidate.program, RuleSet{{only}}, {.find = {.normalize = true}, .shapes = &known})
+                 .changed())
           continue;
         if (layout_ == Layout::channels_last) drop_last_reorder(candidate.program->graph());
         prepare_weights(*candidate.program);
@@ -256,7 +263,8 @@ class FastestRules {
       };
       set.add(std::move(here));
     }
-    const RewriteReport done = rewrite_once(program_.module, set, {.find = {.normalize = true}, .shapes = &program_.shapes});
+    const RewriteReport done =
+        rewrite_once(program_.module, set, {.find = {.normalize = true}, .shapes = &program_.shapes});
     result_.applied = done.applied;
     for (const Refusal& refusal : done.refused) result_.refused.push_back(refusal);
     prepare_weights(program_.module);

@@ -21,8 +21,8 @@ enum class Layout : std::uint8_t {
   channels_last,  ///< those of four dimensions: channels last; a contiguous() at the end does not count
 };
 
-/// Applies to each place the fastest of `rules`, if one is faster than what is there. What the pattern calls `w` must be
-/// an attribute that nothing writes; shapes must be known.
+/// Applies to each place the fastest of `rules`, if one is faster than what is there. All values that a pattern binds,
+/// but `x`, must be attributes that nothing writes; shapes must be known.
 PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout);
 
 }  // namespace fx::rules

@@ -50,7 +50,10 @@ class Optimizer {
     std::vector<std::string> names = options.rules;
     if (names.empty()) names.push_back("inference");
     names.insert(names.end(), {"inline-modules", "lowering"});
-    return rules::select(names);
+    std::vector<const OptimizeRule*> selected = rules::select(names);
+    const std::string_view other = options.concurrent ? "lower-convolution" : "lower-convolution-concurrent";
+    std::erase_if(selected, [&](const OptimizeRule* rule) { return rule->name == other; });
+    return selected;
   }
 
   /// Once, at the end: nothing is to look for operators that are packed calls by now.

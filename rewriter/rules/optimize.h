@@ -21,12 +21,15 @@ namespace fx {
 
 struct OptimizeOptions {
   std::vector<std::string> rules{};  ///< rules or groups by name; empty: inference
-  /// `cpu`: calls of modules are written out, and at the end the group `lowering` runs once: what this machine computes
-  /// fastest is measured and called, with packed weights. The result is for inference on such a machine, in batches of
-  /// any size, one call at a time. Needs `inputs`. Empty: nothing depends on the machine.
-  std::string target{};
   /// Shapes and types of the inputs, if they are known: some rules need them. See ShapeProp.
   std::vector<TensorInfo> inputs{};
+  /// `cpu`: calls of modules are written out, and at the end the group `lowering` runs once: what this machine computes
+  /// fastest is measured and called, with packed weights. The result is for inference on such a machine, in batches of
+  /// any size, one call at a time unless `concurrent`. Needs `inputs`. Empty: nothing depends on the machine.
+  std::string target{};
+  /// With a target: call only what several threads may run at once in one loaded copy of the result. (A GraphModule may
+  /// be run by several threads in any case.)
+  bool concurrent = false;
   std::size_t max_rounds = 8;
   std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
 };

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
 
+#include <array>
 #include <string_view>
 
 namespace fx {
@@ -12,6 +13,17 @@ bool is_packing(const c10::FunctionSchema& schema) {
   if (schema.returns().size() != 1 || schema.is_vararg() || schema.is_varret()) return false;
   const auto* type = schema.returns()[0].type()->castRaw<c10::ClassType>();
   return type && type->name() && type->name()->qualifiedName().starts_with("__torch__.torch.classes.");
+}
+
+bool keeps_state(const c10::FunctionSchema& schema) {
+  return schema.name().starts_with("prepacked::") && schema.name().ends_with("_run") && schema.arguments().size() == 2;
+}
+
+void run_alone(const TorchOperator& op, torch::jit::Stack& stack) {
+  static std::array<std::mutex, 64> locks;  // which of them an object has follows from its address
+  const auto address = reinterpret_cast<std::uintptr_t>(stack.back().toObject().get());
+  const std::lock_guard lock(locks[address / 64 % locks.size()]);
+  op(stack);
 }
 
 bool PackedOnce::is_current() const {

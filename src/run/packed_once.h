@@ -22,6 +22,12 @@ namespace fx {
 /// True when the operator makes one object of a class of LibTorch's, which only other operators understand.
 bool is_packing(const c10::FunctionSchema& schema);
 
+/// True when running the packed object writes to it, so that two threads may not at once: XNNPACK's.
+bool keeps_state(const c10::FunctionSchema& schema);
+
+/// Runs such an operator, whose packed object comes last on the stack, while nobody else runs that object.
+void run_alone(const TorchOperator& op, torch::jit::Stack& stack);
+
 class PackedOnce {
  public:
   PackedOnce(const TorchOperator& pack, std::vector<c10::IValue> arguments)

@@ -119,6 +119,11 @@ PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& nod
   if (is_packing(schema)) {
     if (std::optional<Value> packed = compile_packing(scope, node, target, operands)) return *packed;
   }
+  if (keeps_state(schema)) {
+    return call_function(
+        scope, node, operands, [&target](torch::jit::Stack& stack) { run_alone(target, stack); },
+        schema.returns()[0].type());
+  }
   const std::size_t num_results = schema.returns().size();
   Step& made = step(scope, node, target.handle ? Step::Kind::dispatcher : Step::Kind::function, operands, num_results);
   if (target.handle) {

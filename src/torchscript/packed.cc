@@ -39,7 +39,11 @@ class PackingModule {
  public:
   PackingModule(const GraphModule& from, const Node& call, const TorchOperator& op,
                 const std::shared_ptr<jit::CompilationUnit>& unit)
-      : from_(from), call_(call), op_(op), unit_(unit), made_(c10::QualifiedName("__torch__.fxgraph.Packed"), unit, true) {}
+      : from_(from),
+        call_(call),
+        op_(op),
+        unit_(unit),
+        made_(c10::QualifiedName("__torch__.fxgraph.Packed"), unit, true) {}
 
   jit::Module make() {
     made_.register_attribute("training", c10::BoolType::get(), false);
@@ -75,7 +79,8 @@ class PackingModule {
       if (!tensors[input]) tensors[input] = &body.get_attr(add_tensor(input.target().str()));
     });
     body.output(body.node_copy(call_, [&](Node& input) { return Argument(tensors[input]); }));
-    add_method(kPackMethod, build_method(body, made_.type(), [](const std::string&) { return std::string("forward"); }));
+    add_method(kPackMethod,
+               build_method(body, made_.type(), [](const std::string&) { return std::string("forward"); }));
   }
 
   c10::IValue packed() {

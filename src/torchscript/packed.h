@@ -1,9 +1,9 @@
-// Packed weights in files: a call that packs constants (run/packed_once.h) becomes a module of its own, which packs when
-// the file is loaded. Included by this folder's files only.
+// Packed weights in files: a call that packs constants (run/packed_once.h) becomes a module of its own, which packs
+// when the file is loaded. Included by this folder's files only.
 //
 // The module holds what goes into the call as parameters and buffers, `pack()` makes the packed object from them, and
-// the attribute `packed` holds it. __getstate__ leaves `packed` out, __setstate__ makes it anew: so files are no larger,
-// copies of the module work, and any LibTorch loads it with its own packing.
+// the attribute `packed` holds it. __getstate__ leaves `packed` out, __setstate__ makes it anew: so files are no
+// larger, copies of the module work, and any LibTorch loads it with its own packing.
 #pragma once
 
 #include <torch/csrc/jit/api/module.h>

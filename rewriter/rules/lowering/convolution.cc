@@ -1,7 +1,8 @@
 // Convolutions, with the activation that follows, as calls of kernels that take packed weights: oneDNN's
 // (mkldnn_prepacked::conv2d_run) and XNNPACK's (prepacked::conv2d_clamp_run).
 //
-//   relu(conv2d(x, w, b, …))  ->  conv2d_run(contiguous(x, channels_last), conv2d_prepack(clone(w, channels_last), b, …))
+//   relu(conv2d(x, w, b, …))  ->  conv2d_run(contiguous(x, channels_last), conv2d_prepack(clone(w, channels_last), b,
+//   …))
 //
 // Both want activations with channels last. What a rule makes ends in contiguous(), the layout that LibTorch's own
 // convolution gives, so that each is right by itself; `channels-last` then takes the reorders out between neighbours.
@@ -39,11 +40,11 @@ Decision fits(const Match& match) {
   if (!x || !w) return refuse("the shapes of its input and weight are not known; give --input");
   for (const TensorInfo* each : {x, w}) {
     if (each->sizes.size() != 4) return refuse("its input or weight is not of four dimensions");
-    if (each->dtype != DType::float32 || (!each->device.type.empty() && each->device.type != "cpu")) return refuse("it is not float32 on the CPU");
+    if (!is_float_on_cpu(*each)) return refuse("it is not float32 on the CPU");
     if (each->numel() == 0) return refuse("its input or weight is empty");
   }
   const TensorInfo* b = match.has("b") ? match.info("b") : nullptr;
-  if (match.has("b") && (!b || b->dtype != DType::float32 || b->sizes.size() != 1))
+  if (match.has("b") && !(b && is_float_on_cpu(*b) && b->sizes.size() == 1))
     return refuse("its bias is not a vector of float32");
   return true;
 }
@@ -84,16 +85,15 @@ Decision fits_clamp(const Match& match) {
 }
 
 const std::vector<std::string>& conv_examples() {
-  static const std::vector<std::string> kExamples = {
-      "aten::conv2d(x, w, b)", "aten::conv2d(x, w)", "aten::conv2d(x, w, b, [2, 1], [1, 2], [1, 1], 1)",
-      "aten::conv2d(x, w, None, [1, 1], [2, 2], [2, 2], 1)"};
+  static const std::vector<std::string> kExamples = {"aten::conv2d(x, w, b)", "aten::conv2d(x, w)",
+                                                     "aten::conv2d(x, w, b, [2, 1], [1, 2], [1, 1], 1)",
+                                                     "aten::conv2d(x, w, None, [1, 1], [2, 2], [2, 2], 1)"};
   return kExamples;
 }
 
 std::vector<std::string> examples_in(std::string_view before, std::string_view after) {
   std::vector<std::string> examples;
-  for (const std::string& conv : conv_examples())
-    examples.push_back(std::string(before) + conv + std::string(after));
+  for (const std::string& conv : conv_examples()) examples.push_back(std::string(before) + conv + std::string(after));
   return examples;
 }
 
@@ -121,7 +121,8 @@ const std::vector<Rule>& convolution() {
        .needs = {.finite_inputs = true},
        .examples = examples_in("aten::relu6(", ")")},
       {.name = "lower-convolution/xnnpack-clamp",
-       .pattern = inside("{aten::hardtanh, aten::hardtanh_, aten::clamp, aten::clamp_}(c, least: literal, most: literal)"),
+       .pattern =
+           inside("{aten::hardtanh, aten::hardtanh_, aten::clamp, aten::clamp_}(c, least: literal, most: literal)"),
        .when = fits_clamp,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return xnnpack(m, r, m.argument("least"), m.argument("most"));
@@ -149,14 +150,25 @@ const std::vector<Rule>& convolution() {
 
 PassResult lower(RuleContext& program) { return apply_fastest(program, convolution(), Layout::channels_last); }
 
+/// XNNPACK keeps state in what it packed.
+PassResult lower_concurrent(RuleContext& program) {
+  static const std::vector<Rule> kStateless = [] {
+    std::vector<Rule> rules = convolution();
+    std::erase_if(rules, [](const Rule& rule) { return rule.name.find("xnnpack") != std::string::npos; });
+    return rules;
+  }();
+  return apply_fastest(program, kStateless, Layout::channels_last);
+}
+
 }  // namespace
 
 std::span<const OptimizeRule> lowering_convolution() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "lower-convolution",
-          .summary = "Convolutions, with the relu or clamp that follows, call the kernel that was measured to be fastest, "
-                     "with packed weights",
+          .summary =
+              "Convolutions, with the relu or clamp that follows, call the kernel that was measured to be fastest, "
+              "with packed weights",
           .preconditions = "shapes known (--input); conv2d of float32 on the CPU; weights are attributes that nothing "
                            "writes; inference: no gradients",
           .order = 520,
@@ -165,6 +177,16 @@ std::span<const OptimizeRule> lowering_convolution() {
           .promise = Promise::reassociates,
           .rewrites = convolution,
           .pass = lower,
+      },
+      {
+          .name = "lower-convolution-concurrent",
+          .summary = "The same with kernels that several threads may run at once in one copy: without XNNPACK's",
+          .preconditions = "as lower-convolution",
+          .order = 521,
+          .group = Group::lowering,
+          .inference = false,
+          .promise = Promise::reassociates,
+          .pass = lower_concurrent,
       },
   };
   return kFamily;
