@@ -185,7 +185,7 @@ class FastestRules {
         if (!rewrite_once(*candidate.program, RuleSet{{only}}, {.find = {.normalize = true}, .shapes = &known})
                  .changed())
           continue;
-        if (layout_ == Layout::channels_last) drop_last_reorder(candidate.program->graph());
+        if (layout_ == Layout::channels_last) drop_reorders(candidate.program->graph());
         prepare_weights(*candidate.program);
         candidate.program->graph().lint();
         if (!(relative_difference(expected, candidate.program->run(kind.values)) <= kTolerance)) {
@@ -198,15 +198,24 @@ class FastestRules {
       }
       kind.candidates.push_back(std::move(candidate));
     }
-    for (Candidate& candidate : kind.candidates) candidate.plan = candidate.program->plan();
+    for (Candidate& candidate : kind.candidates) {
+      Shapes known = propagate_shapes(*candidate.program, kind.values);
+      RuleContext context{*candidate.program, "in-place", known};
+      write_in_place(context);
+      candidate.plan = candidate.program->plan();
+    }
   }
 
-  static void drop_last_reorder(Graph& graph) {
-    Node* result = graph.output_node()->arg(0).node_or_null();
-    if (!result || !is_plain_contiguous(*result)) return;
-    Node& source = result->arg(0).node();
-    result->replace_all_uses_with(source);
-    graph.erase_node(*result);
+  /// As `channels-last` will: in the program they move on.
+  static void drop_reorders(Graph& graph) {
+    std::vector<Node*> reorders;
+    for (Node& node : graph.nodes()) {
+      if (is_plain_contiguous(node)) reorders.push_back(&node);
+    }
+    for (Node* reorder : reorders) {
+      reorder->replace_all_uses_with(reorder->arg(0).node());
+      graph.erase_node(*reorder);
+    }
   }
 
   // ── Measuring ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,11 +18,14 @@ namespace fx::rules {
 /// How the activations that enter a place lie in memory when it is measured.
 enum class Layout : std::uint8_t {
   as_known,       ///< as the shapes say
-  channels_last,  ///< those of four dimensions: channels last; a contiguous() at the end does not count
+  channels_last,  ///< those of four dimensions: channels last; contiguous() does not count
 };
 
 /// Applies to each place the fastest of `rules`, if one is faster than what is there. All values that a pattern binds,
 /// but `x`, must be attributes that nothing writes; shapes must be known.
 PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout);
+
+/// Lets operators write over values that nobody else sees (lowering/writes.cc), as they will in the end.
+PassResult write_in_place(RuleContext& program);
 
 }  // namespace fx::rules

@@ -296,7 +296,7 @@ TEST(Lowering, SaysWhatItNeeds) {
     }
   }
   const auto in_double = conv_program();
-  in_double->to(torch::kDouble);
+  in_double->to(at::kDouble);
   const OptimizeReport of_double =
       optimize(*in_double, {.inputs = {TensorInfo{.dtype = DType::float64, .sizes = {2, 4, 9, 7}}}, .target = "cpu"});
   EXPECT_EQ(packed_calls(in_double->graph()), 0u);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
@@ -76,7 +77,7 @@ TEST_F(Packed, CopiesAndSecondFilesPackAnew) {
 
 TEST_F(Packed, ComesBackAsCalls) {
   const std::shared_ptr<GraphModule> again = from_torchscript(loaded());
-  EXPECT_EQ(packing_calls(again->graph()), 2u) << again->graph();
+  EXPECT_EQ(packing_calls(again->graph()), 2u) << print_graph(again->graph());
   again->graph().lint();
   EXPECT_TRUE(at::allclose(again->forward(x_), expected_));
   // Weights are there, and what they are: parameters stay parameters.

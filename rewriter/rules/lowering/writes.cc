@@ -11,6 +11,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/measured_rules.h>
 
 namespace fx::rules {
 
@@ -103,9 +104,10 @@ class Writes {
 };
 
 PassResult out_of_place(RuleContext& program) { return Writes(program).take_out(); }
-PassResult in_place(RuleContext& program) { return Writes(program).put_in(); }
 
 }  // namespace
+
+PassResult write_in_place(RuleContext& program) { return Writes(program).put_in(); }
 
 std::span<const OptimizeRule> lowering_writes() {
   static const OptimizeRule kFamily[] = {
@@ -122,12 +124,12 @@ std::span<const OptimizeRule> lowering_writes() {
       {
           .name = "in-place",
           .summary = "Operators that may write over a value that nobody else sees do so",
-          .preconditions = "as out-of-place",
+          .preconditions = "as out-of-place; inference: no gradients",
           .order = 590,
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
-          .pass = in_place,
+          .pass = write_in_place,
       },
   };
   return kFamily;
