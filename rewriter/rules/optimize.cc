@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -18,7 +19,7 @@ using rules::OptimizeRule;
 class Optimizer {
  public:
   Optimizer(GraphModule& module, const OptimizeOptions& options)
-      : module_(module), options_(options), selected_(rules::select(options.rules)) {
+      : module_(module), options_(options), selected_(select(options)) {
     for (const OptimizeRule* rule : selected_) report_.rules.push_back({.rule = rule});
     find_shapes();
   }
@@ -27,18 +28,44 @@ class Optimizer {
     std::size_t first = 0;
     while (first < selected_.size() && selected_[first]->group == Group::decomposition) ++first;
     step_through(0, first);
-    bool changed = first < selected_.size();
+    std::size_t last = first;
+    while (last < selected_.size() && selected_[last]->group != Group::lowering) ++last;
+    bool changed = first < last;
     while (changed && report_.rounds < options_.max_rounds) {
       // What the last round made is not in the table.
       if (report_.rounds++ > 0) find_shapes();
-      changed = step_through(first, selected_.size());
+      changed = step_through(first, last);
     }
     if (changed) report_.stop = RewriteStop::max_rewrites;
+    lower(last);
     module_.graph().lint();
     return std::move(report_);
   }
 
  private:
+  static std::vector<const OptimizeRule*> select(const OptimizeOptions& options) {
+    if (options.target.empty()) return rules::select(options.rules);
+    if (options.target != "cpu")
+      throw Error(ErrorKind::not_found, "there is no target " + options.target + "; there is cpu");
+    std::vector<std::string> names = options.rules;
+    if (names.empty()) names.push_back("inference");
+    names.insert(names.end(), {"inline-modules", "lowering"});
+    std::vector<const OptimizeRule*> selected = rules::select(names);
+    const std::string_view other = options.concurrent ? "lower-convolution" : "lower-convolution-concurrent";
+    std::erase_if(selected, [&](const OptimizeRule* rule) { return rule->name == other; });
+    return selected;
+  }
+
+  /// Once, at the end: nothing is to look for operators that are packed calls by now.
+  void lower(std::size_t from) {
+    if (from == selected_.size()) return;
+    find_shapes();
+    step_through(from, selected_.size());
+    eliminate_dead_code(module_.graph(), module_effects(module_));
+    module_.delete_all_unused_submodules();
+    module_.delete_all_unused_attributes();
+  }
+
   /// Applies the rules [from, to) in order; neighbouring rewrites together.
   bool step_through(std::size_t from, std::size_t to) {
     bool changed = false;
@@ -48,7 +75,7 @@ class Optimizer {
         continue;
       }
       std::size_t end = from;
-      while (end < to && selected_[end]->rewrites) ++end;
+      while (end < to && !selected_[end]->pass) ++end;
       changed |= run_rewrites(from, end);
       from = end;
     }
@@ -64,14 +91,16 @@ class Optimizer {
     sum.time += std::chrono::steady_clock::now() - start;
     sum.applied += outcome.applied;
     sum.refused = std::move(outcome.refused);
+    sum.choices.insert(sum.choices.end(), outcome.choices.begin(), outcome.choices.end());
     std::size_t dropped = 0;
     for (std::size_t k = 0; k < outcome.dropped.size(); ++k) {
       if (sum.dropped.size() <= k) sum.dropped.push_back({outcome.dropped[k].first, 0});
       sum.dropped[k].second += outcome.dropped[k].second;
       dropped += outcome.dropped[k].second;
     }
-    // Decompositions run once: those that follow must know what this one made.
-    if (outcome.applied > 0 && selected_[i]->group == Group::decomposition) find_shapes();
+    // These run once: those that follow must know what this one made.
+    const bool once = selected_[i]->group == Group::decomposition || selected_[i]->group == Group::lowering;
+    if (outcome.applied > 0 && once) find_shapes();
     return outcome.applied + dropped > 0;
   }
 

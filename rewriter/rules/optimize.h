@@ -23,6 +23,13 @@ struct OptimizeOptions {
   std::vector<std::string> rules{};  ///< rules or groups by name; empty: inference
   /// Shapes and types of the inputs, if they are known: some rules need them. See ShapeProp.
   std::vector<TensorInfo> inputs{};
+  /// `cpu`: calls of modules are written out, and at the end the group `lowering` runs once: what this machine computes
+  /// fastest is measured and called, with packed weights. The result is for inference on such a machine, in batches of
+  /// any size, one call at a time unless `concurrent`. Needs `inputs`. Empty: nothing depends on the machine.
+  std::string target{};
+  /// With a target: call only what several threads may run at once in one loaded copy of the result. (A GraphModule may
+  /// be run by several threads in any case.)
+  bool concurrent = false;
   std::size_t max_rounds = 8;
   std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
 };
@@ -35,6 +42,7 @@ struct RuleOutcome {
   std::size_t applied = 0;
   std::vector<Refusal> refused{};  ///< in the end
   std::vector<std::pair<std::string, std::size_t>> dropped{};
+  std::vector<rules::Choice> choices{};
   std::chrono::nanoseconds time{0};
 };
 

@@ -29,18 +29,35 @@ struct RuleContext {
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
 };
 
+/// A time that was measured turn about with others: lower quartile, and from there to the upper one.
+struct Measured {
+  std::string name;
+  double seconds = 0;
+  double spread = 0;
+};
+
+/// What was chosen because it is fastest on this machine.
+struct Choice {
+  std::string what;        ///< the first place of its kind, and what enters it
+  std::size_t places = 0;  ///< that are alike
+  std::vector<Measured> measured{};
+  std::size_t fastest = 0;  ///< in `measured`
+};
+
 /// What one application of a pass did.
 struct PassResult {
   std::size_t applied = 0;
   std::vector<Refusal> refused{};  ///< places that looked like fitting; `rule` may be left empty
   /// More that is worth counting: {"module", 53} prints as "53 modules dropped".
   std::vector<std::pair<std::string, std::size_t>> dropped{};
+  std::vector<Choice> choices{};  ///< what was measured
 };
 
 enum class Group : std::uint8_t {
   fusion,         ///< several operations become one
   decomposition,  ///< one operation becomes simpler ones
   simplify,       ///< less of the same
+  lowering,       ///< what one kind of machine computes fastest; see OptimizeOptions::target
 };
 
 std::string_view to_string(Group group);
@@ -50,13 +67,14 @@ struct OptimizeRule {
   std::string_view summary;
   std::string_view preconditions;
   /// The place among all rules when they are applied: what takes apart comes first (up to 120), then what makes others
-  /// possible (250), what looks for written-out forms (330), what folds and merges weights, what cleans up (from 380).
+  /// possible (250), what looks for written-out forms (330), what folds and merges weights, what cleans up (from 380),
+  /// what lowers (from 500).
   int order;
   Group group;
   /// Among the rules that run when none are asked for.
   bool inference;
   Promise promise;
-  // One of the two:
+  // One of the two, or both: then the pass decides where the rewrites apply.
   const std::vector<Rule>& (*rewrites)() = nullptr;  ///< tried in this order; each named `<name>` or `<name>/<case>`
   PassResult (*pass)(RuleContext&) = nullptr;
 };

@@ -50,6 +50,7 @@ struct RunOptions {
   std::string file;
   std::vector<std::string> inputs;
   int repeat = 1;
+  int threads = 0;  ///< 0: as LibTorch has it
   bool json = false;
 };
 
@@ -58,6 +59,9 @@ struct OptimizeOptions {
   std::vector<std::string> rules;
   std::vector<std::string> inputs;
   std::string output;
+  std::string target;       ///< see fx::OptimizeOptions
+  bool concurrent = false;  ///< the same
+  int threads = 0;          ///< 0: as LibTorch has it
   bool verify = false;
   bool json = false;
 };
@@ -72,6 +76,9 @@ class Backend {
   virtual int rules(const std::string& name, bool json) = 0;
   /// LibTorch's version and what it computes with, a line each.
   virtual std::string versions() = 0;
+  /// Sets the number of threads, unless that is 0; says on standard error in one line when the machine is slower than
+  /// it need be.
+  virtual void prepare_machine(int threads) = 0;
   /// What an exception says, in a line.
   virtual std::string describe(const std::exception& error) = 0;
 };

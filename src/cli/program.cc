@@ -73,6 +73,10 @@ class Commands {
            "--format", [&json](const std::string& format) { json = format == "json"; }, "text or json")
         ->check(CLI::IsMember({"text", "json"}));
   }
+  static void add_threads(CLI::App* sub, int& threads) {
+    sub->add_option("--threads", threads, "threads that an operator may use; default: LibTorch's")
+        ->check(CLI::Range(1, 4096));
+  }
   /// One value each time it is given: what follows it may be the file.
   static CLI::Option* add_inputs(CLI::App* sub, std::vector<std::string>& inputs) {
     return sub->add_option("--input", inputs, kInputHelp)->allow_extra_args(false);
@@ -142,6 +146,12 @@ class Commands {
         ->delimiter(',')
         ->allow_extra_args(false);
     add_inputs(sub, optimize_.inputs);
+    sub->add_option("--target", optimize_.target,
+                    "cpu: call what is measured to be fastest on this machine, with packed weights (needs --input)")
+        ->check(CLI::IsMember({"cpu"}));
+    sub->add_flag("--concurrent", optimize_.concurrent,
+                  "with --target: several threads may run one loaded copy of the result at once");
+    add_threads(sub, optimize_.threads);
     sub->add_flag("--verify", optimize_.verify, "compare before and after on random inputs (needs --input)");
     add_output(sub, optimize_.output, "where to save the result: .pt or .fx; the folder, with several files");
     sub->add_option_function<std::string>(
@@ -161,7 +171,9 @@ class Commands {
     });
     sub->add_option("FILE", run_.file, kFileHelp)->required();
     add_inputs(sub, run_.inputs);
-    sub->add_option("--repeat", run_.repeat, "how often; the median time is shown")->check(CLI::Range(1, 1000000));
+    sub->add_option("--repeat", run_.repeat, "how often; the median time is shown, and its spread")
+        ->check(CLI::Range(1, 1000000));
+    add_threads(sub, run_.threads);
     add_json(sub, run_.json);
   }
   void declare_diff() {

@@ -85,6 +85,7 @@ int verdict(const Report& report) {
 
 int report(const ReportOptions& options, Backend* backend) {
   const fx::ReportOptions parts = parts_of(options);
+  if (backend) backend->prepare_machine(0);
   const auto model = load_model(options.file, backend);
   Shapes shapes;
   ReportInputs inputs;

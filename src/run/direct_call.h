@@ -13,7 +13,7 @@ namespace fx::internal {
 
 class DirectCall {
  public:
-  static constexpr std::size_t kMaxArguments = 3;
+  static constexpr std::size_t kMaxArguments = 5;
   virtual ~DirectCall() = default;
   /// True when the values are of the operator's own types; where they need conversions the stack is the way.
   virtual bool takes(const c10::IValue* const* arguments) const = 0;
@@ -21,7 +21,7 @@ class DirectCall {
 };
 
 /// The direct way to call `op`; null when its signature is not one of tensors, then numbers, to one tensor, or when it
-/// writes to its arguments.
+/// writes to other arguments than the first, which is then its result.
 std::shared_ptr<const DirectCall> direct_call(const c10::OperatorHandle& op);
 
 }  // namespace fx::internal

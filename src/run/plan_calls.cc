@@ -10,6 +10,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/call_target.h>
 #include <fxgraph/run/overloaded_call.h>
+#include <fxgraph/run/packed_once.h>
 #include <fxgraph/run/plan_compile.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -116,6 +117,14 @@ PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& nod
       }
     }
   }
+  if (is_packing(schema)) {
+    if (std::optional<Value> packed = compile_packing(scope, node, target, operands)) return *packed;
+  }
+  if (keeps_state(schema)) {
+    return call_function(
+        scope, node, operands, [&target](torch::jit::Stack& stack) { run_alone(target, stack); },
+        schema.returns()[0].type());
+  }
   const std::size_t num_results = schema.returns().size();
   Step& made = step(scope, node, target.handle ? Step::Kind::dispatcher : Step::Kind::function, operands, num_results);
   if (target.handle) {
@@ -138,6 +147,27 @@ PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& nod
   bundle.kind = Value::Kind::bundle;
   bundle.elements = std::move(results);
   return bundle;
+}
+
+// Constants are packed once; what is made while running is packed each time.
+std::optional<PlanCompiler::Value> PlanCompiler::compile_packing(Scope& scope, const Node& node,
+                                                                 const TorchOperator& pack,
+                                                                 const std::vector<Operand>& operands) {
+  std::vector<c10::IValue> arguments;
+  for (const Operand& each : operands) {
+    if (each.kind != Operand::Kind::constant) return std::nullopt;
+    arguments.push_back(program_->constants[each.index]);
+    if (each.coercion) {
+      const internal::Coercion& wanted = program_->coercions[each.coercion - 1];
+      coerce(arguments.back(), *wanted.type, wanted.repeat);
+    }
+  }
+  return call_function(
+      scope, node, {},
+      [once = std::make_shared<PackedOnce>(pack, std::move(arguments))](torch::jit::Stack& stack) {
+        stack.push_back(once->get());
+      },
+      pack.schema->returns()[0].type());
 }
 
 PlanCompiler::Value PlanCompiler::compile_python(Scope& scope, const Node& node, const PythonFunction& function) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,8 @@ class PlanCompiler {
   Value compile_function(Scope& scope, const Node& node);
   Value compile_method(Scope& scope, const Node& node);
   Value compile_operator(Scope& scope, const Node& node, const TorchOperator& target);
+  std::optional<Value> compile_packing(Scope& scope, const Node& node, const TorchOperator& pack,
+                                       const std::vector<internal::Operand>& operands);
   Value compile_python(Scope& scope, const Node& node, const PythonFunction& function);
   Value compile_packets(Scope& scope, const Node& node, const std::vector<Symbol>& packets);
   Value compile_normalized(Scope& scope, const Node& node);

@@ -5,6 +5,7 @@
 
 #include <ostream>
 #include <unordered_set>
+#include <utility>
 
 #include <fxgraph/export/save.h>
 #include <fxgraph/module/inline_bodies.h>
@@ -13,6 +14,7 @@
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
 #include <fxgraph/torchscript/method_builder.h>
+#include <fxgraph/torchscript/packed.h>
 #include <fxgraph/torchscript/script_name.h>
 
 namespace fx {
@@ -37,13 +39,14 @@ class Exporter {
     return made;
   }
 
-  static void add_tensors(jit::Module& made, const torch::nn::Module& from) {
+  void add_tensors(jit::Module& made, const torch::nn::Module& from, const std::string& path) const {
     for (const auto& parameter : from.named_parameters(/*recurse=*/false)) {
-      if (parameter.value().defined())
+      if (parameter.value().defined() && !moved_.count(join_path(path, parameter.key())))
         made.register_parameter(internal::script_name(parameter.key()), parameter.value(), /*is_buffer=*/false);
     }
     for (const auto& buffer : from.named_buffers(/*recurse=*/false)) {
-      if (buffer.value().defined()) made.register_buffer(internal::script_name(buffer.key()), buffer.value());
+      if (buffer.value().defined() && !moved_.count(join_path(path, buffer.key())))
+        made.register_buffer(internal::script_name(buffer.key()), buffer.value());
     }
   }
 
@@ -51,7 +54,7 @@ class Exporter {
   jit::Module holder(const torch::nn::Module& from, const std::string& name, const std::string& path,
                      const Paths& called) {
     jit::Module made = make_class(name, from.is_training());
-    add_tensors(made, from);
+    add_tensors(made, from, path);
     for (const auto& child : from.named_children())
       made.register_module(internal::script_name(child.key()),
                            convert(child.value(), join_path(path, child.key()), called));
@@ -61,11 +64,19 @@ class Exporter {
   jit::Module convert_graph_module(const GraphModule& from) {
     Paths called;
     const std::optional<Graph> inlined = internal::inline_traced_bodies(from);
-    const Graph& graph = inlined ? *inlined : from.graph();
+    std::optional<internal::PackedGraph> packed =
+        internal::separate_packing(from, inlined ? *inlined : from.graph(), unit_);
+    const Graph& graph = packed ? packed->graph : inlined ? *inlined : from.graph();
+    // A nested GraphModule has tensors of its own.
+    const std::unordered_set<std::string> outer = std::exchange(moved_, packed ? packed->moved : Paths());
     for (const Node& node : graph.nodes()) {
       if (node.is(Op::call_module)) called.insert(node.target().str());
     }
     jit::Module made = holder(from, from.class_name(), "", called);
+    moved_ = outer;
+    if (packed) {
+      for (const auto& [name, module] : packed->modules) made.register_module(internal::script_name(name), module);
+    }
     // A TorchScript leaf may be called by another method, such as the overloads of LSTM.
     add_method(made, graph, [&](const std::string& path) {
       const auto leaf = from.find_submodule(path);
@@ -91,7 +102,9 @@ class Exporter {
       throw Error(ErrorKind::unsupported, "cannot write a module of type " + leaf.type_name() +
                                               " as TorchScript: what it computes is not known");
     }
+    const Paths outer = std::exchange(moved_, {});
     jit::Module made = holder(leaf, leaf.qualified_name(), "", {});
+    moved_ = outer;
     add_method(made, *leaf.body(), [](const std::string&) { return std::string("forward"); });
     return made;
   }
@@ -119,6 +132,7 @@ class Exporter {
 
   const GraphModule& module_;
   std::shared_ptr<jit::CompilationUnit> unit_;
+  Paths moved_;  // tensors of the GraphModule in hand that its packed modules hold
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/importer.h>
+#include <fxgraph/torchscript/packed.h>
 #include <fxgraph/torchscript/source.h>
 
 namespace fx::torchscript {
@@ -44,8 +45,12 @@ void Importer::get_attribute(const JitNode& node, Frame& frame) {
     read_training = true;
     if (training_) return set(node, frame, AbstractValue::of_constant(*training_));
   }
-  if (const auto slot = type->findAttributeSlot(name))
+  if (const auto slot = type->findAttributeSlot(name)) {
+    // What is packed becomes the call that packs it.
+    if (torch::jit::Function* pack = internal::packing_method(*type, *slot))
+      return set(node, frame, call(*pack, {owner}, owner.object->path, frame.depth + 1));
     return set(node, frame, attribute_value(*owner.object, name, *slot));
+  }
   if (const auto constant = type->findConstant(name))
     return set(node, frame, from_constant(*constant, node.output()->type()));
   refuse(node, frame, "there is no attribute '" + name + "'");

@@ -46,6 +46,7 @@ class TorchBackend : public Backend {
   int optimize(const OptimizeOptions& options) override;
   int rules(const std::string& name, bool json) override;
   std::string versions() override;
+  void prepare_machine(int threads) override;
   std::string describe(const std::exception& error) override;
 };
 
@@ -55,7 +56,19 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos);
 /// Throws Error(invalid_argument) that says what inputs the program takes, unless so many may be given.
 void check_inputs(const Graph& graph, std::size_t given);
 
-/// The median seconds of a forward, after one to warm up.
-double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs, int repeat);
+/// How long a forward takes: the median, and half of what lies between the quartiles.
+struct ForwardTime {
+  double seconds = 0;
+  double spread = 0;
+  std::size_t runs = 0;
+};
+
+/// Times forwards of several programs turn about, so that a machine that grows slower favours none, after one each to
+/// warm up. `runs` for each; 0: as many as fit in two seconds, at least 5 and at most 21.
+std::vector<ForwardTime> time_forwards(const std::vector<GraphModule*>& modules, const std::vector<c10::IValue>& inputs,
+                                       std::size_t runs = 0);
+
+/// `13.4 ± 0.2 ms`; without a spread when there was one run.
+std::string to_string(const ForwardTime& time);
 
 }  // namespace fx::cli

@@ -11,6 +11,7 @@
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
@@ -27,7 +28,12 @@ std::unique_ptr<Model> TorchBackend::load(const std::string& path) {
   return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), /*text=*/true);
 }
 
-std::string TorchBackend::versions() { return "LibTorch " TORCH_VERSION; }
+std::string TorchBackend::versions() { return "LibTorch " TORCH_VERSION "\nBLAS: " + blas_name(); }
+
+void TorchBackend::prepare_machine(int threads) {
+  if (threads > 0) set_threads(threads);
+  if (const std::string notice = slow_blas_notice(); !notice.empty()) fmt::print(stderr, "fxgraph: {}\n", notice);
+}
 
 std::string TorchBackend::describe(const std::exception& error) {
   return dynamic_cast<const Error*>(&error) ? error.what() : first_line(error);
@@ -90,17 +96,38 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos) {
   return inputs;
 }
 
-double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs, int repeat) {
+std::vector<ForwardTime> time_forwards(const std::vector<GraphModule*>& modules, const std::vector<c10::IValue>& inputs,
+                                       std::size_t runs) {
+  constexpr std::size_t kLeast = 5, kMost = 21;
+  constexpr std::chrono::seconds kBudget{2};
+  using Clock = std::chrono::steady_clock;
   const at::NoGradGuard no_grad;
-  module.run(inputs);
-  std::vector<double> seconds;
-  for (int i = 0; i < repeat; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    module.run(inputs);
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  for (GraphModule* module : modules) module->run(inputs);
+  std::vector<std::vector<double>> seconds(modules.size());
+  const Clock::time_point begin = Clock::now();
+  for (std::size_t run = 0; run < (runs ? runs : kMost); ++run) {
+    if (!runs && run >= kLeast && Clock::now() - begin > kBudget) break;
+    for (std::size_t i = 0; i < modules.size(); ++i) {
+      const Clock::time_point start = Clock::now();
+      modules[i]->run(inputs);
+      seconds[i].push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    }
   }
-  std::nth_element(seconds.begin(), seconds.begin() + repeat / 2, seconds.end());
-  return seconds[static_cast<std::size_t>(repeat / 2)];
+  std::vector<ForwardTime> times;
+  for (std::vector<double>& each : seconds) {
+    std::sort(each.begin(), each.end());
+    const std::size_t last = each.size() - 1;
+    times.push_back({each[each.size() / 2], (each[last * 3 / 4] - each[last / 4]) / 2, each.size()});
+  }
+  return times;
+}
+
+std::string to_string(const ForwardTime& time) {
+  if (time.runs < 2) return human_seconds(time.seconds);
+  const auto [scale, unit] = time.seconds < 1e-3 ? std::pair(1e6, "µs")
+                             : time.seconds < 1  ? std::pair(1e3, "ms")
+                                                 : std::pair(1.0, "s");
+  return fmt::format("{:.1f} ± {:.1f} {}", time.seconds * scale, time.spread * scale, unit);
 }
 
 double TorchModel::tolerance(const std::vector<TensorInfo>& inputs) {

@@ -13,6 +13,7 @@
 #include <fxgraph/cli/torch/measures.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::cli {
@@ -20,14 +21,13 @@ namespace fx::cli {
 namespace {
 
 constexpr int kVerifyRounds = 8;
-constexpr int kTimedRounds = 5;
 struct State {
   std::size_t nodes = 0;
   double parameters = 0;
   double parameter_bytes = 0;
   std::optional<double> flops;
   std::optional<double> peak_bytes;
-  std::optional<double> forward_seconds;
+  std::optional<ForwardTime> forward;
 };
 
 class Optimization {
@@ -36,6 +36,10 @@ class Optimization {
     rules::select(options.rules);  // names are checked before the long work
     inputs_ = parse_inputs(options.inputs);
     if (!inputs_.empty()) check_inputs(model.graph(), inputs_.size());
+    if (!options.target.empty() && inputs_.empty() && !model.graph().placeholders().empty()) {
+      throw Error(ErrorKind::invalid_argument,
+                  "--target measures on the inputs' shapes: add --input, like --input 1x3x224x224");
+    }
     if (options.verify && inputs_.empty() && !model.graph().placeholders().empty()) {
       throw Error(ErrorKind::invalid_argument,
                   "--verify runs the program, so it needs its inputs: add --input, like --input 1x3x224x224");
@@ -84,11 +88,14 @@ class Optimization {
 
   void apply_rules() {
     std::optional<Progress> progress;
-    done_ = fx::optimize(model_.module(),
-                         {.rules = options_.rules, .inputs = inputs_, .progress = [&](std::string_view rule) {
-                            progress.reset();
-                            progress.emplace(fmt::format("applying {}", rule));
-                          }});
+    done_ = fx::optimize(model_.module(), {.rules = options_.rules,
+                                           .inputs = inputs_,
+                                           .target = options_.target,
+                                           .concurrent = options_.concurrent,
+                                           .progress = [&](std::string_view rule) {
+                                             progress.reset();
+                                             progress.emplace(fmt::format("applying {}", rule));
+                                           }});
     progress.reset();
     model_.module().recompile();
   }
@@ -99,13 +106,9 @@ class Optimization {
     const Progress progress("timing");
     const StateKeeper keeper(model_.module()), original_keeper(original_->module());
     const std::vector<c10::IValue> inputs = random_inputs(inputs_);
-    double before = INFINITY, after = INFINITY;
-    for (int round = 0; round < kTimedRounds; ++round) {
-      before = std::min(before, time_forward(original_->module(), inputs, 1));
-      after = std::min(after, time_forward(model_.module(), inputs, 1));
-    }
-    before_.forward_seconds = before;
-    after_.forward_seconds = after;
+    const std::vector<ForwardTime> times = time_forwards({&original_->module(), &model_.module()}, inputs);
+    before_.forward = times[0];
+    after_.forward = times[1];
   }
 
   void verify() {
@@ -130,15 +133,40 @@ class Optimization {
     if (after_.peak_bytes)
       line +=
           fmt::format(", peak {}{}", human_bytes(*after_.peak_bytes), change(*before_.peak_bytes, *after_.peak_bytes));
-    if (after_.forward_seconds) {
-      line += fmt::format(", forward {} -> {}{}", human_seconds(*before_.forward_seconds),
-                          human_seconds(*after_.forward_seconds),
-                          change(*before_.forward_seconds, *after_.forward_seconds));
+    if (after_.forward) {
+      line += fmt::format(", forward {} -> {}{}, {} interleaved runs, threads: {}", to_string(*before_.forward),
+                          to_string(*after_.forward), change(before_.forward->seconds, after_.forward->seconds),
+                          after_.forward->runs, threads());
     }
     row("", line);
     if (difference_ && equal)
       row("verified", fmt::format("{} random inputs, largest relative difference {:.1e}", kVerifyRounds, *difference_));
     if (equal && !options_.output.empty()) row("saved", options_.output);
+    const std::size_t packed = model_.graph().count(Op::call_function, "prepacked::conv2d_clamp_run");
+    if (packed > 0) {
+      row("needs",
+          fmt::format("one call at a time for each loaded copy: XNNPACK keeps state at {} place{}; --concurrent "
+                      "does without",
+                      packed, packed == 1 ? "" : "s"));
+    }
+  }
+
+  /// How often each was the fastest.
+  static std::string winners(const RuleOutcome& outcome) {
+    std::vector<std::pair<std::string, std::size_t>> counts;
+    for (const rules::Choice& choice : outcome.choices) {
+      const std::string& name = choice.measured[choice.fastest].name;
+      auto known = std::ranges::find(counts, name, &decltype(counts)::value_type::first);
+      if (known == counts.end()) known = counts.insert(known, {name, 0});
+      known->second += choice.places;
+    }
+    std::string line;
+    for (const auto& [name, count] : counts) {
+      const std::size_t slash = name.find('/');
+      line += fmt::format("{}{} {}", line.empty() ? "" : ", ", name.substr(slash == std::string::npos ? 0 : slash + 1),
+                          count);
+    }
+    return line.empty() ? line : " (measured to be fastest: " + line + ")";
   }
 
   // Rules that found nothing are left out, unless they were asked for one by one.
@@ -147,7 +175,7 @@ class Optimization {
     for (const auto& [what, count] : outcome.dropped) {
       if (count) line += fmt::format("{}{} {}{} dropped", line.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
     }
-    if (line.empty() && outcome.applied) line = fmt::format("{} applied", outcome.applied);
+    if (line.empty() && outcome.applied) line = fmt::format("{} applied{}", outcome.applied, winners(outcome));
     const bool asked = std::ranges::find(options_.rules, outcome.rule->name) != options_.rules.end();
     if (line.empty() && asked) line = "0 applied";
     if (line.empty() && outcome.refused.empty()) return;
@@ -171,12 +199,26 @@ class Optimization {
         {"nodes", state.nodes}, {"parameters", state.parameters}, {"parameter_bytes", state.parameter_bytes}};
     if (state.flops) out["flops"] = *state.flops;
     if (state.peak_bytes) out["peak_bytes"] = *state.peak_bytes;
-    if (state.forward_seconds) out["forward_seconds"] = *state.forward_seconds;
+    if (state.forward) {
+      out["forward_seconds"] = state.forward->seconds;
+      out["forward_spread"] = state.forward->spread;
+    }
+    return out;
+  }
+
+  static nlohmann::ordered_json to_json(const rules::Choice& choice) {
+    nlohmann::ordered_json out = {{"at", choice.what},
+                                  {"places", choice.places},
+                                  {"fastest", choice.measured[choice.fastest].name},
+                                  {"seconds", nlohmann::json::object()}};
+    for (const rules::Measured& each : choice.measured)
+      out["seconds"][each.name] = {{"median", each.seconds}, {"spread", each.spread}};
     return out;
   }
 
   void print_json(bool equal) const {
     nlohmann::ordered_json out = {{"file", options_.file},
+                                  {"threads", threads()},
                                   {"before", to_json(before_)},
                                   {"after", to_json(after_)},
                                   {"rules", nlohmann::json::array()}};
@@ -188,6 +230,7 @@ class Optimization {
       for (const Refusal& refusal : outcome.refused)
         rule["refused"].push_back({{"node", refusal.node}, {"reason", refusal.reason}});
       for (const auto& [what, count] : outcome.dropped) rule["dropped"][what] = count;
+      for (const rules::Choice& choice : outcome.choices) rule["measured"].push_back(to_json(choice));
       out["rules"].push_back(rule);
     }
     if (difference_)
@@ -210,6 +253,7 @@ class Optimization {
 }  // namespace
 
 int TorchBackend::optimize(const OptimizeOptions& options) {
+  prepare_machine(options.threads);
   const std::unique_ptr<Model> model = load(options.file);
   return Optimization(options, dynamic_cast<TorchModel&>(*model)).run();
 }

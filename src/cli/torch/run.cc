@@ -9,11 +9,13 @@
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/rewriter/rules/rules.h>
+#include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::cli {
 
 int TorchBackend::run(const RunOptions& options) {
+  prepare_machine(options.threads);
   const std::unique_ptr<Model> model = load(options.file);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
   const std::vector<TensorInfo> infos = parse_inputs(options.inputs);
@@ -21,17 +23,20 @@ int TorchBackend::run(const RunOptions& options) {
   const std::vector<c10::IValue> inputs = random_inputs(infos);
   const at::NoGradGuard no_grad;
   const TensorInfos outputs = tensor_infos(module.run(inputs));
-  const double seconds = time_forward(module, inputs, options.repeat);
+  const ForwardTime time = time_forwards({&module}, inputs, static_cast<std::size_t>(options.repeat))[0];
   if (options.json) {
-    nlohmann::ordered_json out = {
-        {"seconds", seconds}, {"repeat", options.repeat}, {"outputs", nlohmann::json::array()}};
+    nlohmann::ordered_json out = {{"seconds", time.seconds},
+                                  {"spread", time.spread},
+                                  {"repeat", options.repeat},
+                                  {"threads", threads()},
+                                  {"outputs", nlohmann::json::array()}};
     for (const TensorInfo& info : outputs)
       out["outputs"].push_back({{"sizes", info.sizes}, {"dtype", to_string(info.dtype)}});
     fmt::print("{}\n", out.dump(2));
     return kDone;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) fmt::print("output {}: {}\n", i, to_string(outputs[i]));
-  fmt::print("forward: {} (median of {})\n", human_seconds(seconds), options.repeat);
+  fmt::print("forward: {} (median of {}, threads: {})\n", to_string(time), options.repeat, threads());
   return kDone;
 }
 

@@ -1,0 +1,183 @@
+"""Optimised models beside their peers: compare.py PROGRAM FOLDER [--only NAME,...] [--batch N,...] [--threads N,...] [--check]
+
+For each model, batch and number of threads: the median forward of the module itself (eager), of what `PROGRAM optimize --target
+cpu` saved, of torch.jit.optimize_for_inference and of ONNX Runtime where npm has onnxruntime-node. They run turn about, all from
+this process but ONNX Runtime, which answers from its own. The ratio is the best peer's time to ours; --check fails when the
+geometric mean of ratios is below 1, one is below 0.85, or a result is off by more than 1e-4."""
+import argparse
+import json
+import math
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+ONNXRUNTIME = "onnxruntime-node@1.20.1"
+SERVER = """
+const ort = require('onnxruntime-node'), fs = require('fs'), [name, threads, type, ...sizes] = process.argv.slice(2);
+(async () => {
+  const session = await ort.InferenceSession.create(name + '.onnx',
+    {intraOpNumThreads: +threads, interOpNumThreads: 1, graphOptimizationLevel: 'all', executionMode: 'sequential'});
+  const bytes = fs.readFileSync(name + '.in'), at = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
+  const data = type == 'int64' ? new BigInt64Array(at) : new Float32Array(at);
+  const feeds = {[session.inputNames[0]]: new ort.Tensor(type, data, sizes.map(Number))};
+  await session.run(feeds);
+  console.log('ready');
+  for await (const line of require('readline').createInterface({input: process.stdin})) {
+    const start = process.hrtime.bigint();
+    await session.run(feeds);
+    console.log(Number(process.hrtime.bigint() - start) / 1e9);
+  }
+})();
+"""
+
+
+class OnnxRuntime:
+    """A process that runs one model each time it is asked."""
+
+    def __init__(self, folder, name, model, x, threads):
+        import torch
+        torch.onnx.export(model, x, str(folder / f"{name}.onnx"), opset_version=13)
+        x.numpy().tofile(folder / f"{name}.in")
+        kind = "int64" if x.dtype == torch.int64 else "float32"
+        self.process = subprocess.Popen(["node", "server.js", name, str(threads), kind, *map(str, x.shape)], cwd=folder, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if self.process.stdout.readline().strip() != "ready":
+            raise RuntimeError("ONNX Runtime does not run it")
+
+    def __call__(self):
+        self.process.stdin.write("run\n")
+        self.process.stdin.flush()
+        return float(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def install_onnxruntime(folder):
+    """True when it is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not shutil.which("npm") or not shutil.which("node"):
+        return False
+    if not (folder / "node_modules" / "onnxruntime-node").is_dir():
+        subprocess.run(["npm", "init", "-y"], cwd=folder, capture_output=True, check=False)
+        subprocess.run(["npm", "i", "--ignore-scripts", ONNXRUNTIME], cwd=folder, capture_output=True, check=False)
+    (folder / "server.js").write_text(SERVER)
+    return (folder / "node_modules" / "onnxruntime-node").is_dir()
+
+
+def seconds_of(run):
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def measure(runs, budget):
+    """Median seconds by name, and half of what lies between the quartiles; turn about."""
+    times = {name: [] for name in runs}
+    for run in runs.values():
+        run(), run()
+    start = time.perf_counter()
+    while len(times["ours"]) < 5 or (time.perf_counter() - start < budget and len(times["ours"]) < 200):
+        for name, run in runs.items():
+            times[name].append(run() if isinstance(run, OnnxRuntime) else seconds_of(run))
+    quartiles = {name: statistics.quantiles(each, n=4) for name, each in times.items()}
+    return {name: (q[1], (q[2] - q[0]) / 2) for name, q in quartiles.items()}
+
+
+def child(program, folder, name, batch, threads, budget, with_ort):
+    """Measures one model; prints a line of JSON."""
+    import torch
+    import zoo
+    torch.set_num_threads(threads)
+    torch.set_grad_enabled(False)
+    model, x = zoo.make(name, batch)
+    script = torch.jit.trace(model, x, check_trace=False)
+    source, fast = folder / f"{name}.pt", folder / f"{name}.fast.pt"
+    script.save(str(source))
+    command = [program, "optimize", str(source), "--target", "cpu", "--threads", str(threads), "--input", zoo.shape_of(x), "-o", str(fast)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    ours = torch.jit.load(str(fast))
+    peer = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(model, x, check_trace=False)))
+    expected, found = model(x), ours(x)
+    error = ((found - expected).abs().max() / expected.abs().max()).item()
+    runs = {"eager": lambda: model(x), "ours": lambda: ours(x), "jit": lambda: peer(x)}
+    ort = None
+    if with_ort:
+        try:
+            ort = runs["ort"] = OnnxRuntime(folder / "ort", name, model, x, threads)
+        except Exception as failed:  # pylint: disable=broad-except
+            print(f"compare: ONNX Runtime is left out for {name}: {str(failed).splitlines()[0]}", file=sys.stderr)
+    times = measure(runs, budget)
+    if ort:
+        ort.close()
+    print(json.dumps({"times": times, "error": error}))
+
+
+def show(name, batch, threads, result):
+    times = result["times"]
+    peers = [times[each][0] for each in ("jit", "ort") if each in times]
+    ratio, eager = min(peers) / times["ours"][0], times["eager"][0] / times["ours"][0]
+    shown = "  ".join(f"{each} {median * 1e3:7.2f} ± {spread * 1e3:4.2f}" for each, (median, spread) in times.items())
+    print(f"{name:20s} {batch:3d} {threads:2d}  {shown} ms  best peer / ours {ratio:4.2f}  eager / ours {eager:4.2f}  error {result['error']:.0e}",
+          flush=True)
+    return ratio
+
+
+def main():
+    import zoo
+    numbers = lambda text: [int(part) for part in text.split(",")]  # noqa: E731
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--only", default=",".join(zoo.NAMES))
+    parser.add_argument("--batch", type=numbers, default=[1, 16])
+    parser.add_argument("--threads", type=numbers, default=[1, 2])
+    parser.add_argument("--budget", type=float, default=4, help="seconds for each row, beyond the least number of runs")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--child", nargs=3)
+    parser.add_argument("--ort", type=int, default=0)
+    options = parser.parse_args()
+    warnings.filterwarnings("ignore")
+    options.folder.mkdir(parents=True, exist_ok=True)
+    program, folder = str(Path(options.program).resolve()), options.folder.resolve()
+    if options.child:
+        name, batch, threads = options.child
+        child(program, folder, name, int(batch), int(threads), options.budget, options.ort)
+        return 0
+    with_ort = install_onnxruntime(folder / "ort")
+    if not with_ort:
+        print("compare: npm has no onnxruntime-node here; torch.jit.optimize_for_inference is the only peer", file=sys.stderr)
+    print(f"{'model':20s} batch threads, medians of interleaved forwards ± half the distance of the quartiles")
+    ratios, wrong = [], []
+    for threads in options.threads:
+        for batch in options.batch:
+            for name in options.only.split(","):
+                command = [sys.executable, __file__, program, str(folder), "--child", name, str(batch), str(threads), "--ort",
+                           str(int(with_ort)), "--budget", str(options.budget)]
+                environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))
+                done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+                sys.stderr.write("".join(line + "\n" for line in done.stderr.splitlines() if line.startswith("compare:")))
+                if done.returncode:
+                    print(f"{name:20s} {batch:3d} {threads:2d}  failed: {(done.stderr.strip().splitlines() or ['?'])[-1][:200]}")
+                    wrong.append(name)
+                    continue
+                result = json.loads(done.stdout.strip().splitlines()[-1])
+                ratios.append(show(name, batch, threads, result))
+                if not result["error"] <= 1e-4:
+                    wrong.append(name)
+    mean = math.exp(statistics.fmean(map(math.log, ratios))) if ratios else 0
+    print(f"geometric mean of best peer / ours over {len(ratios)} rows: {mean:.2f}; the lowest: {min(ratios, default=0):.2f}"
+          + (f"; wrong or failed: {', '.join(wrong)}" if wrong else ""))
+    return int(options.check and (mean < 1 or min(ratios, default=0) < 0.85 or bool(wrong)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+// Packed calls become the operators that they were lowered from: the way back from --target cpu.
+#include <fxgraph/rewriter/rules/rules.h>
+
+namespace fx::rules {
+
+namespace {
+
+/// `packed` of `pack`, as the activation of a convolution on the same arguments.
+std::string conv(std::string_view activation) {
+  const std::string call = "aten::conv2d(x, w, b, stride, padding, dilation, groups)";
+  const std::size_t at = activation.find('$');
+  if (at == std::string_view::npos) return call;
+  return std::string(activation.substr(0, at)) + call + std::string(activation.substr(at + 1));
+}
+
+std::string onednn(std::string_view attribute) {
+  return "mkldnn_prepacked::conv2d_run(x: node, mkldnn_prepacked::conv2d_prepack(w: node, b, stride: literal, padding: "
+         "literal, dilation: literal, groups: literal, _, '" +
+         std::string(attribute) + "'))";
+}
+
+std::string xnnpack(std::string_view bounds) {
+  return "prepacked::conv2d_clamp_run(x: node, prepacked::conv2d_clamp_prepack(w: node, b, stride: literal, padding: "
+         "literal, dilation: literal, groups: literal, " +
+         std::string(bounds) + "))";
+}
+
+const std::vector<Rule>& packed() {
+  static const std::vector<Rule> kRules = {
+      {.name = "decompose-packed/onednn-relu",
+       .pattern = onednn("relu"),
+       .replacement = conv("aten::relu($)"),
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true},
+       .examples = {"mkldnn_prepacked::conv2d_run(aten::contiguous(x), mkldnn_prepacked::conv2d_prepack(w, b, [1, 1], "
+                    "[1, 1], [1, 1], 1, [1, 3, 8, 8], 'relu'))"}},
+      {.name = "decompose-packed/onednn",
+       .pattern = onednn("none"),
+       .replacement = conv("$"),
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true},
+       .examples =
+           {"mkldnn_prepacked::conv2d_run(aten::contiguous(x), mkldnn_prepacked::conv2d_prepack(w, None, [1, 1], "
+            "[1, 1], [1, 1], 1, [1, 3, 8, 8], 'none'))"}},
+      {.name = "decompose-packed/xnnpack",
+       .pattern = xnnpack("None, None"),
+       .replacement = conv("$"),
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true},
+       .examples =
+           {"prepacked::conv2d_clamp_run(x, prepacked::conv2d_clamp_prepack(w, b, [1, 1], [1, 1], [1, 1], 1))"}},
+      {.name = "decompose-packed/xnnpack-clamp",
+       .pattern = xnnpack("least: literal, most: literal"),
+       .replacement = conv("aten::clamp($, least, most)"),
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true},
+       .examples =
+           {"prepacked::conv2d_clamp_run(x, prepacked::conv2d_clamp_prepack(w, b, [1, 1], [1, 1], [1, 1], 1, 0.0, "
+            "6.0))",
+            "prepacked::conv2d_clamp_run(x, prepacked::conv2d_clamp_prepack(w, None, [2, 2], [0, 0], [1, 1], 1, "
+            "0.0))"}},
+  };
+  return kRules;
+}
+
+}  // namespace
+
+std::span<const OptimizeRule> decomposition_packed() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "decompose-packed",
+          .summary = "Convolutions with packed weights become conv2d and the relu or clamp that was in them",
+          .preconditions = "weights are packed by a call in the same graph, as fxgraph saves and loads them",
+          .order = 15,
+          .group = Group::decomposition,
+          .inference = false,
+          .promise = Promise::reassociates,
+          .rewrites = packed,
+      },
+  };
+  return kFamily;
+}
+
+}  // namespace fx::rules

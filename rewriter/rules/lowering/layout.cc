@@ -1,0 +1,206 @@
+// Channels last from operator to operator: reorders stand only where an island of operators that keep the layout ends.
+//
+// Lowered convolutions take contiguous(x, channels_last) and give contiguous(y) back. Front to back, every
+// contiguous(y) moves behind the operators that compute the same on any strides and keep them:
+//
+//   relu(contiguous(y))                ->  contiguous(relu(y))
+//   contiguous(contiguous(y), channels_last)  ->  contiguous(y, channels_last), which costs nothing when it runs
+//
+// Each step keeps all values, and the strides of all values that others see. Values that are written stay where they
+// are.
+#include <fxgraph/rewriter/rules/rules.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/common_subexpression.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/written_values.h>
+
+namespace fx::rules {
+
+namespace {
+
+// Seen in LibTorch 1.13 to keep channels last. Of one that does not, the result is right and slower.
+constexpr auto kKeepsLayout = std::to_array<std::string_view>({
+    "aten::_add_relu.Tensor",
+    "aten::abs",
+    "aten::adaptive_avg_pool2d",
+    "aten::add.Scalar",
+    "aten::add.Tensor",
+    "aten::addcmul",
+    "aten::avg_pool2d",
+    "aten::batch_norm",
+    "aten::cat",
+    "aten::clamp",
+    "aten::clamp_max",
+    "aten::clamp_min",
+    "aten::constant_pad_nd",
+    "aten::div.Scalar",
+    "aten::div.Tensor",
+    "aten::elu",
+    "aten::exp",
+    "aten::gelu",
+    "aten::hardsigmoid",
+    "aten::hardswish",
+    "aten::hardtanh",
+    "aten::leaky_relu",
+    "aten::max_pool2d",
+    "aten::maximum",
+    "aten::minimum",
+    "aten::mish",
+    "aten::mul.Scalar",
+    "aten::mul.Tensor",
+    "aten::neg",
+    "aten::pow.Tensor_Scalar",
+    "aten::relu",
+    "aten::relu6",
+    "aten::rsqrt",
+    "aten::sigmoid",
+    "aten::silu",
+    "aten::softplus",
+    "aten::sqrt",
+    "aten::sub.Scalar",
+    "aten::sub.Tensor",
+    "aten::tanh",
+    "aten::upsample_bilinear2d",
+    "aten::upsample_bilinear2d.vec",
+    "aten::upsample_nearest2d",
+    "aten::upsample_nearest2d.vec",
+});
+
+// Read any strides, and their results are the same in memory.
+constexpr auto kReadsAnyLayout = std::to_array<std::string_view>({"aten::mean.dim", "aten::sum.dim_IntList"});
+
+template <std::size_t n>
+bool is_one_of(const std::array<std::string_view, n>& names, const Node& node) {
+  return node.is(Op::call_function) && std::ranges::find(names, node.target().view()) != names.end();
+}
+
+class ChannelsLast {
+ public:
+  explicit ChannelsLast(RuleContext& program)
+      : program_(program), graph_(program.module.graph()), written_(program.module), keeps_(graph_, false) {}
+
+  PassResult run() {
+    std::vector<Node*> nodes;
+    for (Node& node : graph_.nodes()) nodes.push_back(&node);
+    for (Node* node : nodes) visit(*node);
+    PassResult result;
+    result.applied = moved_;
+    if (moved_ == 0) return result;
+    const ModuleEffects effects = module_effects(program_.module);
+    eliminate_common_subexpressions(graph_, effects);
+    eliminate_dead_code(graph_, effects);
+    return result;
+  }
+
+ private:
+  void visit(Node& node) {
+    if (node.is_call("mkldnn_prepacked::conv2d_run") || node.is_call("prepacked::conv2d_clamp_run")) {
+      keeps_[node] = true;
+    } else if (is_channels_last_call(node)) {
+      if (Node* source = restored(node.arg(0))) take(node, node.arg(0).node(), *source);
+    } else if (is_one_of(kReadsAnyLayout, node)) {
+      if (Node* source = restored(node.arg(0))) take(node, node.arg(0).node(), *source);
+    } else if (is_one_of(kKeepsLayout, node)) {
+      move_behind(node);
+    }
+  }
+
+  /// y, when the argument is contiguous(y) of a y with channels last and nobody writes to either.
+  Node* restored(const Argument& argument) const {
+    const Node* value = argument.node_or_null();
+    if (!value || !is_plain_contiguous(*value)) return nullptr;
+    Node* source = value->arg(0).node_or_null();
+    const bool fits = source && keeps_[*source] && !written_.contains(*value) && !written_.contains(*source);
+    return fits ? source : nullptr;
+  }
+
+  void take(Node& node, Node& old, Node& source) {
+    node.replace_input_with(old, source);
+    ++moved_;
+  }
+
+  const TensorInfo* info(const Node& node) const { return std::as_const(program_.shapes)[node].tensor(); }
+
+  /// Fits on both sides of a reorder: its channels stand alone.
+  bool is_small(const Node& node) const {
+    const TensorInfo* known = info(node);
+    if (!known) return false;
+    const std::vector<std::int64_t>& sizes = known->sizes;
+    return known->numel() == 1 || sizes.size() <= 1 || (sizes.size() == 4 && sizes[2] == 1 && sizes[3] == 1);
+  }
+
+  /// op(contiguous(y), …) -> contiguous(op(y, …)).
+  void move_behind(Node& node) {
+    const TensorInfo* result = info(node);
+    if (!result || result->sizes.size() != 4 || written_.contains(node)) return;
+    if (node.is_call("aten::batch_norm") && !evaluates(node)) return;
+    std::vector<std::pair<Node*, Node*>> moves;  // contiguous(y), y
+    std::vector<Node*> others;
+    std::int64_t kept = 0, converted = 0;
+    for (Node* input : node.all_input_nodes()) {
+      const TensorInfo* known = info(*input);
+      if (Node* source = restored(Argument(*input)); source && known) {
+        moves.emplace_back(input, source);
+        kept += known->numel();
+      } else if (!is_small(*input) && !input->is(Op::get_attr)) {
+        if (!known || known->sizes.size() != 4) return;
+        others.push_back(input);
+        converted += known->numel();
+      } else if (input->is(Op::get_attr) && known && known->sizes.size() == 4 && !is_small(*input)) {
+        return;
+      }
+    }
+    if (moves.empty() || converted > kept) return;
+    for (const auto& [old, source] : moves) take(node, *old, *source);
+    for (Node* other : others) {
+      const auto scope = graph_.inserting_before(node);
+      node.replace_input_with(*other, graph_.call_function("aten::contiguous", {other}, channels_last_kwargs()));
+    }
+    const auto scope = graph_.inserting_after(node);
+    Node& back = graph_.call_function("aten::contiguous", {node});
+    node.replace_all_uses_with(back, [&](const Node& user) { return &user != &back; });
+    const ValueInfo same = std::as_const(program_.shapes)[node];  // a copy: the table may grow
+    program_.shapes[back] = same;
+    keeps_[node] = true;
+  }
+
+  static bool evaluates(const Node& norm) {
+    const Argument* training = bound_argument(norm, "training");
+    return training && training->is_bool() && !training->as_bool();
+  }
+
+  RuleContext& program_;
+  Graph& graph_;
+  WrittenValues written_;
+  NodeMap<bool> keeps_;  // channels last, and dense
+  std::size_t moved_ = 0;
+};
+
+PassResult channels_last_islands(RuleContext& program) { return ChannelsLast(program).run(); }
+
+}  // namespace
+
+std::span<const OptimizeRule> lowering_layout() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "channels-last",
+          .summary = "Reorders between lowered convolutions move behind what computes the same on any strides, and go",
+          .preconditions = "shapes known (--input); values of four dimensions that nothing writes",
+          .order = 560,
+          .group = Group::lowering,
+          .inference = false,
+          .promise = Promise::reassociates,
+          .pass = channels_last_islands,
+      },
+  };
+  return kFamily;
+}
+
+}  // namespace fx::rules

@@ -1,0 +1,126 @@
+// Linear layers, with the relu that follows: oneDNN's convolution of 1x1 with packed weights, or addmm with a weight
+// that is transposed already. Rows stand where pixels do: [rows, features] is [1, features, 1, rows] with channels
+// last, so nothing moves in memory.
+#include <fxgraph/rewriter/rules/rules.h>
+
+#include <fxgraph/rewriter/rules/measured_rules.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/spelling.h>
+
+namespace fx::rules {
+
+namespace {
+
+constexpr const char* kLinear = "aten::linear(x: node, w: node, maybe(b: node))";
+
+const std::string& relu_of_linear() {
+  static const std::string kPattern = std::string("c = ") + kLinear + "\nreturn {aten::relu, aten::relu_}(c)";
+  return kPattern;
+}
+
+Decision fits(const Match& match) {
+  const TensorInfo *x = match.info("x"), *w = match.info("w");
+  if (!x || !w) return refuse("the shapes of its input and weight are not known; give --input");
+  if (w->sizes.size() != 2 || x->sizes.size() < 2 || x->sizes.size() > 4)
+    return refuse("its input is not of two to four dimensions, or its weight no matrix");
+  if (!is_float_on_cpu(*x) || !is_float_on_cpu(*w)) return refuse("it is not float32 on the CPU");
+  if (x->numel() == 0 || w->numel() == 0) return refuse("its input or weight is empty");
+  if (match.has("b") && !(match.info("b") && is_float_on_cpu(*match.info("b")) && match.info("b")->sizes.size() == 1))
+    return refuse("its bias is not a vector of float32");
+  return true;
+}
+
+Decision fits_addmm(const Match& match) {
+  if (const Decision shapes = fits(match); !shapes) return shapes;
+  return match.has("b") && match.info("x")->sizes.size() == 2;
+}
+
+using Sizes = std::vector<std::int64_t>;
+
+Node& call(Rewriter& r, std::string_view target, std::vector<Argument> args) { return r.call_function(target, args); }
+
+/// [n, m, rows, features] of an input of two to four dimensions.
+Node& in_four_dimensions(Rewriter& r, Node& x, std::size_t rank) {
+  if (rank == 2) return call(r, "aten::unsqueeze", {call(r, "aten::unsqueeze", {x, 0}), 0});
+  return rank == 3 ? call(r, "aten::unsqueeze", {x, 1}) : x;
+}
+
+Node& in_dimensions(Rewriter& r, Node& y, std::size_t rank) {
+  if (rank == 2) return call(r, "aten::squeeze.dim", {call(r, "aten::squeeze.dim", {y, 0}), 0});
+  return rank == 3 ? call(r, "aten::squeeze.dim", {y, 1}) : y;
+}
+
+Sizes image_sizes(const Sizes& sizes) {
+  Sizes four = sizes;
+  if (sizes.size() == 3) four.insert(four.begin() + 1, 1);
+  if (sizes.size() == 2) four.insert(four.begin(), {1, 1});
+  return {four[0], four[3], four[1], four[2]};
+}
+
+Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
+  const Sizes &x = m.info("x")->sizes, &w = m.info("w")->sizes;
+  Node& kernel = channels_last_weight(r, call(r, "aten::reshape", {m["w"], list_of({w[0], w[1], 1, 1})}));
+  Node& packed = call(r, "mkldnn_prepacked::conv2d_prepack",
+                      {kernel, m.argument("b"), list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), 1,
+                       list_of(image_sizes(x)), Argument(attribute)});
+  Node& image = call(r, "aten::permute", {in_four_dimensions(r, m["x"], x.size()), list_of({0, 3, 1, 2})});
+  Node& y = call(r, "mkldnn_prepacked::conv2d_run", {channels_last(r, image), packed});
+  return in_dimensions(r, call(r, "aten::permute", {y, list_of({0, 2, 3, 1})}), x.size());
+}
+
+Node& transposed(const Match& m, Rewriter& r) {
+  Node& weight = call(r, "aten::contiguous", {call(r, "aten::t", {m["w"]})});
+  return call(r, "aten::addmm", {m["b"], m["x"], weight});
+}
+
+const std::vector<Rule>& linear() {
+  static const std::vector<Rule> kRules = {
+      {.name = "lower-linear/onednn-relu",
+       .pattern = relu_of_linear(),
+       .when = fits,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "relu"); },
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::relu(aten::linear(x, w, b))", "aten::relu(aten::linear(x, w))"}},
+      {.name = "lower-linear/onednn",
+       .pattern = kLinear,
+       .when = fits,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "none"); },
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::linear(x, w, b)", "aten::linear(x, w)"}},
+      {.name = "lower-linear/transposed",
+       .pattern = kLinear,
+       .when = fits_addmm,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& { return transposed(m, r); },
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::linear(x, w, b)"}},
+  };
+  return kRules;
+}
+
+PassResult lower(RuleContext& program) { return apply_fastest(program, linear(), Layout::as_known); }
+
+}  // namespace
+
+std::span<const OptimizeRule> lowering_linear() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "lower-linear",
+          .summary = "Linear layers, with the relu that follows, call what was measured to be fastest: oneDNN's kernel "
+                     "with packed weights, or addmm with a weight that is transposed now",
+          .preconditions = "shapes known (--input); float32 on the CPU; weights are attributes that nothing writes; "
+                           "inference: no gradients",
+          .order = 530,
+          .group = Group::lowering,
+          .inference = false,
+          .promise = Promise::reassociates,
+          .rewrites = linear,
+          .pass = lower,
+      },
+  };
+  return kFamily;
+}
+
+}  // namespace fx::rules

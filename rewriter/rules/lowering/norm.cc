@@ -1,0 +1,127 @@
+// Batch normalisation that no convolution before it took up, with the relu that follows: a scale and a shift that are
+// computed now, as oneDNN's convolution of each channel by itself, or as one addcmul.
+#include <fxgraph/rewriter/rules/rules.h>
+
+#include <fxgraph/rewriter/rules/measured_rules.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/spelling.h>
+
+namespace fx::rules {
+
+namespace {
+
+constexpr const char* kNorm =
+    "aten::batch_norm(x: node, maybe(weight: node), maybe(bias: node), mean: node, variance: node, False, _, eps: "
+    "float, "
+    "_)";
+
+std::string relu_of_norm() { return std::string("c = ") + kNorm + "\nreturn {aten::relu, aten::relu_}(c)"; }
+
+Decision fits(const Match& match) {
+  const TensorInfo* x = match.info("x");
+  if (!x) return refuse("the shape of its input is not known; give --input");
+  if (x->sizes.size() != 4 || x->numel() == 0 || !is_float_on_cpu(*x))
+    return refuse("its input is not float32 on the CPU, of four dimensions");
+  for (const char* name : {"mean", "variance", "weight", "bias"}) {
+    if (!match.has(name)) continue;
+    const TensorInfo* each = match.info(name);
+    if (!each || !is_float_on_cpu(*each) || each->sizes != std::vector<std::int64_t>{x->sizes[1]})
+      return refuse("its statistics or weights are not vectors of float32");
+  }
+  return true;
+}
+
+Node& call(Rewriter& r, std::string_view target, std::vector<Argument> args) { return r.call_function(target, args); }
+
+struct Affine {
+  Node *scale, *shift;  ///< by channel
+};
+
+Affine affine_of(const Match& m, Rewriter& r) {
+  Node* scale = &call(r, "aten::rsqrt", {call(r, "aten::add.Scalar", {m["variance"], m.argument("eps")})});
+  if (m.has("weight")) scale = &call(r, "aten::mul.Tensor", {m["weight"], *scale});
+  Node* shift = &call(r, "aten::mul.Tensor", {m["mean"], *scale});
+  shift = m.has("bias") ? &call(r, "aten::sub.Tensor", {m["bias"], *shift}) : &call(r, "aten::neg", {*shift});
+  return {scale, shift};
+}
+
+Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
+  const std::vector<std::int64_t>& sizes = m.info("x")->sizes;
+  const Affine affine = affine_of(m, r);
+  Node& kernel = channels_last_weight(r, call(r, "aten::reshape", {*affine.scale, list_of({sizes[1], 1, 1, 1})}));
+  Node& packed = call(r, "mkldnn_prepacked::conv2d_prepack",
+                      {kernel, *affine.shift, list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), sizes[1],
+                       list_of(sizes), Argument(attribute)});
+  return call(r, "aten::contiguous", {call(r, "mkldnn_prepacked::conv2d_run", {channels_last(r, m["x"]), packed})});
+}
+
+Node& scaled(const Match& m, Rewriter& r) {
+  const Affine affine = affine_of(m, r);
+  const Argument shape = list_of({1, m.info("x")->sizes[1], 1, 1});
+  Node& shift = call(r, "aten::reshape", {*affine.shift, shape});
+  return call(r, "aten::addcmul", {shift, m["x"], call(r, "aten::reshape", {*affine.scale, shape})});
+}
+
+std::vector<std::string> examples_in(std::string_view before, std::string_view after) {
+  std::vector<std::string> examples;
+  for (const char* norm : {"aten::batch_norm(x, w, b, m, aten::abs(v), False, 0.1, 0.01, True)",
+                           "aten::batch_norm(x, None, b, m, aten::abs(v), False, 0.1, 0.5, False)",
+                           "aten::batch_norm(x, w, None, m, aten::abs(v), False, 0.1, 0.01, True)"}) {
+    examples.push_back(std::string(before) + norm + std::string(after));
+  }
+  return examples;
+}
+
+const std::vector<Rule>& norm() {
+  static const std::vector<Rule> kRules = {
+      {.name = "lower-norm/onednn-relu",
+       .pattern = relu_of_norm(),
+       .when = fits,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "relu"); },
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = examples_in("aten::relu(", ")")},
+      {.name = "lower-norm/onednn",
+       .pattern = kNorm,
+       .when = fits,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "none"); },
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = examples_in("", "")},
+      {.name = "lower-norm/scaled",
+       .pattern = kNorm,
+       .when = fits,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& { return scaled(m, r); },
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = true},
+       .examples = examples_in("", "")},
+  };
+  return kRules;
+}
+
+PassResult lower(RuleContext& program) { return apply_fastest(program, norm(), Layout::channels_last); }
+
+}  // namespace
+
+std::span<const OptimizeRule> lowering_norm() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "lower-norm",
+          .summary =
+              "Batch normalisation that is left, with the relu that follows, becomes the scale and shift that was "
+              "measured to be fastest",
+          .preconditions =
+              "shapes known (--input); four dimensions of float32 on the CPU; evaluation mode; statistics and "
+              "weights are attributes that nothing writes; inference: no gradients",
+          .order = 510,
+          .group = Group::lowering,
+          .inference = false,
+          .promise = Promise::approximate,
+          .rewrites = norm,
+          .pass = lower,
+      },
+  };
+  return kFamily;
+}
+
+}  // namespace fx::rules

@@ -1,0 +1,138 @@
+// Where results lie: before lowering, operators that write over a value of their own become those that make a new one,
+// which patterns know; after it, those that may write over their operand do.
+//
+// A value may be written over when nobody can see it: an operator made it, it is no view of anything, and the one node
+// that writes is its only user.
+#include <fxgraph/rewriter/rules/rules.h>
+
+#include <algorithm>
+#include <array>
+
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/measured_rules.h>
+
+namespace fx::rules {
+
+namespace {
+
+constexpr auto kInPlace = std::to_array<std::string_view>({
+    "aten::add.Scalar", "aten::add.Tensor", "aten::clamp",      "aten::clamp_max",   "aten::clamp_min",
+    "aten::div.Scalar", "aten::div.Tensor", "aten::elu",        "aten::hardsigmoid", "aten::hardswish",
+    "aten::hardtanh",   "aten::leaky_relu", "aten::mul.Scalar", "aten::mul.Tensor",  "aten::relu",
+    "aten::relu6",      "aten::sigmoid",    "aten::silu",       "aten::sub.Scalar",  "aten::sub.Tensor",
+    "aten::tanh",
+});
+
+/// `aten::add_.Tensor` for `aten::add.Tensor`.
+std::string in_place_of(std::string_view target) {
+  const std::size_t dot = target.find('.');
+  std::string name(target.substr(0, dot));
+  name += '_';
+  if (dot != std::string_view::npos) name += target.substr(dot);
+  return name;
+}
+
+class Writes {
+ public:
+  explicit Writes(RuleContext& program)
+      : program_(program),
+        graph_(program.module.graph()),
+        effects_(module_effects(program.module)),
+        own_(graph_, false) {}
+
+  PassResult take_out() {
+    return each([](std::string_view target) { return in_place_of(target); },
+                [](std::string_view target) { return std::string(target); });
+  }
+
+  PassResult put_in() {
+    return each([](std::string_view target) { return std::string(target); },
+                [](std::string_view target) { return in_place_of(target); });
+  }
+
+ private:
+  template <typename From, typename To>
+  PassResult each(From from, To to) {
+    PassResult result;
+    for (Node& node : graph_.nodes()) {
+      own_[node] = makes_own(node);
+      for (const std::string_view target : kInPlace) {
+        if (!node.is_call(Symbol(from(target))) || !may_write_over(node)) continue;
+        node.set_target(to(target));
+        own_[node] = true;
+        ++result.applied;
+        break;
+      }
+    }
+    return result;
+  }
+
+  /// True when the value is nobody else's: an operator made it, and it is no view.
+  bool makes_own(const Node& node) const {
+    if (!node.is(Op::call_function)) return false;
+    const NodeEffects made = effects_of(node, effects_);
+    return !made.impure() && !made.may_alias;
+  }
+
+  bool may_write_over(const Node& node) const {
+    const Node* value = node.args().empty() ? nullptr : node.arg(0).node_or_null();
+    return value && own_[*value] && value->num_users() == 1 && same_tensor(node, *value);
+  }
+
+  /// One type throughout, and no size grows: in place and out of place give the same.
+  bool same_tensor(const Node& node, const Node& value) const {
+    const TensorInfo *before = info(value), *after = info(node);
+    if (!before || !after || before->dtype != after->dtype || before->sizes != after->sizes) return false;
+    if (before->dtype != DType::float32 && before->dtype != DType::float64 && before->dtype != DType::bfloat16)
+      return false;
+    bool same = true;
+    node.for_each_input([&](const Node& input) {
+      const TensorInfo* other = info(input);
+      same = same && other && other->dtype == before->dtype;
+    });
+    return same;
+  }
+
+  const TensorInfo* info(const Node& node) const { return std::as_const(program_.shapes)[node].tensor(); }
+
+  RuleContext& program_;
+  Graph& graph_;
+  ModuleEffects effects_;
+  NodeMap<bool> own_;
+};
+
+PassResult out_of_place(RuleContext& program) { return Writes(program).take_out(); }
+
+}  // namespace
+
+PassResult write_in_place(RuleContext& program) { return Writes(program).put_in(); }
+
+std::span<const OptimizeRule> lowering_writes() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "out-of-place",
+          .summary = "Operators that write over a value that nobody else sees make a new one, as the rules expect",
+          .preconditions = "shapes known (--input); an operator made the value, and this is its only use; one type",
+          .order = 500,
+          .group = Group::lowering,
+          .inference = false,
+          .promise = Promise::bit_exact,
+          .pass = out_of_place,
+      },
+      {
+          .name = "in-place",
+          .summary = "Operators that may write over a value that nobody else sees do so",
+          .preconditions = "as out-of-place; inference: no gradients",
+          .order = 590,
+          .group = Group::lowering,
+          .inference = false,
+          .promise = Promise::bit_exact,
+          .pass = write_in_place,
+      },
+  };
+  return kFamily;
+}
+
+}  // namespace fx::rules

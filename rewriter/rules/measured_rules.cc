@@ -1,0 +1,298 @@
+#include <fxgraph/rewriter/rules/measured_rules.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <unordered_map>
+
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/matchers/matcher.h>
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/run/plan.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/print.h>
+
+namespace fx::rules {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kWorthwhile = 0.98;  // of the time of what is there
+constexpr std::size_t kLeastRounds = 7;
+constexpr std::size_t kMostRounds = 15;
+constexpr std::chrono::seconds kBudget{4};
+constexpr double kTolerance = 1e-3;  // of a place alone, on random numbers: a wrong result is off by far more
+
+/// One way to compute a place.
+struct Candidate {
+  std::string rule;  ///< empty: as it is
+  std::shared_ptr<GraphModule> program;
+  std::shared_ptr<const Plan> plan{};
+  std::vector<double> seconds{};
+
+  Measured measured() const {
+    std::vector<double> sorted = seconds;
+    std::ranges::sort(sorted);
+    const auto at = [&](double share) { return sorted[static_cast<std::size_t>(share * double(sorted.size() - 1))]; };
+    return {rule.empty() ? "unchanged" : rule, at(0.25), at(0.75) - at(0.25)};
+  }
+};
+
+/// Places that compute the same on the same shapes.
+struct Kind {
+  std::vector<TensorInfo> inputs;
+  std::vector<c10::IValue> values;
+  std::vector<Candidate> candidates;
+  std::size_t places = 0;
+  std::string what;
+  std::string fastest;
+};
+
+class FastestRules {
+ public:
+  FastestRules(RuleContext& program, const std::vector<Rule>& rules, Layout layout)
+      : program_(program), rules_(rules), layout_(layout), written_(program.module) {}
+
+  PassResult run() {
+    find_places();
+    for (auto& [key, kind] : kinds_) prepare(kind);
+    measure();
+    decide();
+    apply();
+    return std::move(result_);
+  }
+
+ private:
+  struct Place {
+    std::vector<Node*> nodes;
+    std::string key{};
+  };
+
+  // ── Where rules fit ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void find_places() {
+    for (const Rule& rule : rules_) {
+      for (const Match& match : find(program_.module.graph(), rule.pattern,
+                                     {.overlap = Overlap::all, .normalize = true, .shapes = &program_.shapes})) {
+        if (std::string reason = obstacle(rule, match); !reason.empty()) {
+          refuse(*match.nodes().front(), reason);
+          continue;
+        }
+        Place& place = places_[match.nodes().front()->id()];
+        if (place.nodes.size() < match.nodes().size()) place.nodes.assign(match.nodes().begin(), match.nodes().end());
+      }
+    }
+    for (auto& [id, place] : places_) describe(place);
+  }
+
+  void refuse(const Node& node, const std::string& reason) {
+    for (const Refusal& known : result_.refused) {
+      if (known.node == node.name() && known.reason == reason) return;
+    }
+    if (reason != "-") result_.refused.push_back({{}, node.name(), reason});
+  }
+
+  /// "-" for a plain no.
+  std::string obstacle(const Rule& rule, const Match& match) const {
+    if (rule.when) {
+      const Decision decision = rule.when(match);
+      if (!decision) return decision.reason().empty() ? "-" : decision.reason();
+    }
+    for (const auto& [name, value] : match.bindings()) {
+      const Node* node = value.node_or_null();
+      if (!node || name == "x" || match.contains(*node)) continue;
+      if (!node->is(Op::get_attr)) return "its weight is computed, not an attribute";
+      if (written_.contains_attribute(node->target().str())) return "the program writes to its weight";
+    }
+    return {};
+  }
+
+  // ── The place as a program ─────────────────────────────────────────────────────────────────────────────────────────
+
+  /// Equal places give equal keys: names are by position.
+  void describe(Place& place) {
+    Graph small;
+    std::vector<TensorInfo> inputs;
+    GraphModule::Attributes attributes;
+    std::unordered_map<const Node*, Node*> copies;  // look-up only
+    std::string tensors;
+    for (Node* node : place.nodes) {
+      node->for_each_input([&](const Node& input) {
+        if (copies.count(&input)) return;
+        const TensorInfo* info = std::as_const(program_.shapes)[input].tensor();
+        if (input.is(Op::get_attr)) {
+          const std::string path = "w" + std::to_string(attributes.size());
+          const at::Tensor tensor = program_.module.attribute(input.target().str()).detach();
+          attributes.emplace_back(path, tensor);
+          copies[&input] = &small.get_attr(path);
+          tensors += to_string(tensor_info(tensor)) + ";";
+        } else if (info) {
+          copies[&input] = &small.placeholder("x" + std::to_string(inputs.size()));
+          inputs.push_back(*info);
+          tensors += to_string(*info) + ";";
+        }
+      });
+      for (const Node* input : node->all_input_nodes()) {
+        if (!copies.count(input)) return;  // a value without a known shape: not measured, and so not rewritten
+      }
+      copies[node] = &copy(small, *node, copies);
+    }
+    if (inputs.empty()) return;
+    small.output(*copies[place.nodes.back()]);
+    place.key = tensors + print_graph(small);
+    Kind& kind = kinds_[place.key];
+    if (kind.places++ > 0) return;
+    kind.what = place.nodes.front()->name() + " " + to_string(inputs[0]);
+    kind.inputs = std::move(inputs);
+    kind.candidates.push_back({"", std::make_shared<GraphModule>(attributes, std::move(small))});
+  }
+
+  static Node& copy(Graph& small, const Node& node, const std::unordered_map<const Node*, Node*>& copies) {
+    const auto map = [&](Node& input) { return Argument(*copies.at(&input)); };
+    std::vector<Argument> args;
+    std::vector<NamedArgument> kwargs;
+    for (const Argument& arg : node.args()) args.push_back(map_nodes(arg, map));
+    for (const auto& [name, value] : node.kwargs()) kwargs.push_back({name, map_nodes(value, map)});
+    return small.create_node(node.op(), node.target(), args, kwargs, "v");
+  }
+
+  // ── Candidates ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void prepare(Kind& kind) {
+    for (const TensorInfo& info : kind.inputs) {
+      at::Tensor value = at::randn(info.sizes, at::kFloat).to(zeros_like_info(info).options());
+      if (layout_ == Layout::channels_last && value.dim() == 4)
+        value = value.contiguous(at::MemoryFormat::ChannelsLast);
+      kind.values.emplace_back(std::move(value));
+    }
+    GraphModule& original = *kind.candidates[0].program;
+    Shapes shapes = propagate_shapes(original, kind.values);
+    const c10::IValue expected = original.run(kind.values);
+    for (const Rule& rule : rules_) {
+      Candidate candidate{rule.name, original.clone_graph_module()};
+      Rule only = rule;
+      only.name = rule.name;
+      Shapes known = shapes;
+      try {
+        if (!rewrite_once(*candidate.program, RuleSet{{only}}, {.find = {.normalize = true}, .shapes = &known})
+                 .changed())
+          continue;
+        if (layout_ == Layout::channels_last) drop_reorders(candidate.program->graph());
+        prepare_weights(*candidate.program);
+        candidate.program->graph().lint();
+        if (!(relative_difference(expected, candidate.program->run(kind.values)) <= kTolerance)) {
+          result_.refused.push_back({rule.name, kind.what, "its result differs here"});
+          continue;
+        }
+      } catch (const std::exception& error) {
+        result_.refused.push_back({rule.name, kind.what, std::string("it fails here: ") + error.what()});
+        continue;
+      }
+      kind.candidates.push_back(std::move(candidate));
+    }
+    for (Candidate& candidate : kind.candidates) {
+      Shapes known = propagate_shapes(*candidate.program, kind.values);
+      RuleContext context{*candidate.program, "in-place", known};
+      write_in_place(context);
+      candidate.plan = candidate.program->plan();
+    }
+  }
+
+  /// As `channels-last` will: in the program they move on.
+  static void drop_reorders(Graph& graph) {
+    std::vector<Node*> reorders;
+    for (Node& node : graph.nodes()) {
+      if (is_plain_contiguous(node)) reorders.push_back(&node);
+    }
+    for (Node* reorder : reorders) {
+      reorder->replace_all_uses_with(reorder->arg(0).node());
+      graph.erase_node(*reorder);
+    }
+  }
+
+  // ── Measuring ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void measure() {
+    const Clock::time_point start = Clock::now();
+    for (std::size_t round = 0; round < kMostRounds; ++round) {
+      if (round >= kLeastRounds && Clock::now() - start > kBudget) break;
+      for (auto& [key, kind] : kinds_) {
+        if (kind.candidates.size() < 2) continue;
+        for (std::size_t i = 0; i < kind.candidates.size(); ++i) run(kind, (i + round) % kind.candidates.size());
+      }
+    }
+  }
+
+  static void run(Kind& kind, std::size_t i) {
+    Candidate& candidate = kind.candidates[i];
+    std::vector<c10::IValue> inputs = kind.values;
+    const Clock::time_point start = Clock::now();
+    const c10::IValue result = candidate.plan->run(*candidate.program, std::move(inputs));
+    candidate.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+  }
+
+  void decide() {
+    for (auto& [key, kind] : kinds_) {
+      if (kind.candidates.size() < 2) continue;
+      Choice choice{kind.what, kind.places, {}, 0};
+      for (const Candidate& candidate : kind.candidates) choice.measured.push_back(candidate.measured());
+      for (std::size_t i = 1; i < choice.measured.size(); ++i) {
+        const double best = choice.measured[choice.fastest].seconds * (choice.fastest == 0 ? kWorthwhile : 1);
+        if (choice.measured[i].seconds < best) choice.fastest = i;
+      }
+      kind.fastest = kind.candidates[choice.fastest].rule;
+      result_.choices.push_back(std::move(choice));
+    }
+  }
+
+  // ── Rewriting ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  void apply() {
+    std::unordered_map<const Node*, std::string> chosen;  // look-up only
+    for (const auto& [id, place] : places_) {
+      const auto kind = kinds_.find(place.key);
+      if (kind != kinds_.end() && !kind->second.fastest.empty()) chosen[place.nodes.front()] = kind->second.fastest;
+    }
+    if (chosen.empty()) return;
+    RuleSet set;
+    for (const Rule& rule : rules_) {
+      Rule here = rule;
+      here.when = [&chosen, &rule](const Match& match) -> Decision {
+        const auto found = chosen.find(match.nodes().front());
+        if (found == chosen.end() || found->second != rule.name) return false;
+        return rule.when ? rule.when(match) : Decision(true);
+      };
+      set.add(std::move(here));
+    }
+    const RewriteReport done =
+        rewrite_once(program_.module, set, {.find = {.normalize = true}, .shapes = &program_.shapes});
+    result_.applied = done.applied;
+    for (const Refusal& refusal : done.refused) result_.refused.push_back(refusal);
+    prepare_weights(program_.module);
+  }
+
+  RuleContext& program_;
+  const std::vector<Rule>& rules_;
+  Layout layout_;
+  WrittenValues written_;
+  std::map<std::uint32_t, Place> places_;  // by the id of the first node
+  std::map<std::string, Kind> kinds_;
+  PassResult result_;
+};
+
+}  // namespace
+
+PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout) {
+  const at::NoGradGuard no_grad;
+  return FastestRules(program, rules, layout).run();
+}
+
+}  // namespace fx::rules

@@ -1,0 +1,31 @@
+// Rules whose worth depends on the machine: each place is rewritten by the rule that was measured to be fastest there.
+//
+// A place and what it is made of become a small program; copies of it are rewritten by each rule that fits, checked
+// against the original, and timed turn about with those of all other places, so that weights are as cold as they are
+// in the model. Places that are alike are measured once. The original counts as a candidate: who is not faster by two
+// per cent loses to it.
+//
+// Costs about 8 to 15 times as many runs of the places as there are candidates, and at most some seconds.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <fxgraph/rewriter/rules/rules.h>
+
+namespace fx::rules {
+
+/// How the activations that enter a place lie in memory when it is measured.
+enum class Layout : std::uint8_t {
+  as_known,       ///< as the shapes say
+  channels_last,  ///< those of four dimensions: channels last; contiguous() does not count
+};
+
+/// Applies to each place the fastest of `rules`, if one is faster than what is there. All values that a pattern binds,
+/// but `x`, must be attributes that nothing writes; shapes must be known.
+PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout);
+
+/// Lets operators write over values that nobody else sees (lowering/writes.cc), as they will in the end.
+PassResult write_in_place(RuleContext& program);
+
+}  // namespace fx::rules

@@ -1,0 +1,59 @@
+#include <fxgraph/run/machine.h>
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+
+#include <array>
+#include <filesystem>
+#include <utility>
+
+namespace fx {
+
+namespace {
+
+/// The file that matrix products come from, links followed; empty when LibTorch has them inside.
+std::string blas_file() {
+  void* product = dlsym(RTLD_DEFAULT, "sgemm_");
+  Dl_info where{};
+  if (!product || !dladdr(product, &where) || !where.dli_fname) return {};
+  std::error_code failed;
+  const std::filesystem::path file = std::filesystem::canonical(where.dli_fname, failed);
+  return failed ? std::string(where.dli_fname) : file.string();
+}
+
+}  // namespace
+
+std::string blas_name() {
+  if (at::globalContext().hasMKL()) return "MKL";
+  static constexpr std::array<std::pair<const char*, const char*>, 5> kNames = {{
+      {"openblas", "OpenBLAS"},
+      {"libmkl", "MKL"},
+      {"blis", "BLIS"},
+      {"atlas", "ATLAS"},
+      {"/libblas.so", "reference BLAS"},
+  }};
+  const std::string file = blas_file();
+  for (const auto& [part, name] : kNames) {
+    if (file.find(part) != std::string::npos) return name;
+  }
+  return "unknown BLAS";
+}
+
+std::string slow_blas_notice() {
+  if (blas_name() != "reference BLAS") return {};
+  return "LibTorch computes with the reference BLAS, up to ten times slower than it could: apt-get install "
+         "libopenblas0-pthread";
+}
+
+int threads() { return at::get_num_threads(); }
+
+void set_threads(int count) {
+  at::set_num_threads(count);
+  using SetThreads = void (*)(int);
+  for (const char* name : {"openblas_set_num_threads", "bli_thread_set_num_threads"}) {
+    if (const auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, name))) set(count);
+  }
+}
+
+}  // namespace fx
