@@ -6,6 +6,7 @@
 
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/support/error.h>
@@ -55,6 +56,10 @@ GraphModule::GraphModule(const Module& root, Graph graph, std::string class_name
     const std::string path = node.target().str();
     bool is_parameter = false;
     const torch::Tensor tensor = find_tensor(root, path, &is_parameter);
+    if (!tensor.defined() && find_object(root, path)) {
+      if (!find_submodule(path)) add_submodule(path, find_child(root, path));
+      continue;
+    }
     if (!tensor.defined()) missing(node, where);
     if (find_attribute(path).defined()) continue;
     is_parameter ? set_parameter(path, tensor) : set_buffer(path, tensor);
@@ -85,7 +90,7 @@ GraphModule::GraphModule(const Attributes& attributes, Graph graph, std::string 
       if (tensor && !find_attribute(path).defined()) set_attribute(path, *tensor);
     });
     const std::string path = node.target().str();
-    if (node.is(Op::get_attr) ? !find_attribute(path).defined() : !find_submodule(path))
+    if (node.is(Op::get_attr) ? !find_attribute(path).defined() && !find_object(*this, path) : !find_submodule(path))
       missing(node, "the bag of attributes");
   }
 }

@@ -1,5 +1,6 @@
 #include <fxgraph/module/interpreter.h>
 
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/plan.h>
@@ -151,7 +152,10 @@ Value Interpreter::call_module(const Target& target, const Args& args, const Kwa
 
 Value Interpreter::output(const Target&, const Args& args, const Kwargs&) { return args.empty() ? Value() : args[0]; }
 
-Value Interpreter::fetch_attr(const Target& target) { return module_.attribute(target.str()); }
+Value Interpreter::fetch_attr(const Target& target) {
+  if (const c10::IValue* object = find_object(module_, target.str())) return *object;
+  return module_.attribute(target.str());
+}
 
 Value Interpreter::map_nodes_to_values(const Argument& argument) {
   return to_ivalue(argument, nullptr, [&](Node& node) -> c10::IValue {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
@@ -55,6 +56,7 @@ PlanCompiler::Value PlanCompiler::compile_node(Scope& scope, const Node& node) {
 PlanCompiler::Value PlanCompiler::compile_attribute(Scope& scope, const Node& node) {
   const std::string path = node.target().str();
   torch::Tensor tensor = find_tensor(*scope.root, path);
+  if (const c10::IValue* object = tensor.defined() ? nullptr : find_object(*scope.root, path)) return constant(*object);
   if (!tensor.defined()) {
     throw Error(ErrorKind::not_found, "%" + node.name() + ": there is no parameter or buffer '" + path + "'",
                 node.name());
