@@ -2,9 +2,10 @@
 
 #include <memory>
 
+#include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
-#include <fxgraph/rewriter/rules/written_values.h>
 
 namespace fx::quantize {
 
@@ -12,13 +13,39 @@ namespace {
 
 bool is_share(const Mark& mark) { return mark.row && mark.row->role == Role::share; }
 
+bool is_float(const at::Tensor& tensor) { return tensor.defined() && tensor.scalar_type() == at::kFloat; }
+
 const Argument* operand(const Node& node, std::size_t i) {
   const OperatorSchema* schema = find_schema(node.target());
   if (schema) return i < schema->arguments.size() ? bound_argument(*schema, node, i) : nullptr;
   return i < node.args().size() ? &node.args()[i] : nullptr;
 }
 
+/// Is the value not the same to all its readers? A write after it, through any alias, says so. What weights are is
+/// settled when the program is converted: no write at all may reach them.
+std::function<bool(const Node&)> write_test(const GraphModule& flat) {
+  const auto effects = std::make_shared<Effects>(
+      flat.graph(),
+      EffectsOptions{.modules = module_effects(flat), .attribute_storage = attribute_storage(flat)});
+  return [effects](const Node& value) {
+    for (const Effects::Set set : effects->sets(value)) {
+      for (const Node* writer : effects->writers(set)) {
+        if (value.is(Op::get_attr) || value.is_before(*writer)) return true;
+      }
+    }
+    return false;
+  };
+}
+
 }  // namespace
+
+const Row* row_for(const Node& node) {
+  if (!node.is(Op::call_function)) return nullptr;
+  const Row* row = row_of(node.target().view());
+  if (!row || row->packet != "aten::mul") return row;
+  const Argument* factor = operand(node, 1);
+  return factor && factor->is_number() ? row_of("aten::mul.Scalar") : row;
+}
 
 void for_each_quantized_operand(const Row& row, const Node& node, const std::function<void(Node&)>& visit) {
   const std::size_t count = row.role == Role::elementwise ? 2 : 1;
@@ -27,11 +54,10 @@ void for_each_quantized_operand(const Row& row, const Node& node, const std::fun
   }
 }
 
-std::optional<std::int64_t> channel_axis(const Row& row, const Node& node) {
-  if (!row.packet.starts_with("aten::conv_transpose")) return 0;
-  const Argument* groups = bound_argument(node, "groups");
-  if (!groups || !groups->is_int() || groups->as_int() != 1) return std::nullopt;
-  return 1;
+// LibTorch's engines have transposed convolutions with one scale only.
+std::optional<std::int64_t> channel_axis(const Row& row) {
+  if (row.packet.starts_with("aten::conv_transpose")) return std::nullopt;
+  return 0;
 }
 
 Annotation::Annotation(const GraphModule& flat, const Shapes& shapes, const QuantConfig& config)
@@ -41,8 +67,7 @@ Annotation::Annotation(const GraphModule& flat, const Shapes& shapes, const Quan
       wanted_(flat.graph(), false),
       made_(flat.graph(), false),
       ranges_(flat.graph(), kNone) {
-  const auto written = std::make_shared<rules::WrittenValues>(flat);
-  is_written_ = [written](const Node& node) { return written->contains(node); };
+  is_written_ = write_test(flat);
   mark_candidates(config);
   fuse_activations();
   spread();
@@ -69,12 +94,12 @@ std::string Annotation::weight_obstacle(const Site& site) const {
   const Node* attribute = weight ? weight->node_or_null() : nullptr;
   if (!attribute || !attribute->is(Op::get_attr)) return "its weight is computed, not an attribute";
   if (is_written_(*attribute)) return "the program writes to its weight";
-  if (!is_float_tensor(*attribute)) return "its weight is not float32";
+  if (!is_float(flat_.find_attribute(attribute->target().str()))) return "its weight is not float32";
   if (bias && !bias->is_none()) {
     const Node* value = bias->node_or_null();
     if (!value || !value->is(Op::get_attr)) return "its bias is computed, not an attribute";
     if (is_written_(*value)) return "the program writes to its bias";
-    if (!is_float_tensor(*value)) return "its bias is not float32";
+    if (!is_float(flat_.find_attribute(value->target().str()))) return "its bias is not float32";
   }
   for (const char* name : {"stride", "padding", "dilation", "output_padding", "groups"}) {
     const Argument* value = site.argument(name);
@@ -82,8 +107,8 @@ std::string Annotation::weight_obstacle(const Site& site) const {
     if (value) for_each_node(*value, [&](Node&) { computed = true; });
     if (computed) return std::string("its ") + name + " is computed";
   }
-  const TensorInfo* info = shapes_[*attribute].tensor();
-  if (site.schema.index_of(Symbol::find("padding")) < 0 && info->sizes.size() != 2) return "its weight is no matrix";
+  const bool matrix = flat_.attribute(attribute->target().str()).dim() == 2;
+  if (packet_of(site.node.target().view()) == "aten::linear" && !matrix) return "its weight is no matrix";
   return {};
 }
 
@@ -95,6 +120,7 @@ std::string Annotation::obstacle(Node& node, const Row& row) const {
     if (!list || !is_share(marks_[*list])) return "what it takes out of is not quantized";
     return is_float_tensor(node) ? "" : "its value is not a float32 tensor";
   }
+  if (effects_of(node).writes) return "it writes to its operand";
   const Site site{flat_, shapes_, node, *schema};
   std::string reason;
   std::size_t operands = 0;
@@ -129,7 +155,7 @@ void Annotation::mark_candidates(const QuantConfig& config) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
     const std::string packet(packet_of(node.target().view()));
     mark.settings = &config.settings_for(node.name(), packet, module_type(node), module_path(node));
-    const Row* row = node.is(Op::call_function) ? row_of(node.target().view()) : nullptr;
+    const Row* row = row_for(node);
     if (!row) {
       mark.reason = "there is no quantized kernel for " + (node.is(Op::call_module) ? node.target().str() : packet);
     } else if (mark.settings->mode == QuantMode::keep_float) {

@@ -69,10 +69,13 @@ class Annotation {
   std::vector<Quantizer> quantizers_;
 };
 
+/// The row of the table that a call falls under; null when there is none.
+const Row* row_for(const Node& node);
+
 /// Calls `visit(Node&)` for each value that a node of this row reads quantized.
 void for_each_quantized_operand(const Row& row, const Node& node, const std::function<void(Node&)>& visit);
 
 /// The axis of the output channels in the weight of a `weighted` row, or nothing when scales cannot go by channel.
-std::optional<std::int64_t> channel_axis(const Row& row, const Node& node);
+std::optional<std::int64_t> channel_axis(const Row& row);
 
 }  // namespace fx::quantize

@@ -33,7 +33,11 @@ std::shared_ptr<GraphModule> without_observers(const GraphModule& prepared, cons
     node.replace_all_uses_with(node.arg(0));
     graph.erase_node(node);
   }
-  if (record.training) fold_trained_layers(*flat, record);
+  if (record.training) {
+    fold_trained_layers(*flat, record);
+  } else {
+    for (const auto& [path, tensor] : record.state) flat->attribute(path).detach().copy_(tensor);
+  }
   flat->eval();
   return flat;
 }

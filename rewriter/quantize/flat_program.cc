@@ -10,6 +10,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/inline_bodies.h>

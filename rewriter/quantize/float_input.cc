@@ -69,7 +69,7 @@ class FloatInputWriter {
   }
 
   void weight_only(Node& node, const QuantSettings& settings) {
-    const auto axis = channel_axis(*row_of(node.target().view()), node);
+    const auto axis = channel_axis(*row_of(node.target().view()));
     Node& weight = bound_argument(node, "weight")->node();
     Node& quantized = graph_.get_attr(install_weight(node, settings, axis));
     node.replace_input_with(weight, graph_.call_function("aten::dequantize.self", {quantized}));

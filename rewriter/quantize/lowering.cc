@@ -35,13 +35,14 @@ std::string_view operands(Role role) {
     case Role::elementwise:
       return "x = aten::dequantize.self(xq: node)\nz = aten::dequantize.self(zq: node)\ny = $op(x, z, ...)\n";
     case Role::concat: return "y = $op(tensors, ...)\n";
+    case Role::rescale: return "x = aten::dequantize.self(xq: node)\ny = $op(x, factor: literal)\n";
     default: return "x = aten::dequantize.self(xq: node)\ny = $op(x, ...)\n";
   }
 }
 
 std::string pattern_of(const Row& row, bool activated) {
   std::string text(operands(row.role));
-  text.replace(text.find("$op"), 3, row.packet);
+  text.replace(text.find("$op"), 3, row.role == Role::rescale ? "aten::mul" : row.packet);
   return text.append(activated ? kActivatedResult : kResult);
 }
 
@@ -67,7 +68,7 @@ struct Place {
   /// True when saturation at the ends of the quantized range does what the bound does.
   bool low_is_implied() const { return -static_cast<double>(zero_point) * scale >= bounds.low - scale / 2; }
   bool high_is_implied() const { return static_cast<double>(255 - zero_point) * scale <= bounds.high + scale / 2; }
-  bool is_relu() const { return bounds.low == 0; }
+  bool is_relu() const { return bounds.is_activation && bounds.low == 0; }
 };
 
 class LoweringRules {
@@ -130,13 +131,9 @@ class LoweringRules {
       case Role::weighted: return &weighted(row, place, rewriter);
       case Role::concat: return concat(row, place, rewriter);
       case Role::rescale:
-        return &rewriter.call_function(row.kernel, {place.match["xq"], bound(place.op, 1)});
+        return &rewriter.call_function(row.kernel, {place.match["xq"], place.match.argument("factor")});
       default: return &by_schema(row, place, rewriter);
     }
-  }
-
-  static const Argument& bound(const Node& node, std::size_t i) {
-    return *bound_argument(*find_schema(node.target()), node, i);
   }
 
   // What only moves elements takes quantized tensors as they are, once it is sure that the range stays.
@@ -326,6 +323,7 @@ Unlowered lower(GraphModule& reference, QuantBackend backend) {
 
 void tidy(GraphModule& module) {
   optimize(module, {.rules = {"common-subexpression", "dead-code"}});
+  module.set_graph(module.graph().clone());  // names of nodes that are gone are free again
   Graph& graph = module.graph();
   module.delete_all_unused_attributes();
   module.delete_all_unused_submodules();

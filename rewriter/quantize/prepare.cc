@@ -5,6 +5,7 @@
 #include <re2/re2.h>
 
 #include <map>
+#include <set>
 
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/quantize/annotation.h>
@@ -12,6 +13,7 @@
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/record.h>
 #include <fxgraph/rewriter/quantize/training.h>
+#include <fxgraph/rewriter/rules/written_values.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 
@@ -65,6 +67,7 @@ class Preparation {
       const int range = annotation_.range_of(*node);
       if (range != Annotation::kNone && record_->values[node->name()].tensor()) observe(*node, range);
     }
+    note_state();
     if (unfolded) train_layers(*flat_, *unfolded, annotation_, *record_);
     flat_->add_submodule(kRecordPath, record_);
     flat_->train(record_->training);
@@ -73,6 +76,17 @@ class Preparation {
   }
 
  private:
+  // Calibration runs the program, and must not change what it starts from.
+  void note_state() {
+    const rules::WrittenValues written(*flat_);
+    std::set<std::string> seen;
+    for (const Node& node : graph_.nodes()) {
+      const std::string path = node.target().str();
+      if (node.is(Op::get_attr) && written.contains_attribute(path) && seen.insert(path).second)
+        record_->state.emplace_back(path, flat_->attribute(path).detach().clone());
+    }
+  }
+
   // Values of one range share their observer, as in torch.ao.
   std::string observer_path(int range) {
     std::string& path = paths_[range];

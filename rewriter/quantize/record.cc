@@ -11,6 +11,7 @@ std::shared_ptr<torch::nn::Module> QuantRecord::clone(const TorchDeviceOption&) 
   copy->values = values;
   copy->observers = observers;
   copy->layers = layers;
+  copy->state = state;
   return copy;
 }
 

@@ -36,6 +36,8 @@ class QuantRecord : public torch::nn::Module {
     std::string result;  ///< the node whose value is the layer's in the float program; empty: the layer's own
   };
   std::unordered_map<std::string, Layer> layers;  ///< by node; look-up only
+  /// What the program writes, as it was before any sample ran; by path.
+  std::vector<std::pair<std::string, at::Tensor>> state;
 
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
   /// The shapes of `graph`, by the names of its nodes.

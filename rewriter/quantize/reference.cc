@@ -56,7 +56,7 @@ class ReferenceWriter {
   void quantize_weight(Node& layer, const Mark& mark) {
     Node& attribute = bound_argument(layer, "weight")->node();
     const std::string path = attribute.target().str();
-    const auto axis = channel_axis(*mark.row, layer);
+    const auto axis = channel_axis(*mark.row);
     // Layers that share a weight share its quantized form.
     std::string& quantized = weights_[{path, axis.value_or(-1)}];
     if (quantized.empty()) {

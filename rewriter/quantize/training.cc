@@ -75,7 +75,7 @@ class LayerTraining {
 
   void train(Node& layer, const Mark& mark) {
     const auto scope = graph_.inserting_before(layer);
-    const auto axis = channel_axis(*mark.row, layer);
+    const auto axis = channel_axis(*mark.row);
     const Node* norm = axis ? folded_norm(unfolded_, layer, graph_) : nullptr;
     QuantRecord::Layer made;
     Node* scale = nullptr;
@@ -212,7 +212,7 @@ void fold_trained_layers(GraphModule& module, const QuantRecord& record) {
       if (norm->weight().defined()) scale = scale * norm->weight();
       const Row& row = *row_of(layer->target().view());
       std::vector<std::int64_t> shape(static_cast<std::size_t>(weight.dim()), 1);
-      shape[static_cast<std::size_t>(channel_axis(row, *layer).value_or(0))] = -1;
+      shape[static_cast<std::size_t>(channel_axis(row).value_or(0))] = -1;
       weight = weight * scale.view(shape);
       bias = (bias.defined() ? bias - norm->mean() : -norm->mean()) * scale;
       if (norm->bias().defined()) bias = bias + norm->bias();
