@@ -25,8 +25,7 @@ const Argument* operand(const Node& node, std::size_t i) {
 /// settled when the program is converted: no write at all may reach them.
 std::function<bool(const Node&)> write_test(const GraphModule& flat) {
   const auto effects = std::make_shared<Effects>(
-      flat.graph(),
-      EffectsOptions{.modules = module_effects(flat), .attribute_storage = attribute_storage(flat)});
+      flat.graph(), EffectsOptions{.modules = module_effects(flat), .attribute_storage = attribute_storage(flat)});
   return [effects](const Node& value) {
     for (const Effects::Set set : effects->sets(value)) {
       for (const Node* writer : effects->writers(set)) {

@@ -39,7 +39,8 @@ std::string equal_ranks(const Site& site) {
   const Argument* other = bound_argument(site.schema, site.node, 1);
   const Node* value = other ? other->node_or_null() : nullptr;
   const int rank = site.input_rank();
-  if (!value || rank < 2 || Site::rank(site.shapes, *value) != rank) return "the kernel wants operands of one rank of at least 2";
+  if (!value || rank < 2 || Site::rank(site.shapes, *value) != rank)
+    return "the kernel wants operands of one rank of at least 2";
   return {};
 }
 
@@ -50,7 +51,8 @@ std::string same_type(const Site& site) {
 
 std::string of_batch(const Site& site) {
   const Argument* statistics = site.argument("use_input_stats");
-  return statistics && statistics->is_bool() && statistics->as_bool() ? "" : "the kernel knows the input's statistics only";
+  return statistics && statistics->is_bool() && statistics->as_bool() ? ""
+                                                                      : "the kernel knows the input's statistics only";
 }
 
 std::string running_statistics(const Site& site) {
@@ -73,23 +75,52 @@ std::string dense_unpadded(const Site& site) {
 constexpr Role W = Role::weighted, E = Role::elementwise, O = Role::own, F = Role::fixed, S = Role::share;
 
 constexpr std::array kRows = std::to_array<Row>({
-    {.packet = "aten::conv1d", .role = W, .kernel = "quantized::conv1d", .kernel_relu = "quantized::conv1d_relu",
-     .prepack = "quantized::conv1d_prepack", .rank = 3},
-    {.packet = "aten::conv2d", .role = W, .kernel = "quantized::conv2d.new", .kernel_relu = "quantized::conv2d_relu.new",
-     .prepack = "quantized::conv2d_prepack", .rank = 4},
-    {.packet = "aten::conv3d", .role = W, .kernel = "quantized::conv3d.new", .kernel_relu = "quantized::conv3d_relu.new",
-     .prepack = "quantized::conv3d_prepack", .rank = 5},
-    {.packet = "aten::conv_transpose1d", .role = W, .kernel = "quantized::conv_transpose1d",
-     .prepack = "quantized::conv_transpose1d_prepack", .rank = 3},
-    {.packet = "aten::conv_transpose2d", .role = W, .kernel = "quantized::conv_transpose2d",
-     .prepack = "quantized::conv_transpose2d_prepack", .rank = 4},
-    {.packet = "aten::conv_transpose3d", .role = W, .kernel = "quantized::conv_transpose3d",
-     .prepack = "quantized::conv_transpose3d_prepack", .rank = 5},
-    {.packet = "aten::linear", .role = W, .kernel = "quantized::linear", .kernel_relu = "quantized::linear_relu",
-     .prepack = "quantized::linear_prepack", .kernel_dynamic = "quantized::linear_dynamic",
+    {.packet = "aten::conv1d",
+     .role = W,
+     .kernel = "quantized::conv1d",
+     .kernel_relu = "quantized::conv1d_relu",
+     .prepack = "quantized::conv1d_prepack",
+     .rank = 3},
+    {.packet = "aten::conv2d",
+     .role = W,
+     .kernel = "quantized::conv2d.new",
+     .kernel_relu = "quantized::conv2d_relu.new",
+     .prepack = "quantized::conv2d_prepack",
+     .rank = 4},
+    {.packet = "aten::conv3d",
+     .role = W,
+     .kernel = "quantized::conv3d.new",
+     .kernel_relu = "quantized::conv3d_relu.new",
+     .prepack = "quantized::conv3d_prepack",
+     .rank = 5},
+    {.packet = "aten::conv_transpose1d",
+     .role = W,
+     .kernel = "quantized::conv_transpose1d",
+     .prepack = "quantized::conv_transpose1d_prepack",
+     .rank = 3},
+    {.packet = "aten::conv_transpose2d",
+     .role = W,
+     .kernel = "quantized::conv_transpose2d",
+     .prepack = "quantized::conv_transpose2d_prepack",
+     .rank = 4},
+    {.packet = "aten::conv_transpose3d",
+     .role = W,
+     .kernel = "quantized::conv_transpose3d",
+     .prepack = "quantized::conv_transpose3d_prepack",
+     .rank = 5},
+    {.packet = "aten::linear",
+     .role = W,
+     .kernel = "quantized::linear",
+     .kernel_relu = "quantized::linear_relu",
+     .prepack = "quantized::linear_prepack",
+     .kernel_dynamic = "quantized::linear_dynamic",
      .kernel_relu_dynamic = "quantized::linear_relu_dynamic"},
 
-    {.packet = "aten::add", .role = E, .kernel = "quantized::add", .kernel_relu = "quantized::add_relu", .obstacle = plain_sum},
+    {.packet = "aten::add",
+     .role = E,
+     .kernel = "quantized::add",
+     .kernel_relu = "quantized::add_relu",
+     .obstacle = plain_sum},
     {.packet = "aten::mul", .role = E, .kernel = "quantized::mul", .kernel_relu = "quantized::mul_relu"},
     {.packet = "aten::matmul", .role = E, .kernel = "quantized::matmul", .obstacle = equal_ranks},
     {.packet = "aten::cat", .role = Role::concat, .kernel = "quantized::cat"},
@@ -100,7 +131,10 @@ constexpr std::array kRows = std::to_array<Row>({
     {.packet = "aten::layer_norm", .role = O, .kernel = "quantized::layer_norm"},
     {.packet = "aten::group_norm", .role = O, .kernel = "quantized::group_norm"},
     {.packet = "aten::instance_norm", .role = O, .kernel = "quantized::instance_norm", .obstacle = of_batch},
-    {.packet = "aten::batch_norm", .role = O, .kernel = "quantized::batch_norm", .kernel_relu = "quantized::batch_norm_relu",
+    {.packet = "aten::batch_norm",
+     .role = O,
+     .kernel = "quantized::batch_norm",
+     .kernel_relu = "quantized::batch_norm_relu",
      .obstacle = running_statistics},
 
     {.packet = "aten::sigmoid", .role = F, .kernel = "quantized::sigmoid", .scale = 1.0 / 256},
@@ -108,7 +142,10 @@ constexpr std::array kRows = std::to_array<Row>({
     {.packet = "aten::tanh", .role = F, .scale = 2.0 / 256, .zero_point = 128},
     {.packet = "aten::softmax", .role = F, .kernel = "quantized::softmax", .scale = 1.0 / 256, .obstacle = same_type},
 
-    {.packet = "aten::mul.Scalar", .role = Role::rescale, .kernel = "quantized::mul.Scalar", .obstacle = by_positive_number},
+    {.packet = "aten::mul.Scalar",
+     .role = Role::rescale,
+     .kernel = "quantized::mul.Scalar",
+     .obstacle = by_positive_number},
 
     {.packet = "aten::relu", .role = S},
     {.packet = "aten::relu6", .role = S},
@@ -163,13 +200,47 @@ constexpr std::array kRows = std::to_array<Row>({
 });
 
 // Modules that become these operators.
-constexpr std::array kModuleTypes = std::to_array<std::string_view>(
-    {"Conv1d",     "Conv2d",      "Conv3d",      "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "Linear",
-     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LayerNorm",       "GroupNorm",       "InstanceNorm1d",  "InstanceNorm2d",
-     "InstanceNorm3d", "ReLU",     "ReLU6",       "Hardtanh",        "Hardswish",       "Hardsigmoid",     "Sigmoid",
-     "Tanh",       "Softmax",     "ELU",         "LeakyReLU",       "MaxPool1d",       "MaxPool2d",       "AvgPool1d",
-     "AvgPool2d",  "AvgPool3d",   "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "Upsample", "Flatten",
-     "Embedding",  "EmbeddingBag", "LSTM", "GRU", "PixelShuffle", "ChannelShuffle"});
+constexpr std::array kModuleTypes = std::to_array<std::string_view>({"Conv1d",
+                                                                     "Conv2d",
+                                                                     "Conv3d",
+                                                                     "ConvTranspose1d",
+                                                                     "ConvTranspose2d",
+                                                                     "ConvTranspose3d",
+                                                                     "Linear",
+                                                                     "BatchNorm1d",
+                                                                     "BatchNorm2d",
+                                                                     "BatchNorm3d",
+                                                                     "LayerNorm",
+                                                                     "GroupNorm",
+                                                                     "InstanceNorm1d",
+                                                                     "InstanceNorm2d",
+                                                                     "InstanceNorm3d",
+                                                                     "ReLU",
+                                                                     "ReLU6",
+                                                                     "Hardtanh",
+                                                                     "Hardswish",
+                                                                     "Hardsigmoid",
+                                                                     "Sigmoid",
+                                                                     "Tanh",
+                                                                     "Softmax",
+                                                                     "ELU",
+                                                                     "LeakyReLU",
+                                                                     "MaxPool1d",
+                                                                     "MaxPool2d",
+                                                                     "AvgPool1d",
+                                                                     "AvgPool2d",
+                                                                     "AvgPool3d",
+                                                                     "AdaptiveAvgPool1d",
+                                                                     "AdaptiveAvgPool2d",
+                                                                     "AdaptiveAvgPool3d",
+                                                                     "Upsample",
+                                                                     "Flatten",
+                                                                     "Embedding",
+                                                                     "EmbeddingBag",
+                                                                     "LSTM",
+                                                                     "GRU",
+                                                                     "PixelShuffle",
+                                                                     "ChannelShuffle"});
 
 }  // namespace
 

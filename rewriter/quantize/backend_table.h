@@ -15,14 +15,14 @@
 namespace fx::quantize {
 
 enum class Role : std::uint8_t {
-  weighted,    ///< input and weight quantized, bias float: convolutions, linear
+  weighted,     ///< input and weight quantized, bias float: convolutions, linear
   elementwise,  ///< all tensor operands quantized, result has a range of its own: add, mul, matmul
-  concat,      ///< a list of quantized tensors, result has a range of its own
-  own,         ///< the first operand quantized, result has a range of its own
-  fixed,       ///< the same with a range that is known: sigmoid
-  rescale,     ///< times a number: the result's scale is the input's times that
-  share,       ///< moves or picks elements: result and input have one range
-  share_all,   ///< the same with several inputs, all of one range: stack
+  concat,       ///< a list of quantized tensors, result has a range of its own
+  own,          ///< the first operand quantized, result has a range of its own
+  fixed,        ///< the same with a range that is known: sigmoid
+  rescale,      ///< times a number: the result's scale is the input's times that
+  share,        ///< moves or picks elements: result and input have one range
+  share_all,    ///< the same with several inputs, all of one range: stack
 };
 
 /// A call of an operator in the flat program, with what is known about its values.

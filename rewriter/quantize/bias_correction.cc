@@ -24,8 +24,8 @@ namespace {
 struct Layer {
   Node* node;
   const Row* row;
-  at::Tensor error;     // the weight less its rounded form
-  at::Tensor sum;       // of the errors it makes, by channel
+  at::Tensor error;  // the weight less its rounded form
+  at::Tensor sum;    // of the errors it makes, by channel
   std::int64_t count = 0;
 };
 
@@ -36,15 +36,23 @@ class ErrorCounter : public Interpreter {
   }
 
   Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
-    if (const auto found = layers_.find(current_node()->id()); found != layers_.end()) count(*found->second, target, args, kwargs);
+    if (const auto found = layers_.find(current_node()->id()); found != layers_.end())
+      count(*found->second, target, args, kwargs);
     return Interpreter::call_function(target, args, kwargs);
+  }
+
+  // What the observers found stays.
+  Value call_module(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    if (std::dynamic_pointer_cast<Observer>(module().find_submodule(target.str()))) return args.at(0);
+    return Interpreter::call_module(target, args, kwargs);
   }
 
  private:
   // The layer with its weight's error for a weight and no bias.
   void count(Layer& layer, const Target& target, const Args& args, const Kwargs& kwargs) {
     const OperatorSchema& schema = *find_schema(target);
-    const auto weight = static_cast<std::size_t>(schema.index_of("weight")), bias = static_cast<std::size_t>(schema.index_of("bias"));
+    const auto weight = static_cast<std::size_t>(schema.index_of("weight")),
+               bias = static_cast<std::size_t>(schema.index_of("bias"));
     Args changed = args;
     Kwargs changed_kwargs = kwargs;
     const auto set = [&](std::size_t i, const char* name, const Value& value) {
@@ -94,7 +102,7 @@ std::size_t correct_bias(GraphModule& prepared, const std::vector<std::vector<c1
   const at::NoGradGuard no_grad;
   std::vector<Layer> layers = layers_of(prepared);
   {
-    const StateKeeper keeper(prepared);  // observers have seen these samples already
+    const StateKeeper keeper(prepared);
     ErrorCounter counter(prepared, layers);
     for (const auto& inputs : samples) counter.run(inputs);
   }

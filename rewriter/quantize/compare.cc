@@ -144,7 +144,8 @@ ActivationComparison compare_activations(const GraphModule& float_module, GraphM
     const c10::IValue x = run_noting(*flat, inputs, expected), y = run_noting(quantized, inputs, found);
     for (const Node& node : quantized.graph().nodes()) {
       const auto a = expected.find(node.name()), b = found.find(node.name());
-      if (a != expected.end() && b != found.end()) comparison.add(node.name(), node.target().str(), a->second, b->second);
+      if (a != expected.end() && b != found.end())
+        comparison.add(node.name(), node.target().str(), a->second, b->second);
     }
     comparison.add(x, y);
   }
@@ -164,7 +165,8 @@ ActivationComparison compare_outputs(GraphModule& float_module, GraphModule& qua
   const at::NoGradGuard no_grad;
   const StateKeeper keeper(float_module), quantized_keeper(quantized);
   Comparison comparison;
-  for (const std::vector<c10::IValue>& inputs : samples) comparison.add(float_module.run(inputs), quantized.run(inputs));
+  for (const std::vector<c10::IValue>& inputs : samples)
+    comparison.add(float_module.run(inputs), quantized.run(inputs));
   return comparison.result();
 }
 

@@ -20,10 +20,10 @@
 namespace fx {
 
 struct ActivationDifference {
-  std::string node;     ///< in the quantized program
-  std::string op;       ///< what makes it there
-  double sqnr_db = 0;   ///< infinite when equal
-  double largest = 0;   ///< absolute difference
+  std::string node;      ///< in the quantized program
+  std::string op;        ///< what makes it there
+  double sqnr_db = 0;    ///< infinite when equal
+  double largest = 0;    ///< absolute difference
   double magnitude = 0;  ///< the largest absolute value of the float program
 };
 

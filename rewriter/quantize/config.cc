@@ -133,7 +133,8 @@ namespace {
 
 const QuantSettings* last_match(const std::vector<QuantConfig::Entry>& entries,
                                 const std::function<bool(const std::string&)>& fits) {
-  const auto found = std::find_if(entries.rbegin(), entries.rend(), [&](const auto& entry) { return fits(entry.first); });
+  const auto found =
+      std::find_if(entries.rbegin(), entries.rend(), [&](const auto& entry) { return fits(entry.first); });
   return found == entries.rend() ? nullptr : &found->second;
 }
 
@@ -172,8 +173,7 @@ using Json = nlohmann::ordered_json;
 class Members {
  public:
   using Reader = std::function<void(const Json&, const std::string& where)>;
-  Members(std::initializer_list<std::pair<const char*, Reader>> readers)
-      : readers_(readers.begin(), readers.end()) {}
+  Members(std::initializer_list<std::pair<const char*, Reader>> readers) : readers_(readers.begin(), readers.end()) {}
 
   void read(const Json& object, const std::string& where) const {
     if (!object.is_object())
@@ -288,7 +288,8 @@ QuantConfig parse_quant_config(std::string_view json, QuantConfig base) {
   for (const auto& [expression, settings] : base.paths) {
     const RE2 re(expression, RE2::Quiet);
     if (!re.ok())
-      throw Error(ErrorKind::syntax, "the configuration's path '" + expression + "' is no regular expression: " + re.error());
+      throw Error(ErrorKind::syntax,
+                  "the configuration's path '" + expression + "' is no regular expression: " + re.error());
   }
   return base;
 }

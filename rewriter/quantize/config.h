@@ -1,8 +1,8 @@
 // QuantConfig: what is quantized, and how: for the whole program, by module path, by type, by node.
 //
 //   fx::QuantConfig config = fx::QuantConfig::defaults();              // static, as torch.ao.quantization's defaults
-//   config.keep_float_paths({"features\\.0.*"});                       // RE2, on the path of a module or of one around it
-//   config.nodes.push_back({"add_3", fx::QuantSettings::keep_float()});
+//   config.keep_float_paths({"features\\.0.*"});                       // RE2, on the path of a module or of one around
+//   it config.nodes.push_back({"add_3", fx::QuantSettings::keep_float()});
 //
 // What is more particular wins: a node, then a path, then a type, then the global settings; among equals the last.
 //
@@ -111,8 +111,8 @@ struct QuantConfig {
 ///    "types": {"Conv2d": {…}}, "paths": {"features\\.0": {"mode": "float"}}, "nodes": {"add": {"mode": "float"}},
 ///    "equalize": true}
 ///
-/// Entries start from the global settings. Throws Error(syntax) with line and column, Error(invalid_argument) naming the
-/// key that does not exist and those that do.
+/// Entries start from the global settings. Throws Error(syntax) with line and column, Error(invalid_argument) naming
+/// the key that does not exist and those that do.
 QuantConfig parse_quant_config(std::string_view json, QuantConfig base);
 
 }  // namespace fx

@@ -97,7 +97,8 @@ std::vector<QuantReason> quantization_reasons(const GraphModule& prepared, const
   for (const Node& node : flat->graph().nodes()) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
     const Mark& mark = annotation.of(node);
-    QuantReason reason{node.name(), std::string(packet_of(node.target().view())), module_path(node), mark.quantized, mark.reason};
+    QuantReason reason{node.name(), std::string(packet_of(node.target().view())), module_path(node), mark.quantized,
+                       mark.reason};
     if (mark.part_of) reason.reason = "part of " + mark.part_of->name();
     if (const std::string* how = plan.how(node)) {
       reason.quantized = true;

@@ -145,7 +145,8 @@ std::string functional_twin(const OperatorSchema& schema) {
   const OperatorSchema* found = find_schema(twin);
   if (!found || found->arguments.size() != schema.arguments.size()) return {};
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-    if (found->arguments[i].name != schema.arguments[i].name || found->arguments[i].type.text != schema.arguments[i].type.text)
+    if (found->arguments[i].name != schema.arguments[i].name ||
+        found->arguments[i].type.text != schema.arguments[i].type.text)
       return {};
   }
   return twin;

@@ -7,8 +7,8 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 #include <fxgraph/rewriter/quantize/packed.h>
-#include <fxgraph/rewriter/quantize/reference.h>
 #include <fxgraph/rewriter/quantize/recurrent.h>
+#include <fxgraph/rewriter/quantize/reference.h>
 #include <fxgraph/rewriter/rules/written_values.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -100,7 +100,8 @@ class FloatInputWriter {
                                        {x, graph_.get_attr(path), settings.activation.reduce_range}));
   }
 
-  // A row of the table has a scale and, as a float, a zero point of its own: torch.ao's per_channel_affine_float_qparams.
+  // A row of the table has a scale and, as a float, a zero point of its own: torch.ao's
+  // per_channel_affine_float_qparams.
   void embedding(Node& node) {
     const std::string path = constant_path(node, "weight");
     const at::Tensor weight = flat_.attribute(path).detach();
@@ -115,7 +116,8 @@ class FloatInputWriter {
       node.replace_input_with(bound_argument(node, "weight")->node(), table);
       return;
     }
-    const std::string made = install_object(flat_, path, "packed_params", call_operator("quantized::embedding_bag_prepack", {quantized}));
+    const std::string made =
+        install_object(flat_, path, "packed_params", call_operator("quantized::embedding_bag_prepack", {quantized}));
     replace(node, graph_.call_function("quantized::embedding_byte",
                                        {graph_.get_attr(made), *bound_argument(node, "indices")}));
   }
@@ -153,7 +155,8 @@ FloatInputPlan::FloatInputPlan(const GraphModule& flat, const Shapes& shapes, co
 }
 
 const std::string* FloatInputPlan::how(const Node& node) const {
-  const auto found = std::find_if(layers_.begin(), layers_.end(), [&](const Layer& each) { return each.node == &node; });
+  const auto found =
+      std::find_if(layers_.begin(), layers_.end(), [&](const Layer& each) { return each.node == &node; });
   return found == layers_.end() ? nullptr : &found->how;
 }
 

@@ -32,9 +32,7 @@ Histogram Histogram::from_tensor(const at::Tensor& counts, double low, double hi
   return {low, high, std::vector<double>(first, first + wide.numel())};
 }
 
-at::Tensor Histogram::to_tensor() const {
-  return at::tensor(at::ArrayRef<double>(counts), at::kDouble).to(at::kFloat);
-}
+at::Tensor Histogram::to_tensor() const { return at::tensor(at::ArrayRef<double>(counts), at::kDouble).to(at::kFloat); }
 
 // The new range is a whole number of old bins, cut 128-fold, so that the old bins fall on its grid. Only its upper end
 // gives way: where all values are positive, the lower one stays at zero.

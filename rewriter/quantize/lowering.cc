@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <unordered_set>
 
+#include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
@@ -22,7 +23,8 @@ namespace fx::quantize {
 namespace {
 
 // The patterns. An operator `y` on floats, perhaps an activation `a` on that, and the quantization of the result.
-constexpr std::string_view kResult = "return aten::quantize_per_tensor(y, scale: float, zero_point: int, dtype: literal)";
+constexpr std::string_view kResult =
+    "return aten::quantize_per_tensor(y, scale: float, zero_point: int, dtype: literal)";
 constexpr std::string_view kActivatedResult =
     "a = {aten::relu, aten::relu6, aten::hardtanh, aten::clamp}(y, ...)\n"
     "return aten::quantize_per_tensor(a, scale: float, zero_point: int, dtype: literal)";
@@ -87,9 +89,10 @@ class LoweringRules {
         rules.push_back(rule(row, false));
       }
     }
-    rules.push_back({.name = "lower-sizes",
-                     .pattern = "{aten::size, aten::dim, aten::numel, aten::sym_size}(aten::dequantize.self(xq: node), ...)",
-                     .replacement = [](const Match& m, Rewriter& r) -> Node& { return on_quantized(m.anchor(), m, r); }});
+    rules.push_back(
+        {.name = "lower-sizes",
+         .pattern = "{aten::size, aten::dim, aten::numel, aten::sym_size}(aten::dequantize.self(xq: node), ...)",
+         .replacement = [](const Match& m, Rewriter& r) -> Node& { return on_quantized(m.anchor(), m, r); }});
     return rules;
   }
 
@@ -207,8 +210,8 @@ class LoweringRules {
       if (!floats || !floats->is_call("aten::dequantize.self")) return nullptr;
       tensors.push_back(floats->arg(0));
     }
-    return &rewriter.call_function(
-        row.kernel, {Argument::list(tensors), place.argument("dim"), place.scale, place.zero_point});
+    return &rewriter.call_function(row.kernel,
+                                   {Argument::list(tensors), place.argument("dim"), place.scale, place.zero_point});
   }
 
   /// The kernel's arguments by the names that the float operator's have; those that a kernel adds are known here.
@@ -216,7 +219,8 @@ class LoweringRules {
     std::string kernel(row.kernel);
     const bool relu = place.is_relu() && !row.kernel_relu.empty();
     if (relu) kernel = row.kernel_relu;
-    if (row.packet == "aten::batch_norm") kernel.insert(std::string_view("quantized::batch_norm").size(), rank_suffix(place));
+    if (row.packet == "aten::batch_norm")
+      kernel.insert(std::string_view("quantized::batch_norm").size(), rank_suffix(place));
     if (kernel.empty()) return on_quantized(place.op, place.match, rewriter);
     const OperatorSchema* schema = find_schema(kernel);
     if (!schema) throw Error(ErrorKind::unsupported, "this LibTorch has no " + kernel);
@@ -321,21 +325,43 @@ Unlowered lower(GraphModule& reference, QuantBackend backend) {
   return unlowered;
 }
 
-void tidy(GraphModule& module) {
-  optimize(module, {.rules = {"common-subexpression", "dead-code"}});
-  module.set_graph(module.graph().clone());  // names of nodes that are gone are free again
-  Graph& graph = module.graph();
-  module.delete_all_unused_attributes();
-  module.delete_all_unused_submodules();
-  // The quantized value takes the float value's name; what makes it on floats, if it is still there, gives it up.
-  for (Node& node : graph.nodes()) {
+namespace {
+
+/// A copy in which the quantized value has the float value's name. A new graph, so that all names are free; what still
+/// makes the value on floats gives its name up.
+Graph with_value_names(const Graph& graph) {
+  const auto value_of = [](const Node& node) {
     const Meta* meta = node.find_meta();
     const std::string* value = meta ? meta->get<std::string>(meta_key::kValue) : nullptr;
-    if (!value || node.is_call("aten::quantize_per_tensor")) continue;
-    const std::string name = *value;
-    node.rename(name);
+    return value && !node.is_call("aten::quantize_per_tensor") ? *value : std::string();
+  };
+  std::unordered_set<std::string> taken;
+  for (const Node& node : graph.nodes()) {
+    if (const std::string value = value_of(node); !value.empty()) taken.insert(value);
   }
-  graph.lint();
+  Graph named;
+  NodeMap<Argument> values(graph);
+  for (const Node& node : graph.nodes()) {
+    Node& copy = named.node_copy(node, [&](Node& input) { return values[input]; });
+    const std::string value = value_of(node);
+    if (!value.empty()) {
+      copy.rename(value);
+    } else if (taken.contains(node.name())) {
+      copy.rename(node.name() + "_float");
+    }
+    values[node] = copy;
+  }
+  return named;
+}
+
+}  // namespace
+
+void tidy(GraphModule& module) {
+  optimize(module, {.rules = {"common-subexpression", "dead-code"}});
+  module.delete_all_unused_attributes();
+  module.delete_all_unused_submodules();
+  module.set_graph(with_value_names(module.graph()));
+  module.graph().lint();
 }
 
 }  // namespace fx::quantize

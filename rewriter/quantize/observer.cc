@@ -18,7 +18,8 @@ namespace {
 constexpr float kEpsilon = std::numeric_limits<float>::epsilon();
 
 bool keeps_histogram(const Quantizer& quantizer) {
-  return !quantizer.per_channel && (quantizer.range == RangeKind::histogram || quantizer.range == RangeKind::percentile);
+  return !quantizer.per_channel &&
+         (quantizer.range == RangeKind::histogram || quantizer.range == RangeKind::percentile);
 }
 
 at::Tensor number(double value) { return at::full({}, value, at::kFloat); }
@@ -129,8 +130,8 @@ void Observer::update(const at::Tensor& low, const at::Tensor& high) {
 void Observer::add_to_histogram(const at::Tensor& x, double low, double high) {
   Histogram histogram = Histogram::of(x, low, high, quantizer_.bins);
   if (has_seen() && low_.item<float>() != high_.item<float>()) {
-    histogram = Histogram::merged(Histogram::from_tensor(histogram_, low_.item<float>(), high_.item<float>()), x, low,
-                                  high);
+    histogram =
+        Histogram::merged(Histogram::from_tensor(histogram_, low_.item<float>(), high_.item<float>()), x, low, high);
   } else if (has_seen()) {
     // So far one value only: its histogram says where, not how often.
     histogram = Histogram::of(x, std::min<double>(low, low_.item<float>()), std::max<double>(high, high_.item<float>()),
@@ -155,7 +156,7 @@ QuantParameters Observer::parameters() const {
   if (!histogram_.defined()) return parameters_for_range(quantizer_, low_, high_, axis_);
   const Histogram histogram = Histogram::from_tensor(histogram_, low_.item<float>(), high_.item<float>());
   const auto [low, high] = quantizer_.range == RangeKind::percentile ? histogram.central(quantizer_.percentile)
-                                                                    : histogram.range_of_least_error();
+                                                                     : histogram.range_of_least_error();
   return parameters_for_range(quantizer_, number(low), number(high));
 }
 

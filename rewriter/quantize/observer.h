@@ -23,8 +23,8 @@ namespace fx {
 /// How a value becomes whole numbers: q = clamp(round(x / scale) + zero_point, quant_min, quant_max).
 struct QuantParameters {
   DType dtype = DType::quint8;
-  at::Tensor scale;       ///< float32, one element or one for each channel
-  at::Tensor zero_point;  ///< int64, likewise
+  at::Tensor scale;        ///< float32, one element or one for each channel
+  at::Tensor zero_point;   ///< int64, likewise
   std::int64_t axis = -1;  ///< of the channels; -1: per tensor
   std::int64_t quant_min = 0, quant_max = 255;
 

@@ -27,7 +27,8 @@ namespace {
 void check_names(const QuantConfig& config, const GraphModule& module, const Graph& flat) {
   for (const auto& [name, settings] : config.nodes) {
     if (!flat.find(name))
-      throw Error(ErrorKind::not_found, "the configuration names the node '" + name + "', which the program has not got");
+      throw Error(ErrorKind::not_found,
+                  "the configuration names the node '" + name + "', which the program has not got");
   }
   for (const auto& [type, settings] : config.types) {
     if (!is_known_type(type))
@@ -37,7 +38,8 @@ void check_names(const QuantConfig& config, const GraphModule& module, const Gra
   for (const auto& [expression, settings] : config.paths) {
     const RE2 re(expression, RE2::Quiet);
     if (!re.ok())
-      throw Error(ErrorKind::syntax, "the configuration's path '" + expression + "' is no regular expression: " + re.error());
+      throw Error(ErrorKind::syntax,
+                  "the configuration's path '" + expression + "' is no regular expression: " + re.error());
     bool found = false;
     for (const auto& item : module.named_modules("", /*include_self=*/false)) found |= RE2::FullMatch(item.key(), re);
     if (!found)

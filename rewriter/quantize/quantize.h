@@ -27,8 +27,8 @@
 
 namespace fx {
 
-/// Returns a copy of `module`, in evaluation mode, that observes. `example` is one set of inputs; it is run to learn the
-/// types of values. Throws Error(not_found) when the configuration names a node, path or type that is not there,
+/// Returns a copy of `module`, in evaluation mode, that observes. `example` is one set of inputs; it is run to learn
+/// the types of values. Throws Error(not_found) when the configuration names a node, path or type that is not there,
 /// Error(execution) when the example does not run.
 std::shared_ptr<GraphModule> prepare(const GraphModule& module, const QuantConfig& config,
                                      const std::vector<c10::IValue>& example);

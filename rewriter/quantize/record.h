@@ -27,7 +27,7 @@ class QuantRecord : public torch::nn::Module {
 
   QuantConfig config;
   bool training = false;
-  std::unordered_map<std::string, ValueInfo> values;      ///< by name in the flat program; look-up only
+  std::unordered_map<std::string, ValueInfo> values;       ///< by name in the flat program; look-up only
   std::unordered_map<std::string, std::string> observers;  ///< path of the observer by the value's name; look-up only
 
   /// A layer that trains: the paths of its tensors and, if one was folded into it, of its batch normalisation.

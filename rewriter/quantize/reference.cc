@@ -33,6 +33,12 @@ class ReferenceWriter {
       : flat_(flat), graph_(flat.graph()), annotation_(annotation), prepared_(prepared), record_(record) {}
 
   void write() {
+    for (int range = 0; range < annotation_.num_ranges(); ++range) {
+      const Node& maker = annotation_.maker(annotation_.root(range));
+      const Mark& mark = annotation_.of(maker);
+      if (mark.quantized && mark.row->role == Role::rescale)
+        rescaled_from_[range] = annotation_.range_of(maker.arg(0).node());
+    }
     std::vector<Node*> nodes;
     for (Node& node : graph_.nodes()) nodes.push_back(&node);
     for (Node* node : nodes) {
@@ -77,7 +83,7 @@ class ReferenceWriter {
     if (row && row->role == Role::fixed) {
       found = fixed_parameters(row->scale, row->zero_point);
     } else if (row && row->role == Role::rescale) {
-      found = parameters_of(annotation_.range_of(maker.arg(0).node()));
+      found = parameters_of(rescaled_from_.at(range));
       found.scale = found.scale * bound_argument(*find_schema(maker.target()), maker, 1)->as_float();
     } else {
       const auto path = record_.observers.find(root.name());
@@ -133,6 +139,7 @@ class ReferenceWriter {
   const QuantRecord& record_;
   std::map<std::pair<std::string, std::int64_t>, std::string> weights_;
   std::map<int, QuantParameters> parameters_;
+  std::map<int, int> rescaled_from_;  // the range of what is multiplied, by that of the product
 };
 
 }  // namespace

@@ -117,7 +117,8 @@ class LayerTraining {
     made.weight = path_of(original, "weight");
     made.bias = path_of(original, "bias");
     for (const std::string& path : {made.weight, made.bias}) {
-      if (!path.empty()) folded_.set_parameter(path, unfolded_.attribute(path).detach().clone().set_requires_grad(true));
+      if (!path.empty())
+        folded_.set_parameter(path, unfolded_.attribute(path).detach().clone().set_requires_grad(true));
     }
     auto module = std::make_shared<BatchNorm>(bound_argument(norm, "momentum")->as_float(),
                                               bound_argument(norm, "eps")->as_float());
@@ -179,6 +180,9 @@ void spell_out(Node& layer) {
 void train_layers(GraphModule& folded, const GraphModule& unfolded, const Annotation& annotation, QuantRecord& record) {
   static std::once_flag once;
   std::call_once(once, [] { register_module_type<BatchNorm>("fxgraph.quantize.BatchNorm"); });
+  // What folding left behind makes room for what trains.
+  folded.delete_all_unused_attributes();
+  folded.delete_all_unused_submodules();
   std::vector<Node*> layers;
   for (Node& node : folded.graph().nodes()) {
     const Mark& mark = annotation.of(node);

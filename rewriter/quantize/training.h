@@ -22,7 +22,8 @@ class BatchNorm : public torch::nn::Module {
  public:
   BatchNorm(double momentum, double eps) : torch::nn::Module("BatchNorm"), momentum_(momentum), eps_(eps) {}
   /// Registers the tensors that are defined.
-  void set_tensors(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean, const at::Tensor& variance);
+  void set_tensors(const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& mean,
+                   const at::Tensor& variance);
 
   torch::Tensor forward(torch::Tensor x);
   /// Evaluation statistics in training too, torch.ao's freeze_bn_stats.
@@ -40,8 +41,8 @@ class BatchNorm : public torch::nn::Module {
   bool frozen_ = false;
 };
 
-/// Puts fake quantization on the weights of `folded`'s quantized layers, and gives back the batch normalisation that was
-/// folded into them, as `unfolded` has it.
+/// Puts fake quantization on the weights of `folded`'s quantized layers, and gives back the batch normalisation that
+/// was folded into them, as `unfolded` has it.
 void train_layers(GraphModule& folded, const GraphModule& unfolded, const Annotation& annotation, QuantRecord& record);
 
 /// The inverse, on a copy of the trained program without observers: layers with folded weights and nothing else.

@@ -1,7 +1,7 @@
 #include <fxgraph/module/interpreter.h>
 
-#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/value.h>

@@ -17,10 +17,10 @@
 namespace fx {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::calibrated;
 using testing::count_prefix;
 using testing::error_of;
+using ::testing::HasSubstr;
 using testing::program_of;
 using testing::Samples;
 
@@ -83,7 +83,7 @@ TEST(Convert, QuantizesALittleResidualNetWhole) {
     EXPECT_EQ(int8->parameters().size(), 0U);
     const ActivationComparison comparison = compare_activations(*gm, *int8, samples);
     EXPECT_GT(comparison.output.sqnr_db, 25) << comparison;
-    EXPECT_GE(comparison.nodes.size(), 5U) << comparison;
+    EXPECT_GE(comparison.nodes.size(), 5U) << comparison << print_graph(int8->graph());
   }
 }
 
@@ -155,7 +155,8 @@ class HostilePrograms : public ::testing::TestWithParam<Hostile> {};
 TEST_P(HostilePrograms, AreRefusedOrRight) {
   torch::manual_seed(11);
   const torch::NoGradGuard no_grad;
-  const auto gm = program_of(GetParam().body, "x", {{"w", torch::randn({6, 6})}, {"v", torch::randn({6, 6})}, {"s", torch::randn({4, 6})}});
+  const auto gm = program_of(GetParam().body, "x",
+                             {{"w", torch::randn({6, 6})}, {"v", torch::randn({6, 6})}, {"s", torch::randn({4, 6})}});
   const auto fresh = [] { return std::vector<c10::IValue>{torch::randn({4, 6})}; };
   Samples samples;
   for (int i = 0; i < 6; ++i) samples.push_back(fresh());
@@ -181,26 +182,54 @@ TEST_P(HostilePrograms, AreRefusedOrRight) {
 INSTANTIATE_TEST_SUITE_P(
     All, HostilePrograms,
     ::testing::Values(
-        Hostile{"write_to_input", "a = aten::add_.Tensor(%x, %s)\nb = aten::linear(%a, %w)\nreturn b", "a", "no quantized kernel"},
-        Hostile{"view_before_write", "v2 = aten::view(%x, [4, 6])\na = aten::mul_.Scalar(%x, 0.5)\nb = aten::linear(%v2, %w)\nreturn b", "b", "the program writes to"},
-        Hostile{"input_read_before_write", "b = aten::linear(%x, %w)\na = aten::mul_.Scalar(%x, 0.5)\nreturn b", "b", "the program writes to"},
-        Hostile{"write_to_weight", "a = aten::mul_.Scalar(%w, 0.5)\nb = aten::linear(%x, %w)\nreturn b", "b", "writes to its weight"},
-        Hostile{"write_through_view", "a = aten::linear(%x, %w)\nv2 = aten::view(%a, [6, 4])\nc = aten::relu_(%v2)\nd = aten::linear(%a, %v)\nreturn d", "a", "the program writes to"},
-        Hostile{"read_before_write", "a = aten::linear(%x, %w)\nb = aten::add.Tensor(%a, %s)\nc = aten::relu_(%a)\nd = aten::linear(%c, %v)\nreturn (%b, %d)", "a", ""},
-        Hostile{"read_after_write", "a = aten::linear(%x, %w)\nc = aten::relu_(%a)\nd = aten::linear(%a, %v)\nreturn d", "a", ""},
-        Hostile{"returned_too", "a = aten::linear(%x, %w)\nb = aten::relu(%a)\nc = aten::linear(%b, %v)\nreturn (%a, %b, %c)", "b", ""},
-        Hostile{"several_users", "a = aten::linear(%x, %w)\nb = aten::relu(%a)\nc = aten::sigmoid(%a)\nd = aten::add.Tensor(%b, %c)\nreturn d", "d", ""},
+        Hostile{"write_to_input", "a = aten::add_.Tensor(%x, %s)\nb = aten::linear(%a, %w)\nreturn b", "a",
+                "no quantized kernel"},
+        Hostile{"view_before_write",
+                "v2 = aten::view(%x, [4, 6])\na = aten::mul_.Scalar(%x, 0.5)\nb = aten::linear(%v2, %w)\nreturn b", "b",
+                "the program writes to"},
+        Hostile{"input_read_before_write", "b = aten::linear(%x, %w)\na = aten::mul_.Scalar(%x, 0.5)\nreturn b", "b",
+                "the program writes to"},
+        Hostile{"write_to_weight", "a = aten::mul_.Scalar(%w, 0.5)\nb = aten::linear(%x, %w)\nreturn b", "b",
+                "writes to its weight"},
+        Hostile{"write_through_view",
+                "a = aten::linear(%x, %w)\nv2 = aten::view(%a, [6, 4])\nc = aten::relu_(%v2)\nd = aten::linear(%a, "
+                "%v)\nreturn d",
+                "a", "the program writes to"},
+        Hostile{"read_before_write",
+                "a = aten::linear(%x, %w)\nb = aten::add.Tensor(%a, %s)\nc = aten::relu_(%a)\nd = aten::linear(%c, "
+                "%v)\nreturn (%b, %d)",
+                "a", ""},
+        Hostile{"read_after_write", "a = aten::linear(%x, %w)\nc = aten::relu_(%a)\nd = aten::linear(%a, %v)\nreturn d",
+                "a", ""},
+        Hostile{"returned_too",
+                "a = aten::linear(%x, %w)\nb = aten::relu(%a)\nc = aten::linear(%b, %v)\nreturn (%a, %b, %c)", "b", ""},
+        Hostile{"several_users",
+                "a = aten::linear(%x, %w)\nb = aten::relu(%a)\nc = aten::sigmoid(%a)\nd = aten::add.Tensor(%b, "
+                "%c)\nreturn d",
+                "d", ""},
         Hostile{"shared_weight", "a = aten::linear(%x, %w)\nb = aten::linear(%a, %w)\nreturn b", "b", ""},
-        Hostile{"computed_weight", "t = aten::mul.Tensor(%w, %v)\na = aten::linear(%x, %t)\nreturn a", "a", "its weight is computed"},
-        Hostile{"double_precision", "d = aten::to.dtype(%x, torch.float64)\na = aten::add.Tensor(%d, %d)\nb = aten::to.dtype(%a, torch.float32)\nreturn b", "a", "not a float32"},
+        Hostile{"computed_weight", "t = aten::mul.Tensor(%w, %v)\na = aten::linear(%x, %t)\nreturn a", "a",
+                "its weight is computed"},
+        Hostile{"double_precision",
+                "d = aten::to.dtype(%x, torch.float64)\na = aten::add.Tensor(%d, %d)\nb = aten::to.dtype(%a, "
+                "torch.float32)\nreturn b",
+                "a", "not a float32"},
         Hostile{"alpha", "a = aten::add.Tensor(%x, %s, alpha=2)\nreturn a", "a", "without alpha"},
-        Hostile{"plus_number", "a = aten::add.Tensor(%x, 3)\nb = aten::linear(%a, %w)\nreturn b", "a", "no quantized kernel"},
-        Hostile{"exp_between", "a = aten::linear(%x, %w)\nt = aten::tanh(%a)\nb = aten::exp(%t)\nc = aten::linear(%b, %v)\nreturn c", "b", "no quantized kernel for aten::exp"},
-        Hostile{"out_variant", "a = aten::linear(%x, %w)\nb = aten::sigmoid.out(%a, out=%s)\nreturn b", "b", "writes to its operand"},
+        Hostile{"plus_number", "a = aten::add.Tensor(%x, 3)\nb = aten::linear(%a, %w)\nreturn b", "a",
+                "no quantized kernel"},
+        Hostile{"exp_between",
+                "a = aten::linear(%x, %w)\nt = aten::tanh(%a)\nb = aten::exp(%t)\nc = aten::linear(%b, %v)\nreturn c",
+                "b", "no quantized kernel for aten::exp"},
+        Hostile{"out_variant", "a = aten::linear(%x, %w)\nb = aten::sigmoid.out(%a, out=%s)\nreturn b", "b",
+                "writes to its operand"},
         Hostile{"nothing", "return x", "x", "no such node"},
-        Hostile{"pool_alone", "a = aten::unsqueeze(%x, 0)\nb = aten::max_pool1d(%a, [2])\nreturn b", "b", "nothing beside it is quantized"},
+        Hostile{"pool_alone", "a = aten::unsqueeze(%x, 0)\nb = aten::max_pool1d(%a, [2])\nreturn b", "b",
+                "nothing beside it is quantized"},
         Hostile{"relu_of_clamp_above", "a = aten::linear(%x, %w)\nb = aten::clamp(%a, 0.25, 0.5)\nreturn b", "b", ""},
-        Hostile{"detached", "a = aten::linear(%x, %w)\nb = aten::detach(%a)\nc = aten::clone(%b)\nd = aten::linear(%c, %v)\nreturn d", "d", ""},
+        Hostile{
+            "detached",
+            "a = aten::linear(%x, %w)\nb = aten::detach(%a)\nc = aten::clone(%b)\nd = aten::linear(%c, %v)\nreturn d",
+            "d", ""},
         Hostile{"dict_returned", "a = aten::linear(%x, %w)\nreturn [%a, %x]", "a", ""}),
     [](const auto& info) { return info.param.name; });
 

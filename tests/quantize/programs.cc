@@ -45,7 +45,8 @@ class Rounded : public Interpreter {
     const quantize::Row* row = observed.is(Op::call_function) ? quantize::row_of(observed.target().view()) : nullptr;
     if (row && row->role == quantize::Role::fixed) parameters = fixed_parameters(row->scale, row->zero_point);
     if (row && row->role == quantize::Role::rescale) {
-      const auto input = std::dynamic_pointer_cast<Observer>(module().find_submodule(observed.arg(0).node().target().str()));
+      const auto input =
+          std::dynamic_pointer_cast<Observer>(module().find_submodule(observed.arg(0).node().target().str()));
       parameters = input->parameters();
       parameters.scale = parameters.scale * observed.arg(1).as_float();
     }
@@ -68,9 +69,9 @@ c10::IValue run_rounded(const GraphModule& prepared, const std::vector<c10::IVal
     const Node* input = bound_argument(node, "input")->node_or_null();
     if (!input || !input->is(Op::call_module)) continue;
     const std::string path = bound_argument(node, "weight")->node().target().str();
-    const at::Tensor rounded =
-        quantize::quantized_weight(record.config.global.weight, copy->attribute(path), quantize::channel_axis(*row), node.name())
-            .dequantize();
+    const at::Tensor rounded = quantize::quantized_weight(record.config.global.weight, copy->attribute(path),
+                                                          quantize::channel_axis(*row), node.name())
+                                   .dequantize();
     copy->set_attribute(path, rounded);
   }
   return Rounded(*copy).run(inputs);
@@ -104,7 +105,8 @@ double largest_difference(const c10::IValue& a, const c10::IValue& b) {
   const auto x = a.isTuple() ? a.toTupleRef().elements().vec() : a.toListRef().vec();
   const auto y = b.isTuple() ? b.toTupleRef().elements().vec() : b.toListRef().vec();
   EXPECT_EQ(x.size(), y.size());
-  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i) largest = std::max(largest, largest_difference(x[i], y[i]));
+  for (std::size_t i = 0; i < std::min(x.size(), y.size()); ++i)
+    largest = std::max(largest, largest_difference(x[i], y[i]));
   return largest;
 }
 

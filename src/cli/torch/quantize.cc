@@ -83,7 +83,8 @@ double parse_decibels(const std::string& text) {
   } catch (const std::exception&) {
     bad("--min-sqnr " + text + " is no ratio: write one like 30dB");
   }
-  if (const std::string unit = text.substr(used); (!unit.empty() && unit != "dB" && unit != "db") || !std::isfinite(value))
+  if (const std::string unit = text.substr(used);
+      (!unit.empty() && unit != "dB" && unit != "db") || !std::isfinite(value))
     bad("--min-sqnr " + text + " is no ratio: write one like 30dB");
   return value;
 }
@@ -109,10 +110,11 @@ class Quantization {
     convert();
     compare();
     if (!reached()) {
-      throw Error(ErrorKind::mismatch,
-                  fmt::format("{}: the results are within {:.1f} dB and agree on {:.1f} % of the rows, less than asked; "
-                              "nothing was saved; let --keep-float auto find the layers that must stay float",
-                              options_.file, comparison_.output.sqnr_db, comparison_.agreement * 100));
+      throw Error(
+          ErrorKind::mismatch,
+          fmt::format("{}: the results are within {:.1f} dB and agree on {:.1f} % of the rows, less than asked; "
+                      "nothing was saved; let --keep-float auto find the layers that must stay float",
+                      options_.file, comparison_.output.sqnr_db, comparison_.agreement * 100));
     }
     if (!options_.output.empty()) TorchModel(quantized_).save(options_.output);
     options_.json ? print_json() : print_text();
@@ -192,12 +194,14 @@ class Quantization {
     const auto rest = [](const std::vector<std::int64_t>& sizes) {
       return std::vector<std::int64_t>(sizes.begin() + (sizes.empty() ? 0 : 1), sizes.end());
     };
-    if (given.sizes.size() == info.sizes.size() && rest(given.sizes) == rest(info.sizes) && given.dtype == info.dtype) return;
+    if (given.sizes.size() == info.sizes.size() && rest(given.sizes) == rest(info.sizes) && given.dtype == info.dtype)
+      return;
     bad(where + " is " + to_string(given) + ", --input says " + to_string(info));
   }
 
   Samples first_samples() const {
-    return {samples_.begin(), samples_.begin() + static_cast<std::ptrdiff_t>(std::min(samples_.size(), kMeasuredSamples))};
+    return {samples_.begin(),
+            samples_.begin() + static_cast<std::ptrdiff_t>(std::min(samples_.size(), kMeasuredSamples))};
   }
 
   void prepare() {
@@ -244,14 +248,16 @@ class Quantization {
     std::vector<std::vector<double>> seconds(made.size() + 1);
     for (int round = 0; round < kTimedRounds; ++round) {
       seconds[0].push_back(time_forward(float_, samples_.front(), 1));
-      for (std::size_t i = 0; i < made.size(); ++i) seconds[i + 1].push_back(time_forward(*made[i], samples_.front(), 1));
+      for (std::size_t i = 0; i < made.size(); ++i)
+        seconds[i + 1].push_back(time_forward(*made[i], samples_.front(), 1));
     }
     std::vector<double> medians;
     for (auto& each : seconds) {
       std::nth_element(each.begin(), each.begin() + kTimedRounds / 2, each.end());
       medians.push_back(each[kTimedRounds / 2]);
     }
-    const auto best = static_cast<std::size_t>(std::min_element(medians.begin() + 1, medians.end()) - medians.begin()) - 1;
+    const auto best =
+        static_cast<std::size_t>(std::min_element(medians.begin() + 1, medians.end()) - medians.begin()) - 1;
     quantized_ = made[best];
     used_ = candidates[best];
     float_seconds_ = medians[0];
@@ -285,22 +291,28 @@ class Quantization {
   }
 
   void print_text() const {
-    row(options_.file, fmt::format("{} nodes, {} of weights", float_.graph().size(), human_bytes(weight_bytes(float_))));
+    row(options_.file,
+        fmt::format("{} nodes, {} of weights", float_.graph().size(), human_bytes(weight_bytes(float_))));
     if (random_ && options_.mode == "static")
       row("calibrated", "on random numbers: good to try it and to time it; accuracy needs real samples");
     else if (!random_)
       row("calibrated", fmt::format("{} samples", samples_.size()));
     if (corrected_) row("biases corrected", std::to_string(corrected_));
-    const auto quantized = std::count_if(reasons_.begin(), reasons_.end(), [](const auto& each) { return each.quantized; });
-    row("quantized", fmt::format("{} of {} operators, mode {}, engine {}", quantized, reasons_.size(), options_.mode, to_string(used_)));
+    const auto quantized =
+        std::count_if(reasons_.begin(), reasons_.end(), [](const auto& each) { return each.quantized; });
+    row("quantized", fmt::format("{} of {} operators, mode {}, engine {}", quantized, reasons_.size(), options_.mode,
+                                 to_string(used_)));
     if (kept_) {
       for (const std::string& node : kept_->nodes) row("kept float", node);
     }
     print_reasons();
-    row("results", fmt::format("{}, agreement {:.1f} %", decibels(comparison_.output.sqnr_db), comparison_.agreement * 100));
-    row("forward", fmt::format("{} -> {}, medians of {} interleaved runs", human_seconds(float_seconds_), human_seconds(seconds_), kTimedRounds));
+    row("results",
+        fmt::format("{}, agreement {:.1f} %", decibels(comparison_.output.sqnr_db), comparison_.agreement * 100));
+    row("forward", fmt::format("{} -> {}, medians of {} interleaved runs", human_seconds(float_seconds_),
+                               human_seconds(seconds_), kTimedRounds));
     if (options_.compare) {
-      for (const ActivationDifference& each : comparison_.nodes) row(decibels(each.sqnr_db), each.node + "  " + each.op);
+      for (const ActivationDifference& each : comparison_.nodes)
+        row(decibels(each.sqnr_db), each.node + "  " + each.op);
     }
     if (!options_.output.empty()) row("saved", options_.output);
   }
@@ -310,7 +322,8 @@ class Quantization {
     std::vector<std::pair<std::string, std::vector<std::string>>> reasons;
     for (const QuantReason& each : reasons_) {
       if (options_.reasons) {
-        row(each.node, each.op + (each.quantized ? ": quantized" : ": float") + (each.reason.empty() ? "" : ", " + each.reason));
+        row(each.node,
+            each.op + (each.quantized ? ": quantized" : ": float") + (each.reason.empty() ? "" : ", " + each.reason));
         continue;
       }
       if (each.quantized || each.reason.empty()) continue;
@@ -319,24 +332,24 @@ class Quantization {
       known->second.push_back(each.node);
     }
     for (const auto& [reason, nodes] : reasons)
-      row("", fmt::format("float: {}{}: {}", nodes[0], nodes.size() == 1 ? "" : fmt::format(" and {} more", nodes.size() - 1), reason));
+      row("", fmt::format("float: {}{}: {}", nodes[0],
+                          nodes.size() == 1 ? "" : fmt::format(" and {} more", nodes.size() - 1), reason));
   }
 
   void print_json() const {
-    nlohmann::ordered_json out = {{"file", options_.file},
-                                  {"mode", options_.mode},
-                                  {"backend", to_string(used_)},
-                                  {"samples", samples_.size()},
-                                  {"random_samples", random_},
-                                  {"biases_corrected", corrected_},
-                                  {"float_seconds", float_seconds_},
-                                  {"seconds", seconds_},
-                                  {"nodes", nlohmann::json::array()}};
+    nlohmann::ordered_json out = {
+        {"file", options_.file},           {"mode", options_.mode},     {"backend", to_string(used_)},
+        {"samples", samples_.size()},      {"random_samples", random_}, {"biases_corrected", corrected_},
+        {"float_seconds", float_seconds_}, {"seconds", seconds_},       {"nodes", nlohmann::json::array()}};
     out["comparison"] = nlohmann::ordered_json::parse(to_json(comparison_));
     out["kept_float"] = kept_ ? kept_->nodes : std::vector<std::string>();
     for (const auto& [backend, seconds] : timed_) out["timed"][std::string(to_string(backend))] = seconds;
     for (const QuantReason& each : reasons_) {
-      out["nodes"].push_back({{"node", each.node}, {"op", each.op}, {"path", each.path}, {"quantized", each.quantized}, {"reason", each.reason}});
+      out["nodes"].push_back({{"node", each.node},
+                              {"op", each.op},
+                              {"path", each.path},
+                              {"quantized", each.quantized},
+                              {"reason", each.reason}});
     }
     if (!options_.output.empty()) out["saved"] = options_.output;
     fmt::print("{}\n", out.dump(2));
