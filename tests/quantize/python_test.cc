@@ -23,7 +23,8 @@ testing::Samples read_samples(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
   testing::Samples samples;
-  for (const c10::IValue& each : torch::pickle_load(bytes).toListRef()) samples.push_back({each});
+  const c10::IValue all = torch::pickle_load(bytes);
+  for (const c10::IValue& each : all.toListRef()) samples.push_back({each});
   return samples;
 }
 
