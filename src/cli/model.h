@@ -66,6 +66,24 @@ struct OptimizeOptions {
   bool json = false;
 };
 
+struct QuantizeOptions {
+  std::string file;
+  std::vector<std::string> inputs;
+  std::string calibrate;  ///< a file of samples, or "random"
+  std::string output;
+  std::string mode = "static";
+  std::string backend = "auto";
+  std::string config;      ///< a file
+  std::string min_sqnr;    ///< `30dB`; empty: whatever comes out
+  std::string keep_float;  ///< "auto", or expressions for paths
+  double min_agreement = 0;
+  bool equalize = false;
+  bool correct_bias = false;
+  bool compare = false;
+  bool reasons = false;
+  bool json = false;
+};
+
 /// The commands that only exist with LibTorch, and loading with weights.
 class Backend {
  public:
@@ -73,6 +91,7 @@ class Backend {
   virtual std::unique_ptr<Model> load(const std::string& path) = 0;
   virtual int run(const RunOptions& options) = 0;
   virtual int optimize(const OptimizeOptions& options) = 0;
+  virtual int quantize(const QuantizeOptions& options) = 0;
   virtual int rules(const std::string& name, bool json) = 0;
   /// LibTorch's version and what it computes with, a line each.
   virtual std::string versions() = 0;

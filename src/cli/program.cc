@@ -53,6 +53,7 @@ class Commands {
     declare_match();
     declare_rewrite();
     declare_optimize();
+    declare_quantize();
     declare_rules();
     declare_run();
     declare_diff();
@@ -158,6 +159,33 @@ class Commands {
            "--report", [this](const std::string& format) { optimize_.json = format == "json"; }, "text or json")
         ->check(CLI::IsMember({"text", "json"}));
   }
+  void declare_quantize() {
+    CLI::App* sub = command("quantize", "Turn weights and values into 8-bit numbers", [this] {
+      return need_backend(backend_, [this](Backend& backend) { return backend.quantize(quantize_); });
+    });
+    sub->add_option("FILE", quantize_.file, kFileHelp)->required();
+    add_inputs(sub, quantize_.inputs);
+    sub->add_option("--calibrate", quantize_.calibrate,
+                    "samples: a list of tensors or tuples that torch.save wrote, or 'random'; static mode needs it");
+    add_output(sub, quantize_.output, "where to save the result: .pt");
+    sub->add_option("--mode", quantize_.mode, "static, dynamic or weight-only")
+        ->check(CLI::IsMember({"static", "dynamic", "weight-only"}));
+    sub->add_option("--backend", quantize_.backend, "auto (the fastest here), onednn, qnnpack, fbgemm or reference")
+        ->check(CLI::IsMember({"auto", "onednn", "qnnpack", "fbgemm", "reference"}));
+    sub->add_option("--config", quantize_.config, "a file: what is quantized and how, as JSON (docs/quantization.md)");
+    sub->add_option("--min-sqnr", quantize_.min_sqnr, "the least signal-to-noise ratio of the results, like 30dB");
+    sub->add_option("--min-agreement", quantize_.min_agreement, "the least share of rows with the same largest result")
+        ->check(CLI::Range(0.0, 1.0));
+    sub->add_option("--keep-float", quantize_.keep_float,
+                    "auto: the fewest layers that reach the goal; or expressions for module paths, with commas");
+    sub->add_flag("--equalize", quantize_.equalize, "balance the weights of neighbouring layers first");
+    sub->add_flag("--correct-bias", quantize_.correct_bias, "make up for the mean error of rounded weights");
+    sub->add_flag("--compare", quantize_.compare, "show how much each value differs, worst first");
+    sub->add_flag("--reasons", quantize_.reasons, "show for each node whether it is quantized, and why not");
+    sub->add_option_function<std::string>(
+           "--report", [this](const std::string& format) { quantize_.json = format == "json"; }, "text or json")
+        ->check(CLI::IsMember({"text", "json"}));
+  }
   void declare_rules() {
     CLI::App* sub = command("rules", "List the rules, or describe one", [this] {
       return need_backend(backend_, [this](Backend& backend) { return backend.rules(rule_, rules_json_); });
@@ -209,6 +237,7 @@ class Commands {
   MatchOptions match_;
   RewriteOptions rewrite_;
   OptimizeOptions optimize_;
+  QuantizeOptions quantize_;
   std::vector<std::string> files_;
   unsigned jobs_ = 1;
   RunOptions run_;

@@ -35,6 +35,9 @@
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/rewriter/quantize/compare.h>
+#include <fxgraph/rewriter/quantize/keep_float.h>
+#include <fxgraph/rewriter/quantize/quantize.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/torchscript/export.h>

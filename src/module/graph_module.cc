@@ -6,6 +6,7 @@
 
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/support/error.h>
@@ -23,6 +24,11 @@ using torch::nn::Module;
 }
 
 bool names_attribute(const Node& node) { return node.is(Op::get_attr) || node.is(Op::call_module); }
+
+// What a get_attr may read beside tensors: nested graphs, which higher-order operators call, and packed objects.
+bool is_value(const Module& module) {
+  return dynamic_cast<const OwningModule*>(&module) || dynamic_cast<const ObjectAttribute*>(&module);
+}
 
 // Every path below which a called or read module lies: `a`, `a.b`, `a.b.c` of `a.b.c`.
 void add_prefixes(std::unordered_set<std::string>& paths, const std::string& path) {
@@ -55,9 +61,9 @@ GraphModule::GraphModule(const Module& root, Graph graph, std::string class_name
     const std::string path = node.target().str();
     bool is_parameter = false;
     const torch::Tensor tensor = find_tensor(root, path, &is_parameter);
-    if (std::shared_ptr<Module> graph = tensor.defined() ? nullptr : find_child(root, path);
-        dynamic_cast<const OwningModule*>(graph.get())) {
-      if (!find_submodule(path)) add_submodule(path, std::move(graph));
+    const std::shared_ptr<Module> held = tensor.defined() ? nullptr : find_child(root, path);
+    if (held && is_value(*held)) {
+      if (!find_submodule(path)) add_submodule(path, held);
       continue;
     }
     if (!tensor.defined()) missing(node, where);

@@ -1,6 +1,7 @@
 #include <fxgraph/module/interpreter.h>
 
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/plan.h>
@@ -167,6 +168,7 @@ Value Interpreter::output(const Target&, const Args& args, const Kwargs&) { retu
 Value Interpreter::fetch_attr(const Target& target) {
   const std::string path = target.str();
   if (module_.find_attribute(path).defined()) return module_.attribute(path);
+  if (const c10::IValue* object = find_object(module_, path)) return *object;
   Value graph = nested_graph_value(module_.find_submodule(path));
   return graph.isNone() ? Value(module_.attribute(path)) : graph;
 }

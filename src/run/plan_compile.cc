@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -58,6 +59,8 @@ PlanCompiler::Value PlanCompiler::compile_attribute(Scope& scope, const Node& no
   const std::string path = node.target().str();
   torch::Tensor tensor = find_tensor(*scope.root, path);
   program_->watch.tensor(*scope.root, path);
+  if (!tensor.defined()) program_->watch.child(*scope.root, path);
+  if (const c10::IValue* object = tensor.defined() ? nullptr : find_object(*scope.root, path)) return constant(*object);
   if (!tensor.defined()) {
     if (c10::IValue graph = nested_graph_value(find_child(*scope.root, path)); !graph.isNone())
       return constant(std::move(graph));

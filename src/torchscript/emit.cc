@@ -168,6 +168,16 @@ AbstractValue Importer::tensor_attribute(const std::string& path, const at::Tens
   return AbstractValue::of_node(*at->second, c10::TensorType::get());
 }
 
+// Packed weights and their like: what only LibTorch can look into.
+AbstractValue Importer::object_attribute(const std::string& path, const c10::IValue& value) {
+  const auto [at, fresh] = attribute_nodes_.try_emplace(path, nullptr);
+  if (fresh) {
+    at->second = &graph.get_attr(path);
+    objects.emplace_back(path, value);
+  }
+  return AbstractValue::of_node(*at->second, value.type());
+}
+
 // A tensor in the program itself becomes a buffer, as in FX.
 AbstractValue Importer::tensor_constant(const at::Tensor& tensor) {
   if (!tensor.defined()) return AbstractValue::of_constant(c10::IValue());
@@ -184,6 +194,7 @@ AbstractValue Importer::attribute_value(const ObjectRef& owner, const std::strin
   if (value.isTensor() && value.toTensor().defined()) {
     return tensor_attribute(path, value.toTensor(), owner.object->type()->is_parameter(slot));
   }
+  if (value.isCustomClass()) return object_attribute(path, value);
   if (value.isObject()) {
     AbstractValue made;
     made.kind = Kind::object;

@@ -11,6 +11,7 @@
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
 #include <fxgraph/torchscript/method_builder.h>
@@ -55,9 +56,14 @@ class Exporter {
                      const Paths& called) {
     jit::Module made = make_class(name, from.is_training());
     add_tensors(made, from, path);
-    for (const auto& child : from.named_children())
+    for (const auto& child : from.named_children()) {
+      if (const auto* object = dynamic_cast<const ObjectAttribute*>(child.value().get())) {
+        made.register_attribute(internal::script_name(child.key()), object->value().type(), object->value());
+        continue;
+      }
       made.register_module(internal::script_name(child.key()),
                            convert(child.value(), join_path(path, child.key()), called));
+    }
     return made;
   }
 

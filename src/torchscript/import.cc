@@ -8,6 +8,7 @@
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -71,6 +72,8 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
     tensor.is_parameter ? made->set_parameter(tensor.path, tensor.tensor)
                         : made->set_buffer(tensor.path, tensor.tensor);
   }
+  for (const auto& [path, object] : importer.objects)
+    made->add_submodule(path, std::make_shared<ObjectAttribute>(object));
   eliminate_dead_code(made->graph(), module_effects(*made));
   made->delete_all_unused_submodules();
   made->delete_all_unused_attributes();

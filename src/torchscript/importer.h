@@ -49,6 +49,8 @@ class Importer {
   Graph graph;
   /// Tensors read by get_attr, by path, in order of first use.
   std::vector<NamedTensor> tensors;
+  /// Objects of custom classes read by get_attr, by path, in order of first use.
+  std::vector<std::pair<std::string, c10::IValue>> objects;
   /// Leaves called, by path, in order of first call.
   std::vector<std::pair<std::string, CalledLeaf>> leaves;
   /// Did anything ask for the training flag?
@@ -85,6 +87,7 @@ class Importer {
   void emit_item(const JitNode& node, Frame& frame, const AbstractValue& container, const AbstractValue& index);
   Argument to_argument(const AbstractValue& value, const c10::TypePtr& type, const JitNode& node, Frame& frame);
   AbstractValue tensor_attribute(const std::string& path, const at::Tensor& tensor, bool is_parameter);
+  AbstractValue object_attribute(const std::string& path, const c10::IValue& value);
   AbstractValue tensor_constant(const at::Tensor& tensor);
   AbstractValue attribute_value(const ObjectRef& owner, const std::string& name, std::size_t slot);
   void annotate(Node& made, const JitNode& node, const Frame& frame);

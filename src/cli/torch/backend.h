@@ -44,6 +44,7 @@ class TorchBackend : public Backend {
   std::unique_ptr<Model> load(const std::string& path) override;
   int run(const RunOptions& options) override;
   int optimize(const OptimizeOptions& options) override;
+  int quantize(const QuantizeOptions& options) override;
   int rules(const std::string& name, bool json) override;
   std::string versions() override;
   void prepare_machine(int threads) override;

@@ -1,0 +1,244 @@
+#include <fxgraph/rewriter/quantize/annotation.h>
+
+#include <memory>
+
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
+
+namespace fx::quantize {
+
+namespace {
+
+bool is_share(const Mark& mark) { return mark.row && mark.row->role == Role::share; }
+
+bool is_float(const at::Tensor& tensor) { return tensor.defined() && tensor.scalar_type() == at::kFloat; }
+
+const Argument* operand(const Node& node, std::size_t i) {
+  const OperatorSchema* schema = find_schema(node.target());
+  if (schema) return i < schema->arguments.size() ? bound_argument(*schema, node, i) : nullptr;
+  return i < node.args().size() ? &node.args()[i] : nullptr;
+}
+
+/// Is the value not the same to all its readers? A write after it, through any alias, says so. What weights are is
+/// settled when the program is converted: no write at all may reach them.
+std::function<bool(const Node&)> write_test(const GraphModule& flat) {
+  const auto effects = std::make_shared<Effects>(
+      flat.graph(), EffectsOptions{.modules = module_effects(flat), .attribute_storage = attribute_storage(flat)});
+  return [effects](const Node& value) {
+    for (const Effects::Set set : effects->sets(value)) {
+      for (const Node* writer : effects->writers(set)) {
+        if (value.is(Op::get_attr) || value.is_before(*writer)) return true;
+      }
+    }
+    return false;
+  };
+}
+
+}  // namespace
+
+const Row* row_for(const Node& node) {
+  if (!node.is(Op::call_function)) return nullptr;
+  const Row* row = row_of(node.target().view());
+  if (!row || row->packet != "aten::mul") return row;
+  const Argument* factor = operand(node, 1);
+  return factor && factor->is_number() ? row_of("aten::mul.Scalar") : row;
+}
+
+void for_each_quantized_operand(const Row& row, const Node& node, const std::function<void(Node&)>& visit) {
+  const std::size_t count = row.role == Role::elementwise ? 2 : 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (const Argument* value = operand(node, i)) for_each_node(*value, visit);
+  }
+}
+
+// LibTorch's engines have transposed convolutions with one scale only.
+std::optional<std::int64_t> channel_axis(const Row& row) {
+  if (row.packet.starts_with("aten::conv_transpose")) return std::nullopt;
+  return 0;
+}
+
+Annotation::Annotation(const GraphModule& flat, const Shapes& shapes, const QuantConfig& config)
+    : flat_(flat),
+      shapes_(shapes),
+      marks_(flat.graph()),
+      wanted_(flat.graph(), false),
+      made_(flat.graph(), false),
+      ranges_(flat.graph(), kNone) {
+  is_written_ = write_test(flat);
+  mark_candidates(config);
+  fuse_activations();
+  spread();
+  find_ranges();
+}
+
+bool Annotation::is_float_tensor(const Node& value) const {
+  const TensorInfo* info = shapes_[value].tensor();
+  return info && info->dtype == DType::float32;
+}
+
+bool Annotation::is_float_value(const Node& value) const {
+  const TensorInfos& tensors = shapes_[value].tensors;
+  for (const TensorInfo& info : tensors) {
+    if (info.dtype != DType::float32) return false;
+  }
+  return !tensors.empty();
+}
+
+// ── Candidates ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::string Annotation::weight_obstacle(const Site& site) const {
+  const Argument *weight = site.argument("weight"), *bias = site.argument("bias");
+  const Node* attribute = weight ? weight->node_or_null() : nullptr;
+  if (!attribute || !attribute->is(Op::get_attr)) return "its weight is computed, not an attribute";
+  if (is_written_(*attribute)) return "the program writes to its weight";
+  if (!is_float(flat_.find_attribute(attribute->target().str()))) return "its weight is not float32";
+  if (bias && !bias->is_none()) {
+    const Node* value = bias->node_or_null();
+    if (!value || !value->is(Op::get_attr)) return "its bias is computed, not an attribute";
+    if (is_written_(*value)) return "the program writes to its bias";
+    if (!is_float(flat_.find_attribute(value->target().str()))) return "its bias is not float32";
+  }
+  for (const char* name : {"stride", "padding", "dilation", "output_padding", "groups"}) {
+    const Argument* value = site.argument(name);
+    bool computed = false;
+    if (value) for_each_node(*value, [&](Node&) { computed = true; });
+    if (computed) return std::string("its ") + name + " is computed";
+  }
+  const bool matrix = flat_.attribute(attribute->target().str()).dim() == 2;
+  if (packet_of(site.node.target().view()) == "aten::linear" && !matrix) return "its weight is no matrix";
+  return {};
+}
+
+std::string Annotation::obstacle(Node& node, const Row& row) const {
+  const OperatorSchema* schema = find_schema(node.target());
+  if (!schema) {
+    if (row.packet != "operator.getitem") return "the operator " + node.target().str() + " is not known";
+    Node* list = node.args().empty() ? nullptr : node.arg(0).node_or_null();
+    if (!list || !is_share(marks_[*list])) return "what it takes out of is not quantized";
+    return is_float_tensor(node) ? "" : "its value is not a float32 tensor";
+  }
+  if (effects_of(node).writes) return "it writes to its operand";
+  const Site site{flat_, shapes_, node, *schema};
+  std::string reason;
+  std::size_t operands = 0;
+  const std::size_t expected = row.role == Role::elementwise ? 2 : 1;
+  for_each_quantized_operand(row, node, [&](Node& value) {
+    ++operands;
+    if (!reason.empty()) return;
+    if (is_written_(value)) {
+      reason = "the program writes to " + value.name();
+    } else if (!is_float_tensor(value)) {
+      reason = value.name() + " is not a float32 tensor";
+    }
+  });
+  if (!reason.empty()) return reason;
+  if (operands < expected) return "there is no quantized kernel for numbers";
+  if (is_written_(node)) return "the program writes to its value";
+  if (!is_float_value(node)) return "its value is not float32";
+  if (row.rank && site.input_rank() != row.rank) {
+    return "the kernel wants an input of rank " + std::to_string(row.rank) + ", this has " +
+           std::to_string(site.input_rank());
+  }
+  if (row.role == Role::weighted) {
+    if (reason = weight_obstacle(site); !reason.empty()) return reason;
+    if (row.packet == "aten::linear" && site.input_rank() < 2) return "the kernel wants a batch";
+  }
+  return row.obstacle ? row.obstacle(site) : "";
+}
+
+void Annotation::mark_candidates(const QuantConfig& config) {
+  for (Node& node : const_cast<Graph&>(flat_.graph()).nodes()) {
+    Mark& mark = marks_[node];
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    const std::string packet(packet_of(node.target().view()));
+    mark.settings = &config.settings_for(node.name(), packet, module_type(node), module_path(node));
+    const Row* row = row_for(node);
+    if (!row) {
+      mark.reason = "there is no quantized kernel for " + (node.is(Op::call_module) ? node.target().str() : packet);
+    } else if (mark.settings->mode == QuantMode::keep_float) {
+      mark.reason = "the configuration keeps it in float";
+    } else if (mark.settings->mode != QuantMode::fixed_range) {
+      mark.reason = "the mode " + std::string(to_string(mark.settings->mode)) + " leaves its values in float";
+    } else {
+      mark.reason = obstacle(node, *row);
+    }
+    // Those that share wait for what is beside them.
+    if (mark.reason.empty()) {
+      mark.row = row;
+      mark.quantized = row->role != Role::share;
+    }
+  }
+}
+
+void Annotation::fuse_activations() {
+  for (Node& node : const_cast<Graph&>(flat_.graph()).nodes()) {
+    Mark& mark = marks_[node];
+    if (!mark.quantized || mark.row->role == Role::fixed || mark.row->role == Role::rescale) continue;
+    if (node.num_users() != 1) continue;
+    Node& user = *node.users().begin();
+    if (!is_share(marks_[user]) || !bounds_of(user).is_activation) continue;
+    mark.activation = &user;
+    marks_[user].part_of = &node;
+    marks_[user].quantized = true;
+  }
+}
+
+void Annotation::spread() {
+  const auto nodes = const_cast<Graph&>(flat_.graph()).nodes();
+  for (Node& node : nodes) {
+    const Mark& mark = marks_[node];
+    if (!mark.quantized || mark.part_of) continue;
+    for_each_quantized_operand(*mark.row, node, [&](Node& value) { wanted_[value] = true; });
+    made_[mark.activation ? *mark.activation : node] = true;
+  }
+  for (Node& node : nodes.reversed()) {
+    Mark& mark = marks_[node];
+    if (!is_share(mark) || mark.part_of || !wanted_[node]) continue;
+    mark.quantized = true;
+    for_each_quantized_operand(*mark.row, node, [&](Node& value) { wanted_[value] = true; });
+  }
+  for (Node& node : nodes) {
+    Mark& mark = marks_[node];
+    if (!is_share(mark) || mark.part_of) continue;
+    for_each_quantized_operand(*mark.row, node, [&](Node& value) { mark.quantized |= made_[value]; });
+    if (mark.quantized) {
+      made_[node] = true;
+      for_each_quantized_operand(*mark.row, node, [&](Node& value) { wanted_[value] = true; });
+    } else {
+      mark.reason = "nothing beside it is quantized";
+    }
+  }
+}
+
+void Annotation::find_ranges() {
+  for (Node& node : const_cast<Graph&>(flat_.graph()).nodes()) {
+    if (!wanted_[node] && !made_[node]) continue;
+    const Mark& mark = marks_[node];
+    int& range = ranges_[node];
+    if (is_share(mark) && !mark.part_of && mark.quantized) {
+      for_each_quantized_operand(*mark.row, node, [&](Node& value) { range = ranges_[value]; });
+      continue;
+    }
+    range = static_cast<int>(roots_.size());
+    roots_.push_back(&node);
+    const QuantSettings* settings = made_[node] ? marks_[maker(node)].settings : nullptr;
+    for (const Node& user : node.users()) {
+      if (!settings && reads_quantized(user, node)) settings = marks_[user].settings;
+    }
+    quantizers_.push_back(settings ? settings->activation : Quantizer());
+  }
+}
+
+const Node& Annotation::maker(const Node& root) const { return marks_[root].part_of ? *marks_[root].part_of : root; }
+
+bool Annotation::reads_quantized(const Node& user, const Node& value) const {
+  const Mark& mark = marks_[user];
+  if (!mark.quantized || mark.part_of) return false;
+  bool reads = false;
+  for_each_quantized_operand(*mark.row, user, [&](Node& each) { reads |= &each == &value; });
+  return reads;
+}
+
+}  // namespace fx::quantize

@@ -1,0 +1,115 @@
+// convert: the observers' ranges become quantize and dequantize nodes, and these the engine's kernels.
+#include <ATen/core/grad_mode.h>
+
+#include <unordered_set>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/quantize/annotation.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/rewriter/quantize/float_input.h>
+#include <fxgraph/rewriter/quantize/lowering.h>
+#include <fxgraph/rewriter/quantize/quantize.h>
+#include <fxgraph/rewriter/quantize/record.h>
+#include <fxgraph/rewriter/quantize/reference.h>
+#include <fxgraph/rewriter/quantize/training.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+
+using namespace quantize;
+
+namespace {
+
+/// The flat float program that `prepared` was made from, with the weights that it has now.
+std::shared_ptr<GraphModule> without_observers(const GraphModule& prepared, const QuantRecord& record) {
+  std::shared_ptr<GraphModule> flat = prepared.clone_graph_module();
+  Graph& graph = flat->graph();
+  for (Node& node : graph.nodes()) {
+    if (!node.is(Op::call_module)) continue;
+    const auto module = flat->find_submodule(node.target().str());
+    const auto* fake = dynamic_cast<const FakeQuantize*>(module.get());
+    if (!fake && !dynamic_cast<const Observer*>(module.get())) continue;
+    node.replace_all_uses_with(node.arg(0));
+    graph.erase_node(node);
+  }
+  if (record.training) {
+    fold_trained_layers(*flat, record);
+  } else {
+    for (const auto& [path, tensor] : record.state) flat->attribute(path).detach().copy_(tensor);
+  }
+  flat->eval();
+  return flat;
+}
+
+QuantConfig config_of(const QuantRecord& record, const ConvertOptions& options, const Graph& flat) {
+  QuantConfig config = record.config;
+  for (const std::string& name : options.keep_float) {
+    if (!flat.find(name))
+      throw Error(ErrorKind::not_found, "the node '" + name + "' that is to stay float is not in the program");
+  }
+  config.keep_float_nodes(options.keep_float);
+  return config;
+}
+
+struct Converted {
+  std::shared_ptr<GraphModule> module;
+  Unlowered unlowered;
+};
+
+Converted convert_noting(const GraphModule& prepared, const ConvertOptions& options) {
+  const at::NoGradGuard no_grad;
+  const QuantBackend backend = resolve_quant_backend(options.backend);
+  const QuantRecord& record = record_of(prepared);
+  Converted made{without_observers(prepared, record), {}};
+  const QuantConfig config = config_of(record, options, made.module->graph());
+  const Shapes shapes = record.shapes_of(made.module->graph());
+  const Annotation annotation(*made.module, shapes, config);
+  const FloatInputPlan plan(*made.module, shapes, annotation);
+  write_reference(*made.module, annotation, prepared, record);
+  made.unlowered = plan.apply(*made.module, backend);
+  made.module->delete_submodule(kRecordPath);
+  if (backend == QuantBackend::reference) {
+    tidy(*made.module);
+  } else {
+    const Unlowered refused = lower(*made.module, backend);
+    made.unlowered.insert(made.unlowered.end(), refused.begin(), refused.end());
+  }
+  made.module->graph().lint();
+  return made;
+}
+
+}  // namespace
+
+std::shared_ptr<GraphModule> convert(const GraphModule& prepared, const ConvertOptions& options) {
+  return convert_noting(prepared, options).module;
+}
+
+std::vector<QuantReason> quantization_reasons(const GraphModule& prepared, const ConvertOptions& options) {
+  const QuantRecord& record = record_of(prepared);
+  const std::shared_ptr<GraphModule> flat = without_observers(prepared, record);
+  const QuantConfig config = config_of(record, options, flat->graph());
+  const Shapes shapes = record.shapes_of(flat->graph());
+  const Annotation annotation(*flat, shapes, config);
+  const FloatInputPlan plan(*flat, shapes, annotation);
+  const Unlowered unlowered = convert_noting(prepared, options).unlowered;
+  std::vector<QuantReason> reasons;
+  for (const Node& node : flat->graph().nodes()) {
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    const Mark& mark = annotation.of(node);
+    QuantReason reason{node.name(), std::string(packet_of(node.target().view())), module_path(node), mark.quantized,
+                       mark.reason};
+    if (mark.part_of) reason.reason = "part of " + mark.part_of->name();
+    if (const std::string* how = plan.how(node)) {
+      reason.quantized = true;
+      reason.reason = *how;
+    }
+    for (const auto& [name, why] : unlowered) {
+      if (name == reason.node) reason.reason = "computed between dequantize and quantize: " + why;
+    }
+    reasons.push_back(std::move(reason));
+  }
+  return reasons;
+}
+
+}  // namespace fx

@@ -1,0 +1,223 @@
+#include <fxgraph/rewriter/quantize/flat_program.h>
+
+#include <ATen/core/grad_mode.h>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/module/inline_modules.h>
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/inline_bodies.h>
+
+namespace fx::quantize {
+
+namespace {
+
+void note_modules(GraphModule& module) {
+  for (Node& node : module.graph().nodes()) {
+    if (!node.is(Op::call_module)) continue;
+    node.meta().set(meta_key::kPath, node.target().str());
+    node.meta().set(meta_key::kType, module.module_type(node.target().str()));
+  }
+}
+
+// Modules without a body of their own, such as an LSTM, are what they were when they were traced, if that still holds.
+void write_out_traced_modules(GraphModule& module) {
+  try {
+    if (auto graph = internal::inline_traced_bodies(module)) module.set_graph(std::move(*graph));
+  } catch (const Error&) {
+    // Traced in another mode or on other inputs: they stay calls, and float.
+  }
+}
+
+// ── Convolutions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::optional<std::vector<std::int64_t>> whole_numbers(const Argument* argument, std::size_t size) {
+  if (!argument) return std::nullopt;
+  if (argument->is_int()) return std::vector<std::int64_t>(size, argument->as_int());
+  std::vector<std::int64_t> numbers;
+  for (const Argument& each : argument->elements()) {
+    if (!each.is_int()) return std::nullopt;
+    numbers.push_back(each.as_int());
+  }
+  if (numbers.size() == 1) numbers.resize(size, numbers[0]);
+  if (numbers.size() != size) return std::nullopt;
+  return numbers;
+}
+
+/// `convolution`, `_convolution` and `convNd.padding` in the spelling of convNd, where all is known.
+class ConvolutionSpelling {
+ public:
+  explicit ConvolutionSpelling(const GraphModule& module) : module_(module) {}
+
+  void respell(Node& node) const {
+    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+    if (!schema) return;
+    const std::string_view packet = packet_of(node.target().view());
+    if (packet == "aten::convolution" || packet == "aten::_convolution") return respell_general(node);
+    if (packet.starts_with("aten::conv") && node.target().view().ends_with(".padding")) respell_named(node);
+  }
+
+ private:
+  std::size_t dimensions(const Node& node) const {
+    const Argument* weight = bound_argument(node, "weight");
+    const Node* attribute = weight ? weight->node_or_null() : nullptr;
+    if (!attribute || !attribute->is(Op::get_attr)) return 0;
+    const at::Tensor tensor = module_.find_attribute(attribute->target().str());
+    return tensor.defined() && tensor.dim() >= 3 && tensor.dim() <= 5 ? static_cast<std::size_t>(tensor.dim()) - 2 : 0;
+  }
+
+  static void set(Node& node, const std::string& target, const std::vector<Argument>& args) {
+    node.set_args_kwargs(args, KwargSpan());
+    node.set_target(target);
+  }
+
+  void respell_general(Node& node) const {
+    const std::size_t size = dimensions(node);
+    const auto argument = [&](const char* name) { return bound_argument(node, name); };
+    const auto stride = whole_numbers(argument("stride"), size), padding = whole_numbers(argument("padding"), size),
+               dilation = whole_numbers(argument("dilation"), size),
+               output_padding = whole_numbers(argument("output_padding"), size);
+    const Argument *transposed = argument("transposed"), *groups = argument("groups");
+    if (!size || !stride || !padding || !dilation || !output_padding || !transposed->is_bool() || !groups->is_int())
+      return;
+    const Argument input = *argument("input"), weight = *argument("weight"), bias = *argument("bias");
+    const std::string digits = std::to_string(size) + "d";
+    using rules::list_of;
+    if (transposed->as_bool()) {
+      set(node, "aten::conv_transpose" + digits + (size == 1 ? "" : ".input"),
+          {input, weight, bias, list_of(*stride), list_of(*padding), list_of(*output_padding), *groups,
+           list_of(*dilation)});
+    } else {
+      set(node, "aten::conv" + digits,
+          {input, weight, bias, list_of(*stride), list_of(*padding), list_of(*dilation), *groups});
+    }
+  }
+
+  // padding='same' and 'valid', where as much goes on either side.
+  void respell_named(Node& node) const {
+    const std::size_t size = dimensions(node);
+    const auto argument = [&](const char* name) { return bound_argument(node, name); };
+    const auto stride = whole_numbers(argument("stride"), size), dilation = whole_numbers(argument("dilation"), size);
+    const Argument* padding = argument("padding");
+    if (!size || !stride || !dilation || !padding || !padding->is_string()) return;
+    std::vector<std::int64_t> sides(size, 0);
+    if (padding->as_string() == "same") {
+      const at::Tensor weight = module_.find_attribute(argument("weight")->node().target().str());
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::int64_t total = (*dilation)[i] * (weight.size(static_cast<std::int64_t>(i) + 2) - 1);
+        if (total % 2 || (*stride)[i] != 1) return;
+        sides[i] = total / 2;
+      }
+    }
+    set(node, "aten::conv" + std::to_string(size) + "d",
+        {*argument("input"), *argument("weight"), *argument("bias"), rules::list_of(*stride), rules::list_of(sides),
+         rules::list_of(*dilation), *argument("groups")});
+  }
+
+  const GraphModule& module_;
+};
+
+// ── Writes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+bool makes_a_fresh_tensor(const Node& node) {
+  if (!node.is(Op::call_function) || effects_of(node).may_alias || effects_of(node).unknown) return false;
+  const OperatorSchema* schema = find_schema(node.target());
+  return schema && schema->returns.size() == 1 && schema->returns[0].type.is_tensor() &&
+         !schema->returns[0].type.list && schema->returns[0].alias.empty();
+}
+
+/// `aten::relu` for `aten::relu_`; empty when there is none that takes the same arguments.
+std::string functional_twin(const OperatorSchema& schema) {
+  const std::string target = schema.target.str();
+  const std::string packet(packet_of(target));
+  if (!packet.ends_with('_') || packet.ends_with("__") || schema.arguments.empty()) return {};
+  for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
+    if (schema.arguments[i].alias.writes != (i == 0)) return {};
+  }
+  const std::string twin = packet.substr(0, packet.size() - 1) + target.substr(packet.size());
+  const OperatorSchema* found = find_schema(twin);
+  if (!found || found->arguments.size() != schema.arguments.size()) return {};
+  for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
+    if (found->arguments[i].name != schema.arguments[i].name ||
+        found->arguments[i].type.text != schema.arguments[i].type.text)
+      return {};
+  }
+  return twin;
+}
+
+}  // namespace
+
+std::size_t make_functional(Graph& graph) {
+  std::size_t changed = 0;
+  for (Node& node : graph.nodes()) {
+    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+    const std::string twin = schema ? functional_twin(*schema) : std::string();
+    Node* written = twin.empty() || node.args().empty() ? nullptr : node.arg(0).node_or_null();
+    if (!written || !makes_a_fresh_tensor(*written)) continue;
+    bool seen_elsewhere = false;
+    for (const Node& user : written->users()) {
+      if (&user != &node && effects_of(user).may_alias && user.is_before(node)) seen_elsewhere = true;
+    }
+    if (seen_elsewhere) continue;
+    node.set_target(twin);
+    // Who reads the operand later reads what was written.
+    written->replace_all_uses_with(node, [&](const Node& user) { return &user != &node && node.is_before(user); });
+    ++changed;
+  }
+  return changed;
+}
+
+std::string module_path(const Node& node) {
+  const Meta* meta = node.find_meta();
+  const std::string* noted = meta ? meta->get<std::string>(meta_key::kPath) : nullptr;
+  std::string path = noted ? *noted : "";
+  const Argument* weight = bound_argument(node, "weight");
+  const Node* attribute = weight ? weight->node_or_null() : nullptr;
+  if (attribute && attribute->is(Op::get_attr)) {
+    const std::string owner = split_path(attribute->target().str()).first;
+    if (owner.size() > path.size()) path = owner;  // inside a Sequential the weight's path is the longer one
+  }
+  return path;
+}
+
+std::string module_type(const Node& node) {
+  const Meta* meta = node.find_meta();
+  const std::string* noted = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
+  return noted ? *noted : "";
+}
+
+std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::vector<c10::IValue>& example,
+                                          bool fold) {
+  const at::NoGradGuard no_grad;
+  const std::shared_ptr<GraphModule> copy = module.clone_graph_module();
+  copy->eval();
+  note_modules(*copy);
+  write_out_traced_modules(*copy);
+  Graph graph = inline_modules(*copy);
+  normalize_operators(graph);
+  auto flat = std::make_shared<GraphModule>(*copy, std::move(graph), module.class_name());
+  flat->eval();
+  const ConvolutionSpelling convolutions(*flat);
+  for (Node& node : flat->graph().nodes()) convolutions.respell(node);
+  make_functional(flat->graph());
+  if (fold) {
+    std::vector<TensorInfo> inputs;
+    for (const c10::IValue& value : example) {
+      if (value.isTensor()) inputs.push_back(tensor_info(value.toTensor()));
+    }
+    if (inputs.size() != example.size()) inputs.clear();
+    optimize(*flat, {.rules = {"literal-operands", "drop-no-ops", "recognise-hardswish", "recognise-linear",
+                               "fuse-conv-bn", "fuse-linear-bn"},
+                     .inputs = inputs});
+  }
+  return flat;
+}
+
+}  // namespace fx::quantize

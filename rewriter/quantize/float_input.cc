@@ -1,0 +1,176 @@
+#include <fxgraph/rewriter/quantize/float_input.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/rewriter/quantize/observer.h>
+#include <fxgraph/rewriter/quantize/packed.h>
+#include <fxgraph/rewriter/quantize/recurrent.h>
+#include <fxgraph/rewriter/quantize/reference.h>
+#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+
+namespace fx::quantize {
+
+namespace {
+
+std::string constant_path(const Node& node, std::string_view name) {
+  const Argument* value = bound_argument(node, name);
+  const Node* attribute = value ? value->node_or_null() : nullptr;
+  return attribute && attribute->is(Op::get_attr) ? attribute->target().str() : "";
+}
+
+/// Why the layer cannot be quantized by its weight; empty when it can.
+std::string obstacle(const GraphModule& flat, const rules::WrittenValues& written, const Node& node) {
+  const std::string path = constant_path(node, "weight");
+  if (path.empty()) return "its weight is computed, not an attribute";
+  if (written.contains_attribute(path)) return "the program writes to its weight";
+  if (flat.attribute(path).scalar_type() != at::kFloat) return "its weight is not float32";
+  return {};
+}
+
+bool is_plain_embedding(const Node& node) {
+  for (const char* name : {"scale_grad_by_freq", "sparse"}) {
+    const Argument* value = bound_argument(node, name);
+    if (!value || !value->is_bool()) return false;
+  }
+  return true;
+}
+
+class FloatInputWriter {
+ public:
+  FloatInputWriter(GraphModule& flat, QuantBackend backend) : flat_(flat), graph_(flat.graph()), backend_(backend) {}
+
+  void write(Node& node, const QuantSettings& settings) {
+    const std::string_view packet = packet_of(node.target().view());
+    const auto scope = graph_.inserting_before(node);
+    if (packet == "aten::embedding") return embedding(node);
+    if (packet == "aten::lstm" || packet == "aten::gru") return quantize_recurrent(flat_, node, backend_, settings);
+    if (settings.mode == QuantMode::dynamic) return dynamic_linear(node, settings);
+    weight_only(node, settings);
+  }
+
+ private:
+  void replace(Node& node, Node& by) {
+    const std::string name = node.name();
+    node.replace_all_uses_with(by);
+    graph_.erase_node(node);
+    by.rename(name);
+  }
+
+  std::string install_weight(const Node& node, const QuantSettings& settings, std::optional<std::int64_t> axis) {
+    const std::string path = constant_path(node, "weight");
+    const std::string made = flat_.fresh_path(path + "_quantized");
+    flat_.set_buffer(made, quantized_weight(settings.weight, flat_.attribute(path).detach(), axis, node.name()));
+    return made;
+  }
+
+  void weight_only(Node& node, const QuantSettings& settings) {
+    const auto axis = channel_axis(*row_of(node.target().view()));
+    Node& weight = bound_argument(node, "weight")->node();
+    Node& quantized = graph_.get_attr(install_weight(node, settings, axis));
+    node.replace_input_with(weight, graph_.call_function("aten::dequantize.self", {quantized}));
+  }
+
+  void dynamic_linear(Node& node, const QuantSettings& settings) {
+    const Argument x = *bound_argument(node, "input"), bias = *bound_argument(node, "bias");
+    const std::string weight_path = install_weight(node, settings, 0);
+    if (backend_ == QuantBackend::reference) {
+      Node& range = graph_.call_function("aten::_choose_qparams_per_tensor", {x, settings.activation.reduce_range});
+      Node& scale = graph_.call_function("operator.getitem", {range, 0});
+      Node& zero = graph_.call_function("operator.getitem", {range, 1});
+      Node& quantized = graph_.call_function("aten::quantize_per_tensor", {x, scale, zero, DType::quint8});
+      Node& floats = graph_.call_function("aten::dequantize.self", {quantized});
+      Node& weight = graph_.call_function("aten::dequantize.self", {graph_.get_attr(weight_path)});
+      return replace(node, graph_.call_function("aten::linear", {floats, weight, bias}));
+    }
+    c10::IValue packed;
+    {
+      const EngineScope engine(backend_);
+      const Node* given = bias.node_or_null();
+      packed = call_operator("quantized::linear_prepack",
+                             {flat_.attribute(weight_path),
+                              given ? c10::IValue(flat_.attribute(given->target().str()).detach()) : c10::IValue()});
+    }
+    const std::string path = install_object(flat_, weight_path, "packed_params", std::move(packed));
+    replace(node, graph_.call_function("quantized::linear_dynamic",
+                                       {x, graph_.get_attr(path), settings.activation.reduce_range}));
+  }
+
+  // A row of the table has a scale and, as a float, a zero point of its own: torch.ao's
+  // per_channel_affine_float_qparams.
+  void embedding(Node& node) {
+    const std::string path = constant_path(node, "weight");
+    const at::Tensor weight = flat_.attribute(path).detach();
+    const auto [low, high] = at::aminmax(weight, 1);
+    at::Tensor scale = (high - low) / 255.0;
+    scale = at::where(scale > std::numeric_limits<float>::epsilon(), scale, at::ones_like(scale));
+    const at::Tensor quantized = at::quantize_per_channel(weight, scale, -low / scale, 0, at::kQUInt8);
+    if (backend_ == QuantBackend::reference) {
+      const std::string made = flat_.fresh_path(path + "_quantized");
+      flat_.set_buffer(made, quantized);
+      Node& table = graph_.call_function("aten::dequantize.self", {graph_.get_attr(made)});
+      node.replace_input_with(bound_argument(node, "weight")->node(), table);
+      return;
+    }
+    const std::string made =
+        install_object(flat_, path, "packed_params", call_operator("quantized::embedding_bag_prepack", {quantized}));
+    replace(node, graph_.call_function("quantized::embedding_byte",
+                                       {graph_.get_attr(made), *bound_argument(node, "indices")}));
+  }
+
+  GraphModule& flat_;
+  Graph& graph_;
+  QuantBackend backend_;
+};
+
+}  // namespace
+
+FloatInputPlan::FloatInputPlan(const GraphModule& flat, const Shapes& shapes, const Annotation& annotation) {
+  const rules::WrittenValues written(flat);
+  for (Node& node : const_cast<Graph&>(flat.graph()).nodes()) {
+    const QuantSettings* settings = annotation.of(node).settings;
+    if (!settings || !node.is(Op::call_function)) continue;
+    if (settings->mode != QuantMode::dynamic && settings->mode != QuantMode::weight_only) continue;
+    const std::string_view packet = packet_of(node.target().view());
+    const Row* row = row_of(node.target().view());
+    const bool dynamic = settings->mode == QuantMode::dynamic;
+    const TensorInfo* value = shapes[node].tensor();
+    if (packet == "aten::embedding") {
+      if (is_plain_embedding(node) && obstacle(flat, written, node).empty())
+        layers_.push_back({&node, settings, "its table is quantized by rows"});
+    } else if (dynamic && (packet == "aten::lstm" || packet == "aten::gru")) {
+      if (recurrent_obstacle(flat, node).empty())
+        layers_.push_back({&node, settings, "its weights are quantized, its inputs' ranges found in each run"});
+    } else if (row && row->role == Role::weighted && value && value->dtype == DType::float32 &&
+               (!dynamic || packet == "aten::linear") && obstacle(flat, written, node).empty()) {
+      layers_.push_back({&node, settings,
+                         dynamic ? "its weight is quantized, its input's range found in each run"
+                                 : "its weight is quantized, it computes with floats"});
+    }
+  }
+}
+
+const std::string* FloatInputPlan::how(const Node& node) const {
+  const auto found =
+      std::find_if(layers_.begin(), layers_.end(), [&](const Layer& each) { return each.node == &node; });
+  return found == layers_.end() ? nullptr : &found->how;
+}
+
+Unlowered FloatInputPlan::apply(GraphModule& flat, QuantBackend backend) const {
+  Unlowered refused;
+  for (const Layer& layer : layers_) {
+    const std::string name = layer.node->name();
+    try {
+      FloatInputWriter(flat, backend).write(*layer.node, *layer.settings);
+    } catch (const std::exception& error) {
+      refused.emplace_back(name, std::string(to_string(backend)) + ": " + first_line(error));
+    }
+  }
+  return refused;
+}
+
+}  // namespace fx::quantize

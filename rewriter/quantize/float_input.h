@@ -1,0 +1,34 @@
+// Layers whose weights are quantized and whose values are not: dynamic and weight-only quantization.
+//
+// dynamic: linear, LSTM and GRU find the range of their input anew in each run. weight-only: linear and convolutions
+// compute with the weight read back from whole numbers; an embedding has a kernel of its own.
+#pragma once
+
+#include <string>
+
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/rewriter/quantize/annotation.h>
+#include <fxgraph/rewriter/quantize/lowering.h>
+
+namespace fx::quantize {
+
+class FloatInputPlan {
+ public:
+  /// Finds the layers that their settings quantize so. `annotation` is of the same program.
+  FloatInputPlan(const GraphModule& flat, const Shapes& shapes, const Annotation& annotation);
+
+  /// What is done with a node, in words; null when nothing.
+  const std::string* how(const Node& node) const;
+  /// Does it, for an engine or as reference form; returns what the engine refused and so stays float.
+  Unlowered apply(GraphModule& flat, QuantBackend backend) const;
+
+ private:
+  struct Layer {
+    Node* node;
+    const QuantSettings* settings;
+    std::string how;
+  };
+  std::vector<Layer> layers_;
+};
+
+}  // namespace fx::quantize

@@ -1,0 +1,367 @@
+#include <fxgraph/rewriter/quantize/lowering.h>
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_set>
+
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/quantize/backend_table.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/rewriter/quantize/packed.h>
+#include <fxgraph/rewriter/quantize/reference.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+
+namespace fx::quantize {
+
+namespace {
+
+// The patterns. An operator `y` on floats, perhaps an activation `a` on that, and the quantization of the result.
+constexpr std::string_view kResult =
+    "return aten::quantize_per_tensor(y, scale: float, zero_point: int, dtype: literal)";
+constexpr std::string_view kActivatedResult =
+    "a = {aten::relu, aten::relu6, aten::hardtanh, aten::clamp}(y, ...)\n"
+    "return aten::quantize_per_tensor(a, scale: float, zero_point: int, dtype: literal)";
+
+/// How the operands of a role stand in the reference form; `$op` is the operator.
+std::string_view operands(Role role) {
+  switch (role) {
+    case Role::weighted:
+      return "x = aten::dequantize.self(xq: node)\nw = aten::dequantize.self(wq: get_attr)\ny = $op(x, w, ...)\n";
+    case Role::elementwise:
+      return "x = aten::dequantize.self(xq: node)\nz = aten::dequantize.self(zq: node)\ny = $op(x, z, ...)\n";
+    case Role::concat: return "y = $op(tensors, ...)\n";
+    case Role::rescale: return "x = aten::dequantize.self(xq: node)\ny = $op(x, factor: literal)\n";
+    default: return "x = aten::dequantize.self(xq: node)\ny = $op(x, ...)\n";
+  }
+}
+
+std::string pattern_of(const Row& row, bool activated) {
+  std::string text(operands(row.role));
+  text.replace(text.find("$op"), 3, row.role == Role::rescale ? "aten::mul" : row.packet);
+  return text.append(activated ? kActivatedResult : kResult);
+}
+
+/// One match, in the words of the reference form.
+struct Place {
+  const Match& match;
+  Node& op;
+  double scale;
+  std::int64_t zero_point;
+  Argument dtype;
+  Bounds bounds;  ///< of the activation, if there is one
+
+  explicit Place(const Match& m)
+      : match(m),
+        op(m["y"]),
+        scale(m.literal("scale")),
+        zero_point(static_cast<std::int64_t>(m.literal("zero_point"))),
+        dtype(m.argument("dtype")) {
+    if (m.has("a")) bounds = bounds_of(m["a"]);
+  }
+
+  const Argument& argument(std::string_view name) const { return *bound_argument(op, name); }
+  /// True when saturation at the ends of the quantized range does what the bound does.
+  bool low_is_implied() const { return -static_cast<double>(zero_point) * scale >= bounds.low - scale / 2; }
+  bool high_is_implied() const { return static_cast<double>(255 - zero_point) * scale <= bounds.high + scale / 2; }
+  bool is_relu() const { return bounds.is_activation && bounds.low == 0; }
+};
+
+class LoweringRules {
+ public:
+  LoweringRules(GraphModule& module, QuantBackend backend, Unlowered& unlowered)
+      : module_(module), backend_(backend), unlowered_(unlowered) {}
+
+  std::vector<Rule> make() {
+    std::vector<Rule> rules;
+    for (const Row& row : backend_table()) {
+      if (row.packet.starts_with("operator.")) continue;
+      if (row.role == Role::share || row.role == Role::fixed || row.role == Role::rescale) {
+        rules.push_back(rule(row, false));
+      } else {
+        rules.push_back(rule(row, true));
+        rules.push_back(rule(row, false));
+      }
+    }
+    rules.push_back(
+        {.name = "lower-sizes",
+         .pattern = "{aten::size, aten::dim, aten::numel, aten::sym_size}(aten::dequantize.self(xq: node), ...)",
+         .replacement = [](const Match& m, Rewriter& r) -> Node& { return on_quantized(m.anchor(), m, r); }});
+    return rules;
+  }
+
+ private:
+  Rule rule(const Row& row, bool activated) {
+    const Row* entry = &row;
+    return {.name = "lower-" + std::string(row.packet.substr(6)) + (activated ? "-activated" : ""),
+            .pattern = pattern_of(row, activated),
+            .when = [activated](const Match& m) { return !activated || bounds_of(m["a"]).is_activation; },
+            .replacement = [this, entry](const Match& m, Rewriter& r) { return lower(*entry, Place(m), r); },
+            .promise = Promise::approximate};
+  }
+
+  std::vector<Argument> lower(const Row& row, const Place& place, Rewriter& rewriter) {
+    try {
+      Node* made = row.role == Role::share ? share(place, rewriter) : call(row, place, rewriter);
+      if (!made) return {};
+      if (row.role != Role::share) made = &clamp(row, place, *made, rewriter);
+      const Meta* meta = place.match.anchor().find_meta();
+      if (const std::string* value = meta ? meta->get<std::string>(meta_key::kValue) : nullptr)
+        made->meta().set(meta_key::kValue, *value);
+      return {*made};
+    } catch (const Error& error) {
+      return refuse(place, error.message());
+    } catch (const std::exception& error) {
+      return refuse(place, first_line(error));
+    }
+  }
+
+  std::vector<Argument> refuse(const Place& place, const std::string& why) {
+    unlowered_.emplace_back(place.op.name(), std::string(to_string(backend_)) + ": " + why);
+    return {};
+  }
+
+  Node* call(const Row& row, const Place& place, Rewriter& rewriter) {
+    if (place.dtype.as_dtype() != DType::quint8)
+      throw Error(ErrorKind::unsupported, "kernels take activations of type quint8");
+    switch (row.role) {
+      case Role::weighted: return &weighted(row, place, rewriter);
+      case Role::concat: return concat(row, place, rewriter);
+      case Role::rescale:
+        return &rewriter.call_function(row.kernel, {place.match["xq"], place.match.argument("factor")});
+      default: return &by_schema(row, place, rewriter);
+    }
+  }
+
+  // What only moves elements takes quantized tensors as they are, once it is sure that the range stays.
+  static Node* share(const Place& place, Rewriter& rewriter) {
+    const Meta* notes = place.match.anchor().find_meta();
+    if (!notes || !notes->get<bool>(meta_key::kShared)) return nullptr;
+    return &on_quantized(place.op, place.match, rewriter);
+  }
+
+  /// The same call with the quantized value in place of its dequantization.
+  static Node& on_quantized(const Node& call, const Match& match, Rewriter& rewriter) {
+    const auto swapped = [&](const Argument& argument) {
+      return map_nodes(argument, [&](Node& node) -> Argument {
+        const bool is_it = node.is_call("aten::dequantize.self") && node.arg(0).node_or_null() == &match["xq"];
+        return is_it ? Argument(match["xq"]) : Argument(node);
+      });
+    };
+    std::vector<Argument> args;
+    std::vector<NamedArgument> kwargs;
+    for (const Argument& each : call.args()) args.push_back(swapped(each));
+    for (const auto& [name, value] : call.kwargs()) kwargs.push_back({name, swapped(value)});
+    return rewriter.create_node(call.op(), call.target(), args, kwargs);
+  }
+
+  // ── Layers ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  Node& weighted(const Row& row, const Place& place, Rewriter& rewriter) {
+    const bool relu = place.is_relu() && !row.kernel_relu.empty();
+    Node& packed = rewriter.get_attr(pack(row, place));
+    return rewriter.call_function(relu ? row.kernel_relu : row.kernel,
+                                  {place.match["xq"], packed, place.scale, place.zero_point});
+  }
+
+  c10::IValue constant(const Argument& argument) const {
+    if (const Node* node = argument.node_or_null()) return module_.attribute(node->target().str()).detach();
+    return to_ivalue(argument);
+  }
+
+  static c10::IValue numbers(const Argument& argument, std::int64_t size) {
+    std::vector<std::int64_t> all;
+    if (argument.is_int()) all.assign(static_cast<std::size_t>(size), argument.as_int());
+    for (const Argument& each : argument.elements()) all.push_back(each.as_int());
+    if (all.size() == 1) all.resize(static_cast<std::size_t>(size), all[0]);
+    return c10::IValue(c10::List<std::int64_t>(at::ArrayRef<std::int64_t>(all)));
+  }
+
+  std::string pack(const Row& row, const Place& place) {
+    const std::string weight_path = place.match["wq"].target().str();
+    const at::Tensor weight = module_.attribute(weight_path);
+    std::vector<c10::IValue> arguments = {weight, constant(place.argument("bias"))};
+    if (row.packet != "aten::linear") {
+      const std::int64_t size = weight.dim() - 2;
+      const bool transposed = row.packet.starts_with("aten::conv_transpose");
+      arguments.push_back(numbers(place.argument("stride"), size));
+      arguments.push_back(numbers(place.argument("padding"), size));
+      if (transposed) arguments.push_back(numbers(place.argument("output_padding"), size));
+      arguments.push_back(numbers(place.argument("dilation"), size));
+      arguments.push_back(place.argument("groups").as_int());
+    }
+    const EngineScope engine(backend_);
+    c10::IValue packed = call_operator(row.prepack, std::move(arguments));
+    return install_object(module_, weight_path, "packed_params", std::move(packed));
+  }
+
+  // ── Others ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  static Node* concat(const Row& row, const Place& place, Rewriter& rewriter) {
+    std::vector<Argument> tensors;
+    for (const Argument& each : place.match.argument("tensors").elements()) {
+      const Node* floats = each.node_or_null();
+      if (!floats || !floats->is_call("aten::dequantize.self")) return nullptr;
+      tensors.push_back(floats->arg(0));
+    }
+    return &rewriter.call_function(row.kernel,
+                                   {Argument::list(tensors), place.argument("dim"), place.scale, place.zero_point});
+  }
+
+  /// The kernel's arguments by the names that the float operator's have; those that a kernel adds are known here.
+  Node& by_schema(const Row& row, const Place& place, Rewriter& rewriter) {
+    std::string kernel(row.kernel);
+    const bool relu = place.is_relu() && !row.kernel_relu.empty();
+    if (relu) kernel = row.kernel_relu;
+    if (row.packet == "aten::batch_norm")
+      kernel.insert(std::string_view("quantized::batch_norm").size(), rank_suffix(place));
+    if (kernel.empty()) return on_quantized(place.op, place.match, rewriter);
+    const OperatorSchema* schema = find_schema(kernel);
+    if (!schema) throw Error(ErrorKind::unsupported, "this LibTorch has no " + kernel);
+    const bool prefixed = schema->index_of("output_scale") >= 0;
+    std::vector<Argument> args;
+    for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
+      const std::string_view name = schema->arguments[i].name.view();
+      if (i == 0) {
+        args.push_back(place.match["xq"]);
+      } else if (i == 1 && row.role == Role::elementwise) {
+        args.push_back(place.match["zq"]);
+      } else if (name == (prefixed ? "output_scale" : "scale")) {
+        args.push_back(place.scale);
+      } else if (name == (prefixed ? "output_zero_point" : "zero_point")) {
+        args.push_back(place.zero_point);
+      } else if (name == "inplace") {
+        args.push_back(false);
+      } else {
+        args.push_back(place.argument(name == "mean" ? "running_mean" : name == "var" ? "running_var" : name));
+      }
+    }
+    return rewriter.call_function(kernel, args);
+  }
+
+  static std::string rank_suffix(const Place& place) {
+    const Meta* meta = place.op.find_meta();
+    const int* rank = meta ? meta->get<int>(meta_key::kRank) : nullptr;
+    return rank && *rank == 5 ? "3d" : "2d";
+  }
+
+  // Bounds that saturation does not see to.
+  static Node& clamp(const Row& row, const Place& place, Node& made, Rewriter& rewriter) {
+    if (!place.bounds.is_activation) return made;
+    const bool low_done = (place.is_relu() && !row.kernel_relu.empty()) || place.low_is_implied();
+    const bool high_done = place.high_is_implied();
+    if (low_done && high_done) return made;
+    if (high_done && place.is_relu()) return rewriter.call_function("aten::relu", {made});
+    const auto finite = [](double bound) { return std::isinf(bound) ? Argument() : Argument(bound); };
+    return rewriter.call_function("aten::clamp", {made, finite(place.bounds.low), finite(place.bounds.high)});
+  }
+
+  GraphModule& module_;
+  QuantBackend backend_;
+  Unlowered& unlowered_;
+};
+
+/// `getitem(chunk(dequantize(x)), i)` that is quantized again: chunks of x.
+class ListLowering {
+ public:
+  explicit ListLowering(Graph& graph) : rewriter_(graph) {}
+
+  void run() {
+    std::vector<Node*> nodes;
+    for (Node& node : rewriter_.graph().nodes()) nodes.push_back(&node);
+    for (Node* node : nodes) {
+      if (makes_list(*node)) lower(*node);
+    }
+  }
+
+ private:
+  static bool makes_list(const Node& node) {
+    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+    const Row* row = schema ? row_of(node.target().view()) : nullptr;
+    return row && row->role == Role::share && schema->returns.size() == 1 && schema->returns[0].type.list;
+  }
+
+  static Node* sole_shared_quantize(const Node& element) {
+    if (element.num_users() != 1) return nullptr;
+    Node& user = *element.users().begin();
+    const Meta* meta = user.find_meta();
+    return user.is_call("aten::quantize_per_tensor") && meta && meta->get<bool>(meta_key::kShared) ? &user : nullptr;
+  }
+
+  void lower(Node& list) {
+    Node* floats = list.args().empty() ? nullptr : list.arg(0).node_or_null();
+    if (!floats || !floats->is_call("aten::dequantize.self")) return;
+    std::vector<std::pair<Node*, Node*>> elements;
+    for (Node& user : list.users()) {
+      Node* quantize = user.target() == "operator.getitem" ? sole_shared_quantize(user) : nullptr;
+      if (!quantize) return;
+      elements.emplace_back(&user, quantize);
+    }
+    std::vector<Argument> args = list.args().to_vector();
+    args[0] = floats->arg(0);
+    rewriter_.set_args(list, args);
+    for (const auto& [element, quantize] : elements) rewriter_.replace_all_uses_with(*quantize, *element);
+  }
+
+  Rewriter rewriter_;
+};
+
+}  // namespace
+
+Unlowered lower(GraphModule& reference, QuantBackend backend) {
+  const at::NoGradGuard no_grad;
+  Unlowered unlowered;
+  ListLowering(reference.graph()).run();
+  eliminate_dead_code(reference.graph());
+  LoweringRules rules(reference, backend, unlowered);
+  rewrite_once(reference, RuleSet(rules.make()));
+  tidy(reference);
+  return unlowered;
+}
+
+namespace {
+
+/// A copy in which the quantized value has the float value's name. A new graph, so that all names are free; what still
+/// makes the value on floats gives its name up.
+Graph with_value_names(const Graph& graph) {
+  const auto value_of = [](const Node& node) {
+    const Meta* meta = node.find_meta();
+    const std::string* value = meta ? meta->get<std::string>(meta_key::kValue) : nullptr;
+    return value && !node.is_call("aten::quantize_per_tensor") ? *value : std::string();
+  };
+  std::unordered_set<std::string> taken;
+  for (const Node& node : graph.nodes()) {
+    if (const std::string value = value_of(node); !value.empty()) taken.insert(value);
+  }
+  Graph named;
+  NodeMap<Argument> values(graph);
+  for (const Node& node : graph.nodes()) {
+    Node& copy = named.node_copy(node, [&](Node& input) { return values[input]; });
+    const std::string value = value_of(node);
+    if (!value.empty()) {
+      copy.rename(value);
+    } else if (taken.contains(node.name())) {
+      copy.rename(node.name() + "_float");
+    }
+    values[node] = copy;
+  }
+  return named;
+}
+
+}  // namespace
+
+void tidy(GraphModule& module) {
+  optimize(module, {.rules = {"common-subexpression", "dead-code"}});
+  module.delete_all_unused_attributes();
+  module.delete_all_unused_submodules();
+  module.set_graph(with_value_names(module.graph()));
+  module.graph().lint();
+}
+
+}  // namespace fx::quantize

@@ -1,0 +1,108 @@
+// Observers: modules that pass a value on and remember its range; and what a range becomes: scale and zero point.
+//
+// torch.ao.quantization's observers, with its numbers: min-max, moving average, histogram with the least squared error,
+// percentile, per tensor or per channel, affine or symmetric. Where PyTorch 1.13 counts histograms between whole
+// numbers only, these count between the values' own bounds.
+//
+// Observers are modules of the program that prepare() makes: their statistics are buffers, so they are saved and copied
+// with it. A value that is not finite is refused by name. Thread-safety: none.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <fxgraph/nn/torch_compat.h>
+#include <fxgraph/rewriter/quantize/config.h>
+
+namespace fx {
+
+/// How a value becomes whole numbers: q = clamp(round(x / scale) + zero_point, quant_min, quant_max).
+struct QuantParameters {
+  DType dtype = DType::quint8;
+  at::Tensor scale;        ///< float32, one element or one for each channel
+  at::Tensor zero_point;   ///< int64, likewise
+  std::int64_t axis = -1;  ///< of the channels; -1: per tensor
+  std::int64_t quant_min = 0, quant_max = 255;
+
+  bool per_channel() const { return axis >= 0; }
+  double scale_value() const;
+  std::int64_t zero_point_value() const;
+  /// `values` quantized so, and read back: what a program computes with.
+  at::Tensor quantize(const at::Tensor& values) const;
+  at::Tensor fake_quantize(const at::Tensor& values) const;
+};
+
+/// Scale and zero point for values from `low` to `high` (one number or one for each channel), as PyTorch computes them.
+QuantParameters parameters_for_range(const Quantizer& quantizer, const at::Tensor& low, const at::Tensor& high,
+                                     std::int64_t axis = -1);
+
+/// A quint8 with this scale and zero point, whatever is seen: the results of sigmoid and the like.
+QuantParameters fixed_parameters(double scale, std::int64_t zero_point);
+
+class Observer : public torch::nn::Module {
+ public:
+  /// `value` is what it watches, for errors; `axis` is the channels' when the quantizer is per channel.
+  Observer(const Quantizer& quantizer, std::string value, std::int64_t axis = -1);
+
+  /// Notes the range of `x` and returns it. Throws Error(invalid_argument) for NaN and infinities.
+  torch::Tensor forward(torch::Tensor x);
+  void observe(const at::Tensor& x);
+
+  /// False as long as no value was seen.
+  bool has_seen() const;
+  /// Throws Error(invalid_argument) when no value was seen.
+  QuantParameters parameters() const;
+  void forget();
+
+  const Quantizer& quantizer() const { return quantizer_; }
+  const std::string& value() const { return value_; }
+  std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
+
+ private:
+  void observe_channels(const at::Tensor& x);
+  void update(const at::Tensor& low, const at::Tensor& high);
+  void add_to_histogram(const at::Tensor& x, double low, double high);
+
+  Quantizer quantizer_;
+  std::string value_;
+  std::int64_t axis_;
+  at::Tensor low_, high_, histogram_;  // buffers
+};
+
+/// Quantizes and reads back, so that training sees what quantization does; gradients pass straight through inside the
+/// range. In training mode it observes first; in evaluation the range stays.
+class FakeQuantize : public torch::nn::Module {
+ public:
+  FakeQuantize(const Quantizer& quantizer, std::string value, std::int64_t axis = -1);
+  /// With a scale and zero point that do not depend on what is seen.
+  FakeQuantize(const QuantParameters& fixed, std::string value);
+  /// For a weight: its range is always that of the weight as it is.
+  static std::shared_ptr<FakeQuantize> of_weight(const Quantizer& quantizer, std::string value, std::int64_t axis);
+
+  torch::Tensor forward(torch::Tensor x);
+
+  Observer& observer() { return *observer_; }
+  const Observer& observer() const { return *observer_; }
+  QuantParameters parameters() const;
+  /// torch.ao's disable_observer and disable_fake_quant.
+  void enable_observer(bool on) { observes_ = on; }
+  void enable_fake_quantize(bool on) { quantizes_ = on; }
+  std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
+
+ private:
+  std::shared_ptr<Observer> observer_;
+  std::unique_ptr<QuantParameters> fixed_;
+  std::int64_t axis_ = -1;
+  bool of_weight_ = false;
+  bool observes_ = true;
+  bool quantizes_ = true;
+};
+
+/// Lets programs call observers. Idempotent.
+void register_observer_types();
+
+}  // namespace fx

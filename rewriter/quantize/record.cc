@@ -1,0 +1,40 @@
+#include <fxgraph/rewriter/quantize/record.h>
+
+#include <fxgraph/support/error.h>
+
+namespace fx::quantize {
+
+std::shared_ptr<torch::nn::Module> QuantRecord::clone(const TorchDeviceOption&) const {
+  auto copy = std::make_shared<QuantRecord>();
+  copy->config = config;
+  copy->training = training;
+  copy->values = values;
+  copy->observers = observers;
+  copy->layers = layers;
+  copy->state = state;
+  return copy;
+}
+
+Shapes QuantRecord::shapes_of(const Graph& graph) const {
+  Shapes shapes(graph);
+  for (const Node& node : graph.nodes()) {
+    if (const auto known = values.find(node.name()); known != values.end()) shapes[node] = known->second;
+  }
+  return shapes;
+}
+
+const QuantRecord& record_of(const GraphModule& prepared) {
+  const auto record = std::dynamic_pointer_cast<QuantRecord>(prepared.find_submodule(kRecordPath));
+  if (!record)
+    throw Error(ErrorKind::invalid_argument, "the program was not prepared for quantization: call fx::prepare first");
+  return *record;
+}
+
+QuantParameters observed_parameters(const GraphModule& prepared, const std::string& path) {
+  const auto module = prepared.submodule(path);
+  if (const auto* observer = dynamic_cast<const Observer*>(module.get())) return observer->parameters();
+  if (const auto* fake = dynamic_cast<const FakeQuantize*>(module.get())) return fake->parameters();
+  throw Error(ErrorKind::invalid_argument, "the module at '" + path + "' is no observer");
+}
+
+}  // namespace fx::quantize

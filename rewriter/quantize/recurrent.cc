@@ -1,0 +1,86 @@
+#include <fxgraph/rewriter/quantize/recurrent.h>
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/quantize/packed.h>
+#include <fxgraph/rewriter/quantize/reference.h>
+#include <fxgraph/rewriter/rules/written_values.h>
+
+namespace fx::quantize {
+
+namespace {
+
+bool is_true(const Node& node, std::string_view name) {
+  const Argument* value = bound_argument(node, name);
+  return value && value->is_bool() && value->as_bool();
+}
+
+std::vector<std::string> parameter_paths(const Node& node) {
+  std::vector<std::string> paths;
+  for (const Argument& each : bound_argument(node, "params")->elements()) {
+    const Node* attribute = each.node_or_null();
+    if (!attribute || !attribute->is(Op::get_attr)) return {};
+    paths.push_back(attribute->target().str());
+  }
+  return paths;
+}
+
+}  // namespace
+
+std::string recurrent_obstacle(const GraphModule& flat, const Node& node) {
+  if (!node.target().view().ends_with(".input")) return "packed sequences have no quantized kernel here";
+  if (is_true(node, "train")) return "it is in training mode";
+  if (!is_true(node, "has_biases")) return "the kernel wants biases";
+  const std::vector<std::string> paths = parameter_paths(node);
+  if (paths.empty() || paths.size() % 4) return "its weights are not four attributes for each layer and direction";
+  const rules::WrittenValues written(flat);
+  for (const std::string& path : paths) {
+    if (written.contains_attribute(path)) return "the program writes to " + path;
+    if (flat.attribute(path).scalar_type() != at::kFloat) return path + " is not float32";
+  }
+  return {};
+}
+
+void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings) {
+  Graph& graph = flat.graph();
+  const std::vector<std::string> paths = parameter_paths(node);
+  Quantizer quantizer = settings.weight;
+  quantizer.per_channel = false;  // the kernels' only way
+  const auto quantized = [&](const std::string& path) {
+    return quantized_weight(quantizer, flat.attribute(path).detach(), std::nullopt, node.name());
+  };
+  std::vector<Argument> parameters;
+  for (std::size_t i = 0; i < paths.size(); i += 4) {
+    if (backend == QuantBackend::reference) {
+      for (std::size_t k = i; k < i + 2; ++k) {
+        const std::string made = flat.fresh_path(paths[k] + "_quantized");
+        flat.set_buffer(made, quantized(paths[k]));
+        parameters.push_back(graph.call_function("aten::dequantize.self", {graph.get_attr(made)}));
+      }
+      for (std::size_t k = i + 2; k < i + 4; ++k) parameters.push_back(graph.get_attr(paths[k]));
+      continue;
+    }
+    const EngineScope engine(backend);
+    const at::Tensor bias_ih = flat.attribute(paths[i + 2]).detach(), bias_hh = flat.attribute(paths[i + 3]).detach();
+    const c10::IValue ih = call_operator("quantized::linear_prepack", {quantized(paths[i]), bias_ih});
+    const c10::IValue hh = call_operator("quantized::linear_prepack", {quantized(paths[i + 1]), bias_hh});
+    const c10::IValue cell = call_operator("quantized::make_quantized_cell_params_dynamic",
+                                           {ih, hh, bias_ih, bias_hh, settings.activation.reduce_range});
+    parameters.push_back(graph.get_attr(install_object(flat, paths[i], "cell_params", cell)));
+  }
+  std::vector<Argument> args;
+  const OperatorSchema& schema = *find_schema(node.target());
+  for (std::size_t i = 0; i < schema.arguments.size(); ++i) args.push_back(*bound_argument(schema, node, i));
+  args[2] = Argument::list(parameters);
+  if (backend == QuantBackend::reference) return node.set_args_kwargs(args, KwargSpan());
+  const bool lstm = packet_of(node.target().view()) == "aten::lstm";
+  node.set_args_kwargs(args, KwargSpan());
+  node.set_target(lstm ? "aten::quantized_lstm.input" : "aten::quantized_gru.input");
+  if (lstm) node.set_kwargs({{Symbol("dtype"), DType::qint8}, {Symbol("use_dynamic"), true}});
+}
+
+}  // namespace fx::quantize

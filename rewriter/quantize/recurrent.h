@@ -1,0 +1,18 @@
+// LSTM and GRU with quantized weights, whose inputs' ranges are found in each run.
+#pragma once
+
+#include <string>
+
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/quantize/config.h>
+
+namespace fx::quantize {
+
+/// Why the call of aten::lstm or aten::gru cannot be quantized; empty when it can.
+std::string recurrent_obstacle(const GraphModule& flat, const Node& node);
+
+/// Replaces the call by that of the quantized kernel. The reference form keeps the float operator, with weights read
+/// back from whole numbers. Throws what packing throws.
+void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings);
+
+}  // namespace fx::quantize

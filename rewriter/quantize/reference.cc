@@ -1,0 +1,153 @@
+#include <fxgraph/rewriter/quantize/reference.h>
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <tuple>
+
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/support/error.h>
+
+namespace fx::quantize {
+
+at::Tensor quantized_weight(const Quantizer& quantizer, const at::Tensor& weight, std::optional<std::int64_t> axis,
+                            const std::string& node) {
+  const at::NoGradGuard no_grad;
+  Quantizer wanted = quantizer;
+  wanted.per_channel &= axis.has_value();
+  if (wanted.range == RangeKind::moving_average) wanted.range = RangeKind::min_max;
+  Observer observer(wanted, node, wanted.per_channel ? *axis : -1);
+  observer.observe(weight);
+  const QuantParameters parameters = observer.parameters();
+  at::Tensor values = weight.detach().contiguous();
+  return parameters.quantize(values);
+}
+
+namespace {
+
+class ReferenceWriter {
+ public:
+  ReferenceWriter(GraphModule& flat, const Annotation& annotation, const GraphModule& prepared,
+                  const QuantRecord& record)
+      : flat_(flat), graph_(flat.graph()), annotation_(annotation), prepared_(prepared), record_(record) {}
+
+  void write() {
+    for (int range = 0; range < annotation_.num_ranges(); ++range) {
+      const Node& maker = annotation_.maker(annotation_.root(range));
+      const Mark& mark = annotation_.of(maker);
+      if (mark.quantized && mark.row->role == Role::rescale)
+        rescaled_from_[range] = annotation_.range_of(maker.arg(0).node());
+    }
+    std::vector<Node*> nodes;
+    for (Node& node : graph_.nodes()) nodes.push_back(&node);
+    for (Node* node : nodes) {
+      const Mark& mark = annotation_.of(*node);
+      if (mark.quantized && mark.row->role == Role::weighted) quantize_weight(*node, mark);
+      if (mark.quantized && mark.row->packet == "aten::batch_norm") note_rank(*node);
+    }
+    for (Node* node : nodes) {
+      const int range = annotation_.range_of(*node);
+      if (range != Annotation::kNone) quantize_value(*node, range);
+    }
+  }
+
+ private:
+  void note_rank(Node& node) const {
+    const auto known = record_.values.find(node.name());
+    const TensorInfo* tensor = known == record_.values.end() ? nullptr : known->second.tensor();
+    if (tensor) node.meta().set(meta_key::kRank, static_cast<int>(tensor->sizes.size()));
+  }
+
+  void quantize_weight(Node& layer, const Mark& mark) {
+    Node& attribute = bound_argument(layer, "weight")->node();
+    const std::string path = attribute.target().str();
+    const auto axis = channel_axis(*mark.row);
+    // Layers that share a weight share its quantized form.
+    std::string& quantized = weights_[{path, axis.value_or(-1)}];
+    if (quantized.empty()) {
+      quantized = flat_.fresh_path(path + "_quantized");
+      flat_.set_buffer(quantized, quantized_weight(mark.settings->weight, flat_.attribute(path), axis, layer.name()));
+    }
+    const auto scope = graph_.inserting_before(layer);
+    Node& weight = graph_.call_function("aten::dequantize.self", {graph_.get_attr(quantized)});
+    layer.replace_input_with(attribute, weight);
+  }
+
+  QuantParameters parameters_of(int range) {
+    if (const auto known = parameters_.find(range); known != parameters_.end()) return known->second;
+    const Node& root = annotation_.root(range);
+    const Node& maker = annotation_.maker(root);
+    const Row* row = annotation_.is_made_quantized(root) ? annotation_.of(maker).row : nullptr;
+    QuantParameters found;
+    if (row && row->role == Role::fixed) {
+      found = fixed_parameters(row->scale, row->zero_point);
+    } else if (row && row->role == Role::rescale) {
+      found = parameters_of(rescaled_from_.at(range));
+      found.scale = found.scale * bound_argument(*find_schema(maker.target()), maker, 1)->as_float();
+    } else {
+      const auto path = record_.observers.find(root.name());
+      if (path == record_.observers.end())
+        throw Error(ErrorKind::invalid_argument, "%" + root.name() + " was not there when the program was prepared",
+                    root.name());
+      found = observed_parameters(prepared_, path->second);
+    }
+    parameters_.emplace(range, found);
+    return found;
+  }
+
+  void quantize_value(Node& value, int range) {
+    const TensorInfo* tensor = nullptr;
+    if (const auto known = record_.values.find(value.name()); known != record_.values.end())
+      tensor = known->second.tensor();
+    if (!tensor) return;  // a list: its elements are quantized when they are taken out
+    const bool everyone = annotation_.is_made_quantized(value);
+    std::vector<Node*> readers;
+    for (Node& user : value.users()) {
+      if (everyone || annotation_.reads_quantized(user, value)) readers.push_back(&user);
+    }
+    if (readers.empty()) return;
+    Node& quantized = quantize(value, parameters_of(range));
+    if (&annotation_.root(range) != &value) quantized.meta().set(meta_key::kShared, true);
+    for (Node* reader : readers) {
+      const auto scope = graph_.inserting_before(*reader);
+      Node& floats = graph_.call_function("aten::dequantize.self", {quantized});
+      reader->replace_input_with(value, floats);
+    }
+  }
+
+  Node& quantize(Node& value, const QuantParameters& parameters) {
+    Node* place = value.next();
+    while (place && place->is(Op::placeholder)) place = place->next();
+    const auto scope = graph_.inserting_before(*place);
+    if (value.is(Op::get_attr)) {
+      const std::string path = flat_.fresh_path(value.target().str() + "_quantized");
+      flat_.set_buffer(path, parameters.quantize(flat_.attribute(value.target().str()).detach()));
+      return graph_.get_attr(path);
+    }
+    Node& quantized =
+        graph_.call_function("aten::quantize_per_tensor",
+                             {value, parameters.scale_value(), parameters.zero_point_value(), parameters.dtype});
+    quantized.meta().set(meta_key::kValue, value.name());
+    return quantized;
+  }
+
+  GraphModule& flat_;
+  Graph& graph_;
+  const Annotation& annotation_;
+  const GraphModule& prepared_;
+  const QuantRecord& record_;
+  std::map<std::pair<std::string, std::int64_t>, std::string> weights_;
+  std::map<int, QuantParameters> parameters_;
+  std::map<int, int> rescaled_from_;  // the range of what is multiplied, by that of the product
+};
+
+}  // namespace
+
+void write_reference(GraphModule& flat, const Annotation& annotation, const GraphModule& prepared,
+                     const QuantRecord& record) {
+  const at::NoGradGuard no_grad;
+  ReferenceWriter(flat, annotation, prepared, record).write();
+}
+
+}  // namespace fx::quantize
