@@ -37,6 +37,7 @@ const Node* ProxyImpl::open_node() const { return session_->is_open() ? node_ : 
 
 const at::Tensor& ProxyImpl::shape_for(const char* call) const {
   if (!value_.defined()) throw unknown_shape(open_node(), call);
+  session_->asked(node_);
   return value_;
 }
 
