@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
 constexpr std::size_t kEnoughSamples = 3;      // to tell sizes, multiples and products apart
-constexpr std::size_t kMostSamples = 6;        // to agree on other expressions
+constexpr std::size_t kMostSamples = 8;        // to agree on other expressions
 
 /// A number in the graph: leaf `second` of call `first`.
 using Place = std::pair<std::uint32_t, std::uint32_t>;
@@ -39,7 +39,8 @@ class Generaliser {
       }
       // What is more than sizes and products has to be the same expression at one more choice of sizes.
       const std::string now = explanation();
-      if (!terms_.guessed() || now == before) break;
+      if (!terms_.guessed() || (now == before && !terms_.ambiguous())) break;
+      if (now == before && search_.samples().size() >= kMostSamples) break;
       if (search_.samples().size() >= kMostSamples) {
         give_up();
         wanted = kEnoughSamples;

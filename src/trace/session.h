@@ -67,6 +67,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Tells `follower` (null: nobody) of everything from now on.
   void follow(TraceFollower* follower) { follower_ = follower; }
+  bool is_followed() const { return follower_ != nullptr; }
   /// The program asks for the shape of what `node` stands for.
   void asked(const Node* node) const {
     if (follower_ && node) follower_->asked(*node);

@@ -76,10 +76,11 @@ std::int64_t SizeGroups::candidate(const SizeGroup& group, int round, std::size_
   const auto n = static_cast<std::int64_t>(nth);
   const std::int64_t jump = kJumps[nth % kJumps.size()] + 12 * (n / 12);
   const bool up = group.above > group.size + step, down = group.below + step < group.size;
-  if ((round % 2 == 1 || !up) && down) {
+  if (((round % 2 == 1 && round < 3) || !up) && down) {
     if (units > 8) return group.size - step * std::min(units - 2, units / 6 + jump + round / 2);
     return step * std::clamp<std::int64_t>(1 + n + round / 2, 1, units - 1);
   }
+  if (round > 2) return group.size + step * (1 + (37 * n + 53 * round) % 97);  // far, and not in any step
   const std::int64_t reach = units > 16 ? units / 8 : 0;
   return group.size + step * (reach + jump + 14 * (round / 2) + (round % 2 == 1 ? 7 : 0));
 }

@@ -1,12 +1,20 @@
 #include <fxgraph/trace/size_search.h>
 
 #include <algorithm>
+#include <set>
 
 namespace fx::internal {
 namespace {
 
 // A program that goes another way each time is not followed for ever.
 constexpr int kAttemptsPerGroup = 24;
+
+bool is_prime(std::int64_t number) {
+  for (std::int64_t divisor = 2; divisor * divisor <= number; ++divisor) {
+    if (number % divisor == 0) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -62,7 +70,7 @@ std::string SizeSearch::reason(const Sample& failure) const {
 // A weight has the sizes that it has: no other size of the input will do.
 bool SizeSearch::is_held_by_parameter(const Sample& failure) const {
   if (!failure.operator_refused() || failure.failed_at() >= program_.log.size()) return false;
-  for (const Argument& argument : program_.log.arguments(failure.failed_at())) {
+  for (const Argument& argument : program_.log.arguments(program_.log.operator_at(failure.failed_at()))) {
     const Node* node = argument.node_or_null();
     if (node && program_.log[program_.log.index_of(*node)].op == Op::get_attr) return true;
   }
@@ -96,13 +104,19 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
   }
   if (culprits.empty()) return settle_together(active, sizes, failure);
   const Some left = tie(culprits, active, sizes, last);
+  std::set<std::uint32_t> settled_steps;
   for (std::size_t i = 0; i < culprits.size(); ++i) {
     SizeGroup& group = groups_.groups[culprits[i]];
     if (std::find(left.begin(), left.end(), culprits[i]) == left.end()) {
       if (group.why.empty()) group.why = reason(*failures[i]), group.where = failures[i]->where();
       continue;
     }
-    if (group.fixed || group.step != 1) continue;
+    if (group.fixed) continue;
+    if (group.step != 1) {
+      if (settled_steps.contains(culprits[i])) continue;
+      if (!widen_step(culprits[i], last)) fix(culprits[i], reason(*failures[i]), failures[i]->where());
+      continue;
+    }
     Some alike;
     for (std::size_t j = i; j < culprits.size(); ++j) {
       const bool open = std::find(left.begin(), left.end(), culprits[j]) != left.end();
@@ -113,7 +127,9 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
                        (find_steps(alike, *failures[i]) || (alike.size() > 1 && find_steps({culprits[i]}, *failures[i])));
     if (!steps) fix(culprits[i], reason(*failures[i]), failures[i]->where());
     for (const std::uint32_t each : alike) {
-      if (steps && groups_.groups[each].why.empty())
+      if (!steps || groups_.groups[each].step == 1) continue;
+      settled_steps.insert(each);
+      if (groups_.groups[each].why.empty())
         groups_.groups[each].why = reason(*failures[i]), groups_.groups[each].where = failures[i]->where();
     }
   }
@@ -234,6 +250,7 @@ bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
   if (step == 0 && works_at(some, 2 * size, last)) step = size;
   if (step != 0) {
     for (std::int64_t prime = 2; prime < step; ++prime) {
+      if (!is_prime(prime)) continue;
       while (step % prime == 0 && step > prime && works_at(some, size + step / prime, last)) step /= prime;
     }
     for (const std::uint32_t group : some) groups_.groups[group].step = step;
@@ -245,6 +262,18 @@ bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
     groups_.groups[group].above_said = failure.operator_refused();
   }
   return true;
+}
+
+// The steps that did so far are too small further on.
+bool SizeSearch::widen_step(std::uint32_t index, std::uint32_t last) {
+  SizeGroup& group = groups_.groups[index];
+  for (std::int64_t factor = 2; factor * group.step <= group.size; ++factor) {
+    const std::int64_t step = factor * group.step;
+    if (group.size % step != 0 || !works_at({index}, group.size + step, last)) continue;
+    group.step = step;
+    return true;
+  }
+  return false;
 }
 
 // ── Numbers without an expression ─────────────────────────────────────────────────────────────────────────────────

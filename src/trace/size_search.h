@@ -40,6 +40,7 @@ class SizeSearch {
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
   bool tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last);
   bool find_steps(const Some& some, const Sample& failure);
+  bool widen_step(std::uint32_t group, std::uint32_t last);
   bool works_at(const Some& some, std::int64_t size, std::uint32_t last);
   void fix(std::uint32_t group, const std::string& why, const std::string& where);
   void fix_where(const std::function<bool(const Sample&)>& depends, std::uint32_t last, const std::string& why);

@@ -263,9 +263,10 @@ std::optional<SizeTerms::Id> SizeTerms::quotient(const Values& values) {
   return std::nullopt;
 }
 
-// (term + offset) // divisor: which divisors and offsets do, of these the plainest.
+// (term + offset) // divisor: of those that do, the plainest.
 std::optional<SizeTerms::Id> SizeTerms::division(const Values& values, Id term, bool any_offset) {
   const Values& of = values_[term];
+  std::optional<std::pair<std::int64_t, std::int64_t>> found;  // divisor, offset
   for (std::int64_t divisor = 2; divisor <= kLargestDivisor; ++divisor) {
     std::int64_t low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -273,12 +274,24 @@ std::optional<SizeTerms::Id> SizeTerms::division(const Values& values, Id term, 
       high = std::min(high, divisor * values[i] - of[i] + divisor - 1);
     }
     if (low > high) continue;
-    if (low <= 0 && 0 <= high) return floor_of(term, divisor);
-    if (low <= divisor - 1 && divisor - 1 <= high) return floor_of(offset(term, divisor - 1), divisor);
-    if (low <= divisor / 2 && divisor / 2 <= high) return floor_of(offset(term, divisor / 2), divisor);
-    if (any_offset) return floor_of(offset(term, std::abs(low) < std::abs(high) ? low : high), divisor);
+    const auto does = [&](std::int64_t offset) { return low <= offset && offset <= high; };
+    const std::int64_t nearest = std::abs(low) < std::abs(high) ? low : high;
+    std::optional<std::int64_t> best;
+    int ways = 0;
+    for (const std::int64_t offset : {std::int64_t{0}, divisor - 1, divisor / 2}) {
+      if (!does(offset) || (divisor == 2 && offset == divisor / 2 && best == divisor - 1)) continue;
+      ++ways;
+      if (!best) best = offset;
+    }
+    // Of multiples nobody can tell, and nobody has to.
+    if (std::all_of(of.begin(), of.end(), [&](std::int64_t value) { return value % divisor == 0; })) ways = 1;
+    if (!best && any_offset) best = nearest, ways = low == high ? 1 : 2;
+    if (!best) continue;
+    ambiguous_ = ambiguous_ || found || ways > 1;
+    if (!found) found = {divisor, *best};
   }
-  return std::nullopt;
+  if (!found) return std::nullopt;
+  return floor_of(offset(term, found->second), found->first);
 }
 
 // term % divisor, and what is missing to a multiple.
@@ -291,14 +304,17 @@ std::optional<SizeTerms::Id> SizeTerms::remainder(const Values& values, Id term)
     up = std::gcd(up, of[i] + values[i]);
     largest = std::max(largest, values[i]);
   }
-  const auto smallest_above = [&](std::int64_t multiple) {
-    for (std::int64_t divisor = largest + 1; multiple != 0 && divisor <= std::min(multiple, 2 * kLargestDivisor); ++divisor) {
-      if (multiple % divisor == 0) return divisor;
+  const auto divisor_above = [&](std::int64_t multiple) {
+    std::int64_t found = 0;
+    for (std::int64_t divisor = largest + 1; divisor <= std::min(multiple, 2 * kLargestDivisor); ++divisor) {
+      if (multiple % divisor != 0) continue;
+      ambiguous_ = ambiguous_ || found != 0;
+      if (found == 0) found = divisor;
     }
-    return std::int64_t{0};
+    return found;
   };
-  if (const std::int64_t divisor = smallest_above(down)) return make(SizeOp::mod, term, constant(divisor));
-  if (const std::int64_t divisor = smallest_above(up))
+  if (const std::int64_t divisor = divisor_above(down)) return make(SizeOp::mod, term, constant(divisor));
+  if (const std::int64_t divisor = divisor_above(up))
     return make(SizeOp::mod, make(SizeOp::sub, constant(0), term), constant(divisor));
   return std::nullopt;
 }

@@ -46,6 +46,8 @@ class SizeTerms {
   std::string str(Id id) const;
   /// Whether something has been explained by more than sizes, multiples, offsets and products.
   bool guessed() const { return guessed_; }
+  /// Whether another divisor would have done as well: more values would tell.
+  bool ambiguous() const { return ambiguous_; }
   bool is_guess(Id id) const { return guesses_.contains(id); }
 
  private:
@@ -78,6 +80,7 @@ class SizeTerms {
   std::map<Values, std::size_t> failed_;  // with how many terms in the pool
   std::set<Id> guesses_;
   bool guessed_ = false;
+  bool ambiguous_ = false;
 };
 
 }  // namespace fx::internal

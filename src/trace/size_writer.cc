@@ -257,7 +257,8 @@ class SizeAssertions {
       if (group.one_or) statement.dimensions += ", one or " + name(groups_.groups[*group.one_or].dimensions.front()) + ",";
       if (!group.below_said) statement.dimensions += " >= " + std::to_string(group.lowest);
       if (!group.above_said) statement.dimensions += " <= " + std::to_string(group.highest);
-      statement.why = because(group);
+      const bool free = statement.kind == Kind::any && group.dimensions.size() == 1;
+      if (!free || !group.below_said || !group.above_said) statement.why = because(group);
       by_input[dimension(group.dimensions.front()).input].push_back(std::move(statement));
     }
     std::unordered_map<Node*, std::vector<SizeStatement>> by_placeholder;

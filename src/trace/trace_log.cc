@@ -21,7 +21,13 @@ void TraceLog::asked(const Node& node) {
   if (questions_.empty() || questions_.back().of != of) questions_.push_back({of, size()});
 }
 
+std::uint32_t TraceLog::operator_at(std::uint32_t i) const {
+  while (i + 1 < size() && calls_[i].op == Op::get_attr) ++i;
+  return i;
+}
+
 std::string TraceLog::describe(std::uint32_t i) const {
+  i = operator_at(i);
   if (i >= size()) return "the end of the program";
   const Call& call = calls_[i];
   std::string name = call.op == Op::output ? "the result" : call.target.str();

@@ -64,7 +64,7 @@ struct Trace {
 
 struct TraceOptions {
   /// Names of the inputs; those that are missing are called x, y, z, or arg_0, arg_1, … when there are more than three.
-  std::vector<std::string> names;
+  std::vector<std::string> names = {};
   /// Makes calls of leaf modules call_module nodes again, see trace/leaf_modules.h.
   bool raise_leaf_modules = true;
   /// Notes on each node the C++ calls that led to it (meta "stack_trace"), most recent call last. Slow.

@@ -26,12 +26,15 @@ TEST(Sizes, OperatorsWithoutNumbersLeaveNothingBehind) {
 }
 
 TEST(Sizes, SizesBecomeNodes) {
-  const auto gm = symbolic_trace([](Tensor x) { return x.reshape({x.size(0), x.size(1) / 2, 2 * x.size(2)}); },
-                                 {torch::rand({2, 4, 5})});
+  const auto halve = [](Tensor x) { return x.reshape({x.size(0), x.size(1) / 2, 2 * x.size(2)}); };
+  const auto gm = symbolic_trace(halve, {torch::rand({2, 4, 5})});
   EXPECT_EQ(testing::calls(gm->graph()),
             (std::vector<std::string>{"aten::size.int(x, 1)", "operator.mod(size, 2)", "operator.eq(mod, 0)",
-                                      "torch._assert(eq, 'x[1] must be a multiple of 2: aten::reshape: shape "
-                                      "\\'[2, 4, 10]\\' is invalid for input of size 90')"}))
+                                      "torch._assert(eq, \"x[1] must be a multiple of 2: aten::reshape: shape "
+                                      "'[2, 4, 10]' is invalid for input of size 90\")",
+                                      "aten::size.int(x, 0)", "aten::size.int(x, 1)", "operator.floordiv(size_2, 2)",
+                                      "aten::size.int(x, 2)", "operator.mul(size_3, 2)",
+                                      "aten::reshape(x, [size_1, floordiv, mul])"}))
       << gm->graph();
 }
 
@@ -156,7 +159,7 @@ TEST(Sizes, AnIntermediateSize) {
   const auto down_and_up = [weight](Tensor x) {
     const Tensor down = torch::conv2d(x, weight, {}, 2, 1);
     const Tensor small = torch::max_pool2d(down, 2);
-    const auto options = F::InterpolateFuncOptions().mode(torch::kBilinear).align_corners(false);
+    auto options = F::InterpolateFuncOptions().mode(torch::kBilinear).align_corners(false);
     return F::interpolate(small, options.size(std::vector<std::int64_t>{down.size(2), down.size(3)})) + down;
   };
   for (const std::int64_t h : {8, 13, 30})
