@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/text/size_report.h>
 #include "tests/trace/trace_testing.h"
 
 namespace fx::testing {
