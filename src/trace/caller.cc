@@ -64,8 +64,8 @@ bool caller_takes_unequal() {
 }
 
 std::string calling_function() {
-  static constexpr std::array<std::string_view, 6> kNotTheProgram = {"fx::",  "at::", "c10::",
-                                                                     "torch::", "std::", "testing::"};
+  static constexpr std::array<std::string_view, 6> kNotTheProgram = {
+      "fx::", "at::", "c10::", "torch::", "std::", "testing::"};
   std::array<void*, 48> frames;
   const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
   for (int i = 1; i < count; ++i) {

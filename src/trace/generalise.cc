@@ -251,8 +251,8 @@ void Generaliser::give_up() {
     }
   }
   for (const Constant& constant : constants_)
-    search_.fix_dependence_of_constant(constant.call, program_.log[constant.call].target.str() +
-                                                          " follows no rule that was found");
+    search_.fix_dependence_of_constant(constant.call,
+                                       program_.log[constant.call].target.str() + " follows no rule that was found");
 }
 
 // ── Writing it ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@
 
 namespace fx::internal {
 
-void generalise(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs, const Sizes& sizes);
+void generalise(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
+                const Sizes& sizes);
 
 }  // namespace fx::internal

@@ -50,7 +50,7 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last) {
   } catch (const EndOfSample&) {
   } catch (const std::exception& error) {
     if (!ended_) {
-      ended_ = true;
+      ended_ = threw_ = true;
       failed_at_ = static_cast<std::uint32_t>(nodes_.size());
       if (!operator_refused_) why_ = first_line(error);
     }
@@ -100,7 +100,8 @@ void Sample::compare(const Argument& before, const Argument& now) {
   }
   if (now.is_container() && now.kind() != ArgumentKind::complex) {
     const ArgumentSpan a = before.elements(), b = now.elements();
-    if (a.size() != b.size()) differs("a list has " + std::to_string(b.size()) + " elements instead of " + std::to_string(a.size()));
+    if (a.size() != b.size())
+      differs("a list has " + std::to_string(b.size()) + " elements instead of " + std::to_string(a.size()));
     for (std::size_t i = 0; i < a.size(); ++i) compare(a[i], b[i]);
     return;
   }

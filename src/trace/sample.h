@@ -57,6 +57,8 @@ class Sample final : private TraceFollower, private NodeMaker {
   const std::string& where() const { return where_; }
   /// True when an operator cannot run on these sizes: a graph of it says so by itself.
   bool operator_refused() const { return operator_refused_; }
+  /// True when the program has thrown, be it for that; false when it ran on, but not as before.
+  bool threw() const { return threw_; }
 
   const std::vector<Change>& changes() const { return changes_; }
   const std::vector<ChangedConstant>& changed_constants() const { return changed_constants_; }
@@ -87,6 +89,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   std::uint32_t failed_at_ = 0;
   std::string why_, where_;
   bool operator_refused_ = false;
+  bool threw_ = false;
   std::vector<Change> changes_;
   std::vector<ChangedConstant> changed_constants_;
 };

@@ -51,8 +51,7 @@ struct Convolution {
     if (arguments[2].isNone()) return true;
     const at::Tensor bias = arguments[2].toTensor();
     const std::int64_t outputs = channels_dim == 1 ? weight.size(0) : weight.size(1) * groups;
-    return !bias.defined() ||
-           (bias.dim() == 1 && bias.size(0) == outputs && bias.scalar_type() == input.scalar_type());
+    return !bias.defined() || (bias.dim() == 1 && bias.size(0) == outputs && bias.scalar_type() == input.scalar_type());
   }
 };
 

@@ -93,8 +93,10 @@ GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round)
     if (group.one_or) continue;
     const auto fits = [&](std::int64_t size) { return size > group.below && size < group.above && size > 0; };
     std::int64_t size = candidate(group, round, nth);
-    while (size >= group.above && size > group.size) size = group.size + (size - group.size) / 2 / group.step * group.step;
-    while (size <= group.below && size < group.size) size = group.size - (group.size - size) / 2 / group.step * group.step;
+    while (size >= group.above && size > group.size)
+      size = group.size + (size - group.size) / 2 / group.step * group.step;
+    while (size <= group.below && size < group.size)
+      size = group.size - (group.size - size) / 2 / group.step * group.step;
     const std::int64_t wanted = size;
     for (int tries = 0; tries < 8 && std::find(taken.begin(), taken.end(), size) != taken.end(); ++tries) {
       size += size < group.size ? -group.step : group.step;

@@ -123,8 +123,9 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
       if (open && groups_.groups[culprits[j]].size == group.size && groups_.groups[culprits[j]].step == 1)
         alike.push_back(culprits[j]);
     }
-    const bool steps = !is_held_by_parameter(*failures[i]) &&
-                       (find_steps(alike, *failures[i]) || (alike.size() > 1 && find_steps({culprits[i]}, *failures[i])));
+    const bool steps =
+        !is_held_by_parameter(*failures[i]) &&
+        (find_steps(alike, *failures[i]) || (alike.size() > 1 && find_steps({culprits[i]}, *failures[i])));
     if (!steps) fix(culprits[i], reason(*failures[i]), failures[i]->where());
     for (const std::uint32_t each : alike) {
       if (!steps || groups_.groups[each].step == 1) continue;
@@ -164,6 +165,14 @@ void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, co
       continue;
     }
     settled = true;
+    // Each alone went as far before: it is this corner that does not do, and the program says so by itself.
+    if (round_ > 0 && (failure.threw() || failure.operator_refused())) {
+      const bool below_said = group.below_said, above_said = group.above_said;
+      const bool narrowed = narrow(active[i], sizes, failure);
+      group.below_said = below_said;
+      group.above_said = above_said;
+      if (narrowed) continue;
+    }
     bool tied = false;
     for (std::size_t j = 0; j < i && !tied; ++j) {
       if (groups_.groups[active[j]].size != group.size || grown[active[j]] == group.size) continue;
@@ -225,7 +234,8 @@ SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupS
     alike.resize(std::max(num_culprits, std::size_t{1}));
     if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
     if (tied.empty()) left.push_back(first), tied = {first};
-    std::erase_if(culprits, [&](std::uint32_t each) { return std::find(tied.begin(), tied.end(), each) != tied.end(); });
+    std::erase_if(culprits,
+                  [&](std::uint32_t each) { return std::find(tied.begin(), tied.end(), each) != tied.end(); });
   }
   return left;
 }

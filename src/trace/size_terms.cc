@@ -1,7 +1,7 @@
 #include <fxgraph/trace/size_terms.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -38,14 +38,6 @@ std::optional<Values> divided(const Values& values, const Values& by) {
     if (by[i] == 0 || values[i] % by[i] != 0) return std::nullopt;
   }
   return combined(values, by, [](std::int64_t a, std::int64_t b) { return a / b; });
-}
-
-bool nearly(double a, double b) { return a == b || std::abs(a - b) <= 3e-7 * std::max(std::abs(a), std::abs(b)); }
-
-// A constant that rounding has moved by a little.
-double tidy(double value) {
-  const double rounded = std::round(value * 64) / 64;
-  return rounded != 0 && std::abs(value - rounded) <= 3e-7 * std::abs(rounded) ? rounded : value;
 }
 
 }  // namespace
@@ -207,14 +199,15 @@ std::optional<SizeTerms::Id> SizeTerms::product(const Values& values, int depth)
     if (!other && depth > 1) other = linear(*rest);
     if (!other && depth > 1) other = rounded(*rest, /*any_offset=*/false);
     if (!other && depth > 1) other = product(*rest, depth - 1);
-    if (!other) other = [&]() -> std::optional<Id> {
-      // A constant factor: 3·b·t
-      for (const Id factor : pool) {
-        const std::optional<Values> constant_rest = divided(*rest, values_[factor]);
-        if (constant_rest && all_equal(*constant_rest)) return scaled(factor, constant_rest->front());
-      }
-      return std::nullopt;
-    }();
+    if (!other)
+      other = [&]() -> std::optional<Id> {
+        // A constant factor: 3·b·t
+        for (const Id factor : pool) {
+          const std::optional<Values> constant_rest = divided(*rest, values_[factor]);
+          if (constant_rest && all_equal(*constant_rest)) return scaled(factor, constant_rest->front());
+        }
+        return std::nullopt;
+      }();
     if (other) return make(SizeOp::mul, id, *other);
   }
   return std::nullopt;
@@ -370,75 +363,6 @@ std::optional<SizeTerms::Id> SizeTerms::halves(const Values& values) {
     }
     for (std::int64_t unit = 2; unit <= kLargestDivisor; ++unit) {
       if (const auto id = half_of(make(SizeOp::mod, make(SizeOp::sub, constant(0), a), constant(unit)))) return id;
-    }
-  }
-  return std::nullopt;
-}
-
-// ── Real numbers ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
-  const auto whole = [](double value) { return std::abs(value) < 1e15 && value == std::floor(value); };
-  if (std::all_of(values.begin(), values.end(), whole)) {
-    const Values integers(values.begin(), values.end());
-    if (const auto id = explain(integers)) return make(SizeOp::real_mul, *id, real(1));
-  }
-  if (std::any_of(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }))
-    return std::nullopt;
-  const std::optional<Id> id = real_of(values);
-  if (!id) return std::nullopt;
-  guessed_ = true;
-  guesses_.insert(*id);
-  return id;
-}
-
-std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
-  const auto all = [&](auto&& expected) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (!nearly(values[i], expected(i))) return false;
-    }
-    return true;
-  };
-  const std::vector<Id> pool = pool_;
-  // One term less some whole number, as align_corners has it: (n - 1)
-  for (const std::int64_t less : {0, 1}) {
-    for (const Id id : pool) {
-      const auto term = [&](std::size_t i) { return static_cast<double>(values_[id][i] - less); };
-      if (term(0) <= 0) continue;
-      const double over = tidy(values[0] * term(0)), times = tidy(values[0] / term(0));
-      if (all([&](std::size_t i) { return over / term(i); }))
-        return make(SizeOp::truediv, real(over), offset(id, -less));
-      if (all([&](std::size_t i) { return times * term(i); }))
-        return make(SizeOp::real_mul, offset(id, -less), real(times));
-      const double over_root = tidy(values[0] * std::sqrt(term(0))), root = tidy(values[0] / std::sqrt(term(0)));
-      if (all([&](std::size_t i) { return over_root / std::sqrt(term(i)); }))
-        return make(SizeOp::truediv, real(over_root), make(SizeOp::sqrt, offset(id, -less), constant(0)));
-      if (all([&](std::size_t i) { return root * std::sqrt(term(i)); }))
-        return make(SizeOp::real_mul, make(SizeOp::sqrt, offset(id, -less), constant(0)), real(root));
-    }
-  }
-  // scale · term + offset
-  for (const Id id : pool) {
-    std::size_t j = 1;
-    while (j < values.size() && values_[id][j] == values_[id][0]) ++j;
-    if (j == values.size()) continue;
-    const double scale = tidy((values[j] - values[0]) / static_cast<double>(values_[id][j] - values_[id][0]));
-    const double by = tidy(values[0] - scale * static_cast<double>(values_[id][0]));
-    if (scale == 0 || !all([&](std::size_t i) { return scale * static_cast<double>(values_[id][i]) + by; })) continue;
-    return make(SizeOp::real_add, make(SizeOp::real_mul, id, real(scale)), real(by));
-  }
-  for (const std::int64_t less : {0, 1}) {
-    for (const Id a : pool) {
-      for (const Id b : pool) {
-        const auto ratio = [&](std::size_t i) {
-          return static_cast<double>(values_[a][i] - less) / static_cast<double>(values_[b][i] - less);
-        };
-        if (a == b || values_[b][0] <= less || values_[a][0] <= less) continue;
-        const double scale = tidy(values[0] / ratio(0));
-        if (!all([&](std::size_t i) { return scale * ratio(i); })) continue;
-        const Id top = scale == 1 ? offset(a, -less) : make(SizeOp::real_mul, offset(a, -less), real(scale));
-        return make(SizeOp::truediv, top, offset(b, -less));
-      }
     }
   }
   return std::nullopt;

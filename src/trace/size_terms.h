@@ -18,15 +18,28 @@
 
 namespace fx::internal {
 
-enum class SizeOp : std::uint8_t { size, constant, add, sub, mul, floordiv, mod, real, real_add, real_mul, truediv, sqrt };
+enum class SizeOp : std::uint8_t {
+  size,
+  constant,
+  add,
+  sub,
+  mul,
+  floordiv,
+  mod,
+  real,
+  real_add,
+  real_mul,
+  truediv,
+  sqrt
+};
 
 /// An expression: operands are terms made before it.
 struct SizeTerm {
   SizeOp op;
   std::uint32_t a = 0, b = 0;
-  std::uint32_t call = 0;    ///< of a size: whose
-  std::int64_t number = 0;   ///< of a size: the dimension; of a constant: its value
-  double real = 0;           ///< of a real constant
+  std::uint32_t call = 0;   ///< of a size: whose
+  std::int64_t number = 0;  ///< of a size: the dimension; of a constant: its value
+  double real = 0;          ///< of a real constant
 };
 
 class SizeTerms {
@@ -72,8 +85,8 @@ class SizeTerms {
   std::optional<Id> search(const Values& values);
 
   std::vector<SizeTerm> terms_;
-  std::vector<Values> values_;        // by term; empty for constants and reals
-  std::vector<Id> pool_;              // terms that explanations are made of, in order
+  std::vector<Values> values_;  // by term; empty for constants and reals
+  std::vector<Id> pool_;        // terms that explanations are made of, in order
   std::map<Values, Id> by_values_;
   std::map<std::tuple<SizeOp, Id, Id, std::int64_t>, Id> made_;
   std::map<double, Id> reals_;

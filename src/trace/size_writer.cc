@@ -116,7 +116,8 @@ void SizeWriter::rewrite_call(const Replacement* first, const Replacement* last)
       value = &kwargs[i - args.size()].value;
     } else if (named) {
       const Symbol name = call.record->arguments[i].name;
-      auto known = std::find_if(kwargs.begin(), kwargs.end(), [&](const NamedArgument& each) { return each.name == name; });
+      auto known =
+          std::find_if(kwargs.begin(), kwargs.end(), [&](const NamedArgument& each) { return each.name == name; });
       if (known == kwargs.end()) known = kwargs.insert(known, {name, logged[i]});
       value = &known->value;
     } else {
@@ -143,9 +144,8 @@ void SizeWriter::rewrite_constant(const Constant& constant) {
   const bool real = at::isFloatingType(constant.tensor.scalar_type());
   std::vector<Argument> elements;
   for (std::int64_t i = 0; i < flat.numel(); ++i) {
-    const auto changed = std::find_if(constant.elements.begin(), constant.elements.end(), [&](const auto& each) {
-      return each.first == static_cast<std::size_t>(i);
-    });
+    const auto changed = std::find_if(constant.elements.begin(), constant.elements.end(),
+                                      [&](const auto& each) { return each.first == static_cast<std::size_t>(i); });
     const Argument number = changed != constant.elements.end() ? argument(changed->second)
                             : real                             ? Argument(flat[i].item<double>())
                                                                : Argument(whole[i].item<std::int64_t>());
@@ -168,15 +168,8 @@ void SizeWriter::rewrite_constant(const Constant& constant) {
 // ── Assertions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 std::string dimension_name(const BoundTensor& input, std::int64_t dim) {
-  static const Symbol kGetItem("operator.getitem");
-  std::string path;
-  const Node* node = input.node;
-  while (node->target() == kGetItem && node->is(Op::call_function)) {
-    path = "[" + to_string(node->arg(1)) + "]" + path;
-    node = node->arg(0).node_or_null();
-  }
   const std::string index = std::to_string(dim);
-  return node->name() + path + (path.empty() ? "[" + index + "]" : ".size(" + index + ")");
+  return input.name + (input.name.ends_with(']') ? ".size(" + index + ")" : "[" + index + "]");
 }
 
 namespace {
@@ -192,6 +185,11 @@ class SizeAssertions {
       const SizeGroup& group = groups_.groups[i];
       if (group.dimensions.empty()) continue;
       const std::uint32_t latest = *std::max_element(group.dimensions.begin(), group.dimensions.end());
+      // Nothing computes with an input that has gone: its sizes do not matter.
+      const auto is_gone = [&](std::uint32_t each) {
+        return inputs_[groups_.dimensions[each].input].node->is_erased();
+      };
+      if (std::any_of(group.dimensions.begin(), group.dimensions.end(), is_gone)) continue;
       Node& input = *inputs_[groups_.dimensions[latest].input].node;
       const auto at = graph_.inserting_after(last_placeholder(input));
       write(group);
@@ -201,9 +199,7 @@ class SizeAssertions {
 
  private:
   const SizeDimension& dimension(std::uint32_t i) const { return groups_.dimensions[i]; }
-  std::string name(std::uint32_t i) const {
-    return dimension_name(inputs_[dimension(i).input], dimension(i).dim);
-  }
+  std::string name(std::uint32_t i) const { return dimension_name(inputs_[dimension(i).input], dimension(i).dim); }
   Node& size(std::uint32_t i) const {
     static const Symbol kSize("aten::size.int");
     return graph_.call_function(kSize, {Argument(inputs_[dimension(i).input].node), dimension(i).dim});
@@ -225,11 +221,13 @@ class SizeAssertions {
     const std::string holds = name(first) + " must be ";
     for (std::size_t i = 1; i < group.dimensions.size() && !group.fixed; ++i) {
       const std::uint32_t other = group.dimensions[i];
-      assert_that("operator.eq", size(other), Argument(size(first)), name(other) + " must be equal to " + name(first) + reason);
+      assert_that("operator.eq", size(other), Argument(size(first)),
+                  name(other) + " must be equal to " + name(first) + reason);
     }
     if (group.fixed) {
       for (const std::uint32_t each : group.dimensions) {
-        assert_that("operator.eq", size(each), group.size, name(each) + " must be " + std::to_string(group.size) + reason);
+        assert_that("operator.eq", size(each), group.size,
+                    name(each) + " must be " + std::to_string(group.size) + reason);
       }
       return;
     }
@@ -238,9 +236,11 @@ class SizeAssertions {
       assert_that("operator.eq", rest, 0, holds + "a multiple of " + std::to_string(group.step) + reason);
     }
     if (!group.below_said)
-      assert_that("operator.ge", size(first), group.lowest, holds + "at least " + std::to_string(group.lowest) + reason);
+      assert_that("operator.ge", size(first), group.lowest,
+                  holds + "at least " + std::to_string(group.lowest) + reason);
     if (!group.above_said)
-      assert_that("operator.le", size(first), group.highest, holds + "at most " + std::to_string(group.highest) + reason);
+      assert_that("operator.le", size(first), group.highest,
+                  holds + "at most " + std::to_string(group.highest) + reason);
   }
 
   void note() const {
@@ -254,7 +254,8 @@ class SizeAssertions {
       for (const std::uint32_t each : group.dimensions) {
         statement.dimensions += (statement.dimensions.empty() ? "" : " = ") + name(each);
       }
-      if (group.one_or) statement.dimensions += ", one or " + name(groups_.groups[*group.one_or].dimensions.front()) + ",";
+      if (group.one_or)
+        statement.dimensions += ", one or " + name(groups_.groups[*group.one_or].dimensions.front()) + ",";
       if (!group.below_said) statement.dimensions += " >= " + std::to_string(group.lowest);
       if (!group.above_said) statement.dimensions += " <= " + std::to_string(group.highest);
       const bool free = statement.kind == Kind::any && group.dimensions.size() == 1;
@@ -263,8 +264,7 @@ class SizeAssertions {
     }
     std::unordered_map<Node*, std::vector<SizeStatement>> by_placeholder;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      Node* node = inputs_[i].node;
-      while (!node->is(Op::placeholder)) node = node->arg(0).node_or_null();
+      Node* node = inputs_[i].placeholder;
       std::vector<SizeStatement>& all = by_placeholder[node];
       all.insert(all.end(), by_input[i].begin(), by_input[i].end());
       node->meta().set(meta_key::kSizes, all);

@@ -1,4 +1,5 @@
-// Writing into a traced graph what is known of sizes: expressions in the place of numbers, and assertions at the inputs.
+// Writing into a traced graph what is known of sizes: expressions in the place of numbers, and assertions at the
+// inputs.
 //
 // A size is read by `aten::size.int` and computed with by `operator.add` and its like, so that everything that knows
 // numbers knows these. Equal expressions are one node, before its first user.

@@ -41,7 +41,8 @@ class TraceLog final : public TraceFollower {
   /// Which call made `node`.
   std::uint32_t index_of(const Node& node) const { return index_by_id_[node.id()]; }
   const std::vector<Question>& questions() const { return questions_; }
-  /// The operator that was about to run when call `i` was made: the call itself, or the one that it fetches a tensor for.
+  /// The operator that was about to run when call `i` was made: the call itself, or the one that it fetches a tensor
+  /// for.
   std::uint32_t operator_at(std::uint32_t i) const;
   /// Where call `i` stands, in words: `conv1.weight (aten::conv2d)`.
   std::string describe(std::uint32_t i) const;

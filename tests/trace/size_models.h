@@ -109,18 +109,18 @@ TORCH_MODULE(Llama);
 struct UnetImpl : torch::nn::Module {
   explicit UnetImpl(bool pads) : pads(pads) {
     const auto conv = [&](const char* name, int in, int out) {
-      return register_module(name, torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, 3).padding(1)),
-                                                         torch::nn::BatchNorm2d(out), torch::nn::ReLU()));
+      return register_module(name,
+                             torch::nn::Sequential(torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, 3).padding(1)),
+                                                   torch::nn::BatchNorm2d(out), torch::nn::ReLU()));
     };
     first = conv("first", 3, 4), second = conv("second", 4, 8), third = conv("third", 8, 8);
     up1 = conv("up1", 16, 4), up2 = conv("up2", 8, 4);
     last = register_module("last", torch::nn::Conv2d(torch::nn::Conv2dOptions(4, 2, 1)));
   }
   torch::Tensor join(torch::Tensor x, const torch::Tensor& skip) {
-    x = F::interpolate(x, F::InterpolateFuncOptions()
-                              .scale_factor(std::vector<double>{2, 2})
-                              .mode(torch::kBilinear)
-                              .align_corners(true));
+    x = F::interpolate(
+        x,
+        F::InterpolateFuncOptions().scale_factor(std::vector<double>{2, 2}).mode(torch::kBilinear).align_corners(true));
     if (pads) {
       const auto h = skip.size(2) - x.size(2), w = skip.size(3) - x.size(3);
       x = F::pad(x, F::PadFuncOptions({w / 2, w - w / 2, h / 2, h - h / 2}));
@@ -147,8 +147,7 @@ struct SegmenterImpl : torch::nn::Module {
     head = register_module("head", torch::nn::Conv2d(torch::nn::Conv2dOptions(18, 2, 1)));
   }
   static torch::Tensor resized(const torch::Tensor& x, at::IntArrayRef size) {
-    return F::interpolate(
-        x, F::InterpolateFuncOptions().size(size.vec()).mode(torch::kBilinear).align_corners(false));
+    return F::interpolate(x, F::InterpolateFuncOptions().size(size.vec()).mode(torch::kBilinear).align_corners(false));
   }
   torch::Tensor forward(const torch::Tensor& image) {
     const torch::Tensor low = torch::relu(stem(image)), high = torch::relu(deep(low));
@@ -180,8 +179,7 @@ struct DetectorImpl : torch::nn::Module {
     using torch::indexing::Slice;
     const torch::Tensor xy = (y.index({Ellipsis, Slice(0, 2)}) * 2 - 0.5 + places) * stride;
     const torch::Tensor wh = torch::pow(y.index({Ellipsis, Slice(2, 4)}) * 2, 2) * anchors.view({1, 2, 1, 1, 2});
-    const torch::Tensor scale =
-        torch::tensor({static_cast<float>(image.size(3)), static_cast<float>(image.size(2))});
+    const torch::Tensor scale = torch::tensor({static_cast<float>(image.size(3)), static_cast<float>(image.size(2))});
     return torch::cat({xy / scale, wh / scale, y.index({Ellipsis, Slice(4, torch::indexing::None)})}, -1)
         .view({b, -1, 6});
   }
@@ -202,7 +200,8 @@ struct SwinImpl : torch::nn::Module {
     const auto b = x.size(0), h = x.size(1), w = x.size(2), c = x.size(3), m = std::int64_t{4};
     x = F::pad(x, F::PadFuncOptions({0, 0, 0, (m - w % m) % m, 0, (m - h % m) % m}));
     const auto hp = x.size(1), wp = x.size(2);
-    torch::Tensor y = x.view({b, hp / m, m, wp / m, m, c}).permute({0, 1, 3, 2, 4, 5}).contiguous().view({-1, m * m, c});
+    torch::Tensor y =
+        x.view({b, hp / m, m, wp / m, m, c}).permute({0, 1, 3, 2, 4, 5}).contiguous().view({-1, m * m, c});
     const auto n = y.size(0);
     const torch::Tensor parts = qkv(y).reshape({n, m * m, 3, 2, c / 2}).permute({2, 0, 3, 1, 4});
     const torch::Tensor att = torch::softmax(torch::matmul(parts[0], parts[1].transpose(-2, -1)), -1);
@@ -220,12 +219,15 @@ struct GeneratorImpl : torch::nn::Module {
   GeneratorImpl() {
     using Options = torch::nn::ConvTranspose2dOptions;
     body = register_module(
-        "body", torch::nn::Sequential(torch::nn::ConvTranspose2d(Options(10, 8, 4).bias(false)), torch::nn::BatchNorm2d(8),
-                                      torch::nn::ReLU(), torch::nn::ConvTranspose2d(Options(8, 4, 4).stride(2).padding(1)),
-                                      torch::nn::ReLU(), torch::nn::ConvTranspose2d(Options(4, 1, 4).stride(2).padding(1)),
-                                      torch::nn::Tanh()));
+        "body",
+        torch::nn::Sequential(torch::nn::ConvTranspose2d(Options(10, 8, 4).bias(false)), torch::nn::BatchNorm2d(8),
+                              torch::nn::ReLU(), torch::nn::ConvTranspose2d(Options(8, 4, 4).stride(2).padding(1)),
+                              torch::nn::ReLU(), torch::nn::ConvTranspose2d(Options(4, 1, 4).stride(2).padding(1)),
+                              torch::nn::Tanh()));
   }
-  torch::Tensor forward(const torch::Tensor& noise) { return body->forward(noise.view({noise.size(0), noise.size(1), 1, 1})); }
+  torch::Tensor forward(const torch::Tensor& noise) {
+    return body->forward(noise.view({noise.size(0), noise.size(1), 1, 1}));
+  }
   torch::nn::Sequential body{nullptr};
 };
 TORCH_MODULE(Generator);

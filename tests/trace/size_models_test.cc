@@ -24,7 +24,8 @@ struct Outcome {
 
 std::vector<Tensor> gradients(const torch::nn::Module& module) {
   std::vector<Tensor> result;
-  for (const Tensor& parameter : module.parameters()) result.push_back(parameter.grad().defined() ? parameter.grad().clone() : Tensor());
+  for (const Tensor& parameter : module.parameters())
+    result.push_back(parameter.grad().defined() ? parameter.grad().clone() : Tensor());
   for (const Tensor& parameter : module.parameters()) parameter.mutable_grad() = Tensor();
   return result;
 }
@@ -38,12 +39,14 @@ Tensor total(const c10::IValue& value) {
 
 // The same tensors, so the same gradients.
 template <typename Model>
-void expect_gradients(Model& model, GraphModule& gm, const std::vector<c10::IValue>& inputs, const c10::IValue& expected) {
+void expect_gradients(Model& model, GraphModule& gm, const std::vector<c10::IValue>& inputs,
+                      const c10::IValue& expected) {
   total(expected).backward();
   const std::vector<Tensor> wanted = gradients(*model);
   total(gm.run(inputs)).backward();
   const std::vector<Tensor> found = gradients(*model);
-  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(same_value(found[i], wanted[i], 1e-4)) << "gradient " << i;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_TRUE(same_value(found[i], wanted[i], 1e-4)) << "gradient " << i;
 }
 
 template <typename Model, typename... Inputs>
@@ -79,10 +82,13 @@ class Traced {
   std::shared_ptr<GraphModule> read_;
 };
 
-Tensor words(std::int64_t n, std::int64_t t, std::int64_t vocabulary = 17) { return torch::randint(vocabulary, {n, t}); }
+Tensor words(std::int64_t n, std::int64_t t, std::int64_t vocabulary = 17) {
+  return torch::randint(vocabulary, {n, t});
+}
 using testing::image;
 
-#define EXPECT_EQUAL_AT(traced, ...) EXPECT_EQ((traced).at(__VA_ARGS__), AtSizes::equal) << (traced).sizes() << (traced).module().graph()
+#define EXPECT_EQUAL_AT(traced, ...) \
+  EXPECT_EQ((traced).at(__VA_ARGS__), AtSizes::equal) << (traced).sizes() << (traced).module().graph()
 #define EXPECT_REFUSED_AT(traced, ...) EXPECT_EQ((traced).at(__VA_ARGS__), AtSizes::refused) << (traced).sizes()
 
 class SizeModelsSlow : public ::testing::Test {
@@ -160,7 +166,9 @@ TEST_F(SizeModelsSlow, Lenet) {
 }
 
 TEST_F(SizeModelsSlow, Bert) {
-  const auto mask = [](std::int64_t n, std::int64_t t) { return torch::ones({n, t}, torch::kLong).index_put_({0, t - 1}, 0); };
+  const auto mask = [](std::int64_t n, std::int64_t t) {
+    return torch::ones({n, t}, torch::kLong).index_put_({0, t - 1}, 0);
+  };
   Traced bert(testing::Bert(), words(2, 6, 19), mask(2, 6));
   EXPECT_EQUAL_AT(bert, words(3, 11, 19), mask(3, 11));
   EXPECT_EQUAL_AT(bert, words(1, 2, 19), mask(1, 2));

@@ -5,10 +5,10 @@
 namespace fx {
 namespace {
 
+using testing::AtSizes;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::AtSizes;
 using testing::traced_at;
 using torch::Tensor;
 
@@ -187,7 +187,8 @@ TEST(Sizes, AWeightHoldsItsInput) {
   const Tensor weight = torch::rand({4, 3, 3, 3});
   const auto conv = [weight](Tensor x) { return torch::conv2d(x, weight); };
   const auto gm = symbolic_trace(conv, {testing::image(2, 3, 8, 8)});
-  EXPECT_THAT(SizeReport(gm->graph()).str(), HasSubstr("x[0] free\nx[1] = 3: _tensor_constant0 (aten::conv2d): Given groups=1"));
+  EXPECT_THAT(SizeReport(gm->graph()).str(),
+              HasSubstr("x[0] free\nx[1] = 3: _tensor_constant0 (aten::conv2d): Given groups=1"));
   EXPECT_THAT(SizeReport(gm->graph()).str(), HasSubstr("x[2] free\nx[3] free\n"));
   EXPECT_FX_ERROR(gm->forward(testing::image(2, 4, 8, 8)), execution, HasSubstr("x[1] must be 3: _tensor_constant0"));
   const Tensor other = testing::image(1, 3, 9, 20);
@@ -253,7 +254,8 @@ TEST(Sizes, StepsOfAnEncoderAndDecoder) {
   const auto unet = [](Tensor x) {
     const Tensor a = torch::max_pool2d(x, 2), b = torch::max_pool2d(a, 2), c = torch::max_pool2d(b, 2);
     const Tensor up = torch::upsample_nearest2d(c, torch::nullopt, std::vector<double>{2, 2});
-    return torch::cat({torch::upsample_nearest2d(torch::cat({up, b}, 1), torch::nullopt, std::vector<double>{2, 2}), a}, 1);
+    return torch::cat({torch::upsample_nearest2d(torch::cat({up, b}, 1), torch::nullopt, std::vector<double>{2, 2}), a},
+                      1);
   };
   EXPECT_THAT(sizes_of(unet, {testing::image(1, 2, 32, 32)}), HasSubstr("x[2] free in steps of 8"));
   EXPECT_EQ(traced_at(unet, {testing::image(1, 2, 32, 32)}, testing::image(2, 3, 40, 24)), AtSizes::equal);
@@ -268,6 +270,14 @@ TEST(Sizes, ListsOfTensors) {
   EXPECT_TRUE(testing::same_value(gm->run({c10::IValue(inputs)}), sum(inputs)));
 }
 
+TEST(Sizes, UnusedInputs) {
+  const auto first = [](std::vector<Tensor> xs, Tensor) { return xs[0].flatten() * 2; };
+  const std::vector<Tensor> xs = {torch::rand({2, 3}), torch::rand({4, 5})};
+  const auto gm = symbolic_trace(first, {c10::IValue(xs), torch::rand({3})});
+  const std::vector<Tensor> others = {torch::rand({1, 2}), torch::rand({3, 6, 1})};
+  EXPECT_TRUE(testing::same_value(gm->run({c10::IValue(others), torch::rand({2, 2})}), first(others, {})));
+}
+
 // ── How it is asked for ───────────────────────────────────────────────────────────────────────────────────────────
 
 TEST(Sizes, FixedIsAsItWas) {
@@ -280,7 +290,8 @@ TEST(Sizes, FixedIsAsItWas) {
 TEST(Sizes, NamedDimensionsVary) {
   const auto mean = [](Tensor x) { return x.sum(0) / x.size(0); };
   const auto gm = symbolic_trace(mean, {torch::rand({2, 3})}, {.sizes = Sizes::varying({"x[0]"})});
-  EXPECT_EQ(SizeReport(gm->graph()).str(), "x[0] free\nx[1] = 3: it is not among those that TraceOptions::sizes names\n");
+  EXPECT_EQ(SizeReport(gm->graph()).str(),
+            "x[0] free\nx[1] = 3: it is not among those that TraceOptions::sizes names\n");
   EXPECT_FX_ERROR(symbolic_trace(mean, {torch::rand({2, 3})}, {.sizes = Sizes::varying({"y[0]"})}), invalid_argument,
                   HasSubstr("there is no dimension y[0]"));
   const auto loop = [](Tensor x) { return x.size(0) == 2 ? x : x.relu(); };
