@@ -258,9 +258,9 @@ void Generaliser::give_up() {
 // ── Writing it ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void Generaliser::write() {
-  write_size_assertions(graph_, inputs_, groups_);
+  SizeNodes sizes = write_size_assertions(graph_, inputs_, groups_);
   if (changes_.empty() && constants_changed_.empty()) return;
-  SizeWriter writer(graph_, program_.session, program_.log, terms_);
+  SizeWriter writer(graph_, program_.session, program_.log, terms_, std::move(sizes));
   for (const auto& [place, term] : explained_) writer.replace(place.first, place.second, term);
   for (Constant& constant : constants_)
     writer.replace_constant(constant.call, constant.first, std::move(constant.elements));

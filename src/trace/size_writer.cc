@@ -46,6 +46,7 @@ Node& last_placeholder(Node& node) {
 Node& SizeWriter::size_node(const SizeTerm& term) {
   static const Symbol kSize("aten::size.int");
   Node* of = session_.standing_for(*log_[term.call].node);
+  if (const auto read = sizes_.find({of, term.number}); read != sizes_.end()) return *read->second;
   const std::vector<Argument> args = {Argument(of), term.number};
   if (!session_.reshapes_in_place()) return graph_.call_function(kSize, args);
   const auto at = graph_.inserting_after(last_placeholder(*of));
@@ -179,7 +180,7 @@ class SizeAssertions {
   SizeAssertions(Graph& graph, const std::vector<BoundTensor>& inputs, const SizeGroups& groups)
       : graph_(graph), inputs_(inputs), groups_(groups) {}
 
-  void write() {
+  SizeNodes write() {
     // From the last on, each right after its input, so that they come in order.
     for (std::size_t i = groups_.groups.size(); i-- > 0;) {
       const SizeGroup& group = groups_.groups[i];
@@ -195,14 +196,18 @@ class SizeAssertions {
       write(group);
     }
     note();
+    return std::move(sizes_);
   }
 
  private:
   const SizeDimension& dimension(std::uint32_t i) const { return groups_.dimensions[i]; }
   std::string name(std::uint32_t i) const { return dimension_name(inputs_[dimension(i).input], dimension(i).dim); }
-  Node& size(std::uint32_t i) const {
+  Node& size(std::uint32_t i) {
     static const Symbol kSize("aten::size.int");
-    return graph_.call_function(kSize, {Argument(inputs_[dimension(i).input].node), dimension(i).dim});
+    Node* input = inputs_[dimension(i).input].node;
+    Node*& node = sizes_[{input, dimension(i).dim}];
+    if (!node) node = &graph_.call_function(kSize, {Argument(input), dimension(i).dim});
+    return *node;
   }
   static std::string because(const SizeGroup& group) {
     std::string why = group.why.size() > 240 ? group.why.substr(0, 237) + "..." : group.why;
@@ -215,7 +220,7 @@ class SizeAssertions {
     graph_.call_function(kAssert, {Argument(check), Argument(message)});
   }
 
-  void write(const SizeGroup& group) const {
+  void write(const SizeGroup& group) {
     const std::uint32_t first = group.dimensions.front();
     const std::string why = because(group), reason = why.empty() ? "" : ": " + why;
     const std::string holds = name(first) + " must be ";
@@ -274,12 +279,13 @@ class SizeAssertions {
   Graph& graph_;
   const std::vector<BoundTensor>& inputs_;
   const SizeGroups& groups_;
+  SizeNodes sizes_;
 };
 
 }  // namespace
 
-void write_size_assertions(Graph& graph, const std::vector<BoundTensor>& inputs, const SizeGroups& groups) {
-  SizeAssertions(graph, inputs, groups).write();
+SizeNodes write_size_assertions(Graph& graph, const std::vector<BoundTensor>& inputs, const SizeGroups& groups) {
+  return SizeAssertions(graph, inputs, groups).write();
 }
 
 }  // namespace fx::internal

@@ -5,6 +5,7 @@
 // numbers knows these. Equal expressions are one node, before its first user.
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,10 +18,14 @@
 
 namespace fx::internal {
 
+/// The nodes that read sizes, by tensor and dimension.
+using SizeNodes = std::map<std::pair<Node*, std::int64_t>, Node*>;  // look-up only
+
 class SizeWriter {
  public:
-  SizeWriter(Graph& graph, const Session& session, const TraceLog& log, const SizeTerms& terms)
-      : graph_(graph), session_(session), log_(log), terms_(terms) {}
+  /// `sizes` are read at the inputs already.
+  SizeWriter(Graph& graph, const Session& session, const TraceLog& log, const SizeTerms& terms, SizeNodes sizes)
+      : graph_(graph), session_(session), log_(log), terms_(terms), sizes_(std::move(sizes)) {}
 
   /// Number `leaf` among the arguments of call `call` becomes `term`.
   void replace(std::uint32_t call, std::uint32_t leaf, SizeTerms::Id term) {
@@ -55,6 +60,7 @@ class SizeWriter {
   const Session& session_;
   const TraceLog& log_;
   const SizeTerms& terms_;
+  SizeNodes sizes_;
   std::vector<Replacement> replacements_;
   std::vector<Constant> constants_;
   std::unordered_map<SizeTerms::Id, Node*> nodes_;
@@ -63,7 +69,8 @@ class SizeWriter {
 /// `x[2]`
 std::string dimension_name(const BoundTensor& input, std::int64_t dim);
 
-/// Asserts at the inputs what the trace holds for, and notes it on them (meta_key::kSizes).
-void write_size_assertions(Graph& graph, const std::vector<BoundTensor>& inputs, const SizeGroups& groups);
+/// Asserts at the inputs what the trace holds for, and notes it on them (meta_key::kSizes). Returns the sizes that it
+/// reads for that.
+SizeNodes write_size_assertions(Graph& graph, const std::vector<BoundTensor>& inputs, const SizeGroups& groups);
 
 }  // namespace fx::internal
