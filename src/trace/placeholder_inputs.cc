@@ -141,7 +141,12 @@ c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind
 at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   if (!item.node || (item.example && !item.example->isTensor())) wrong_example(item.example, "a tensor");
   if (!item.example) return session().proxy(*item.node);
-  return session().proxy(*item.node, item.example->toTensor());
+  const std::size_t nth = bound_.size();
+  std::string path;
+  Node* node = item.node;
+  for (; !node->is(Op::placeholder); node = &node->arg(0).node()) path = "[" + to_string(node->arg(1)) + "]" + path;
+  bound_.push_back({item.node, item.example->toTensor(), node, node->name() + path});
+  return session().proxy(*item.node, stand_ins_ ? stand_ins_->at(nth) : bound_.back().example);
 }
 
 std::vector<InputItem> PlaceholderInputs::elements(const InputItem& item, std::size_t wanted) {

@@ -55,7 +55,7 @@ class Session::Call {
   Call(Session& session, const c10::OperatorHandle& op, Stack& stack)
       : session_(session),
         op_(op),
-        record_(session.ops_.find(op)),
+        record_(session.oracle_->operators().find(op)),
         stack_(stack),
         arguments_(stack.data() + (stack.size() - record_.arguments.size())) {}
 
@@ -214,6 +214,7 @@ bool Session::Call::compute() {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
     session_.oracle_->run(op_, record_, values_);
   } catch (const c10::Error& error) {
+    if (session_.follower_) session_.follower_->refused(error);
     const Node* node = first_node();
     if (!record_.all_results_are_tensors) throw no_data(node, call_name(record_.target));
     throw trace_error(node, call_name(record_.target), "cannot run on these shapes: " + first_line(error));
@@ -316,10 +317,12 @@ Node& Session::Call::make_node() {
   std::vector<NamedArgument>& kwargs = session_.kwargs_;
   args.clear();
   kwargs.clear();
+  session_.all_.clear();
   std::size_t needed = 0;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
     const OpArgument& wanted = record_.arguments[i];
     Argument value = argument(i);
+    if (session_.follower_) session_.all_.push_back(value);
     const bool is_default = wanted.default_value && *wanted.default_value == value;
     if (!wanted.keyword_only) {
       args.push_back(std::move(value));
@@ -329,7 +332,8 @@ Node& Session::Call::make_node() {
     }
   }
   args.resize(needed);
-  return session_.create_node(Op::call_function, record_.target, args, kwargs);
+  if (!session_.follower_) return session_.create_node(Op::call_function, record_.target, args, kwargs);
+  return session_.create_followed({Op::call_function, record_.target, &record_, session_.all_}, args, kwargs, {});
 }
 
 // ── Results

@@ -3,6 +3,8 @@
 #include <optional>
 #include <sstream>
 
+#include <fxgraph/trace/shape_formulas.h>
+
 namespace fx::internal {
 namespace {
 
@@ -75,6 +77,16 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 
 void ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
   drop_pinning(record, stack);
+  if (!record.meta_works && record.takes_tensors) {
+    if (const ShapeFormula formula = shape_formula(record.target)) {
+      if (at::Tensor shape = formula(&*(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size())));
+          shape.defined()) {
+        torch::jit::drop(stack, record.arguments.size());
+        stack.emplace_back(std::move(shape));
+        return;
+      }
+    }
+  }
   if (record.meta_fails) return run_on_zeros(op, record, stack);
   Stack attempt(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()), stack.end());
   replace_device(record, attempt, c10::DeviceType::Meta);

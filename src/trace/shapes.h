@@ -19,6 +19,8 @@ namespace fx::internal {
 
 class ShapeOracle {
  public:
+  /// The operators that have been met.
+  OpTable& operators() { return operators_; }
   /// Replaces the arguments on `stack`, whose tensors are meta tensors, by the results. Throws c10::Error when the
   /// operator refuses these shapes. In-place operators write to the meta tensors.
   void run(const c10::OperatorHandle& op, OpRecord& record, torch::jit::Stack& stack);
@@ -26,6 +28,7 @@ class ShapeOracle {
  private:
   void run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, torch::jit::Stack& stack);
 
+  OpTable operators_;
   std::unordered_map<std::string, std::vector<c10::IValue>> answers_;
 };
 

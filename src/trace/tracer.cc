@@ -1,11 +1,14 @@
 #include <fxgraph/trace/tracer.h>
 
+#include <algorithm>
+
 #include <fxgraph/ir/naming.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/dispatch.h>
+#include <fxgraph/trace/generalise.h>
 #include <fxgraph/trace/leaf_modules.h>
 
 namespace fx {
@@ -35,6 +38,16 @@ std::vector<TracedAttribute> used_attributes(const Session& session, const Graph
     if (const auto* captured = by_node[node]) attributes.push_back({captured->path, captured->tensor});
   }
   return attributes;
+}
+
+using TensorsByPath = std::vector<std::pair<std::string, torch::Tensor>>;
+
+TensorsByPath tensors_of(const torch::nn::Module* root) {
+  TensorsByPath tensors;
+  if (!root) return tensors;
+  for (const auto& item : root->named_parameters()) tensors.emplace_back(item.key(), item.value());
+  for (const auto& item : root->named_buffers()) tensors.emplace_back(item.key(), item.value());
+  return tensors;
 }
 
 // By the declaration alone, as FX does: what a batch norm does to its statistics is not declared.
@@ -72,14 +85,24 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   } running{*this};
   graph_ = &trace.graph;
   root_ = callable.root;
-  add_root_attributes(*session);
+  const TensorsByPath attributes = tensors_of(root_.get());
+  for (const auto& [path, tensor] : attributes) session->add_attribute(path, tensor);
+  internal::TraceLog log;
+  const bool has_examples = std::any_of(examples.begin(), examples.end(), [](const c10::IValue& example) {
+    return !example.isTensor() || !example.toTensor().is_same(internal::unknown_example());
+  });
+  const bool may_vary = has_examples && !options_.sizes.is_fixed();
+  if (may_vary) session->follow(&log);
 
-  internal::PlaceholderInputs inputs(*session, trace.graph, options_.names, std::move(examples),
-                                     callable.parameters.size(), literals);
-  {
-    internal::RecordingScope recording(*session);
-    create_node(Op::output, "output", {internal::run(callable, inputs)}, {}, "output");
-  }
+  const auto run_program = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>* stand_ins) {
+    internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
+    if (stand_ins) inputs.replace_examples(*stand_ins);
+    internal::RecordingScope recording(target);
+    target.create_node(Op::output, "output", {internal::run(callable, inputs)}, {}, "output");
+    return inputs.bound();
+  };
+  const std::vector<internal::BoundTensor> inputs = run_program(*session, trace.graph, nullptr);
+  session->follow(nullptr);
   internal::erase_unused_getitems(trace.graph);
   if (root_ && options_.raise_leaf_modules) {
     const auto is_leaf = [this](const torch::nn::Module& module, const std::string& path) {
@@ -88,18 +111,21 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
     trace.modules = internal::raise_leaf_modules(trace.graph, *session, *root_, is_leaf);
     internal::erase_unused_getitems(trace.graph);
     internal::erase_unused_attributes(trace.graph);
-    // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
-    if (!trace.modules.empty()) name_in_order(trace.graph, [this](const Node& node) { return named_.contains(&node); });
   }
+  const std::size_t size = trace.graph.size();
+  if (may_vary && !inputs.empty()) {
+    const auto run_sample = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>& stand_ins) {
+      run_program(target, graph, &stand_ins);
+    };
+    const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
+    internal::generalise(trace.graph, {log, *session, run_sample, attributes, is_free}, inputs, options_.sizes);
+  }
+  // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
+  if (!trace.modules.empty() || trace.graph.size() != size)
+    name_in_order(trace.graph, [this](const Node& node) { return named_.contains(&node); });
   trace.attributes = used_attributes(*session, trace.graph);
   trace.shapes = session->shapes(trace.graph);
   return trace;
-}
-
-void Tracer::add_root_attributes(Session& session) {
-  if (!root_) return;
-  for (const auto& item : root_->named_parameters()) session.add_attribute(item.key(), item.value());
-  for (const auto& item : root_->named_buffers()) session.add_attribute(item.key(), item.value());
 }
 
 bool Tracer::is_free_attribute(const std::string& path) const {

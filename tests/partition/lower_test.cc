@@ -107,7 +107,7 @@ TEST(OperatorSupport, AsksOperatorsTypesShapesAndNames) {
 
 TEST(FuseByPartitions, test_fuser_util) {
   testing::Mlp net;
-  const auto gm = symbolic_trace(net, {torch::rand({2, 8})});
+  const auto gm = symbolic_trace(net, {torch::rand({2, 8})}, {.sizes = Sizes::fixed});
   Graph& graph = gm->graph();
   const auto fused = fuse_by_partitions(*gm, {{graph.find("fc1"), graph.find("relu")}, {graph.find("fc2")}});
   EXPECT_THAT(names(fused->graph().nodes()), ElementsAre("x", "fused_0", "fused_1", "log_softmax", "output"));
@@ -138,7 +138,7 @@ TEST(FuseByPartitions, test_fuser_util_xfail) {
 
 TEST(LiftSubmodule, AndBack) {
   testing::Mlp net;
-  const auto gm = symbolic_trace(net, {torch::rand({2, 8})});
+  const auto gm = symbolic_trace(net, {torch::rand({2, 8})}, {.sizes = Sizes::fixed});
   const auto lifted = lift_submodule(*gm, {gm->graph().find("relu"), gm->graph().find("fc2")}, "middle");
   EXPECT_THAT(names(lifted->graph().nodes()), ElementsAre("x", "fc1", "middle", "log_softmax", "output"));
   EXPECT_EQ(print_graph(inline_submodules(*lifted, {"middle"})->graph()), print_graph(gm->graph()));
@@ -148,7 +148,7 @@ TEST(LiftSubmodule, AndBack) {
 
 TEST(Lower, HandsOverWhatIsSupportedAndSaysWhyNotTheRest) {
   testing::Mlp net;
-  const auto gm = symbolic_trace(net, {torch::rand({2, 8})});
+  const auto gm = symbolic_trace(net, {torch::rand({2, 8})}, {.sizes = Sizes::fixed});
   const Lowered lowered = lower(*gm, CopyingBackend(support_operators({"Linear", "aten::relu"})));
   EXPECT_THAT(lowered.parts(), ElementsAre("copying_0"));
   EXPECT_EQ(lowered.report(),
@@ -175,7 +175,7 @@ TEST(Lower, NamesThePartThatDoesNotCompile) {
     std::shared_ptr<torch::nn::Module> compile(std::shared_ptr<GraphModule>) const override { return nullptr; }
   };
   testing::Mlp net;
-  const auto gm = symbolic_trace(net, {torch::rand({2, 8})});
+  const auto gm = symbolic_trace(net, {torch::rand({2, 8})}, {.sizes = Sizes::fixed});
   EXPECT_THAT(error_of([&] { lower(*gm, Throwing(kEverything)); }),
               HasSubstr("copying did not compile copying_0 (%fc1 and what goes with it): out of registers"));
   const Lowered declined = lower(*gm, Declining(kEverything));
@@ -339,7 +339,7 @@ TEST(Xnnpack, RunsConvolutionsLinearLayersAndTheirActivations) {
   net->eval();
   torch::NoGradGuard inference;
   const Tensor x = torch::rand({2, 1, 28, 28});
-  const auto gm = symbolic_trace(net, {x});
+  const auto gm = symbolic_trace(net, {x}, {.sizes = Sizes::fixed});
   const Lowered lowered = lower(*gm, XnnpackBackend(), {.examples = {x}});
   EXPECT_FALSE(lowered.parts().empty()) << lowered.report();
   EXPECT_TRUE(torch::allclose(lowered.module()->forward(x), gm->forward(x), 1e-4, 1e-5)) << lowered.report();
@@ -363,7 +363,7 @@ TEST(Xnnpack, OptionsOfConvolutionsAndBounds) {
                            torch::clamp_min(torch::linear(c, square), 0.1));
   };
   const Tensor x = torch::randn({2, 4, 9, 7});
-  const auto gm = symbolic_trace(program, {x});
+  const auto gm = symbolic_trace(program, {x}, {.sizes = Sizes::fixed});
   const Lowered lowered = lower(*gm, XnnpackBackend(), {.examples = {x}});
   EXPECT_GE(lowered.parts().size(), 2u);
   EXPECT_TRUE(same_value(lowered.module()->run({x}), gm->run({x}), 1e-4)) << lowered.report();

@@ -25,7 +25,7 @@ using Traverse = MinimizeOptions::Traverse;
 
 std::shared_ptr<GraphModule> simple_module() {
   torch::nn::Sequential net(torch::nn::Linear(10, 5), torch::nn::Linear(5, 5), torch::nn::ReLU());
-  const auto gm = symbolic_trace(net, {torch::randn({2, 10})});
+  const auto gm = symbolic_trace(net, {torch::randn({2, 10})}, {.sizes = Sizes::fixed});
   return gm;
 }
 

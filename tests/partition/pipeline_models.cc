@@ -71,7 +71,7 @@ template <typename Net>
 PipelineCase make(Net net, std::vector<c10::IValue> inputs, Tensor target) {
   net->eval();  // the statistics of a BatchNorm in training are those of a micro-batch
   // Sizes are those of the batch or of a micro-batch: nothing in these programs names them.
-  return {symbolic_trace(net, inputs), inputs, {std::move(target)}, &cross_entropy};
+  return {symbolic_trace(net, inputs, {.sizes = Sizes::fixed}), inputs, {std::move(target)}, &cross_entropy};
 }
 
 }  // namespace

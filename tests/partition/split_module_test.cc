@@ -56,7 +56,7 @@ std::shared_ptr<GraphModule> part(const std::shared_ptr<GraphModule>& split, con
 
 TEST(SplitModule, CallsAModuleForEachPartition) {
   Net net;
-  const auto gm = symbolic_trace(net, {torch::rand({2, 4}), torch::rand({2, 4})});
+  const auto gm = symbolic_trace(net, {torch::rand({2, 4}), torch::rand({2, 4})}, {.sizes = Sizes::fixed});
   const std::string before = print_graph(gm->graph());
   std::vector<std::pair<std::string, std::string>> paths;
   SplitOptions options;
@@ -84,7 +84,7 @@ TEST(SplitModule, CallsAModuleForEachPartition) {
 TEST(SplitModule, KeepsModes) {
   Net net;
   net->fc1->eval();
-  const auto gm = symbolic_trace(net, {torch::rand({2, 4}), torch::rand({2, 4})});
+  const auto gm = symbolic_trace(net, {torch::rand({2, 4}), torch::rand({2, 4})}, {.sizes = Sizes::fixed});
   const auto split = split_module(*gm, by_half);
   EXPECT_TRUE(split->is_training());
   EXPECT_TRUE(split->submodule("submod_0")->is_training());

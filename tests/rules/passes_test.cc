@@ -65,7 +65,7 @@ struct Norms : torch::nn::Module {
 TEST(FuseConvBn, FoldsIntoLinearLayersToo) {
   const auto net = std::make_shared<Norms>();
   net->eval();
-  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   EXPECT_EQ(apply("fuse-linear-bn", module, kRows).outcome.applied, 1u);
   const Applied before = apply("fuse-bn-linear", module, kRows);
   EXPECT_EQ(before.outcome.applied, 1u);
@@ -89,7 +89,8 @@ TEST(FuseConvBn, AConvolutionThatIsCalledInTwoPlaces) {
   const auto net = std::make_shared<Net>();
   net->eval();
   const Applied applied =
-      apply("fuse-conv-bn", symbolic_trace(net, {torch::randn({2, 3, 4, 4})}), {TensorInfo{.sizes = {2, 3, 4, 4}}});
+      apply("fuse-conv-bn", symbolic_trace(net, {torch::randn({2, 3, 4, 4})}, {.sizes = Sizes::fixed}),
+            {TensorInfo{.sizes = {2, 3, 4, 4}}});
   EXPECT_EQ(applied.outcome.applied, 1u);
   EXPECT_EQ(count_modules(*applied.module), 2u) << "a convolution of its own for each place";
 }
@@ -97,7 +98,7 @@ TEST(FuseConvBn, AConvolutionThatIsCalledInTwoPlaces) {
 TEST(FuseConvBn, LinearLayersNeedTheRank) {
   const auto net = std::make_shared<Norms>();
   net->eval();
-  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   const RuleOutcome outcome = optimize(*module, {.rules = {"fuse-linear-bn"}}).rules.front();
   EXPECT_EQ(outcome.applied, 0u);
   ASSERT_EQ(outcome.refused.size(), 1u);
@@ -133,7 +134,8 @@ struct Attention : torch::nn::Module {
 
 TEST(MergeLinears, QueryKeyAndValueBecomeOne) {
   const auto net = std::make_shared<Attention>();
-  const Applied applied = apply("merge-linears", symbolic_trace(net, {torch::randn({5, 4})}), kRows);
+  const Applied applied =
+      apply("merge-linears", symbolic_trace(net, {torch::randn({5, 4})}, {.sizes = Sizes::fixed}), kRows);
   EXPECT_EQ(applied.outcome.applied, 3u);
   EXPECT_EQ(count(*applied.module, "aten::linear"), 1u);
   EXPECT_EQ(count_modules(*applied.module), 0u);
@@ -148,7 +150,7 @@ struct Viewed : Attention {
 };
 
 TEST(MergeLinears, AViewOfTheResultBecomesAReshape) {
-  const auto module = symbolic_trace(std::make_shared<Viewed>(), {torch::randn({5, 4})});
+  const auto module = symbolic_trace(std::make_shared<Viewed>(), {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   ASSERT_EQ(count(*module, "aten::view"), 2u) << print_graph(module->graph());
   const Applied applied = apply("merge-linears", module, kRows);
   EXPECT_EQ(applied.outcome.applied, 3u);
@@ -162,7 +164,7 @@ struct Strided : Attention {
 };
 
 TEST(MergeLinears, AResultThatIsReadByItsStridesOrWrittenStays) {
-  const auto module = symbolic_trace(std::make_shared<Strided>(), {torch::randn({5, 4})});
+  const auto module = symbolic_trace(std::make_shared<Strided>(), {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   const Applied applied = apply("merge-linears", module, kRows);
   EXPECT_EQ(applied.outcome.applied, 2u) << print_graph(applied.module->graph());
   ASSERT_EQ(applied.outcome.refused.size(), 2u);
@@ -172,7 +174,7 @@ TEST(MergeLinears, AResultThatIsReadByItsStridesOrWrittenStays) {
 }
 
 TEST(MergeLinears, OneAloneStays) {
-  const auto module = symbolic_trace(torch::nn::Linear(4, 2), {torch::randn({5, 4})});
+  const auto module = symbolic_trace(torch::nn::Linear(4, 2), {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   EXPECT_EQ(apply("merge-linears", module, kRows).outcome.applied, 0u);
 }
 
@@ -203,7 +205,7 @@ TEST(Constants, StoredNumbersBecomeLiterals) {
     torch::Tensor three = register_buffer("three", torch::tensor(3));
     torch::Tensor forward(torch::Tensor x) { return (x * half + three) / half - half * x.sum(); }
   };
-  const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})});
+  const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   const Applied applied = apply("literal-operands", module, kRows);
   EXPECT_EQ(applied.outcome.applied, 3u) << "the sum has no dimensions: " << print_graph(applied.module->graph());
   EXPECT_EQ(optimize(*module, {.rules = {"literal-operands"}}).applied(), 0u) << "types must be known";
@@ -241,21 +243,21 @@ TEST(Constants, RandomNumbersAndLargeResultsAreNot) {
 TEST(NoOps, ModulesThatPassOnWhatTheyGetAreDropped) {
   torch::nn::Sequential net(torch::nn::Identity(), torch::nn::Linear(4, 4), torch::nn::Dropout(0.5));
   net->eval();
-  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   const Applied applied = apply("identity-modules", module, kRows);
   EXPECT_EQ(count_modules(*applied.module), 1u) << print_graph(applied.module->graph());
 }
 
 TEST(NoOps, DropoutInTrainingStays) {
   torch::nn::Sequential net(torch::nn::Linear(4, 4), torch::nn::Dropout(0.5));
-  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   EXPECT_EQ(optimize(*module, {.rules = {"identity-modules"}}).applied(), 0u);
 }
 
 TEST(InlineModules, BecomeTheirOperators) {
   torch::nn::Sequential net(torch::nn::Linear(4, 6), torch::nn::ReLU(),
                             torch::nn::LayerNorm(torch::nn::LayerNormOptions({6})));
-  const auto module = symbolic_trace(net, {torch::randn({5, 4})});
+  const auto module = symbolic_trace(net, {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   const Applied applied = apply("inline-modules", module, kRows);
   EXPECT_EQ(count_modules(*applied.module), 0u);
   EXPECT_EQ(count(*applied.module, "aten::linear"), 1u);
@@ -330,7 +332,7 @@ TEST(Norms, ALayerNormWrittenOutIsRecognised) {
       return centred / torch::sqrt(variance + 1e-5) * gamma + beta;
     }
   };
-  const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})});
+  const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   const Applied applied = apply("recognise-layer-norm", module, kRows);
   EXPECT_EQ(applied.outcome.applied, 2u);
   EXPECT_EQ(count(*applied.module, "aten::layer_norm"), 1u);

@@ -43,6 +43,7 @@ class TransformerEncoderSlow : public ::testing::Test {
     expected_ = net->forward(x_);
     TraceOptions options;
     options.raise_leaf_modules = false;
+    options.sizes = Sizes::fixed;
     before_ = symbolic_trace(net, {x_}, options);
     before_->eval();
     after_ = before_->clone_graph_module();

@@ -19,7 +19,7 @@ using torch::Tensor;
 
 // test_print_readable_no_trailing_whitespace_with_inner_graph
 TEST(FxParity, NoPrintoutHasTrailingBlanks) {
-  const auto gm = symbolic_trace(testing::Mlp(), {torch::rand({2, 8})});
+  const auto gm = symbolic_trace(testing::Mlp(), {torch::rand({2, 8})}, {.sizes = Sizes::fixed});
   for (const std::string& text : {gm->code(), print_graph(gm->graph())}) {
     EXPECT_EQ(text.find(" \n"), std::string::npos) << text;
     EXPECT_EQ(text.find("\t"), std::string::npos) << text;
@@ -28,7 +28,7 @@ TEST(FxParity, NoPrintoutHasTrailingBlanks) {
 
 // test_pretty_print
 TEST(FxParity, AGraphModulePrintsItsClassAndWhatItCalls) {
-  auto gm = symbolic_trace(testing::Mlp(), {torch::rand({2, 8})});
+  auto gm = symbolic_trace(testing::Mlp(), {torch::rand({2, 8})}, {.sizes = Sizes::fixed});
   gm->set_class_name("Traced");
   std::ostringstream out;
   out << *gm;

@@ -19,6 +19,7 @@ using torch::Tensor;
 Trace trace_flat(auto&& program, std::vector<c10::IValue> examples = {}) {
   TraceOptions options;
   options.raise_leaf_modules = false;
+  options.sizes = Sizes::fixed;
   Tracer tracer(options);
   return tracer.trace(program, std::move(examples));
 }
@@ -74,7 +75,7 @@ TEST(TraceModules, ConstantsAvoidTheNamesOfTheModule) {
 
 TEST(TraceModules, OperatorsOnParametersAloneAreRecorded) {
   auto module = std::make_shared<Scale>();
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   const Trace trace = tracer.trace_with_root(module, [&](Tensor x) { return x * module->weight.exp(); });
   EXPECT_THAT(calls(trace.graph), ElementsAre("aten::exp(weight)", "aten::mul.Tensor(x, exp)"));
 }
@@ -120,7 +121,7 @@ TEST(TraceModules, LinearAndBatchNormNeedNoShapes) {
 
 TEST(LeafModules, AreRaised) {
   testing::Mlp mlp;
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   const Trace trace = tracer.trace(mlp, {torch::rand({2, 8})});
   EXPECT_THAT(calls(trace.graph),
               ElementsAre("fc1(x)", "aten::relu(fc1)", "fc2(relu)", "aten::log_softmax.int(fc2, 1)"));
@@ -131,7 +132,7 @@ TEST(LeafModules, AreRaised) {
 }
 
 TEST(LeafModules, WithoutShapesToo) {
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   EXPECT_THAT(calls(tracer.trace(testing::Mlp()).graph),
               ElementsAre("fc1(x)", "aten::relu(fc1)", "fc2(relu)", "aten::log_softmax.int(fc2, 1)"));
 }
@@ -140,7 +141,7 @@ TEST(LeafModules, ResNetIsAllModules) {
   testing::ResNet18 net(8);
   for (const bool training : {false, true}) {
     net->train(training);
-    Tracer tracer;
+    Tracer tracer({.sizes = Sizes::fixed});
     const Trace trace = tracer.trace(net, {torch::rand({2, 3, 32, 32})});
     EXPECT_THAT(trace.attributes, IsEmpty());
     std::size_t modules = 0;
@@ -154,7 +155,7 @@ TEST(LeafModules, ResNetIsAllModules) {
 TEST(LeafModules, WithoutTensorsAreRaisedInSequentials) {
   torch::nn::Sequential module(torch::nn::Linear(2, 3), torch::nn::ReLU(), torch::nn::Dropout(0.5),
                                torch::nn::Linear(3, 3), torch::nn::Tanh());
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   EXPECT_THAT(targets(tracer.trace(module).graph), ElementsAre("0", "1", "2", "3", "4"));
 }
 
@@ -164,7 +165,7 @@ TEST(LeafModules, SharedModulesAreCalledTwice) {
     Tensor forward(Tensor x) { return bn(torch::relu(bn(x))); }
     torch::nn::BatchNorm1d bn{nullptr};
   };
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   EXPECT_THAT(calls(tracer.trace(std::make_shared<Twice>(), {torch::rand({4, 3})}).graph),
               ElementsAre("bn(x)", "aten::relu(bn)", "bn(relu)"));
 }
@@ -283,7 +284,7 @@ TEST(LeafModules, StayOperatorsWhereTheInsideIsUsed) {
     }
     torch::nn::Linear fc{nullptr};
   };
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   EXPECT_THAT(calls(tracer.trace(std::make_shared<Peeks>()).graph), Not(Contains(HasSubstr("fc("))));
 }
 
@@ -301,7 +302,7 @@ TEST(LeafModules, StayOperatorsWhereAWriteComesBetween) {
   };
   auto module = std::make_shared<WrittenOut>();
   const auto traced = [&] {
-    Tracer tracer;
+    Tracer tracer({.sizes = Sizes::fixed});
     return calls(tracer.trace(module, {torch::rand({2, 2, 3})}).graph);
   };
   EXPECT_THAT(traced(), ElementsAre("fc(x)"));

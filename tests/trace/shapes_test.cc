@@ -58,7 +58,7 @@ TEST(TraceShapes, InPlaceOperatorsChangeShapes) {
 }
 
 TEST(TraceShapes, InPlaceOperatorsLeaveEarlierShapes) {
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   const Trace trace = tracer.trace(
       [](Tensor x) {
         Tensor y = torch::tensor({1.0F, 2.0F}).unsqueeze_(0);
@@ -83,7 +83,7 @@ TEST(TraceShapes, FactoriesAndParametersHaveShapesWithoutExamples) {
 }
 
 TEST(TraceShapes, AreReported) {
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   const Trace trace = tracer.trace([](Tensor x) { return std::get<0>((x + 1).topk(2)); }, {torch::rand({3, 4})});
   const auto sizes = [&](const char* name) { return trace.shapes[*trace.graph.find(name)].tensor()->sizes; };
   EXPECT_THAT(sizes("x"), ElementsAre(3, 4));

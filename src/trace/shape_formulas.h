@@ -1,0 +1,18 @@
+// Shapes of operators that LibTorch can only tell by running them, and that are dear to run: convolutions and batch
+// norms.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <fxgraph/support/symbol.h>
+
+namespace fx::internal {
+
+/// Returns the shape of the result as a meta tensor. Undefined for what it does not know: other memory layouts,
+/// arguments that the operator refuses.
+using ShapeFormula = at::Tensor (*)(const c10::IValue* arguments);
+
+/// The formula for an operator, or null.
+ShapeFormula shape_formula(Symbol target);
+
+}  // namespace fx::internal

@@ -1,0 +1,88 @@
+// Real numbers that follow from sizes: quotients, products and roots with a constant, what `1 / sqrt(n)` and the scales
+// of resized images are. A constant is found from the first values and must fit the others within what `float` keeps.
+#include <algorithm>
+#include <cmath>
+
+#include <fxgraph/trace/size_terms.h>
+
+namespace fx::internal {
+namespace {
+
+bool nearly(double a, double b) { return a == b || std::abs(a - b) <= 3e-7 * std::max(std::abs(a), std::abs(b)); }
+
+// A constant that rounding has moved by a little.
+double tidy(double value) {
+  const double rounded = std::round(value * 64) / 64;
+  return rounded != 0 && std::abs(value - rounded) <= 3e-7 * std::abs(rounded) ? rounded : value;
+}
+
+}  // namespace
+
+std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
+  const auto whole = [](double value) { return std::abs(value) < 1e15 && value == std::floor(value); };
+  if (std::all_of(values.begin(), values.end(), whole)) {
+    const Values integers(values.begin(), values.end());
+    if (const auto id = explain(integers)) return make(SizeOp::real_mul, *id, real(1));
+  }
+  if (std::any_of(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }))
+    return std::nullopt;
+  const std::optional<Id> id = real_of(values);
+  if (!id) return std::nullopt;
+  guessed_ = true;
+  guesses_.insert(*id);
+  return id;
+}
+
+std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
+  const auto all = [&](auto&& expected) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!nearly(values[i], expected(i))) return false;
+    }
+    return true;
+  };
+  const std::vector<Id> pool = pool_;
+  // One term less some whole number, as align_corners has it: (n - 1)
+  for (const std::int64_t less : {0, 1}) {
+    for (const Id id : pool) {
+      const auto term = [&](std::size_t i) { return static_cast<double>(values_[id][i] - less); };
+      if (term(0) <= 0) continue;
+      const double over = tidy(values[0] * term(0)), times = tidy(values[0] / term(0));
+      if (all([&](std::size_t i) { return over / term(i); }))
+        return make(SizeOp::truediv, real(over), offset(id, -less));
+      if (all([&](std::size_t i) { return times * term(i); }))
+        return make(SizeOp::real_mul, offset(id, -less), real(times));
+      const double over_root = tidy(values[0] * std::sqrt(term(0))), root = tidy(values[0] / std::sqrt(term(0)));
+      if (all([&](std::size_t i) { return over_root / std::sqrt(term(i)); }))
+        return make(SizeOp::truediv, real(over_root), make(SizeOp::sqrt, offset(id, -less), constant(0)));
+      if (all([&](std::size_t i) { return root * std::sqrt(term(i)); }))
+        return make(SizeOp::real_mul, make(SizeOp::sqrt, offset(id, -less), constant(0)), real(root));
+    }
+  }
+  // scale · term + offset
+  for (const Id id : pool) {
+    std::size_t j = 1;
+    while (j < values.size() && values_[id][j] == values_[id][0]) ++j;
+    if (j == values.size()) continue;
+    const double scale = tidy((values[j] - values[0]) / static_cast<double>(values_[id][j] - values_[id][0]));
+    const double by = tidy(values[0] - scale * static_cast<double>(values_[id][0]));
+    if (scale == 0 || !all([&](std::size_t i) { return scale * static_cast<double>(values_[id][i]) + by; })) continue;
+    return make(SizeOp::real_add, make(SizeOp::real_mul, id, real(scale)), real(by));
+  }
+  for (const std::int64_t less : {0, 1}) {
+    for (const Id a : pool) {
+      for (const Id b : pool) {
+        const auto ratio = [&](std::size_t i) {
+          return static_cast<double>(values_[a][i] - less) / static_cast<double>(values_[b][i] - less);
+        };
+        if (a == b || values_[b][0] <= less || values_[a][0] <= less) continue;
+        const double scale = tidy(values[0] / ratio(0));
+        if (!all([&](std::size_t i) { return scale * ratio(i); })) continue;
+        const Id top = scale == 1 ? offset(a, -less) : make(SizeOp::real_mul, offset(a, -less), real(scale));
+        return make(SizeOp::truediv, top, offset(b, -less));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace fx::internal
