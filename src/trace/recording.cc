@@ -4,11 +4,13 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/trace/caller.h>
+#include <fxgraph/trace/known_values.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -65,13 +67,17 @@ class Session::Call {
   bool on_constants();
   void run_on_constants();
   bool compute();
+  void take_from_first(const Node& node);
   IValue shape_of(const IValue& value, bool& known);
   std::optional<bool> equality() const;
   void answer_without_node();
+  std::optional<IValue> known_number();
   void find_device();
   const Node* first_node() const;
   void own_written_constants();
+  bool needs_detaching() const;
   Node& make_node();
+  Argument tensor(const at::Tensor& tensor);
   Argument argument(std::size_t i);
   Argument tensor_list(const IValue& list);
   IValue result(std::size_t i, Node& node);
@@ -86,23 +92,34 @@ class Session::Call {
   IValue* arguments_;
   Stack values_;  // results on the meta device
   bool known_ = false;
+  bool asks_for_data_ = false;
+  bool without_grad_ = false;  // gradients are switched off
+  bool detaches_ = false;      // and the inputs are to be given detached
+  std::vector<const c10::TensorImpl*> detached_;
   std::optional<c10::Device> device_;
 };
 
 void Session::record(const c10::OperatorHandle& op, Stack& stack) {
   if (!is_open())
     throw trace_error(nullptr, "used here", "was made by a trace that has ended; return it from that trace");
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
   Call(*this, op, stack).record();
+  modes_.leave();
 }
 
 void Session::Call::record() {
   if (on_constants()) return run_on_constants();
+  without_grad_ = session_.modes_.enter();
   if (!record_.all_results_are_tensors && record_.results.size() == 1) return answer_without_node();
-  known_ = compute();
+  const bool compound = record_.results.size() != 1 || record_.results[0].kind == ValueKind::tensor_list;
+  const bool again = session_.reference_ && !compound && !without_grad_;
+  if (!again) known_ = compute();
   find_device();
   own_written_constants();
+  detaches_ = without_grad_ && needs_detaching();
   Node& node = make_node();
-  const bool compound = record_.results.size() != 1 || record_.results[0].kind == ValueKind::tensor_list;
+  if (again) take_from_first(node);
+  if (without_grad_) session_.mark_without_grad(node);
   if (known_ && compound) session_.remember_parts(node, values_, *device_);
   std::vector<IValue> results;
   for (std::size_t i = 0; i < record_.results.size(); ++i) {
@@ -188,6 +205,15 @@ IValue Session::Call::shape_of(const IValue& value, bool& known) {
   return shapes;
 }
 
+// The same call has been recorded before: what it returned is known.
+void Session::Call::take_from_first(const Node& node) {
+  const at::Tensor value = session_.reference_->value_of(node);
+  known_ = value.defined();
+  if (!known_) return;
+  values_.emplace_back(value);
+  device_ = session_.reference_->device_of(node);
+}
+
 bool Session::Call::compute() {
   bool known = !record_.shape_depends_on_data;
   if (known && record_.takes_tensors) {
@@ -212,10 +238,16 @@ bool Session::Call::compute() {
   if (!known) return false;
   try {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
-    session_.oracle_->run(op_, record_, values_);
+    if (!session_.oracle_->run(op_, record_, values_)) {
+      values_.clear();
+      return false;
+    }
   } catch (const c10::Error& error) {
     const Node* node = first_node();
-    if (!record_.all_results_are_tensors) throw no_data(node, call_name(record_.target));
+    if (!record_.all_results_are_tensors && record_.results.size() == 1) {
+      asks_for_data_ = true;
+      return false;
+    }
     throw trace_error(node, call_name(record_.target), "cannot run on these shapes: " + first_line(error));
   }
   return true;
@@ -246,12 +278,53 @@ std::optional<bool> Session::Call::equality() const {
 void Session::Call::answer_without_node() {
   if (const std::optional<bool> equal = equality()) return finish({*equal});
   if (compute()) return finish({values_.back()});
+  if (const std::optional<IValue> value = known_number()) return finish({*value});
   const std::string call = call_name(record_.target);
-  if (call == "item()" || call == "is_nonzero()" || call == "equal()" || call == "allclose()" ||
+  if (asks_for_data_ || call == "item()" || call == "is_nonzero()" || call == "equal()" || call == "allclose()" ||
       call == "_local_scalar_dense()") {
     throw no_data(first_node(), call);
   }
   throw unknown_shape(first_node(), call);
+}
+
+// A number that no input decides is known; one that a parameter decides is asserted, as literals are.
+std::optional<IValue> Session::Call::known_number() {
+  static const Symbol kEqual("operator.eq");
+  static const Symbol kAssert("torch._assert");
+  if (record_.draws_random_numbers) return std::nullopt;
+  std::vector<const Node*> nodes;
+  std::vector<Argument> args;
+  Stack values;
+  for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
+    const ProxyImpl* proxy = arguments_[i].isTensor() ? proxy_impl(arguments_[i].toTensor()) : nullptr;
+    values.push_back(proxy && proxy->is_constant() ? IValue(proxy->value()) : arguments_[i]);
+    if (values.back().isTensorList()) return std::nullopt;
+    if (!values.back().isTensor() || (proxy && proxy->is_constant())) {
+      args.push_back(argument(i));
+      continue;
+    }
+    args.push_back(session_.argument_for(values.back().toTensor()));
+    nodes.push_back(args.back().node_or_null());
+    if (!nodes.back()) return std::nullopt;
+  }
+  const std::optional<KnownValues> known = known_values(session_, nodes);
+  if (!known) return std::nullopt;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ProxyImpl* proxy = arguments_[i].isTensor() ? proxy_impl(arguments_[i].toTensor()) : nullptr;
+    if (arguments_[i].isTensor() && !(proxy && proxy->is_constant())) values[i] = known->values[next++];
+  }
+  op_.callBoxed(&values);
+  const IValue value = values.back();
+  if (!known->of_attribute) return value;
+  const std::optional<Argument> number = to_argument(value);
+  if (!number || (number->is_float() && std::isnan(number->as_float()))) return std::nullopt;
+  Node& question = session_.create_node(Op::call_function, record_.target, args);
+  Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(question), *number});
+  const std::string message = call_name(record_.target) + " of a parameter or buffer was " + to_string(*number) +
+                              " when this was traced, and the graph holds for that value only";
+  session_.create_node(Op::call_function, kAssert, {Argument(equal), Argument(message)});
+  return value;
 }
 
 // The device that the result would have: the one asked for, else that of the first tensor with dimensions, else of any.
@@ -275,10 +348,32 @@ void Session::Call::find_device() {
 // ── The node
 // ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+// Where gradients are off, an operator is given what takes no part in them. It writes the same memory, so that what it
+// was given stays what it is, gradients included. Numbers have none, and who changes shapes in place is left alone.
+bool Session::Call::needs_detaching() const {
+  if (record_.changes_shape || record_.target == "aten::detach") return false;
+  bool writes = false, differentiable = !known_;
+  for (const OpArgument& argument : record_.arguments) writes |= argument.written;
+  for (const IValue& value : values_) {
+    for_each_tensor(value, [&](const at::Tensor& tensor) {
+      differentiable |= tensor.defined() && (tensor.is_floating_point() || tensor.is_complex());
+    });
+  }
+  return writes || differentiable;
+}
+
+Argument Session::Call::tensor(const at::Tensor& tensor) {
+  Argument argument = session_.argument_for(tensor);
+  if (!detaches_ || argument.is_none()) return argument;
+  Argument without_grad = session_.argument_without_grad(tensor);
+  if (!(without_grad == argument)) detached_.push_back(tensor.unsafeGetTensorImpl());
+  return without_grad;
+}
+
 Argument Session::Call::tensor_list(const IValue& list) {
   std::vector<Argument> elements;
   for (const IValue& element : list.toListRef()) {
-    elements.push_back(element.isNone() ? Argument() : session_.argument_for(element.toTensor()));
+    elements.push_back(element.isNone() ? Argument() : tensor(element.toTensor()));
   }
   return Argument::list(elements);
 }
@@ -286,7 +381,7 @@ Argument Session::Call::tensor_list(const IValue& list) {
 Argument Session::Call::argument(std::size_t i) {
   const OpArgument& wanted = record_.arguments[i];
   const IValue& value = arguments_[i];
-  if (value.isTensor()) return session_.argument_for(value.toTensor());
+  if (value.isTensor()) return tensor(value.toTensor());
   if (value.isNone()) return {};
   if (wanted.kind == ValueKind::tensor_list) return tensor_list(value);
   if (wanted.kind == ValueKind::generator) {
@@ -364,6 +459,9 @@ IValue Session::Call::result(std::size_t i, Node& node) {
   if (wanted.written_argument >= 0) {
     IValue& written = arguments_[wanted.written_argument];
     if (!written.isTensor()) return written;
+    // What was written is another handle on its memory: the tensor itself goes on as it is.
+    const c10::TensorImpl* impl = written.toTensor().unsafeGetTensorImpl();
+    if (std::find(detached_.begin(), detached_.end(), impl) != detached_.end()) return written;
     if (known_) session_.reshape(written.toTensor(), values_[i].toTensor());
     session_.rebind(written.toTensor(), node);
     return written;
@@ -372,7 +470,9 @@ IValue Session::Call::result(std::size_t i, Node& node) {
   switch (wanted.kind) {
     case ValueKind::tensor: return tensor_result(node, value);
     case ValueKind::tensor_list: return list_result(node, value);
-    default: return value ? *value : IValue(std::int64_t{0});
+    default:
+      if (!value) throw unknown_shape(first_node(), call_name(record_.target));
+      return *value;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/leaf_modules.h>
+#include <fxgraph/trace/mode_switch.h>
 
 namespace fx {
 namespace {
@@ -73,12 +74,27 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   graph_ = &trace.graph;
   root_ = callable.root;
   add_root_attributes(*session);
+  std::optional<internal::ModuleState> state;
+  if (literals == internal::PlaceholderInputs::Literals::specialise) {
+    state.emplace(root_.get(), callable.root_size);
+    for (const auto& [name, tensor] : options_.state) state->watch(name, *tensor);
+  }
 
-  internal::PlaceholderInputs inputs(*session, trace.graph, options_.names, std::move(examples),
-                                     callable.parameters.size(), literals);
-  {
-    internal::RecordingScope recording(*session);
-    create_node(Op::output, "output", {internal::run(callable, inputs)}, {}, "output");
+  const auto run_program = [&](Session& target, Graph& graph) {
+    internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
+    internal::RecordingScope recording(target);
+    target.create_node(Op::output, "output", {internal::run(callable, inputs)}, {}, "output");
+  };
+  run_program(*session, trace.graph);
+  if (state && options_.second_call) {
+    const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
+    check_second_call({trace.graph, *session, *state, run_program, is_free, options_.numbers_may_change}, *session);
+  }
+  if (state) state->restore();
+  std::optional<internal::ModeSwitch> mode_switch;
+  if (state && root_ && options_.follow_mode) {
+    const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
+    mode_switch.emplace(internal::SecondCallPlan{trace.graph, *session, *state, run_program, is_free, true}, *root_);
   }
   internal::erase_unused_getitems(trace.graph);
   if (root_ && options_.raise_leaf_modules) {
@@ -91,12 +107,32 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
     // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
     if (!trace.modules.empty()) name_in_order(trace.graph, [this](const Node& node) { return named_.contains(&node); });
   }
+  if (mode_switch) trace.holds_for_mode = mode_switch->apply(trace.graph, *session, *root_, trace.modules);
   trace.attributes = used_attributes(*session, trace.graph);
   trace.shapes = session->shapes(trace.graph);
   return trace;
 }
 
+// What the program replaces in its buffers is written to them when everything else has been done.
+void Tracer::check_second_call(const internal::SecondCallPlan& plan, Session& session) {
+  static const Symbol kCopy("aten::copy_");
+  for (const internal::BufferUpdate& update : internal::compare_second_call(plan)) {
+    const auto at = graph_->inserting_before(*graph_->output_node());
+    for (const internal::CapturedTensor& captured : session.captured()) {
+      if (captured.path != update.attribute || !captured.node) continue;
+      session.create_node(Op::call_function, kCopy, {Argument(captured.node), Argument(update.value)});
+    }
+  }
+}
+
 void Tracer::add_root_attributes(Session& session) {
+  for (const auto& [name, tensor] : options_.state) {
+    if (!tensor->defined()) {
+      throw Error(ErrorKind::invalid_argument,
+                  "symbolic_trace: the member '" + name + "' is undefined before the first call; give it a value");
+    }
+    session.add_attribute(name, *tensor);
+  }
   if (!root_) return;
   for (const auto& item : root_->named_parameters()) session.add_attribute(item.key(), item.value());
   for (const auto& item : root_->named_buffers()) session.add_attribute(item.key(), item.value());
