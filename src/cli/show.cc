@@ -10,6 +10,7 @@
 #include <fxgraph/cli/options.h>
 #include <fxgraph/codegen/code.h>
 #include <fxgraph/text/print.h>
+#include <fxgraph/text/size_report.h>
 
 namespace fx::cli {
 
@@ -18,6 +19,7 @@ namespace {
 std::string print_table(const Graph& graph) {
   std::ostringstream out;
   graph.print_tabular(out);
+  if (const std::string sizes = SizeReport(graph).str(); !sizes.empty()) out << "\nholds for sizes\n" << sizes;
   return out.str();
 }
 

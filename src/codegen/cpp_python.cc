@@ -97,6 +97,8 @@ bool CppCalls::python(const Node& node, Value& result) {
     const std::string text = condition.type.kind == CppKind::tensor ? condition.text + ".item<bool>()" : condition.text;
     return result = {"TORCH_CHECK(" + text + ", " + value(node.arg(1)).text + ")", {CppKind::nothing}}, true;
   }
+  if (target == "math.sqrt" && node.args().size() == 1)
+    return result = {"std::sqrt(static_cast<double>(" + value(node.arg(0)).text + "))", {CppKind::floating}}, true;
   return infix(node, result);
 }
 

@@ -30,6 +30,7 @@
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/owning_module.h>
+#include <fxgraph/text/size_report.h>
 
 namespace fx {
 
@@ -86,6 +87,8 @@ class GraphModule : public OwningModule {
   c10::IValue run(std::vector<c10::IValue> inputs);
   /// Makes the execution plan now; throws what running would throw about the graph itself.
   void recompile();
+  /// For which sizes of its inputs the graph holds (text/size_report.h).
+  SizeReport sizes() const { return SizeReport(graph_); }
   /// The plan for the graph as it is; made when there is none.
   std::shared_ptr<const Plan> plan();
 

@@ -1,9 +1,11 @@
 #include <fxgraph/trace/caller.h>
 
 #include <c10/util/Backtrace.h>
+#include <c10/util/Type.h>
 #include <dlfcn.h>
 #include <execinfo.h>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -59,6 +61,26 @@ bool caller_takes_unequal() {
     if (function_at(frames[static_cast<std::size_t>(i)]).starts_with(kAttention)) return true;
   }
   return false;
+}
+
+std::string calling_function() {
+  static constexpr std::array<std::string_view, 6> kNotTheProgram = {"fx::",  "at::", "c10::",
+                                                                     "torch::", "std::", "testing::"};
+  std::array<void*, 48> frames;
+  const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+  for (int i = 1; i < count; ++i) {
+    const std::string_view mangled = function_at(frames[static_cast<std::size_t>(i)]);
+    if (mangled.empty()) continue;
+    std::string name = c10::demangle(std::string(mangled).c_str());
+    name = name.substr(0, name.find('('));
+    const auto is_within = [&](std::string_view prefix) { return name.find(prefix) != std::string::npos; };
+    if (name == "main" || name.starts_with('_') || name.find("::") == std::string::npos ||
+        std::any_of(kNotTheProgram.begin(), kNotTheProgram.end(), is_within)) {
+      continue;
+    }
+    return name;
+  }
+  return "";
 }
 
 std::string stack_of_calls() {

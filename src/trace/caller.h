@@ -23,6 +23,10 @@ std::optional<RankAnswer> rank_for_caller();
 /// Whether the present asker compares two tensors by their data only to save work when they are equal.
 bool caller_takes_unequal();
 
+/// The function of the traced program that runs now, `Net::forward`: the innermost that is neither LibTorch's nor ours.
+/// Empty when the program does not export its names.
+std::string calling_function();
+
 /// The calls that led to the operator being recorded, a line each, the one that called it last. Slow.
 std::string stack_of_calls();
 

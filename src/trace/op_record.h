@@ -53,7 +53,7 @@ struct OpRecord {
   bool meta_fails = false;             ///< learnt: this operator has no meta kernel
 };
 
-/// The operators that one trace has met. Look-up is one hash of the schema's address.
+/// The operators that a trace, and those that go with it, have met. Look-up is one hash of the schema's address.
 class OpTable {
  public:
   OpRecord& find(const c10::OperatorHandle& op);

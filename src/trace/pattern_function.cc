@@ -128,6 +128,7 @@ Trace PatternFunction::trace_at(const std::vector<Argument>& literals) const {
   TraceOptions options;
   options.names = names_;
   options.raise_leaf_modules = false;
+  options.sizes = Sizes::fixed;
   std::vector<c10::IValue> examples;
   std::size_t next = 0;
   for (const Parameter& parameter : parameters()) {

@@ -162,7 +162,9 @@ at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   }
   if (!item.node || (item.example && !item.example->isTensor())) wrong_example(item.example, "a tensor");
   if (!item.example) return session().proxy(*item.node);
-  return session().proxy(*item.node, item.example->toTensor());
+  const std::size_t nth = bound_.size();
+  bound_.push_back({item.node, item.example->toTensor()});
+  return session().proxy(*item.node, stand_ins_ ? stand_ins_->at(nth) : bound_.back().example);
 }
 
 std::vector<InputItem> PlaceholderInputs::elements(const InputItem& item, std::size_t wanted) {

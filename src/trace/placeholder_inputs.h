@@ -9,6 +9,12 @@
 
 namespace fx::internal {
 
+/// An input tensor of a trace: the node that stands for it and its example.
+struct BoundTensor {
+  Node* node;
+  at::Tensor example;
+};
+
 class PlaceholderInputs final : public Inputs {
  public:
   /// What parameters that are numbers, bools or strings become.
@@ -22,6 +28,10 @@ class PlaceholderInputs final : public Inputs {
                     std::vector<c10::IValue> examples, std::size_t parameters, Literals literals);
 
   std::size_t count(std::size_t required) const override;
+  /// Gives the n-th tensor among the inputs the shape of `stand_ins[n]` instead of its example's.
+  void replace_examples(const std::vector<at::Tensor>& stand_ins) { stand_ins_ = &stand_ins; }
+  /// The tensors among the inputs that have examples, in order.
+  const std::vector<BoundTensor>& bound() const { return bound_; }
 
  protected:
   bool next(const Parameter& parameter, InputItem& item) override;
@@ -46,6 +56,8 @@ class PlaceholderInputs final : public Inputs {
   std::size_t current_ = 0;  // the parameter being bound, for messages
   std::string annotation_;   // its type
   Node* last_ = nullptr;
+  std::vector<BoundTensor> bound_;
+  const std::vector<at::Tensor>* stand_ins_ = nullptr;
 };
 
 /// An example for "a tensor of unknown shape", where other inputs need an example.

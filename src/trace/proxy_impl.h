@@ -65,7 +65,7 @@ class ProxyImpl final : public c10::TensorImpl {
   // Not marked override: a version of LibTorch asks the first three of these or the last two.
   virtual bool is_contiguous_custom(at::MemoryFormat format) const {
     // contiguous() asks before it does anything, and not to be is right for whoever asks to save work.
-    return value_.defined() && value_.is_contiguous(format);
+    return value_.defined() && is_contiguous_for_all_sizes(format);
   }
   virtual bool is_strides_like_custom(at::MemoryFormat) const { return false; }
   virtual bool is_non_overlapping_and_dense_custom() const {
@@ -76,6 +76,7 @@ class ProxyImpl final : public c10::TensorImpl {
 
  private:
   const at::Tensor& shape_for(const char* call) const;
+  bool is_contiguous_for_all_sizes(at::MemoryFormat format) const;
   c10::intrusive_ptr<c10::TensorImpl> copy() const;
 
   std::shared_ptr<Session> session_;

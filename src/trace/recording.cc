@@ -11,6 +11,7 @@
 #include <fxgraph/run/value.h>
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/known_values.h>
+#include <fxgraph/trace/recorded_call.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -20,26 +21,11 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-template <typename Visit>
-void for_each_tensor(const IValue& value, Visit&& visit) {
-  if (value.isTensor()) {
-    visit(value.toTensor());
-  } else if (value.isList()) {
-    for (const IValue& element : value.toListRef()) for_each_tensor(element, visit);
-  }
-}
-
 // torch::tensor({1, 2}) makes its result with `empty` below autograd, but above ADInplaceOrView; no other code does.
 bool inside_tensor_literal() {
   const c10::DispatchKeySet excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
   return excluded.has(c10::DispatchKey::AutogradFunctionality) && !excluded.has(c10::DispatchKey::ADInplaceOrView) &&
          !c10::InferenceMode::is_enabled();
-}
-
-std::string call_name(Symbol target) {
-  std::string_view name = packet_of(target.view());
-  if (const std::size_t colons = name.rfind("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
-  return std::string(name) + "()";
 }
 
 // The same meta tensor with a shape of its own: `unsqueeze_` is not to change what earlier nodes looked like.
@@ -50,54 +36,6 @@ IValue own_shape(const IValue& value) {
 }
 
 }  // namespace
-
-/// One operator call on its way into the graph.
-class Session::Call {
- public:
-  Call(Session& session, const c10::OperatorHandle& op, Stack& stack)
-      : session_(session),
-        op_(op),
-        record_(session.ops_.find(op)),
-        stack_(stack),
-        arguments_(stack.data() + (stack.size() - record_.arguments.size())) {}
-
-  void record();
-
- private:
-  bool on_constants();
-  void run_on_constants();
-  bool compute();
-  void take_from_first(const Node& node);
-  IValue shape_of(const IValue& value, bool& known);
-  std::optional<bool> equality() const;
-  void answer_without_node();
-  std::optional<IValue> known_number();
-  void find_device();
-  const Node* first_node() const;
-  void own_written_constants();
-  bool needs_detaching() const;
-  Node& make_node();
-  Argument tensor(const at::Tensor& tensor);
-  Argument argument(std::size_t i);
-  Argument tensor_list(const IValue& list);
-  IValue result(std::size_t i, Node& node);
-  IValue tensor_result(Node& node, const IValue* value);
-  IValue list_result(Node& node, const IValue* value);
-  void finish(std::vector<IValue> results);
-
-  Session& session_;
-  const c10::OperatorHandle& op_;
-  OpRecord& record_;
-  Stack& stack_;
-  IValue* arguments_;
-  Stack values_;  // results on the meta device
-  bool known_ = false;
-  bool asks_for_data_ = false;
-  bool without_grad_ = false;  // gradients are switched off
-  bool detaches_ = false;      // and the inputs are to be given detached
-  std::vector<const c10::TensorImpl*> detached_;
-  std::optional<c10::Device> device_;
-};
 
 void Session::record(const c10::OperatorHandle& op, Stack& stack) {
   if (!is_open())
@@ -243,6 +181,7 @@ bool Session::Call::compute() {
       return false;
     }
   } catch (const c10::Error& error) {
+    if (session_.follower_) session_.follower_->refused(error);
     const Node* node = first_node();
     if (!record_.all_results_are_tensors && record_.results.size() == 1) {
       asks_for_data_ = true;
@@ -343,137 +282,6 @@ void Session::Call::find_device() {
     });
   }
   if (!device_) device_ = of_number ? *of_number : c10::Device(c10::kCPU);
-}
-
-// ── The node
-// ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-// Where gradients are off, an operator is given what takes no part in them. It writes the same memory, so that what it
-// was given stays what it is, gradients included. Numbers have none, and who changes shapes in place is left alone.
-bool Session::Call::needs_detaching() const {
-  if (record_.changes_shape || record_.target == "aten::detach") return false;
-  bool writes = false, differentiable = !known_;
-  for (const OpArgument& argument : record_.arguments) writes |= argument.written;
-  for (const IValue& value : values_) {
-    for_each_tensor(value, [&](const at::Tensor& tensor) {
-      differentiable |= tensor.defined() && (tensor.is_floating_point() || tensor.is_complex());
-    });
-  }
-  return writes || differentiable;
-}
-
-Argument Session::Call::tensor(const at::Tensor& tensor) {
-  Argument argument = session_.argument_for(tensor);
-  if (!detaches_ || argument.is_none()) return argument;
-  Argument without_grad = session_.argument_without_grad(tensor);
-  if (!(without_grad == argument)) detached_.push_back(tensor.unsafeGetTensorImpl());
-  return without_grad;
-}
-
-Argument Session::Call::tensor_list(const IValue& list) {
-  std::vector<Argument> elements;
-  for (const IValue& element : list.toListRef()) {
-    elements.push_back(element.isNone() ? Argument() : tensor(element.toTensor()));
-  }
-  return Argument::list(elements);
-}
-
-Argument Session::Call::argument(std::size_t i) {
-  const OpArgument& wanted = record_.arguments[i];
-  const IValue& value = arguments_[i];
-  if (value.isTensor()) return tensor(value.toTensor());
-  if (value.isNone()) return {};
-  if (wanted.kind == ValueKind::tensor_list) return tensor_list(value);
-  if (wanted.kind == ValueKind::generator) {
-    throw trace_error(first_node(), call_name(record_.target),
-                      "is given a random generator, which a graph cannot hold; use torch::manual_seed instead");
-  }
-  std::optional<Argument> argument = to_argument(value, wanted.type);
-  if (!argument) {
-    throw Error(ErrorKind::unsupported, call_name(record_.target) + ": its argument `" + wanted.name.str() + "` is a " +
-                                            value.tagKind() + ", which a graph cannot hold");
-  }
-  if (argument->kind() == ArgumentKind::dtype && value.toInt() == static_cast<int>(at::ScalarType::Undefined)) {
-    throw trace_error(first_node(), call_name(record_.target),
-                      "is given the dtype() of a traced tensor, which " + std::string(kOnlyExamplesTell));
-  }
-  if (value.isInt() && value.toInt() == kOpenEnd && wanted.name == "end")
-    return std::numeric_limits<std::int64_t>::max();
-  if (wanted.repeat > 1 && argument->is_list() && argument->elements().size() == 1) {
-    return Argument::list(std::vector<Argument>(wanted.repeat, argument->elements()[0]));
-  }
-  return std::move(*argument);
-}
-
-// Positional arguments up to the last that is not the default; keyword-only arguments where they differ from it.
-Node& Session::Call::make_node() {
-  std::vector<Argument>& args = session_.args_;
-  std::vector<NamedArgument>& kwargs = session_.kwargs_;
-  args.clear();
-  kwargs.clear();
-  std::size_t needed = 0;
-  for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
-    const OpArgument& wanted = record_.arguments[i];
-    Argument value = argument(i);
-    const bool is_default = wanted.default_value && *wanted.default_value == value;
-    if (!wanted.keyword_only) {
-      args.push_back(std::move(value));
-      if (!is_default) needed = args.size();
-    } else if (!is_default) {
-      kwargs.push_back({wanted.name, std::move(value)});
-    }
-  }
-  args.resize(needed);
-  return session_.create_node(Op::call_function, record_.target, args, kwargs);
-}
-
-// ── Results
-// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-IValue Session::Call::tensor_result(Node& node, const IValue* value) {
-  if (!value) return session_.make_proxy(node, {}, std::nullopt);
-  if (!value->isTensor() || !value->toTensor().defined()) return at::Tensor();
-  return session_.make_proxy(node, value->toTensor(), device_);
-}
-
-IValue Session::Call::list_result(Node& node, const IValue* value) {
-  std::size_t length = 0;
-  if (value) {
-    length = value->toListRef().size();
-  } else if (const auto count = result_list_length(record_, arguments_)) {
-    length = *count;
-  } else {
-    throw unknown_shape(first_node(), call_name(record_.target));
-  }
-  c10::List<at::Tensor> list;
-  for (std::size_t i = 0; i < length; ++i) {
-    Node& element = session_.getitem(node, static_cast<std::int64_t>(i));
-    const IValue shape = value ? value->toListRef()[i] : IValue();
-    list.push_back(tensor_result(element, value ? &shape : nullptr).toTensor());
-  }
-  return list;
-}
-
-IValue Session::Call::result(std::size_t i, Node& node) {
-  const OpResult& wanted = record_.results[i];
-  if (wanted.written_argument >= 0) {
-    IValue& written = arguments_[wanted.written_argument];
-    if (!written.isTensor()) return written;
-    // What was written is another handle on its memory: the tensor itself goes on as it is.
-    const c10::TensorImpl* impl = written.toTensor().unsafeGetTensorImpl();
-    if (std::find(detached_.begin(), detached_.end(), impl) != detached_.end()) return written;
-    if (known_) session_.reshape(written.toTensor(), values_[i].toTensor());
-    session_.rebind(written.toTensor(), node);
-    return written;
-  }
-  const IValue* value = known_ ? &values_[i] : nullptr;
-  switch (wanted.kind) {
-    case ValueKind::tensor: return tensor_result(node, value);
-    case ValueKind::tensor_list: return list_result(node, value);
-    default:
-      if (!value) throw unknown_shape(first_node(), call_name(record_.target));
-      return *value;
-  }
 }
 
 }  // namespace fx::internal

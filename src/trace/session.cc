@@ -24,6 +24,20 @@ bool same_view(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
+Node& Session::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
+  if (!follower_) return maker_->create_node(op, target, args, kwargs, name);
+  std::vector<Argument> all = args.to_vector();
+  for (const Argument& argument : kwargs.values()) all.push_back(argument);
+  return create_followed({op, target, nullptr, all}, args, kwargs, name);
+}
+
+Node& Session::create_followed(const TracedCall& call, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
+  follower_->making(call);
+  Node& node = maker_->create_node(call.op, call.target, args, kwargs, name);
+  follower_->made(node);
+  return node;
+}
+
 void Session::add_attribute(const std::string& path, const at::Tensor& tensor) {
   if (!tensor.defined()) return;
   std::uint32_t& index = captured_index_[address(tensor)];
@@ -130,8 +144,19 @@ void Session::remember(const Node& node, const at::Tensor& value, std::optional<
   if (device) devices_[node.id()] = *device;
 }
 
-void Session::copy_value(const Node& from, const Node& to) {
+void Session::copy_value(const Node& from, Node& to) {
+  replaced_[from.id()] = &to;
   if (const at::Tensor value = value_of(from); value.defined()) remember(to, value, devices_[from.id()]);
+}
+
+Node* Session::standing_for(Node& node) const {
+  Node* stands = &node;
+  while (stands->is_erased()) {
+    const auto next = replaced_.find(stands->id());
+    if (next == replaced_.end()) return nullptr;
+    stands = next->second;
+  }
+  return stands;
 }
 
 void Session::remember_parts(const Node& node, const std::vector<c10::IValue>& values, c10::Device device) {
@@ -196,6 +221,7 @@ void Session::rebind(const at::Tensor& tensor, Node& node) {
 void Session::reshape(const at::Tensor& tensor, at::Tensor value) {
   const at::Tensor& known = meta_value(tensor);
   if (!known.defined() || !value.defined() || same_view(known, value)) return;
+  reshapes_in_place_ = true;
   if (ProxyImpl* proxy = proxy_impl(tensor)) {
     proxy->reshape(std::move(value));
   } else {

@@ -17,6 +17,7 @@
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/support/flat_map.h>
+#include <fxgraph/trace/follower.h>
 #include <fxgraph/trace/op_record.h>
 #include <fxgraph/trace/program_modes.h>
 #include <fxgraph/trace/proxy_impl.h>
@@ -64,9 +65,7 @@ class Session : public std::enable_shared_from_this<Session> {
   at::Tensor proxy(Node& node, const at::Tensor& example = {}, std::optional<c10::Device> device = {});
   /// The argument that stands for `tensor`: a node, or None for an undefined tensor. Makes get_attr nodes on first use.
   Argument argument_for(const at::Tensor& tensor);
-  Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {}) {
-    return maker_->create_node(op, target, args, kwargs, name);
-  }
+  Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {});
   Node& getitem(Node& node, const Argument& index);
 
   /// The argument for `tensor` where no gradient flows: detached, unless it has none.
@@ -82,6 +81,13 @@ class Session : public std::enable_shared_from_this<Session> {
   const Node* kept_value(const Node& node) const;
   /// Says that what `node` stands for takes no part in gradients.
   void mark_without_grad(const Node& node) { without_grad_.insert(node.id()); }
+  /// Tells `follower` (null: nobody) of everything from now on.
+  void follow(TraceFollower* follower) { follower_ = follower; }
+  bool is_followed() const { return follower_ != nullptr; }
+  /// The program asks for the shape of what `node` stands for.
+  void asked(const Node* node) const {
+    if (follower_ && node) follower_->asked(*node);
+  }
 
   /// Replaces the arguments of `op` on the stack by its results, having made a node of it.
   void record(const c10::OperatorHandle& op, torch::jit::Stack& stack);
@@ -98,8 +104,12 @@ class Session : public std::enable_shared_from_this<Session> {
   at::Tensor value_of(const Node& node) const { return node.id() < values_.size() ? values_[node.id()] : at::Tensor(); }
   /// The device of a node whose value is known.
   c10::Device device_of(const Node& node) const { return devices_[node.id()]; }
-  /// Notes that `to` has the value of `from`.
-  void copy_value(const Node& from, const Node& to);
+  /// Notes that `to`, which takes the place of `from`, has its value.
+  void copy_value(const Node& from, Node& to);
+  /// The node that stands for what `node` was made for: itself, or what took its place; null when nothing did.
+  Node* standing_for(Node& node) const;
+  /// Whether an operator has changed the shape of a tensor in place.
+  bool reshapes_in_place() const { return reshapes_in_place_; }
   /// Shapes that the trace has found.
   Shapes shapes(const Graph& graph) const;
 
@@ -124,8 +134,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void rebind(const at::Tensor& tensor, Node& node);
   void reshape(const at::Tensor& tensor, at::Tensor value);
 
+  Node& create_followed(const TracedCall& call, ArgumentSpan args, KwargSpan kwargs, std::string_view name);
+
   NodeMaker* maker_;
-  OpTable ops_;
+  TraceFollower* follower_ = nullptr;
   std::shared_ptr<ShapeOracle> oracle_;
   std::vector<CapturedTensor> captured_;
   FlatMap<std::uint32_t> captured_index_;  // address of the TensorImpl -> position + 1
@@ -133,6 +145,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<at::Tensor> values_;         // by node id
   std::vector<c10::Device> devices_;
   std::vector<std::pair<std::uint32_t, CompoundValue>> compound_values_;
+  std::unordered_map<std::uint32_t, Node*> replaced_;  // by the id of the node that was; look-up only
+  bool reshapes_in_place_ = false;
   std::uint32_t next_constant_ = 0;
   ProgramModes modes_;
   std::recursive_mutex mutex_;  // the program may use several threads
@@ -144,6 +158,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_set<std::uint32_t> without_grad_;                      // node ids; look-up only
   std::vector<Argument> args_;  // buffers of record()
   std::vector<NamedArgument> kwargs_;
+  std::vector<Argument> all_;
 };
 
 }  // namespace fx::internal

@@ -1,6 +1,5 @@
 #include <fxgraph/trace/shapes.h>
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/full.h>
 
@@ -10,29 +9,13 @@
 #include <sstream>
 #include <unordered_set>
 
+#include <fxgraph/trace/random_state.h>
+
 namespace fx::internal {
 namespace {
 
 using c10::IValue;
 using torch::jit::Stack;
-
-// The generator of the process, as it was before: tracing draws no random numbers that anybody could see. What other
-// threads draw meanwhile is drawn again, so it is kept to operators that draw.
-class KeepRandomState {
- public:
-  KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
-    std::lock_guard<std::mutex> lock(generator_.mutex());
-    state_ = generator_.get_state();
-  }
-  ~KeepRandomState() {
-    std::lock_guard<std::mutex> lock(generator_.mutex());
-    generator_.set_state(state_);
-  }
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
 
 std::int64_t storage_extent(const at::Tensor& tensor) {
   std::int64_t extent = 1;

@@ -20,6 +20,8 @@ namespace fx::internal {
 
 class ShapeOracle {
  public:
+  /// The operators that have been met.
+  OpTable& operators() { return operators_; }
   /// Replaces the arguments on `stack`, whose tensors are meta tensors, by the results. Throws c10::Error when the
   /// operator refuses these shapes. In-place operators write to the meta tensors. False, and the stack is not to be
   /// used, when the results have shapes that only data tells (`nonzero`), or none on the meta device (sparse).
@@ -28,6 +30,7 @@ class ShapeOracle {
  private:
   bool run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, torch::jit::Stack& stack);
 
+  OpTable operators_;
   /// By a call in words; no results where only data tells them.
   std::unordered_map<std::string, std::optional<std::vector<c10::IValue>>> answers_;
 };

@@ -1,11 +1,14 @@
 #include <fxgraph/trace/tracer.h>
 
+#include <algorithm>
+
 #include <fxgraph/ir/naming.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/dispatch.h>
+#include <fxgraph/trace/generalise.h>
 #include <fxgraph/trace/leaf_modules.h>
 #include <fxgraph/trace/mode_switch.h>
 
@@ -36,6 +39,28 @@ std::vector<TracedAttribute> used_attributes(const Session& session, const Graph
     if (const auto* captured = by_node[node]) attributes.push_back({captured->path, captured->tensor});
   }
   return attributes;
+}
+
+using TensorsByPath = std::vector<std::pair<std::string, torch::Tensor>>;
+
+TensorsByPath tensors_of(const torch::nn::Module* root) {
+  TensorsByPath tensors;
+  if (!root) return tensors;
+  for (const auto& item : root->named_parameters()) tensors.emplace_back(item.key(), item.value());
+  for (const auto& item : root->named_buffers()) tensors.emplace_back(item.key(), item.value());
+  return tensors;
+}
+
+TensorsByPath named_state(const std::vector<std::pair<std::string, torch::Tensor*>>& members) {
+  TensorsByPath tensors;
+  for (const auto& [name, tensor] : members) {
+    if (!tensor->defined()) {
+      throw Error(ErrorKind::invalid_argument,
+                  "symbolic_trace: the member '" + name + "' is undefined before the first call; give it a value");
+    }
+    tensors.emplace_back(name, *tensor);
+  }
+  return tensors;
 }
 
 // By the declaration alone, as FX does: what a batch norm does to its statistics is not declared.
@@ -73,28 +98,41 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   } running{*this};
   graph_ = &trace.graph;
   root_ = callable.root;
-  add_root_attributes(*session);
+  TensorsByPath attributes = named_state(options_.state);
+  for (auto& attribute : tensors_of(root_.get())) attributes.push_back(std::move(attribute));
+  for (const auto& [path, tensor] : attributes) session->add_attribute(path, tensor);
   std::optional<internal::ModuleState> state;
+  std::optional<internal::ModeSwitch> mode_switch;
   if (literals == internal::PlaceholderInputs::Literals::specialise) {
     state.emplace(root_.get(), callable.root_size);
     for (const auto& [name, tensor] : options_.state) state->watch(name, *tensor);
   }
+  internal::TraceLog log;
+  const bool has_examples = std::any_of(examples.begin(), examples.end(), [](const c10::IValue& example) {
+    return !example.isTensor() || !example.toTensor().is_same(internal::unknown_example());
+  });
+  const bool may_vary = has_examples && !options_.sizes.is_fixed();
+  if (may_vary) session->follow(&log);
 
-  const auto run_program = [&](Session& target, Graph& graph) {
+  const auto run_program = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>* stand_ins) {
+    if (stand_ins && state) state->restore();
     internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
+    if (stand_ins) inputs.replace_examples(*stand_ins);
     internal::RecordingScope recording(target);
     target.create_node(Op::output, "output", {internal::run(callable, inputs)}, {}, "output");
+    return inputs.bound();
   };
-  run_program(*session, trace.graph);
-  if (state && options_.second_call) {
+  const std::vector<internal::BoundTensor> inputs = run_program(*session, trace.graph, nullptr);
+  session->follow(nullptr);
+  if (state) {
+    const auto run_again = [&](Session& target, Graph& graph) { run_program(target, graph, nullptr); };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
-    check_second_call({trace.graph, *session, *state, run_program, is_free, options_.numbers_may_change}, *session);
-  }
-  if (state) state->restore();
-  std::optional<internal::ModeSwitch> mode_switch;
-  if (state && root_ && options_.follow_mode) {
-    const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
-    mode_switch.emplace(internal::SecondCallPlan{trace.graph, *session, *state, run_program, is_free, true}, *root_);
+    internal::SecondCallPlan plan{trace.graph, *session, *state, run_again, is_free, options_.numbers_may_change};
+    std::vector<internal::BufferUpdate> updates;
+    if (options_.second_call) updates = internal::compare_second_call(plan);
+    state->restore();
+    if (root_ && options_.follow_mode) mode_switch.emplace(plan, *root_);
+    write_buffers(*session, updates);
   }
   internal::erase_unused_getitems(trace.graph);
   if (root_ && options_.raise_leaf_modules) {
@@ -104,38 +142,34 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
     trace.modules = internal::raise_leaf_modules(trace.graph, *session, *root_, is_leaf);
     internal::erase_unused_getitems(trace.graph);
     internal::erase_unused_attributes(trace.graph);
-    // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
-    if (!trace.modules.empty()) name_in_order(trace.graph, [this](const Node& node) { return named_.contains(&node); });
   }
   if (mode_switch) trace.holds_for_mode = mode_switch->apply(trace.graph, *session, *root_, trace.modules);
+  const std::size_t size = trace.graph.size();
+  if (may_vary && !inputs.empty()) {
+    const auto run_sample = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>& stand_ins) {
+      run_program(target, graph, &stand_ins);
+    };
+    const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
+    internal::generalise(trace.graph, {log, *session, run_sample, attributes, is_free}, inputs, options_.sizes);
+  }
+  // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
+  if (!trace.modules.empty() || trace.graph.size() != size)
+    name_in_order(trace.graph, [this](const Node& node) { return named_.contains(&node); });
   trace.attributes = used_attributes(*session, trace.graph);
   trace.shapes = session->shapes(trace.graph);
   return trace;
 }
 
 // What the program replaces in its buffers is written to them when everything else has been done.
-void Tracer::check_second_call(const internal::SecondCallPlan& plan, Session& session) {
+void Tracer::write_buffers(Session& session, const std::vector<internal::BufferUpdate>& updates) {
   static const Symbol kCopy("aten::copy_");
-  for (const internal::BufferUpdate& update : internal::compare_second_call(plan)) {
+  for (const internal::BufferUpdate& update : updates) {
     const auto at = graph_->inserting_before(*graph_->output_node());
     for (const internal::CapturedTensor& captured : session.captured()) {
       if (captured.path != update.attribute || !captured.node) continue;
       session.create_node(Op::call_function, kCopy, {Argument(captured.node), Argument(update.value)});
     }
   }
-}
-
-void Tracer::add_root_attributes(Session& session) {
-  for (const auto& [name, tensor] : options_.state) {
-    if (!tensor->defined()) {
-      throw Error(ErrorKind::invalid_argument,
-                  "symbolic_trace: the member '" + name + "' is undefined before the first call; give it a value");
-    }
-    session.add_attribute(name, *tensor);
-  }
-  if (!root_) return;
-  for (const auto& item : root_->named_parameters()) session.add_attribute(item.key(), item.value());
-  for (const auto& item : root_->named_buffers()) session.add_attribute(item.key(), item.value());
 }
 
 bool Tracer::is_free_attribute(const std::string& path) const {

@@ -7,8 +7,12 @@
 // symbolic_trace (trace/symbolic_trace.h) is this with a GraphModule around the result; derive from Tracer for FX's
 // extension points. What is recorded: every operator that the traced thread runs, as one call_function of its ATen
 // overload, composite operators whole. Operators on parameters alone and factories (`torch::zeros`) are recorded too,
-// not computed. Sizes and dtypes are plain numbers: they come from the example inputs and are written into the graph as
-// such.
+// not computed.
+//
+// Sizes are plain numbers to the program: they come from the example inputs. A trace with examples therefore runs the
+// program again at other sizes and writes what follows from sizes as expressions of them (trace/generalise.h); what
+// cannot be written so is asserted. SizeReport(trace.graph) says which dimensions are free. `TraceOptions::sizes` turns
+// that off or names the dimensions that vary.
 //
 // Parameters and buffers of the root become get_attr nodes of their qualified names; other tensors from outside become
 // `_tensor_constantN`, one attribute per tensor.
@@ -36,6 +40,7 @@
 #include <fxgraph/trace/proxy.h>
 #include <fxgraph/trace/second_call.h>
 #include <fxgraph/trace/session.h>
+#include <fxgraph/trace/sizes.h>
 
 namespace fx {
 
@@ -62,7 +67,7 @@ struct Trace {
 
 struct TraceOptions {
   /// Names of the inputs; those that are missing are called x, y, z, or arg_0, arg_1, … when there are more than three.
-  std::vector<std::string> names;
+  std::vector<std::string> names = {};
   /// Makes calls of leaf modules call_module nodes again, see trace/leaf_modules.h.
   bool raise_leaf_modules = true;
   /// Notes on each node the C++ calls that led to it (meta "stack_trace"), most recent call last. Slow.
@@ -79,6 +84,8 @@ struct TraceOptions {
   /// Members that are registered nowhere and that forward replaces, by the names that they get as buffers of the
   /// GraphModule: the graph writes them at its end. They must be defined, and keep their shapes.
   std::vector<std::pair<std::string, torch::Tensor*>> state;
+  /// For which sizes of the inputs the trace is to hold, when there are examples.
+  Sizes sizes = {};
 };
 
 class Tracer : private internal::NodeMaker {
@@ -120,8 +127,7 @@ class Tracer : private internal::NodeMaker {
   Trace trace_callable(
       const internal::Callable& callable, std::vector<c10::IValue> examples,
       internal::PlaceholderInputs::Literals literals = internal::PlaceholderInputs::Literals::specialise);
-  void add_root_attributes(internal::Session& session);
-  void check_second_call(const internal::SecondCallPlan& plan, internal::Session& session);
+  void write_buffers(internal::Session& session, const std::vector<internal::BufferUpdate>& updates);
   bool is_free_attribute(const std::string& path) const override;
 
   TraceOptions options_;

@@ -43,7 +43,7 @@ inline std::vector<std::string> targets(const Graph& graph) {
 
 template <typename Program>
 std::vector<std::string> traced_calls(Program&& program, std::vector<c10::IValue> examples = {}) {
-  Tracer tracer;
+  Tracer tracer({.sizes = Sizes::fixed});
   const Trace trace = tracer.trace(std::forward<Program>(program), std::move(examples));
   trace.graph.lint();
   return calls(trace.graph);

@@ -1,0 +1,61 @@
+#include <fxgraph/text/size_report.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include <fxgraph/ir/meta.h>
+
+namespace fx {
+namespace {
+
+// `x[1] must be 3: …`, as the assertions that a trace makes say it.
+bool speaks_of_sizes(std::string_view message) {
+  return message.find(" must be ") != std::string_view::npos && message.find('[') < message.find(" must be ");
+}
+
+}  // namespace
+
+std::string SizeStatement::str() const {
+  std::string text = dimensions;
+  switch (kind) {
+    case Kind::any: text += " free"; break;
+    case Kind::steps: text += " free in steps of " + std::to_string(value); break;
+    case Kind::fixed: text += " = " + std::to_string(value); break;
+    case Kind::noted: return text;
+  }
+  return why.empty() ? text : text + ": " + why;
+}
+
+SizeReport::SizeReport(const Graph& graph) {
+  for (const Node* placeholder : graph.placeholders()) {
+    const Meta* meta = placeholder->find_meta();
+    const auto* known = meta ? meta->get<std::vector<SizeStatement>>(meta_key::kSizes) : nullptr;
+    if (known) statements_.insert(statements_.end(), known->begin(), known->end());
+  }
+  if (!statements_.empty()) return;
+  static const Symbol kAssert("torch._assert");
+  for (const Node* node : graph.find_nodes(Op::call_function, kAssert)) {
+    if (node->args().size() != 2 || !node->arg(1).is_string() || !speaks_of_sizes(node->arg(1).as_string())) continue;
+    statements_.push_back({SizeStatement::Kind::noted, std::string(node->arg(1).as_string()), 0, {}});
+  }
+}
+
+std::size_t SizeReport::count(SizeStatement::Kind kind) const {
+  std::size_t count = 0;
+  for (const SizeStatement& statement : statements_) {
+    if (statement.kind != kind) continue;
+    const std::string& names = statement.dimensions;
+    count += 1 + static_cast<std::size_t>(std::count(names.begin(), names.end(), '='));
+  }
+  return count;
+}
+
+std::string SizeReport::str() const {
+  std::string text;
+  for (const SizeStatement& statement : statements_) text += statement.str() + "\n";
+  return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const SizeReport& report) { return out << report.str(); }
+
+}  // namespace fx

@@ -1,0 +1,60 @@
+// SizeReport: for which sizes of its inputs a traced graph holds.
+//
+//   std::cout << gm->sizes();
+//
+//   x[0] free
+//   x[1] = 3: conv1.weight (aten::conv2d): expected input to have 3 channels
+//   x[2], x[3] free in steps of 32: aten::cat: Sizes of tensors must match
+//
+// A trace notes it on the placeholders; for a graph that was read from a file it is what its assertions say. Cost:
+// linear in the graph.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include <fxgraph/ir/graph.h>
+
+namespace fx {
+
+/// What is known of some dimensions, which are always equal.
+struct SizeStatement {
+  enum class Kind : std::uint8_t {
+    any,    ///< every size that the operators take
+    steps,  ///< multiples of `value`
+    fixed,  ///< `value`
+    noted,  ///< what the message of an assertion says
+  };
+  Kind kind = Kind::any;
+  std::string dimensions;  ///< `x[0]`, `x[0] = y[0]`; of `noted`: the message
+  std::int64_t value = 0;
+  std::string why;
+
+  std::string str() const;
+};
+
+class SizeReport {
+ public:
+  SizeReport() = default;
+  explicit SizeReport(const Graph& graph);
+
+  const std::vector<SizeStatement>& statements() const { return statements_; }
+  /// How many dimensions there are in statements of this kind.
+  std::size_t count(SizeStatement::Kind kind) const;
+  /// One statement a line.
+  std::string str() const;
+
+ private:
+  std::vector<SizeStatement> statements_;
+};
+
+std::ostream& operator<<(std::ostream& out, const SizeReport& report);
+
+namespace meta_key {
+/// std::vector<SizeStatement>, on the placeholder whose dimension comes first.
+inline constexpr const char* kSizes = "sizes";
+}  // namespace meta_key
+
+}  // namespace fx

@@ -1,0 +1,38 @@
+// TraceFollower: someone who watches a trace while it runs.
+//
+// The first trace of a program is logged (trace/trace_log.h); the same program at other sizes is compared with the log,
+// call by call (trace/sample.h).
+#pragma once
+
+#include <exception>
+
+#include <fxgraph/ir/argument.h>
+#include <fxgraph/ir/node.h>
+#include <fxgraph/trace/op_record.h>
+
+namespace fx::internal {
+
+/// A node that is about to be made.
+struct TracedCall {
+  Op op;
+  Symbol target;
+  /// What is known of the operator; null for other nodes.
+  const OpRecord* record;
+  /// All arguments of an operator in the order of its schema, with those that the node leaves out; else the node's own,
+  /// positional before named.
+  ArgumentSpan arguments;
+};
+
+class TraceFollower {
+ public:
+  virtual ~TraceFollower() = default;
+  /// May throw, which ends the trace.
+  virtual void making(const TracedCall& call) = 0;
+  virtual void made(Node& node) = 0;
+  /// The program asks for the shape of what `node` stands for.
+  virtual void asked(const Node& node) = 0;
+  /// An operator cannot run on these shapes: the trace is about to end with an error.
+  virtual void refused(const std::exception& why) = 0;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,310 @@
+#include <fxgraph/trace/generalise.h>
+
+#include <algorithm>
+#include <map>
+
+#include <fxgraph/support/error.h>
+#include <fxgraph/trace/random_state.h>
+#include <fxgraph/trace/size_search.h>
+#include <fxgraph/trace/size_writer.h>
+
+namespace fx::internal {
+namespace {
+
+constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
+constexpr std::size_t kEnoughSamples = 3;      // to tell sizes, multiples and products apart
+constexpr std::size_t kMostSamples = 8;        // to agree on other expressions
+
+/// A number in the graph: leaf `second` of call `first`.
+using Place = std::pair<std::uint32_t, std::uint32_t>;
+
+class Generaliser {
+ public:
+  Generaliser(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs, SizeGroups& groups)
+      : graph_(graph), program_(program), inputs_(inputs), groups_(groups), search_(program, groups) {}
+
+  void run() {
+    std::string before;
+    for (std::size_t wanted = 2;;) {
+      search_.find(wanted);
+      if (!find_changes()) break;
+      if (search_.samples().size() < kEnoughSamples) {
+        wanted = kEnoughSamples;
+        continue;
+      }
+      if (!explain()) {
+        before.clear();
+        wanted = kEnoughSamples;
+        continue;
+      }
+      // What is more than sizes and products has to be the same expression at one more choice of sizes.
+      const std::string now = explanation();
+      if (!terms_.guessed() || (now == before && !terms_.ambiguous())) break;
+      if (now == before && search_.samples().size() >= kMostSamples) break;
+      if (search_.samples().size() >= kMostSamples) {
+        give_up();
+        wanted = kEnoughSamples;
+        before.clear();
+        continue;
+      }
+      before = now;
+      wanted = search_.samples().size() + 1;
+    }
+    write();
+  }
+
+ private:
+  struct Constant {
+    std::uint32_t call;
+    at::Tensor first;
+    std::vector<std::pair<std::size_t, SizeTerms::Id>> elements;
+  };
+
+  bool find_changes();
+  Argument original(Place place) const;
+  void add_size(std::uint32_t call);
+  void add_questions(std::uint32_t until);
+  bool explain();
+  bool explain_number(Place place);
+  bool explain_constant(std::uint32_t call);
+  std::optional<SizeTerms::Id> term_for(const std::vector<Argument>& values);
+  std::string explanation() const;
+  void give_up();
+  void write();
+
+  Graph& graph_;
+  const SampledProgram& program_;
+  const std::vector<BoundTensor>& inputs_;
+  SizeGroups& groups_;
+  SizeSearch search_;
+  SizeTerms terms_;
+  // The changed numbers and tensors that are still in the graph: the first value, then one for each sample.
+  std::map<Place, std::vector<Argument>> changes_;
+  std::map<std::uint32_t, std::vector<at::Tensor>> constants_changed_;
+  std::vector<std::pair<Place, SizeTerms::Id>> explained_;
+  std::vector<Constant> constants_;
+  std::size_t next_question_ = 0;
+};
+
+// ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+const Argument* leaf_of(const Argument& argument, std::uint32_t& leaf) {
+  if (!argument.is_container() || argument.kind() == ArgumentKind::complex) return leaf-- == 0 ? &argument : nullptr;
+  for (const Argument& element : argument.elements()) {
+    if (const Argument* found = leaf_of(element, leaf)) return found;
+  }
+  return nullptr;
+}
+
+Argument Generaliser::original(Place place) const {
+  std::uint32_t leaf = place.second;
+  for (const Argument& argument : program_.log.arguments(place.first)) {
+    if (const Argument* found = leaf_of(argument, leaf)) return *found;
+  }
+  return {};
+}
+
+const CapturedTensor* captured_by(const Session& session, const Node& get_attr) {
+  for (const CapturedTensor& captured : session.captured()) {
+    if (captured.attribute == &get_attr) return &captured;
+  }
+  return nullptr;
+}
+
+bool Generaliser::find_changes() {
+  changes_.clear();
+  constants_changed_.clear();
+  const auto& samples = search_.samples();
+  const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    for (const Sample::Change& change : samples[i]->changes()) {
+      if (!is_alive(change.call)) continue;
+      std::vector<Argument>& values = changes_[{change.call, change.leaf}];
+      if (values.empty()) values.assign(samples.size() + 1, original({change.call, change.leaf}));
+      values[i + 1] = change.value;
+    }
+    for (const Sample::ChangedConstant& constant : samples[i]->changed_constants()) {
+      if (!is_alive(constant.call)) continue;
+      std::vector<at::Tensor>& values = constants_changed_[constant.call];
+      if (values.empty())
+        values.assign(samples.size() + 1, captured_by(program_.session, *program_.log[constant.call].node)->tensor);
+      values[i + 1] = constant.value;
+    }
+  }
+  return !changes_.empty() || !constants_changed_.empty();
+}
+
+// ── Explaining it ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+void Generaliser::add_size(std::uint32_t call) {
+  Node* node = program_.session.standing_for(*program_.log[call].node);
+  const at::Tensor value = program_.session.value_of(*program_.log[call].node);
+  if (!node || !value.defined()) return;
+  for (std::int64_t dim = 0; dim < value.dim(); ++dim) {
+    SizeTerms::Values values = {value.size(dim)};
+    for (const auto& sample : search_.samples()) {
+      const at::IntArrayRef sizes = sample->sizes_of(call);
+      if (sizes.size() != static_cast<std::size_t>(value.dim())) return;
+      values.push_back(sizes[static_cast<std::size_t>(dim)]);
+    }
+    terms_.add_size(call, dim, values);
+  }
+}
+
+// The shapes for which the program has asked by then.
+void Generaliser::add_questions(std::uint32_t until) {
+  const auto& questions = program_.log.questions();
+  for (; next_question_ < questions.size() && questions[next_question_].at <= until; ++next_question_)
+    add_size(questions[next_question_].of);
+}
+
+bool Generaliser::explain() {
+  terms_ = SizeTerms();
+  explained_.clear();
+  constants_.clear();
+  next_question_ = 0;
+  for (const BoundTensor& input : inputs_) add_size(program_.log.index_of(*input.node));
+  auto constant = constants_changed_.begin();
+  for (const auto& [place, values] : changes_) {
+    for (; constant != constants_changed_.end() && constant->first < place.first; ++constant) {
+      if (!explain_constant(constant->first)) return false;
+    }
+    if (!explain_number(place)) return false;
+  }
+  for (; constant != constants_changed_.end(); ++constant) {
+    if (!explain_constant(constant->first)) return false;
+  }
+  return true;
+}
+
+std::optional<SizeTerms::Id> Generaliser::term_for(const std::vector<Argument>& values) {
+  if (values.front().is_int()) {
+    SizeTerms::Values integers;
+    for (const Argument& value : values) integers.push_back(value.as_int());
+    return terms_.explain(integers);
+  }
+  SizeTerms::Reals reals;
+  for (const Argument& value : values) reals.push_back(value.as_float());
+  return terms_.explain(reals);
+}
+
+bool Generaliser::explain_number(Place place) {
+  add_questions(place.first);
+  const std::vector<Argument>& values = changes_.at(place);
+  if (const std::optional<SizeTerms::Id> term = term_for(values)) {
+    explained_.emplace_back(place, *term);
+    return true;
+  }
+  std::string why = program_.log.describe(place.first) + ": its argument " + to_string(values[0]) + " is";
+  for (std::size_t i = 1; i < values.size(); ++i) why += (i == 1 ? " " : ", ") + to_string(values[i]);
+  search_.fix_dependence(place.first, place.second, why + " at other sizes, by no rule that was found");
+  return false;
+}
+
+bool Generaliser::explain_constant(std::uint32_t call) {
+  add_questions(call);
+  const std::vector<at::Tensor>& values = constants_changed_.at(call);
+  Constant constant{call, values.front(), {}};
+  bool fits = values.front().layout() == at::kStrided && values.front().numel() <= kLargestConstant &&
+              !values.front().is_complex() && !values.front().is_quantized() && values.front().device().is_cpu();
+  for (const at::Tensor& value : values) {
+    fits = fits && value.sizes() == values.front().sizes() && value.scalar_type() == values.front().scalar_type();
+  }
+  for (std::int64_t i = 0; fits && i < values.front().numel(); ++i) {
+    std::vector<Argument> numbers;
+    for (const at::Tensor& value : values) {
+      const at::Scalar number = value.detach().flatten()[i].item();
+      numbers.push_back(number.isFloatingPoint() ? Argument(number.toDouble()) : Argument(number.toLong()));
+    }
+    if (std::all_of(numbers.begin(), numbers.end(), [&](const Argument& each) { return each == numbers.front(); }))
+      continue;
+    const std::optional<SizeTerms::Id> term = term_for(numbers);
+    fits = term.has_value();
+    if (term) constant.elements.emplace_back(static_cast<std::size_t>(i), *term);
+  }
+  if (fits) {
+    constants_.push_back(std::move(constant));
+    return true;
+  }
+  search_.fix_dependence_of_constant(call, program_.log[call].target.str() +
+                                               ", a tensor that the program makes without operators, is another one at "
+                                               "other sizes");
+  return false;
+}
+
+std::string Generaliser::explanation() const {
+  std::string text;
+  for (const auto& [place, term] : explained_) text += terms_.str(term) + ";";
+  for (const Constant& constant : constants_) {
+    for (const auto& [element, term] : constant.elements) text += terms_.str(term) + ";";
+  }
+  return text;
+}
+
+// Each further sample has asked for another expression.
+void Generaliser::give_up() {
+  for (const auto& [place, term] : explained_) {
+    if (terms_.is_guess(term)) {
+      search_.fix_dependence(place.first, place.second,
+                             program_.log.describe(place.first) + ": an argument follows no rule that was found");
+      return;
+    }
+  }
+  for (const Constant& constant : constants_)
+    search_.fix_dependence_of_constant(constant.call, program_.log[constant.call].target.str() +
+                                                          " follows no rule that was found");
+}
+
+// ── Writing it ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void Generaliser::write() {
+  write_size_assertions(graph_, inputs_, groups_);
+  if (changes_.empty() && constants_changed_.empty()) return;
+  SizeWriter writer(graph_, program_.session, program_.log, terms_);
+  for (const auto& [place, term] : explained_) writer.replace(place.first, place.second, term);
+  for (Constant& constant : constants_)
+    writer.replace_constant(constant.call, constant.first, std::move(constant.elements));
+  writer.write();
+}
+
+std::vector<std::vector<bool>> what_varies(const std::vector<BoundTensor>& inputs, const Sizes& sizes) {
+  std::vector<std::vector<bool>> varies;
+  std::vector<std::string> names = sizes.names();
+  for (const BoundTensor& input : inputs) {
+    std::vector<bool>& dims = varies.emplace_back();
+    for (std::int64_t dim = 0; dim < input.example.dim(); ++dim) {
+      const auto named = std::find(names.begin(), names.end(), dimension_name(input, dim));
+      dims.push_back(sizes.is_any() || named != names.end());
+      if (named != names.end()) names.erase(named);
+    }
+  }
+  if (!names.empty()) {
+    throw Error(ErrorKind::invalid_argument,
+                "symbolic_trace: there is no dimension " + names.front() +
+                    " among the inputs; TraceOptions::sizes names dimensions as x[0], the first of the input x");
+  }
+  return varies;
+}
+
+// What was to vary and cannot is refused, where all others are only noted.
+void check_named(const std::vector<BoundTensor>& inputs, const SizeGroups& groups, const Sizes& sizes) {
+  for (const SizeDimension& dimension : groups.dimensions) {
+    const std::string name = dimension_name(inputs[dimension.input], dimension.dim);
+    const SizeGroup& group = groups.groups[dimension.group];
+    if (!group.fixed || std::find(sizes.names().begin(), sizes.names().end(), name) == sizes.names().end()) continue;
+    throw Error(ErrorKind::trace, "symbolic_trace: " + name + " was to vary, but the program holds for " +
+                                      std::to_string(group.size) + " only: " + group.why);
+  }
+}
+
+}  // namespace
+
+void generalise(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
+                const Sizes& sizes) {
+  SizeGroups groups(inputs, what_varies(inputs, sizes));
+  const KeepRandomState keep;
+  Generaliser(graph, program, inputs, groups).run();
+  check_named(inputs, groups, sizes);
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,146 @@
+#include <fxgraph/trace/sample.h>
+
+#include <cmath>
+#include <cstring>
+
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/caller.h>
+
+namespace fx::internal {
+namespace {
+
+// Ends a sample. Not an std::exception: programs that handle those are not to handle this.
+struct EndOfSample {};
+
+bool same_number(const Argument& a, const Argument& b) {
+  if (a == b) return true;
+  return a.is_float() && b.is_float() && std::isnan(a.as_float()) && std::isnan(b.as_float());
+}
+
+std::string short_text(const Argument& argument) {
+  std::string text = to_string(argument);
+  if (text.size() > 40) text = text.substr(0, 37) + "...";
+  return text;
+}
+
+bool same_data(const at::Tensor& a, const at::Tensor& b) {
+  if (a.is_same(b)) return true;
+  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() || a.layout() != b.layout()) return false;
+  if (a.layout() != at::kStrided || !a.device().is_cpu() || !b.device().is_cpu()) return false;
+  c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  const at::Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
+  return std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+}
+
+}  // namespace
+
+Sample::~Sample() {
+  if (session_) session_->close();
+}
+
+bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last) {
+  last_ = last;
+  session_ = std::make_shared<Session>(static_cast<NodeMaker&>(*this), program_.session.oracle());
+  for (const auto& [path, tensor] : program_.attributes) session_->add_attribute(path, tensor);
+  session_->follow(this);
+  try {
+    program_.run(*session_, graph_, stand_ins);
+    if (!ended_ && nodes_.size() != program_.log.size()) differs("the program ends early");
+    if (!ended_) reached_ = true;
+  } catch (const EndOfSample&) {
+  } catch (const std::exception& error) {
+    if (!ended_) {
+      ended_ = true;
+      failed_at_ = static_cast<std::uint32_t>(nodes_.size());
+      if (!operator_refused_) why_ = first_line(error);
+    }
+  }
+  session_->follow(nullptr);
+  session_->close();
+  if (reached_) compare_constants();
+  return reached_;
+}
+
+void Sample::differs(const std::string& how) {
+  ended_ = true;
+  failed_at_ = static_cast<std::uint32_t>(nodes_.size());
+  why_ = how;
+  where_ = calling_function();
+  throw EndOfSample();
+}
+
+void Sample::refused(const std::exception& why) {
+  operator_refused_ = true;
+  why_ = first_line(why);
+  where_ = calling_function();
+}
+
+void Sample::making(const TracedCall& call) {
+  if (ended_) throw EndOfSample();
+  const auto at = static_cast<std::uint32_t>(nodes_.size());
+  const TraceLog& log = program_.log;
+  if (at == log.size()) differs("the program goes on with " + call.target.str());
+  const TraceLog::Call& before = log[at];
+  if (before.op != call.op || before.target != call.target) {
+    differs(call.target.str() + " runs instead of " + before.target.str());
+  }
+  const ArgumentSpan arguments = log.arguments(at);
+  if (arguments.size() != call.arguments.size()) differs(call.target.str() + " has another number of arguments");
+  leaf_ = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) compare(arguments[i], call.arguments[i]);
+}
+
+void Sample::compare(const Argument& before, const Argument& now) {
+  if (before.kind() != now.kind()) differs("an argument is " + short_text(now) + " instead of " + short_text(before));
+  if (now.is_node()) {
+    if (program_.log.index_of(before.node()) != index_by_id_[now.node().id()])
+      differs("an argument is the result of another call");
+    ++leaf_;
+    return;
+  }
+  if (now.is_container() && now.kind() != ArgumentKind::complex) {
+    const ArgumentSpan a = before.elements(), b = now.elements();
+    if (a.size() != b.size()) differs("a list has " + std::to_string(b.size()) + " elements instead of " + std::to_string(a.size()));
+    for (std::size_t i = 0; i < a.size(); ++i) compare(a[i], b[i]);
+    return;
+  }
+  if (!same_number(before, now)) {
+    if (!now.is_int() && !now.is_float())
+      differs("an argument is " + short_text(now) + " instead of " + short_text(before));
+    changes_.push_back({static_cast<std::uint32_t>(nodes_.size()), leaf_, now});
+  }
+  ++leaf_;
+}
+
+Node& Sample::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view) {
+  static const std::string kName = "n";
+  return graph_.create_node(op, target, args, kwargs, kName);
+}
+
+void Sample::made(Node& node) {
+  if (node.id() >= index_by_id_.size()) index_by_id_.resize(node.id() + 1 + index_by_id_.size() / 2);
+  index_by_id_[node.id()] = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back(&node);
+  if (nodes_.size() > last_) {
+    ended_ = reached_ = true;
+    throw EndOfSample();
+  }
+}
+
+void Sample::compare_constants() {
+  for (const CapturedTensor& captured : session_->captured()) {
+    if (captured.of_root || !captured.attribute) continue;
+    const std::uint32_t call = index_by_id_[captured.attribute->id()];
+    for (const CapturedTensor& before : program_.session.captured()) {
+      if (before.of_root || before.path != captured.path) continue;
+      if (!same_data(before.tensor, captured.tensor)) changed_constants_.push_back({call, captured.tensor});
+    }
+  }
+}
+
+at::IntArrayRef Sample::sizes_of(std::uint32_t i) const {
+  const at::Tensor value = session_->value_of(*nodes_[i]);
+  return value.defined() ? value.sizes() : at::IntArrayRef();
+}
+
+}  // namespace fx::internal

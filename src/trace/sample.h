@@ -1,0 +1,94 @@
+// Sample: a traced program run again on inputs of other sizes, compared call by call with its first trace.
+//
+// A sample that does something else than the first trace ends at once: it costs what it has run. Numbers may differ;
+// they are kept. Nothing of the first trace changes.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fxgraph/trace/placeholder_inputs.h>
+#include <fxgraph/trace/session.h>
+#include <fxgraph/trace/trace_log.h>
+
+namespace fx::internal {
+
+/// Runs the traced program in a session, the n-th tensor among its inputs replaced by `stand_ins[n]`.
+using RunProgram = std::function<void(Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins)>;
+
+/// What of the first trace the samples share.
+struct SampledProgram {
+  const TraceLog& log;
+  const Session& session;  ///< of the first trace
+  RunProgram run;
+  std::vector<std::pair<std::string, at::Tensor>> attributes;  ///< of the root
+  std::function<bool(const std::string&)> is_free_attribute;
+};
+
+class Sample final : private TraceFollower, private NodeMaker {
+ public:
+  static constexpr std::uint32_t kToTheEnd = ~std::uint32_t{0};
+
+  /// A number that is another one than in the first trace.
+  struct Change {
+    std::uint32_t call;
+    std::uint32_t leaf;  ///< its place among the leaves of the call's arguments
+    Argument value;
+  };
+  /// A tensor that the program made without operators, and that is another one than in the first trace.
+  struct ChangedConstant {
+    std::uint32_t call;  ///< its get_attr
+    at::Tensor value;
+  };
+
+  explicit Sample(const SampledProgram& program) : program_(program) {}
+  ~Sample() override;
+
+  /// Runs the program until call `last` is the same as in the first trace. True when it is.
+  bool run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last = kToTheEnd);
+
+  /// After a run that failed: the call that did not come, why in words, and the function of the program that it is in.
+  std::uint32_t failed_at() const { return failed_at_; }
+  const std::string& why() const { return why_; }
+  const std::string& where() const { return where_; }
+  /// True when an operator cannot run on these sizes: a graph of it says so by itself.
+  bool operator_refused() const { return operator_refused_; }
+
+  const std::vector<Change>& changes() const { return changes_; }
+  const std::vector<ChangedConstant>& changed_constants() const { return changed_constants_; }
+  /// The sizes of what call `i` returned; empty when it is not one tensor.
+  at::IntArrayRef sizes_of(std::uint32_t i) const;
+
+ private:
+  void making(const TracedCall& call) override;
+  void made(Node& node) override;
+  void asked(const Node&) override {}
+  void refused(const std::exception& why) override;
+  Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override;
+  bool is_free_attribute(const std::string& path) const override { return program_.is_free_attribute(path); }
+
+  void compare(const Argument& before, const Argument& now);
+  [[noreturn]] void differs(const std::string& how);
+  void compare_constants();
+
+  const SampledProgram& program_;
+  Graph graph_;
+  std::shared_ptr<Session> session_;
+  std::vector<Node*> nodes_;
+  std::vector<std::uint32_t> index_by_id_;
+  std::uint32_t last_ = kToTheEnd;
+  std::uint32_t leaf_ = 0;
+  bool ended_ = false;  // a program may catch what ends it: then every further call ends it again
+  bool reached_ = false;
+  std::uint32_t failed_at_ = 0;
+  std::string why_, where_;
+  bool operator_refused_ = false;
+  std::vector<Change> changes_;
+  std::vector<ChangedConstant> changed_constants_;
+};
+
+}  // namespace fx::internal

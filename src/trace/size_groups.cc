@@ -1,0 +1,144 @@
+#include <fxgraph/trace/size_groups.h>
+
+#include <ATen/ops/empty_strided.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace fx::internal {
+namespace {
+
+// How far the n-th group goes, so that groups of one size part.
+constexpr std::array<std::int64_t, 12> kJumps = {3, 5, 2, 7, 4, 9, 6, 11, 8, 13, 10, 12};
+
+// Strides of a tensor of other sizes whose dimensions lie in the same order; broadcast ones stay broadcast.
+std::vector<std::int64_t> strides_like(const at::Tensor& example, const std::vector<std::int64_t>& sizes) {
+  std::vector<std::size_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return example.stride(static_cast<std::int64_t>(a)) > example.stride(static_cast<std::int64_t>(b));
+  });
+  std::vector<std::int64_t> strides(sizes.size(), 0);
+  std::int64_t next = 1;
+  for (auto i = order.rbegin(); i != order.rend(); ++i) {
+    if (example.stride(static_cast<std::int64_t>(*i)) == 0 && example.size(static_cast<std::int64_t>(*i)) > 1) continue;
+    strides[*i] = next;
+    next *= std::max<std::int64_t>(sizes[*i], 1);
+  }
+  return strides;
+}
+
+at::Tensor stand_in(const at::Tensor& example, const std::vector<std::int64_t>& sizes) {
+  if (example.sizes() == at::IntArrayRef(sizes)) return example;
+  c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  return at::empty_strided(sizes, strides_like(example, sizes), example.options());
+}
+
+}  // namespace
+
+SizeGroups::SizeGroups(const std::vector<BoundTensor>& inputs, const std::vector<std::vector<bool>>& varies)
+    : inputs_(inputs) {
+  for (std::uint32_t input = 0; input < inputs.size(); ++input) {
+    const at::Tensor& example = inputs[input].example;
+    for (std::int64_t dim = 0; dim < example.dim(); ++dim) {
+      const auto group = static_cast<std::uint32_t>(groups.size());
+      dimensions.push_back({input, dim, example.size(dim), group});
+      SizeGroup made;
+      made.size = made.lowest = made.highest = example.size(dim);
+      made.dimensions = {static_cast<std::uint32_t>(dimensions.size() - 1)};
+      const bool may_vary = varies[input][static_cast<std::size_t>(dim)];
+      made.fixed = !may_vary || made.size == 0;
+      if (!may_vary) made.why = "it is not among those that TraceOptions::sizes names";
+      if (made.size == 0) made.why = "the example is empty";
+      groups.push_back(std::move(made));
+    }
+  }
+}
+
+std::vector<std::uint32_t> SizeGroups::free() const {
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t i = 0; i < groups.size(); ++i) {
+    if (!groups[i].fixed && !groups[i].dimensions.empty()) result.push_back(i);
+  }
+  return result;
+}
+
+GroupSizes SizeGroups::examples() const {
+  GroupSizes sizes;
+  for (const SizeGroup& group : groups) sizes.push_back(group.size);
+  return sizes;
+}
+
+// Larger, then smaller (a small size shrinks to one, which programs may treat on its own), then larger again.
+std::int64_t SizeGroups::candidate(const SizeGroup& group, int round, std::size_t nth) const {
+  const std::int64_t step = group.step, units = group.size / step;
+  const auto n = static_cast<std::int64_t>(nth);
+  const std::int64_t jump = kJumps[nth % kJumps.size()] + 12 * (n / 12);
+  const bool up = group.above > group.size + step, down = group.below + step < group.size;
+  if (((round % 2 == 1 && round < 3) || !up) && down) {
+    if (units > 8) return group.size - step * std::min(units - 2, units / 6 + jump + round / 2);
+    return step * std::clamp<std::int64_t>(1 + n + round / 2, 1, units - 1);
+  }
+  if (round > 2) return group.size + step * (1 + (37 * n + 53 * round) % 97);  // far, and not in any step
+  const std::int64_t reach = units > 16 ? units / 8 : 0;
+  return group.size + step * (reach + jump + 14 * (round / 2) + (round % 2 == 1 ? 7 : 0));
+}
+
+GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round) const {
+  GroupSizes sizes = examples();
+  std::vector<std::int64_t> taken;
+  for (std::size_t nth = 0; nth < some.size(); ++nth) {
+    const SizeGroup& group = groups[some[nth]];
+    if (group.one_or) continue;
+    const auto fits = [&](std::int64_t size) { return size > group.below && size < group.above && size > 0; };
+    std::int64_t size = candidate(group, round, nth);
+    while (size >= group.above && size > group.size) size = group.size + (size - group.size) / 2 / group.step * group.step;
+    while (size <= group.below && size < group.size) size = group.size - (group.size - size) / 2 / group.step * group.step;
+    const std::int64_t wanted = size;
+    for (int tries = 0; tries < 8 && std::find(taken.begin(), taken.end(), size) != taken.end(); ++tries) {
+      size += size < group.size ? -group.step : group.step;
+    }
+    sizes[some[nth]] = fits(size) ? size : wanted;
+    taken.push_back(sizes[some[nth]]);
+  }
+  for (const std::uint32_t i : some) {
+    if (groups[i].one_or) sizes[i] = round % 2 == 1 ? 1 : sizes[*groups[i].one_or];
+  }
+  return sizes;
+}
+
+std::vector<at::Tensor> SizeGroups::stand_ins(const GroupSizes& sizes) const {
+  std::vector<std::vector<std::int64_t>> wanted;
+  for (const BoundTensor& input : inputs_) wanted.push_back(input.example.sizes().vec());
+  for (const SizeDimension& dimension : dimensions) {
+    wanted[dimension.input][static_cast<std::size_t>(dimension.dim)] = sizes[dimension.group];
+  }
+  std::vector<at::Tensor> result;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) result.push_back(stand_in(inputs_[i].example, wanted[i]));
+  return result;
+}
+
+void SizeGroups::tie(std::uint32_t a, std::uint32_t b) {
+  if (a > b) std::swap(a, b);
+  for (const std::uint32_t dimension : groups[b].dimensions) {
+    dimensions[dimension].group = a;
+    groups[a].dimensions.push_back(dimension);
+  }
+  std::sort(groups[a].dimensions.begin(), groups[a].dimensions.end());
+  groups[b].dimensions.clear();
+  for (SizeGroup& group : groups) {
+    if (group.one_or == b) group.one_or = a;
+  }
+}
+
+bool SizeGroups::allow(const GroupSizes& sizes) const {
+  for (const SizeDimension& dimension : dimensions) {
+    const SizeGroup& group = groups[dimension.group];
+    if (group.fixed && sizes[dimension.group] != group.size) return false;
+    if (sizes[dimension.group] % group.step != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,68 @@
+// SizeGroups: which dimensions of the inputs of a trace vary, and how.
+//
+// A group is a set of dimensions that are always equal. It is fixed at its size, or free, perhaps in steps.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fxgraph/trace/sample.h>
+
+namespace fx::internal {
+
+/// One dimension of one input tensor.
+struct SizeDimension {
+  std::uint32_t input;
+  std::int64_t dim;
+  std::int64_t size;  ///< of the example
+  std::uint32_t group;
+};
+
+struct SizeGroup {
+  std::int64_t size;  ///< of the examples
+  std::vector<std::uint32_t> dimensions;
+  bool fixed = false;
+  std::int64_t step = 1;  ///< sizes are multiples of it
+  /// Sizes up to `below` and from `above` on are known not to do; `said` whether the graph would not say so by itself.
+  std::int64_t below = 0, above = std::numeric_limits<std::int64_t>::max();
+  bool below_said = true, above_said = true;
+  /// The sizes that are known to do.
+  std::int64_t lowest, highest;
+  /// A group of size one that broadcasts: it may be that of the other group, or one.
+  std::optional<std::uint32_t> one_or;
+  std::string why, where;  ///< why it is fixed, tied or has steps
+};
+
+/// A size for each group.
+using GroupSizes = std::vector<std::int64_t>;
+
+class SizeGroups {
+ public:
+  /// Each dimension is a group of its own; `varies` says which may vary.
+  SizeGroups(const std::vector<BoundTensor>& inputs, const std::vector<std::vector<bool>>& varies);
+
+  std::vector<SizeGroup> groups;
+  std::vector<SizeDimension> dimensions;
+
+  std::vector<std::uint32_t> free() const;
+  /// The sizes of the examples.
+  GroupSizes examples() const;
+  /// Other sizes for the groups of `some`, different from each other; another choice for each `round`.
+  GroupSizes choose(const std::vector<std::uint32_t>& some, int round) const;
+  /// Empty tensors of these sizes, laid out as the examples.
+  std::vector<at::Tensor> stand_ins(const GroupSizes& sizes) const;
+  /// Makes two groups one.
+  void tie(std::uint32_t a, std::uint32_t b);
+  /// Whether these sizes keep to what is known of the groups.
+  bool allow(const GroupSizes& sizes) const;
+
+ private:
+  std::int64_t candidate(const SizeGroup& group, int round, std::size_t nth) const;
+
+  const std::vector<BoundTensor>& inputs_;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,321 @@
+#include <fxgraph/trace/size_search.h>
+
+#include <algorithm>
+#include <set>
+
+namespace fx::internal {
+namespace {
+
+// A program that goes another way each time is not followed for ever.
+constexpr int kAttemptsPerGroup = 24;
+
+bool is_prime(std::int64_t number) {
+  for (std::int64_t divisor = 2; divisor * divisor <= number; ++divisor) {
+    if (number % divisor == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through) {
+  ++attempts_;
+  auto sample = std::make_unique<Sample>(program_);
+  *came_through = sample->run(groups_.stand_ins(sizes), last);
+  return sample;
+}
+
+bool SizeSearch::works(const GroupSizes& sizes, std::uint32_t last) {
+  bool came_through = false;
+  attempt(sizes, last, &came_through);
+  return came_through;
+}
+
+void SizeSearch::find(std::size_t count) {
+  const int limit = kAttemptsPerGroup * static_cast<int>(groups_.groups.size() + 1);
+  while (samples_.size() < count) {
+    const Some active = groups_.free();
+    if (active.empty()) return;
+    if (attempts_ > limit) {
+      for (const std::uint32_t group : active) fix(group, "the program goes another way each time", "");
+      return;
+    }
+    const GroupSizes sizes = groups_.choose(active, round_);
+    bool came_through = false;
+    std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+    if (!came_through) {
+      settle(active, sizes, *sample);
+      for (std::size_t i = samples_.size(); i-- > 0;) {
+        if (groups_.allow(sizes_[i])) continue;
+        samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(i));
+        sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(i));
+        round_ = 0;
+      }
+      continue;
+    }
+    for (const std::uint32_t group : active) {
+      groups_.groups[group].lowest = std::min(groups_.groups[group].lowest, sizes[group]);
+      groups_.groups[group].highest = std::max(groups_.groups[group].highest, sizes[group]);
+    }
+    samples_.push_back(std::move(sample));
+    sizes_.push_back(sizes);
+    ++round_;
+  }
+}
+
+std::string SizeSearch::reason(const Sample& failure) const {
+  return program_.log.describe(failure.failed_at()) + ": " + failure.why();
+}
+
+// A weight has the sizes that it has: no other size of the input will do.
+bool SizeSearch::is_held_by_parameter(const Sample& failure) const {
+  if (!failure.operator_refused() || failure.failed_at() >= program_.log.size()) return false;
+  for (const Argument& argument : program_.log.arguments(program_.log.operator_at(failure.failed_at()))) {
+    const Node* node = argument.node_or_null();
+    if (node && program_.log[program_.log.index_of(*node)].op == Op::get_attr) return true;
+  }
+  return false;
+}
+
+void SizeSearch::fix(std::uint32_t group, const std::string& why, const std::string& where) {
+  groups_.groups[group].fixed = true;
+  groups_.groups[group].why = why;
+  groups_.groups[group].where = where;
+}
+
+// ── What fails alone ──────────────────────────────────────────────────────────────────────────────────────────────
+
+void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sample& failure) {
+  const std::uint32_t last = failure.failed_at();
+  Some culprits;
+  std::vector<std::unique_ptr<Sample>> failures;
+  for (const std::uint32_t group : active) {
+    if (groups_.groups[group].one_or) continue;
+    GroupSizes alone = groups_.examples();
+    alone[group] = sizes[group];
+    bool came_through = false;
+    std::unique_ptr<Sample> sample = attempt(alone, last, &came_through);
+    if (came_through || (round_ > 0 && narrow(group, sizes, *sample))) {
+      if (!came_through) return;  // all again within the new bounds
+      continue;
+    }
+    culprits.push_back(group);
+    failures.push_back(std::move(sample));
+  }
+  if (culprits.empty()) return settle_together(active, sizes, failure);
+  const Some left = tie(culprits, active, sizes, last);
+  std::set<std::uint32_t> settled_steps;
+  for (std::size_t i = 0; i < culprits.size(); ++i) {
+    SizeGroup& group = groups_.groups[culprits[i]];
+    if (std::find(left.begin(), left.end(), culprits[i]) == left.end()) {
+      if (group.why.empty()) group.why = reason(*failures[i]), group.where = failures[i]->where();
+      continue;
+    }
+    if (group.fixed) continue;
+    if (group.step != 1) {
+      if (settled_steps.contains(culprits[i])) continue;
+      if (!widen_step(culprits[i], last)) fix(culprits[i], reason(*failures[i]), failures[i]->where());
+      continue;
+    }
+    Some alike;
+    for (std::size_t j = i; j < culprits.size(); ++j) {
+      const bool open = std::find(left.begin(), left.end(), culprits[j]) != left.end();
+      if (open && groups_.groups[culprits[j]].size == group.size && groups_.groups[culprits[j]].step == 1)
+        alike.push_back(culprits[j]);
+    }
+    const bool steps = !is_held_by_parameter(*failures[i]) &&
+                       (find_steps(alike, *failures[i]) || (alike.size() > 1 && find_steps({culprits[i]}, *failures[i])));
+    if (!steps) fix(culprits[i], reason(*failures[i]), failures[i]->where());
+    for (const std::uint32_t each : alike) {
+      if (!steps || groups_.groups[each].step == 1) continue;
+      settled_steps.insert(each);
+      if (groups_.groups[each].why.empty())
+        groups_.groups[each].why = reason(*failures[i]), groups_.groups[each].where = failures[i]->where();
+    }
+  }
+}
+
+// A later round fails where an earlier one came through: the sizes between do. False when there are none.
+bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Sample& failure) {
+  SizeGroup& group = groups_.groups[index];
+  const std::int64_t size = sizes[index];
+  if (size < group.size) {
+    group.below = std::max(group.below, size);
+    group.below_said = group.below_said && failure.operator_refused();
+  } else {
+    group.above = std::min(group.above, size);
+    group.above_said = group.above_said && failure.operator_refused();
+  }
+  if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
+  return group.above > group.size + group.step || group.below + group.step < group.size;
+}
+
+// Takes one group after the other; one that does not fit those before is tied to one of them, or fixed.
+void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, const Sample& failure) {
+  const std::uint32_t last = failure.failed_at();
+  GroupSizes grown = groups_.examples();
+  bool settled = false;
+  for (std::size_t i = 0; i < active.size(); ++i) {
+    SizeGroup& group = groups_.groups[active[i]];
+    GroupSizes more = grown;
+    more[active[i]] = sizes[active[i]];
+    if (works(more, last)) {
+      grown = more;
+      continue;
+    }
+    settled = true;
+    bool tied = false;
+    for (std::size_t j = 0; j < i && !tied; ++j) {
+      if (groups_.groups[active[j]].size != group.size || grown[active[j]] == group.size) continue;
+      more[active[i]] = grown[active[j]];
+      if (!works(more, last)) continue;
+      tied = true;
+      if (group.size == 1 && !group.one_or) {
+        group.one_or = active[j];
+      } else {
+        groups_.tie(active[j], active[i]);
+      }
+      grown = more;
+    }
+    if (!tied) fix(active[i], reason(failure), failure.where());
+  }
+  if (settled) return;
+  // Nothing of it fails again: the program decides by something else than sizes.
+  for (const std::uint32_t group : active) fix(group, reason(failure), failure.where());
+}
+
+// ── Ties ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+bool SizeSearch::tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last) {
+  GroupSizes together = groups_.examples();
+  for (const std::uint32_t group : some) together[group] = sizes[some.front()];
+  if (!works(together, last)) return false;
+  for (std::size_t i = 1; i < some.size(); ++i) groups_.tie(some.front(), some[i]);
+  return true;
+}
+
+// Dimensions in the same place of several inputs first, then any two, then all of one size. Returns those left over.
+SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last) {
+  Some left;
+  const auto place = [&](std::uint32_t group) {
+    const SizeDimension& first = groups_.dimensions[groups_.groups[group].dimensions.front()];
+    return std::pair(first.input, first.dim);
+  };
+  while (!culprits.empty()) {
+    const std::uint32_t first = culprits.front();
+    const std::int64_t size = groups_.groups[first].size;
+    Some alike = {first}, same_place = {first};
+    const auto consider = [&](std::uint32_t other) {
+      const SizeGroup& group = groups_.groups[other];
+      if (other == first || group.size != size || group.fixed || group.dimensions.empty()) return;
+      if (std::find(alike.begin(), alike.end(), other) != alike.end()) return;
+      alike.push_back(other);
+      if (place(other).first != place(first).first && place(other).second == place(first).second)
+        same_place.push_back(other);
+    };
+    for (const std::uint32_t other : culprits) consider(other);
+    const std::size_t num_culprits = alike.size();
+    for (const std::uint32_t other : active) consider(other);
+    Some tied;
+    if (same_place.size() > 1 && tie_all(same_place, sizes, last)) tied = same_place;
+    for (std::size_t i = 1; i < alike.size() && tied.empty(); ++i) {
+      if (tie_all({first, alike[i]}, sizes, last)) tied = {first, alike[i]};
+    }
+    if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
+    alike.resize(std::max(num_culprits, std::size_t{1}));
+    if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
+    if (tied.empty()) left.push_back(first), tied = {first};
+    std::erase_if(culprits, [&](std::uint32_t each) { return std::find(tied.begin(), tied.end(), each) != tied.end(); });
+  }
+  return left;
+}
+
+// ── Steps ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+bool SizeSearch::works_at(const Some& some, std::int64_t size, std::uint32_t last) {
+  if (size < 1) return false;
+  GroupSizes sizes = groups_.examples();
+  for (const std::uint32_t group : some) sizes[group] = size;
+  return works(sizes, last);
+}
+
+// Multiples of a divisor of the size; or smaller sizes only.
+bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
+  const std::uint32_t last = failure.failed_at();
+  const std::int64_t size = groups_.groups[some.front()].size;
+  std::int64_t power = 1;
+  while (size % (2 * power) == 0) power *= 2;
+  std::int64_t step = 0;
+  if (power != 1 && power != size && works_at(some, size + power, last)) step = power;
+  if (step == 0 && works_at(some, 2 * size, last)) step = size;
+  if (step != 0) {
+    for (std::int64_t prime = 2; prime < step; ++prime) {
+      if (!is_prime(prime)) continue;
+      while (step % prime == 0 && step > prime && works_at(some, size + step / prime, last)) step /= prime;
+    }
+    for (const std::uint32_t group : some) groups_.groups[group].step = step;
+    return true;
+  }
+  if (size == 1 || !works_at(some, size - 1, last)) return false;
+  for (const std::uint32_t group : some) {
+    groups_.groups[group].above = size + 1;
+    groups_.groups[group].above_said = failure.operator_refused();
+  }
+  return true;
+}
+
+// The steps that did so far are too small further on.
+bool SizeSearch::widen_step(std::uint32_t index, std::uint32_t last) {
+  SizeGroup& group = groups_.groups[index];
+  for (std::int64_t factor = 2; factor * group.step <= group.size; ++factor) {
+    const std::int64_t step = factor * group.step;
+    if (group.size % step != 0 || !works_at({index}, group.size + step, last)) continue;
+    group.step = step;
+    return true;
+  }
+  return false;
+}
+
+// ── Numbers without an expression ─────────────────────────────────────────────────────────────────────────────────
+
+void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, std::uint32_t last,
+                           const std::string& why) {
+  const Some active = groups_.free();
+  bool any = false;
+  for (const std::uint32_t group : active) {
+    const GroupSizes chosen = groups_.choose(active, 0);
+    GroupSizes alone = groups_.examples();
+    alone[group] = chosen[group];
+    bool came_through = false;
+    const std::unique_ptr<Sample> sample = attempt(alone, last, &came_through);
+    if (came_through && !depends(*sample)) continue;
+    fix(group, why, "");
+    any = true;
+  }
+  for (const std::uint32_t group : active) {
+    if (!any) fix(group, why, "");
+  }
+  samples_.clear();
+  sizes_.clear();
+  round_ = 0;
+}
+
+void SizeSearch::fix_dependence(std::uint32_t call, std::uint32_t leaf, const std::string& why) {
+  fix_where(
+      [&](const Sample& sample) {
+        return std::any_of(sample.changes().begin(), sample.changes().end(),
+                           [&](const Sample::Change& change) { return change.call == call && change.leaf == leaf; });
+      },
+      call, why);
+}
+
+void SizeSearch::fix_dependence_of_constant(std::uint32_t call, const std::string& why) {
+  fix_where(
+      [&](const Sample& sample) {
+        return std::any_of(sample.changed_constants().begin(), sample.changed_constants().end(),
+                           [&](const Sample::ChangedConstant& constant) { return constant.call == call; });
+      },
+      Sample::kToTheEnd, why);
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,447 @@
+#include <fxgraph/trace/size_terms.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+namespace fx::internal {
+namespace {
+
+using Values = SizeTerms::Values;
+
+constexpr std::size_t kLargestPool = 96;
+constexpr std::int64_t kLargestDivisor = 64;
+
+bool all_equal(const Values& values) {
+  return std::all_of(values.begin(), values.end(), [&](std::int64_t value) { return value == values.front(); });
+}
+
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  const std::int64_t quotient = a / b;
+  return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+std::int64_t remainder_of(std::int64_t a, std::int64_t b) { return a - floor_divide(a, b) * b; }
+
+template <typename Combine>
+Values combined(const Values& a, const Values& b, Combine&& combine) {
+  Values result(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) result[i] = combine(a[i], b[i]);
+  return result;
+}
+
+// The quotients when all divide evenly.
+std::optional<Values> divided(const Values& values, const Values& by) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (by[i] == 0 || values[i] % by[i] != 0) return std::nullopt;
+  }
+  return combined(values, by, [](std::int64_t a, std::int64_t b) { return a / b; });
+}
+
+bool nearly(double a, double b) { return a == b || std::abs(a - b) <= 3e-7 * std::max(std::abs(a), std::abs(b)); }
+
+// A constant that rounding has moved by a little.
+double tidy(double value) {
+  const double rounded = std::round(value * 64) / 64;
+  return rounded != 0 && std::abs(value - rounded) <= 3e-7 * std::abs(rounded) ? rounded : value;
+}
+
+}  // namespace
+
+// ── Making terms ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+SizeTerms::Id SizeTerms::constant(std::int64_t value) {
+  const auto [place, is_new] = made_.try_emplace({SizeOp::constant, 0, 0, value}, static_cast<Id>(terms_.size()));
+  if (is_new) {
+    SizeTerm term{SizeOp::constant};
+    term.number = value;
+    terms_.push_back(term);
+    values_.emplace_back();
+  }
+  return place->second;
+}
+
+SizeTerms::Id SizeTerms::real(double value) {
+  const auto [place, is_new] = reals_.try_emplace(value, static_cast<Id>(terms_.size()));
+  if (is_new) {
+    SizeTerm term{SizeOp::real};
+    term.real = value;
+    terms_.push_back(term);
+    values_.emplace_back();
+  }
+  return place->second;
+}
+
+SizeTerms::Id SizeTerms::make(SizeOp op, Id a, Id b) {
+  const auto [place, is_new] = made_.try_emplace({op, a, b, 0}, static_cast<Id>(terms_.size()));
+  if (!is_new) return place->second;
+  SizeTerm term{op};
+  term.a = a;
+  term.b = b;
+  terms_.push_back(term);
+  const auto operand = [&](Id id, std::size_t i) {
+    return terms_[id].op == SizeOp::constant ? terms_[id].number : values_[id][i];
+  };
+  Values values;
+  const std::size_t count = values_[a].empty() ? values_[b].size() : values_[a].size();
+  for (std::size_t i = 0; i < count && op < SizeOp::real; ++i) {
+    const std::int64_t x = operand(a, i), y = operand(b, i);
+    switch (op) {
+      case SizeOp::add: values.push_back(x + y); break;
+      case SizeOp::sub: values.push_back(x - y); break;
+      case SizeOp::mul: values.push_back(x * y); break;
+      case SizeOp::floordiv: values.push_back(floor_divide(x, y)); break;
+      default: values.push_back(remainder_of(x, y));
+    }
+  }
+  values_.push_back(std::move(values));
+  return place->second;
+}
+
+SizeTerms::Id SizeTerms::offset(Id term, std::int64_t by) {
+  if (by == 0) return term;
+  return by > 0 ? make(SizeOp::add, term, constant(by)) : make(SizeOp::sub, term, constant(-by));
+}
+
+SizeTerms::Id SizeTerms::scaled(Id term, std::int64_t by) {
+  return by == 1 ? term : make(SizeOp::mul, term, constant(by));
+}
+
+SizeTerms::Id SizeTerms::floor_of(Id term, std::int64_t by) {
+  return by == 1 ? term : make(SizeOp::floordiv, term, constant(by));
+}
+
+void SizeTerms::know(Id id) {
+  if (!by_values_.try_emplace(values_[id], id).second) return;
+  if (pool_.size() < kLargestPool) pool_.push_back(id);
+}
+
+void SizeTerms::add_size(std::uint32_t call, std::int64_t dim, const Values& values) {
+  if (all_equal(values) || by_values_.contains(values)) return;
+  SizeTerm term{SizeOp::size};
+  term.call = call;
+  term.number = dim;
+  terms_.push_back(term);
+  values_.push_back(values);
+  know(static_cast<Id>(terms_.size() - 1));
+}
+
+// ── Explaining ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::optional<SizeTerms::Id> SizeTerms::known(const Values& values) const {
+  const auto place = by_values_.find(values);
+  return place == by_values_.end() ? std::nullopt : std::optional(place->second);
+}
+
+std::optional<SizeTerms::Id> SizeTerms::explain(const Values& values) {
+  if (const std::optional<Id> id = known(values)) return id;
+  const auto failed = failed_.find(values);
+  if (failed != failed_.end() && failed->second == pool_.size()) return std::nullopt;
+  const std::optional<Id> id = search(values);
+  if (id) {
+    know(*id);
+  } else {
+    failed_[values] = pool_.size();
+  }
+  return id;
+}
+
+std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
+  if (const auto id = linear(values)) return id;
+  if (const auto id = product(values, 1)) return id;
+  if (const auto id = sum(values, /*with_offset=*/false)) return id;
+  std::optional<Id> id = rounded(values, /*any_offset=*/false);
+  if (!id) id = product(values, 2);
+  if (!id) id = quotient(values);
+  if (!id) id = sum(values, /*with_offset=*/true);
+  if (!id) id = halves(values);
+  if (!id) id = rounded(values, /*any_offset=*/true);
+  if (!id) id = product(values, 3);
+  if (!id) return std::nullopt;
+  guessed_ = true;
+  guesses_.insert(*id);
+  return id;
+}
+
+std::string SizeTerms::str(Id id) const {
+  const SizeTerm& term = terms_[id];
+  switch (term.op) {
+    case SizeOp::size: return "s" + std::to_string(term.call) + "[" + std::to_string(term.number) + "]";
+    case SizeOp::constant: return std::to_string(term.number);
+    case SizeOp::real: return std::to_string(term.real);
+    default: return std::to_string(static_cast<int>(term.op)) + "(" + str(term.a) + "," + str(term.b) + ")";
+  }
+}
+
+// scale · term + offset
+std::optional<SizeTerms::Id> SizeTerms::linear(const Values& values) {
+  std::optional<Id> best;
+  std::int64_t least = 0;
+  for (const Id id : pool_) {
+    const Values& term = values_[id];
+    std::size_t j = 1;
+    while (j < term.size() && term[j] == term[0]) ++j;
+    if (j == term.size() || (values[j] - values[0]) % (term[j] - term[0]) != 0) continue;
+    const std::int64_t scale = (values[j] - values[0]) / (term[j] - term[0]);
+    const std::int64_t by = values[0] - scale * term[0];
+    bool fits = scale != 0;
+    for (std::size_t i = 0; i < term.size() && fits; ++i) fits = values[i] == scale * term[i] + by;
+    // Of several, the one with the smallest numbers: two terms may be a linear function of each other.
+    const std::int64_t weight = std::abs(scale) + std::abs(by);
+    if (!fits || (best && weight >= least)) continue;
+    least = weight;
+    best = scale < 0 && by > 0 ? make(SizeOp::sub, constant(by), scaled(id, -scale)) : offset(scaled(id, scale), by);
+  }
+  return best;
+}
+
+// term · (something simpler)
+std::optional<SizeTerms::Id> SizeTerms::product(const Values& values, int depth) {
+  const std::vector<Id> pool = pool_;
+  for (const Id id : pool) {
+    const std::optional<Values> rest = divided(values, values_[id]);
+    if (!rest || all_equal(*rest)) continue;
+    std::optional<Id> other = known(*rest);
+    if (!other && depth > 1) other = linear(*rest);
+    if (!other && depth > 1) other = rounded(*rest, /*any_offset=*/false);
+    if (!other && depth > 1) other = product(*rest, depth - 1);
+    if (!other) other = [&]() -> std::optional<Id> {
+      // A constant factor: 3·b·t
+      for (const Id factor : pool) {
+        const std::optional<Values> constant_rest = divided(*rest, values_[factor]);
+        if (constant_rest && all_equal(*constant_rest)) return scaled(factor, constant_rest->front());
+      }
+      return std::nullopt;
+    }();
+    if (other) return make(SizeOp::mul, id, *other);
+  }
+  return std::nullopt;
+}
+
+std::optional<SizeTerms::Id> SizeTerms::sum(const Values& values, bool with_offset) {
+  for (const Id a : pool_) {
+    const Values rest = combined(values, values_[a], std::minus<>());
+    if (const auto other = known(rest)) return make(SizeOp::add, a, *other);
+    const Values missing = combined(values_[a], values, std::minus<>());
+    if (const auto other = known(missing)) return make(SizeOp::sub, a, *other);
+  }
+  if (!with_offset) return std::nullopt;
+  const std::vector<Id> pool = pool_;
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    for (std::size_t j = 0; j < pool.size(); ++j) {
+      const Values &a = values_[pool[i]], &b = values_[pool[j]];
+      const Values less = combined(values, combined(a, b, std::minus<>()), std::minus<>());
+      if (i != j && all_equal(less)) return offset(make(SizeOp::sub, pool[i], pool[j]), less.front());
+      const Values more = combined(values, combined(a, b, std::plus<>()), std::minus<>());
+      if (i < j && all_equal(more)) return offset(make(SizeOp::add, pool[i], pool[j]), more.front());
+    }
+  }
+  return std::nullopt;
+}
+
+// a // b, and a·b // constant
+std::optional<SizeTerms::Id> SizeTerms::quotient(const Values& values) {
+  const std::vector<Id> pool = pool_;
+  for (const Id a : pool) {
+    for (const Id b : pool) {
+      bool floors = true, ceils = true;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::int64_t x = values_[a][i], y = values_[b][i];
+        floors = floors && y != 0 && floor_divide(x, y) == values[i];
+        ceils = ceils && y != 0 && -floor_divide(-x, y) == values[i];
+      }
+      if (a != b && floors) return make(SizeOp::floordiv, a, b);
+      if (a != b && ceils) return make(SizeOp::floordiv, offset(make(SizeOp::add, a, b), -1), b);
+      if (a > b) continue;
+      const Values both = combined(values_[a], values_[b], std::multiplies<>());
+      const std::optional<Values> by = divided(both, values);
+      if (by && all_equal(*by)) return floor_of(make(SizeOp::mul, a, b), by->front());
+    }
+  }
+  return std::nullopt;
+}
+
+// (term + offset) // divisor: of those that do, the plainest.
+std::optional<SizeTerms::Id> SizeTerms::division(const Values& values, Id term, bool any_offset) {
+  const Values& of = values_[term];
+  std::optional<std::pair<std::int64_t, std::int64_t>> found;  // divisor, offset
+  for (std::int64_t divisor = 2; divisor <= kLargestDivisor; ++divisor) {
+    std::int64_t low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      low = std::max(low, divisor * values[i] - of[i]);
+      high = std::min(high, divisor * values[i] - of[i] + divisor - 1);
+    }
+    if (low > high) continue;
+    const auto does = [&](std::int64_t offset) { return low <= offset && offset <= high; };
+    const std::int64_t nearest = std::abs(low) < std::abs(high) ? low : high;
+    std::optional<std::int64_t> best;
+    int ways = 0;
+    for (const std::int64_t offset : {std::int64_t{0}, divisor - 1, divisor / 2}) {
+      if (!does(offset) || (divisor == 2 && offset == divisor / 2 && best == divisor - 1)) continue;
+      ++ways;
+      if (!best) best = offset;
+    }
+    // Of multiples nobody can tell, and nobody has to.
+    if (std::all_of(of.begin(), of.end(), [&](std::int64_t value) { return value % divisor == 0; })) ways = 1;
+    if (!best && any_offset) best = nearest, ways = low == high ? 1 : 2;
+    if (!best) continue;
+    ambiguous_ = ambiguous_ || found || ways > 1;
+    if (!found) found = {divisor, *best};
+  }
+  if (!found) return std::nullopt;
+  return floor_of(offset(term, found->second), found->first);
+}
+
+// term % divisor, and what is missing to a multiple.
+std::optional<SizeTerms::Id> SizeTerms::remainder(const Values& values, Id term) {
+  const Values& of = values_[term];
+  std::int64_t down = 0, up = 0, largest = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < 0) return std::nullopt;
+    down = std::gcd(down, of[i] - values[i]);
+    up = std::gcd(up, of[i] + values[i]);
+    largest = std::max(largest, values[i]);
+  }
+  const auto divisor_above = [&](std::int64_t multiple) {
+    std::int64_t found = 0;
+    for (std::int64_t divisor = largest + 1; divisor <= std::min(multiple, 2 * kLargestDivisor); ++divisor) {
+      if (multiple % divisor != 0) continue;
+      ambiguous_ = ambiguous_ || found != 0;
+      if (found == 0) found = divisor;
+    }
+    return found;
+  };
+  if (const std::int64_t divisor = divisor_above(down)) return make(SizeOp::mod, term, constant(divisor));
+  if (const std::int64_t divisor = divisor_above(up))
+    return make(SizeOp::mod, make(SizeOp::sub, constant(0), term), constant(divisor));
+  return std::nullopt;
+}
+
+// Divisions, remainders, and multiples of divisions.
+std::optional<SizeTerms::Id> SizeTerms::rounded(const Values& values, bool any_offset) {
+  std::int64_t common = 0;
+  for (const std::int64_t value : values) common = std::gcd(common, value);
+  const std::vector<Id> pool = pool_;
+  for (const Id term : pool) {
+    // round up or down to a multiple
+    for (std::int64_t unit = 2; unit <= std::min(common, kLargestDivisor); ++unit) {
+      if (common % unit != 0) continue;
+      bool down = true, up = true;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        down = down && values[i] == floor_divide(values_[term][i], unit) * unit;
+        up = up && values[i] == floor_divide(values_[term][i] + unit - 1, unit) * unit;
+      }
+      if (down) return scaled(floor_of(term, unit), unit);
+      if (up) return scaled(floor_of(offset(term, unit - 1), unit), unit);
+    }
+    if (const auto id = division(values, term, any_offset)) return id;
+    if (const auto id = remainder(values, term)) return id;
+  }
+  if (common > 1) {
+    Values rest = values;
+    for (std::int64_t& value : rest) value /= common;
+    for (const Id term : pool) {
+      if (const auto id = division(rest, term, any_offset)) return scaled(*id, common);
+    }
+  }
+  return std::nullopt;
+}
+
+// Half of a difference or of what is missing to a multiple, and the other half: how padding is shared out.
+std::optional<SizeTerms::Id> SizeTerms::halves(const Values& values) {
+  const auto half_of = [&](Id whole) -> std::optional<Id> {
+    const Values& of = values_[whole];
+    bool lower = true, upper = true;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      lower = lower && values[i] == floor_divide(of[i], 2);
+      upper = upper && values[i] == of[i] - floor_divide(of[i], 2);
+    }
+    if (lower) return floor_of(whole, 2);
+    if (upper) return make(SizeOp::sub, whole, floor_of(whole, 2));
+    return std::nullopt;
+  };
+  const std::vector<Id> pool = pool_;
+  for (const Id a : pool) {
+    for (const Id b : pool) {
+      if (a == b) continue;
+      if (const auto id = half_of(make(SizeOp::sub, a, b))) return id;
+    }
+    for (std::int64_t unit = 2; unit <= kLargestDivisor; ++unit) {
+      if (const auto id = half_of(make(SizeOp::mod, make(SizeOp::sub, constant(0), a), constant(unit)))) return id;
+    }
+  }
+  return std::nullopt;
+}
+
+// ── Real numbers ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
+  const auto whole = [](double value) { return std::abs(value) < 1e15 && value == std::floor(value); };
+  if (std::all_of(values.begin(), values.end(), whole)) {
+    const Values integers(values.begin(), values.end());
+    if (const auto id = explain(integers)) return make(SizeOp::real_mul, *id, real(1));
+  }
+  if (std::any_of(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }))
+    return std::nullopt;
+  const std::optional<Id> id = real_of(values);
+  if (!id) return std::nullopt;
+  guessed_ = true;
+  guesses_.insert(*id);
+  return id;
+}
+
+std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
+  const auto all = [&](auto&& expected) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (!nearly(values[i], expected(i))) return false;
+    }
+    return true;
+  };
+  const std::vector<Id> pool = pool_;
+  // One term less some whole number, as align_corners has it: (n - 1)
+  for (const std::int64_t less : {0, 1}) {
+    for (const Id id : pool) {
+      const auto term = [&](std::size_t i) { return static_cast<double>(values_[id][i] - less); };
+      if (term(0) <= 0) continue;
+      const double over = tidy(values[0] * term(0)), times = tidy(values[0] / term(0));
+      if (all([&](std::size_t i) { return over / term(i); }))
+        return make(SizeOp::truediv, real(over), offset(id, -less));
+      if (all([&](std::size_t i) { return times * term(i); }))
+        return make(SizeOp::real_mul, offset(id, -less), real(times));
+      const double over_root = tidy(values[0] * std::sqrt(term(0))), root = tidy(values[0] / std::sqrt(term(0)));
+      if (all([&](std::size_t i) { return over_root / std::sqrt(term(i)); }))
+        return make(SizeOp::truediv, real(over_root), make(SizeOp::sqrt, offset(id, -less), constant(0)));
+      if (all([&](std::size_t i) { return root * std::sqrt(term(i)); }))
+        return make(SizeOp::real_mul, make(SizeOp::sqrt, offset(id, -less), constant(0)), real(root));
+    }
+  }
+  // scale · term + offset
+  for (const Id id : pool) {
+    std::size_t j = 1;
+    while (j < values.size() && values_[id][j] == values_[id][0]) ++j;
+    if (j == values.size()) continue;
+    const double scale = tidy((values[j] - values[0]) / static_cast<double>(values_[id][j] - values_[id][0]));
+    const double by = tidy(values[0] - scale * static_cast<double>(values_[id][0]));
+    if (scale == 0 || !all([&](std::size_t i) { return scale * static_cast<double>(values_[id][i]) + by; })) continue;
+    return make(SizeOp::real_add, make(SizeOp::real_mul, id, real(scale)), real(by));
+  }
+  for (const std::int64_t less : {0, 1}) {
+    for (const Id a : pool) {
+      for (const Id b : pool) {
+        const auto ratio = [&](std::size_t i) {
+          return static_cast<double>(values_[a][i] - less) / static_cast<double>(values_[b][i] - less);
+        };
+        if (a == b || values_[b][0] <= less || values_[a][0] <= less) continue;
+        const double scale = tidy(values[0] / ratio(0));
+        if (!all([&](std::size_t i) { return scale * ratio(i); })) continue;
+        const Id top = scale == 1 ? offset(a, -less) : make(SizeOp::real_mul, offset(a, -less), real(scale));
+        return make(SizeOp::truediv, top, offset(b, -less));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,86 @@
+// SizeTerms: explains numbers that change with the sizes of a program's inputs as expressions of sizes.
+//
+// A number is known by its values: one in the first trace, one in each sample. What it is made of are sizes of tensors
+// for which the program has asked by then, those of the inputs before all. Sizes with equal values are one term, that
+// of the earliest tensor. Explanations are tried from the simplest on: a size, a multiple and an offset, products,
+// sums and differences, floor and ceiling divisions, remainders, roundings; for real numbers quotients and roots.
+//
+// Cost: terms squared for each number that is not a size itself, terms cubed for those without explanation.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace fx::internal {
+
+enum class SizeOp : std::uint8_t { size, constant, add, sub, mul, floordiv, mod, real, real_add, real_mul, truediv, sqrt };
+
+/// An expression: operands are terms made before it.
+struct SizeTerm {
+  SizeOp op;
+  std::uint32_t a = 0, b = 0;
+  std::uint32_t call = 0;    ///< of a size: whose
+  std::int64_t number = 0;   ///< of a size: the dimension; of a constant: its value
+  double real = 0;           ///< of a real constant
+};
+
+class SizeTerms {
+ public:
+  using Id = std::uint32_t;
+  using Values = std::vector<std::int64_t>;
+  using Reals = std::vector<double>;
+
+  /// Makes the size of dimension `dim` of call `call` known, unless its values are known or all equal.
+  void add_size(std::uint32_t call, std::int64_t dim, const Values& values);
+  /// An expression with these values, which are not all equal.
+  std::optional<Id> explain(const Values& values);
+  std::optional<Id> explain(const Reals& values);
+
+  const SizeTerm& operator[](Id id) const { return terms_[id]; }
+  /// The expression in words that name its sizes by call and dimension.
+  std::string str(Id id) const;
+  /// Whether something has been explained by more than sizes, multiples, offsets and products.
+  bool guessed() const { return guessed_; }
+  /// Whether another divisor would have done as well: more values would tell.
+  bool ambiguous() const { return ambiguous_; }
+  bool is_guess(Id id) const { return guesses_.contains(id); }
+
+ private:
+  Id constant(std::int64_t value);
+  Id real(double value);
+  Id make(SizeOp op, Id a, Id b);
+  Id offset(Id term, std::int64_t by);
+  Id scaled(Id term, std::int64_t by);
+  Id floor_of(Id term, std::int64_t by);
+  void know(Id id);
+
+  std::optional<Id> known(const Values& values) const;
+  std::optional<Id> linear(const Values& values);
+  std::optional<Id> product(const Values& values, int depth);
+  std::optional<Id> sum(const Values& values, bool with_offset);
+  std::optional<Id> quotient(const Values& values);
+  std::optional<Id> rounded(const Values& values, bool any_offset);
+  std::optional<Id> division(const Values& values, Id term, bool any_offset);
+  std::optional<Id> remainder(const Values& values, Id term);
+  std::optional<Id> halves(const Values& values);
+  std::optional<Id> real_of(const Reals& values);
+  std::optional<Id> search(const Values& values);
+
+  std::vector<SizeTerm> terms_;
+  std::vector<Values> values_;        // by term; empty for constants and reals
+  std::vector<Id> pool_;              // terms that explanations are made of, in order
+  std::map<Values, Id> by_values_;
+  std::map<std::tuple<SizeOp, Id, Id, std::int64_t>, Id> made_;
+  std::map<double, Id> reals_;
+  std::map<Values, std::size_t> failed_;  // with how many terms in the pool
+  std::set<Id> guesses_;
+  bool guessed_ = false;
+  bool ambiguous_ = false;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,285 @@
+#include <fxgraph/trace/size_writer.h>
+
+#include <ATen/ops/to.h>
+
+#include <algorithm>
+
+#include <fxgraph/run/value.h>
+#include <fxgraph/text/size_report.h>
+
+namespace fx::internal {
+namespace {
+
+Symbol target_of(SizeOp op) {
+  static const Symbol kAdd("operator.add"), kSub("operator.sub"), kMul("operator.mul"), kFloorDiv("operator.floordiv"),
+      kMod("operator.mod"), kTrueDiv("operator.truediv"), kSqrt("math.sqrt");
+  switch (op) {
+    case SizeOp::add:
+    case SizeOp::real_add: return kAdd;
+    case SizeOp::sub: return kSub;
+    case SizeOp::floordiv: return kFloorDiv;
+    case SizeOp::mod: return kMod;
+    case SizeOp::truediv: return kTrueDiv;
+    case SizeOp::sqrt: return kSqrt;
+    default: return kMul;
+  }
+}
+
+std::uint32_t count_leaves(const Argument& argument) {
+  if (!argument.is_container() || argument.kind() == ArgumentKind::complex) return 1;
+  std::uint32_t count = 0;
+  for (const Argument& element : argument.elements()) count += count_leaves(element);
+  return count;
+}
+
+Node& last_placeholder(Node& node) {
+  Node* last = &node;
+  while (last->is(Op::placeholder) && last->next() && last->next()->is(Op::placeholder)) last = last->next();
+  return *last;
+}
+
+}  // namespace
+
+// ── Expressions ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Where the shape of a tensor may change later its size is read at once.
+Node& SizeWriter::size_node(const SizeTerm& term) {
+  static const Symbol kSize("aten::size.int");
+  Node* of = session_.standing_for(*log_[term.call].node);
+  const std::vector<Argument> args = {Argument(of), term.number};
+  if (!session_.reshapes_in_place()) return graph_.call_function(kSize, args);
+  const auto at = graph_.inserting_after(last_placeholder(*of));
+  return graph_.call_function(kSize, args);
+}
+
+Argument SizeWriter::argument(SizeTerms::Id id) {
+  const SizeTerm& term = terms_[id];
+  if (term.op == SizeOp::constant) return term.number;
+  if (term.op == SizeOp::real) return term.real;
+  const auto known = nodes_.find(id);
+  return Argument(known == nodes_.end() ? make(id) : *known->second);
+}
+
+Node& SizeWriter::make(SizeTerms::Id id) {
+  const SizeTerm& term = terms_[id];
+  Node* node = nullptr;
+  if (term.op == SizeOp::size) {
+    node = &size_node(term);
+  } else {
+    std::vector<Argument> args = {argument(term.a)};
+    if (term.op != SizeOp::sqrt) args.push_back(argument(term.b));
+    node = &graph_.call_function(target_of(term.op), args);
+  }
+  nodes_.emplace(id, node);
+  return *node;
+}
+
+void SizeWriter::write() {
+  const auto place = [&](std::uint32_t call) { return log_[call].node; };
+  std::stable_sort(replacements_.begin(), replacements_.end(), [&](const Replacement& a, const Replacement& b) {
+    return a.call != b.call ? place(a.call)->is_before(*place(b.call)) : a.leaf < b.leaf;
+  });
+  std::size_t next_constant = 0;
+  const auto constants_before = [&](const Node* node) {
+    for (; next_constant < constants_.size(); ++next_constant) {
+      if (node && !place(constants_[next_constant].call)->is_before(*node)) return;
+      rewrite_constant(constants_[next_constant]);
+    }
+  };
+  std::stable_sort(constants_.begin(), constants_.end(),
+                   [&](const Constant& a, const Constant& b) { return place(a.call)->is_before(*place(b.call)); });
+  for (std::size_t i = 0, end = 0; i < replacements_.size(); i = end) {
+    while (end < replacements_.size() && replacements_[end].call == replacements_[i].call) ++end;
+    constants_before(place(replacements_[i].call));
+    rewrite_call(&replacements_[i], replacements_.data() + end);
+  }
+  constants_before(nullptr);
+}
+
+void SizeWriter::rewrite_call(const Replacement* first, const Replacement* last) {
+  const TraceLog::Call& call = log_[first->call];
+  Node& node = *call.node;
+  const auto at = graph_.inserting_before(node);
+  std::vector<Argument> args = node.args().to_vector();
+  std::vector<NamedArgument> kwargs = node.kwargs().to_vector();
+  const ArgumentSpan logged = log_.arguments(first->call);
+  std::uint32_t leaf = 0;
+  for (std::size_t i = 0, position = 0; i < logged.size(); ++i) {
+    const std::uint32_t begin = leaf;
+    leaf += count_leaves(logged[i]);
+    const bool named = call.record ? call.record->arguments[i].keyword_only : i >= args.size();
+    const std::size_t at_position = named ? 0 : position++;
+    if (first == last || first->leaf >= leaf) continue;
+    // What the node leaves out, being the default, is written now.
+    Argument* value = nullptr;
+    if (named && !call.record) {
+      value = &kwargs[i - args.size()].value;
+    } else if (named) {
+      const Symbol name = call.record->arguments[i].name;
+      auto known = std::find_if(kwargs.begin(), kwargs.end(), [&](const NamedArgument& each) { return each.name == name; });
+      if (known == kwargs.end()) known = kwargs.insert(known, {name, logged[i]});
+      value = &known->value;
+    } else {
+      for (std::size_t missing = args.size(); missing <= at_position; ++missing)
+        args.push_back(logged[i - (at_position - missing)]);
+      value = &args[at_position];
+    }
+    std::uint32_t here = begin;
+    *value = map_leaves(*value, [&](const Argument& old) {
+      if (first == last || first->leaf != here++) return old;
+      return argument((first++)->term);
+    });
+  }
+  node.set_args_kwargs(args, kwargs);
+}
+
+// Made anew in each run, of one number after the other.
+void SizeWriter::rewrite_constant(const Constant& constant) {
+  static const Symbol kScalarTensor("aten::scalar_tensor"), kStack("aten::stack"), kReshape("aten::reshape");
+  Node& node = *log_[constant.call].node;
+  const auto at = graph_.inserting_before(node);
+  const at::Tensor flat = constant.tensor.detach().flatten().to(at::kDouble);
+  const at::Tensor whole = constant.tensor.detach().flatten();
+  const bool real = at::isFloatingType(constant.tensor.scalar_type());
+  std::vector<Argument> elements;
+  for (std::int64_t i = 0; i < flat.numel(); ++i) {
+    const auto changed = std::find_if(constant.elements.begin(), constant.elements.end(), [&](const auto& each) {
+      return each.first == static_cast<std::size_t>(i);
+    });
+    const Argument number = changed != constant.elements.end() ? argument(changed->second)
+                            : real                             ? Argument(flat[i].item<double>())
+                                                               : Argument(whole[i].item<std::int64_t>());
+    elements.push_back(Argument(graph_.call_function(
+        kScalarTensor, {number}, {NamedArgument{"dtype", Argument(to_dtype(constant.tensor.scalar_type()))}})));
+  }
+  Node* made = &elements.front().node();
+  if (constant.tensor.dim() > 0) {
+    made = &graph_.call_function(kStack, std::vector<Argument>{Argument::list(elements)});
+    if (constant.tensor.dim() > 1) {
+      std::vector<Argument> sizes;
+      for (const std::int64_t size : constant.tensor.sizes()) sizes.push_back(size);
+      made = &graph_.call_function(kReshape, std::vector<Argument>{Argument(made), Argument::list(sizes)});
+    }
+  }
+  node.replace_all_uses_with(*made);
+  graph_.erase_node(node);
+}
+
+// ── Assertions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::string dimension_name(const BoundTensor& input, std::int64_t dim) {
+  static const Symbol kGetItem("operator.getitem");
+  std::string path;
+  const Node* node = input.node;
+  while (node->target() == kGetItem && node->is(Op::call_function)) {
+    path = "[" + to_string(node->arg(1)) + "]" + path;
+    node = node->arg(0).node_or_null();
+  }
+  const std::string index = std::to_string(dim);
+  return node->name() + path + (path.empty() ? "[" + index + "]" : ".size(" + index + ")");
+}
+
+namespace {
+
+class SizeAssertions {
+ public:
+  SizeAssertions(Graph& graph, const std::vector<BoundTensor>& inputs, const SizeGroups& groups)
+      : graph_(graph), inputs_(inputs), groups_(groups) {}
+
+  void write() {
+    // From the last on, each right after its input, so that they come in order.
+    for (std::size_t i = groups_.groups.size(); i-- > 0;) {
+      const SizeGroup& group = groups_.groups[i];
+      if (group.dimensions.empty()) continue;
+      const std::uint32_t latest = *std::max_element(group.dimensions.begin(), group.dimensions.end());
+      Node& input = *inputs_[groups_.dimensions[latest].input].node;
+      const auto at = graph_.inserting_after(last_placeholder(input));
+      write(group);
+    }
+    note();
+  }
+
+ private:
+  const SizeDimension& dimension(std::uint32_t i) const { return groups_.dimensions[i]; }
+  std::string name(std::uint32_t i) const {
+    return dimension_name(inputs_[dimension(i).input], dimension(i).dim);
+  }
+  Node& size(std::uint32_t i) const {
+    static const Symbol kSize("aten::size.int");
+    return graph_.call_function(kSize, {Argument(inputs_[dimension(i).input].node), dimension(i).dim});
+  }
+  static std::string because(const SizeGroup& group) {
+    std::string why = group.why.size() > 240 ? group.why.substr(0, 237) + "..." : group.why;
+    if (!group.where.empty()) why += " (" + group.where + ")";
+    return why;
+  }
+  void assert_that(const char* comparison, Node& size, const Argument& value, const std::string& message) const {
+    static const Symbol kAssert("torch._assert");
+    Node& check = graph_.call_function(comparison, {Argument(size), value});
+    graph_.call_function(kAssert, {Argument(check), Argument(message)});
+  }
+
+  void write(const SizeGroup& group) const {
+    const std::uint32_t first = group.dimensions.front();
+    const std::string why = because(group), reason = why.empty() ? "" : ": " + why;
+    const std::string holds = name(first) + " must be ";
+    for (std::size_t i = 1; i < group.dimensions.size() && !group.fixed; ++i) {
+      const std::uint32_t other = group.dimensions[i];
+      assert_that("operator.eq", size(other), Argument(size(first)), name(other) + " must be equal to " + name(first) + reason);
+    }
+    if (group.fixed) {
+      for (const std::uint32_t each : group.dimensions) {
+        assert_that("operator.eq", size(each), group.size, name(each) + " must be " + std::to_string(group.size) + reason);
+      }
+      return;
+    }
+    if (group.step != 1) {
+      Node& rest = graph_.call_function("operator.mod", {Argument(size(first)), group.step});
+      assert_that("operator.eq", rest, 0, holds + "a multiple of " + std::to_string(group.step) + reason);
+    }
+    if (!group.below_said)
+      assert_that("operator.ge", size(first), group.lowest, holds + "at least " + std::to_string(group.lowest) + reason);
+    if (!group.above_said)
+      assert_that("operator.le", size(first), group.highest, holds + "at most " + std::to_string(group.highest) + reason);
+  }
+
+  void note() const {
+    std::vector<std::vector<SizeStatement>> by_input(inputs_.size());
+    for (const SizeGroup& group : groups_.groups) {
+      if (group.dimensions.empty()) continue;
+      SizeStatement statement;
+      using Kind = SizeStatement::Kind;
+      statement.kind = group.fixed ? Kind::fixed : group.step != 1 ? Kind::steps : Kind::any;
+      statement.value = group.fixed ? group.size : group.step;
+      for (const std::uint32_t each : group.dimensions) {
+        statement.dimensions += (statement.dimensions.empty() ? "" : " = ") + name(each);
+      }
+      if (group.one_or) statement.dimensions += ", one or " + name(groups_.groups[*group.one_or].dimensions.front()) + ",";
+      if (!group.below_said) statement.dimensions += " >= " + std::to_string(group.lowest);
+      if (!group.above_said) statement.dimensions += " <= " + std::to_string(group.highest);
+      const bool free = statement.kind == Kind::any && group.dimensions.size() == 1;
+      if (!free || !group.below_said || !group.above_said) statement.why = because(group);
+      by_input[dimension(group.dimensions.front()).input].push_back(std::move(statement));
+    }
+    std::unordered_map<Node*, std::vector<SizeStatement>> by_placeholder;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      Node* node = inputs_[i].node;
+      while (!node->is(Op::placeholder)) node = node->arg(0).node_or_null();
+      std::vector<SizeStatement>& all = by_placeholder[node];
+      all.insert(all.end(), by_input[i].begin(), by_input[i].end());
+      node->meta().set(meta_key::kSizes, all);
+    }
+  }
+
+  Graph& graph_;
+  const std::vector<BoundTensor>& inputs_;
+  const SizeGroups& groups_;
+};
+
+}  // namespace
+
+void write_size_assertions(Graph& graph, const std::vector<BoundTensor>& inputs, const SizeGroups& groups) {
+  SizeAssertions(graph, inputs, groups).write();
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,36 @@
+// Sizes: which sizes of the inputs a trace is to hold for.
+//
+//   fx::symbolic_trace(net, {x});                                              // every size that the program takes
+//   fx::symbolic_trace(net, {x}, {.sizes = fx::Sizes::fixed});                 // those of the examples
+//   fx::symbolic_trace(net, {x}, {.sizes = fx::Sizes::varying({"x[0]"})});     // the batch varies, nothing else
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace fx {
+
+class Sizes {
+ public:
+  static const Sizes any;
+  static const Sizes fixed;
+  /// These dimensions and no others, `x[0]` for the first of the input x. Throws Error(invalid_argument) in the trace
+  /// when there is no such dimension, or when one cannot vary.
+  static Sizes varying(std::vector<std::string> dimensions) { return Sizes(false, std::move(dimensions)); }
+
+  Sizes() = default;
+  bool is_fixed() const { return !any_ && names_.empty(); }
+  bool is_any() const { return any_; }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  Sizes(bool any, std::vector<std::string> names) : any_(any), names_(std::move(names)) {}
+  bool any_ = true;
+  std::vector<std::string> names_;
+};
+
+inline const Sizes Sizes::any = Sizes(true, {});
+inline const Sizes Sizes::fixed = Sizes(false, {});
+
+}  // namespace fx

@@ -1,0 +1,56 @@
+// TraceLog: the calls of a trace in the order in which they were recorded, with all their arguments.
+//
+// It outlives the nodes: raising leaf modules erases many of them, and the arguments here stay. Memory: sixteen bytes
+// per argument.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <fxgraph/trace/follower.h>
+
+namespace fx::internal {
+
+class TraceLog final : public TraceFollower {
+ public:
+  struct Call {
+    Op op;
+    Symbol target;
+    const OpRecord* record;
+    std::uint32_t first;
+    std::uint32_t count;
+    Node* node;
+  };
+  /// A question for the shape of the result of call `of`, when `at` calls had been made.
+  struct Question {
+    std::uint32_t of;
+    std::uint32_t at;
+  };
+
+  void making(const TracedCall& call) override;
+  void made(Node& node) override;
+  void asked(const Node& node) override;
+  void refused(const std::exception&) override {}
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(calls_.size()); }
+  const Call& operator[](std::uint32_t i) const { return calls_[i]; }
+  ArgumentSpan arguments(std::uint32_t i) const {
+    return ArgumentSpan(arguments_.data() + calls_[i].first, calls_[i].count, sizeof(Argument));
+  }
+  /// Which call made `node`.
+  std::uint32_t index_of(const Node& node) const { return index_by_id_[node.id()]; }
+  const std::vector<Question>& questions() const { return questions_; }
+  /// The operator that was about to run when call `i` was made: the call itself, or the one that it fetches a tensor for.
+  std::uint32_t operator_at(std::uint32_t i) const;
+  /// Where call `i` stands, in words: `conv1.weight (aten::conv2d)`.
+  std::string describe(std::uint32_t i) const;
+
+ private:
+  std::vector<Call> calls_;
+  std::vector<Argument> arguments_;
+  std::vector<std::uint32_t> index_by_id_;
+  std::vector<Question> questions_;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,54 @@
+// What the tests of sizes share: a program traced at one choice of sizes and run at others beside itself.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/trace/trace_testing.h"
+
+namespace fx::testing {
+
+enum class AtSizes { equal, refused, wrong };
+
+inline std::ostream& operator<<(std::ostream& out, AtSizes outcome) {
+  return out << (outcome == AtSizes::equal ? "equal" : outcome == AtSizes::refused ? "refused" : "wrong");
+}
+
+/// Runs the graph beside the program: equal, refused by an assertion on sizes (or by the program itself, too), or
+/// wrong.
+inline AtSizes at_sizes(GraphModule& gm, const std::function<c10::IValue()>& eager,
+                        const std::vector<c10::IValue>& inputs, double tolerance = 1e-5) {
+  c10::IValue expected, found;
+  bool eager_fails = false;
+  try {
+    expected = eager();
+  } catch (const std::exception&) {
+    eager_fails = true;
+  }
+  try {
+    found = gm.run(inputs);
+  } catch (const Error& error) {
+    const bool named = std::string(error.what()).find(" must be ") != std::string::npos;
+    if (!named && !eager_fails) ADD_FAILURE() << "fails, but not by an assertion: " << error.what();
+    return AtSizes::refused;
+  }
+  if (eager_fails) return AtSizes::equal;  // the graph drops checks of the program that no operator makes
+  const auto same = same_value(found, expected, tolerance);
+  if (!same) ADD_FAILURE() << same.message();
+  return same ? AtSizes::equal : AtSizes::wrong;
+}
+
+/// Traces a function of tensors at the sizes of `examples`, runs it at those of `inputs`.
+template <typename Function, typename... Tensors>
+AtSizes traced_at(Function function, const std::vector<c10::IValue>& examples, const Tensors&... inputs) {
+  const auto gm = symbolic_trace(function, examples);
+  gm->graph().lint();
+  return at_sizes(*gm, [&]() -> c10::IValue { return function(inputs...); }, {inputs...});
+}
+
+inline torch::Tensor image(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
+  return torch::rand({n, c, h, w});
+}
+
+}  // namespace fx::testing
