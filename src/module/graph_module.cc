@@ -109,6 +109,14 @@ void GraphModule::set_graph(Graph graph) {
   attributes_changed();
 }
 
+void GraphModule::train(bool on) {
+  if (on != is_training() && !fixed_mode_.empty()) {
+    throw Error(ErrorKind::unsupported, class_name_ + (on ? ".train()" : ".eval()") + ": the graph does not follow: " +
+                                            fixed_mode_ + "; trace the module again in the mode that you want");
+  }
+  Module::train(on);
+}
+
 void GraphModule::attributes_changed() {
   const std::lock_guard lock(plan_mutex_);
   plan_ = nullptr;
@@ -300,6 +308,7 @@ std::shared_ptr<Module> GraphModule::clone(const TorchDeviceOption& device) cons
   auto copy = std::make_shared<GraphModule>(graph_.clone(), class_name_);
   deep_copy_contents(*this, *copy, device ? &*device : nullptr);
   keep_ties(*this, *copy);
+  copy->fixed_mode_ = fixed_mode_;
   return copy;
 }
 

@@ -61,6 +61,13 @@ class GraphModule : public OwningModule {
   const std::string& class_name() const { return class_name_; }
   void set_class_name(std::string name) { class_name_ = std::move(name); }
 
+  /// Refuses from now on, for `reason`, to be switched from train() to eval() or back: the graph holds for this mode.
+  void fix_mode(std::string reason) { fixed_mode_ = std::move(reason); }
+  /// Why train() and eval() are refused; empty when they are not.
+  const std::string& fixed_mode() const { return fixed_mode_; }
+  /// Throws Error(unsupported) when that would change a mode which is fixed.
+  void train(bool on = true) override;
+
   // ── Running ──────────────────────────────────────────────────────────────────────────────────────────────────────
   /// Runs on tensors (or anything an IValue is made from) and returns the tensor result. Throws Error(invalid_argument)
   /// when the result is something else: use run().
@@ -135,6 +142,7 @@ class GraphModule : public OwningModule {
 
   Graph graph_;
   std::string class_name_;
+  std::string fixed_mode_;
   std::mutex plan_mutex_;
   std::shared_ptr<const Plan> plan_;
 };

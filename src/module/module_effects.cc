@@ -33,6 +33,11 @@ bool writes_outside(const Node& node) {
   return outside;
 }
 
+bool is_of_torch(const torch::nn::Module& module) {
+  if (const auto* leaf = dynamic_cast<const LeafModule*>(&module)) return leaf->qualified_name().starts_with("torch.nn.");
+  return module.name().starts_with("torch::nn::");
+}
+
 NodeEffects effects_of_body(const Graph& body) {
   NodeEffects all;
   const Node* output = body.output_node();
@@ -60,7 +65,8 @@ ModuleEffects module_effects(const GraphModule& module) {
     const auto called = module.find_submodule(path);
     if (const auto* nested = dynamic_cast<const GraphModule*>(called.get())) return effects_of_body(nested->graph());
     effects.may_alias = true;
-    effects.unknown = called && called->is_training();
+    // LibTorch's own modules without a body keep nothing in eval mode; of others nobody knows what they do.
+    effects.unknown = called && (called->is_training() || !is_of_torch(*called));
     return effects;
   };
 }

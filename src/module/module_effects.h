@@ -8,7 +8,7 @@ namespace fx {
 
 /// Effects of the modules that `module`'s graph calls, read from their bodies: BatchNorm in training mode writes its
 /// statistics, ReLU(inplace=True) its input, Dropout in training mode draws. A leaf without a body is unknown in
-/// training mode and pure otherwise. The result refers to `module`, which must outlive it.
+/// training mode, and in both when it is not one of LibTorch's own; else pure. The result refers to `module`, which must outlive it.
 ModuleEffects module_effects(const GraphModule& module);
 
 /// For EffectsOptions::attribute_storage: the first path, in the module's order, of a parameter or buffer that shares

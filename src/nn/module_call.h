@@ -16,48 +16,83 @@
 
 namespace fx::internal {
 
-/// The parameter of type T from a value; a missing one is what torch::nn's own defaults are: no tensor, nothing, true.
+/// The parameter of type T from a value; None is no tensor, or nothing.
 template <typename T>
 T take(torch::jit::Stack& values, std::size_t i) {
-  if (i < values.size()) {
-    if constexpr (std::is_same_v<T, torch::Tensor>) {
-      return values[i].isNone() ? torch::Tensor() : values[i].toTensor();
-    } else if constexpr (std::is_same_v<T, TorchOptional<torch::IntArrayRef>>) {
-      if (values[i].isNone()) return T();
-      thread_local std::vector<std::int64_t>
-          numbers;  // an ArrayRef owns nothing; forward reads it before the next call
-      numbers = values[i].toIntVector();
-      return T(numbers);
-    } else {
-      return values[i].to<T>();
-    }
-  }
-  if constexpr (std::is_same_v<T, bool>) {
-    return true;
+  if constexpr (std::is_same_v<T, torch::Tensor>) {
+    return values[i].isNone() ? torch::Tensor() : values[i].toTensor();
+  } else if constexpr (std::is_same_v<T, TorchOptional<torch::IntArrayRef>>) {
+    if (values[i].isNone()) return T();
+    thread_local std::vector<std::int64_t> numbers;  // an ArrayRef owns nothing; forward reads it before the next call
+    numbers = values[i].toIntVector();
+    return T(numbers);
   } else {
-    return T();
+    return values[i].to<T>();
   }
 }
 
-template <typename Class, typename Result, typename... Parameters, std::size_t... i>
-void call_with(Class& module, Result (Class::*forward)(Parameters...), torch::jit::Stack& stack,
-               std::index_sequence<i...>) {
-  if (stack.size() > sizeof...(Parameters))
-    throw Error(ErrorKind::execution, "too many arguments for the module's forward");
-  Result result = (module.*forward)(take<std::decay_t<Parameters>>(stack, i)...);
+/// Whether forward can be called with its first parameters; the compiler knows the defaults of the others.
+template <typename Impl, typename Parameters, std::size_t... i>
+constexpr bool forward_takes(std::index_sequence<i...>) {
+  return requires(Impl& module) { module.forward(std::declval<std::tuple_element_t<i, Parameters>>()...); };
+}
+
+template <typename T, typename Value>
+decltype(auto) hand_over(Value& value) {
+  if constexpr (std::is_lvalue_reference_v<T>) {
+    return static_cast<T>(value);
+  } else {
+    return std::move(value);
+  }
+}
+
+template <typename Impl, typename Parameters, std::size_t... i>
+void call_first(Impl& module, torch::jit::Stack& stack, std::index_sequence<i...>) {
+  [[maybe_unused]] std::tuple<std::decay_t<std::tuple_element_t<i, Parameters>>...> values{
+      take<std::decay_t<std::tuple_element_t<i, Parameters>>>(stack, i)...};
+  auto result = module.forward(hand_over<std::tuple_element_t<i, Parameters>>(std::get<i>(values))...);
   stack.clear();
   stack.emplace_back(std::move(result));
 }
 
-// forward may come from a base class of Impl.
+/// Calls forward with as many of its first parameters as there are values.
+template <typename Impl, typename Parameters, std::size_t count>
+void call_counted(Impl& module, torch::jit::Stack& stack) {
+  if constexpr (forward_takes<Impl, Parameters>(std::make_index_sequence<count>())) {
+    if (stack.size() == count) return call_first<Impl, Parameters>(module, stack, std::make_index_sequence<count>());
+  }
+  if constexpr (count > 0) return call_counted<Impl, Parameters, count - 1>(module, stack);
+  throw Error(ErrorKind::execution, "too few arguments for the module's forward");
+}
+
+template <typename Impl, typename... Parameters>
+void call_member(Impl& module, torch::jit::Stack& stack) {
+  if (stack.size() > sizeof...(Parameters))
+    throw Error(ErrorKind::execution, "too many arguments for the module's forward");
+  call_counted<Impl, std::tuple<Parameters...>, sizeof...(Parameters)>(module, stack);
+}
+
+// forward may come from a base class of Impl, and may be const.
 template <typename Impl, typename Class, typename Result, typename... Parameters>
-void call_member(Impl& module, Result (Class::*forward)(Parameters...), torch::jit::Stack& stack) {
-  call_with(static_cast<Class&>(module), forward, stack, std::index_sequence_for<Parameters...>());
+void call_by_type(Impl& module, Result (Class::*)(Parameters...), torch::jit::Stack& stack) {
+  call_member<Impl, Parameters...>(module, stack);
+}
+template <typename Impl, typename Class, typename Result, typename... Parameters>
+void call_by_type(Impl& module, Result (Class::*)(Parameters...) const, torch::jit::Stack& stack) {
+  call_member<Impl, Parameters...>(module, stack);
+}
+template <typename Impl, typename Class, typename Result, typename... Parameters>
+void call_by_type(Impl& module, Result (Class::*)(Parameters...) noexcept, torch::jit::Stack& stack) {
+  call_member<Impl, Parameters...>(module, stack);
+}
+template <typename Impl, typename Class, typename Result, typename... Parameters>
+void call_by_type(Impl& module, Result (Class::*)(Parameters...) const noexcept, torch::jit::Stack& stack) {
+  call_member<Impl, Parameters...>(module, stack);
 }
 
 template <typename Impl>
 void call_forward(torch::nn::Module& module, torch::jit::Stack& stack) {
-  call_member(dynamic_cast<Impl&>(module), &Impl::forward, stack);
+  call_by_type(dynamic_cast<Impl&>(module), &Impl::forward, stack);
 }
 
 }  // namespace fx::internal

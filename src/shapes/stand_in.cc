@@ -2,7 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/ops/empty_strided.h>
-#include <ATen/ops/zeros.h>
+#include <ATen/ops/full.h>
 
 #include <cstdint>
 #include <mutex>
@@ -27,14 +27,14 @@ at::Tensor to_meta(const at::Tensor& tensor) {
   return at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()).device(at::kMeta));
 }
 
-at::Tensor stand_in(const at::Tensor& meta) {
+at::Tensor stand_in(const at::Tensor& meta, int fill) {
   if (!meta.defined()) return meta;
-  at::Tensor storage = at::zeros({storage_extent(meta)}, at::TensorOptions(meta.scalar_type()).device(at::kCPU));
+  at::Tensor storage = at::full({storage_extent(meta)}, fill, at::TensorOptions(meta.scalar_type()).device(at::kCPU));
   at::Tensor result = storage.as_strided(meta.sizes(), meta.strides());
   const std::int64_t rank = meta.dim();
   if (rank >= 2 && meta.size(-1) == meta.size(-2) && meta.is_floating_point() && meta.stride(-1) != 0 &&
       meta.stride(-2) != 0) {
-    result.diagonal(0, -2, -1).fill_(1);
+    result.diagonal(0, -2, -1).fill_(fill == 0 ? 1 : static_cast<double>(meta.size(-1) + 1));
   }
   return result;
 }

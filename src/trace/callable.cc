@@ -1,15 +1,50 @@
 #include <fxgraph/trace/callable.h>
 
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <typeinfo>
+#include <variant>
+
+#include <fxgraph/run/value.h>
 #include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
 
+namespace {
+
+bool is_standard(const std::exception& error) {
+  const auto is = [&]<typename... Types>(Types*...) { return ((typeid(error) == typeid(Types)) || ...); };
+  return is(static_cast<std::exception*>(nullptr), static_cast<std::runtime_error*>(nullptr),
+            static_cast<std::logic_error*>(nullptr), static_cast<std::invalid_argument*>(nullptr),
+            static_cast<std::out_of_range*>(nullptr), static_cast<std::domain_error*>(nullptr),
+            static_cast<std::length_error*>(nullptr), static_cast<std::range_error*>(nullptr),
+            static_cast<std::overflow_error*>(nullptr), static_cast<std::bad_optional_access*>(nullptr),
+            static_cast<std::bad_variant_access*>(nullptr), static_cast<std::bad_function_call*>(nullptr),
+            static_cast<std::bad_cast*>(nullptr), static_cast<std::bad_weak_ptr*>(nullptr));
+}
+
+Error program_threw(const std::string& message) {
+  return Error(ErrorKind::trace, "symbolic_trace: the program throws while it is traced: " + message +
+                                     "; a traced tensor has no data, and no gradient of its own");
+}
+
+}  // namespace
+
 Argument run(const Callable& callable, Inputs& inputs) {
   try {
     return callable.run(inputs);
+  } catch (const Error&) {
+    throw;
   } catch (const c10::Error& error) {
     if (std::optional<Error> refused = no_typed_data(error)) throw std::move(*refused);
-    throw;
+    std::throw_with_nested(program_threw(first_line(error)));
+  } catch (const std::exception& error) {
+    // A type of the program's own passes: somebody may wait for it.
+    if (!is_standard(error)) throw;
+    std::throw_with_nested(program_threw(error.what()));
   }
 }
 

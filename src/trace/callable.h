@@ -6,6 +6,7 @@
 //   double, int, bool, string    a literal: the example's value, or a hole of a pattern
 //   vector, array, tuple, pair, c10::List, TensorList   one placeholder, its elements taken by getitem
 //   map<string, …>, unordered_map, c10::Dict            the same by key
+//   a struct                     one placeholder, a tuple of its members (trace/fields.h)
 // and what it returns becomes the output: a Tensor, number, string, or any nesting of the above.
 #pragma once
 
@@ -13,12 +14,14 @@
 #include <torch/nn/modules/container/any.h>
 #include <torch/nn/pimpl.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -34,6 +37,8 @@ struct Callable {
   std::vector<Parameter> parameters;
   /// Binds inputs, calls the program and returns its result as an argument.
   std::function<Argument(Inputs&)> run;
+  /// sizeof the root, where its type is known.
+  std::size_t root_size = 0;
 };
 
 /// Runs the program; what LibTorch refuses before a proxy can is an Error(trace), too.
@@ -157,52 +162,94 @@ struct ForwardDefaults : torch::nn::Module {
   static std::size_t required(torch::nn::Module& module) {
     return (module.*(&ForwardDefaults::_forward_num_required_args))();
   }
+  static std::vector<torch::nn::AnyValue> fill(torch::nn::Module& module, std::vector<torch::nn::AnyValue> given) {
+    return (module.*(&ForwardDefaults::_forward_populate_default_args))(std::move(given));
+  }
 };
 
-template <std::size_t Count, typename... Types>
-auto first_types(TypeList<Types...>) {
-  return []<std::size_t... I>(std::index_sequence<I...>) {
-    return TypeList<std::tuple_element_t<I, std::tuple<Types...>>...>();
-  }
-  (std::make_index_sequence<Count>());
+// Whether forward can be called with its first parameters, the compiler supplying the defaults of the others.
+template <typename Module, typename Types, std::size_t... I>
+constexpr bool takes_first(std::index_sequence<I...>) {
+  return requires(Module& module) { module.forward(std::declval<std::tuple_element_t<I, Types>>()...); };
 }
 
-// Calls forward with its first arguments; AnyModule supplies the defaults of the others.
-template <typename Result, typename Module, typename... Types>
-Argument call_with_defaults(Inputs& inputs, const std::shared_ptr<Module>& module, TypeList<Types...>) {
-  std::tuple<std::decay_t<Types>...> values{inputs.bind<std::decay_t<Types>>()...};
-  torch::nn::AnyModule any(module);
-  torch::nn::AnyValue result = std::apply([&](auto&... value) { return any.any_forward(std::move(value)...); }, values);
-  return value_to_argument(inputs.session(), result.get<Result>());
-}
+/// A module's forward: calls it with the first of its arguments, the others taking their defaults.
+template <typename Module, typename Result, typename... Types>
+struct ForwardCall {
+  using Tuple = std::tuple<Types...>;
+  static constexpr std::size_t kCount = sizeof...(Types);
 
-// `count` arguments, at most `Count`.
-template <typename Result, std::size_t Count, typename Module, typename Types>
-Argument call_with(std::size_t count, Inputs& inputs, const std::shared_ptr<Module>& module, Types types) {
-  if constexpr (Count > 0) {
-    if (count != Count) return call_with<Result, Count - 1>(count, inputs, module, types);
+  std::shared_ptr<Module> module;
+
+  template <std::size_t Count = 0>
+  static constexpr std::size_t required_by_compiler() {
+    if constexpr (Count == kCount || takes_first<Module, Tuple>(std::make_index_sequence<Count>())) {
+      return Count;
+    } else {
+      return required_by_compiler<Count + 1>();
+    }
   }
-  return call_with_defaults<Result>(inputs, module, first_types<Count>(types));
-}
+
+  Argument operator()(Inputs& inputs) const {
+    const bool told = ForwardDefaults::exist(*module);
+    const std::size_t required = told ? ForwardDefaults::required(*module) : required_by_compiler();
+    const std::size_t count = std::min(inputs.count_of(describe_parameters(TypeList<Types...>()), required), kCount);
+    if (told && count < kCount) return call_told(inputs, count, std::make_index_sequence<kCount>());
+    return call<kCount>(inputs, count);
+  }
+
+  template <std::size_t Count>
+  Argument call(Inputs& inputs, std::size_t count) const {
+    if constexpr (Count > 0) {
+      if constexpr (takes_first<Module, Tuple>(std::make_index_sequence<Count - 1>())) {
+        if (count < Count) return call<Count - 1>(inputs, count);
+      }
+    }
+    return call_first(inputs, std::make_index_sequence<Count>());
+  }
+
+  template <std::size_t... I>
+  Argument call_first(Inputs& inputs, std::index_sequence<I...>) const {
+    // A braced list binds in order: placeholders come in the order of the parameters.
+    [[maybe_unused]] std::tuple<std::decay_t<std::tuple_element_t<I, Tuple>>...> values{
+        inputs.bind<std::decay_t<std::tuple_element_t<I, Tuple>>>()...};
+    const auto forward = [this](auto&&... arguments) -> Result {
+      return module->forward(std::forward<decltype(arguments)>(arguments)...);
+    };
+    return call_and_convert(inputs, forward, pass<std::tuple_element_t<I, Tuple>>(std::get<I>(values))...);
+  }
+
+  template <std::size_t... I>
+  Argument call_told(Inputs& inputs, std::size_t count, std::index_sequence<I...>) const {
+    std::vector<torch::nn::AnyValue> given;
+    (static_cast<void>(I < count ? (given.emplace_back(inputs.bind<std::decay_t<Types>>()), 0) : 0), ...);
+    std::vector<torch::nn::AnyValue> all = ForwardDefaults::fill(*module, std::move(given));
+    std::tuple<std::decay_t<Types>...> values{all[I].template get<std::decay_t<Types>>()...};
+    const auto forward = [this](auto&&... arguments) -> Result {
+      return module->forward(std::forward<decltype(arguments)>(arguments)...);
+    };
+    return call_and_convert(inputs, forward, pass<Types>(std::get<I>(values))...);
+  }
+};
 
 template <typename Module, typename Result, typename... Types>
 Callable callable_from_types(std::shared_ptr<Module> module, TypeList<Types...> types) {
-  const auto call = [module](auto&&... arguments) -> Result { return module->forward(pass<Types>(arguments)...); };
-  return {module, describe_parameters(types), runner(call, types)};
+  return {module, describe_parameters(types), ForwardCall<Module, Result, Types...>{module}};
 }
 template <typename Module, typename Base, typename Result, typename... Types>
 Callable callable_from_forward(std::shared_ptr<Module> module, Result (Base::*)(Types...)) {
-  Callable callable = callable_from_types<Module, Result>(module, TypeList<Types...>());
-  if (!ForwardDefaults::exist(*module)) return callable;
-  callable.run = [module, all = std::move(callable.run)](Inputs& inputs) {
-    const std::size_t count = inputs.count(ForwardDefaults::required(*module));
-    if (count == sizeof...(Types)) return all(inputs);
-    return call_with<std::decay_t<Result>, sizeof...(Types)>(count, inputs, module, TypeList<Types...>());
-  };
-  return callable;
+  return callable_from_types<Module, Result>(std::move(module), TypeList<Types...>());
 }
 template <typename Module, typename Base, typename Result, typename... Types>
 Callable callable_from_forward(std::shared_ptr<Module> module, Result (Base::*)(Types...) const) {
+  return callable_from_types<Module, Result>(std::move(module), TypeList<Types...>());
+}
+template <typename Module, typename Base, typename Result, typename... Types>
+Callable callable_from_forward(std::shared_ptr<Module> module, Result (Base::*)(Types...) noexcept) {
+  return callable_from_types<Module, Result>(std::move(module), TypeList<Types...>());
+}
+template <typename Module, typename Base, typename Result, typename... Types>
+Callable callable_from_forward(std::shared_ptr<Module> module, Result (Base::*)(Types...) const noexcept) {
   return callable_from_types<Module, Result>(std::move(module), TypeList<Types...>());
 }
 
@@ -213,13 +260,24 @@ Callable callable_from_module(std::shared_ptr<Module> module) {
   if constexpr (std::is_base_of_v<GraphModule, Module>) {
     return callable_from_graph_module(std::move(module));
   } else if constexpr (requires { &Module::forward; }) {
-    return callable_from_forward(std::move(module), &Module::forward);
+    const bool is_exactly = typeid(*module) == typeid(Module);
+    Callable callable = callable_from_forward(std::move(module), &Module::forward);
+    if (is_exactly) callable.root_size = sizeof(Module);
+    return callable;
   } else {
     // forward is overloaded or a template: one tensor in, one out.
     Callable callable = callable_from_function([module](torch::Tensor x) { return module->forward(x); });
     callable.root = module;
     return callable;
   }
+}
+
+// A module on the stack is nobody's: the pointer owns nothing, and makes shared_from_this() work while it lives.
+template <typename Module>
+std::shared_ptr<Module> owner_of(Module& module) {
+  if (const std::shared_ptr<torch::nn::Module> owner = module.weak_from_this().lock())
+    return std::shared_ptr<Module>(owner, &module);
+  return std::shared_ptr<Module>(&module, [](Module*) {});
 }
 
 template <typename Type>
@@ -232,11 +290,11 @@ template <typename Program>
 Callable make_callable(Program&& program) {
   using Type = std::decay_t<Program>;
   if constexpr (IsSharedPointer<Type>::value) {
-    return callable_from_module(program);
+    return callable_from_module(std::const_pointer_cast<std::remove_const_t<typename Type::element_type>>(program));
   } else if constexpr (torch::detail::is_module_holder<Type>::value) {
     return callable_from_module(program.ptr());
   } else if constexpr (std::is_base_of_v<torch::nn::Module, Type>) {
-    return callable_from_module(std::shared_ptr<Type>(program.shared_from_this(), &program));
+    return callable_from_module(owner_of(const_cast<Type&>(program)));  // forward may be const
   } else if constexpr (std::is_same_v<Type, torch::nn::AnyModule>) {
     torch::nn::AnyModule any = program;
     Callable callable = callable_from_function([any](torch::Tensor x) mutable { return any.forward(x); });

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <fxgraph/trace/dispatch_keys.h>
+#include <fxgraph/trace/program_modes.h>
 
 namespace fx::internal {
 
@@ -25,6 +26,7 @@ class RecordingScope {
 
  private:
   Session* outer_;
+  WithGradients gradients_;
   c10::impl::IncludeDispatchKeyGuard mode_;
 };
 

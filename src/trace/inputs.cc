@@ -1,5 +1,7 @@
 #include <fxgraph/trace/inputs.h>
 
+#include <algorithm>
+
 #include <fxgraph/run/value.h>
 
 namespace fx {
@@ -15,6 +17,14 @@ std::string_view Parameter::type_name() const {
 }
 
 namespace internal {
+
+std::size_t Inputs::count_of(const std::vector<Parameter>& parameters, std::size_t required) const {
+  const std::size_t given = count(0);
+  const bool needs_value =
+      std::any_of(parameters.begin() + static_cast<std::ptrdiff_t>(required), parameters.end(),
+                  [](const Parameter& parameter) { return parameter.kind != ParameterKind::tensor; });
+  return given == 0 && !needs_value ? parameters.size() : count(required);
+}
 
 c10::IValue Inputs::any_value(const InputItem& item) {
   if (!item.example || item.example->isTensor()) return tensor(item);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/trace/fields.h>
 
 namespace fx {
 
@@ -95,8 +96,10 @@ constexpr ParameterKind parameter_kind() {
     return ParameterKind::other_literal;
   } else if constexpr (StringMap<Type> || Sequence<Type> || TupleLike<Type> || std::is_same_v<Type, at::TensorList>) {
     return ParameterKind::container;
+  } else if constexpr (Struct<Type>) {
+    return ParameterKind::container;
   } else {
-    static_assert(kUnsupported<Type>, "a traced function takes tensors, numbers, strings, or containers of tensors");
+    static_assert(kUnsupported<Type>, "a traced function takes tensors, numbers, strings, containers of tensors, or structs of these: see fx::Fields");
   }
 }
 
@@ -124,6 +127,8 @@ std::string type_words() {
                : std::string(Parameter{parameter_kind<Type>(), false, {}}.type_name());
   } else if constexpr (StringMap<Type>) {
     return "typing.Dict[str, " + type_words<typename Type::mapped_type>() + "]";
+  } else if constexpr (Struct<Type>) {
+    return type_words<FieldsTuple<Type>>();
   } else if constexpr (TupleLike<Type> && !Iterable<Type>) {
     return tuple_words<Type>(std::make_index_sequence<std::tuple_size_v<Type>>());
   } else {
@@ -161,6 +166,8 @@ class Inputs {
   Session& session() const { return session_; }
   /// How many arguments to pass to a program that needs `required` and has defaults for the others.
   virtual std::size_t count(std::size_t required) const = 0;
+  /// The same for a program with these parameters: all of them where nothing is given and none needs a value.
+  std::size_t count_of(const std::vector<Parameter>& parameters, std::size_t required) const;
 
   /// The value of the next parameter.
   template <typename Type>
@@ -230,6 +237,8 @@ class Inputs {
       return result;
     } else if constexpr (std::is_same_v<Type, at::TensorList>) {
       return tensor_lists_.emplace_back(value_of<std::vector<at::Tensor>>(item));
+    } else if constexpr (Struct<Type>) {
+      return from_fields<Type>(value_of<FieldsTuple<Type>>(item));
     } else if constexpr (TupleLike<Type>) {
       constexpr std::size_t kSize = std::tuple_size_v<Type>;
       return tuple_of<Type>(elements(item, kSize), std::make_index_sequence<kSize>());

@@ -13,24 +13,6 @@
 namespace fx::internal {
 namespace {
 
-constexpr std::array<std::string_view, 15> kShapeDependsOnData = {
-    "aten::nonzero",
-    "aten::nonzero.out",
-    "aten::nonzero_numpy",
-    "aten::argwhere",
-    "aten::masked_select",
-    "aten::masked_select.out",
-    "aten::_unique",
-    "aten::_unique2",
-    "aten::unique_consecutive",
-    "aten::unique_dim",
-    "aten::unique_dim_consecutive",
-    "aten::bincount",
-    "aten::repeat_interleave.Tensor",
-    "aten::repeat_interleave.self_Tensor",
-    "aten::where",
-};
-
 // What torch::tensor({…}) does between `empty` and its return.
 constexpr std::array<std::string_view, 4> kKeepsConstants = {"aten::select", "aten::fill_", "aten::to", "aten::detach"};
 
@@ -125,7 +107,6 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
     if (kind != ValueKind::tensor && kind != ValueKind::tensor_list) record->all_results_are_tensors = false;
   }
   if (const OperatorSchema* known = find_schema(record->target)) record->draws_random_numbers = known->traits.random;
-  record->shape_depends_on_data = contains(kShapeDependsOnData, record->target.view());
   record->keeps_constants = contains(kKeepsConstants, packet_of(record->target.view()));
   record->builds_constants = record->target == "aten::empty.memory_format";
   return record;
@@ -138,6 +119,10 @@ OpRecord& OpTable::find(const c10::OperatorHandle& op) {
   std::uint32_t& index = index_[reinterpret_cast<std::uintptr_t>(&schema)];
   if (index == 0) {
     records_.push_back(make_record(schema));
+    // Indexing has the tag for the sake of masks, which are looked for where it is recorded.
+    OpRecord& record = *records_.back();
+    record.shape_depends_on_data = op.hasTag(at::Tag::dynamic_output_shape) && record.target != "aten::index.Tensor";
+    record.changes_shape = op.hasTag(at::Tag::inplace_view);
     index = static_cast<std::uint32_t>(records_.size());
   }
   return *records_[index - 1];

@@ -45,7 +45,8 @@ struct OpRecord {
   bool takes_tensors = false;
   bool all_results_are_tensors = true;
   bool draws_random_numbers = true;    ///< or nobody knows that it does not
-  bool shape_depends_on_data = false;  ///< `nonzero`, `masked_select`, …
+  bool shape_depends_on_data = false;  ///< `nonzero`, `masked_select`, … that LibTorch has a tag for
+  bool changes_shape = false;          ///< in place: `t_`, `unsqueeze_`
   bool keeps_constants = false;        ///< may run at once on constants being built
   bool builds_constants = false;       ///< `empty`: where torch::tensor({…}) begins
   bool meta_works = false;             ///< learnt: this operator has a meta kernel for some arguments

@@ -68,6 +68,8 @@ Argument value_to_argument(Session& session, const Type& value) {
           return Argument::tuple(std::vector<Argument>{value_to_argument(session, elements)...});
         },
         value);
+  } else if constexpr (Struct<Type>) {
+    return value_to_argument(session, fields_of(value));
   } else if constexpr (requires { value.output, value.loss; }) {  // torch::nn::ASMoutput
     return Argument::tuple({value_to_argument(session, value.output), value_to_argument(session, value.loss)});
   } else {

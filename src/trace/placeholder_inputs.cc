@@ -91,6 +91,20 @@ Node& PlaceholderInputs::placeholder(const Argument* default_value, const std::s
   return *last_;
 }
 
+// A longer list or another dict is refused when the graph runs: what it has more would be lost.
+void PlaceholderInputs::assert_length(Node& container, std::size_t length) {
+  static const Symbol kLength("builtins.len");
+  static const Symbol kEqual("operator.eq");
+  static const Symbol kAssert("torch._assert");
+  if (literals_ == Literals::holes) return;
+  Node& found = session().create_node(Op::call_function, kLength, {Argument(container)});
+  Node& check =
+      session().create_node(Op::call_function, kEqual, {Argument(found), Argument(static_cast<std::int64_t>(length))});
+  const std::string message = container.name() + " has been specialized to have " + std::to_string(length) +
+                              " elements but got another number of them";
+  session().create_node(Op::call_function, kAssert, {Argument(check), Argument(message)});
+}
+
 // As FX does for concrete_args: the graph holds for this value only, and says so when it runs.
 void PlaceholderInputs::specialise(Node& placeholder, const Argument& value) {
   static const Symbol kEqual("operator.eq");
@@ -139,6 +153,13 @@ c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind
 }
 
 at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
+  // A part that is absent: an undefined tensor in a struct, tuple or list.
+  const bool absent = item.example && (item.example->isNone() ||
+                                       (item.example->isTensor() && !item.example->toTensor().defined()));
+  if (item.node && absent) {
+    specialise(*item.node, Argument());
+    return {};
+  }
   if (!item.node || (item.example && !item.example->isTensor())) wrong_example(item.example, "a tensor");
   if (!item.example) return session().proxy(*item.node);
   const std::size_t nth = bound_.size();
@@ -161,6 +182,7 @@ std::vector<InputItem> PlaceholderInputs::elements(const InputItem& item, std::s
   if (item.example && wanted != kAnyLength && examples.size() != wanted) {
     wrong_example(item.example, "a tuple of " + std::to_string(wanted) + " elements");
   }
+  if (wanted == kAnyLength) assert_length(*item.node, examples.size());
   std::vector<InputItem> parts(item.example ? examples.size() : wanted);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     parts[i].node = &session().getitem(*item.node, static_cast<std::int64_t>(i));
@@ -171,6 +193,7 @@ std::vector<InputItem> PlaceholderInputs::elements(const InputItem& item, std::s
 
 std::vector<std::pair<std::string, InputItem>> PlaceholderInputs::entries(const InputItem& item) {
   if (!item.example || !item.example->isGenericDict()) wrong_example(item.example, "a dict of tensors");
+  assert_length(*item.node, item.example->toGenericDict().size());
   std::vector<std::pair<std::string, InputItem>> result;
   for (const auto& entry : item.example->toGenericDict()) {
     const std::string& key = entry.key().toStringRef();

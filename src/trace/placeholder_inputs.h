@@ -45,6 +45,7 @@ class PlaceholderInputs final : public Inputs {
 
  private:
   Node& placeholder(const Argument* default_value, const std::string& annotation);
+  void assert_length(Node& container, std::size_t length);
   void specialise(Node& placeholder, const Argument& value);
   [[noreturn]] void wrong_example(const std::optional<c10::IValue>& example, std::string_view wanted) const;
 

@@ -91,9 +91,11 @@ c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(const c10
   return result;
 }
 
+// data() and variable_data() forbid changes of the shape; whoever else copies handles allows them.
 c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(c10::VariableVersion&& version_counter,
-                                                                       bool) const {
-  auto result = copy();
+                                                                       bool allow_tensor_metadata_change) const {
+  const bool data = !allow_tensor_metadata_change && !is_constant_ && session_->is_open();
+  auto result = data ? session_->without_grad(*this) : copy();
   result->set_version_counter(std::move(version_counter));
   return result;
 }
@@ -110,6 +112,11 @@ void ProxyImpl::shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl>& imp
 
 ProxyImpl* proxy_impl(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.key_set().has(kProxyKey)) return nullptr;
+  // set_data() gives an ordinary tensor the keys of a proxy.
+  if (typeid(*tensor.unsafeGetTensorImpl()) != typeid(ProxyImpl)) {
+    throw trace_error(nullptr, "set_data()",
+                      "gives a parameter a traced value, which a graph cannot hold; write it in place (copy_) instead");
+  }
   return static_cast<ProxyImpl*>(tensor.unsafeGetTensorImpl());
 }
 

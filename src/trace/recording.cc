@@ -4,11 +4,14 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/trace/caller.h>
+#include <fxgraph/trace/known_values.h>
+#include <fxgraph/trace/recorded_call.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -18,26 +21,11 @@ namespace {
 using c10::IValue;
 using torch::jit::Stack;
 
-template <typename Visit>
-void for_each_tensor(const IValue& value, Visit&& visit) {
-  if (value.isTensor()) {
-    visit(value.toTensor());
-  } else if (value.isList()) {
-    for (const IValue& element : value.toListRef()) for_each_tensor(element, visit);
-  }
-}
-
 // torch::tensor({1, 2}) makes its result with `empty` below autograd, but above ADInplaceOrView; no other code does.
 bool inside_tensor_literal() {
   const c10::DispatchKeySet excluded = c10::impl::tls_local_dispatch_key_set().excluded_;
   return excluded.has(c10::DispatchKey::AutogradFunctionality) && !excluded.has(c10::DispatchKey::ADInplaceOrView) &&
          !c10::InferenceMode::is_enabled();
-}
-
-std::string call_name(Symbol target) {
-  std::string_view name = packet_of(target.view());
-  if (const std::size_t colons = name.rfind("::"); colons != std::string_view::npos) name.remove_prefix(colons + 2);
-  return std::string(name) + "()";
 }
 
 // The same meta tensor with a shape of its own: `unsqueeze_` is not to change what earlier nodes looked like.
@@ -49,60 +37,27 @@ IValue own_shape(const IValue& value) {
 
 }  // namespace
 
-/// One operator call on its way into the graph.
-class Session::Call {
- public:
-  Call(Session& session, const c10::OperatorHandle& op, Stack& stack)
-      : session_(session),
-        op_(op),
-        record_(session.oracle_->operators().find(op)),
-        stack_(stack),
-        arguments_(stack.data() + (stack.size() - record_.arguments.size())) {}
-
-  void record();
-
- private:
-  bool on_constants();
-  void run_on_constants();
-  bool compute();
-  IValue shape_of(const IValue& value, bool& known);
-  std::optional<bool> equality() const;
-  void answer_without_node();
-  void find_device();
-  const Node* first_node() const;
-  void own_written_constants();
-  Node& make_node();
-  Argument argument(std::size_t i);
-  Argument tensor_list(const IValue& list);
-  IValue result(std::size_t i, Node& node);
-  IValue tensor_result(Node& node, const IValue* value);
-  IValue list_result(Node& node, const IValue* value);
-  void finish(std::vector<IValue> results);
-
-  Session& session_;
-  const c10::OperatorHandle& op_;
-  OpRecord& record_;
-  Stack& stack_;
-  IValue* arguments_;
-  Stack values_;  // results on the meta device
-  bool known_ = false;
-  std::optional<c10::Device> device_;
-};
-
 void Session::record(const c10::OperatorHandle& op, Stack& stack) {
   if (!is_open())
     throw trace_error(nullptr, "used here", "was made by a trace that has ended; return it from that trace");
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
   Call(*this, op, stack).record();
+  modes_.leave();
 }
 
 void Session::Call::record() {
   if (on_constants()) return run_on_constants();
+  without_grad_ = session_.modes_.enter();
   if (!record_.all_results_are_tensors && record_.results.size() == 1) return answer_without_node();
-  known_ = compute();
+  const bool compound = record_.results.size() != 1 || record_.results[0].kind == ValueKind::tensor_list;
+  const bool again = session_.reference_ && !compound && !without_grad_;
+  if (!again) known_ = compute();
   find_device();
   own_written_constants();
+  detaches_ = without_grad_ && needs_detaching();
   Node& node = make_node();
-  const bool compound = record_.results.size() != 1 || record_.results[0].kind == ValueKind::tensor_list;
+  if (again) take_from_first(node);
+  if (without_grad_) session_.mark_without_grad(node);
   if (known_ && compound) session_.remember_parts(node, values_, *device_);
   std::vector<IValue> results;
   for (std::size_t i = 0; i < record_.results.size(); ++i) {
@@ -188,6 +143,15 @@ IValue Session::Call::shape_of(const IValue& value, bool& known) {
   return shapes;
 }
 
+// The same call has been recorded before: what it returned is known.
+void Session::Call::take_from_first(const Node& node) {
+  const at::Tensor value = session_.reference_->value_of(node);
+  known_ = value.defined();
+  if (!known_) return;
+  values_.emplace_back(value);
+  device_ = session_.reference_->device_of(node);
+}
+
 bool Session::Call::compute() {
   bool known = !record_.shape_depends_on_data;
   if (known && record_.takes_tensors) {
@@ -212,11 +176,17 @@ bool Session::Call::compute() {
   if (!known) return false;
   try {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
-    session_.oracle_->run(op_, record_, values_);
+    if (!session_.oracle_->run(op_, record_, values_)) {
+      values_.clear();
+      return false;
+    }
   } catch (const c10::Error& error) {
     if (session_.follower_) session_.follower_->refused(error);
     const Node* node = first_node();
-    if (!record_.all_results_are_tensors) throw no_data(node, call_name(record_.target));
+    if (!record_.all_results_are_tensors && record_.results.size() == 1) {
+      asks_for_data_ = true;
+      return false;
+    }
     throw trace_error(node, call_name(record_.target), "cannot run on these shapes: " + first_line(error));
   }
   return true;
@@ -247,12 +217,53 @@ std::optional<bool> Session::Call::equality() const {
 void Session::Call::answer_without_node() {
   if (const std::optional<bool> equal = equality()) return finish({*equal});
   if (compute()) return finish({values_.back()});
+  if (const std::optional<IValue> value = known_number()) return finish({*value});
   const std::string call = call_name(record_.target);
-  if (call == "item()" || call == "is_nonzero()" || call == "equal()" || call == "allclose()" ||
+  if (asks_for_data_ || call == "item()" || call == "is_nonzero()" || call == "equal()" || call == "allclose()" ||
       call == "_local_scalar_dense()") {
     throw no_data(first_node(), call);
   }
   throw unknown_shape(first_node(), call);
+}
+
+// A number that no input decides is known; one that a parameter decides is asserted, as literals are.
+std::optional<IValue> Session::Call::known_number() {
+  static const Symbol kEqual("operator.eq");
+  static const Symbol kAssert("torch._assert");
+  if (record_.draws_random_numbers) return std::nullopt;
+  std::vector<const Node*> nodes;
+  std::vector<Argument> args;
+  Stack values;
+  for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
+    const ProxyImpl* proxy = arguments_[i].isTensor() ? proxy_impl(arguments_[i].toTensor()) : nullptr;
+    values.push_back(proxy && proxy->is_constant() ? IValue(proxy->value()) : arguments_[i]);
+    if (values.back().isTensorList()) return std::nullopt;
+    if (!values.back().isTensor() || (proxy && proxy->is_constant())) {
+      args.push_back(argument(i));
+      continue;
+    }
+    args.push_back(session_.argument_for(values.back().toTensor()));
+    nodes.push_back(args.back().node_or_null());
+    if (!nodes.back()) return std::nullopt;
+  }
+  const std::optional<KnownValues> known = known_values(session_, nodes);
+  if (!known) return std::nullopt;
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ProxyImpl* proxy = arguments_[i].isTensor() ? proxy_impl(arguments_[i].toTensor()) : nullptr;
+    if (arguments_[i].isTensor() && !(proxy && proxy->is_constant())) values[i] = known->values[next++];
+  }
+  op_.callBoxed(&values);
+  const IValue value = values.back();
+  if (!known->of_attribute) return value;
+  const std::optional<Argument> number = to_argument(value);
+  if (!number || (number->is_float() && std::isnan(number->as_float()))) return std::nullopt;
+  Node& question = session_.create_node(Op::call_function, record_.target, args);
+  Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(question), *number});
+  const std::string message = call_name(record_.target) + " of a parameter or buffer was " + to_string(*number) +
+                              " when this was traced, and the graph holds for that value only";
+  session_.create_node(Op::call_function, kAssert, {Argument(equal), Argument(message)});
+  return value;
 }
 
 // The device that the result would have: the one asked for, else that of the first tensor with dimensions, else of any.
@@ -271,113 +282,6 @@ void Session::Call::find_device() {
     });
   }
   if (!device_) device_ = of_number ? *of_number : c10::Device(c10::kCPU);
-}
-
-// ── The node
-// ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-Argument Session::Call::tensor_list(const IValue& list) {
-  std::vector<Argument> elements;
-  for (const IValue& element : list.toListRef()) {
-    elements.push_back(element.isNone() ? Argument() : session_.argument_for(element.toTensor()));
-  }
-  return Argument::list(elements);
-}
-
-Argument Session::Call::argument(std::size_t i) {
-  const OpArgument& wanted = record_.arguments[i];
-  const IValue& value = arguments_[i];
-  if (value.isTensor()) return session_.argument_for(value.toTensor());
-  if (value.isNone()) return {};
-  if (wanted.kind == ValueKind::tensor_list) return tensor_list(value);
-  if (wanted.kind == ValueKind::generator) {
-    throw trace_error(first_node(), call_name(record_.target),
-                      "is given a random generator, which a graph cannot hold; use torch::manual_seed instead");
-  }
-  std::optional<Argument> argument = to_argument(value, wanted.type);
-  if (!argument) {
-    throw Error(ErrorKind::unsupported, call_name(record_.target) + ": its argument `" + wanted.name.str() + "` is a " +
-                                            value.tagKind() + ", which a graph cannot hold");
-  }
-  if (argument->kind() == ArgumentKind::dtype && value.toInt() == static_cast<int>(at::ScalarType::Undefined)) {
-    throw trace_error(first_node(), call_name(record_.target),
-                      "is given the dtype() of a traced tensor, which " + std::string(kOnlyExamplesTell));
-  }
-  if (value.isInt() && value.toInt() == kOpenEnd && wanted.name == "end")
-    return std::numeric_limits<std::int64_t>::max();
-  if (wanted.repeat > 1 && argument->is_list() && argument->elements().size() == 1) {
-    return Argument::list(std::vector<Argument>(wanted.repeat, argument->elements()[0]));
-  }
-  return std::move(*argument);
-}
-
-// Positional arguments up to the last that is not the default; keyword-only arguments where they differ from it.
-Node& Session::Call::make_node() {
-  std::vector<Argument>& args = session_.args_;
-  std::vector<NamedArgument>& kwargs = session_.kwargs_;
-  args.clear();
-  kwargs.clear();
-  session_.all_.clear();
-  std::size_t needed = 0;
-  for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
-    const OpArgument& wanted = record_.arguments[i];
-    Argument value = argument(i);
-    if (session_.follower_) session_.all_.push_back(value);
-    const bool is_default = wanted.default_value && *wanted.default_value == value;
-    if (!wanted.keyword_only) {
-      args.push_back(std::move(value));
-      if (!is_default) needed = args.size();
-    } else if (!is_default) {
-      kwargs.push_back({wanted.name, std::move(value)});
-    }
-  }
-  args.resize(needed);
-  if (!session_.follower_) return session_.create_node(Op::call_function, record_.target, args, kwargs);
-  return session_.create_followed({Op::call_function, record_.target, &record_, session_.all_}, args, kwargs, {});
-}
-
-// ── Results
-// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-IValue Session::Call::tensor_result(Node& node, const IValue* value) {
-  if (!value) return session_.make_proxy(node, {}, std::nullopt);
-  if (!value->isTensor() || !value->toTensor().defined()) return at::Tensor();
-  return session_.make_proxy(node, value->toTensor(), device_);
-}
-
-IValue Session::Call::list_result(Node& node, const IValue* value) {
-  std::size_t length = 0;
-  if (value) {
-    length = value->toListRef().size();
-  } else if (const auto count = result_list_length(record_, arguments_)) {
-    length = *count;
-  } else {
-    throw unknown_shape(first_node(), call_name(record_.target));
-  }
-  c10::List<at::Tensor> list;
-  for (std::size_t i = 0; i < length; ++i) {
-    Node& element = session_.getitem(node, static_cast<std::int64_t>(i));
-    const IValue shape = value ? value->toListRef()[i] : IValue();
-    list.push_back(tensor_result(element, value ? &shape : nullptr).toTensor());
-  }
-  return list;
-}
-
-IValue Session::Call::result(std::size_t i, Node& node) {
-  const OpResult& wanted = record_.results[i];
-  if (wanted.written_argument >= 0) {
-    IValue& written = arguments_[wanted.written_argument];
-    if (!written.isTensor()) return written;
-    if (known_) session_.reshape(written.toTensor(), values_[i].toTensor());
-    session_.rebind(written.toTensor(), node);
-    return written;
-  }
-  const IValue* value = known_ ? &values_[i] : nullptr;
-  switch (wanted.kind) {
-    case ValueKind::tensor: return tensor_result(node, value);
-    case ValueKind::tensor_list: return list_result(node, value);
-    default: return value ? *value : IValue(std::int64_t{0});
-  }
 }
 
 }  // namespace fx::internal

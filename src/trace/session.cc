@@ -1,6 +1,8 @@
 #include <fxgraph/trace/session.h>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/trace/tensor_memory.h>
 #include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
@@ -56,6 +58,13 @@ const std::string* Session::attribute_path(const at::Tensor& tensor) const {
   return index && captured_[*index - 1].of_root ? &captured_[*index - 1].path : nullptr;
 }
 
+const CapturedTensor* Session::captured_by(const Node& node) const {
+  for (const CapturedTensor& captured : captured_) {
+    if (captured.attribute && captured.path == node.target().view()) return &captured;
+  }
+  return nullptr;
+}
+
 const std::string* Session::written_attribute(const Node& node) const {
   for (const CapturedTensor& captured : captured_) {
     if (captured.of_root && captured.node == &node && captured.node != captured.attribute) return &captured.path;
@@ -64,7 +73,14 @@ const std::string* Session::written_attribute(const Node& node) const {
 }
 
 CapturedTensor& Session::capture(const at::Tensor& tensor) {
-  if (const std::uint32_t* index = captured_index_.find(address(tensor))) return captured_[*index - 1];
+  if (const std::uint32_t* index = captured_index_.find(address(tensor))) {
+    CapturedTensor& known = captured_[*index - 1];
+    // Memory on loan may have been written since, by means that nobody records.
+    if (known.of_root || known.tensor.is_same(tensor) || (known.node && !known.node->is(Op::get_attr)) ||
+        same_data(known.tensor, tensor)) {
+      return known;
+    }
+  }
   // `weight.data()` is another tensor object on the same memory: still the parameter.
   const std::uint64_t storage = storage_address(tensor);
   if (storage != FlatMap<std::uint32_t>::kEmptyKey) {
@@ -73,6 +89,10 @@ CapturedTensor& Session::capture(const at::Tensor& tensor) {
   }
   CapturedTensor captured;
   captured.tensor = tensor;
+  if (is_on_loan(tensor)) {
+    captured.tensor = own_copy(tensor);
+    on_loan_.push_back(tensor);
+  }
   captured_.push_back(std::move(captured));
   captured_index_[address(tensor)] = static_cast<std::uint32_t>(captured_.size());
   return captured_.back();
@@ -152,16 +172,22 @@ void Session::remember_parts(const Node& node, const std::vector<c10::IValue>& v
 Argument Session::argument_for(const at::Tensor& tensor) {
   if (!tensor.defined()) return {};
   if (ProxyImpl* proxy = proxy_impl(tensor)) {
+    if (first_call_ && proxy->session() == first_call_) return Argument(kept_node(*proxy));
     if (proxy->session().get() != this) {
       throw trace_error(proxy->session()->is_open() ? proxy->node() : nullptr, "used here",
                         proxy->session()->is_open() ? "belongs to another trace; pass it in as an argument"
                                                     : "was made by a trace that has ended; return it from that trace");
     }
     if (proxy->is_constant()) settle(*proxy);
+    if (proxy->requires_grad()) require_grad(*proxy);
     if (proxy->node()->is_erased()) throw trace_error(proxy->node(), "used here", "has been erased from its graph");
     return Argument(proxy->node());
   }
-  return Argument(attribute_node(capture(tensor)));
+  CapturedTensor& captured = capture(tensor);
+  Node& node = attribute_node(captured);
+  // `weight.data()` is the parameter without its gradient.
+  const bool other_handle = !captured.tensor.is_same(tensor) && captured.of_root;
+  return other_handle && captured.tensor.requires_grad() && !tensor.requires_grad() ? detached(node) : Argument(node);
 }
 
 // A constant made in the trace becomes an attribute as soon as something recorded uses it.
@@ -174,10 +200,19 @@ void Session::settle(ProxyImpl& constant) {
 
 void Session::rebind(const at::Tensor& tensor, Node& node) {
   if (ProxyImpl* proxy = proxy_impl(tensor)) {
-    proxy->rebind(node);
+    if (proxy->session().get() != this) {
+      kept_nodes_[proxy] = &node;
+    } else {
+      proxy->rebind(node);
+    }
     remember(node, proxy->value(), proxy->known_device());
   } else {
     CapturedTensor& captured = capture(tensor);
+    if (!captured.of_root && !captured.tensor.is_same(tensor)) {
+      throw trace_error(&node, target_text(node.target()),
+                        "writes memory that LibTorch does not own (torch::from_blob), which a graph cannot hold; write "
+                        "a tensor made by LibTorch, and return it");
+    }
     captured.node = &node;
     remember(node, captured.value, captured.tensor.device());
   }

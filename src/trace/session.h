@@ -8,8 +8,10 @@
 #include <ATen/core/stack.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
@@ -17,6 +19,7 @@
 #include <fxgraph/support/flat_map.h>
 #include <fxgraph/trace/follower.h>
 #include <fxgraph/trace/op_record.h>
+#include <fxgraph/trace/program_modes.h>
 #include <fxgraph/trace/proxy_impl.h>
 #include <fxgraph/trace/shapes.h>
 
@@ -65,6 +68,19 @@ class Session : public std::enable_shared_from_this<Session> {
   Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {});
   Node& getitem(Node& node, const Argument& index);
 
+  /// The argument for `tensor` where no gradient flows: detached, unless it has none.
+  Argument argument_without_grad(const at::Tensor& tensor);
+  /// A proxy's other handle on the same memory that takes no part in gradients: what data() returns.
+  c10::intrusive_ptr<c10::TensorImpl> without_grad(const ProxyImpl& proxy);
+
+  /// Takes shapes from `first`, whose nodes this session is given again (trace/second_call.h).
+  void refer_to(const Session& first) { reference_ = &first; }
+  /// Lets the program use what it kept of the call that `first` traced: as get_attr nodes that kept_value() knows.
+  void follow_call(std::shared_ptr<Session> first) { first_call_ = std::move(first); }
+  /// The node of the first call that `node` stands for, or null.
+  const Node* kept_value(const Node& node) const;
+  /// Says that what `node` stands for takes no part in gradients.
+  void mark_without_grad(const Node& node) { without_grad_.insert(node.id()); }
   /// Tells `follower` (null: nobody) of everything from now on.
   void follow(TraceFollower* follower) { follower_ = follower; }
   bool is_followed() const { return follower_ != nullptr; }
@@ -77,6 +93,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void record(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
   const std::vector<CapturedTensor>& captured() const { return captured_; }
+  /// The tensor that a get_attr of this trace stands for, or null.
+  const CapturedTensor* captured_by(const Node& node) const;
   /// The path of a tensor of the root; null for others.
   const std::string* attribute_path(const at::Tensor& tensor) const;
   /// The path of the attribute whose last in-place operator is `node`, or null.
@@ -103,7 +121,9 @@ class Session : public std::enable_shared_from_this<Session> {
     c10::Device device;
   };
 
-  bool is_known(const at::Tensor& tensor);
+  Node& kept_node(const ProxyImpl& kept);
+  void require_grad(ProxyImpl& proxy);
+  Argument detached(Node& node);
   CapturedTensor& capture(const at::Tensor& tensor);
   Node& attribute_node(CapturedTensor& captured);
   const at::Tensor& meta_value(const at::Tensor& tensor);
@@ -128,6 +148,14 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<std::uint32_t, Node*> replaced_;  // by the id of the node that was; look-up only
   bool reshapes_in_place_ = false;
   std::uint32_t next_constant_ = 0;
+  ProgramModes modes_;
+  std::recursive_mutex mutex_;  // the program may use several threads
+  const Session* reference_ = nullptr;
+  std::vector<at::Tensor> on_loan_;  // what was copied, so that no other tensor gets its address
+  std::shared_ptr<Session> first_call_;
+  std::unordered_map<const ProxyImpl*, Node*> kept_nodes_;              // look-up only
+  std::unordered_map<std::uint32_t, const Node*> kept_values_;          // by node id; look-up only
+  std::unordered_set<std::uint32_t> without_grad_;                      // node ids; look-up only
   std::vector<Argument> args_;  // buffers of record()
   std::vector<NamedArgument> kwargs_;
   std::vector<Argument> all_;

@@ -1,7 +1,9 @@
 #include <fxgraph/trace/shapes.h>
 
+#include <algorithm>
 #include <optional>
 #include <sstream>
+#include <unordered_set>
 
 #include <fxgraph/trace/shape_formulas.h>
 
@@ -10,6 +12,9 @@ namespace {
 
 using c10::IValue;
 using torch::jit::Stack;
+
+at::Tensor zeros_like_meta(const at::Tensor& meta) { return stand_in(meta, 0); }
+at::Tensor ones_like_meta(const at::Tensor& meta) { return stand_in(meta, 1); }
 
 IValue map_tensors(const IValue& value, at::Tensor (*map)(const at::Tensor&)) {
   if (value.isTensor()) return map(value.toTensor());
@@ -57,6 +62,62 @@ std::string describe_call(const OpRecord& record, const Stack& stack) {
   return out.str();
 }
 
+// What calls have in common that treat data alike: types and ranks of tensors, whether there are options at all.
+void describe_kind(std::ostream& out, const IValue& value) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) out << value.toTensor().scalar_type() << value.toTensor().dim();
+  } else if (value.isList()) {
+    for (const IValue& element : value.toListRef()) describe_kind(out, element);
+  } else if (value.isBool() || value.isString()) {
+    out << value;
+  } else if (value.isInt()) {
+    out << (value.toInt() < 0 ? "<" : "n");  // num_classes = -1: as many as there are
+  } else {
+    out << value.tagKind();
+  }
+}
+
+std::string describe_kind(const OpRecord& record, const Stack& stack) {
+  std::ostringstream out;
+  out << record.target.id();
+  for (auto value = stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()); value != stack.end(); ++value) {
+    out << ';';
+    describe_kind(out, *value);
+  }
+  return out.str();
+}
+
+bool is_on_meta(const IValue& value) {
+  if (value.isTensorList()) {
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (tensor.defined() && !to_meta(tensor).defined()) return false;
+    }
+    return true;
+  }
+  return !value.isTensor() || !value.toTensor().defined() || to_meta(value.toTensor()).defined();
+}
+
+bool same_shapes(const IValue& a, const IValue& b) {
+  if (a.isTensor() && b.isTensor()) {
+    const at::Tensor &x = a.toTensor(), &y = b.toTensor();
+    return x.defined() == y.defined() && (!x.defined() || (x.layout() == y.layout() && x.sizes() == y.sizes()));
+  }
+  if (!a.isTensorList() || !b.isTensorList()) return true;
+  const auto x = a.toTensorVector(), y = b.toTensorVector();
+  return x.size() == y.size() &&
+         std::equal(x.begin(), x.end(), y.begin(), [](const at::Tensor& p, const at::Tensor& q) {
+           return p.defined() == q.defined() && (!p.defined() || p.sizes() == q.sizes());
+         });
+}
+
+// Kinds of calls whose shapes were seen not to depend on data. Shared by all traces of the process.
+bool is_known_kind(const std::string& kind, bool add) {
+  static std::mutex mutex;
+  static auto& kinds = *new std::unordered_set<std::string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return add ? kinds.insert(kind).second : kinds.contains(kind);
+}
+
 void replace_device(const OpRecord& record, Stack& stack, c10::DeviceType type) {
   IValue* arguments = &*(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()));
   for (std::size_t i = 0; i < record.arguments.size(); ++i) {
@@ -75,7 +136,7 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 
 }  // namespace
 
-void ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
+bool ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
   drop_pinning(record, stack);
   if (!record.meta_works && record.takes_tensors) {
     if (const ShapeFormula formula = shape_formula(record.target)) {
@@ -83,7 +144,7 @@ void ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& st
           shape.defined()) {
         torch::jit::drop(stack, record.arguments.size());
         stack.emplace_back(std::move(shape));
-        return;
+        return true;
       }
     }
   }
@@ -95,35 +156,87 @@ void ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& st
   } catch (const c10::Error&) {
     // Either there is no meta kernel for this case or the shapes do not fit: zeros tell which.
     if (!record.all_results_are_tensors) throw;
-    run_on_zeros(op, record, stack);
+    const bool known = run_on_zeros(op, record, stack);
     record.meta_fails = !record.meta_works;
-    return;
+    return known;
   }
   record.meta_works = true;
+  if (!std::all_of(attempt.begin(), attempt.end(), is_on_meta)) return false;
   torch::jit::drop(stack, record.arguments.size());
   for (IValue& value : attempt) stack.push_back(std::move(value));
+  return true;
 }
 
-void ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
-  const std::size_t below = stack.size() - record.arguments.size();
-  std::vector<IValue>& answer = answers_[describe_call(record, stack)];
-  if (answer.empty()) {
-    Stack zeros;
-    for (std::size_t i = below; i < stack.size(); ++i) zeros.push_back(map_tensors(stack[i], stand_in));
-    replace_device(record, zeros, c10::DeviceType::CPU);
-    std::optional<KeepRandomState> keep;
-    if (record.draws_random_numbers) keep.emplace();
-    op.callBoxed(&zeros);
-    for (const IValue& value : zeros) answer.push_back(map_tensors(value, to_meta));
+namespace {
+
+using Fill = at::Tensor (*)(const at::Tensor&);
+
+Stack run_filled(const c10::OperatorHandle& op, const OpRecord& record, const Stack& stack, std::size_t below,
+                 Fill fill) {
+  Stack filled;
+  for (std::size_t i = below; i < stack.size(); ++i) filled.push_back(map_tensors(stack[i], fill));
+  replace_device(record, filled, c10::DeviceType::CPU);
+  op.callBoxed(&filled);
+  return filled;
+}
+
+// The results on zeros; on ones where zeros are refused (lengths, probabilities). Nothing where the shapes differ.
+std::optional<Stack> run_on_data(const c10::OperatorHandle& op, const OpRecord& record, const Stack& stack,
+                                 std::size_t below) {
+  std::optional<KeepRandomState> keep;
+  if (record.draws_random_numbers) keep.emplace();
+  Stack zeros;
+  try {
+    zeros = run_filled(op, record, stack, below, zeros_like_meta);
+  } catch (const c10::Error&) {
+    try {
+      run_filled(op, record, stack, below, ones_like_meta);
+    } catch (const c10::Error&) {
+      run_filled(op, record, stack, below, zeros_like_meta);  // says why
+    }
+    return std::nullopt;
   }
+  const std::string kind = describe_kind(record, stack);
+  if (is_known_kind(kind, false)) return zeros;
+  try {
+    const Stack ones = run_filled(op, record, stack, below, ones_like_meta);
+    if (!std::equal(zeros.begin(), zeros.end(), ones.begin(), ones.end(), same_shapes)) return std::nullopt;
+  } catch (const c10::Error&) {
+    return zeros;  // an index that is out of range: nothing learnt
+  }
+  is_known_kind(kind, true);
+  return zeros;
+}
+
+}  // namespace
+
+bool ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
+  const std::size_t below = stack.size() - record.arguments.size();
+  const auto [place, is_new] = answers_.try_emplace(describe_call(record, stack));
+  auto& answer = place->second;
+  if (is_new) {
+    std::optional<Stack> results;
+    try {
+      results = run_on_data(op, record, stack, below);
+    } catch (...) {
+      answers_.erase(place);
+      throw;
+    }
+    if (results && std::all_of(results->begin(), results->end(), is_on_meta)) {
+      answer.emplace();
+      for (const IValue& value : *results) answer->push_back(map_tensors(value, to_meta));
+    }
+  }
+  if (!answer) return false;
   Stack results;
-  for (std::size_t i = 0; i < answer.size(); ++i) {
+  for (std::size_t i = 0; i < answer->size(); ++i) {
     const int written = record.results[i].written_argument;
     results.push_back(written >= 0 ? stack[below + static_cast<std::size_t>(written)]
-                                   : map_tensors(answer[i], to_meta));
+                                   : map_tensors((*answer)[i], to_meta));
   }
   stack.resize(below);
   for (IValue& value : results) stack.push_back(std::move(value));
+  return true;
 }
 
 }  // namespace fx::internal

@@ -1,13 +1,15 @@
 // What an operator would return, without its data: shapes, dtypes and strides.
 //
 // Operators run on the meta device. Where LibTorch has no meta kernel (in 1.13: convolution, batch_norm and more) the
-// operator runs once on the CPU, on zeros of the right shapes; the random generator is left as it was, and equal calls
-// are answered from memory.
+// operator runs once on the CPU, on zeros of the right shapes, and, when calls of its kind are new to the process, once
+// more on ones: shapes that differ then depend on data. The random generator is left as it was, and equal calls are
+// answered from memory.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -22,14 +24,16 @@ class ShapeOracle {
   /// The operators that have been met.
   OpTable& operators() { return operators_; }
   /// Replaces the arguments on `stack`, whose tensors are meta tensors, by the results. Throws c10::Error when the
-  /// operator refuses these shapes. In-place operators write to the meta tensors.
-  void run(const c10::OperatorHandle& op, OpRecord& record, torch::jit::Stack& stack);
+  /// operator refuses these shapes. In-place operators write to the meta tensors. False, and the stack is not to be
+  /// used, when the results have shapes that only data tells (`nonzero`), or none on the meta device (sparse).
+  bool run(const c10::OperatorHandle& op, OpRecord& record, torch::jit::Stack& stack);
 
  private:
-  void run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, torch::jit::Stack& stack);
+  bool run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, torch::jit::Stack& stack);
 
   OpTable operators_;
-  std::unordered_map<std::string, std::vector<c10::IValue>> answers_;
+  /// By a call in words; no results where only data tells them.
+  std::unordered_map<std::string, std::optional<std::vector<c10::IValue>>> answers_;
 };
 
 }  // namespace fx::internal

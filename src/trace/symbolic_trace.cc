@@ -1,8 +1,36 @@
 #include <fxgraph/trace/symbolic_trace.h>
 
+#include <cctype>
+
 #include <fxgraph/nn/module_tree.h>
 
 namespace fx {
+
+namespace {
+
+// `models::Block<float, 2>` -> `Block_float_2`: what Python and TorchScript take for a name.
+std::string class_name_of(const std::string& type) {
+  std::string name;
+  std::size_t word = 0;  // where the last word of `name` begins: namespaces go
+  for (std::size_t i = 0; i < type.size(); ++i) {
+    const char c = type[i];
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_') {
+      name += c;
+    } else if (c == ':' || type.compare(i, 21, "(anonymous namespace)") == 0) {
+      name.resize(word);
+      if (c == '(') i += 20;
+    } else {
+      if (!name.empty() && name.back() != '_') name += '_';
+      word = name.size();
+    }
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.ends_with("Impl")) name.resize(name.size() - 4);
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name.insert(0, "Module");
+  return name;
+}
+
+}  // namespace
 
 std::shared_ptr<GraphModule> to_graph_module(Trace trace) {
   GraphModule::Attributes attributes;
@@ -12,12 +40,11 @@ std::shared_ptr<GraphModule> to_graph_module(Trace trace) {
   for (auto& [path, module] : trace.modules) attributes.emplace_back(std::move(path), std::move(module));
   std::string name = "GraphModule";
   if (trace.root) {
-    name = trace.root->name();
-    if (const std::size_t colons = name.rfind("::"); colons != std::string::npos) name.erase(0, colons + 2);
-    if (name.ends_with("Impl")) name.resize(name.size() - 4);
+    name = class_name_of(trace.root->name());
   }
   auto module = std::make_shared<GraphModule>(attributes, std::move(trace.graph), name);
   if (trace.root) copy_modes(*trace.root, *module);
+  if (!trace.holds_for_mode.empty()) module->fix_mode(std::move(trace.holds_for_mode));
   return module;
 }
 

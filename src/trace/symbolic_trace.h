@@ -8,6 +8,7 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,22 @@ std::shared_ptr<GraphModule> symbolic_trace(Program&& program, std::vector<c10::
                                             TraceOptions options = {}) {
   Tracer tracer(std::move(options));
   return to_graph_module(tracer.trace(std::forward<Program>(program), std::move(examples)));
+}
+
+/// Traces `function`, which uses the parameters and modules of `root`: they keep their names.
+template <typename Root, typename Function>
+requires(std::is_base_of_v<torch::nn::Module, Root> && !std::is_convertible_v<Function, std::vector<c10::IValue>>)
+    std::shared_ptr<GraphModule> symbolic_trace(std::shared_ptr<Root> root, Function&& function,
+                                                std::vector<c10::IValue> examples = {}, TraceOptions options = {}) {
+  Tracer tracer(std::move(options));
+  return to_graph_module(tracer.trace_with_root(std::move(root), std::forward<Function>(function), std::move(examples)));
+}
+template <typename Root, typename Function>
+requires(torch::detail::is_module_holder<Root>::value &&
+         !std::is_convertible_v<Function, std::vector<c10::IValue>>)
+    std::shared_ptr<GraphModule> symbolic_trace(const Root& root, Function&& function,
+                                                std::vector<c10::IValue> examples = {}, TraceOptions options = {}) {
+  return symbolic_trace(root.ptr(), std::forward<Function>(function), std::move(examples), std::move(options));
 }
 
 }  // namespace fx

@@ -10,6 +10,7 @@
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/generalise.h>
 #include <fxgraph/trace/leaf_modules.h>
+#include <fxgraph/trace/mode_switch.h>
 
 namespace fx {
 namespace {
@@ -50,6 +51,18 @@ TensorsByPath tensors_of(const torch::nn::Module* root) {
   return tensors;
 }
 
+TensorsByPath named_state(const std::vector<std::pair<std::string, torch::Tensor*>>& members) {
+  TensorsByPath tensors;
+  for (const auto& [name, tensor] : members) {
+    if (!tensor->defined()) {
+      throw Error(ErrorKind::invalid_argument,
+                  "symbolic_trace: the member '" + name + "' is undefined before the first call; give it a value");
+    }
+    tensors.emplace_back(name, *tensor);
+  }
+  return tensors;
+}
+
 // By the declaration alone, as FX does: what a batch norm does to its statistics is not declared.
 void refuse_writes(Symbol target, ArgumentSpan args) {
   const OperatorSchema* schema = find_schema(target);
@@ -85,8 +98,15 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   } running{*this};
   graph_ = &trace.graph;
   root_ = callable.root;
-  const TensorsByPath attributes = tensors_of(root_.get());
+  TensorsByPath attributes = named_state(options_.state);
+  for (auto& attribute : tensors_of(root_.get())) attributes.push_back(std::move(attribute));
   for (const auto& [path, tensor] : attributes) session->add_attribute(path, tensor);
+  std::optional<internal::ModuleState> state;
+  std::optional<internal::ModeSwitch> mode_switch;
+  if (literals == internal::PlaceholderInputs::Literals::specialise) {
+    state.emplace(root_.get(), callable.root_size);
+    for (const auto& [name, tensor] : options_.state) state->watch(name, *tensor);
+  }
   internal::TraceLog log;
   const bool has_examples = std::any_of(examples.begin(), examples.end(), [](const c10::IValue& example) {
     return !example.isTensor() || !example.toTensor().is_same(internal::unknown_example());
@@ -95,6 +115,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   if (may_vary) session->follow(&log);
 
   const auto run_program = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>* stand_ins) {
+    if (stand_ins && state) state->restore();
     internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
     if (stand_ins) inputs.replace_examples(*stand_ins);
     internal::RecordingScope recording(target);
@@ -103,6 +124,16 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   };
   const std::vector<internal::BoundTensor> inputs = run_program(*session, trace.graph, nullptr);
   session->follow(nullptr);
+  if (state) {
+    const auto run_again = [&](Session& target, Graph& graph) { run_program(target, graph, nullptr); };
+    const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
+    internal::SecondCallPlan plan{trace.graph, *session, *state, run_again, is_free, options_.numbers_may_change};
+    std::vector<internal::BufferUpdate> updates;
+    if (options_.second_call) updates = internal::compare_second_call(plan);
+    state->restore();
+    if (root_ && options_.follow_mode) mode_switch.emplace(plan, *root_);
+    write_buffers(*session, updates);
+  }
   internal::erase_unused_getitems(trace.graph);
   if (root_ && options_.raise_leaf_modules) {
     const auto is_leaf = [this](const torch::nn::Module& module, const std::string& path) {
@@ -112,6 +143,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
     internal::erase_unused_getitems(trace.graph);
     internal::erase_unused_attributes(trace.graph);
   }
+  if (mode_switch) trace.holds_for_mode = mode_switch->apply(trace.graph, *session, *root_, trace.modules);
   const std::size_t size = trace.graph.size();
   if (may_vary && !inputs.empty()) {
     const auto run_sample = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>& stand_ins) {
@@ -126,6 +158,18 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   trace.attributes = used_attributes(*session, trace.graph);
   trace.shapes = session->shapes(trace.graph);
   return trace;
+}
+
+// What the program replaces in its buffers is written to them when everything else has been done.
+void Tracer::write_buffers(Session& session, const std::vector<internal::BufferUpdate>& updates) {
+  static const Symbol kCopy("aten::copy_");
+  for (const internal::BufferUpdate& update : updates) {
+    const auto at = graph_->inserting_before(*graph_->output_node());
+    for (const internal::CapturedTensor& captured : session.captured()) {
+      if (captured.path != update.attribute || !captured.node) continue;
+      session.create_node(Op::call_function, kCopy, {Argument(captured.node), Argument(update.value)});
+    }
+  }
 }
 
 bool Tracer::is_free_attribute(const std::string& path) const {

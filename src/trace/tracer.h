@@ -38,6 +38,7 @@
 #include <fxgraph/trace/callable.h>
 #include <fxgraph/trace/placeholder_inputs.h>
 #include <fxgraph/trace/proxy.h>
+#include <fxgraph/trace/second_call.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/sizes.h>
 
@@ -58,6 +59,8 @@ struct Trace {
   std::vector<TracedAttribute> attributes;
   /// The modules that call_module nodes name.
   std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>> modules;
+  /// Why the graph does not hold in the other mode, train() or eval(); empty when it does.
+  std::string holds_for_mode;
   /// Shapes as far as the trace knew them: everything with example inputs, little without.
   Shapes shapes;
 };
@@ -71,6 +74,16 @@ struct TraceOptions {
   bool record_stack_traces = false;
   /// Refuses operators that write an argument (`add_`, `out=`): Error(trace) naming the operator.
   bool check_mutable_operations = false;
+  /// Calls the program a second time, to see that it does the same; see trace/second_call.h.
+  bool second_call = true;
+  /// Traces a module once more in its other mode, so that dropout follows train() and eval(), and what cannot follow is
+  /// refused when it is switched; see trace/mode_switch.h.
+  bool follow_mode = true;
+  /// Says that no result depends on the numbers and flags that each call changes in the module: calls that are counted.
+  bool numbers_may_change = false;
+  /// Members that are registered nowhere and that forward replaces, by the names that they get as buffers of the
+  /// GraphModule: the graph writes them at its end. They must be defined, and keep their shapes.
+  std::vector<std::pair<std::string, torch::Tensor*>> state;
   /// For which sizes of the inputs the trace is to hold, when there are examples.
   Sizes sizes = {};
 };
@@ -114,6 +127,7 @@ class Tracer : private internal::NodeMaker {
   Trace trace_callable(
       const internal::Callable& callable, std::vector<c10::IValue> examples,
       internal::PlaceholderInputs::Literals literals = internal::PlaceholderInputs::Literals::specialise);
+  void write_buffers(internal::Session& session, const std::vector<internal::BufferUpdate>& updates);
   bool is_free_attribute(const std::string& path) const override;
 
   TraceOptions options_;

@@ -1,0 +1,179 @@
+// Structs in the signatures of traced programs: as tuples of their members.
+//
+//   struct Batch { torch::Tensor tokens; torch::Tensor mask; double scale = 1; };      // an aggregate: nothing to say
+//   fx::symbolic_trace(net, {fx::example(Batch{tokens, mask, 0.5})});
+//
+// Members are taken by their index, in the order of declaration; an aggregate has at most twelve, none of them an array
+// or a base class. Any other struct says what its members are:
+//
+//   template <> struct fx::Fields<State> {
+//     static auto tie(State& state) { return std::tie(state.h, state.c); }             // State is default-constructible
+//   };
+//
+// A GraphModule takes and returns a tuple in its place.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <torch/nn/utils/rnn.h>
+
+#include <concepts>
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace fx {
+
+/// The members of `Type`: to be specialised, see above.
+template <typename Type>
+struct Fields;
+
+namespace internal {
+
+struct AnyField {
+  template <typename Type>
+  operator Type() const;  // NOLINT: stands for whatever a member is
+};
+
+template <std::size_t>
+using AnyFieldAt = AnyField;
+
+template <typename Type, std::size_t... I>
+constexpr bool takes_fields(std::index_sequence<I...>) {
+  return requires { Type{AnyFieldAt<I>()...}; };
+}
+template <typename Type, std::size_t Count = 12>
+constexpr std::size_t count_fields() {
+  if constexpr (Count == 0 || takes_fields<Type>(std::make_index_sequence<Count>())) {
+    return Count;
+  } else {
+    return count_fields<Type, Count - 1>();
+  }
+}
+
+template <typename Type>
+auto tie_aggregate(Type& v) {
+  constexpr std::size_t kCount = count_fields<std::remove_const_t<Type>>();
+  static_assert(kCount > 0, "a struct in a traced signature has members");
+  if constexpr (kCount == 1) {
+    auto& [a] = v;
+    return std::tie(a);
+  } else if constexpr (kCount == 2) {
+    auto& [a, b] = v;
+    return std::tie(a, b);
+  } else if constexpr (kCount == 3) {
+    auto& [a, b, c] = v;
+    return std::tie(a, b, c);
+  } else if constexpr (kCount == 4) {
+    auto& [a, b, c, d] = v;
+    return std::tie(a, b, c, d);
+  } else if constexpr (kCount == 5) {
+    auto& [a, b, c, d, e] = v;
+    return std::tie(a, b, c, d, e);
+  } else if constexpr (kCount == 6) {
+    auto& [a, b, c, d, e, f] = v;
+    return std::tie(a, b, c, d, e, f);
+  } else if constexpr (kCount == 7) {
+    auto& [a, b, c, d, e, f, g] = v;
+    return std::tie(a, b, c, d, e, f, g);
+  } else if constexpr (kCount == 8) {
+    auto& [a, b, c, d, e, f, g, h] = v;
+    return std::tie(a, b, c, d, e, f, g, h);
+  } else if constexpr (kCount == 9) {
+    auto& [a, b, c, d, e, f, g, h, i] = v;
+    return std::tie(a, b, c, d, e, f, g, h, i);
+  } else if constexpr (kCount == 10) {
+    auto& [a, b, c, d, e, f, g, h, i, j] = v;
+    return std::tie(a, b, c, d, e, f, g, h, i, j);
+  } else if constexpr (kCount == 11) {
+    auto& [a, b, c, d, e, f, g, h, i, j, k] = v;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k);
+  } else {
+    auto& [a, b, c, d, e, f, g, h, i, j, k, l] = v;
+    return std::tie(a, b, c, d, e, f, g, h, i, j, k, l);
+  }
+}
+
+template <typename... Types>
+std::tuple<std::decay_t<Types>...> values_of_tie(std::tuple<Types&...>);
+
+template <typename Type>
+concept HasTie = requires(Type& value) {
+  Fields<Type>::tie(value);
+};
+template <typename Type>
+concept HasParts = requires(const Type& value) {
+  Fields<Type>::parts(value);
+};
+
+/// The members of `value`, copied into a tuple.
+template <typename Type>
+auto fields_of(const Type& value) {
+  if constexpr (HasParts<Type>) {
+    return Fields<Type>::parts(value);
+  } else if constexpr (HasTie<Type>) {
+    Type& writable = const_cast<Type&>(value);  // only read
+    return decltype(values_of_tie(Fields<Type>::tie(writable)))(Fields<Type>::tie(writable));
+  } else {
+    Type& writable = const_cast<Type&>(value);
+    return decltype(values_of_tie(tie_aggregate(writable)))(tie_aggregate(writable));
+  }
+}
+template <typename Type>
+using FieldsTuple = decltype(fields_of(std::declval<const Type&>()));
+
+template <typename Type>
+Type from_fields(FieldsTuple<Type> fields) {
+  if constexpr (HasParts<Type>) {
+    return Fields<Type>::from_parts(std::move(fields));
+  } else if constexpr (HasTie<Type>) {
+    Type value{};
+    Fields<Type>::tie(value) = std::move(fields);
+    return value;
+  } else {
+    return std::apply([](auto&&... field) { return Type{std::move(field)...}; }, std::move(fields));
+  }
+}
+
+}  // namespace internal
+
+/// A sequence of several lengths, as LibTorch's recurrent modules take them.
+template <>
+struct Fields<torch::nn::utils::rnn::PackedSequence> {
+  using Type = torch::nn::utils::rnn::PackedSequence;
+  using Parts = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+  static Parts parts(const Type& value) {
+    return {value.data(), value.batch_sizes(), value.sorted_indices(), value.unsorted_indices()};
+  }
+  static Type from_parts(const Parts& parts) {
+    return Type(std::get<0>(parts), std::get<1>(parts), std::get<2>(parts), std::get<3>(parts));
+  }
+};
+
+namespace internal {
+
+/// A struct whose members are known, or can be found.
+template <typename Type>
+concept Struct = std::is_class_v<Type> &&(HasTie<Type> || HasParts<Type> || std::is_aggregate_v<Type>)&&!requires {
+  std::tuple_size<Type>::value;
+};
+
+}  // namespace internal
+
+/// What a struct is among the example inputs: a tuple of its members, structs in it likewise.
+template <typename Type>
+c10::IValue example(const Type& value) {
+  if constexpr (internal::Struct<Type>) {
+    std::vector<c10::IValue> parts;
+    std::apply([&](const auto&... field) { (parts.push_back(example(field)), ...); }, internal::fields_of(value));
+    return c10::ivalue::Tuple::create(std::move(parts));
+  } else if constexpr (std::is_same_v<Type, at::Tensor>) {
+    return value.defined() ? c10::IValue(value) : c10::IValue();
+  } else {
+    return c10::IValue(value);
+  }
+}
+
+}  // namespace fx

@@ -1,0 +1,134 @@
+#include <fxgraph/trace/known_values.h>
+
+#include <ATen/ops/clone.h>
+#include <c10/core/GradMode.h>
+
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/run/call.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/session.h>
+#include <fxgraph/trace/tensor_memory.h>
+
+namespace fx::internal {
+namespace {
+
+enum : std::uint8_t { kUnknown = 1, kAttribute = 2, kNeeded = 4 };
+
+// A node's own memory is where its views and in-place operators lead.
+const Node* memory_of(const Node& node) {
+  const Node* at = &node;
+  while (at->is(Op::call_function)) {
+    const Node* source = nullptr;
+    for_each_aliased_input(*at, [&](Node& input) { source = source ? source : &input; });
+    if (!source) break;
+    at = source;
+  }
+  return at;
+}
+
+class Evaluation {
+ public:
+  Evaluation(const Session& session, const std::vector<const Node*>& wanted)
+      : session_(session), wanted_(wanted), graph_(wanted[0]->graph()), flags_(graph_.id_bound(), 0) {
+    last_ = wanted[0];
+    for (const Node* node : wanted) last_ = last_->is_before(*node) ? node : last_;
+  }
+
+  std::optional<KnownValues> run() {
+    classify();
+    for (const Node* node : wanted_) flags_[node->id()] |= kNeeded;
+    if (!find_needed()) return std::nullopt;
+    const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+    const at::NoGradGuard no_grad;
+    values_.resize(graph_.id_bound());
+    for (const Node& node : graph_.nodes()) {
+      if ((flags_[node.id()] & kNeeded) != 0) values_[node.id()] = evaluate(node);
+      if (&node == last_) break;
+    }
+    KnownValues known;
+    for (const Node* node : wanted_) {
+      known.values.push_back(values_[node->id()]);
+      known.of_attribute |= (flags_[node->id()] & kAttribute) != 0;
+    }
+    return known;
+  }
+
+ private:
+  // A write of something unknown makes the memory unknown.
+  void classify() {
+    for (const Node& node : graph_.nodes()) {
+      std::uint8_t& own = flags_[node.id()];
+      if (node.is(Op::get_attr)) {
+        const CapturedTensor* captured = session_.captured_by(node);
+        own = !captured ? kUnknown : captured->of_root ? kAttribute : 0;
+      } else if (!node.is(Op::call_function)) {
+        own = kUnknown;
+      } else {
+        node.for_each_input([&](const Node& input) { own |= flags_[input.id()] | flags_[memory_of(input)->id()]; });
+        const NodeEffects effects = effects_of(node);
+        if (effects.random || effects.unknown) own |= kUnknown;
+        if (effects.writes) {
+          for_each_written(node, [&](const Argument& written) {
+            for_each_node(written, [&](Node& target) {
+              std::uint8_t& memory = flags_[memory_of(target)->id()];
+              // What is written to a buffer is there in the next call, too.
+              memory |= (memory & kAttribute) != 0 ? std::uint8_t{kUnknown} : own;
+              own |= memory;
+            });
+          });
+        }
+      }
+      if (&node == last_) break;
+    }
+  }
+
+  // Backwards: what the value takes, and who writes the memory of that.
+  bool find_needed() {
+    for (const Node* node = last_; node; node = node->previous()) {
+      std::uint8_t& own = flags_[node->id()];
+      if (node->is(Op::call_function) && effects_of(*node).writes) {
+        for_each_written(*node, [&](const Argument& written) {
+          for_each_node(written, [&](Node& target) {
+            if ((flags_[memory_of(target)->id()] & kNeeded) != 0) own |= kNeeded;
+          });
+        });
+      }
+      if ((own & kNeeded) == 0) continue;
+      if ((own & kUnknown) != 0) return false;
+      node->for_each_input([&](const Node& input) {
+        flags_[input.id()] |= kNeeded;
+        flags_[memory_of(input)->id()] |= kNeeded;
+      });
+    }
+    return true;
+  }
+
+  c10::IValue evaluate(const Node& node) const {
+    if (node.is(Op::get_attr)) return own_copy(session_.captured_by(node)->tensor);
+    const auto value_of = [this](Node& input) { return values_[input.id()]; };
+    CallValues call;
+    for (const Argument& argument : node.args()) call.args.push_back(to_ivalue(argument, nullptr, value_of));
+    for (const auto& [name, value] : node.kwargs()) call.kwargs.emplace_back(name, to_ivalue(value, nullptr, value_of));
+    return call_function_target(node.target(), call);
+  }
+
+  const Session& session_;
+  const std::vector<const Node*>& wanted_;
+  const Node* last_;  // of those
+  const Graph& graph_;
+  std::vector<std::uint8_t> flags_;
+  std::vector<c10::IValue> values_;
+};
+
+}  // namespace
+
+std::optional<KnownValues> known_values(const Session& session, const std::vector<const Node*>& nodes) {
+  if (nodes.empty()) return KnownValues();
+  try {
+    return Evaluation(session, nodes).run();
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,169 @@
+#include <fxgraph/trace/mode_switch.h>
+
+#include <torch/nn/modules/dropout.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_set>
+
+#include <fxgraph/nn/module_tree.h>
+
+namespace fx::internal {
+namespace {
+
+using torch::nn::Module;
+
+std::shared_ptr<Module> set_mode(std::shared_ptr<Module> module, bool training) {
+  set_own_mode(*module, training);
+  return module;
+}
+
+template <typename Impl>
+std::shared_ptr<Module> make(double p, bool inplace) {
+  if constexpr (requires(torch::nn::DropoutOptions options) { Impl(options); }) {
+    return std::make_shared<Impl>(torch::nn::DropoutOptions(p).inplace(inplace));
+  } else {
+    return std::make_shared<Impl>(p);
+  }
+}
+
+// Operators whose flag says whether to drop, with the modules that call them.
+struct DropoutRow {
+  std::string_view target;
+  bool inplace;
+  std::int64_t rank;  // of the input; 0: any
+  std::shared_ptr<Module> (*make)(double p, bool inplace);
+};
+constexpr std::array<DropoutRow, 9> kDropouts = {{
+    {"aten::dropout", false, 0, make<torch::nn::DropoutImpl>},
+    {"aten::dropout_", true, 0, make<torch::nn::DropoutImpl>},
+    {"aten::alpha_dropout", false, 0, make<torch::nn::AlphaDropoutImpl>},
+    {"aten::feature_alpha_dropout", false, 0, make<torch::nn::FeatureAlphaDropoutImpl>},
+    {"aten::feature_dropout", false, 4, make<torch::nn::Dropout2dImpl>},
+    {"aten::feature_dropout_", true, 4, make<torch::nn::Dropout2dImpl>},
+    {"aten::feature_dropout", false, 5, make<torch::nn::Dropout3dImpl>},
+    {"aten::feature_dropout_", true, 5, make<torch::nn::Dropout3dImpl>},
+    {"aten::feature_dropout", false, 3, make<torch::nn::Dropout2dImpl>},
+}};
+
+const DropoutRow* row_for(Symbol target, const at::Tensor& input) {
+  for (const DropoutRow& row : kDropouts) {
+    if (target == row.target && (row.rank == 0 || (input.defined() && input.dim() == row.rank))) return &row;
+  }
+  return nullptr;
+}
+
+// The dropout modules of the root, to be called by their names where one has the probability.
+class DropoutModules {
+ public:
+  explicit DropoutModules(const Module& root) {
+    for (const auto& item : root.named_modules("", /*include_self=*/false)) found_.push_back({item.key(), item.value()});
+  }
+
+  std::pair<std::string, std::shared_ptr<Module>> like(const std::shared_ptr<Module>& wanted) {
+    const auto fits = [&](const Found& found) {
+      if (typeid(*found.module) != typeid(*wanted) || found.module->is_training() != wanted->is_training()) return false;
+      std::ostringstream a, b;
+      found.module->pretty_print(a);
+      wanted->pretty_print(b);
+      return a.str() == b.str();
+    };
+    Found* last = nullptr;
+    for (Found& found : found_) {
+      if (!fits(found)) continue;
+      last = &found;
+      if (!found.is_taken) break;
+    }
+    if (last) {
+      last->is_taken = true;
+      return {last->path, last->module};
+    }
+    std::string path;
+    do {
+      path = "_dropout" + std::to_string(next_++);
+    } while (std::any_of(found_.begin(), found_.end(), [&](const Found& found) { return found.path == path; }));
+    return {path, wanted};
+  }
+
+ private:
+  struct Found {
+    std::string path;
+    std::shared_ptr<Module> module;
+    bool is_taken = false;
+  };
+  std::vector<Found> found_;
+  int next_ = 0;
+};
+
+const char* mode_name(bool training) { return training ? "train() mode" : "eval() mode"; }
+
+}  // namespace
+
+ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(root.is_training()) {
+  SeparateCall other(plan);
+  try {
+    root.train(!training_);
+    other.run();
+  } catch (const std::exception&) {
+    // With these examples, that is (one value per channel is too little for statistics): dropout is told by its flags.
+    plan.state.restore();
+    for (const Node& node : plan.graph.nodes()) {
+      if (!node.is(Op::call_function) || node.args().size() != 3 || !row_for(node.target(), plan.session.value_of(node)))
+        continue;
+      if (node.arg(2).is_bool() && node.arg(2).as_bool() == training_) flags_.push_back({node.id(), 2, node.target()});
+    }
+    return;
+  }
+  plan.state.restore();
+  SameProgram comparison(plan.graph, plan.session, other.graph, *other.session, {});
+  comparison.allow_other_mode();
+  if (const std::optional<std::string> difference = comparison.find_difference()) difference_ = *difference;
+  for (const OtherFlag& flag : comparison.other_flags())
+    flags_.push_back({flag.node->id(), flag.argument, flag.node->target()});
+  for (const Node* node : comparison.other_writes()) writes_.emplace_back(node->id(), node->target().str());
+  added_ = comparison.added_writes();
+}
+
+std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root, Modules& modules) const {
+  const std::string here = std::string("it was traced in ") + mode_name(training_) + ", and in the other mode ";
+  if (!difference_.empty()) return here + "the program does something else: " + difference_;
+  const auto in_module = [&](const std::string& path) {
+    return std::any_of(modules.begin(), modules.end(),
+                       [&](const auto& module) { return path.starts_with(module.first + "."); });
+  };
+  const auto still_there = [&](std::uint32_t id, Symbol target) -> Node* {
+    Node* node = graph.node_by_id(id);
+    return node && node->is(Op::call_function) && node->target() == target ? node : nullptr;
+  };
+  std::unordered_map<std::string, std::int64_t> ours, theirs;
+  for (const auto& [id, target] : writes_) {
+    if (still_there(id, Symbol(target))) ++ours[target];
+  }
+  for (const std::string& path : added_) {
+    if (!in_module(path)) ++theirs[path];
+  }
+  std::int64_t left = 0, added = 0;
+  for (const auto& each : ours) left += each.second;
+  for (const auto& each : theirs) added += each.second;
+  if (left != added) return here + "the program writes other parameters or buffers";
+  DropoutModules dropouts(root);
+  for (const Flag& flag : flags_) {
+    Node* node = still_there(flag.node, flag.target);
+    if (!node) continue;
+    const DropoutRow* row = row_for(flag.target, session.value_of(*node));
+    if (!row || flag.argument != 2 || node->args().size() != 3 || !(node->arg(1).is_float() || node->arg(1).is_int()))
+      return here + "%" + node->name() + " (" + flag.target.str() + ") gets another flag";
+    const double p = node->arg(1).is_int() ? static_cast<double>(node->arg(1).as_int()) : node->arg(1).as_float();
+    const auto [path, module] = dropouts.like(set_mode(row->make(p, row->inplace), node->arg(2).as_bool()));
+    const auto at = graph.inserting_before(*node);
+    Node& call = graph.call_module(path, {node->arg(0)});
+    session.copy_value(*node, call);
+    node->replace_all_uses_with(call);
+    graph.erase_node(*node);
+    if (std::none_of(modules.begin(), modules.end(), [&](const auto& known) { return known.first == path; }))
+      modules.emplace_back(path, module);
+  }
+  return {};
+}
+
+}  // namespace fx::internal

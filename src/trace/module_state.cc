@@ -1,0 +1,211 @@
+#include <fxgraph/trace/module_state.h>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/GradMode.h>
+
+#include <array>
+#include <cstring>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/trace/dispatch_keys.h>
+#include <fxgraph/trace/proxy_impl.h>
+
+namespace fx::internal {
+
+using torch::nn::Module;
+
+// ── The thread and the process
+// ──────────────────────────────────────────────────────────────────────────────────────────
+
+struct ModuleState::Globals {
+  bool grad = at::GradMode::is_enabled();
+  bool autocast = at::autocast::is_enabled();
+  bool autocast_cpu = at::autocast::is_cpu_enabled();
+  caffe2::TypeMeta dtype = c10::get_default_dtype();
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  std::uint64_t seed = 0;
+  at::Tensor random;
+
+  Globals() {
+    const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    seed = generator.current_seed();
+    random = generator.get_state();
+  }
+  // All threads draw from this generator: that it has gone on says nothing. That it begins anew does.
+  bool is_seeded_anew() {
+    const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    if (generator.current_seed() != seed) return true;
+    const at::Tensor now = generator.get_state();
+    if (same(now, random)) return false;
+    return same(now, at::detail::createCPUGenerator(seed).get_state());
+  }
+  static bool same(const at::Tensor& a, const at::Tensor& b) {
+    return a.nbytes() == b.nbytes() && std::memcmp(a.data_ptr(), b.data_ptr(), a.nbytes()) == 0;
+  }
+  void restore() {
+    at::GradMode::set_enabled(grad);
+    at::autocast::set_enabled(autocast);
+    at::autocast::set_cpu_enabled(autocast_cpu);
+    if (c10::get_default_dtype() != dtype) c10::set_default_dtype(dtype);
+    if (!is_seeded_anew()) return;
+    const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_state(random);
+  }
+};
+
+// ── Remembering
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+namespace {
+
+// Types whose forward keeps nothing but what is registered.
+bool keeps_members(const Module& module) {
+  const std::string& name = module.name();
+  return !name.starts_with("torch::nn::") && !name.starts_with("fx::");
+}
+
+// The control block of a shared pointer: where the allocation of std::make_shared begins.
+const void* control_block(const std::shared_ptr<Module>& pointer) {
+  static_assert(sizeof(pointer) == 2 * sizeof(void*));
+  std::array<const void*, 2> words;
+  std::memcpy(words.data(), static_cast<const void*>(&pointer), sizeof(pointer));
+  return words[1];
+}
+
+const void* object_of(const Module& module) { return dynamic_cast<const void*>(&module); }
+
+at::Tensor other_handle(const at::Tensor& tensor) {
+  return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
+}
+
+}  // namespace
+
+ModuleState::ModuleState(Module* root, std::size_t size) : globals_(std::make_unique<Globals>()) {
+  if (!root) return;
+  c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  struct Found {
+    std::string path;
+    std::shared_ptr<Module> module;
+  };
+  std::vector<Found> below;
+  std::unordered_set<const Module*> known{root};
+  const auto find_below = [&](const std::string& path, const Module& module) {
+    for (const auto& child : module.named_children()) {
+      if (child.value() && known.insert(child.value().get()).second)
+        below.push_back({join_path(path, child.key()), child.value()});
+    }
+  };
+  find_below("", *root);
+  for (std::size_t i = 0; i < below.size(); ++i) {
+    const Found found = below[i];
+    find_below(found.path, *found.module);
+  }
+  memory_.leave_out(object_of(*root));
+  for (const Found& found : below) {
+    memory_.leave_out(object_of(*found.module));
+    memory_.leave_out(control_block(found.module));
+  }
+  const std::shared_ptr<Module> owner = root->weak_from_this().lock();
+  if (owner) memory_.leave_out(control_block(owner));
+  visit("", *root, size, owner ? control_block(owner) : nullptr);
+  for (const Found& found : below) visit(found.path, *found.module, 0, control_block(found.module));
+}
+
+void ModuleState::visit(const std::string& path, Module& module, std::size_t size, const void* owner) {
+  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+    if (!tensor.defined() || tensor.key_set().has(kProxyKey)) return;
+    registered_.push_back(
+        {join_path(path, name), tensor, other_handle(tensor), tensor.requires_grad(), tensor.grad()});
+  };
+  for (const auto& item : module.named_parameters(/*recurse=*/false)) add(item.key(), item.value());
+  for (const auto& item : module.named_buffers(/*recurse=*/false)) add(item.key(), item.value());
+  modules_.push_back({path, &module, module.is_training()});
+  if (!keeps_members(module)) return;
+  const auto* base = static_cast<const void*>(&module);
+  memory_.add(object_of(module), size, owner, base, sizeof(Module));
+  objects_.push_back(modules_.size() - 1);
+}
+
+// ── Comparing and putting back
+// ──────────────────────────────────────────────────────────────────────────────────────────
+
+bool ModuleState::has_other_contents(const Registered& registered) {
+  const c10::TensorImpl& now = *registered.tensor.unsafeGetTensorImpl();
+  const c10::TensorImpl& before = *registered.contents.unsafeGetTensorImpl();
+  if (now.key_set().has(kProxyKey) || now.dtype() != before.dtype()) return true;
+  if (now.has_storage() != before.has_storage()) return true;
+  return now.layout() == at::kStrided &&
+         (now.sizes() != before.sizes() || now.strides() != before.strides() ||
+          (now.has_storage() &&
+           now.storage().unsafeGetStorageImpl() != before.storage().unsafeGetStorageImpl()));
+}
+
+std::vector<StateChange> ModuleState::changes() const {
+  using Kind = StateChange::Kind;
+  std::vector<StateChange> result;
+  const auto named = [](const Visited& visited) {
+    return (visited.path.empty() ? "the module" : visited.path) + " (" + visited.module->name() + ")";
+  };
+  for (const Visited& visited : modules_) {
+    if (visited.module->is_training() != visited.training)
+      result.push_back({Kind::registered, named(visited), "its train() or eval() mode", {}, {}});
+  }
+  for (const Registered& registered : registered_) {
+    if (has_other_contents(registered))
+      result.push_back({Kind::registered, registered.path, "its memory, by set_data() or to()", {}, {}});
+    else if (registered.tensor.requires_grad() != registered.requires_grad)
+      result.push_back({Kind::registered, registered.path, "its requires_grad", {}, {}});
+    else if (!registered.tensor.grad().is_same(registered.gradient))
+      result.push_back({Kind::registered, registered.path, "its gradient", {}, {}});
+  }
+  for (const ObjectMemory::Change& change : memory_.changes()) {
+    StateChange each;
+    each.module = named(modules_[objects_[change.object]]);
+    each.kind = change.kind == ObjectMemory::Change::Kind::tensor   ? Kind::tensor
+                : change.kind == ObjectMemory::Change::Kind::number ? Kind::number
+                                                                    : Kind::other;
+    each.what = each.kind == Kind::tensor ? "a tensor" : each.kind == Kind::number ? "a number or flag" : "a container";
+    each.address = change.address;
+    each.value = change.now;
+    if (change.tensor_before) each.before = at::Tensor(change.tensor_before);
+    if (change.tensor_now) each.now = at::Tensor(change.tensor_now);
+    result.push_back(std::move(each));
+  }
+  for (const Watched& watched : watched_) {
+    if (!watched.tensor->is_same(watched.before))
+      result.push_back({Kind::tensor, watched.name, "a tensor", watched.before, *watched.tensor});
+  }
+  if (globals_->is_seeded_anew())
+    result.push_back({Kind::random, "the process", "its random generator", {}, {}});
+  return result;
+}
+
+bool ModuleState::restore() {
+  c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  globals_->restore();
+  const bool complete = memory_.restore();
+  for (const Watched& watched : watched_) *watched.tensor = watched.before;
+  for (const Visited& visited : modules_) {
+    if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);
+  }
+  for (const Registered& registered : registered_) {
+    c10::TensorImpl& impl = *registered.tensor.unsafeGetTensorImpl();
+    if (has_other_contents(registered)) impl.shallow_copy_from(registered.contents.getIntrusivePtr());
+    if (registered.tensor.requires_grad() != registered.requires_grad)
+      impl.set_requires_grad(registered.requires_grad);
+    if (!registered.tensor.grad().is_same(registered.gradient)) impl.mutable_grad() = registered.gradient;
+  }
+  return complete;
+}
+
+ModuleState::~ModuleState() { restore(); }
+
+}  // namespace fx::internal

@@ -1,0 +1,50 @@
+// Each node of an autograd graph takes a number of its thread when it is made. Operators that are traced make none: they
+// are caught above autograd. So a number that is gone says that the program has made a node of its own.
+#include <fxgraph/trace/program_modes.h>
+
+#include <ATen/SequenceNumber.h>
+#include <ATen/autocast_mode.h>
+#include <c10/core/GradMode.h>
+
+#include <fxgraph/trace/trace_error.h>
+
+namespace fx::internal {
+namespace {
+
+thread_local std::uint64_t autograd_nodes = 0;
+thread_local int depth = 0;  // of traces in this thread
+
+}  // namespace
+
+ProgramModes::ProgramModes() : autocast_(at::autocast::is_enabled()), autocast_cpu_(at::autocast::is_cpu_enabled()) {}
+
+bool ProgramModes::enter() {
+  if (depth > 0 && at::sequence_number::peek() != autograd_nodes) {
+    autograd_nodes = at::sequence_number::peek();
+    throw trace_error(nullptr, "autograd::Function::apply()",
+                      "has a backward of its own, which a graph cannot hold; make the call an operator with fx::wrap, "
+                      "which is recorded whole, gradient and all");
+  }
+  if (at::autocast::is_enabled() != autocast_ || at::autocast::is_cpu_enabled() != autocast_cpu_) {
+    throw trace_error(nullptr, "autocast",
+                      "is switched inside the program, which a graph cannot hold; cast where it is wanted, or switch "
+                      "autocast around the whole call");
+  }
+  return !at::GradMode::is_enabled();
+}
+
+void ProgramModes::leave() { autograd_nodes = at::sequence_number::peek(); }
+
+WithGradients::WithGradients() : before_(at::GradMode::is_enabled()) {
+  at::GradMode::set_enabled(true);
+  ++depth;
+  autograd_nodes = at::sequence_number::peek();
+}
+
+WithGradients::~WithGradients() {
+  at::GradMode::set_enabled(before_);
+  --depth;
+  autograd_nodes = at::sequence_number::peek();
+}
+
+}  // namespace fx::internal

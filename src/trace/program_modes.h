@@ -1,0 +1,42 @@
+// ProgramModes: what a traced program does with the modes of LibTorch between its operators.
+//
+// A graph has no regions: what a mode means for an operator must be said by nodes. Gradients that are switched off
+// (NoGradGuard, InferenceMode) are said by detaching what the operator is given. What cannot be said is refused by name:
+// autocast that is switched inside the program, and custom autograd functions, whose backward is C++.
+//
+// Cost: a few thread-local reads per operator.
+#pragma once
+
+#include <cstdint>
+
+namespace fx::internal {
+
+class ProgramModes {
+ public:
+  /// What holds where the trace begins. Every thread that runs the program has its own autograd state.
+  ProgramModes();
+
+  /// The program is about to run an operator. True when gradients are switched off. Throws Error(trace) for what cannot
+  /// be recorded.
+  bool enter();
+  /// The operator has been recorded, or the program has ended.
+  void leave();
+
+ private:
+  bool autocast_;
+  bool autocast_cpu_;
+};
+
+/// While it lives, gradients are switched on: a trace means the same wherever it is made.
+class WithGradients {
+ public:
+  WithGradients();
+  ~WithGradients();
+  WithGradients(const WithGradients&) = delete;
+  WithGradients& operator=(const WithGradients&) = delete;
+
+ private:
+  bool before_;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,148 @@
+// The second half of recording a call: its arguments, its node, its results. The first half: recording.cc.
+#include <algorithm>
+#include <limits>
+
+#include <fxgraph/nn/torch_compat.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/trace/recorded_call.h>
+#include <fxgraph/trace/trace_error.h>
+
+namespace fx::internal {
+
+using c10::IValue;
+
+// ── The node
+// ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Where gradients are off, an operator is given what takes no part in them. It writes the same memory, so that what it
+// was given stays what it is, gradients included. Numbers have none, and who changes shapes in place is left alone.
+bool Session::Call::needs_detaching() const {
+  if (record_.changes_shape || record_.target == "aten::detach") return false;
+  bool writes = false, differentiable = !known_;
+  for (const OpArgument& argument : record_.arguments) writes |= argument.written;
+  for (const IValue& value : values_) {
+    for_each_tensor(value, [&](const at::Tensor& tensor) {
+      differentiable |= tensor.defined() && (tensor.is_floating_point() || tensor.is_complex());
+    });
+  }
+  return writes || differentiable;
+}
+
+Argument Session::Call::tensor(const at::Tensor& tensor) {
+  Argument argument = session_.argument_for(tensor);
+  if (!detaches_ || argument.is_none()) return argument;
+  Argument without_grad = session_.argument_without_grad(tensor);
+  if (!(without_grad == argument)) detached_.push_back(tensor.unsafeGetTensorImpl());
+  return without_grad;
+}
+
+Argument Session::Call::tensor_list(const IValue& list) {
+  std::vector<Argument> elements;
+  for (const IValue& element : list.toListRef()) {
+    elements.push_back(element.isNone() ? Argument() : tensor(element.toTensor()));
+  }
+  return Argument::list(elements);
+}
+
+Argument Session::Call::argument(std::size_t i) {
+  const OpArgument& wanted = record_.arguments[i];
+  const IValue& value = arguments_[i];
+  if (value.isTensor()) return tensor(value.toTensor());
+  if (value.isNone()) return {};
+  if (wanted.kind == ValueKind::tensor_list) return tensor_list(value);
+  if (wanted.kind == ValueKind::generator) {
+    throw trace_error(first_node(), call_name(record_.target),
+                      "is given a random generator, which a graph cannot hold; use torch::manual_seed instead");
+  }
+  std::optional<Argument> argument = to_argument(value, wanted.type);
+  if (!argument) {
+    throw Error(ErrorKind::unsupported, call_name(record_.target) + ": its argument `" + wanted.name.str() + "` is a " +
+                                            value.tagKind() + ", which a graph cannot hold");
+  }
+  if (argument->kind() == ArgumentKind::dtype && value.toInt() == static_cast<int>(at::ScalarType::Undefined)) {
+    throw trace_error(first_node(), call_name(record_.target),
+                      "is given the dtype() of a traced tensor, which " + std::string(kOnlyExamplesTell));
+  }
+  if (value.isInt() && value.toInt() == kOpenEnd && wanted.name == "end")
+    return std::numeric_limits<std::int64_t>::max();
+  if (wanted.repeat > 1 && argument->is_list() && argument->elements().size() == 1) {
+    return Argument::list(std::vector<Argument>(wanted.repeat, argument->elements()[0]));
+  }
+  return std::move(*argument);
+}
+
+// Positional arguments up to the last that is not the default; keyword-only arguments where they differ from it.
+Node& Session::Call::make_node() {
+  std::vector<Argument>& args = session_.args_;
+  std::vector<NamedArgument>& kwargs = session_.kwargs_;
+  args.clear();
+  kwargs.clear();
+  session_.all_.clear();
+  std::size_t needed = 0;
+  for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
+    const OpArgument& wanted = record_.arguments[i];
+    Argument value = argument(i);
+    if (session_.follower_) session_.all_.push_back(value);
+    const bool is_default = wanted.default_value && *wanted.default_value == value;
+    if (!wanted.keyword_only) {
+      args.push_back(std::move(value));
+      if (!is_default) needed = args.size();
+    } else if (!is_default) {
+      kwargs.push_back({wanted.name, std::move(value)});
+    }
+  }
+  args.resize(needed);
+  if (!session_.follower_) return session_.create_node(Op::call_function, record_.target, args, kwargs);
+  return session_.create_followed({Op::call_function, record_.target, &record_, session_.all_}, args, kwargs, {});
+}
+
+// ── Results
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+IValue Session::Call::tensor_result(Node& node, const IValue* value) {
+  if (!value) return session_.make_proxy(node, {}, std::nullopt);
+  if (!value->isTensor() || !value->toTensor().defined()) return at::Tensor();
+  return session_.make_proxy(node, value->toTensor(), device_);
+}
+
+IValue Session::Call::list_result(Node& node, const IValue* value) {
+  std::size_t length = 0;
+  if (value) {
+    length = value->toListRef().size();
+  } else if (const auto count = result_list_length(record_, arguments_)) {
+    length = *count;
+  } else {
+    throw unknown_shape(first_node(), call_name(record_.target));
+  }
+  c10::List<at::Tensor> list;
+  for (std::size_t i = 0; i < length; ++i) {
+    Node& element = session_.getitem(node, static_cast<std::int64_t>(i));
+    const IValue shape = value ? value->toListRef()[i] : IValue();
+    list.push_back(tensor_result(element, value ? &shape : nullptr).toTensor());
+  }
+  return list;
+}
+
+IValue Session::Call::result(std::size_t i, Node& node) {
+  const OpResult& wanted = record_.results[i];
+  if (wanted.written_argument >= 0) {
+    IValue& written = arguments_[wanted.written_argument];
+    if (!written.isTensor()) return written;
+    // What was written is another handle on its memory: the tensor itself goes on as it is.
+    const c10::TensorImpl* impl = written.toTensor().unsafeGetTensorImpl();
+    if (std::find(detached_.begin(), detached_.end(), impl) != detached_.end()) return written;
+    if (known_) session_.reshape(written.toTensor(), values_[i].toTensor());
+    session_.rebind(written.toTensor(), node);
+    return written;
+  }
+  const IValue* value = known_ ? &values_[i] : nullptr;
+  switch (wanted.kind) {
+    case ValueKind::tensor: return tensor_result(node, value);
+    case ValueKind::tensor_list: return list_result(node, value);
+    default:
+      if (!value) throw unknown_shape(first_node(), call_name(record_.target));
+      return *value;
+  }
+}
+
+}  // namespace fx::internal

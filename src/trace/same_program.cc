@@ -1,0 +1,247 @@
+#include <fxgraph/trace/same_program.h>
+
+#include <algorithm>
+
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/trace/tensor_memory.h>
+
+namespace fx::internal {
+namespace {
+
+const CapturedTensor* captured_at(const Session& session, Symbol path) {
+  for (const CapturedTensor& captured : session.captured()) {
+    if (captured.path == path.view()) return &captured;
+  }
+  return nullptr;
+}
+
+std::string text_of(const Node& node) {
+  std::string text = to_string(Argument(const_cast<Node&>(node))) + " = " + node.target().str() + "(";
+  const char* comma = "";
+  for (const Argument& argument : node.args()) {
+    text += comma + to_string(argument);
+    comma = ", ";
+  }
+  for (const auto& [name, value] : node.kwargs()) {
+    text += comma + name.str() + "=" + to_string(value);
+    comma = ", ";
+  }
+  if (text.size() > 160) text = text.substr(0, 157) + "...";
+  return text + ")";
+}
+
+}  // namespace
+
+const Node* first_node(const Graph& graph) {
+  const auto nodes = graph.nodes();
+  return nodes.begin() == nodes.end() ? nullptr : &*nodes.begin();
+}
+
+bool same_constants(const Session& a, const Session& b) {
+  for (const CapturedTensor& captured : b.captured()) {
+    if (captured.of_root || captured.path.empty()) continue;
+    const CapturedTensor* other = captured_at(a, captured.path);
+    if (other && !same_data(other->tensor, captured.tensor)) return false;
+  }
+  return true;
+}
+
+SameProgram::SameProgram(const Graph& first, const Session& first_session, const Graph& second,
+                         const Session& second_session, const std::vector<StateChange>& changes)
+    : first_(first),
+      first_session_(first_session),
+      second_(second),
+      second_session_(second_session),
+      changes_(changes),
+      image_(second, nullptr) {}
+
+// ── What values depend on
+// ─────────────────────────────────────────────────────────────────────────────────────────────
+
+std::vector<std::uint8_t> SameProgram::dependences(const Graph& graph, const Session& session) const {
+  std::vector<std::uint8_t> result(graph.id_bound(), kNothing);
+  for (const Node& node : graph.nodes()) {
+    std::uint8_t& own = result[node.id()];
+    if (node.is(Op::placeholder)) {
+      own = kInput;
+    } else if (node.is(Op::get_attr)) {
+      const Node* kept = session.kept_value(node);
+      const CapturedTensor* captured = kept ? nullptr : captured_at(session, node.target());
+      if (kept) {
+        own = depends_[kept->id()];
+      } else if (captured && captured->of_root) {
+        own = kAttribute;
+      }
+    } else {
+      node.for_each_input([&](const Node& input) { own |= result[input.id()]; });
+      if (node.is(Op::call_function) && effects_of(node).random) own |= kRandom;
+    }
+  }
+  return result;
+}
+
+// What is written to values that depend on nothing is seen only through these: a program that keeps one does not make
+// it again.
+std::vector<const Node*> SameProgram::effects(const Graph& graph, const std::vector<std::uint8_t>& depends) {
+  std::vector<const Node*> result;
+  for (const Node& node : graph.nodes()) {
+    if (!node.is(Op::call_function) || (keeps_values_ && depends[node.id()] == kNothing)) continue;
+    const NodeEffects effects = effects_of(node);
+    if (!effects.impure()) continue;
+    if (!other_mode_) {
+      result.push_back(&node);
+    } else if (effects.writes || effects.side_effect || effects.unknown) {
+      std::string path;
+      if (!writes_attribute(node, path)) {
+        result.push_back(&node);
+      } else if (&graph == &first_) {
+        other_writes_.push_back(&node);
+      } else {
+        added_writes_.push_back(path);
+      }
+    }
+  }
+  return result;
+}
+
+// Whether all that the node writes are tensors of the root, as statistics are; `path` is one of them.
+bool SameProgram::writes_attribute(const Node& node, std::string& path) {
+  bool all = true;
+  for_each_written(node, [&](const Argument& written) {
+    for_each_node(written, [&](const Node& target) {
+      const Node* at = &target;
+      while (at->is(Op::call_function) && !at->args().empty() && at->arg(0).is_node()) at = &at->arg(0).node();
+      all = all && at->is(Op::get_attr);
+      if (at->is(Op::get_attr)) path = at->target().str();
+    });
+  });
+  return all && !path.empty();
+}
+
+// ── Comparing
+// ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::optional<std::string> SameProgram::find_difference() {
+  depends_ = dependences(first_, first_session_);
+  for (const Node& node : second_.nodes()) keeps_values_ = keeps_values_ || kept_by(node);
+  const std::vector<const Node*> a = effects(first_, depends_);
+  const std::vector<const Node*> b = effects(second_, dependences(second_, second_session_));
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
+    if (!match(*a[i], *b[i]) || !drain()) return difference_;
+  }
+  if (!match(*first_.output_node(), *second_.output_node()) || !drain()) return difference_;
+  if (a.size() != b.size()) {
+    const bool more = b.size() > a.size();
+    return std::string(more ? "it also runs " : "it does not run ") + text_of(more ? *b[a.size()] : *a[b.size()]);
+  }
+  return std::nullopt;
+}
+
+bool SameProgram::drain() {
+  while (!waiting_.empty()) {
+    const auto [a, b] = waiting_.back();
+    waiting_.pop_back();
+    if (!match_arguments(*a, *b)) return false;
+  }
+  return true;
+}
+
+bool SameProgram::differ(const Node& first, const Node& second, const std::string& how) {
+  if (difference_.empty()) difference_ = how.empty() ? text_of(first) + " became " + text_of(second) : how;
+  return false;
+}
+
+bool SameProgram::match(const Node& first, const Node& second) {
+  if (image_[second]) return image_[second] == &first || differ(first, second, {});
+  if (const Node* kept = kept_by(second)) return match_kept(first, second, *kept);
+  image_[second] = &first;
+  if (first.op() != second.op()) return differ(first, second, {});
+  if (first.is(Op::placeholder)) {
+    return first.name() == second.name() || differ(first, second, {});
+  }
+  if (first.is(Op::get_attr)) {
+    const CapturedTensor* a = captured_at(first_session_, first.target());
+    const CapturedTensor* b = captured_at(second_session_, second.target());
+    const bool of_root = (a && a->of_root) || (b && b->of_root);
+    if (of_root ? first.target() == second.target() : a && b && same_data(a->tensor, b->tensor)) return true;
+    return differ(first, second,
+                  of_root ? "" : "a tensor that it makes without operators, or keeps, has other values (%" +
+                                     first.name() + ")");
+  }
+  if (first.target() != second.target()) return differ(first, second, {});
+  waiting_.emplace_back(&first, &second);
+  return true;
+}
+
+bool SameProgram::match_kept(const Node& first, const Node& second, const Node& kept) {
+  if (&first == &kept && depends_[kept.id()] == kNothing) return true;
+  if (first.is(Op::get_attr)) {
+    const CapturedTensor* replaced = captured_at(first_session_, first.target());
+    for (const StateChange& change : changes_) {
+      const ProxyImpl* now = proxy_impl(change.now);
+      if (!replaced || !replaced->of_root || !now || now->node() != &kept || !change.before.is_same(replaced->tensor))
+        continue;
+      const at::Tensor value = first_session_.value_of(kept);
+      if (value.defined() &&
+          (value.sizes() != replaced->tensor.sizes() || value.scalar_type() != replaced->tensor.scalar_type())) {
+        return differ(first, second,
+                      "it replaces '" + replaced->path + "' by a tensor of another shape or type (" + text_of(kept) +
+                          ")");
+      }
+      const auto update = std::make_pair(replaced->path, &kept);
+      if (std::find(updates_.begin(), updates_.end(), update) == updates_.end()) updates_.push_back(update);
+      return true;
+    }
+  }
+  std::string where;
+  for (const StateChange& change : changes_) {
+    const ProxyImpl* now = proxy_impl(change.now);
+    if (now && now->node() == &kept) where = " in " + change.module;
+  }
+  return differ(first, second, "it uses %" + kept.name() + " (" + kept.target().str() + "), which the first call kept" + where);
+}
+
+bool SameProgram::match_arguments(const Node& first, const Node& second) {
+  const auto a = first.args(), b = second.args();
+  const auto c = first.kwargs(), d = second.kwargs();
+  if (a.size() != b.size() || c.size() != d.size()) return differ(first, second, {});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (other_mode_ && a[i].is_bool() && b[i].is_bool() && a[i] != b[i]) {
+      other_flags_.push_back({&first, i});
+    } else if (!match_argument(a[i], b[i])) {
+      return differ(first, second, {});
+    }
+  }
+  for (std::size_t i = 0; i < c.size(); ++i) {
+    if (c[i].name != d[i].name || !match_argument(c[i].value, d[i].value)) return differ(first, second, {});
+  }
+  return true;
+}
+
+bool SameProgram::match_argument(const Argument& first, const Argument& second) {
+  if (first.kind() != second.kind()) return false;
+  if (first.is_node()) return match(first.node(), second.node());
+  if (first.is_container()) {
+    const auto a = first.elements(), b = second.elements();
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (!match_argument(a[i], b[i])) return false;
+    }
+    return true;
+  }
+  return first == second;
+}
+
+std::vector<BufferUpdate> SameProgram::updates(const Graph& graph) const {
+  // The graphs were made alike, so the n-th node of one is the n-th of the other.
+  std::vector<BufferUpdate> result;
+  for (const auto& [attribute, value] : updates_) {
+    const Node* like = first_node(first_);
+    const Node* node = first_node(graph);
+    for (; like && node && like != value; like = like->next()) node = node->next();
+    if (node && node->target() == value->target()) result.push_back({attribute, const_cast<Node*>(node)});
+  }
+  return result;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,85 @@
+// SameProgram: whether two traces of one program compute the same, and if not, what differs.
+//
+// Compared is what can be seen: the results, the operators that write, draw or check, in their order, and all that these
+// need. In the second trace a get_attr may stand for a value that the first call computed and the program kept
+// (Session::follow_call). It is the same as that value where the value depends on nothing; and the same as a buffer
+// which the program replaced by it: an update of that buffer.
+//
+// Cost: linear in the two graphs. Nothing recurses over them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/trace/module_state.h>
+#include <fxgraph/trace/second_call.h>
+#include <fxgraph/trace/session.h>
+
+namespace fx::internal {
+
+/// Null when the graph is empty.
+const Node* first_node(const Graph& graph);
+/// Whether the constants that both captured, by their paths, have the same data.
+bool same_constants(const Session& a, const Session& b);
+
+/// A flag that the second trace gives another value.
+struct OtherFlag {
+  const Node* node;  ///< of the first
+  std::size_t argument;
+};
+
+class SameProgram {
+ public:
+  /// `changes` is what the first call left in the module.
+  SameProgram(const Graph& first, const Session& first_session, const Graph& second, const Session& second_session,
+              const std::vector<StateChange>& changes);
+
+  /// Takes the second trace for one in the other mode: flags may differ, and what is written to tensors of the root.
+  void allow_other_mode() { other_mode_ = true; }
+  const std::vector<OtherFlag>& other_flags() const { return other_flags_; }
+  /// The writes to tensors of the root that only one of the traces has: nodes of the first, paths in the second.
+  const std::vector<const Node*>& other_writes() const { return other_writes_; }
+  const std::vector<std::string>& added_writes() const { return added_writes_; }
+
+  /// What the second does otherwise, in words; nothing when it does the same.
+  std::optional<std::string> find_difference();
+  /// After that: the buffers that the program replaces, with the nodes of `graph` (a graph like the first) that are
+  /// their new values.
+  std::vector<BufferUpdate> updates(const Graph& graph) const;
+
+ private:
+  enum Dependence : std::uint8_t { kNothing = 0, kInput = 1, kAttribute = 2, kRandom = 4 };
+
+  std::vector<std::uint8_t> dependences(const Graph& graph, const Session& session) const;
+  std::vector<const Node*> effects(const Graph& graph, const std::vector<std::uint8_t>& dependences);
+  static bool writes_attribute(const Node& node, std::string& path);
+  bool match(const Node& first, const Node& second);
+  bool match_kept(const Node& first, const Node& second, const Node& kept);
+  bool match_arguments(const Node& first, const Node& second);
+  bool match_argument(const Argument& first, const Argument& second);
+  bool drain();
+  bool differ(const Node& first, const Node& second, const std::string& how);
+  const Node* kept_by(const Node& second) const { return second_session_.kept_value(second); }
+
+  const Graph& first_;
+  const Session& first_session_;
+  const Graph& second_;
+  const Session& second_session_;
+  const std::vector<StateChange> changes_;
+  std::vector<std::uint8_t> depends_;
+  NodeMap<const Node*> image_;  // of the second's nodes in the first
+  std::vector<std::pair<const Node*, const Node*>> waiting_;
+  std::vector<std::pair<std::string, const Node*>> updates_;
+  std::string difference_;
+  bool keeps_values_ = false;
+  bool other_mode_ = false;
+  std::vector<OtherFlag> other_flags_;
+  std::vector<const Node*> other_writes_;
+  std::vector<std::string> added_writes_;
+};
+
+}  // namespace fx::internal

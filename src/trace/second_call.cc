@@ -1,0 +1,163 @@
+#include <fxgraph/trace/second_call.h>
+
+#include <unordered_map>
+
+#include <fxgraph/trace/dispatch.h>
+#include <fxgraph/trace/same_program.h>
+#include <fxgraph/trace/trace_error.h>
+
+namespace fx::internal {
+namespace {
+
+// The program went another way than in its first call. No std::exception: programs that handle those pass it on.
+struct AnotherWay {};
+
+// Hands out the nodes of a graph in their order to a program that asks for the same ones.
+class Replay final : public NodeMaker {
+ public:
+  Replay(const Graph& graph, const std::function<bool(const std::string&)>& is_free)
+      : is_free_(is_free), next_(const_cast<Node*>(first_node(graph))) {}
+
+  Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view) override {
+    Node* node = failed_ ? nullptr : next_;
+    if (!node || node->op() != op || node->target() != target || !same(node->args(), args) ||
+        !same_keywords(node->kwargs(), kwargs)) {
+      failed_ = true;
+      throw AnotherWay();
+    }
+    next_ = node->next();
+    return *node;
+  }
+  bool is_free_attribute(const std::string& path) const override { return is_free_(path); }
+  bool is_done() const { return !failed_ && !next_; }
+
+ private:
+  static bool same(ArgumentSpan a, ArgumentSpan b) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (!(a[i] == b[i])) return false;
+    }
+    return true;
+  }
+
+  static bool same_keywords(KwargSpan a, KwargSpan b) {
+    if (a.size() != b.size()) return false;
+    auto other = b.begin();
+    for (const auto& [name, value] : a) {
+      if (name != (*other).name || !(value == (*other).value)) return false;
+      ++other;
+    }
+    return true;
+  }
+
+  const std::function<bool(const std::string&)>& is_free_;
+  Node* next_;
+  bool failed_ = false;
+};
+
+bool replay(const SecondCallPlan& plan) {
+  Replay maker(plan.graph, plan.is_free_attribute);
+  const auto session = std::make_shared<Session>(maker, plan.session.oracle());
+  session->refer_to(plan.session);
+  for (const CapturedTensor& captured : plan.session.captured()) {
+    if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
+  }
+  struct Close {
+    Session& session;
+    ~Close() { session.close(); }
+  } close{*session};
+  Graph unused;
+  try {
+    plan.run(*session, unused);
+  } catch (const AnotherWay&) {
+    return false;
+  } catch (const std::exception&) {
+    return false;  // told apart by the calls from the start
+  }
+  return maker.is_done() && same_constants(plan.session, *session);
+}
+
+[[noreturn]] void refuse(const std::string& what, const std::string& cure, const Node* node = nullptr) {
+  throw Error(ErrorKind::trace, "symbolic_trace: " + what + "; " + cure, node ? node->name() : "");
+}
+
+constexpr const char* kPassState =
+    "pass what changes as an input and return it, or keep it in a registered buffer that is written in place";
+
+// Numbers that the second call changed once more.
+void refuse_changing_numbers(const std::vector<StateChange>& first, const std::vector<StateChange>& second) {
+  std::unordered_map<std::uintptr_t, std::uintptr_t> values;
+  for (const StateChange& change : first) values.emplace(change.address, change.value);
+  for (const StateChange& change : second) {
+    if (change.kind != StateChange::Kind::number) continue;
+    const auto before = values.find(change.address);
+    if (before == values.end() || before->second != change.value) {
+      refuse("each call changes a number or flag in " + change.module + ", which a graph does not hold",
+             std::string(kPassState) +
+                 "; if no result depends on it, ever, say so with TraceOptions::numbers_may_change");
+    }
+  }
+}
+
+void refuse_registered(const std::vector<StateChange>& changes) {
+  for (const StateChange& change : changes) {
+    if (change.kind == StateChange::Kind::registered)
+      refuse("forward changes " + change.what + " of " + change.module + ", which a graph does not record",
+             "do that outside of forward");
+    if (change.kind == StateChange::Kind::random)
+      refuse("forward seeds the random generator, or draws from it without an operator", "do that outside of forward");
+  }
+}
+
+}  // namespace
+
+SeparateCall::SeparateCall(const SecondCallPlan& plan)
+    : session(std::make_shared<Session>(static_cast<NodeMaker&>(*this), plan.session.oracle())), plan_(plan) {
+  for (const CapturedTensor& captured : plan.session.captured()) {
+    if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
+  }
+}
+
+SeparateCall::~SeparateCall() { session->close(); }
+
+void SeparateCall::run() {
+  plan_.run(*session, graph);
+  session->close();
+}
+
+Node& SeparateCall::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) {
+  return graph.create_node(op, target, args, kwargs, name);
+}
+
+bool SeparateCall::is_free_attribute(const std::string& path) const { return plan_.is_free_attribute(path); }
+
+std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
+  const std::vector<StateChange> after_first = plan.state.changes();
+  refuse_registered(after_first);
+  std::vector<BufferUpdate> updates;
+  std::vector<StateChange> after_second;
+  if (replay(plan)) {
+    after_second = plan.state.changes();
+  } else {
+    if (!plan.state.restore()) {
+      refuse("forward changes what it keeps in a container or behind a pointer, and its second call does something else",
+             kPassState);
+    }
+    SeparateCall first(plan);
+    first.run();
+    const std::vector<StateChange> between = plan.state.changes();
+    SeparateCall second(plan);
+    second.session->follow_call(first.session);
+    second.run();
+    after_second = plan.state.changes();
+    SameProgram comparison(first.graph, *first.session, second.graph, *second.session, between);
+    if (const std::optional<std::string> difference = comparison.find_difference()) {
+      refuse("a second call of the program does something else than the first: " + *difference, kPassState);
+    }
+    updates = comparison.updates(plan.graph);
+  }
+  if (!plan.numbers_may_change) refuse_changing_numbers(after_first, after_second);
+  return updates;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,63 @@
+// The parts of a session that have to do with gradients, and with values kept from an earlier call.
+#include <c10/core/ScalarType.h>
+
+#include <fxgraph/trace/session.h>
+#include <fxgraph/trace/tensor_memory.h>
+#include <fxgraph/trace/trace_error.h>
+
+namespace fx::internal {
+
+// Outside of an operator: the program asks for a handle, and the tracer's modes may be on.
+Argument Session::detached(Node& node) {
+  static const Symbol kDetach("aten::detach");
+  Node& made = create_node(Op::call_function, kDetach, {Argument(node)});
+  if (const at::Tensor value = value_of(node); value.defined()) remember(made, value, device_of(node));
+  mark_without_grad(made);
+  return made;
+}
+
+Argument Session::argument_without_grad(const at::Tensor& tensor) {
+  Argument argument = argument_for(tensor);
+  Node* node = argument.node_or_null();
+  if (!node || without_grad_.contains(node->id())) return argument;
+  const at::Tensor value = value_of(*node);
+  const bool may_have = !value.defined() || at::isFloatingType(value.scalar_type()) ||
+                        at::isComplexType(value.scalar_type());
+  if (!may_have || (node->is(Op::get_attr) && !proxy_impl(tensor) && !tensor.requires_grad())) return argument;
+  return detached(*node);
+}
+
+c10::intrusive_ptr<c10::TensorImpl> Session::without_grad(const ProxyImpl& proxy) {
+  const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
+  Node& node = detached(*proxy.node()).node();
+  return c10::make_intrusive<ProxyImpl>(shared_from_this(), &node, proxy.value(), proxy.known_device());
+}
+
+// set_requires_grad(true), also as an option of a factory, is no operator.
+void Session::require_grad(ProxyImpl& proxy) {
+  static const Symbol kRequireGrad("aten::requires_grad_");
+  proxy.set_autograd_meta(nullptr);
+  Node& node = create_node(Op::call_function, kRequireGrad, {Argument(proxy.node())});
+  remember(node, proxy.value(), proxy.known_device());
+  proxy.rebind(node);
+}
+
+// ── Values of an earlier call
+// ─────────────────────────────────────────────────────────────────────────────────────────────
+
+Node& Session::kept_node(const ProxyImpl& kept) {
+  Node*& node = kept_nodes_[&kept];
+  if (node) return *node;
+  node = &create_node(Op::get_attr, "_kept_" + std::to_string(kept_values_.size()));
+  kept_values_.emplace(node->id(), kept.node());
+  remember(*node, kept.value(), kept.known_device());
+  return *node;
+}
+
+const Node* Session::kept_value(const Node& node) const {
+  const auto found = kept_values_.find(node.id());
+  return found == kept_values_.end() ? nullptr : found->second;
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,16 @@
+// Whose memory a tensor has.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace fx::internal {
+
+/// True when the tensor's memory was not allocated by LibTorch, as with torch::from_blob: whoever lent it may write or
+/// free it when the program that is being traced has ended.
+bool is_on_loan(const at::Tensor& tensor);
+/// A copy with memory of its own, and the same gradient flag. Not traced.
+at::Tensor own_copy(const at::Tensor& tensor);
+/// Whether the tensors have the same type, shape and bits; false where that cannot be told.
+bool same_data(const at::Tensor& a, const at::Tensor& b);
+
+}  // namespace fx::internal

@@ -1,0 +1,374 @@
+// Programs that tracers get wrong, as a table: modes, memory, data, gradients.
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
+
+#include <future>
+#include <thread>
+
+#include "tests/trace/bag_module.h"
+#include "tests/trace/honesty.h"
+
+namespace fx {
+namespace {
+
+using testing::Bag;
+using torch::Tensor;
+using torch::indexing::Slice;
+namespace F = torch::nn::functional;
+
+struct Case {
+  const char* name;
+  const char* want;  ///< how the verdict begins; empty: right or refused
+  Bag::Step step;
+  bool training = false;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+class HonestProgram : public ::testing::TestWithParam<Case> {};
+
+TEST_P(HonestProgram, IsRightOrRefused) {
+  const Case& c = GetParam();
+  const std::vector<testing::Inputs> inputs = {{torch::rand({2, 3})}, {torch::rand({2, 3}) - 0.5}};
+  const std::string verdict = testing::honesty(
+      [&] {
+        auto module = std::make_shared<Bag>(c.step);
+        module->train(c.training);
+        return module;
+      },
+      [](Bag& module, testing::Inputs& in) -> c10::IValue { return module.forward(in[0].toTensor()); }, inputs);
+  const bool honest = verdict.starts_with("right") || verdict.starts_with("refused: ");
+  EXPECT_TRUE(honest && verdict.starts_with(c.want)) << "wanted " << c.want << ", got " << verdict;
+}
+
+struct StraightThrough : torch::autograd::Function<StraightThrough> {
+  static Tensor forward(torch::autograd::AutogradContext*, Tensor x) { return x.round(); }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext*, torch::autograd::tensor_list grads) {
+    return {grads[0] * 2};
+  }
+};
+
+struct Saved : torch::autograd::Function<Saved> {
+  static Tensor forward(torch::autograd::AutogradContext* context, Tensor x, double by) {
+    context->save_for_backward({x});
+    return x * by;
+  }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext* context,
+                                               torch::autograd::tensor_list grads) {
+    return {grads[0] * context->get_saved_variables()[0], Tensor()};
+  }
+};
+
+const std::vector<Case>& modes() {
+  static const auto& table = *new std::vector<Case>{
+      {"dropout_module", "right", [](Bag& m, Tensor x) { return m.dropout(x) + 1; }},
+      {"dropout_module_training", "right", [](Bag& m, Tensor x) { return m.dropout(x) + 1; }, true},
+      {"dropout_function", "right",
+       [](Bag& m, Tensor x) { return torch::dropout(x.matmul(m.w), 0.3, m.is_training()); }},
+      {"dropout_function_training", "right",
+       [](Bag& m, Tensor x) { return torch::dropout(x.matmul(m.w), 0.3, m.is_training()); }, true},
+      {"dropout_functional", "right",
+       [](Bag& m, Tensor x) { return F::dropout(x, F::DropoutFuncOptions().p(0.3).training(m.is_training())); }},
+      {"dropout_in_place", "right",
+       [](Bag& m, Tensor x) {
+         return F::dropout(x * 2, F::DropoutFuncOptions().p(0.3).training(m.is_training()).inplace(true));
+       }},
+      {"dropout_always", "right", [](Bag&, Tensor x) { return F::dropout(x, F::DropoutFuncOptions().p(0.3)); }},
+      {"dropout_with_module_frozen", "right",
+       [](Bag& m, Tensor x) { return m.dropout(x) + torch::dropout(x, 0.5, m.is_training()); }, true},
+      {"alpha_dropout", "right",
+       [](Bag& m, Tensor x) {
+         return F::alpha_dropout(x, F::AlphaDropoutFuncOptions().p(0.3).training(m.is_training()));
+       }},
+      {"dropout2d", "right",
+       [](Bag& m, Tensor x) {
+         return F::dropout2d(x.view({1, 2, 3, 1}), F::Dropout2dFuncOptions().p(0.5).training(m.is_training())).view({2, 3});
+       }},
+      {"noise_in_training", "", [](Bag& m, Tensor x) { return m.is_training() ? x + torch::randn_like(x) : x * 1; }},
+      {"noise_in_training_training", "",
+       [](Bag& m, Tensor x) { return m.is_training() ? x + torch::randn_like(x) : x * 1; }, true},
+      {"scale_in_training", "", [](Bag& m, Tensor x) { return m.is_training() ? x * 2 : x * 3; }},
+      {"mode_of_a_child", "", [](Bag& m, Tensor x) { return m.inner->is_training() ? x.relu() : x.sigmoid(); }},
+      {"batch_norm_module", "right", [](Bag& m, Tensor x) { return m.norm(x); }},
+      {"batch_norm_module_training", "right", [](Bag& m, Tensor x) { return m.norm(x); }, true},
+      {"batch_norm_function", "right",
+       [](Bag& m, Tensor x) {
+         return F::batch_norm(x, m.norm->running_mean, m.norm->running_var,
+                              F::BatchNormFuncOptions().training(m.is_training()));
+       }},
+      {"unregistered_modules", "right",
+       [](Bag& m, Tensor x) {
+         for (auto& layer : m.unregistered) x = layer(x).relu();
+         return x;
+       }},
+      // ── Gradients
+      {"no_grad_region", "right",
+       [](Bag& m, Tensor x) {
+         Tensor y;
+         {
+           torch::NoGradGuard no_grad;
+           y = x.matmul(m.w).relu();
+         }
+         return y + x.matmul(m.w);
+       }},
+      {"no_grad_module", "right",
+       [](Bag& m, Tensor x) {
+         Tensor y;
+         {
+           torch::NoGradGuard no_grad;
+           y = m.linear(x);
+         }
+         return y * m.linear(x);
+       }},
+      {"no_grad_all", "right",
+       [](Bag& m, Tensor x) {
+         torch::NoGradGuard no_grad;
+         return m.linear(x);
+       }},
+      {"no_grad_list", "right",
+       [](Bag& m, Tensor x) {
+         torch::NoGradGuard no_grad;
+         const auto parts = x.matmul(m.w).chunk(2, 0);
+         return torch::cat({parts[1], parts[0]}) * m.w.sum();
+       }},
+      {"inference_mode", "right",
+       [](Bag& m, Tensor x) {
+         Tensor y;
+         {
+           c10::InferenceMode inference;
+           y = x.matmul(m.w).detach();
+         }
+         return y.clone();
+       }},
+      {"detach", "right", [](Bag& m, Tensor x) { return x.matmul(m.w).detach() * m.w.sum(); }},
+      {"data", "right", [](Bag& m, Tensor x) { return x.matmul(m.w).data() * m.w.sum(); }},
+      {"data_of_a_parameter", "right", [](Bag& m, Tensor x) { return x.matmul(m.w.data()) * m.w.sum(); }},
+      {"detach_of_a_parameter", "right", [](Bag& m, Tensor x) { return x.matmul(m.w.detach()) * m.w.sum(); }},
+      {"view_of_a_parameter", "", [](Bag& m, Tensor x) { return x.matmul(m.view); }},
+      {"custom_function", "refused", [](Bag& m, Tensor x) { return StraightThrough::apply(x.matmul(m.w)); }},
+      {"custom_function_of_input", "refused", [](Bag&, Tensor x) { return StraightThrough::apply(x) * 2; }},
+      {"custom_function_saving", "refused", [](Bag& m, Tensor x) { return Saved::apply(x.matmul(m.w), 2.0); }},
+      {"autograd_grad", "refused",
+       [](Bag& m, Tensor x) {
+         const Tensor y = x.matmul(m.w).sum();
+         return torch::autograd::grad({y}, {m.w})[0];
+       }},
+      {"autograd_grad_of_input", "refused",
+       [](Bag& m, Tensor x) {
+         x = x.detach().requires_grad_();
+         const Tensor y = x.matmul(m.w).pow(2).sum();
+         return torch::autograd::grad({y}, {x}, {}, true, true)[0];
+       }},
+      {"backward", "refused",
+       [](Bag& m, Tensor x) {
+         x.matmul(m.w).sum().backward();
+         return m.w.grad() * 2;
+       }},
+      {"hook", "refused",
+       [](Bag& m, Tensor x) {
+         Tensor y = x.matmul(m.w);
+         y.register_hook([](Tensor grad) { return grad * 2; });
+         return y;
+       }},
+      {"retain_grad", "",
+       [](Bag& m, Tensor x) {
+         Tensor y = x.matmul(m.w);
+         y.retain_grad();
+         return y;
+       }},
+      {"requires_grad_in_forward", "",
+       [](Bag&, Tensor x) { return x.detach().clone().requires_grad_() * 2; }},
+      {"factory_requires_grad", "",
+       [](Bag&, Tensor x) { return x * torch::ones({3}, torch::requires_grad()); }},
+      {"zero_grad", "",
+       [](Bag& m, Tensor x) {
+         m.zero_grad();
+         return x.matmul(m.w);
+       }},
+      {"autocast", "refused",
+       [](Bag& m, Tensor x) {
+         at::autocast::set_cpu_enabled(true);
+         Tensor y = x.matmul(m.w);
+         at::autocast::set_cpu_enabled(false);
+         return y;
+       }},
+      {"autocast_left_on", "refused",
+       [](Bag& m, Tensor x) {
+         at::autocast::set_cpu_enabled(true);
+         return x.matmul(m.w).to(torch::kFloat);
+       }},
+  };
+  return table;
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, HonestProgram, ::testing::ValuesIn(modes()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+const std::vector<Case>& memory_and_data() {
+  static const auto& table = *new std::vector<Case>{
+      {"borrowed", "right",
+       [](Bag&, Tensor x) {
+         float numbers[] = {1, 2, 3};
+         return x * torch::from_blob(numbers, {3});
+       }},
+      {"borrowed_view", "right",
+       [](Bag&, Tensor x) {
+         float numbers[] = {1, 2, 3, 4, 5, 6};
+         return x * torch::from_blob(numbers, {6}).view({2, 3});
+       }},
+      {"borrowed_and_reused", "right",
+       [](Bag&, Tensor x) {
+         float numbers[] = {1, 2, 3};
+         const Tensor view = torch::from_blob(numbers, {3});
+         x = x * view;
+         numbers[0] = 7;
+         return x + view;
+       }},
+      {"borrowed_and_cloned", "right",
+       [](Bag&, Tensor x) {
+         std::vector<float> numbers(3, 2.0F);
+         return x * torch::from_blob(numbers.data(), {3}).clone();
+       }},
+      {"borrowed_and_written", "refused",
+       [](Bag&, Tensor x) {
+         float numbers[3] = {0, 0, 0};
+         torch::from_blob(numbers, {3}).copy_(x.sum(0));
+         return x * static_cast<double>(numbers[0] + 1);
+       }},
+      {"member_memory", "right", [](Bag& m, Tensor x) { return x * torch::from_blob(m.memory, {3}); }},
+      {"tensor_literal", "right", [](Bag&, Tensor x) { return x * torch::tensor({1.0F, 2.0F, 3.0F}); }},
+      {"data_ptr", "refused", [](Bag&, Tensor x) { return x * static_cast<double>(x.data_ptr<float>()[0]); }},
+      {"accessor", "refused", [](Bag&, Tensor x) { return x * static_cast<double>(x.accessor<float, 2>()[0][1]); }},
+      {"accessor_of_a_factory", "refused",
+       [](Bag&, Tensor x) {
+         Tensor t = torch::zeros({3});
+         auto a = t.accessor<float, 1>();
+         for (int i = 0; i < 3; ++i) a[i] = static_cast<float>(i);
+         return x * t;
+       }},
+      {"item", "refused", [](Bag&, Tensor x) { return x * x.sum().item<double>(); }},
+      {"item_of_an_element", "refused", [](Bag&, Tensor x) { return x * x[0][1].item<double>(); }},
+      {"item_of_a_constant", "right",
+       [](Bag&, Tensor x) { return x * torch::arange(5).sum().item<double>(); }},
+      {"item_of_a_literal", "right",
+       [](Bag&, Tensor x) { return x * torch::tensor({1.0, 4.0}).max().item<double>(); }},
+      {"item_of_a_written_constant", "right",
+       [](Bag&, Tensor x) {
+         Tensor t = torch::zeros({3});
+         t.select(0, 1).fill_(4);
+         return x * t.sum().item<double>();
+       }},
+      {"item_of_a_constant_with_input_written", "refused",
+       [](Bag&, Tensor x) {
+         Tensor t = torch::zeros({3});
+         t.select(0, 1).copy_(x.sum());
+         return x * t.sum().item<double>();
+       }},
+      {"item_of_chance", "refused", [](Bag&, Tensor x) { return x * torch::rand({1}).item<double>(); }},
+      {"item_of_a_parameter", "right", [](Bag& m, Tensor x) { return x * m.w.max().item<double>(); }},
+      {"item_of_a_buffer_that_changes", "refused",
+       [](Bag& m, Tensor x) {
+         m.running.add_(1);
+         return x * m.running.sum().item<double>();
+       }},
+      {"branch_on_data", "refused", [](Bag&, Tensor x) { return x.sum().item<float>() > 0 ? x * 2 : x * 3; }},
+      {"branch_on_any", "refused", [](Bag&, Tensor x) { return (x > 0).any().item<bool>() ? x * 2 : x * 3; }},
+      {"branch_on_equal", "refused", [](Bag&, Tensor x) { return torch::equal(x, x * 1) ? x * 2 : x * 3; }},
+      {"branch_on_allclose", "refused", [](Bag&, Tensor x) { return torch::allclose(x, x * 1) ? x * 2 : x * 3; }},
+      {"branch_on_is_nonzero", "refused",
+       [](Bag&, Tensor x) { return x.sum().is_nonzero() ? x * 2 : x * 3; }},
+      {"loop_on_data", "refused",
+       [](Bag&, Tensor x) {
+         while (x.sum().item<float>() > 1) x = x / 2;
+         return x;
+       }},
+      {"printed", "refused",
+       [](Bag&, Tensor x) {
+         std::ostringstream out;
+         out << x;
+         return x * static_cast<double>(out.str().size());
+       }},
+      // ── In place
+      {"input_in_place", "right",
+       [](Bag&, Tensor x) {
+         x.add_(1);
+         return x * 2;
+       }},
+      {"input_in_place_through_a_view", "right",
+       [](Bag&, Tensor x) {
+         x.select(0, 0).zero_();
+         return x + 0;
+       }},
+      {"input_indexed", "right",
+       [](Bag&, Tensor x) {
+         x = x.clone();
+         x.index_put_({Slice(), 1}, 5.0);
+         return x;
+       }},
+      {"input_masked", "right",
+       [](Bag&, Tensor x) {
+         x = x.clone();
+         x.index_put_({x > 0.5}, 0.0);
+         return x;
+       }},
+      {"shape_in_place", "right",
+       [](Bag&, Tensor x) {
+         x = x * 1;
+         x.unsqueeze_(0).squeeze_(0).t_();
+         return x.matmul(torch::ones({2, 2}));
+       }},
+      {"out_variant", "right",
+       [](Bag&, Tensor x) {
+         Tensor y = torch::empty({2, 3});
+         torch::mul_out(y, x, x);
+         return y;
+       }},
+      {"resize_in_place", "",
+       [](Bag&, Tensor x) {
+         Tensor y = torch::empty({0});
+         torch::add_out(y, x, x);
+         return y;
+       }},
+      {"parameter_in_place", "",
+       [](Bag& m, Tensor x) {
+         m.w.add_(1);
+         return x.matmul(m.w);
+       }},
+      // ── Threads
+      {"parallel_for", "",
+       [](Bag&, Tensor x) {
+         std::vector<Tensor> rows(2);
+         at::parallel_for(0, 2, 1, [&](std::int64_t begin, std::int64_t end) {
+           for (std::int64_t i = begin; i < end; ++i) rows[static_cast<std::size_t>(i)] = x[i] * 2;
+         });
+         return torch::stack(rows);
+       }},
+      {"async", "",
+       [](Bag&, Tensor x) {
+         auto a = std::async(std::launch::async, [&] { return x.exp() * 2; });
+         auto b = std::async(std::launch::async, [&] { return x.sin() * 3; });
+         return a.get() + b.get();
+       }},
+      {"threads", "",
+       [](Bag&, Tensor x) {
+         Tensor y;
+         std::thread other([&] { y = x.relu() + 1; });
+         other.join();
+         return y * 2;
+       }},
+      {"threads_with_weights_alone", "",
+       [](Bag& m, Tensor x) {
+         Tensor y;
+         std::thread other([&] { y = m.w * 2; });
+         other.join();
+         return x.matmul(y);
+       }},
+  };
+  return table;
+}
+
+INSTANTIATE_TEST_SUITE_P(Data, HonestProgram, ::testing::ValuesIn(memory_and_data()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace fx
