@@ -1,6 +1,7 @@
 #include <fxgraph/trace/shapes.h>
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <unordered_set>
