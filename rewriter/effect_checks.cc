@@ -1,5 +1,6 @@
 // The checks of legality.h that are about effects: order, writes kept or unseen, and storage that is shared.
 #include <algorithm>
+#include <array>
 
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/rewriter/legality.h>
@@ -37,7 +38,7 @@ MatchEffects effects_in(const Site& site, const EffectIndex& effects) {
     if (own.side_effect) sum.side_effect = node;
     if (!effects.any_writes()) continue;
     sum.touched.push_back(effects.alias_class(*node));
-    node->for_each_input([&](const Node& input) { sum.touched.push_back(effects.alias_class(input)); });
+    effects.for_each_read_class(*node, [&](std::uint32_t read) { sum.touched.push_back(read); });
     if (!own.writes) continue;
     sum.writer = node;
     effects.for_each_written_class(*node, [&](std::uint32_t written) { sum.written.push_back(written); });
@@ -80,10 +81,48 @@ Verdict check_order(const Site& site, const ReplacementPlan& replacement, const 
   for (const Node* other = first->next(); other && other != last; other = other->next()) {
     if (site.contains(*other)) continue;
     bool reads = false;
-    other->for_each_input([&](const Node& input) { reads |= has(match.written, effects.alias_class(input)); });
+    effects.for_each_read_class(*other, [&](std::uint32_t read) { reads |= has(match.written, read); });
     if (reads) return Objection{match.writer, "it writes what " + other->name() + " reads in between"};
   }
   return {};
+}
+
+Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<const Argument> results,
+                    const EffectIndex& effects) {
+  if (!effects.any_writes()) return {};
+  Verdict verdict;
+  // What the match took itself is as it was where the match stood; check_order has seen to that.
+  const auto is_known = [&](const Node& read) {
+    if (std::find(made.begin(), made.end(), &read) != made.end() || site.contains(read)) return true;
+    return std::any_of(site.nodes.begin(), site.nodes.end(), [&](const Node* node) {
+      bool takes = false;
+      node->for_each_input([&](const Node& input) { takes |= &input == &read; });
+      return takes;
+    });
+  };
+  const auto check = [&](const Node& read) {
+    if (verdict || is_known(read) || !read.is_before(*site.at)) return;
+    if (const Node* write = effects.write_between(effects.alias_class(read), read, *site.at))
+      verdict = Objection{&site.match.anchor(), "the replacement reads " + read.name() + ", to which " + write->name() +
+                                                    " writes before"};
+  };
+  for (const Node* node : made) node->for_each_input(check);
+  for (const Argument& result : results) for_each_node(result, check);
+  return verdict;
+}
+
+Verdict check_forms(const Site& site, const EffectIndex& effects) {
+  if (!effects.any_writes()) return {};
+  Verdict verdict;
+  const auto check = [&](const Node& node, std::uint32_t alias_class) {
+    if (!verdict && effects.is_restructured(alias_class))
+      verdict = Objection{&node, "the program gives it, or what it reads, another shape in place"};
+  };
+  for (const Node* node : site.nodes) {
+    check(*node, effects.alias_class(*node));
+    effects.for_each_read_class(*node, [&](std::uint32_t read) { check(*node, read); });
+  }
+  return verdict;
 }
 
 namespace {
@@ -217,14 +256,45 @@ const Node* later_write(const Site& site, std::uint32_t alias_class, const Effec
   return nullptr;
 }
 
+/// The new values by the nodes that they were: the same storage, or each a storage of its own where there was one.
+class Relations {
+ public:
+  Relations(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
+            const EffectIndex& effects) {
+    const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Node* old = site.match.values()[outputs[i]].node_or_null();
+      const Node* now = results[i].node_or_null();
+      if (!old || !now) continue;
+      pairs_.push_back({old, effects.origin_of(*old), effects.origin_of(*now), false});
+      Pair& pair = pairs_.back();
+      pair.own = pair.then.fresh && pair.now.fresh && site.contains(*pair.then.node) &&
+                 std::find(made.begin(), made.end(), pair.now.node) != made.end();
+    }
+  }
+
+  /// True when nobody who writes, or asks, could tell `old` from what stands for it now by its storage.
+  bool kept(const Node& old) const {
+    for (const Pair& pair : pairs_) {
+      if (pair.old != &old) continue;
+      return pair.then == pair.now || (pair.own && std::all_of(pairs_.begin(), pairs_.end(), [&](const Pair& other) {
+                                         return (other.then == pair.then) == (other.now == pair.now);
+                                       }));
+    }
+    return false;
+  }
+
+ private:
+  struct Pair {
+    const Node* old;
+    EffectIndex::Origin then, now;
+    bool own;
+  };
+  std::vector<Pair> pairs_;
+};
+
 Verdict check_later_writes(const Site& site, const Node& old, const Values& now, const EffectIndex& effects) {
-  const std::uint32_t then = effects.alias_class(old);
-  bool same = true;
-  for (const Node* source : now) same &= effects.alias_class(*source) == then;
-  bool aliased = false;  // did the old result share storage with something outside the match?
-  for (const Node* member : effects.members(old)) aliased |= !site.contains(*member) && member->is_before(old);
-  if (same && aliased == !now.empty()) return {};
-  std::vector<std::uint32_t> concerned = {then};
+  std::vector<std::uint32_t> concerned = {effects.alias_class(old)};
   for (const Node* source : now) concerned.push_back(effects.alias_class(*source));
   for (const std::uint32_t one : concerned) {
     if (const Node* write = later_write(site, one, effects)) {
@@ -237,21 +307,21 @@ Verdict check_later_writes(const Site& site, const Node& old, const Values& now,
   return {};
 }
 
-/// The value that `node` looks at, through views.
-const Node* storage_of(const Node& node, const EffectIndex& effects) {
-  const Node* at = &node;
-  for (int steps = 0; steps < 32; ++steps) {
-    const Node* source = nullptr;
-    const NodeEffects own = effects.of(*at);
-    // What nobody has declared to be a view is taken to be a fresh value.
-    const bool guessed = own.unknown || (at->is(Op::call_module) && !effects.modules());
-    if (own.may_alias && !guessed)
-      for_each_aliased_input(
-          *at, [&](Node& input) { source = &input; }, effects.modules());
-    if (!source) break;
-    at = source;
-  }
-  return at;
+/// True for calls that want a certain layout of their input, or read past it.
+bool reads_layout(const Node& node) {
+  static constexpr std::array<std::string_view, 6> kReaders = {"aten::_unsafe_view", "aten::as_strided",
+                                                               "aten::view",         "aten::view.dtype",
+                                                               "aten::view_as",      "aten::view_as_complex"};
+  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
+  return schema && std::find(kReaders.begin(), kReaders.end(), schema->target.view()) != kReaders.end();
+}
+
+/// An older value in the place of a new one may have gaps, or another order of dimensions.
+Verdict check_layout(const Node& old, const EffectIndex& effects) {
+  const Node* reader = nullptr;
+  effects.any_use(old, [&](const Node& user) { return reads_layout(user) && (reader = &user); });
+  if (!reader) return {};
+  return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
 }
 
 /// A new write to older storage: the match wrote there too, or nobody reads it any more.
@@ -278,27 +348,15 @@ Verdict check_new_write(const Site& site, const Node& writer, const AliasSources
   return verdict;
 }
 
-bool is_returned(const Node& node, const Node* output) {
-  if (!output) return false;
-  for (const Node& user : node.users()) {
-    if (&user == output) return true;
-  }
-  return false;
-}
-
-/// The caller gets a result that it could write to: it may not become an input, an attribute or another result.
-Verdict check_returned(const Site& site, const Node& old, const Node& result, const EffectIndex& effects) {
-  const Node* output = site.match.anchor().graph().output_node();
-  if (!is_returned(old, output)) return {};
-  const Node* then = storage_of(old, effects);
-  const Node* now = storage_of(result, effects);
-  const bool visible =
-      now->is(Op::placeholder) || now->is(Op::get_attr) || is_returned(*now, output) || is_returned(result, output);
-  if (then == now || !visible) return {};
-  return Objection{&old, "it is returned, and its replacement would share storage with " + now->name() +
-                             (now->is(Op::placeholder) ? ", an input"
-                              : now->is(Op::get_attr)  ? ", an attribute"
-                                                       : ", returned too") +
+/// The caller gets a result, or a view of it, that it could write to: it may not come to share other storage.
+Verdict check_returned(const Node& old, const Node& result, const EffectIndex& effects) {
+  if (!effects.escapes(old)) return {};
+  const EffectIndex::Origin now = effects.origin_of(result);
+  const std::string what = now.node->is(Op::placeholder) ? ", an input"
+                           : now.node->is(Op::get_attr)  ? ", an attribute"
+                                                         : "";
+  return Objection{&old, "it is returned, and its replacement would share storage with " +
+                             (now.node == &result && what.empty() ? "other values" : now.node->name() + what) +
                              "; ReplaceOptions::allow_output_aliases permits it"};
 }
 
@@ -311,18 +369,21 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     if (!effects.of(*node).writes) continue;
     if (Verdict verdict = check_new_write(site, *node, sources, effects)) return verdict;
   }
+  const Relations relations(site, results, made, effects);
   const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     if (!old || !site.contains(*old)) continue;
     const Node* result = results[i].node_or_null();
+    if (result && relations.kept(*old)) continue;
     if (effects.any_writes()) {
       if (Verdict verdict = check_later_writes(site, *old, result ? sources.values_of(*result) : Values(), effects))
         return verdict;
     }
-    if (result && !allow_output_aliases) {
-      if (Verdict verdict = check_returned(site, *old, *result, effects)) return verdict;
-    }
+    if (!result) continue;
+    if (Verdict verdict = check_layout(*old, effects)) return verdict;
+    if (allow_output_aliases) continue;
+    if (Verdict verdict = check_returned(*old, *result, effects)) return verdict;
   }
   return {};
 }

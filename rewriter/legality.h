@@ -61,6 +61,13 @@ Verdict check_order(const Site& site, const ReplacementPlan& replacement, const 
 /// `also_written`: values that the replacement writes to as well.
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects);
 
+/// After a replacement made by a function: nothing wrote to what the nodes `made` read beyond what the match took, since
+/// those values were made. The function saw them as they were there.
+Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<const Argument> results,
+                    const EffectIndex& effects);
+/// Nothing gives a tensor that the match takes or makes another shape in place: it would do so to what comes instead.
+Verdict check_forms(const Site& site, const EffectIndex& effects);
+
 /// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or
 /// the caller can tell? `made` are the new nodes, not yet known to `effects`.
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,

@@ -118,9 +118,11 @@ void ReplacementPlan::read_effects() {
   for (const TemplateArgument& result : results_) may_alias_ |= result.kind == Kind::capture;
   for (const Node& node : replacement_.graph()->nodes()) {
     const NodeEffects effects = effects_of(node);
-    impure_ |= effects.impure();
-    random_ |= effects.random;
-    side_effects_ |= effects.side_effect;
+    // What a module does shows in the program that it joins; until then it may do anything.
+    const bool module = node.is(Op::call_module);
+    impure_ |= effects.impure() || module;
+    random_ |= effects.random || module;
+    side_effects_ |= effects.side_effect || module;
     may_alias_ |= effects.may_alias;
     for_each_written(node, [&](const Argument& written) {
       for_each_node(written, [&](const Node& value) {

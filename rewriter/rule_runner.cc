@@ -34,7 +34,9 @@ bool RuleRunner::apply(std::size_t i, Match& match) {
   Run& run = *runs_[i];
   const Node& anchor = match.anchor();
   const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = run.applier.apply(match, run.replacement);
+  const auto accepts = [&](const Match& again) { return static_cast<bool>(rules_[i].when(again)); };
+  const Outcome outcome =
+      run.applier.apply(match, run.replacement, rules_[i].when ? accepts : std::function<bool(const Match&)>());
   run.report.time += std::chrono::steady_clock::now() - start;
   if (outcome == Outcome::declined) ++run.report.filtered;
   if (outcome == Outcome::refused) refuse(i, anchor, *run.applier.objection().node, run.applier.objection().reason);

@@ -88,6 +88,8 @@ struct OperatorTraits {
   bool pointwise = false;    ///< each output element depends on the input elements at its (broadcast) place only
   bool reduction = false;    ///< combines elements along dimensions
   bool commutative = false;  ///< the first two arguments may be swapped when every other has its default (add's alpha)
+  bool may_copy = false;     ///< a view, or a copy where no view will do: reshape, contiguous, to
+  bool restructures = false;  ///< gives what it writes other sizes or strides: t_, resize_, out= of another size
 };
 
 /// An argument that turns an effect of the operator off when it is this literal: dropout draws nothing when `train` is
