@@ -64,14 +64,14 @@ bool rectified_before(const Call& c) {
 bool makes_no_copy(const Call& c) { return !c.is_bool("copy", true); }
 bool always(const Call&) { return true; }
 
-struct NoOp {
+struct Rule {
   const char* packet;
   bool needs_shapes;  ///< the type and the sizes must be known to stay
   bool (*holds)(const Call&);
   const char* reason;
 };
 
-constexpr NoOp kRules[] = {
+constexpr Rule kRules[] = {
     {"aten::add", true, adds_zero, "adds 0"},
     {"aten::sub", true, adds_zero, "subtracts 0"},
     {"aten::mul", true, times_one, "multiplies by 1"},
@@ -99,14 +99,14 @@ bool keeps_type_and_sizes(const Shapes& shapes, const Node& node, const Node& in
   return out && in && out->dtype == in->dtype && out->sizes == in->sizes && out->is_contiguous() == in->is_contiguous();
 }
 
-const NoOp* rule_for(const Node& node) {
-  static const FlatMap<const NoOp*> by_packet = [] {
-    FlatMap<const NoOp*> map;
-    for (const NoOp& rule : kRules) map[Symbol(rule.packet).id()] = &rule;
+const Rule* rule_for(const Node& node) {
+  static const FlatMap<const Rule*> by_packet = [] {
+    FlatMap<const Rule*> map;
+    for (const Rule& rule : kRules) map[Symbol(rule.packet).id()] = &rule;
     return map;
   }();
   const Symbol packet = Symbol::find(packet_of(node.target().view()));
-  const NoOp* const* rule = packet.empty() ? nullptr : by_packet.find(packet.id());
+  const Rule* const* rule = packet.empty() ? nullptr : by_packet.find(packet.id());
   return rule ? *rule : nullptr;
 }
 
@@ -114,12 +114,12 @@ const NoOp* rule_for(const Node& node) {
 
 std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes) {
   std::vector<NoOp> found;
-  FlatMap<std::optional<const NoOp*>> rules;  // by target: a graph has few
+  FlatMap<std::optional<const Rule*>> rules;  // by target: a graph has few
   for (const Node& node : graph.nodes()) {
     if (!node.is(Op::call_function) || node.args().empty() || !node.args()[0].is_node()) continue;
-    std::optional<const NoOp*>& known = rules[node.target().id()];
+    std::optional<const Rule*>& known = rules[node.target().id()];
     if (!known) known = rule_for(node);
-    const NoOp* rule = *known;
+    const Rule* rule = *known;
     if (!rule) continue;
     Node& input = node.args()[0].node();
     if (rule->needs_shapes && !(shapes && keeps_type_and_sizes(*shapes, node, input))) continue;
