@@ -86,7 +86,7 @@ Outcome Applier::apply(Match& match, const ReplacementPlan& replacement,
   if (!verdict) verdict = check_contained(site);
   if (!verdict) verdict = check_convex(site);
   if (!verdict) verdict = find_place(site, replacement.captures(), effects_);
-  if (!verdict) verdict = check_order(site, replacement, effects_);
+  if (!verdict) verdict = check_order(site, replacement.draws_random(), replacement.has_side_effects(), effects_);
   if (!verdict) verdict = check_forms(site, effects_);
   if (!verdict && !replacement.is_function())
     verdict = check_owned(site, written_captures(site, replacement), effects_);
@@ -147,6 +147,13 @@ Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacemen
           effects_.modules());
     }
     Verdict verdict = check_owned(site, written, effects_);
+    bool draws = false, acts = false;
+    for (const Node* node : made_) {
+      const NodeEffects own = effects_.of(*node);
+      draws |= own.random;
+      acts |= own.side_effect;
+    }
+    if (!verdict && (draws || acts)) verdict = check_order(site, draws, acts, effects_);
     for (const Node* node : made_) {
       node->for_each_input([&](const Node& input) {
         if (!verdict && !input.is_before(*node)) {
@@ -170,11 +177,11 @@ Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacemen
   }
   const bool own = std::none_of(site.exits.begin(), site.exits.end(),
                                 [&](const Node* exit) { return effects_.of(*exit).may_alias; });
-  if (own && !replacement.may_alias() && !replacement.has_impure_nodes() && !effects_.any_writes()) return {};
+  if (own && !replacement.may_loosen_layout() && !replacement.may_alias() && !replacement.has_impure_nodes() && !effects_.any_writes()) return {};
   for (const Node* node : made_) {
     if (!effects_.any_writes() && effects_.of(*node).writes) effects_.expect_writes();
   }
-  return check_aliases(site, results, made_, effects_, allow_output_aliases_);
+  return check_aliases(site, results, made_, effects_, replacement.may_loosen_layout(), allow_output_aliases_);
 }
 
 void Applier::annotate(const Site& site, const std::vector<Argument>& results) {

@@ -46,14 +46,14 @@ MatchEffects effects_in(const Site& site, const EffectIndex& effects) {
   return sum;
 }
 
-Verdict check_passing(const Node& other, const MatchEffects& match, const ReplacementPlan& replacement,
-                      const EffectIndex& effects, const Site& site) {
+Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, bool acts, const EffectIndex& effects,
+                      const Site& site) {
   const NodeEffects own = effects.of(other);
   const Node* anchor = &site.match.anchor();
-  if (own.random && (match.random || replacement.draws_random())) {
+  if (own.random && (match.random || draws)) {
     return Objection{anchor, "the order of random numbers would change: " + other.name() + " draws some in between"};
   }
-  if (own.side_effect && (match.side_effect || replacement.has_side_effects())) {
+  if (own.side_effect && (match.side_effect || acts)) {
     return Objection{anchor, "the order of side effects would change: " + other.name() + " lies in between"};
   }
   Verdict verdict;
@@ -67,14 +67,14 @@ Verdict check_passing(const Node& other, const MatchEffects& match, const Replac
 
 }  // namespace
 
-Verdict check_order(const Site& site, const ReplacementPlan& replacement, const EffectIndex& effects) {
+Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& effects) {
   if (!effects.any_impure()) return {};
   const Node* first = earlier(site.nodes.front(), site.at);
   const Node* last = earlier(site.nodes.back(), site.at) == site.at ? site.nodes.back() : site.at;
   const MatchEffects match = effects_in(site, effects);
   for (const Node* other : effects.between(*first, *last)) {
     if (site.contains(*other)) continue;
-    if (Verdict verdict = check_passing(*other, match, replacement, effects, site)) return verdict;
+    if (Verdict verdict = check_passing(*other, match, draws, acts, effects, site)) return verdict;
   }
   if (!match.writer || first == last) return {};
   // The match's own writes move: nobody in the span may read what they write.
@@ -256,11 +256,12 @@ const Node* later_write(const Site& site, std::uint32_t alias_class, const Effec
   return nullptr;
 }
 
-/// The new values by the nodes that they were: the same storage, or each a storage of its own where there was one.
+/// The new values beside those that they replace: the same storage, or each a storage of its own where there was one.
 class Relations {
  public:
   Relations(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-            const EffectIndex& effects) {
+            const EffectIndex& effects)
+      : site_(site), made_(made), effects_(effects) {
     const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Node* old = site.match.values()[outputs[i]].node_or_null();
@@ -268,8 +269,7 @@ class Relations {
       if (!old || !now) continue;
       pairs_.push_back({old, effects.origin_of(*old), effects.origin_of(*now), false});
       Pair& pair = pairs_.back();
-      pair.own = pair.then.fresh && pair.now.fresh && site.contains(*pair.then.node) &&
-                 std::find(made.begin(), made.end(), pair.now.node) != made.end();
+      pair.own = pair.then == pair.now || (is_private(pair.then) && is_private(pair.now));
     }
   }
 
@@ -290,6 +290,33 @@ class Relations {
     EffectIndex::Origin then, now;
     bool own;
   };
+
+  bool is_made(const Node& node) const { return std::find(made_.begin(), made_.end(), &node) != made_.end(); }
+
+  /// True when the storage is one that the program makes, and nothing but the results, the match and what came before it
+  /// uses it: how the results stand to each other is kept() to say.
+  bool is_private(const EffectIndex::Origin& origin) const {
+    if (!origin.fresh) return false;
+    constexpr std::size_t kMost = 256;
+    std::vector<const Node*> open = {origin.node};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      const Node& value = *open[next];
+      const bool result = site_.is_exit(value) || is_made(value);
+      for (const Node& user : value.users()) {
+        const bool inside = site_.contains(user) || is_made(user);
+        if (!inside && result) continue;
+        if (!inside && !user.is_before(*site_.nodes.front())) return false;
+        if (!effects_.may_share(user, value)) continue;
+        if (open.size() == kMost) return false;
+        open.push_back(&user);
+      }
+    }
+    return true;
+  }
+
+  const Site& site_;
+  std::span<Node* const> made_;
+  const EffectIndex& effects_;
   std::vector<Pair> pairs_;
 };
 
@@ -314,6 +341,12 @@ bool reads_layout(const Node& node) {
                                                                "aten::view_as",      "aten::view_as_complex"};
   const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
   return schema && std::find(kReaders.begin(), kReaders.end(), schema->target.view()) != kReaders.end();
+}
+
+/// True when the operator lays its result out anew; a pointwise one follows its inputs.
+bool is_laid_out(const Node& node) {
+  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
+  return schema && !schema->traits.pointwise && !schema->traits.view;
 }
 
 /// An older value in the place of a new one may have gaps, or another order of dimensions.
@@ -363,7 +396,7 @@ Verdict check_returned(const Node& old, const Node& result, const EffectIndex& e
 }  // namespace
 
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, bool allow_output_aliases) {
+                      const EffectIndex& effects, bool loosens, bool allow_output_aliases) {
   const AliasSources sources(effects.any_writes() ? made : std::span<Node* const>(), effects);
   for (const Node* node : effects.any_writes() ? made : std::span<Node* const>()) {
     if (!effects.of(*node).writes) continue;
@@ -375,7 +408,11 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     if (!old || !site.contains(*old)) continue;
     const Node* result = results[i].node_or_null();
-    if (result && relations.kept(*old)) continue;
+    if (result && relations.kept(*old)) {
+      if (!loosens || !is_laid_out(*old) || is_laid_out(*result)) continue;
+      if (Verdict verdict = check_layout(*old, effects)) return verdict;
+      continue;
+    }
     if (effects.any_writes()) {
       if (Verdict verdict = check_later_writes(site, *old, result ? sources.values_of(*result) : Values(), effects))
         return verdict;

@@ -290,7 +290,7 @@ EffectIndex::Origin EffectIndex::origin_of(const Node& value) const {
   return {&value, {}, -1, false};
 }
 
-bool EffectIndex::aliases_input(const Node& user, const Node& value) const {
+bool EffectIndex::may_share(const Node& user, const Node& value) const {
   const NodeEffects effects = of(user);
   if (!effects.may_alias && !effects.unknown) return false;
   bool found = false;

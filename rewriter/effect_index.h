@@ -94,6 +94,8 @@ class EffectIndex {
   Origin origin_of(const Node& value) const;
   /// True when the caller may get the value or a view of it: some result may share its storage. O(views of it).
   bool escapes(const Node& value) const;
+  /// True when the result of `user`, which takes the value, may share its storage.
+  bool may_share(const Node& user, const Node& value) const;
   /// Calls `visit(const Node& user)` for the uses of the value and of all that may share its storage and is made from it,
   /// until it returns true; true then, or when there are too many to look at.
   template <typename Visit>
@@ -123,7 +125,6 @@ class EffectIndex {
   const std::vector<Cell>& state_cells(Symbol module);
   /// The one value that `node` is or looks at for certain, or null; `own` when it shares nothing.
   const Node* viewed(const Node& node, bool& own) const;
-  bool aliases_input(const Node& user, const Node& value) const;
 
   const Graph& graph_;
   const ModuleEffects modules_;
@@ -170,7 +171,7 @@ bool EffectIndex::any_use(const Node& value, Visit&& visit) const {
   for (std::size_t next = 0; next < open.size(); ++next) {
     for (const Node& user : open[next]->users()) {
       if (visit(user)) return true;
-      if (user.is(Op::output) || !aliases_input(user, *open[next])) continue;
+      if (user.is(Op::output) || !may_share(user, *open[next])) continue;
       // A value may be met twice where views join; few do.
       if (open.size() == kMostViews) return true;
       open.push_back(&user);

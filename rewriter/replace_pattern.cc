@@ -57,6 +57,7 @@ class Replace {
     FindOptions find = options_.find;
     find.contained = true;
     if (options_.shapes) find.shapes = options_.shapes;
+    if (!find.modules) find.modules = options_.modules;
     std::vector<bool> claimed;
     Search search(pattern_.shared_data(), rewriter_.graph(), find, claimed);
     search.want_escapes = true;

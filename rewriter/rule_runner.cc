@@ -20,6 +20,7 @@ RuleRunner::RuleRunner(Rewriter& rewriter, const RuleSet& rules, const DriverOpt
       find_(options.find),
       effects_(rewriter.graph(), options.modules) {
   if (options.shapes) find_.shapes = options.shapes;
+  if (!find_.modules) find_.modules = options.modules;
   const Graph& graph = rewriter.graph();
   max_rewrites_ = options.max_rewrites ? options.max_rewrites : 100 * graph.size() + 10000;
   for (std::uint32_t i = 0; i < rules.size(); ++i) {

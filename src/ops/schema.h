@@ -131,6 +131,10 @@ OperatorSchema parse_schema(std::string_view declaration);
 /// the overload named "default" only; overloads_of and schema_of look at all of them.
 const OperatorSchema* find_schema(Symbol target);
 
+/// The target as Python spells it: `torch.ops.aten.relu.default`; without an overload, `torch.ops.aten.add`, when the
+/// operator is known to have none of the name "default".
+std::string spelled_target(Symbol target);
+
 /// Returns all overloads of `packet` (`aten::add`): a program's own first, then in LibTorch's order.
 std::vector<const OperatorSchema*> overloads_of(Symbol packet);
 

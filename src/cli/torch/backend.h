@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,13 @@ class TorchModel : public Model {
 
   GraphModule& module() { return *module_; }
   std::unique_ptr<TorchModel> clone() const;
+  /// True when the last difference() compared inputs of another batch size too: the program took them.
+  bool compared_other_batch() const { return other_batch_; }
 
  private:
+  double difference_of_another_batch(GraphModule& reference, const std::vector<TensorInfo>& inputs);
+
+  bool other_batch_ = false;
   std::shared_ptr<GraphModule> module_;
   bool text_;
 };
@@ -56,5 +62,18 @@ void check_inputs(const Graph& graph, std::size_t given);
 
 /// The median seconds of a forward, after one to warm up.
 double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs, int repeat);
+
+/// Seconds of a forward: the median, and the median distance from it.
+struct Timing {
+  double median = 0, spread = 0;
+};
+/// Both run turn about, first the one, then the other, for as long as `budget` seconds allow, at most 20 times each.
+/// `runs` is how often; nothing when that is less than five, from which no figure is worth printing.
+struct TimingPair {
+  Timing before, after;
+  int runs = 0;
+};
+std::optional<TimingPair> time_interleaved(GraphModule& before, GraphModule& after,
+                                           const std::vector<c10::IValue>& inputs, double budget);
 
 }  // namespace fx::cli

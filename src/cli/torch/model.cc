@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
@@ -99,6 +100,47 @@ double time_forward(GraphModule& module, const std::vector<c10::IValue>& inputs,
   return seconds[static_cast<std::size_t>(repeat / 2)];
 }
 
+namespace {
+
+double seconds_of(GraphModule& module, const std::vector<c10::IValue>& inputs) {
+  const auto start = std::chrono::steady_clock::now();
+  module.run(inputs);
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median_of(std::vector<double> numbers) {
+  std::nth_element(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2), numbers.end());
+  return numbers[numbers.size() / 2];
+}
+
+Timing summary_of(const std::vector<double>& seconds) {
+  const double median = median_of(seconds);
+  std::vector<double> distances;
+  for (const double one : seconds) distances.push_back(std::abs(one - median));
+  return {median, median_of(distances)};
+}
+
+}  // namespace
+
+// Turn about, and in turn who begins: a machine that grows slower favours neither.
+std::optional<TimingPair> time_interleaved(GraphModule& before, GraphModule& after,
+                                           const std::vector<c10::IValue>& inputs, double budget) {
+  constexpr int kMostRuns = 20, kLeastRuns = 5;
+  const at::NoGradGuard no_grad;
+  const auto start = std::chrono::steady_clock::now();
+  before.run(inputs);  // to warm up
+  after.run(inputs);
+  std::vector<double> a, b;
+  for (int run = 0; run < kMostRuns; ++run) {
+    if (run % 2 == 0) a.push_back(seconds_of(before, inputs));
+    b.push_back(seconds_of(after, inputs));
+    if (run % 2 == 1) a.push_back(seconds_of(before, inputs));
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() > budget) break;
+  }
+  if (a.size() < kLeastRuns) return std::nullopt;
+  return TimingPair{summary_of(a), summary_of(b), static_cast<int>(a.size())};
+}
+
 double TorchModel::tolerance(const std::vector<TensorInfo>& inputs) {
   for (const at::Tensor& parameter : module_->parameters()) {
     if (parameter.is_floating_point()) return usual_tolerance(parameter.scalar_type());
@@ -119,9 +161,33 @@ double TorchModel::difference(Model& before, const std::vector<TensorInfo>& inpu
   for (int round = 0; round < rounds; ++round) {
     const std::vector<c10::IValue> values = random_inputs(inputs);
     // Both write their buffers on from round to round; the seed is one, for programs that draw random numbers.
-    worst = std::max(worst, run_difference(reference.module(), *module_, values, static_cast<std::uint64_t>(round)));
+    worst = std::max(worst, calls_difference(reference.module(), *module_, values, static_cast<std::uint64_t>(round)));
   }
-  return worst;
+  return std::max(worst, difference_of_another_batch(reference.module(), inputs));
+}
+
+// The first dimensions of that size together: that is the batch. A program that holds for one size says so by throwing.
+double TorchModel::difference_of_another_batch(GraphModule& reference, const std::vector<TensorInfo>& inputs) {
+  other_batch_ = false;
+  std::vector<TensorInfo> larger = inputs;
+  std::int64_t batch = -1;
+  for (TensorInfo& info : larger) {
+    if (info.sizes.empty() || (batch >= 0 && info.sizes[0] != batch)) continue;
+    batch = info.sizes[0];
+    ++info.sizes[0];
+    info.strides.clear();
+  }
+  if (batch <= 0) return 0;
+  const std::vector<c10::IValue> values = random_inputs(larger);
+  try {
+    std::vector<c10::IValue> copies;
+    for (const c10::IValue& value : values) copies.push_back(value.deepcopy());
+    reference.run(std::move(copies));
+  } catch (const std::exception&) {
+    return 0;
+  }
+  other_batch_ = true;
+  return calls_difference(reference, *module_, values, 0);
 }
 
 }  // namespace fx::cli

@@ -20,14 +20,14 @@ namespace fx::cli {
 namespace {
 
 constexpr int kVerifyRounds = 8;
-constexpr int kTimedRounds = 5;
+constexpr double kTimingSeconds = 1;
+
 struct State {
   std::size_t nodes = 0;
   double parameters = 0;
   double parameter_bytes = 0;
-  std::optional<double> flops;
+  std::optional<double> macs;
   std::optional<double> peak_bytes;
-  std::optional<double> forward_seconds;
 };
 
 class Optimization {
@@ -77,7 +77,7 @@ class Optimization {
     if (inputs_.empty()) return state;
     const Shapes shapes = model.propagate_shapes(inputs_);
     const Measures measures = cli::measure(model.module(), shapes);
-    state.flops = measures.macs;
+    state.macs = measures.macs;
     state.peak_bytes = measures.peak_bytes;
     return state;
   }
@@ -93,19 +93,12 @@ class Optimization {
     model_.module().recompile();
   }
 
-  // Turn about, so that a machine that grows slower does not favour either.
   void time_both() {
     if (inputs_.empty()) return;
     const Progress progress("timing");
     const StateKeeper keeper(model_.module()), original_keeper(original_->module());
     const std::vector<c10::IValue> inputs = random_inputs(inputs_);
-    double before = INFINITY, after = INFINITY;
-    for (int round = 0; round < kTimedRounds; ++round) {
-      before = std::min(before, time_forward(original_->module(), inputs, 1));
-      after = std::min(after, time_forward(model_.module(), inputs, 1));
-    }
-    before_.forward_seconds = before;
-    after_.forward_seconds = after;
+    timing_ = time_interleaved(original_->module(), model_.module(), inputs, kTimingSeconds);
   }
 
   void verify() {
@@ -122,7 +115,7 @@ class Optimization {
 
   void print_text(bool equal) const {
     std::string line = fmt::format("{} nodes, {} parameters", before_.nodes, human_count(before_.parameters));
-    if (before_.flops) line += fmt::format(", {}FLOPs", human_count(*before_.flops));
+    if (before_.macs) line += fmt::format(", {}MACs", human_count(*before_.macs));
     if (before_.peak_bytes) line += fmt::format(", peak activations {}", human_bytes(*before_.peak_bytes));
     row(options_.file, line);
     for (const RuleOutcome& outcome : done_.rules) print_outcome(outcome);
@@ -130,14 +123,15 @@ class Optimization {
     if (after_.peak_bytes)
       line +=
           fmt::format(", peak {}{}", human_bytes(*after_.peak_bytes), change(*before_.peak_bytes, *after_.peak_bytes));
-    if (after_.forward_seconds) {
-      line += fmt::format(", forward {} -> {}{}", human_seconds(*before_.forward_seconds),
-                          human_seconds(*after_.forward_seconds),
-                          change(*before_.forward_seconds, *after_.forward_seconds));
+    if (timing_) {
+      line += fmt::format(", forward {} ± {} -> {} ± {}, {} interleaved runs", human_seconds(timing_->before.median),
+                          human_seconds(timing_->before.spread), human_seconds(timing_->after.median),
+                          human_seconds(timing_->after.spread), timing_->runs);
     }
     row("", line);
     if (difference_ && equal)
-      row("verified", fmt::format("{} random inputs, largest relative difference {:.1e}", kVerifyRounds, *difference_));
+      row("verified", fmt::format("{} random inputs{}, two calls each, largest relative difference {:.1e}", kVerifyRounds,
+                                  model_.compared_other_batch() ? " and another batch" : "", *difference_));
     if (equal && !options_.output.empty()) row("saved", options_.output);
   }
 
@@ -169,9 +163,8 @@ class Optimization {
   static nlohmann::ordered_json to_json(const State& state) {
     nlohmann::ordered_json out = {
         {"nodes", state.nodes}, {"parameters", state.parameters}, {"parameter_bytes", state.parameter_bytes}};
-    if (state.flops) out["flops"] = *state.flops;
+    if (state.macs) out["macs"] = *state.macs;
     if (state.peak_bytes) out["peak_bytes"] = *state.peak_bytes;
-    if (state.forward_seconds) out["forward_seconds"] = *state.forward_seconds;
     return out;
   }
 
@@ -180,6 +173,15 @@ class Optimization {
                                   {"before", to_json(before_)},
                                   {"after", to_json(after_)},
                                   {"rules", nlohmann::json::array()}};
+    if (timing_) {
+      const auto add = [&](const char* which, const Timing& timing) {
+        out[which]["forward_seconds"] = timing.median;
+        out[which]["forward_spread"] = timing.spread;
+        out[which]["forward_runs"] = timing_->runs;
+      };
+      add("before", timing_->before);
+      add("after", timing_->after);
+    }
     for (const RuleOutcome& outcome : done_.rules) {
       nlohmann::ordered_json rule = {
           {"name", outcome.rule->name},         {"tried", outcome.tried},
@@ -203,6 +205,7 @@ class Optimization {
   std::vector<TensorInfo> inputs_;
   OptimizeReport done_;
   State before_, after_;
+  std::optional<TimingPair> timing_;
   double tolerance_ = 0;
   std::optional<double> difference_;
 };
