@@ -29,12 +29,13 @@ struct Edge {
 
 struct Part {
   std::int64_t id = 0;
+  const Node* stays = nullptr;    // a call that stays in the program; the rest but `waits_for` is empty then
   std::vector<Node*> inputs;      // placeholders and results of other parts
   std::vector<Node*> attributes;  // get_attr nodes
   std::vector<Node*> outputs;
   std::vector<Edge> waits_for;
   std::vector<PartIndex> wait_for_it;
-  Graph graph;
+  std::optional<Graph> graph;
   Node* call = nullptr;  // in the main graph
 };
 
@@ -56,12 +57,20 @@ class Splitter {
   static bool is_call(const Node& node) {
     return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output);
   }
-  std::string path_of(const Part& part) const { return "submod_" + std::to_string(part.id); }
+  std::string path_of(const Part& part) const {
+    return options_.name ? options_.name(part.id) : "submod_" + std::to_string(part.id);
+  }
+  static std::string number_of(const Part& part) { return part.stays ? "outside" : std::to_string(part.id); }
 
   void assign(const std::function<std::int64_t(const Node&)>& partition_of) {
     std::map<std::int64_t, PartIndex> index_of;
     for (const Node& node : graph_.nodes()) {
       if (!is_call(node)) continue;
+      if (options_.stays && options_.stays(node)) {
+        part_of_[node] = static_cast<PartIndex>(parts_.size());
+        parts_.emplace_back().stays = &node;
+        continue;
+      }
       const auto [at, is_new] = index_of.emplace(partition_of(node), static_cast<PartIndex>(parts_.size()));
       if (is_new) parts_.emplace_back().id = at->first;
       part_of_[node] = at->second;
@@ -79,7 +88,8 @@ class Splitter {
       node.for_each_input([&](Node& input) {
         if (part == part_of_[input] || !is_new(part, input)) return;
         if (part_of_[input] != kMain) give(input, part, node);
-        if (part != kMain) (input.is(Op::get_attr) ? parts_[part].attributes : parts_[part].inputs).push_back(&input);
+        if (part != kMain && !parts_[part].stays)
+          (input.is(Op::get_attr) ? parts_[part].attributes : parts_[part].inputs).push_back(&input);
       });
     }
     const auto by_position = [](const Node* a, const Node* b) { return a->is_before(*b); };
@@ -93,7 +103,7 @@ class Splitter {
 
   void give(Node& value, PartIndex to, const Node& user) {
     const PartIndex from = part_of_[value];
-    parts_[from].outputs.push_back(&value);
+    if (!parts_[from].stays) parts_[from].outputs.push_back(&value);
     if (to != kMain) wait(from, to, value, user);
   }
 
@@ -149,9 +159,8 @@ class Splitter {
     while (part_of_[*way.front()->reached] != at) way.erase(way.begin());
     std::string text;
     for (auto edge = way.rbegin(); edge != way.rend(); ++edge) {
-      text += (text.empty() ? "" : ", ") + ("%" + (*edge)->source->name()) + " (" +
-              std::to_string(parts_[(*edge)->from].id) + ") before %" + (*edge)->reached->name() + " (" +
-              std::to_string(parts_[part_of_[*(*edge)->reached]].id) + ")";
+      text += (text.empty() ? "" : ", ") + ("%" + (*edge)->source->name()) + " (" + number_of(parts_[(*edge)->from]) +
+              ") before %" + (*edge)->reached->name() + " (" + number_of(parts_[part_of_[*(*edge)->reached]]) + ")";
     }
     throw Error(ErrorKind::invalid_argument,
                 "split_module: partitions would have to wait for each other: " + text +
@@ -163,29 +172,33 @@ class Splitter {
     std::vector<FlatMap<Node*>> values(parts_.size());  // by id in the whole graph
     for (PartIndex i = 0; i < parts_.size(); ++i) {
       Part& part = parts_[i];
+      if (part.stays) continue;
+      part.graph.emplace();
       for (std::size_t k = 0; k < part.inputs.size(); ++k) {
         const Node& input = *part.inputs[k];
         Node& made =
-            part.graph.placeholder(options_.keep_original_input_names ? input.name() : "arg_" + std::to_string(k));
+            part.graph->placeholder(options_.keep_original_input_names ? input.name() : "arg_" + std::to_string(k));
         const Meta* meta = input.find_meta();
         if (const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr)
           made.meta().set(meta_key::kType, *type);
         values[i][input.id()] = &made;
       }
       for (const Node* attribute : part.attributes)
-        values[i][attribute->id()] = &part.graph.node_copy(*attribute, [](Node&) { return Argument(); });
+        values[i][attribute->id()] = &part.graph->node_copy(*attribute, [](Node&) { return Argument(); });
     }
     for (const Node& node : graph_.nodes()) {
       if (!is_call(node)) continue;
       const PartIndex i = part_of_[node];
+      if (parts_[i].stays) continue;
       values[i][node.id()] =
-          &parts_[i].graph.node_copy(node, [&](Node& input) { return Argument(*values[i].find(input.id())); });
+          &parts_[i].graph->node_copy(node, [&](Node& input) { return Argument(*values[i].find(input.id())); });
     }
     for (PartIndex i = 0; i < parts_.size(); ++i) {
+      if (parts_[i].stays) continue;
       std::vector<Argument> results;
       for (const Node* output : parts_[i].outputs) results.emplace_back(*values[i].find(output->id()));
       const bool one = results.size() == 1 && !options_.tuple_return;
-      parts_[i].graph.output(results.empty() ? Argument() : one ? results[0] : Argument::tuple(results));
+      parts_[i].graph->output(results.empty() ? Argument() : one ? results[0] : Argument::tuple(results));
     }
   }
 
@@ -198,25 +211,38 @@ class Splitter {
     GraphModule::Attributes attributes;
     for (const PartIndex i : order) {
       Part& part = parts_[i];
+      if (part.stays) {
+        copy_to_main(*part.stays, main, attributes);
+        continue;
+      }
       std::vector<Argument> inputs;
       for (Node* input : part.inputs) inputs.push_back(main_values_[*input]);
       call(part, main.call_module(path_of(part), inputs));
       note_paths(part);
       std::shared_ptr<torch::nn::Module> made =
-          std::make_shared<GraphModule>(module_, std::move(part.graph), path_of(part));
+          std::make_shared<GraphModule>(module_, std::move(*part.graph), path_of(part));
       attributes.emplace_back(path_of(part), std::move(made));
     }
     if (const Node* output = graph_.output_node()) {
-      output->for_each_input([&](Node& input) {
-        if (!input.is(Op::get_attr) || !main_values_[input].is_none()) return;
-        main_values_[input] = main.node_copy(input, value_of);
-        attributes.emplace_back(input.target().str(), module_.attribute(input.target().str()));
-      });
-      main.node_copy(*output, value_of);
+      copy_to_main(*output, main, attributes);
     }
     auto result = std::make_shared<GraphModule>(attributes, std::move(main), module_.class_name());
     set_own_mode(*result, module_.is_training());
     return result;
+  }
+
+  // With the attributes that it reads.
+  void copy_to_main(const Node& node, Graph& main, GraphModule::Attributes& attributes) {
+    const std::function<Argument(Node&)> value_of = [&](Node& input) { return main_values_[input]; };
+    node.for_each_input([&](Node& input) {
+      if (!input.is(Op::get_attr) || !main_values_[input].is_none()) return;
+      main_values_[input] = main.node_copy(input, value_of);
+      attributes.emplace_back(input.target().str(), module_.attribute(input.target().str()));
+    });
+    Node& copy = main.node_copy(node, value_of);
+    if (node.is(Op::output)) return;
+    main_values_[node] = copy;
+    if (node.is(Op::call_module)) attributes.emplace_back(node.target().str(), module_.submodule(node.target().str()));
   }
 
   // Gives the main graph what the part returns.
@@ -234,7 +260,7 @@ class Splitter {
 
   void note_paths(const Part& part) const {
     if (!options_.module_paths) return;
-    for (const Node* node : part.graph.find_nodes(Op::call_module))
+    for (const Node* node : part.graph->find_nodes(Op::call_module))
       options_.module_paths->emplace_back(path_of(part) + "." + node->target().str(), node->target().str());
   }
 

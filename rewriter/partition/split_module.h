@@ -24,6 +24,10 @@ struct SplitOptions {
   bool tuple_return = false;
   /// False: the inputs of partitions are called arg_0, arg_1, …, so that equal partitions have equal graphs.
   bool keep_original_input_names = true;
+  /// Calls that stay in the program, each by itself; they are not asked for a partition.
+  std::function<bool(const Node&)> stays{};
+  /// What the module of a partition is called; without it `submod_<partition>`.
+  std::function<std::string(std::int64_t partition)> name{};
   /// When set: filled with the path of each module that a partition calls in the result, and its path in `module`.
   std::vector<std::pair<std::string, std::string>>* module_paths = nullptr;
 };

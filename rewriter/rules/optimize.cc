@@ -66,7 +66,7 @@ class Optimizer {
   bool run_pass(std::size_t i) {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
-    rules::Program program{module_, shapes_};
+    rules::RuleContext program{module_, selected_[i]->name, shapes_};
     rules::PassResult outcome = selected_[i]->pass(program);
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;

@@ -25,6 +25,7 @@ namespace fx::rules {
 /// What passes work on.
 struct RuleContext {
   GraphModule& module;
+  std::string_view rule;  ///< the name of the rule that is applied
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
 };
 

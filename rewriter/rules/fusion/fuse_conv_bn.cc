@@ -252,15 +252,15 @@ class BatchNormFolding {
 
 PassResult fuse_conv_bn(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  return BatchNormFolding(program, kFuseConvBn.name).convolutions();
+  return BatchNormFolding(program, program.rule).convolutions();
 }
 PassResult fuse_linear_bn(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  return BatchNormFolding(program, kFuseLinearBn.name).linears();
+  return BatchNormFolding(program, program.rule).linears();
 }
 PassResult fuse_bn_linear(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  return BatchNormFolding(program, kFuseBnLinear.name).norms_before_linears();
+  return BatchNormFolding(program, program.rule).norms_before_linears();
 }
 
 }  // namespace

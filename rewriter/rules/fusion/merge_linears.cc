@@ -40,8 +40,12 @@ void make_reshape(Node& view) {
 
 class LinearMerger {
  public:
-  explicit LinearMerger(GraphModule& module)
-      : module_(module), graph_(module.graph()), effects_(module_effects(module)), weights_(module) {}
+  LinearMerger(GraphModule& module, std::string_view rule)
+      : module_(module),
+        rule_(rule),
+        graph_(module.graph()),
+        effects_(module_effects(module)),
+        weights_(module) {}
 
   PassResult run() {
     // Nodes come and go while layers are merged.
@@ -157,7 +161,7 @@ class LinearMerger {
     Node& product = graph_.call_function("aten::linear", args);
     Node& parts =
         graph_.call_function("aten::split_with_sizes", (std::vector<Argument>{product, Argument::list(rows), -1}));
-    std::string origin(kMergeLinears.name);
+    std::string origin(rule_);
     std::vector<Node*> pieces;
     for (std::size_t i = 0; i < group.size(); ++i) {
       pieces.push_back(
@@ -176,6 +180,7 @@ class LinearMerger {
   }
 
   GraphModule& module_;
+  std::string_view rule_;
   Graph& graph_;
   ModuleEffects effects_;
   Weights weights_;
@@ -185,7 +190,7 @@ class LinearMerger {
 
 PassResult merge_linears(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  return LinearMerger(program.module).run();
+  return LinearMerger(program.module, program.rule).run();
 }
 
 }  // namespace
