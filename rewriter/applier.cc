@@ -63,8 +63,8 @@ Verdict Applier::update(Match& match, bool& changed) {
     const Node* old = value.node_or_null();
     const bool replaced = old && old->is_erased() && match.contains(*old);  // check_alive says so
     if (!verdict && !replaced && !takes_any(match.pattern().nodes[at], now))
-      verdict = Objection{&match.anchor(), "an earlier rewrite replaced " + to_string(value, NodeStyle::plain) +
-                                               ", of which the pattern wants more than that it is there"};
+      verdict = Objection{nullptr, "an earlier rewrite replaced " + to_string(value, NodeStyle::plain) +
+                                       ", of which the pattern wants more than that it is there"};
     return now;
   });
   return verdict;

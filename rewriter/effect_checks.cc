@@ -269,7 +269,7 @@ class Relations {
       if (!old || !now) continue;
       pairs_.push_back({old, effects.origin_of(*old), effects.origin_of(*now), false});
       Pair& pair = pairs_.back();
-      pair.own = pair.then == pair.now || (is_private(pair.then) && is_private(pair.now));
+      pair.own = pair.then == pair.now || (is_private(*old) && is_private(*now));
     }
   }
 
@@ -295,20 +295,22 @@ class Relations {
 
   /// True when the storage is one that the program makes, and nothing but the results, the match and what came before it
   /// uses it: how the results stand to each other is kept() to say.
-  bool is_private(const EffectIndex::Origin& origin) const {
-    if (!origin.fresh) return false;
+  bool is_private(const Node& one) const {
     constexpr std::size_t kMost = 256;
-    std::vector<const Node*> open = {origin.node};
+    std::vector<const Node*> open = {&one};
+    const auto add = [&](const Node& node) {
+      if (std::find(open.begin(), open.end(), &node) == open.end()) open.push_back(&node);
+    };
     for (std::size_t next = 0; next < open.size(); ++next) {
       const Node& value = *open[next];
+      if (open.size() > kMost || value.is(Op::placeholder) || value.is(Op::get_attr)) return false;
+      if (!effects_.is_fresh(value)) for_each_aliased_input(value, add, effects_.modules());
       const bool result = site_.is_exit(value) || is_made(value);
       for (const Node& user : value.users()) {
         const bool inside = site_.contains(user) || is_made(user);
         if (!inside && result) continue;
         if (!inside && !user.is_before(*site_.nodes.front())) return false;
-        if (!effects_.may_share(user, value)) continue;
-        if (open.size() == kMost) return false;
-        open.push_back(&user);
+        if (effects_.may_share(user, value)) add(user);
       }
     }
     return true;
@@ -381,15 +383,22 @@ Verdict check_new_write(const Site& site, const Node& writer, const AliasSources
   return verdict;
 }
 
+bool is_returned(const Node& node) {
+  return std::any_of(node.users().begin(), node.users().end(), [](const Node& user) { return user.is(Op::output); });
+}
+
 /// The caller gets a result, or a view of it, that it could write to: it may not come to share other storage.
 Verdict check_returned(const Node& old, const Node& result, const EffectIndex& effects) {
   if (!effects.escapes(old)) return {};
   const EffectIndex::Origin now = effects.origin_of(result);
+  const bool known = now.fresh || now.node->is(Op::placeholder) || now.node->is(Op::get_attr);
   const std::string what = now.node->is(Op::placeholder) ? ", an input"
                            : now.node->is(Op::get_attr)  ? ", an attribute"
-                                                         : "";
-  return Objection{&old, "it is returned, and its replacement would share storage with " +
-                             (now.node == &result && what.empty() ? "other values" : now.node->name() + what) +
+                           : known && is_returned(*now.node) ? ", returned too"
+                                                             : "";
+  return Objection{&old, "it is returned, and its replacement " +
+                             (known ? "would share storage with " + now.node->name() + what
+                                    : "may share storage with what " + now.node->name() + " takes") +
                              "; ReplaceOptions::allow_output_aliases permits it"};
 }
 

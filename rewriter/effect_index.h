@@ -94,6 +94,12 @@ class EffectIndex {
   Origin origin_of(const Node& value) const;
   /// True when the caller may get the value or a view of it: some result may share its storage. O(views of it).
   bool escapes(const Node& value) const;
+  /// True when the node makes a value that shares no storage with its inputs, as far as anything is known of it.
+  bool is_fresh(const Node& node) const {
+    bool own = false;
+    viewed(node, own);
+    return own;
+  }
   /// True when the result of `user`, which takes the value, may share its storage.
   bool may_share(const Node& user, const Node& value) const;
   /// Calls `visit(const Node& user)` for the uses of the value and of all that may share its storage and is made from it,

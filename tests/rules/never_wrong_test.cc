@@ -27,8 +27,6 @@ struct Case {
   std::vector<at::Tensor> other{};  ///< inputs of other sizes to compare on too; a program may refuse them
 };
 
-void PrintTo(const Case& one, std::ostream* out) { *out << one.name; }
-
 at::Tensor numbers(std::vector<std::int64_t> sizes, double first = -1.5) {
   std::int64_t count = 1;
   for (const std::int64_t size : sizes) count *= size;
@@ -84,7 +82,7 @@ void check(const Case& one) {
   OptimizeOptions options{.rules = one.rules};
   for (const at::Tensor& input : one.inputs) {
     if (one.shapes)
-      options.inputs.push_back({.dtype = to_dtype(input.scalar_type()), .sizes = input.sizes().vec(), .device = {"cpu"}});
+      options.inputs.push_back(TensorInfo{.dtype = to_dtype(input.scalar_type()), .sizes = input.sizes().vec()});
   }
   optimize(*after, options);
   compare(one, before, *after, one.inputs, false);

@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(
                [](Rule& r) {
                  r.replacement = "e = aten::exp(x)\nreturn aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], False))";
                }},
-        Broken{"identity-arithmetic/add", "bit-exact", [](Rule& r) { r.promise = Promise::bit_exact; }},
+        Broken{"identity-arithmetic/add", "any type", always},
         Broken{"identity-arithmetic/mul", "any type", always},
         Broken{"inverse-pairs/abs", "drops both", [](Rule& r) { r.replacement = "x"; }},
         Broken{"division-by-constant", "bit-exact", [](Rule& r) { r.promise = Promise::bit_exact; }},

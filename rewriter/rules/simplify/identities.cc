@@ -18,6 +18,11 @@ Decision keeps_type(const Match& match) {
   return !complex && info->dtype != DType::boolean && match.argument("c").is_int();
 }
 
+Decision keeps_whole_numbers(const Match& match) {
+  if (is_floating(match, "x")) return refuse("-0.0 + 0 is 0.0");
+  return keeps_type(match);
+}
+
 Decision keeps_floating(const Match& match) {
   if (!match.info("x")) return refuse("the type of its input is not known; give --input");
   return is_floating(match, "x");
@@ -25,12 +30,11 @@ Decision keeps_floating(const Match& match) {
 
 const std::vector<Rule>& arithmetic() {
   static const std::vector<Rule> kRules = {
-      // Of -0.0, + 0 makes 0.0.
+      // Of -0.0, + 0 makes 0.0, and one divided by it is another infinity.
       {.name = "identity-arithmetic/add",
        .pattern = spelled("commutative($add(x: node, c: (0 | 0.0)))"),
-       .when = keeps_type,
-       .replacement = "x",
-       .promise = Promise::approximate},
+       .when = keeps_whole_numbers,
+       .replacement = "x"},
       {.name = "identity-arithmetic/sub",
        .pattern = spelled("$sub(x: node, c: (0 | 0.0))"),
        .when = keeps_type,
@@ -161,11 +165,11 @@ std::span<const OptimizeRule> simplify_identities() {
       {
           .name = "identity-arithmetic",
           .summary = "Drops x + 0, x - 0, x * 1, x / 1 and x ** 1",
-          .preconditions = "the type of x is known (--input) and stays the same; -0.0 + 0 is taken to be -0.0",
+          .preconditions = "the type of x is known (--input) and stays the same; for x + 0 it is of whole numbers, as -0.0 + 0 is 0.0",
           .order = 160,
           .group = Group::simplify,
           .inference = true,
-          .promise = Promise::approximate,
+          .promise = Promise::bit_exact,
           .rewrites = arithmetic,
       },
       {
