@@ -83,14 +83,12 @@ std::string_view to_string(DeadFinding::Kind kind) { return kKindNames[static_ca
 
 DeadCode::DeadCode(const Graph& graph, const DeadCodeOptions& options)
     : graph_(&graph), live_(graph.id_bound(), false), writes_(graph.id_bound(), false) {
-  if (options.effects) {
-    find_dead_nodes(*options.effects);
-  } else {
-    find_dead_nodes(Effects(graph));
-  }
+  std::optional<Effects> own;
+  const Effects& effects = options.effects ? *options.effects : own.emplace(graph);
+  find_dead_nodes(effects);
   find_unused_outputs(options.shapes);
   find_unused_inputs();
-  for (NoOp& no_op : find_no_ops(graph, options.shapes)) {
+  for (NoOp& no_op : find_no_ops(graph, options.shapes, &effects)) {
     if (is_dead(*no_op.node)) continue;
     findings_.push_back({.kind = DeadFinding::Kind::no_op,
                          .node = no_op.node,

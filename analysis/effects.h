@@ -32,10 +32,9 @@
 namespace fx {
 
 struct EffectsOptions {
-  ModuleEffects modules{};        ///< what call_module does; without it: pure, the result may alias the inputs
+  /// What call_module does (without it: pure, the result may alias the inputs), and which attributes share storage.
+  ModuleEffects modules{};
   bool inputs_may_alias = false;  ///< true: a caller may pass one tensor for two placeholders
-  /// One path for all attributes that share storage (tied weights); without it each path has its own.
-  std::function<Symbol(Symbol path)> attribute_storage{};
 };
 
 class Effects {

@@ -59,7 +59,7 @@ DisjointCells::Cell EffectsBuilder::attribute_cell(Symbol path) {
     const Cell made = external_cell(true);
     cell = 1 + made;
     attribute_paths_.push_back(path);
-    const Symbol shared = options_.attribute_storage ? options_.attribute_storage(path) : path;
+    const Symbol shared = options_.modules.storage_of(path);
     if (shared != path) cells_.unite(attribute_cell(shared), made);
     return made;
   }
@@ -68,7 +68,10 @@ DisjointCells::Cell EffectsBuilder::attribute_cell(Symbol path) {
 
 DisjointCells::Cell EffectsBuilder::module_cell(Symbol path) {
   Cell& cell = modules_[path.id()];
-  if (!cell) cell = 1 + external_cell(true);
+  if (!cell) {
+    cell = 1 + external_cell(true);
+    module_cells_.emplace_back(path, cell - 1);
+  }
   return cell - 1;
 }
 
@@ -154,8 +157,14 @@ void EffectsBuilder::add_writes(const Node& node, const NodeEffects& effects) {
   result_.written_start_.push_back(static_cast<std::uint32_t>(result_.written_.size()));
 }
 
-/// A module that writes its state writes the attributes below its path.
+/// A module that writes its state writes the tensors that it holds: as the program says, or those below its path.
 void EffectsBuilder::join_module_state() {
+  if (options_.modules.state) {
+    for (const auto& [module, cell] : module_cells_) {
+      options_.modules.state(module, [&, cell = cell](Symbol storage) { cells_.unite(cell, attribute_cell(storage)); });
+    }
+    return;
+  }
   for (const Symbol path : attribute_paths_) {
     const std::string_view text = path.view();
     for (std::size_t dot = text.find('.'); dot != std::string_view::npos; dot = text.find('.', dot + 1)) {

@@ -79,7 +79,8 @@ class EffectsBuilder {
   std::vector<Write> writes_;
   FlatMap<Cell> attributes_, modules_;  // by symbol; 1 + cell
   std::vector<Symbol> attribute_paths_;
-  Cell inputs_ = 0;  // 1 + the cell that all inputs share
+  std::vector<std::pair<Symbol, Cell>> module_cells_;  // of those that write
+  Cell inputs_ = 0;                                    // 1 + the cell that all inputs share
 };
 
 }  // namespace fx

@@ -1,8 +1,10 @@
 #include <fxgraph/analysis/no_ops.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
+#include <fxgraph/analysis/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -34,7 +36,12 @@ struct Call {
   }
 };
 
-bool adds_zero(const Call& c) { return c.is_number("other", 0.0) || c.is_number("alpha", 0.0); }
+// An alpha of 0 does not make a sum with inf or NaN, nor does a 0 times an alpha of inf.
+bool adds_zero(const Call& c) {
+  const Argument* alpha = c.argument("alpha");
+  return c.is_number("other", 0.0) &&
+         (!alpha || ((alpha->is_int() || alpha->is_float()) && std::isfinite(alpha->as_float())));
+}
 bool times_one(const Call& c) { return c.is_number("other", 1.0); }
 bool divides_by_one(const Call& c) { return c.is_number("other", 1.0) && c.absent("rounding_mode"); }
 bool to_the_one(const Call& c) { return c.is_number("exponent", 1.0); }
@@ -57,11 +64,17 @@ bool whole_slice(const Call& c) {
   const bool to_end = !end || end->is_none() || (end->is_int() && end->as_int() == INT64_MAX);
   return (c.absent("start") || c.is_int("start", 0)) && to_end && c.is_int("step", 1);
 }
+// Unless something writes to it in between: see find_no_ops.
 bool rectified_before(const Call& c) {
   static const Symbol kRelu = canonical_target("aten::relu"), kRelu6 = canonical_target("aten::relu6");
   return c.input.is(Op::call_function) && (c.input.target() == kRelu || c.input.target() == kRelu6);
 }
-bool makes_no_copy(const Call& c) { return !c.is_bool("copy", true); }
+bool is_default_format(const Call& c) {
+  const Argument* format = c.argument("memory_format");
+  return !format || format->is_none() ||
+         (format->kind() == ArgumentKind::memory_format && format->as_memory_format().name == "contiguous_format");
+}
+bool makes_no_copy(const Call& c) { return !c.is_bool("copy", true) && c.absent("memory_format"); }
 bool always(const Call&) { return true; }
 
 struct Rule {
@@ -91,12 +104,13 @@ constexpr Rule kRules[] = {
     {"aten::expand", true, always, "keeps the shape"},
     {"aten::squeeze", true, always, "keeps the shape"},
     {"aten::to", true, makes_no_copy, "keeps the type"},
-    {"aten::contiguous", true, always, "is contiguous already"},
+    {"aten::contiguous", true, is_default_format, "is contiguous already"},
 };
 
 bool keeps_type_and_sizes(const Shapes& shapes, const Node& node, const Node& input) {
   const TensorInfo *out = shapes[node].tensor(), *in = shapes[input].tensor();
-  return out && in && out->dtype == in->dtype && out->sizes == in->sizes && out->is_contiguous() == in->is_contiguous();
+  return out && in && out->dtype == in->dtype && out->device == in->device && out->sizes == in->sizes &&
+         out->is_contiguous() == in->is_contiguous();
 }
 
 const Rule* rule_for(const Node& node) {
@@ -112,8 +126,9 @@ const Rule* rule_for(const Node& node) {
 
 }  // namespace
 
-std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes) {
+std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes, const Effects* effects) {
   std::vector<NoOp> found;
+  std::optional<Effects> own;
   FlatMap<std::optional<const Rule*>> rules;  // by target: a graph has few
   for (const Node& node : graph.nodes()) {
     if (!node.is(Op::call_function) || node.args().empty() || !node.args()[0].is_node()) continue;
@@ -123,7 +138,12 @@ std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes) {
     if (!rule) continue;
     Node& input = node.args()[0].node();
     if (rule->needs_shapes && !(shapes && keeps_type_and_sizes(*shapes, node, input))) continue;
-    if (rule->holds({node, input})) found.push_back({const_cast<Node*>(&node), &input, rule->reason});
+    if (!rule->holds({node, input})) continue;
+    if (rule->holds == rectified_before) {
+      if (!effects) effects = &own.emplace(graph);
+      if (effects->write_between(input, input, node)) continue;
+    }
+    found.push_back({const_cast<Node*>(&node), &input, rule->reason});
   }
   return found;
 }

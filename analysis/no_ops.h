@@ -13,13 +13,15 @@
 
 namespace fx {
 
+class Effects;
+
 struct NoOp {
   Node* node;
   Node* same_as;       ///< the argument that it returns
   std::string reason;  ///< "adds 0"
 };
 
-/// In graph order. Without `shapes`, only the no-ops that need none.
-std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes = nullptr);
+/// In graph order. Without `shapes`, only the no-ops that need none. `effects` are made when they are not given.
+std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes = nullptr, const Effects* effects = nullptr);
 
 }  // namespace fx

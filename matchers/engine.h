@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include <fxgraph/matchers/compiled_pattern.h>
@@ -51,6 +52,8 @@ enum class Mismatch : std::uint8_t {
 /// Which part of a tensor test failed.
 enum class TensorPart : std::uint32_t { unknown, dtype, device, rank };
 
+class ChangingStorages;
+
 /// Told about every failed comparison when one is set; costs one test on the failing path otherwise.
 class FailureObserver {
  public:
@@ -80,6 +83,7 @@ class Engine {
   void forget_scans() {
     scanned_.assign(scanned_.size(), false);
     constant_.clear();
+    changing_.reset();
   }
 
   /// Gives the next search the steps of a first one.
@@ -201,8 +205,9 @@ class Engine {
   std::vector<std::uint32_t> picks_;  // elements of the list being picked from that are taken
   std::deque<DominatorWalk> walks_;   // the first `num_cones_` belong to choices
   std::uint32_t num_cones_ = 0;
-  std::deque<Argument> made_;           // values that no node holds: sizes, tails
-  std::vector<std::uint8_t> constant_;  // by node id: 0 not known, 1 no, 2 yes
+  std::deque<Argument> made_;                         // values that no node holds: sizes, tails
+  std::vector<std::uint8_t> constant_;                // by node id: 0 not known, 1 no, 2 yes
+  std::shared_ptr<const ChangingStorages> changing_;  // made when the first attribute is asked about
   bool fresh_ = false;
   std::vector<std::vector<Node*>> scan_lists_;  // by pattern node, filled on first use
   std::vector<char> scanned_;

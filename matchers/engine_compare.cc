@@ -187,6 +187,23 @@ bool Engine::bind_tail(std::uint32_t tail, std::vector<Argument> elements, const
 
 // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+namespace {
+
+Value value_of(const Argument* argument) { return argument ? Value{argument->node_or_null(), argument} : Value{}; }
+
+/// Operands may change places when every other argument has its default: x + 2 y is not y + 2 x.
+bool others_are_default(const Node& node, const CallPlan& plan) {
+  if (!plan.schema || (node.args().size() <= 2 && node.kwargs().empty())) return true;
+  for (std::size_t i = 2; i < plan.schema->arguments.size(); ++i) {
+    const Argument* given = bound_argument(*plan.schema, node, i);
+    const std::optional<Argument>& standard = plan.schema->arguments[i].default_value;
+    if (given && (!standard || !same_argument(plan.schema->arguments[i].type, *given, *standard))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool Engine::match_call(std::uint32_t pattern, Node& node, const Node* user) {
   const TargetKey key = program_.key(node);
   const Value value{&node, nullptr};
@@ -195,15 +212,10 @@ bool Engine::match_call(std::uint32_t pattern, Node& node, const Node* user) {
   if (program_.node(pattern).bare) return true;
   const CallPlan& plan = program_.call_plan(pattern, node, key);
   if (!plan.possible) return fail(pattern, value, user, Mismatch::keyword);
-  if (program_.commutes(pattern, plan)) push_choice(Choice::Kind::swap, pattern, value, user);
+  if (program_.commutes(pattern, plan) && others_are_default(node, plan))
+    push_choice(Choice::Kind::swap, pattern, value, user);
   return match_operands(pattern, node, plan, false);
 }
-
-namespace {
-
-Value value_of(const Argument* argument) { return argument ? Value{argument->node_or_null(), argument} : Value{}; }
-
-}  // namespace
 
 bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped) {
   if (!plan.schema ? !match_unschemed(pattern, node, plan) : !match_unmentioned(pattern, node, plan, swapped))

@@ -1,5 +1,8 @@
 // What the engine asks about values beyond how they are computed: dtypes, sizes, whether they are constant.
 #include <fxgraph/matchers/engine.h>
+
+#include <unordered_set>
+
 #include <fxgraph/ops/effects.h>
 
 namespace fx::internal {
@@ -20,7 +23,8 @@ bool Engine::fits_tensor(std::uint32_t pattern, const Value& value, const Node* 
   };
   const TensorInfo* tensor = value.node ? (*options_.shapes)[*value.node].tensor() : nullptr;
   if (!tensor) return refuse(TensorPart::unknown);
-  if (!(test.dtypes >> static_cast<unsigned>(tensor->dtype) & 1) && !refuse(TensorPart::dtype)) return false;
+  const auto code = static_cast<unsigned>(tensor->dtype);
+  if ((code >= 64 || !(test.dtypes >> code & 1)) && !refuse(TensorPart::dtype)) return false;
   if (test.device && !is_device(*test.device, tensor->device) && !refuse(TensorPart::device)) return false;
   if (!test.sized) return true;
   const std::size_t rank = tensor->sizes.size();
@@ -35,20 +39,60 @@ bool Engine::fits_tensor(std::uint32_t pattern, const Value& value, const Node* 
 
 namespace {
 
-/// True when nothing that uses the attribute writes to it. A write through a view of it is not seen.
-bool is_never_written(const Node& attribute) {
-  for (const Node& user : attribute.users()) {
-    if (!effects_of(user).writes) continue;
-    bool written = false;
-    for_each_written(user, [&](const Argument& argument) {
-      for_each_node(argument, [&](const Node& node) { written |= &node == &attribute; });
-    });
-    if (written) return false;
-  }
-  return true;
+bool writes_to(const Node& user, const Node& value, const ModuleEffects& modules) {
+  bool written = false;
+  for_each_written(
+      user,
+      [&](const Argument& argument) { for_each_node(argument, [&](const Node& node) { written |= &node == &value; }); },
+      modules);
+  return written;
+}
+
+bool may_be(const Node& user, const Node& value, const ModuleEffects& modules) {
+  bool found = false;
+  for_each_aliased_input(
+      user, [&](const Node& input) { found |= &input == &value; }, modules);
+  return found;
 }
 
 }  // namespace
+
+/// Marks the storages of attributes that something writes to, or that the program hands out: by the node, or by any
+/// view of it, under any path. One pass along the graph.
+class ChangingStorages {
+ public:
+  ChangingStorages(const Graph& graph, const ModuleEffects& modules) : modules_(modules) {
+    for (const Node& node : graph.nodes()) {
+      if (node.is(Op::get_attr)) look(node);
+      if (!node.is(Op::call_module) || !modules_.state) continue;
+      const NodeEffects effects = effects_of(node, modules_);
+      if (effects.writes || effects.unknown)
+        modules_.state(node.target(), [&](Symbol storage) { changing_.insert(storage); });
+    }
+  }
+  bool contains(Symbol storage) const { return changing_.count(storage) > 0; }
+
+ private:
+  void look(const Node& attribute) {
+    const Symbol storage = modules_.storage_of(attribute.target());
+    std::unordered_set<const Node*> seen = {&attribute};  // membership only
+    std::vector<const Node*> open = {&attribute};
+    while (!open.empty() && !contains(storage)) {
+      const Node& value = *open.back();
+      open.pop_back();
+      for (const Node& user : value.users()) {
+        const NodeEffects effects = effects_of(user, modules_);
+        const bool writes = (effects.writes || effects.unknown) && writes_to(user, value, modules_);
+        if (user.is(Op::output) || writes) changing_.insert(storage);
+        if ((effects.may_alias || effects.unknown) && may_be(user, value, modules_) && seen.insert(&user).second)
+          open.push_back(&user);
+      }
+    }
+  }
+
+  const ModuleEffects& modules_;
+  std::unordered_set<Symbol> changing_;  // membership only
+};
 
 // An explicit stack; a node is settled when its inputs are. Answers are kept until the graph changes.
 bool Engine::is_constant(const Node& node) {
@@ -59,7 +103,10 @@ bool Engine::is_constant(const Node& node) {
   while (!open.empty()) {
     const Node& top = *open.back();
     std::uint8_t& known = constant_[top.id()];
-    if (known == 0 && top.is(Op::get_attr)) known = is_never_written(top) ? kYes : kNo;
+    if (known == 0 && top.is(Op::get_attr)) {
+      if (!changing_) changing_ = std::make_shared<ChangingStorages>(graph_, options_.modules);
+      known = changing_->contains(options_.modules.storage_of(top.target())) ? kNo : kYes;
+    }
     if (known == 0 && (top.is(Op::placeholder) || top.is(Op::output) || effects_of(top).impure())) known = kNo;
     if (known == 0) {
       const Node* unsettled = nullptr;

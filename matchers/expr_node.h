@@ -44,7 +44,7 @@ struct Condition {
 
 /// What a tensor must be; its sizes are patterns of their own.
 struct TensorTest {
-  std::uint32_t dtypes = ~std::uint32_t{0};  ///< bit i: DType i
+  std::uint64_t dtypes = ~std::uint64_t{0};  ///< bit i: DType i
   std::optional<Device> device;              ///< without an index: any of that type
   bool sized = false;                        ///< the rank is told
   int open = -1;                             ///< where `...` stands among the sizes; negative: nowhere

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -47,6 +48,13 @@ bool Match::has(std::string_view name) const {
 const TensorInfo* Match::info(std::string_view name) const {
   const Node* node = at(name).node_or_null();
   return node && shapes_ ? (*shapes_)[*node].tensor() : nullptr;
+}
+
+Symbol Match::called(std::string_view name) const {
+  const Node& node = (*this)[name];
+  const bool call = node.is(Op::call_function) || node.is(Op::call_method);
+  const OperatorSchema* schema = call ? schema_of(node) : nullptr;
+  return schema ? schema->target : node.target();
 }
 
 int Match::alternative(std::string_view name) const {

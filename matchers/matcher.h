@@ -25,6 +25,7 @@
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/matchers/match.h>
 #include <fxgraph/matchers/pattern.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx {
 
@@ -66,6 +67,8 @@ struct FindOptions {
   const Shapes* shapes = nullptr;
   /// The type of the module at a path, `torch.nn.Conv2d` or `Conv2d`, for patterns that ask; empty: there is none.
   std::function<std::string(std::string_view path)> module_type{};
+  /// What called modules do and which attributes share storage, for `k: constant`.
+  ModuleEffects modules{};
   /// What a match is worth, for Overlap::best_benefit; without it the number of its nodes.
   std::function<double(const Match&)> benefit{};
   std::uint64_t budget = 0;    ///< steps; 0: 20 million and 100 for each node of the graph

@@ -14,7 +14,7 @@ constexpr std::uint32_t bit(DType dtype) { return std::uint32_t{1} << static_cas
 /// Words for dtypes; the first that says a set is the one that is printed.
 struct TypeWord {
   std::string_view word;
-  std::uint32_t dtypes;
+  std::uint64_t dtypes;
 };
 
 constexpr std::uint32_t kFloating =
@@ -33,7 +33,7 @@ constexpr std::array kTypeWords = {
 };
 
 /// The dtypes of a word; 0 for another word.
-std::uint32_t dtypes_of(std::string_view word) {
+std::uint64_t dtypes_of(std::string_view word) {
   for (const TypeWord& known : kTypeWords) {
     if (known.word == word) return known.dtypes;
   }
@@ -41,16 +41,16 @@ std::uint32_t dtypes_of(std::string_view word) {
   return dtype && to_string(*dtype) == word ? bit(*dtype) : 0;
 }
 
-std::uint32_t read_dtypes(PatternLexer& lexer) {
+std::uint64_t read_dtypes(PatternLexer& lexer) {
   constexpr std::string_view kExpected = "tensor, floating, integral or a dtype such as f32";
   const auto one = [&] {
-    const std::uint32_t dtypes = lexer.peek().kind == PatternToken::Kind::word ? dtypes_of(lexer.peek().text) : 0;
+    const std::uint64_t dtypes = lexer.peek().kind == PatternToken::Kind::word ? dtypes_of(lexer.peek().text) : 0;
     if (dtypes == 0) lexer.fail(std::string(kExpected));
     lexer.take();
     return dtypes;
   };
   if (!lexer.accept("{")) return one();
-  std::uint32_t dtypes = 0;
+  std::uint64_t dtypes = 0;
   do {
     dtypes |= one();
   } while (lexer.accept(","));
@@ -121,7 +121,7 @@ std::string print_tensor_test(const PatternNode& node, const std::function<std::
     if (text.empty() && known.dtypes == test.dtypes) text = known.word;
   }
   for (unsigned i = 0; text.empty() && i < 32; ++i) {
-    if (test.dtypes == std::uint32_t{1} << i) text = to_string(static_cast<DType>(i));
+    if (test.dtypes == std::uint64_t{1} << i) text = to_string(static_cast<DType>(i));
   }
   if (text.empty()) {
     for (unsigned i = 0; i < 32; ++i) {

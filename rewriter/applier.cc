@@ -38,17 +38,57 @@ Outcome Applier::refuse(Verdict& verdict) {
   return Outcome::refused;
 }
 
-Outcome Applier::apply(Match& match, const ReplacementPlan& replacement) {
+namespace {
+
+/// True for places of a pattern where any value will do, or any node.
+bool takes_any(const PatternNode& pattern, const Argument& value) {
+  if (!pattern.conditions.empty() || pattern.tensor || pattern.min_uses > 0 || pattern.max_uses != kManyUses)
+    return false;
+  if (pattern.kind == PatternKind::value) return value.is_node();
+  return pattern.kind == PatternKind::any || pattern.kind == PatternKind::rest ||
+         pattern.kind == PatternKind::sequence || pattern.kind == PatternKind::one_of;
+}
+
+}  // namespace
+
+/// Brings the values of a match up to date; what replaced one must fit the pattern at its place by being a value.
+Verdict Applier::update(Match& match, bool& changed) {
+  if (!rewriter_.any_replaced()) return {};
+  Verdict verdict;
+  std::size_t place = 0;
+  MatchBuilder::map_values(match, [&](const Argument& value) {
+    const std::size_t at = place++;
+    Argument now = rewriter_.forwarded(value);
+    if (now == value) return now;
+    changed = true;
+    const Node* old = value.node_or_null();
+    const bool replaced = old && old->is_erased() && match.contains(*old);  // check_alive says so
+    if (!verdict && !replaced && !takes_any(match.pattern().nodes[at], now))
+      verdict = Objection{nullptr, "an earlier rewrite replaced " + to_string(value, NodeStyle::plain) +
+                                       ", of which the pattern wants more than that it is there"};
+    return now;
+  });
+  return verdict;
+}
+
+Outcome Applier::apply(Match& match, const ReplacementPlan& replacement,
+                       const std::function<bool(const Match&)>& accepts) {
   made_.clear();
-  if (rewriter_.any_replaced()) {
-    MatchBuilder::map_values(match, [&](const Argument& value) { return rewriter_.forwarded(value); });
+  const Node& anchor = match.anchor();
+  bool changed = false;
+  Verdict verdict = update(match, changed);
+  if (verdict) {
+    verdict->node = &anchor;
+    return refuse(verdict);
   }
   Site site(match);
-  Verdict verdict = check_alive(site);
+  verdict = check_alive(site);
+  if (!verdict && changed && accepts && !accepts(match)) return Outcome::declined;
   if (!verdict) verdict = check_contained(site);
   if (!verdict) verdict = check_convex(site);
   if (!verdict) verdict = find_place(site, replacement.captures(), effects_);
-  if (!verdict) verdict = check_order(site, replacement, effects_);
+  if (!verdict) verdict = check_order(site, replacement.draws_random(), replacement.has_side_effects(), effects_);
+  if (!verdict) verdict = check_forms(site, effects_);
   if (!verdict && !replacement.is_function())
     verdict = check_owned(site, written_captures(site, replacement), effects_);
   if (verdict) return refuse(verdict);
@@ -67,12 +107,13 @@ Outcome Applier::apply(Match& match, const ReplacementPlan& replacement) {
     return refuse(verdict);
   }
   annotate(site, results);
-  redirect(site, results);
-  erase(site);
+  // New nodes are known before uses move to them.
   const bool pure = !effects_.any_impure() && !replacement.is_function() && !replacement.has_impure_nodes();
   for (Node* node : made_) {
     if (!pure && (effects_.any_impure() || effects_.of(*node).impure())) effects_.add(*node);
   }
+  redirect(site, results);
+  erase(site);
   return Outcome::applied;
 }
 
@@ -107,6 +148,13 @@ Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacemen
           effects_.modules());
     }
     Verdict verdict = check_owned(site, written, effects_);
+    bool draws = false, acts = false;
+    for (const Node* node : made_) {
+      const NodeEffects own = effects_.of(*node);
+      draws |= own.random;
+      acts |= own.side_effect;
+    }
+    if (!verdict && (draws || acts)) verdict = check_order(site, draws, acts, effects_);
     for (const Node* node : made_) {
       node->for_each_input([&](const Node& input) {
         if (!verdict && !input.is_before(*node)) {
@@ -125,13 +173,18 @@ Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacemen
         }
       });
     }
+    if (!verdict) verdict = check_reads(site, made_, results, effects_);
     if (verdict) return verdict;
   }
-  if (!replacement.may_alias() && !replacement.has_impure_nodes() && !effects_.any_writes()) return {};
+  const bool own = std::none_of(site.exits.begin(), site.exits.end(),
+                                [&](const Node* exit) { return effects_.of(*exit).may_alias; });
+  if (own && !replacement.may_loosen_layout() && !replacement.may_alias() && !replacement.has_impure_nodes() &&
+      !effects_.any_writes())
+    return {};
   for (const Node* node : made_) {
     if (!effects_.any_writes() && effects_.of(*node).writes) effects_.expect_writes();
   }
-  return check_aliases(site, results, made_, effects_, allow_output_aliases_);
+  return check_aliases(site, results, made_, effects_, replacement.may_loosen_layout(), allow_output_aliases_);
 }
 
 void Applier::annotate(const Site& site, const std::vector<Argument>& results) {
@@ -170,7 +223,11 @@ void Applier::redirect(const Site& site, const std::vector<Argument>& results) {
   const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Node* old = site.match.values()[outputs[i]].node_or_null();
-    if (old && site.contains(*old) && !(results[i] == Argument(old))) rewriter_.replace_all_uses_with(*old, results[i]);
+    if (!old || !site.contains(*old) || results[i] == Argument(old)) continue;
+    const std::vector<Node*> users = effects_.any_writes() ? old->users().to_vector() : std::vector<Node*>();
+    rewriter_.replace_all_uses_with(*old, results[i]);
+    // They look at, and write to, the new value now.
+    for (Node* user : users) effects_.changed(*user);
   }
 }
 

@@ -1,6 +1,7 @@
 // Rewrites one match: checks, builds, redirects, erases. Internal to rewriter/.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include <fxgraph/rewriter/legality.h>
@@ -22,8 +23,10 @@ class Applier {
         allow_output_aliases_(allow_output_aliases),
         shapes_(shapes) {}
 
-  /// Rewrites `match` after bringing its values up to date. Unless it is applied the graph is as before.
-  Outcome apply(Match& match, const ReplacementPlan& replacement);
+  /// Rewrites `match` after bringing its values up to date: where an earlier rewrite has changed what it takes, the
+  /// pattern's own conditions and `accepts` are asked again. Unless it is applied the graph is as before.
+  Outcome apply(Match& match, const ReplacementPlan& replacement,
+                const std::function<bool(const Match&)>& accepts = {});
 
   /// Why the last match was refused.
   const Objection& objection() const { return objection_; }
@@ -32,6 +35,7 @@ class Applier {
 
  private:
   Outcome refuse(Verdict& verdict);
+  Verdict update(Match& match, bool& changed);
   bool is_made(const Node& node) const;
   Verdict build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results);
   Verdict check_built(const Site& site, const ReplacementPlan& replacement, const std::vector<Argument>& results);

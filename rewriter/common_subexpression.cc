@@ -5,72 +5,43 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx {
 
 namespace {
 
-// Which values may share storage, which of those sets are written, and how often so far.
-// Sets are joined over the results that alias their inputs and over reads of one attribute.
-class AliasSets {
+using internal::EffectIndex;
+
+// How often the storage of each alias class has been written so far.
+class Versions {
  public:
-  AliasSets(const Graph& graph, const ModuleEffects& modules) : parent_(graph.id_bound()), effects_(graph) {
-    for (std::uint32_t id = 0; id < parent_.size(); ++id) parent_[id] = id;
-    FlatMap<std::uint32_t> attributes;
-    for (const Node& node : graph.nodes()) {
-      const NodeEffects effects = effects_[node] = effects_of(node, modules);
-      if (node.is(Op::get_attr)) {
-        const std::uint32_t first = attributes[node.target().id()];
-        if (first)
-          join(node.id(), first - 1);
-        else
-          attributes[node.target().id()] = node.id() + 1;
-      }
-      if (effects.may_alias) for_each_aliased_input(node, [&](Node& input) { join(node.id(), input.id()); });
-      any_write_ |= effects.writes || effects.unknown;
-    }
-    if (!any_write_) return;
-    written_.resize(parent_.size());
-    version_.resize(parent_.size());
-    for (const Node& node : graph.nodes()) {
-      for_each_write(node, [&](std::uint32_t set) { written_[set] = true; });
-    }
+  Versions(const Graph& graph, const ModuleEffects& modules) : index_(graph, modules), any_write_(index_.any_writes()) {
+    index_.expect_writes();
   }
 
-  const NodeEffects& effects(const Node& node) const { return effects_[node]; }
+  const EffectIndex& index() const { return index_; }
   bool any_write() const { return any_write_; }
-  bool ever_written(const Node& node) { return any_write_ && written_[find(node.id())]; }
-  std::uint32_t version(const Node& node) { return any_write_ ? version_[find(node.id())] : 0; }
-  std::uint32_t find(std::uint32_t id) {
-    while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
-    return id;
+  bool ever_written(const Node& node) const { return any_write_ && !index_.writers(index_.alias_class(node)).empty(); }
+  bool ever_restructured(const Node& node) const {
+    return any_write_ && index_.is_restructured(index_.alias_class(node));
+  }
+  /// Calls `visit` with the version of each thing that the call reads, in a fixed order.
+  template <typename Visit>
+  void for_each_read(const Node& node, Visit&& visit) {
+    if (any_write_) index_.for_each_read_class(node, [&](std::uint32_t read) { visit(versions_[read]); });
   }
   /// To be called for each node in order: what it writes gets a new version.
   void pass(const Node& node) {
-    if (any_write_) for_each_write(node, [&](std::uint32_t set) { ++version_[set]; });
+    if (any_write_ && index_.of(node).impure())
+      index_.for_each_written_class(node, [&](std::uint32_t written) { ++versions_[written]; });
   }
 
  private:
-  void join(std::uint32_t a, std::uint32_t b) { parent_[find(a)] = find(b); }
-
-  template <typename Visit>
-  void for_each_write(const Node& node, Visit visit) {
-    const NodeEffects& effects = effects_[node];
-    if (effects.unknown || (effects.writes && node.is(Op::call_module))) {
-      node.for_each_input([&](Node& input) { visit(find(input.id())); });
-    } else if (effects.writes) {
-      for_each_written(node, [&](const Argument& argument) {
-        for_each_node(argument, [&](Node& input) { visit(find(input.id())); });
-      });
-    }
-  }
-
-  std::vector<std::uint32_t> parent_;
-  NodeMap<NodeEffects> effects_;
-  bool any_write_ = false;
-  std::vector<bool> written_;
-  std::vector<std::uint32_t> version_;
+  EffectIndex index_;
+  bool any_write_;
+  FlatMap<std::uint32_t> versions_;  // by class
 };
 
 // Reads a call's arguments in the order of its schema, commutative operands in a fixed order.
@@ -80,7 +51,7 @@ class BoundCall {
       : node_(node), schema_(node.is(Op::call_function) ? find_schema(node.target()) : nullptr) {
     if (schema_ && (schema_->varargs || node.args().size() > schema_->arguments.size())) schema_ = nullptr;
     if (schema_ && schema_->traits.commutative && node.args().size() >= 2 && node.args()[0].is_node() &&
-        node.args()[1].is_node()) {
+        node.args()[1].is_node() && rest_is_default()) {
       swapped_ = node.args()[1].node().id() < node.args()[0].node().id();
     }
   }
@@ -98,6 +69,17 @@ class BoundCall {
   }
 
  private:
+  // x + 2 y is not y + 2 x.
+  bool rest_is_default() const {
+    if (node_.args().size() == 2 && node_.kwargs().empty()) return true;
+    for (std::size_t i = 2; i < schema_->arguments.size(); ++i) {
+      const Argument* given = bound_argument(*schema_, node_, i);
+      const std::optional<Argument>& standard = schema_->arguments[i].default_value;
+      if (!given || !standard || !same_argument(schema_->arguments[i].type, *given, *standard)) return false;
+    }
+    return true;
+  }
+
   const Node& node_;
   const OperatorSchema* schema_;
   bool swapped_ = false;
@@ -106,11 +88,7 @@ class BoundCall {
 class Eliminator {
  public:
   Eliminator(Graph& graph, const ModuleEffects& modules, const std::function<bool(const Node&)>& banned)
-      : graph_(graph),
-        banned_(banned),
-        sets_(graph, modules),
-        escapes_(graph.id_bound(), false),
-        indexed_(graph.id_bound(), false) {
+      : graph_(graph), banned_(banned), sets_(graph, modules), indexed_(graph.id_bound(), false) {
     if (sets_.any_write()) seen_.reserve(graph.size());
     if (const Node* output = graph.output_node()) mark_escapes(*output);
   }
@@ -121,6 +99,7 @@ class Eliminator {
       sets_.pass(node);
       if (!mergeable(node)) continue;
       if (Node* earlier = earlier_equal(node)) {
+        if (escapes(node)) escapes_[class_of(*earlier)] = true;
         node.replace_all_uses_with(*earlier);
         graph_.erase_node(node);
       }
@@ -133,9 +112,11 @@ class Eliminator {
     return node.is(Op::call_function) || node.is(Op::call_method) || node.is(Op::call_module) || node.is(Op::get_attr);
   }
   bool mergeable(const Node& node) {
-    if (!is_call(node) || sets_.effects(node).impure() || (banned_ && banned_(node))) return false;
-    // A read of an attribute is the attribute itself, written or not; any other value that is written stays its own.
-    return node.is(Op::get_attr) || !sets_.ever_written(node) || sets_.effects(node).may_alias;
+    if (!is_call(node) || sets_.index().of(node).impure() || (banned_ && banned_(node))) return false;
+    // A read of an attribute is the attribute itself, and a view looks at what it looks at, written or not; any other
+    // value that is written stays its own, and so does one whose form is changed in place.
+    if (node.is(Op::get_attr) || !sets_.ever_written(node)) return true;
+    return sets_.index().of(node).aliases && !sets_.ever_restructured(node);
   }
 
   // A call that this one may be replaced by, or null; then it is remembered for later ones where that is needed.
@@ -190,9 +171,13 @@ class Eliminator {
   }
 
   void mark_escapes(const Node& output) {
-    output.for_each_input([&](Node& input) { escapes_[sets_.find(input.id())] = true; });
+    output.for_each_input([&](Node& input) { escapes_[class_of(input)] = true; });
   }
-  bool escapes(const Node& node) { return escapes_[sets_.find(node.id())]; }
+  std::uint32_t class_of(const Node& node) const { return sets_.index().alias_class(node); }
+  bool escapes(const Node& node) const {
+    const bool* found = escapes_.find(class_of(node));
+    return found && *found;
+  }
 
   void hash_argument(std::uint64_t& seed, const Argument& argument) const {
     const auto mix = [&](std::uint64_t value) { seed = (std::rotl(seed, 23) ^ value) * 0x9E3779B97F4A7C15ull; };
@@ -213,8 +198,7 @@ class Eliminator {
       if (const Argument* argument = call.at(i)) hash_argument(seed, *argument);
       seed += call.name_at(i);
     }
-    if (sets_.any_write())
-      node.for_each_input([&](Node& input) { seed = (seed ^ sets_.version(input)) * 0x9E3779B97F4A7C15ull; });
+    sets_.for_each_read(node, [&](std::uint32_t version) { seed = (seed ^ version) * 0x9E3779B97F4A7C15ull; });
     return seed == FlatMap<int>::kEmptyKey ? 0 : seed;
   }
 
@@ -228,13 +212,13 @@ class Eliminator {
       if (left.name_at(i) != right.name_at(i) || !x != !y || (x && !(*x == *y))) return false;
     }
     if (sets_.any_write() && versions_of(b) != versions_[a]) return false;
-    const bool alias = sets_.find(a.id()) == sets_.find(b.id());
-    return alias || !escapes(a) || !escapes(b);
+    // Two results stay two; but two views of one value, or two reads of an attribute, share storage as it is.
+    return a.is(Op::get_attr) || sets_.index().of(a).aliases || !escapes(a) || !escapes(b);
   }
 
   std::vector<std::uint32_t> versions_of(const Node& node) {
     std::vector<std::uint32_t> versions;
-    node.for_each_input([&](Node& input) { versions.push_back(sets_.version(input)); });
+    sets_.for_each_read(node, [&](std::uint32_t version) { versions.push_back(version); });
     return versions;
   }
   void remember_versions(const Node& node) {
@@ -243,9 +227,9 @@ class Eliminator {
 
   Graph& graph_;
   const std::function<bool(const Node&)>& banned_;
-  AliasSets sets_;
+  Versions sets_;
   static constexpr std::uint32_t kHandful = 8;
-  std::vector<bool> escapes_;  // by alias set: some member is returned
+  FlatMap<bool> escapes_;      // by alias class: some member is returned
   std::vector<bool> indexed_;  // by id: all users so far are in seen_
   FlatMap<std::uint32_t> seen_;
   NodeMap<std::vector<std::uint32_t>> versions_;

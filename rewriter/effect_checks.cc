@@ -1,5 +1,6 @@
 // The checks of legality.h that are about effects: order, writes kept or unseen, and storage that is shared.
 #include <algorithm>
+#include <array>
 
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/rewriter/legality.h>
@@ -37,7 +38,7 @@ MatchEffects effects_in(const Site& site, const EffectIndex& effects) {
     if (own.side_effect) sum.side_effect = node;
     if (!effects.any_writes()) continue;
     sum.touched.push_back(effects.alias_class(*node));
-    node->for_each_input([&](const Node& input) { sum.touched.push_back(effects.alias_class(input)); });
+    effects.for_each_read_class(*node, [&](std::uint32_t read) { sum.touched.push_back(read); });
     if (!own.writes) continue;
     sum.writer = node;
     effects.for_each_written_class(*node, [&](std::uint32_t written) { sum.written.push_back(written); });
@@ -45,14 +46,14 @@ MatchEffects effects_in(const Site& site, const EffectIndex& effects) {
   return sum;
 }
 
-Verdict check_passing(const Node& other, const MatchEffects& match, const ReplacementPlan& replacement,
-                      const EffectIndex& effects, const Site& site) {
+Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, bool acts, const EffectIndex& effects,
+                      const Site& site) {
   const NodeEffects own = effects.of(other);
   const Node* anchor = &site.match.anchor();
-  if (own.random && (match.random || replacement.draws_random())) {
+  if (own.random && (match.random || draws)) {
     return Objection{anchor, "the order of random numbers would change: " + other.name() + " draws some in between"};
   }
-  if (own.side_effect && (match.side_effect || replacement.has_side_effects())) {
+  if (own.side_effect && (match.side_effect || acts)) {
     return Objection{anchor, "the order of side effects would change: " + other.name() + " lies in between"};
   }
   Verdict verdict;
@@ -66,24 +67,62 @@ Verdict check_passing(const Node& other, const MatchEffects& match, const Replac
 
 }  // namespace
 
-Verdict check_order(const Site& site, const ReplacementPlan& replacement, const EffectIndex& effects) {
+Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& effects) {
   if (!effects.any_impure()) return {};
   const Node* first = earlier(site.nodes.front(), site.at);
   const Node* last = earlier(site.nodes.back(), site.at) == site.at ? site.nodes.back() : site.at;
   const MatchEffects match = effects_in(site, effects);
   for (const Node* other : effects.between(*first, *last)) {
     if (site.contains(*other)) continue;
-    if (Verdict verdict = check_passing(*other, match, replacement, effects, site)) return verdict;
+    if (Verdict verdict = check_passing(*other, match, draws, acts, effects, site)) return verdict;
   }
   if (!match.writer || first == last) return {};
   // The match's own writes move: nobody in the span may read what they write.
   for (const Node* other = first->next(); other && other != last; other = other->next()) {
     if (site.contains(*other)) continue;
     bool reads = false;
-    other->for_each_input([&](const Node& input) { reads |= has(match.written, effects.alias_class(input)); });
+    effects.for_each_read_class(*other, [&](std::uint32_t read) { reads |= has(match.written, read); });
     if (reads) return Objection{match.writer, "it writes what " + other->name() + " reads in between"};
   }
   return {};
+}
+
+Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<const Argument> results,
+                    const EffectIndex& effects) {
+  if (!effects.any_writes()) return {};
+  Verdict verdict;
+  // What the match took itself is as it was where the match stood; check_order has seen to that.
+  const auto is_known = [&](const Node& read) {
+    if (std::find(made.begin(), made.end(), &read) != made.end() || site.contains(read)) return true;
+    return std::any_of(site.nodes.begin(), site.nodes.end(), [&](const Node* node) {
+      bool takes = false;
+      node->for_each_input([&](const Node& input) { takes |= &input == &read; });
+      return takes;
+    });
+  };
+  const auto check = [&](const Node& read) {
+    if (verdict || is_known(read) || !read.is_before(*site.at)) return;
+    if (const Node* write = effects.write_between(effects.alias_class(read), read, *site.at))
+      verdict = Objection{&site.match.anchor(),
+                          "the replacement reads " + read.name() + ", to which " + write->name() + " writes before"};
+  };
+  for (const Node* node : made) node->for_each_input(check);
+  for (const Argument& result : results) for_each_node(result, check);
+  return verdict;
+}
+
+Verdict check_forms(const Site& site, const EffectIndex& effects) {
+  if (!effects.any_writes()) return {};
+  Verdict verdict;
+  const auto check = [&](const Node& node, std::uint32_t alias_class) {
+    if (!verdict && effects.is_restructured(alias_class))
+      verdict = Objection{&node, "the program gives it, or what it reads, another shape in place"};
+  };
+  for (const Node* node : site.nodes) {
+    check(*node, effects.alias_class(*node));
+    effects.for_each_read_class(*node, [&](std::uint32_t read) { check(*node, read); });
+  }
+  return verdict;
 }
 
 namespace {
@@ -217,14 +256,74 @@ const Node* later_write(const Site& site, std::uint32_t alias_class, const Effec
   return nullptr;
 }
 
+/// The new values beside those that they replace: the same storage, or each a storage of its own where there was one.
+class Relations {
+ public:
+  Relations(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
+            const EffectIndex& effects)
+      : site_(site), made_(made), effects_(effects) {
+    const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const Node* old = site.match.values()[outputs[i]].node_or_null();
+      const Node* now = results[i].node_or_null();
+      if (!old || !now) continue;
+      pairs_.push_back({old, effects.origin_of(*old), effects.origin_of(*now), false});
+      Pair& pair = pairs_.back();
+      pair.own = pair.then == pair.now || (is_private(*old) && is_private(*now));
+    }
+  }
+
+  /// True when nobody who writes, or asks, could tell `old` from what stands for it now by its storage.
+  bool kept(const Node& old) const {
+    for (const Pair& pair : pairs_) {
+      if (pair.old != &old) continue;
+      return pair.then == pair.now || (pair.own && std::all_of(pairs_.begin(), pairs_.end(), [&](const Pair& other) {
+                                         return (other.then == pair.then) == (other.now == pair.now);
+                                       }));
+    }
+    return false;
+  }
+
+ private:
+  struct Pair {
+    const Node* old;
+    EffectIndex::Origin then, now;
+    bool own;
+  };
+
+  bool is_made(const Node& node) const { return std::find(made_.begin(), made_.end(), &node) != made_.end(); }
+
+  /// True when the storage is one that the program makes, and nothing but the results, the match and what came before
+  /// it uses it: how the results stand to each other is kept() to say.
+  bool is_private(const Node& one) const {
+    constexpr std::size_t kMost = 256;
+    std::vector<const Node*> open = {&one};
+    const auto add = [&](const Node& node) {
+      if (std::find(open.begin(), open.end(), &node) == open.end()) open.push_back(&node);
+    };
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      const Node& value = *open[next];
+      if (open.size() > kMost || value.is(Op::placeholder) || value.is(Op::get_attr)) return false;
+      if (!effects_.is_fresh(value)) for_each_aliased_input(value, add, effects_.modules());
+      const bool result = site_.is_exit(value) || is_made(value);
+      for (const Node& user : value.users()) {
+        const bool inside = site_.contains(user) || is_made(user);
+        if (!inside && result) continue;
+        if (!inside && !user.is_before(*site_.nodes.front())) return false;
+        if (effects_.may_share(user, value)) add(user);
+      }
+    }
+    return true;
+  }
+
+  const Site& site_;
+  std::span<Node* const> made_;
+  const EffectIndex& effects_;
+  std::vector<Pair> pairs_;
+};
+
 Verdict check_later_writes(const Site& site, const Node& old, const Values& now, const EffectIndex& effects) {
-  const std::uint32_t then = effects.alias_class(old);
-  bool same = true;
-  for (const Node* source : now) same &= effects.alias_class(*source) == then;
-  bool aliased = false;  // did the old result share storage with something outside the match?
-  for (const Node* member : effects.members(old)) aliased |= !site.contains(*member) && member->is_before(old);
-  if (same && aliased == !now.empty()) return {};
-  std::vector<std::uint32_t> concerned = {then};
+  std::vector<std::uint32_t> concerned = {effects.alias_class(old)};
   for (const Node* source : now) concerned.push_back(effects.alias_class(*source));
   for (const std::uint32_t one : concerned) {
     if (const Node* write = later_write(site, one, effects)) {
@@ -237,21 +336,27 @@ Verdict check_later_writes(const Site& site, const Node& old, const Values& now,
   return {};
 }
 
-/// The value that `node` looks at, through views.
-const Node* storage_of(const Node& node, const EffectIndex& effects) {
-  const Node* at = &node;
-  for (int steps = 0; steps < 32; ++steps) {
-    const Node* source = nullptr;
-    const NodeEffects own = effects.of(*at);
-    // What nobody has declared to be a view is taken to be a fresh value.
-    const bool guessed = own.unknown || (at->is(Op::call_module) && !effects.modules());
-    if (own.may_alias && !guessed)
-      for_each_aliased_input(
-          *at, [&](Node& input) { source = &input; }, effects.modules());
-    if (!source) break;
-    at = source;
-  }
-  return at;
+/// True for calls that want a certain layout of their input, or read past it.
+bool reads_layout(const Node& node) {
+  static constexpr std::array<std::string_view, 6> kReaders = {"aten::_unsafe_view", "aten::as_strided",
+                                                               "aten::view",         "aten::view.dtype",
+                                                               "aten::view_as",      "aten::view_as_complex"};
+  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
+  return schema && std::find(kReaders.begin(), kReaders.end(), schema->target.view()) != kReaders.end();
+}
+
+/// True when the operator lays its result out anew; a pointwise one follows its inputs.
+bool is_laid_out(const Node& node) {
+  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
+  return schema && !schema->traits.pointwise && !schema->traits.view;
+}
+
+/// An older value in the place of a new one may have gaps, or another order of dimensions.
+Verdict check_layout(const Node& old, const EffectIndex& effects) {
+  const Node* reader = nullptr;
+  effects.any_use(old, [&](const Node& user) { return reads_layout(user) && (reader = &user); });
+  if (!reader) return {};
+  return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
 }
 
 /// A new write to older storage: the match wrote there too, or nobody reads it any more.
@@ -278,51 +383,53 @@ Verdict check_new_write(const Site& site, const Node& writer, const AliasSources
   return verdict;
 }
 
-bool is_returned(const Node& node, const Node* output) {
-  if (!output) return false;
-  for (const Node& user : node.users()) {
-    if (&user == output) return true;
-  }
-  return false;
+bool is_returned(const Node& node) {
+  return std::any_of(node.users().begin(), node.users().end(), [](const Node& user) { return user.is(Op::output); });
 }
 
-/// The caller gets a result that it could write to: it may not become an input, an attribute or another result.
-Verdict check_returned(const Site& site, const Node& old, const Node& result, const EffectIndex& effects) {
-  const Node* output = site.match.anchor().graph().output_node();
-  if (!is_returned(old, output)) return {};
-  const Node* then = storage_of(old, effects);
-  const Node* now = storage_of(result, effects);
-  const bool visible =
-      now->is(Op::placeholder) || now->is(Op::get_attr) || is_returned(*now, output) || is_returned(result, output);
-  if (then == now || !visible) return {};
-  return Objection{&old, "it is returned, and its replacement would share storage with " + now->name() +
-                             (now->is(Op::placeholder) ? ", an input"
-                              : now->is(Op::get_attr)  ? ", an attribute"
-                                                       : ", returned too") +
+/// The caller gets a result, or a view of it, that it could write to: it may not come to share other storage.
+Verdict check_returned(const Node& old, const Node& result, const EffectIndex& effects) {
+  if (!effects.escapes(old)) return {};
+  const EffectIndex::Origin now = effects.origin_of(result);
+  const bool known = now.fresh || now.node->is(Op::placeholder) || now.node->is(Op::get_attr);
+  const std::string what = now.node->is(Op::placeholder)     ? ", an input"
+                           : now.node->is(Op::get_attr)      ? ", an attribute"
+                           : known && is_returned(*now.node) ? ", returned too"
+                                                             : "";
+  return Objection{&old, "it is returned, and its replacement " +
+                             (known ? "would share storage with " + now.node->name() + what
+                                    : "may share storage with what " + now.node->name() + " takes") +
                              "; ReplaceOptions::allow_output_aliases permits it"};
 }
 
 }  // namespace
 
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, bool allow_output_aliases) {
+                      const EffectIndex& effects, bool loosens, bool allow_output_aliases) {
   const AliasSources sources(effects.any_writes() ? made : std::span<Node* const>(), effects);
   for (const Node* node : effects.any_writes() ? made : std::span<Node* const>()) {
     if (!effects.of(*node).writes) continue;
     if (Verdict verdict = check_new_write(site, *node, sources, effects)) return verdict;
   }
+  const Relations relations(site, results, made, effects);
   const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     if (!old || !site.contains(*old)) continue;
     const Node* result = results[i].node_or_null();
+    if (result && relations.kept(*old)) {
+      if (!loosens || !is_laid_out(*old) || is_laid_out(*result)) continue;
+      if (Verdict verdict = check_layout(*old, effects)) return verdict;
+      continue;
+    }
     if (effects.any_writes()) {
       if (Verdict verdict = check_later_writes(site, *old, result ? sources.values_of(*result) : Values(), effects))
         return verdict;
     }
-    if (result && !allow_output_aliases) {
-      if (Verdict verdict = check_returned(site, *old, *result, effects)) return verdict;
-    }
+    if (!result) continue;
+    if (Verdict verdict = check_layout(*old, effects)) return verdict;
+    if (allow_output_aliases) continue;
+    if (Verdict verdict = check_returned(*old, *result, effects)) return verdict;
   }
   return {};
 }

@@ -1,10 +1,31 @@
 #include <fxgraph/rewriter/effect_index.h>
 
-#include <numeric>
+#include <algorithm>
+#include <utility>
 
 namespace fx::internal {
 
-EffectIndex::EffectIndex(const Graph& graph, const ModuleEffects& modules) : graph_(graph), modules_(modules) {
+namespace {
+
+bool before(const Node* a, const Node* b) { return a->is_before(*b); }
+
+/// What nobody has declared to be a view is taken to be a value of its own.
+bool is_guess(const Node& node, const NodeEffects& effects, const ModuleEffects& modules) {
+  return effects.unknown || (node.is(Op::call_module) && !modules);
+}
+
+bool is_below(std::string_view path, std::string_view module) {
+  return path.size() > module.size() && path.starts_with(module) && path[module.size()] == '.';
+}
+
+std::int64_t literal_index(const Node& node) {
+  const bool taken = node.target() == "operator.getitem" && node.args().size() == 2 && node.args()[1].is_int();
+  return taken ? node.args()[1].as_int() : -1;
+}
+
+}  // namespace
+
+EffectIndex::EffectIndex(const Graph& graph, ModuleEffects modules) : graph_(graph), modules_(std::move(modules)) {
   for (Node& node : const_cast<Graph&>(graph).nodes()) {
     if (surely_pure(node)) continue;
     const NodeEffects effects = of(node);
@@ -27,79 +48,149 @@ bool EffectIndex::surely_pure(const Node& node) const {
   return known == 2;
 }
 
+// ── Classes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
 void EffectIndex::build() {
-  parent_.resize(graph_.id_bound());
-  std::iota(parent_.begin(), parent_.end(), 0u);
-  next_ = parent_;
-  last_write_.resize(graph_.id_bound());
-  num_writes_.resize(graph_.id_bound());
+  built_ = true;
+  if (graph_.id_bound() > 0) reserve(2 * (graph_.id_bound() - 1));
   for (Node& node : const_cast<Graph&>(graph_).nodes()) classify(node);
   for (Node* node : impure_) note_write(*node);
 }
 
+void EffectIndex::reserve(Cell cell) {
+  for (auto at = static_cast<Cell>(parent_.size()); at <= cell; ++at) {
+    parent_.push_back(at);
+    next_.push_back(at);
+  }
+}
+
+EffectIndex::Cell EffectIndex::new_cell() {
+  const Cell made = next_odd_;
+  next_odd_ += 2;
+  reserve(made);
+  return made;
+}
+
+EffectIndex::Cell EffectIndex::storage_cell(Symbol storage) {
+  const auto [at, is_new] = storage_cells_.emplace(storage, 0);
+  if (!is_new) return at->second;
+  const Cell made = at->second = new_cell();
+  storages_.emplace_back(storage, made);
+  if (modules_.state) return made;
+  for (const auto& [module, cells] : states_) {
+    if (is_below(storage.view(), module.view())) unite(cells[0], made);
+  }
+  return made;
+}
+
+// A module that nobody says the tensors of has one cell, joined by the attributes below its path.
+const std::vector<EffectIndex::Cell>& EffectIndex::state_cells(Symbol module) {
+  const auto known = states_.find(module);
+  if (known != states_.end()) return known->second;
+  std::vector<Cell> cells;
+  if (modules_.state) {
+    modules_.state(module, [&](Symbol storage) { cells.push_back(storage_cell(storage)); });
+  } else {
+    cells.push_back(new_cell());
+    for (const auto& [storage, cell] : storages_) {
+      if (is_below(storage.view(), module.view())) unite(cells[0], cell);
+    }
+  }
+  return states_.emplace(module, std::move(cells)).first->second;
+}
+
 void EffectIndex::classify(Node& node) {
-  if (node.is(Op::get_attr)) unite(attributes_.emplace(node.target(), node.id()).first->second, node.id());
+  if (node.is(Op::get_attr)) {
+    const Symbol storage = modules_.storage_of(node.target());
+    attributes_.emplace(storage, node.id());
+    unite(storage_cell(storage), cell_of(node));
+  }
   const NodeEffects effects = of(node);
+  if (node.is(Op::call_module)) {
+    const std::vector<Cell>& state = state_cells(node.target());
+    if (effects.may_alias && !effects.aliases && modules_) {
+      for (const Cell cell : state) unite(cell, cell_of(node));
+    }
+  }
   if (!effects.may_alias && !effects.unknown) return;
   for_each_aliased_input(
-      node, [&](Node& input) { unite(input.id(), node.id()); }, modules_);
+      node, [&](Node& input) { unite(cell_of(input), cell_of(node)); }, modules_);
 }
 
 void EffectIndex::note_write(Node& node) {
-  for_each_written_class(node, [&](std::uint32_t written) {
-    ++num_writes_[written];
-    Node*& last = last_write_[written];
-    if (!last || last->is_before(node)) last = &node;
-  });
+  const NodeEffects effects = of(node);
+  for_each_written_class(node, [&](Class written) { add_writer(written, node, effects.restructures); });
 }
+
+void EffectIndex::add_writer(Cell cell, Node& node, bool restructures) {
+  Written& written = written_[root(cell)];
+  written.restructured |= restructures;
+  const auto at = std::lower_bound(written.writers.begin(), written.writers.end(), &node, before);
+  if (at != written.writers.end() && *at == &node) return;
+  written.writers.insert(at, &node);
+  noted_[&node].push_back(cell);
+}
+
+void EffectIndex::unite(Cell a, Cell b) {
+  a = root(a);
+  b = root(b);
+  if (a == b) return;
+  parent_[b] = a;
+  std::swap(next_[a], next_[b]);  // joins the two rings
+  const auto other = written_.find(b);
+  if (other == written_.end()) return;
+  const Written moved = std::move(other->second);
+  written_.erase(other);
+  Written& all = written_[a];
+  std::vector<Node*> merged;
+  std::set_union(all.writers.begin(), all.writers.end(), moved.writers.begin(), moved.writers.end(),
+                 std::back_inserter(merged), before);
+  all.writers = std::move(merged);
+  all.restructured |= moved.restructured;
+}
+
+EffectIndex::Cell EffectIndex::root(Cell cell) const {
+  while (parent_[cell] != cell) cell = parent_[cell] = parent_[parent_[cell]];
+  return cell;
+}
+
+// ── Edits ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void EffectIndex::add(Node& node) {
   const NodeEffects effects = of(node);
   const bool impure = effects.writes || effects.random || effects.side_effect;
   if (impure) impure_.insert(&node);
-  if (!writes_) {
-    if (effects.writes) expect_writes();
-    return;
-  }
-  while (parent_.size() <= node.id()) {
-    next_.push_back(static_cast<std::uint32_t>(parent_.size()));
-    parent_.push_back(static_cast<std::uint32_t>(parent_.size()));
-    last_write_.push_back(nullptr);
-    num_writes_.push_back(0);
-  }
+  if (effects.writes) expect_writes();
+  if (!built_) return;
+  reserve(cell_of(node));
   classify(node);
   if (impure) note_write(node);
 }
 
-void EffectIndex::expect_writes() {
-  if (writes_) return;
-  writes_ = true;
-  build();
+void EffectIndex::changed(Node& node) {
+  if (!built_) return;
+  classify(node);
+  if (impure_.count(&node)) note_write(node);
 }
 
-Node* EffectIndex::attribute(Symbol path) const {
-  const auto at = attributes_.find(path);
-  return at == attributes_.end() ? nullptr : graph_.node_by_id(at->second);
+void EffectIndex::expect_writes() {
+  writes_ = true;
+  if (!built_) build();
 }
 
 void EffectIndex::remove(Node& node) {
-  const auto at = impure_.find(&node);
-  if (at == impure_.end()) return;
-  if (writes_) {
-    for_each_written_class(node, [&](std::uint32_t written) {
-      --num_writes_[written];
-      if (last_write_[written] != &node) return;
-      last_write_[written] = nullptr;
-      for (auto other = at; num_writes_[written] > 0 && !last_write_[written] && other != impure_.begin();) {
-        --other;
-        for_each_written_class(**other, [&](std::uint32_t also) {
-          if (also == written) last_write_[written] = *other;
-        });
-      }
-    });
+  if (impure_.erase(&node) == 0) return;
+  const auto noted = noted_.find(&node);
+  if (noted == noted_.end()) return;
+  for (const Cell cell : noted->second) {
+    std::vector<Node*>& writers = written_[root(cell)].writers;
+    const auto at = std::lower_bound(writers.begin(), writers.end(), &node, before);
+    if (at != writers.end() && *at == &node) writers.erase(at);
   }
-  impure_.erase(at);
+  noted_.erase(noted);
 }
+
+// ── Questions ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 std::vector<Node*> EffectIndex::between(const Node& first, const Node& last) const {
   std::vector<Node*> found;
@@ -108,38 +199,108 @@ std::vector<Node*> EffectIndex::between(const Node& first, const Node& last) con
   return found;
 }
 
-std::uint32_t EffectIndex::root(std::uint32_t id) const {
-  while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
-  return id;
+EffectIndex::Class EffectIndex::alias_class(const Node& node) const {
+  const Cell cell = cell_of(node);
+  return cell < parent_.size() ? root(cell) : cell;
 }
 
-std::uint32_t EffectIndex::alias_class(const Node& node) const {
-  return node.id() < parent_.size() ? root(node.id()) : node.id();
+EffectIndex::Class EffectIndex::attribute_class(Symbol path) { return root(storage_cell(modules_.storage_of(path))); }
+
+std::span<Node* const> EffectIndex::writers(Class alias_class) const {
+  const auto at = written_.find(alias_class);
+  return at == written_.end() ? std::span<Node* const>() : std::span<Node* const>(at->second.writers);
 }
 
-Node* EffectIndex::last_write(std::uint32_t alias_class) const {
-  return alias_class < last_write_.size() ? last_write_[alias_class] : nullptr;
+Node* EffectIndex::last_write(Class alias_class) const {
+  const std::span<Node* const> all = writers(alias_class);
+  return all.empty() ? nullptr : all.back();
+}
+
+Node* EffectIndex::write_between(Class alias_class, const Node& first, const Node& last) const {
+  const std::span<Node* const> all = writers(alias_class);
+  const auto at = std::upper_bound(all.begin(), all.end(), &first, before);
+  return at != all.end() && (*at)->is_before(last) ? *at : nullptr;
+}
+
+bool EffectIndex::is_returned(Class alias_class) const {
+  bool found = false;
+  if (const Node* output = graph_.output_node())
+    output->for_each_input([&](const Node& result) { found |= this->alias_class(result) == alias_class; });
+  return found;
+}
+
+bool EffectIndex::is_restructured(Class alias_class) const {
+  const auto at = written_.find(alias_class);
+  return at != written_.end() && at->second.restructured;
+}
+
+Node* EffectIndex::attribute(Symbol path) const {
+  const auto at = attributes_.find(modules_.storage_of(path));
+  return at == attributes_.end() ? nullptr : graph_.node_by_id(at->second);
 }
 
 std::vector<Node*> EffectIndex::members(const Node& node) const {
   std::vector<Node*> found;
-  std::uint32_t at = node.id();
+  const Cell start = cell_of(node);
+  Cell at = start;
   do {
-    if (Node* member = graph_.node_by_id(at)) found.push_back(member);
-    at = at < next_.size() ? next_[at] : node.id();
-  } while (at != node.id());
+    Node* member = at % 2 == 0 ? graph_.node_by_id(at / 2) : nullptr;
+    if (member) found.push_back(member);
+    at = at < next_.size() ? next_[at] : start;
+  } while (at != start);
   return found;
 }
 
-void EffectIndex::unite(std::uint32_t a, std::uint32_t b) {
-  a = root(a);
-  b = root(b);
-  if (a == b) return;
-  parent_[b] = a;
-  std::swap(next_[a], next_[b]);  // joins the two rings
-  num_writes_[a] += num_writes_[b];
-  Node* other = last_write_[b];
-  if (other && (!last_write_[a] || last_write_[a]->is_before(*other))) last_write_[a] = other;
+// ── What is sure ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const Node* EffectIndex::viewed(const Node& node, bool& own) const {
+  own = false;
+  if (node.is(Op::placeholder) || node.is(Op::get_attr)) return nullptr;
+  const NodeEffects effects = of(node);
+  own = (!effects.may_alias && !effects.unknown) || is_guess(node, effects, modules_);
+  if (own || !effects.aliases) return nullptr;
+  const Node* only = nullptr;
+  bool several = false;
+  for_each_aliased_input(
+      node,
+      [&](Node& input) {
+        several |= only && only != &input;
+        only = &input;
+      },
+      modules_);
+  return several ? nullptr : only;
+}
+
+EffectIndex::Origin EffectIndex::origin_of(const Node& value) const {
+  const Node* at = &value;
+  std::int64_t element = -1;
+  for (int steps = 0; steps < kMostViews; ++steps) {
+    bool own = false;
+    const Node* source = viewed(*at, own);
+    if (!source) {
+      const Symbol storage = at->is(Op::get_attr) ? modules_.storage_of(at->target()) : Symbol();
+      return {at, storage, element, own};
+    }
+    // The index that was applied to the tuple itself; a view of a tensor by a number keeps its storage.
+    bool source_own = false;
+    const bool to_the_end = !viewed(*source, source_own);
+    element = to_the_end && (source_own || source->is(Op::placeholder)) ? literal_index(*at) : -1;
+    at = source;
+  }
+  return {&value, {}, -1, false};
+}
+
+bool EffectIndex::may_share(const Node& user, const Node& value) const {
+  const NodeEffects effects = of(user);
+  if (!effects.may_alias && !effects.unknown) return false;
+  bool found = false;
+  for_each_aliased_input(
+      user, [&](Node& input) { found |= &input == &value; }, modules_);
+  return found;
+}
+
+bool EffectIndex::escapes(const Node& value) const {
+  return any_use(value, [](const Node& user) { return user.is(Op::output); });
 }
 
 }  // namespace fx::internal

@@ -91,10 +91,12 @@ Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex
     if (site.contains(*node) || node == &at) return no_place(input.name() + " needs " + node->name());
     if (effects.of(*node).impure() || node->is(Op::placeholder)) return no_place(node->name() + " may not be moved");
     if (moves.size() == kMostMoved) return no_place("too much would have to be moved with it");
-    for (const Node* writer : effects.any_writes() ? effects.between(at, *node) : std::vector<Node*>()) {
+    std::vector<Node*> writers = effects.any_writes() ? effects.between(at, *node) : std::vector<Node*>();
+    if (effects.any_writes()) writers.push_back(&at);
+    for (const Node* writer : writers) {
       bool writes_input = false;
       effects.for_each_written_class(*writer, [&](std::uint32_t written) {
-        node->for_each_input([&](const Node& read) { writes_input |= effects.alias_class(read) == written; });
+        effects.for_each_read_class(*node, [&](std::uint32_t read) { writes_input |= read == written; });
         writes_input |= effects.alias_class(*node) == written;
       });
       if (writes_input) return no_place(writer->name() + " writes between them what " + node->name() + " reads");

@@ -57,13 +57,22 @@ Verdict check_contained(const Site& site);
 Verdict check_convex(const Site& site);
 /// Chooses the place for a replacement that takes `captures`; fills site.at and site.to_move.
 Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects);
-Verdict check_order(const Site& site, const ReplacementPlan& replacement, const EffectIndex& effects);
+/// `draws` and `acts`: the replacement draws random numbers, or has side effects.
+Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& effects);
 /// `also_written`: values that the replacement writes to as well.
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects);
 
+/// After a replacement made by a function: nothing wrote to what the nodes `made` read beyond what the match took,
+/// since those values were made. The function saw them as they were there.
+Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<const Argument> results,
+                    const EffectIndex& effects);
+/// Nothing gives a tensor that the match takes or makes another shape in place: it would do so to what comes instead.
+Verdict check_forms(const Site& site, const EffectIndex& effects);
+
 /// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or
-/// the caller can tell? `made` are the new nodes, not yet known to `effects`.
+/// the caller can tell? `made` are the new nodes, not yet known to `effects`; `loosens`: new values may lie in memory
+/// as inputs do, where the old ones were laid out anew.
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, bool allow_output_aliases);
+                      const EffectIndex& effects, bool loosens, bool allow_output_aliases);
 
 }  // namespace fx::internal

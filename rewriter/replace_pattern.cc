@@ -1,5 +1,7 @@
 #include <fxgraph/rewriter/replace_pattern.h>
 
+#include <algorithm>
+
 #include <fxgraph/matchers/search.h>
 #include <fxgraph/rewriter/applier.h>
 
@@ -55,6 +57,7 @@ class Replace {
     FindOptions find = options_.find;
     find.contained = true;
     if (options_.shapes) find.shapes = options_.shapes;
+    if (!find.modules) find.modules = options_.modules;
     std::vector<bool> claimed;
     Search search(pattern_.shared_data(), rewriter_.graph(), find, claimed);
     search.want_escapes = true;
@@ -76,14 +79,19 @@ class Replace {
     if (options_.filters.empty()) return;
     accepted_.assign(num_matches(), true);
     for (std::size_t i = 0; i < num_matches(); ++i) {
-      const Match& match = match_at(i);
-      for (const MatchFilter& filter : options_.filters) accepted_[i] = accepted_[i] && filter(match);
+      accepted_[i] = passes_filters(match_at(i));
     }
+  }
+
+  bool passes_filters(const Match& match) const {
+    return std::all_of(options_.filters.begin(), options_.filters.end(),
+                       [&](const MatchFilter& filter) { return filter(match); });
   }
 
   void rewrite() {
     EffectIndex effects(rewriter_.graph(), options_.modules);
     Applier applier(rewriter_, effects, options_.name, options_.allow_output_aliases, options_.shapes);
+    const std::function<bool(const Match&)> again = [&](const Match& match) { return passes_filters(match); };
     for (std::size_t i = 0; i < num_matches(); ++i) {
       if (!accepted_.empty() && !accepted_[i]) {
         ++rule_.filtered;
@@ -94,7 +102,7 @@ class Replace {
         return;
       }
       Match& match = match_at(i);
-      switch (applier.apply(match, plan_)) {
+      switch (applier.apply(match, plan_, again)) {
         case Outcome::applied:
           ++rule_.applied;
           if (on_applied) on_applied(match, applier.made());

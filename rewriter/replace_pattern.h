@@ -28,7 +28,8 @@
 
 namespace fx {
 
-/// Says whether a match is to be rewritten. All matches are asked before the first is rewritten.
+/// Says whether a match is to be rewritten. All matches are asked before the first is rewritten, and those again whose
+/// inputs an earlier rewrite has replaced.
 using MatchFilter = std::function<bool(const Match&)>;
 
 struct ReplaceOptions {

@@ -4,6 +4,7 @@
 
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 
@@ -37,11 +38,28 @@ ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& 
     : pattern_(pattern), replacement_(replacement) {
   if (is_function()) {
     may_alias_ = true;
+    loosens_ = true;
     return;
   }
   read_graph();
   check_results();
   read_effects();
+  read_layouts();
+}
+
+// The elements of a pointwise result lie as those of its inputs. What else computes lays them out one after the other.
+void ReplacementPlan::read_layouts() {
+  const auto is_pointwise = [](Symbol target) {
+    const OperatorSchema* schema = find_schema(target);
+    return !schema || schema->traits.pointwise;
+  };
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    const PatternNode& output = pattern_.nodes[pattern_.outputs[i]];
+    if (results_[i].kind != Kind::made || output.kind != PatternKind::call || !output.targets.is_finite()) continue;
+    const TemplateNode& made = nodes_[results_[i].index];
+    if (made.op != Op::call_function || !is_pointwise(made.target)) continue;
+    for (const Symbol target : output.targets.names()) loosens_ |= !is_pointwise(target);
+  }
 }
 
 void ReplacementPlan::read_graph() {
@@ -118,9 +136,11 @@ void ReplacementPlan::read_effects() {
   for (const TemplateArgument& result : results_) may_alias_ |= result.kind == Kind::capture;
   for (const Node& node : replacement_.graph()->nodes()) {
     const NodeEffects effects = effects_of(node);
-    impure_ |= effects.impure();
-    random_ |= effects.random;
-    side_effects_ |= effects.side_effect;
+    // What a module does shows in the program that it joins; until then it may do anything.
+    const bool module = node.is(Op::call_module);
+    impure_ |= effects.impure() || module;
+    random_ |= effects.random || module;
+    side_effects_ |= effects.side_effect || module;
     may_alias_ |= effects.may_alias;
     for_each_written(node, [&](const Argument& written) {
       for_each_node(written, [&](const Node& value) {

@@ -60,6 +60,9 @@ class ReplacementPlan {
   /// True when a result may be, or share storage with, something that the replacement takes.
   bool may_alias() const { return may_alias_; }
 
+  /// True when a result may lie in memory as the inputs do, where the pattern's was laid out by its operator.
+  bool may_loosen_layout() const { return loosens_; }
+
   /// Makes the nodes at the insertion point; `made` gets them in order, `results` what stands for the pattern's.
   void build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made, std::vector<Argument>& results,
              ReplacementScratch& scratch) const;
@@ -69,6 +72,7 @@ class ReplacementPlan {
   std::uint32_t capture_of(const Node& placeholder, std::size_t position) const;
   void read_graph();
   void read_effects();
+  void read_layouts();
   void check_results() const;
   Argument resolve(const TemplateArgument& argument, const Match& match, const std::vector<Node*>& made) const;
 
@@ -83,6 +87,7 @@ class ReplacementPlan {
   bool random_ = false;
   bool side_effects_ = false;
   bool may_alias_ = false;
+  bool loosens_ = false;
 };
 
 }  // namespace fx::internal

@@ -20,6 +20,7 @@ RuleRunner::RuleRunner(Rewriter& rewriter, const RuleSet& rules, const DriverOpt
       find_(options.find),
       effects_(rewriter.graph(), options.modules) {
   if (options.shapes) find_.shapes = options.shapes;
+  if (!find_.modules) find_.modules = options.modules;
   const Graph& graph = rewriter.graph();
   max_rewrites_ = options.max_rewrites ? options.max_rewrites : 100 * graph.size() + 10000;
   for (std::uint32_t i = 0; i < rules.size(); ++i) {
@@ -34,7 +35,9 @@ bool RuleRunner::apply(std::size_t i, Match& match) {
   Run& run = *runs_[i];
   const Node& anchor = match.anchor();
   const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = run.applier.apply(match, run.replacement);
+  const auto accepts = [&](const Match& again) { return static_cast<bool>(rules_[i].when(again)); };
+  const Outcome outcome =
+      run.applier.apply(match, run.replacement, rules_[i].when ? accepts : std::function<bool(const Match&)>());
   run.report.time += std::chrono::steady_clock::now() - start;
   if (outcome == Outcome::declined) ++run.report.filtered;
   if (outcome == Outcome::refused) refuse(i, anchor, *run.applier.objection().node, run.applier.objection().reason);

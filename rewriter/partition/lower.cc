@@ -26,7 +26,7 @@ void make_callable(const torch::nn::Module& module, const std::string& backend) 
 }
 
 OrderEdges order_edges_of(const GraphModule& module) {
-  return Effects(module.graph(), {module_effects(module), false, attribute_storage(module)}).order_edges();
+  return Effects(module.graph(), {.modules = module_effects(module)}).order_edges();
 }
 
 void check_name(const std::string& name) {

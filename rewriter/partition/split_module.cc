@@ -113,7 +113,7 @@ class Splitter {
   }
 
   void find_order_edges() {
-    const Effects effects(graph_, {module_effects(module_), false, attribute_storage(module_)});
+    const Effects effects(graph_, {.modules = module_effects(module_)});
     const OrderEdges edges = effects.order_edges();
     for (const Node& node : graph_.nodes()) {
       for (const Node* before : edges.before(node)) {

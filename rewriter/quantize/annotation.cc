@@ -24,8 +24,7 @@ const Argument* operand(const Node& node, std::size_t i) {
 /// Is the value not the same to all its readers? A write after it, through any alias, says so. What weights are is
 /// settled when the program is converted: no write at all may reach them.
 std::function<bool(const Node&)> write_test(const GraphModule& flat) {
-  const auto effects = std::make_shared<Effects>(
-      flat.graph(), EffectsOptions{.modules = module_effects(flat), .attribute_storage = attribute_storage(flat)});
+  const auto effects = std::make_shared<Effects>(flat.graph(), EffectsOptions{.modules = module_effects(flat)});
   return [effects](const Node& value) {
     for (const Effects::Set set : effects->sets(value)) {
       for (const Node* writer : effects->writers(set)) {

@@ -2,11 +2,16 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <map>
+#include <string_view>
+#include <unordered_set>
 
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/rules/free_sizes.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/shapes/shape_prop.h>
 
 namespace fx {
@@ -20,7 +25,10 @@ class Optimizer {
  public:
   Optimizer(GraphModule& module, const OptimizeOptions& options)
       : module_(module), options_(options), selected_(select(options)) {
-    for (const OptimizeRule* rule : selected_) report_.rules.push_back({.rule = rule});
+    for (const OptimizeRule* rule : selected_) {
+      report_.rules.push_back({.rule = rule});
+      reads_sizes_ |= rule->reads_sizes;
+    }
     find_shapes();
   }
 
@@ -145,9 +153,50 @@ class Optimizer {
     return made;
   }
 
-  /// Works out the shapes of what is new since the last time.
+  /// Works out the shapes of what is new since the last time, as far as they hold.
   void find_shapes() {
     if (options_.inputs.empty()) return;
+    propagate();
+    if (!report_.without_shapes.empty()) return;
+    if (reads_sizes_ && any_reader_of_sizes()) {
+      if (must_run_) {
+        free_sizes_.mark_all(shapes_);
+      } else {
+        free_sizes_.mark(shapes_);
+      }
+    }
+    forget_changing_forms();
+  }
+
+  /// True when the graph has an operator at which a rule that reads sizes could start.
+  bool any_reader_of_sizes() const {
+    static const std::unordered_set<std::string_view> kReaders = {"expand",  "group_norm",
+                                                                  "matmul",  "mean",
+                                                                  "mm",      "bmm",
+                                                                  "reshape", "scaled_dot_product_attention",
+                                                                  "softmax", "_scaled_dot_product_attention",
+                                                                  "squeeze", "unsqueeze",
+                                                                  "view"};
+    for (const Node& node : module_.graph().nodes()) {
+      if (!node.is(Op::call_function) && !node.is(Op::call_method)) continue;
+      const std::string_view packet = packet_of(node.target().view());
+      if (kReaders.contains(packet.substr(packet.find_last_of(":.") + 1))) return true;
+    }
+    return false;
+  }
+
+  /// What is known of a value's form is no use where the program changes it in place.
+  void forget_changing_forms() {
+    const Graph& graph = module_.graph();
+    const auto changes = [&](const Node& node) { return effects_of(node).restructures; };
+    if (std::none_of(graph.nodes().begin(), graph.nodes().end(), changes)) return;
+    const rules::ProgramEffects effects(module_);
+    for (const Node& node : graph.nodes()) {
+      if (effects.is_restructured(effects.alias_class(node))) shapes_[node] = {};
+    }
+  }
+
+  void propagate() {
     const std::size_t nodes = module_.graph().size();
     if (!must_run_) {
       try {
@@ -165,8 +214,14 @@ class Optimizer {
     }
     const at::NoGradGuard no_grad;
     const StateKeeper keeper(module_);
-    shapes_ = propagate_shapes(module_, options_.inputs);
-    report_.shapes_worked_out += nodes;
+    try {
+      shapes_ = propagate_shapes(module_, options_.inputs);
+      report_.shapes_worked_out += nodes;
+      report_.without_shapes.clear();
+    } catch (const std::exception& error) {
+      shapes_ = {};
+      report_.without_shapes = error.what();
+    }
   }
 
   void tell(std::string_view rule) const {
@@ -178,6 +233,8 @@ class Optimizer {
   std::vector<const OptimizeRule*> selected_;
   std::map<std::size_t, Rewrites> rewrites_;  // by the position of the first
   ShapeProp shape_prop_{module_};
+  rules::FreeSizes free_sizes_{module_, options_.inputs};
+  bool reads_sizes_ = false;
   bool must_run_ = false;  // meta tensors do not do for this program
   Shapes shapes_;
   OptimizeReport report_;

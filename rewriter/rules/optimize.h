@@ -50,6 +50,9 @@ struct OptimizeReport {
   std::vector<RuleOutcome> rules;  ///< in the order of the list
   std::size_t rounds = 0;
   std::size_t shapes_worked_out = 0;  ///< nodes; after the first round only those that changed, and what they reach
+  /// Why shapes are not known although inputs were given: the program does not run on zeros of those shapes. Rules that
+  /// need them refuse.
+  std::string without_shapes{};
   RewriteStop stop = RewriteStop::fixed_point;
 
   std::size_t applied() const;

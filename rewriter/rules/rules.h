@@ -74,6 +74,8 @@ struct OptimizeRule {
   /// Among the rules that run when none are asked for.
   bool inference;
   Promise promise;
+  /// Reads sizes of values: those that differ from call to call are hidden from it.
+  bool reads_sizes = false;
   // One of the two, or both: then the pass decides where the rewrites apply.
   const std::vector<Rule>& (*rewrites)() = nullptr;  ///< tried in this order; each named `<name>` or `<name>/<case>`
   PassResult (*pass)(RuleContext&) = nullptr;

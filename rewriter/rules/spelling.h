@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fxgraph/matchers/match.h>
+#include <fxgraph/rewriter/rule.h>
 
 namespace fx::rules {
 
@@ -19,8 +20,9 @@ Argument list_of(const std::vector<std::int64_t>& numbers);
 bool is_floating(DType type);
 /// True when the tensor called `name` is known to be of a floating-point type.
 bool is_floating(const Match& match, std::string_view name);
-/// The same, or nothing is known of it: for patterns that make sense on floating-point numbers only.
-bool may_be_floating(const Match& match, std::string_view name);
+/// The same, or the calls that make the value give floating-point numbers and nothing else: for patterns that compute
+/// something else on whole numbers. Looks back through a few dozen calls.
+Decision surely_floating(const Match& match, std::string_view name);
 /// True when both are known and of one type.
 bool same_type(const Match& match, std::string_view a, std::string_view b);
 

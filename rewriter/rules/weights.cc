@@ -71,15 +71,23 @@ ChannelAffine affine_of_batch_norm(const OperationSite& bn) {
   return affine;
 }
 
-std::string Weights::not_constant(const OperationSite& site, const std::vector<std::string_view>& names) const {
+std::string ProgramEffects::not_constant(const std::string& path) {
+  const Class storage = attribute_class(path);
+  if (!writers(storage).empty()) return "the program writes to " + path;
+  if (is_returned(storage)) return "the program returns " + path + ", and its caller may write to it";
+  return {};
+}
+
+std::string Weights::not_constant(const OperationSite& site, const std::vector<std::string_view>& names) {
   for (const std::string_view name : names) {
     const std::string path = site.tensor_path(name);
-    if (!path.empty() && written_.contains_attribute(path)) return "the program writes to " + path;
+    if (path.empty()) continue;
+    if (std::string reason = effects_.not_constant(path); !reason.empty()) return reason;
   }
   return {};
 }
 
-std::string Weights::not_replaceable(const OperationSite& site) const {
+std::string Weights::not_replaceable(const OperationSite& site) {
   for (const char* name : {"weight", "bias"}) {
     const Argument* tensor = site.leaf() ? site.argument(name) : nullptr;
     if (tensor && tensor->is_node() && tensor->node().num_users() > 1)

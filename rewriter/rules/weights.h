@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/rules/operation_site.h>
-#include <fxgraph/rewriter/rules/written_values.h>
 
 namespace fx::rules {
 
@@ -23,15 +24,35 @@ ChannelAffine affine_of_batch_norm(const OperationSite& bn);
 bool is_batch_norm(std::string_view packet);
 bool is_linear(std::string_view packet);
 
+/// The effects of a program's graph, classes known, for passes: what is written, and what of its attributes is
+/// constant.
+class ProgramEffects : public internal::EffectIndex {
+ public:
+  explicit ProgramEffects(const GraphModule& module) : EffectIndex(module.graph(), module_effects(module)) {
+    writes_anything_ = any_writes();
+    expect_writes();
+  }
+
+  bool is_written(const Node& value) const { return writes_anything_ && !writers(alias_class(value)).empty(); }
+  /// Why the attribute may not be taken for what it holds now, empty when it may: the program writes to its storage,
+  /// under whatever path, or hands it to the caller.
+  std::string not_constant(const std::string& path);
+
+ private:
+  bool writes_anything_ = false;
+};
+
 class Weights {
  public:
   /// Looks once at what the program writes to.
-  explicit Weights(GraphModule& module) : module_(module), graph_(module.graph()), written_(module) {}
+  explicit Weights(GraphModule& module) : module_(module), graph_(module.graph()), effects_(module) {}
+
+  ProgramEffects& effects() { return effects_; }
 
   /// Why the attributes called `names` of this operation may not be taken for constants; empty when they may.
-  std::string not_constant(const OperationSite& site, const std::vector<std::string_view>& names) const;
+  std::string not_constant(const OperationSite& site, const std::vector<std::string_view>& names);
   /// Why the operation's weights may not be replaced; empty when they may.
-  std::string not_replaceable(const OperationSite& site) const;
+  std::string not_replaceable(const OperationSite& site);
 
   /// Gives the operation this weight and bias (one without a bias gets one). A leaf is replaced by a copy, in place
   /// when this is its only call; attributes are put beside the old ones, which go when nothing reads them.
@@ -47,7 +68,7 @@ class Weights {
 
   GraphModule& module_;
   Graph& graph_;
-  WrittenValues written_;
+  ProgramEffects effects_;
 };
 
 }  // namespace fx::rules

@@ -147,7 +147,7 @@ class PythonWriter {
 
   // `torch.ops.aten.add.Tensor`, or `torch.ops.aten.add`.
   std::string operator_name(const Node& node) const {
-    std::string name = target_text(node.target());
+    std::string name = spelled_target(node.target());
     const Symbol packet(packet_of(node.target().view()));
     if (!whole_file_ || node.target().view().find("::") == std::string_view::npos) return name;
     const OperatorSchema* found = resolve_overload(packet, node.args(), node.kwargs());

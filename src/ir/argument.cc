@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <new>
 #include <ostream>
+#include <unordered_map>
 
 #include <fxgraph/support/error.h>
 
@@ -19,10 +20,30 @@ constexpr std::array<std::string_view, 17> kKindNames = {
     "None",          "node",     "bool",   "int",  "float", "str",  "dtype", "device", "layout",
     "memory_format", "Ellipsis", "object", "list", "tuple", "dict", "slice", "complex"};
 
-int nesting(const Argument& argument) {
-  int deepest = 0;
-  for (const Argument& element : argument.elements()) deepest = std::max(deepest, nesting(element));
-  return argument.is_container() ? deepest + 1 : 0;
+constexpr std::uint64_t kMaxValues = std::uint64_t{1} << 24;
+
+/// How deep a container nests, and how many values it holds when it is written out.
+struct Extent {
+  int depth = 0;
+  std::uint64_t values = 1;
+};
+
+// Lists may share lists, over and over: each is looked at once.
+using Extents = std::unordered_map<const Argument*, Extent>;  // by the first element; look-up only
+
+Extent extent_of(const Argument& argument, Extents& known) {
+  const ArgumentSpan elements = argument.elements();
+  if (!argument.is_container() || elements.empty()) return {argument.is_container() ? 1 : 0, 1};
+  const auto found = known.find(&elements[0]);
+  if (found != known.end()) return found->second;
+  Extent extent{0, 1};
+  for (const Argument& element : elements) {
+    const Extent part = element.is_container() ? extent_of(element, known) : Extent();
+    extent.depth = std::max(extent.depth, part.depth);
+    extent.values = std::min(extent.values + part.values, kMaxValues + 1);
+  }
+  ++extent.depth;
+  return known[&elements[0]] = extent;
 }
 
 void combine(std::size_t& seed, std::size_t value) {
@@ -65,10 +86,19 @@ Argument Argument::opaque(std::string_view text) {
 }
 
 Argument::Argument(Kind kind, ArgumentSpan elements) : kind_(kind) {
+  Extents known;
+  std::uint64_t values = 1;
   for (const Argument& element : elements) {
-    if (nesting(element) >= kMaxNesting) {
+    if (!element.is_container()) continue;
+    const Extent extent = extent_of(element, known);
+    values += extent.values;
+    if (extent.depth >= kMaxNesting) {
       throw Error(ErrorKind::invalid_argument,
                   "argument containers nest more than " + std::to_string(kMaxNesting) + " deep; flatten them");
+    }
+    if (values > kMaxValues) {
+      throw Error(ErrorKind::invalid_argument, "an argument holds more than " + std::to_string(kMaxValues) +
+                                                   " values, lists that it shares written out; pass them apart");
     }
   }
   void* memory = std::malloc(ArgumentBlock::bytes(elements.size()));
@@ -174,6 +204,7 @@ bool Argument::equals(const Argument& other) const {
   if (!is_container()) return payload_.integer == other.payload_.integer;  // floats by bits: see the header
   const ArgumentSpan a = elements(), b = other.elements();
   if (a.size() != b.size()) return false;
+  if (!a.empty() && &a[0] == &b[0]) return true;  // shared
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (!(a[i] == b[i])) return false;
   }

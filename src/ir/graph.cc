@@ -229,12 +229,21 @@ std::optional<Argument> Graph::graph_copy(const Graph& other, ValueMap& values) 
     throw Error(ErrorKind::invalid_argument, "cannot copy a graph into itself; copy a clone of it");
   }
   NodeMap<bool> mapped(other, false);
-  const auto value_of = [&](Node& node) { return values[node]; };
-  for (const Node& node : other.nodes()) mapped[node] = !values[node].is_none();
+  NodeMap<bool> there(other, false);
+  const Node* user = nullptr;
+  const auto value_of = [&](Node& node) {
+    if (there[node]) return values[node];
+    throw Error(ErrorKind::invalid_argument,
+                "cannot copy a graph where " + user->name() + " uses " + node.name() + " before it is computed",
+                user->name());
+  };
+  for (const Node& node : other.nodes()) mapped[node] = there[node] = !values[node].is_none();
   for (const Node& node : other.nodes()) {
+    user = &node;
     if (mapped[node]) continue;
     if (node.op() == Op::output) return node.args().empty() ? Argument() : map_nodes(node.args()[0], value_of);
     values[node] = node_copy(node, value_of);
+    there[node] = true;
   }
   return std::nullopt;
 }

@@ -61,6 +61,11 @@ void require_movable(const Node& node, const Node& anchor) {
   }
 }
 
+void require_there(const Node& node, const char* what) {
+  if (node.is_erased())
+    throw Error(ErrorKind::invalid_argument, std::string("cannot set the ") + what + " of a node that was erased");
+}
+
 }  // namespace
 
 void Node::prepend(Node& node) {
@@ -98,7 +103,7 @@ std::vector<Node*> Node::all_input_nodes() const {
 }
 
 void Node::set_args_kwargs(ArgumentSpan args, KwargSpan kwargs) {
-  if (erased_) throw Error(ErrorKind::invalid_argument, "cannot set the arguments of a node that was erased");
+  require_there(*this, "arguments");
   for (const Argument& arg : args) storage_->require_own(arg, this);
   for (const Argument& arg : kwargs.values()) storage_->require_own(arg, this);
   storage_->replace_arguments(this, storage_->copy_arguments(args, kwargs, this), kwargs.size());
@@ -138,6 +143,7 @@ void Node::insert_arg(std::size_t i, const Argument& value) {
 }
 
 void Node::set_target(Symbol target) {
+  require_there(*this, "target");
   if (op_ == Op::call_function) target = canonical_target(target);
   --storage_->count_of(op_, target_);
   target_ = target;
@@ -146,6 +152,7 @@ void Node::set_target(Symbol target) {
 }
 
 void Node::set_target(Op op, Symbol target) {
+  require_there(*this, "target");
   const auto is_call = [](Op o) { return o == Op::call_function || o == Op::call_method || o == Op::call_module; };
   if (!is_call(op_) || !is_call(op)) {
     throw Error(ErrorKind::invalid_argument, "only a call can become another kind of call", name());
@@ -158,6 +165,7 @@ void Node::set_target(Op op, Symbol target) {
 }
 
 void Node::rename(std::string_view candidate) {
+  require_there(*this, "name");
   const NodeName wanted = split_name(to_identifier(candidate));
   NodeName& name = storage_->name(*this);
   if (name == wanted) return;
@@ -197,6 +205,7 @@ std::vector<Node*> Node::replace_all_uses_with(Node& replacement, const std::fun
 
 void Node::move_uses_to(Node& replacement) {
   if (&replacement == this) return;
+  require_there(*this, "uses");
   storage_->require_own(replacement, nullptr);
   replacement.for_each_input([&](const Node& input) {
     if (&input == this)
@@ -206,6 +215,7 @@ void Node::move_uses_to(Node& replacement) {
 }
 
 void Node::replace_input_with(Node& old, Node& replacement) {
+  require_there(*this, "arguments");
   storage_->require_own(replacement, this);
   if (&replacement == this)
     throw Error(ErrorKind::invalid_argument, "cannot make " + name() + " its own input", name());

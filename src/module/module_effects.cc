@@ -3,6 +3,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/nn/module_tree.h>
 
 namespace fx {
 namespace {
@@ -12,42 +17,79 @@ void merge(NodeEffects& into, const NodeEffects& more) {
   into.random |= more.random;
   into.side_effect |= more.side_effect;
   into.unknown |= more.unknown;
-  into.may_alias |= more.may_alias;
+  into.restructures |= more.restructures;
+}
+
+/// Where the storage of a body's value may come from.
+struct Origin {
+  bool outside = false;  ///< an input, or a tensor of the module
+  bool surely = true;    ///< every step back was a view
+};
+
+// Back through all that may share storage. Bodies are small; each value is looked at once.
+Origin origin_of(const Node& value, const ModuleEffects& modules) {
+  Origin origin;
+  std::vector<const Node*> open = {&value};
+  std::unordered_map<const Node*, bool> seen;  // membership only
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    if (!seen.emplace(&node, true).second) continue;
+    if (node.is(Op::placeholder) || node.is(Op::get_attr)) {
+      origin.outside = true;
+      origin.surely = origin.surely && node.is(Op::placeholder);
+      continue;
+    }
+    const NodeEffects effects = effects_of(node, modules);
+    if (!effects.may_alias && !effects.unknown) {
+      origin.surely = false;
+      continue;
+    }
+    origin.surely = origin.surely && effects.aliases;
+    for_each_aliased_input(
+        node, [&](Node& input) { open.push_back(&input); }, modules);
+  }
+  return origin;
 }
 
 // A write to a value that the body itself made is nobody's business.
-bool writes_outside(const Node& node) {
+bool writes_outside(const Node& node, const ModuleEffects& modules) {
   bool outside = false;
-  for_each_written(node, [&](const Argument& written) {
-    for_each_node(written, [&](Node& target) {
-      const Node* at = &target;
-      while (at->is(Op::call_function)) {
-        Node* source = nullptr;
-        for_each_aliased_input(*at, [&](Node& input) { source = source ? source : &input; });
-        if (!source) return;
-        at = source;
-      }
-      outside = true;
-    });
-  });
-  return outside;
+  for_each_written(
+      node,
+      [&](const Argument& written) {
+        for_each_node(written, [&](Node& target) { outside = outside || origin_of(target, modules).outside; });
+      },
+      modules);
+  return outside || (node.is(Op::call_module) && effects_of(node, modules).writes);
 }
 
 bool is_of_torch(const torch::nn::Module& module) {
-  if (const auto* leaf = dynamic_cast<const LeafModule*>(&module)) return leaf->qualified_name().starts_with("torch.nn.");
+  if (const auto* leaf = dynamic_cast<const LeafModule*>(&module))
+    return leaf->qualified_name().starts_with("torch.nn.");
   return module.name().starts_with("torch::nn::");
 }
 
-NodeEffects effects_of_body(const Graph& body) {
+NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
   NodeEffects all;
   const Node* output = body.output_node();
   const bool gives_something = output && !output->arg(0).is_none();
   for (const Node& node : body.nodes()) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr)) continue;
-    // A body may return what it was given as it is, as Identity does.
-    if (node.is(Op::output)) node.for_each_input([&](Node& made) { all.may_alias |= made.is(Op::placeholder); });
-    NodeEffects effects = effects_of(node);
-    if (effects.writes) effects.writes = writes_outside(node);
+    if (node.is(Op::output)) {
+      // A body may return what it was given, or a view of it: Identity, Flatten, Dropout in evaluation mode.
+      bool surely = true;
+      node.for_each_input([&](const Node& made) {
+        const Origin origin = origin_of(made, modules);
+        all.may_alias |= origin.outside;
+        surely &= origin.surely;
+      });
+      all.aliases = all.may_alias && surely;
+      continue;
+    }
+    NodeEffects effects = effects_of(node, modules);
+    if (effects.writes) effects.writes = writes_outside(node, modules);
+    effects.restructures &= effects.writes;
     // Checking its input and raising is what calling a module may always do; one that gives nothing is there for that.
     if (node.target() == "torch._assert") effects.side_effect = !gives_something;
     merge(all, effects);
@@ -55,38 +97,96 @@ NodeEffects effects_of_body(const Graph& body) {
   return all;
 }
 
+NodeEffects effects_of_module(const GraphModule& module, const std::string& path) {
+  const auto called = module.find_submodule(path);
+  if (const auto* nested = dynamic_cast<const GraphModule*>(called.get()))
+    return effects_of_body(nested->graph(), module_effects(*nested));
+  if (const auto leaf = module.leaf(path); leaf && leaf->body()) return effects_of_body(*leaf->body(), {});
+  NodeEffects effects;
+  effects.may_alias = true;
+  // LibTorch's own modules without a body keep nothing in eval mode; of others nobody knows what they do.
+  effects.unknown = called && (called->is_training() || !is_of_torch(*called));
+  return effects;
+}
+
+/// What calls of modules do, worked out once for each module that is called.
+class ModuleTable {
+ public:
+  explicit ModuleTable(const GraphModule& module) : module_(module) {}
+
+  const NodeEffects& effects(Symbol path) {
+    const auto called = module_.find_submodule(path.str());
+    Entry& entry = entries_[path];
+    const bool training = called && called->is_training();
+    if (!entry.known || entry.module != called || entry.training != training)
+      entry = {true, training, called, effects_of_module(module_, path.str())};
+    return entry.effects;
+  }
+
+ private:
+  struct Entry {
+    bool known = false;
+    bool training = false;
+    std::shared_ptr<const torch::nn::Module> module;
+    NodeEffects effects;
+  };
+  const GraphModule& module_;
+  std::unordered_map<Symbol, Entry> entries_;
+};
+
+/// Which tensors share storage, and which a module holds. Made when it is first asked for.
+class Storages {
+ public:
+  explicit Storages(const GraphModule& module) : module_(module) {}
+
+  Symbol of(Symbol path) {
+    find();
+    const auto found = shared_.find(path);
+    return found == shared_.end() ? path : found->second;
+  }
+
+  void visit(Symbol module, const std::function<void(Symbol)>& visit) {
+    const auto called = module_.find_submodule(module.str());
+    if (!called) return;
+    const auto each = [&](const auto& named) {
+      for (const auto& item : named) visit(of(Symbol(join_path(module.str(), item.key()))));
+    };
+    each(called->named_parameters());
+    each(called->named_buffers());
+  }
+
+ private:
+  void find() {
+    if (found_) return;
+    found_ = true;
+    std::map<const void*, Symbol> first;
+    const auto add = [&](const auto& named) {
+      for (const auto& item : named) {
+        if (!item.value().defined() || !item.value().has_storage()) continue;
+        const Symbol path(item.key());
+        const auto [known, is_new] = first.emplace(item.value().storage().unsafeGetStorageImpl(), path);
+        if (!is_new) shared_.emplace(path, known->second);
+      }
+    };
+    add(module_.named_parameters());
+    add(module_.named_buffers());
+  }
+
+  const GraphModule& module_;
+  bool found_ = false;
+  std::unordered_map<Symbol, Symbol> shared_;
+};
+
 }  // namespace
 
 ModuleEffects module_effects(const GraphModule& module) {
-  return [&module](const Node& call) {
-    NodeEffects effects;
-    const std::string path = call.target().str();
-    if (const auto leaf = module.leaf(path); leaf && leaf->body()) return effects_of_body(*leaf->body());
-    const auto called = module.find_submodule(path);
-    if (const auto* nested = dynamic_cast<const GraphModule*>(called.get())) return effects_of_body(nested->graph());
-    effects.may_alias = true;
-    // LibTorch's own modules without a body keep nothing in eval mode; of others nobody knows what they do.
-    effects.unknown = called && (called->is_training() || !is_of_torch(*called));
-    return effects;
-  };
-}
-
-std::function<Symbol(Symbol)> attribute_storage(const GraphModule& module) {
-  std::map<const void*, Symbol> first;
-  auto shared = std::make_shared<std::map<std::string, Symbol>>();
-  const auto add = [&](const auto& named) {
-    for (const auto& item : named) {
-      if (!item.value().defined() || !item.value().has_storage()) continue;
-      const auto [known, is_new] = first.emplace(item.value().storage().unsafeGetStorageImpl(), Symbol(item.key()));
-      if (!is_new) shared->emplace(item.key(), known->second);
-    }
-  };
-  add(module.named_parameters());
-  add(module.named_buffers());
-  return [shared](Symbol path) {
-    const auto found = shared->find(path.str());
-    return found == shared->end() ? path : found->second;
-  };
+  const auto table = std::make_shared<ModuleTable>(module);
+  const auto storages = std::make_shared<Storages>(module);
+  ModuleEffects effects;
+  effects.call = [table](const Node& call) { return table->effects(call.target()); };
+  effects.storage = [storages](Symbol path) { return storages->of(path); };
+  effects.state = [storages](Symbol path, const std::function<void(Symbol)>& visit) { storages->visit(path, visit); };
+  return effects;
 }
 
 }  // namespace fx

@@ -34,7 +34,7 @@ T take(torch::jit::Stack& values, std::size_t i) {
 /// Whether forward can be called with its first parameters; the compiler knows the defaults of the others.
 template <typename Impl, typename Parameters, std::size_t... i>
 constexpr bool forward_takes(std::index_sequence<i...>) {
-  return requires(Impl& module) { module.forward(std::declval<std::tuple_element_t<i, Parameters>>()...); };
+  return requires(Impl & module) { module.forward(std::declval<std::tuple_element_t<i, Parameters>>()...); };
 }
 
 template <typename T, typename Value>

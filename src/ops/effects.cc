@@ -53,12 +53,21 @@ bool result_may_alias(const OperatorSchema& schema) {
          std::ranges::any_of(schema.returns, [](const SchemaReturn& result) { return !result.alias.empty(); });
 }
 
+// Dropout that is switched off returns its input. What else aliases behind its declaration does so at times.
+bool surely_aliases(const OperatorSchema& schema, const NodeEffects& effects) {
+  if (!effects.may_alias || schema.traits.may_copy) return false;
+  const bool hidden = std::ranges::any_of(schema.arguments, &SchemaArgument::hidden_alias);
+  return !hidden || (schema.traits.random && !effects.random);
+}
+
 NodeEffects schema_effects(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs) {
   NodeEffects effects;
   for_each_schema_write(schema, args, kwargs, [&](const Argument*) { effects.writes = true; });
   effects.random = schema.traits.random && !is_switched_off(schema, Effect::random, args, kwargs);
   effects.side_effect = schema.traits.side_effect;
   effects.may_alias = result_may_alias(schema);
+  effects.aliases = surely_aliases(schema, effects);
+  effects.restructures = schema.traits.restructures && effects.writes;
   return effects;
 }
 
@@ -68,14 +77,17 @@ NodeEffects schema_effects(const OperatorSchema& schema, ArgumentSpan args, Kwar
 
 constexpr std::uint16_t kAsked = 1 << 15;
 constexpr std::uint16_t kDepends = 1 << 14;
+constexpr std::uint16_t kAliasesBit = 1 << 5;
 
 std::uint16_t to_bits(const NodeEffects& effects) {
   return static_cast<std::uint16_t>(effects.writes | effects.random << 1 | effects.side_effect << 2 |
-                                    effects.unknown << 3 | effects.may_alias << 4);
+                                    effects.unknown << 3 | effects.may_alias << 4 | effects.aliases << 5 |
+                                    effects.restructures << 6);
 }
 
 NodeEffects from_bits(unsigned bits) {
-  return {(bits & 1) != 0, (bits & 2) != 0, (bits & 4) != 0, (bits & 8) != 0, (bits & 16) != 0};
+  return {(bits & 1) != 0,  (bits & 2) != 0,  (bits & 4) != 0, (bits & 8) != 0,
+          (bits & 16) != 0, (bits & 32) != 0, (bits & 64) != 0};
 }
 
 constexpr NodeEffects kUnknownEffects{.unknown = true, .may_alias = true};
@@ -104,6 +116,8 @@ std::uint16_t common_effects(const std::vector<const Overloads*>& candidates) {
       if (is_out_overload(*schema)) continue;
       NodeEffects effects{schema->traits.writes, schema->traits.random, schema->traits.side_effect, false,
                           result_may_alias(*schema)};
+      effects.aliases = surely_aliases(*schema, effects);
+      effects.restructures = schema->traits.restructures;
       const std::uint16_t bits = to_bits(effects);
       if (!any) first = bits;
       any = true;
@@ -111,7 +125,7 @@ std::uint16_t common_effects(const std::vector<const Overloads*>& candidates) {
       all |= bits;
     }
   }
-  return all | (differ || !any ? kDepends : 0);
+  return differ || !any ? static_cast<std::uint16_t>((all & ~kAliasesBit) | kDepends) : all;
 }
 
 std::uint16_t known_effects(KnownEffect effect) {
@@ -137,7 +151,7 @@ std::uint16_t ask(Op op, Symbol target, const TargetInfo& info) {
   }
   std::uint16_t bits = candidates.empty() ? 0 : common_effects(candidates);
   if (const KnownEffect* known = internal::known_effect(internal::python_name(op, target))) {
-    bits |= known_effects(*known);
+    bits = static_cast<std::uint16_t>((bits & ~kAliasesBit) | known_effects(*known));
   } else if (candidates.empty()) {
     bits = to_bits(kUnknownEffects);
   }
@@ -169,6 +183,24 @@ bool is_plain_value(const Node& node) {
   return kind.known && kind.base != Base::tensor && kind.base != Base::other;
 }
 
+// Numbers, slices, `...` and None make views of a tensor, and take out of a tuple what is in it; a bool or a list of
+// numbers copies.
+bool is_basic_index(const Argument& index) {
+  switch (index.kind()) {
+    case ArgumentKind::none:
+    case ArgumentKind::integer:
+    case ArgumentKind::ellipsis:
+    case ArgumentKind::slice: return true;
+    case ArgumentKind::tuple: return std::ranges::all_of(index.elements(), is_basic_index);
+    default: return false;
+  }
+}
+
+bool takes_element(const Node& node) {
+  return node.target() == "operator.getitem" && node.args().size() == 2 && node.args()[0].is_node() &&
+         is_basic_index(node.args()[1]);
+}
+
 NodeEffects call_effects(const Node& node, const TargetInfo& info, std::uint16_t common) {
   if (const std::optional<AtenCall> call = internal::aten_call(node)) {
     return schema_effects(*call->schema, call->args, call->kwargs);
@@ -177,6 +209,7 @@ NodeEffects call_effects(const Node& node, const TargetInfo& info, std::uint16_t
   if (internal::is_pure_python_call(node)) return {.may_alias = effects.may_alias};
   effects.writes |= may_be_out_call(node, info);
   if (effects.may_alias && is_plain_value(node)) effects.may_alias = false;
+  effects.aliases = effects.may_alias && (effects.aliases || takes_element(node));
   return effects;
 }
 

@@ -13,8 +13,11 @@
 // (`torch.nn.functional.relu(inplace=…)`) the cost of binding the call. Thread-safety: may be called from any thread.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
+#include <type_traits>
+#include <utility>
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ops/schema.h>
@@ -22,20 +25,37 @@
 namespace fx {
 
 struct NodeEffects {
-  bool writes = false;       ///< writes to an argument (or to module state)
-  bool random = false;       ///< draws random numbers
-  bool side_effect = false;  ///< may raise on purpose, print, change global state
-  bool unknown = false;      ///< an operator nobody has a schema for: assumed to read and write anything it is given
-  bool may_alias = false;    ///< the result may share storage with an argument
+  bool writes = false;        ///< writes to an argument (or to module state)
+  bool random = false;        ///< draws random numbers
+  bool side_effect = false;   ///< may raise on purpose, print, change global state
+  bool unknown = false;       ///< an operator nobody has a schema for: assumed to read and write anything it is given
+  bool may_alias = false;     ///< the result may share storage with an argument
+  bool aliases = false;       ///< the result surely is, or is a view of, the argument it may alias
+  bool restructures = false;  ///< what it writes may get other sizes or strides, whoever holds that tensor
 
   /// True when the node may not be removed or merged though nothing uses it.
   bool impure() const { return writes || random || side_effect || unknown; }
   friend bool operator==(const NodeEffects&, const NodeEffects&) = default;
 };
 
-/// Says what calling the module at `call.target()` does. Without one, a call_module is taken to be pure, as FX does,
-/// with a result that may alias its inputs.
-using ModuleEffects = std::function<NodeEffects(const Node& call)>;
+/// What is known of a program's modules and tensors beside its graph. All of it may be left out.
+struct ModuleEffects {
+  /// Says what calling the module at `call.target()` does. Without it, a call_module is taken to be pure, as FX does,
+  /// with a result that may alias its inputs.
+  std::function<NodeEffects(const Node& call)> call{};
+  /// One path for all attributes that share storage (tied weights); without it each path has its own.
+  std::function<Symbol(Symbol path)> storage{};
+  /// Calls `visit` with the storage (as above) of each tensor that the module at a path holds: what a call of it reads,
+  /// and what it writes when it writes its state. Without it: the attributes below that path.
+  std::function<void(Symbol module, const std::function<void(Symbol storage)>& visit)> state{};
+
+  ModuleEffects() = default;
+  template <std::invocable<const Node&> F>
+  requires(!std::same_as<std::remove_cvref_t<F>, ModuleEffects>) ModuleEffects(F effects) : call(std::move(effects)) {}
+  explicit operator bool() const { return static_cast<bool>(call); }
+  NodeEffects operator()(const Node& node) const { return call(node); }
+  Symbol storage_of(Symbol path) const { return storage ? storage(path) : path; }
+};
 
 /// Placeholders, get_attr and output have no effects of their own.
 NodeEffects effects_of(const Node& node, const ModuleEffects& modules = {});

@@ -81,13 +81,15 @@ struct SchemaReturn {
 
 /// What the operator does beside computing its results, and the groups that patterns name.
 struct OperatorTraits {
-  bool writes = false;       ///< some argument may be written
-  bool random = false;       ///< draws from a random generator
-  bool side_effect = false;  ///< asserts, prints, changes global state
-  bool view = false;         ///< some result aliases an argument that is not written
-  bool pointwise = false;    ///< each output element depends on the input elements at its (broadcast) place only
-  bool reduction = false;    ///< combines elements along dimensions
-  bool commutative = false;  ///< the first two arguments may be swapped when every other has its default (add's alpha)
+  bool writes = false;        ///< some argument may be written
+  bool random = false;        ///< draws from a random generator
+  bool side_effect = false;   ///< asserts, prints, changes global state
+  bool view = false;          ///< some result aliases an argument that is not written
+  bool pointwise = false;     ///< each output element depends on the input elements at its (broadcast) place only
+  bool reduction = false;     ///< combines elements along dimensions
+  bool commutative = false;   ///< the first two arguments may be swapped when every other has its default (add's alpha)
+  bool may_copy = false;      ///< a view, or a copy where no view will do: reshape, contiguous, to
+  bool restructures = false;  ///< gives what it writes other sizes or strides: t_, resize_, out= of another size
 };
 
 /// An argument that turns an effect of the operator off when it is this literal: dropout draws nothing when `train` is
@@ -128,6 +130,10 @@ OperatorSchema parse_schema(std::string_view declaration);
 /// Returns the schema of `target` (any spelling that canonical_target knows), or null. A name without overload means
 /// the overload named "default" only; overloads_of and schema_of look at all of them.
 const OperatorSchema* find_schema(Symbol target);
+
+/// The target as Python spells it: `torch.ops.aten.relu.default`; without an overload, `torch.ops.aten.add`, when the
+/// operator is known to have none of the name "default".
+std::string spelled_target(Symbol target);
 
 /// Returns all overloads of `packet` (`aten::add`): a program's own first, then in LibTorch's order.
 std::vector<const OperatorSchema*> overloads_of(Symbol packet);

@@ -124,6 +124,26 @@ const Overloads& overload_list(Symbol packet) { return registry().locked_overloa
 
 const OperatorSchema* find_schema(Symbol target) { return internal::target_info(target).schema; }
 
+std::string spelled_target(Symbol target) {
+  std::string text = target_text(target);
+  const std::string_view plain = target.view();
+  if (plain.find("::") == std::string_view::npos || plain.find('.') != std::string_view::npos) return text;
+  const internal::TargetInfo& info = internal::target_info(target);
+  if (info.overloads->empty()) return text;
+  // TorchScript has `aten::add(Scalar a, Scalar b)`, of numbers alone; Python has not.
+  const bool has_default =
+      std::any_of(info.overloads->begin(), info.overloads->end(), [&](const OperatorSchema* schema) {
+        const auto is_number = [](const SchemaArgument& argument) {
+          return !argument.type.list && (argument.type.base == SchemaType::Base::scalar);
+        };
+        const bool numbers =
+            !schema->arguments.empty() && std::all_of(schema->arguments.begin(), schema->arguments.end(), is_number);
+        return schema->target == target && !numbers;
+      });
+  if (!has_default) text.resize(text.rfind('.'));
+  return text;
+}
+
 std::vector<const OperatorSchema*> overloads_of(Symbol packet) {
   return internal::overload_list(Symbol(packet_of(canonical_target(packet).view())));
 }

@@ -51,6 +51,20 @@ constexpr std::string_view kCommutative[] = {
     "max", "maximum", "min", "minimum", "mse_loss", "mul", "multiply", "ne", "not_equal",
 };
 
+// Return a view where they can and a copy where they cannot, whatever their declarations say. Sorted.
+constexpr std::string_view kMayCopy[] = {
+    "_autocast_to_full_precision", "_autocast_to_reduced_precision", "_coalesce", "coalesce", "contiguous", "cpu",
+    "cuda", "flatten", "pin_memory", "ravel", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "to",
+    "to_dense", "to_mkldnn", "to_sparse",
+};
+
+// Give the tensor that they write other sizes, strides or storage, so that whoever holds it sees another shape. Sorted.
+constexpr std::string_view kRestructures[] = {
+    "_resize_output_", "as_strided_", "detach_", "rename_", "resize_", "resize_as_", "resize_as_sparse_", "set_",
+    "sparse_resize_", "sparse_resize_and_clear_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_",
+    "unsqueeze_",
+};
+
 // Draw from a random generator: LibTorch's tag nondeterministic_seeded, and composites of such operators. Sorted.
 constexpr std::string_view kRandom[] = {
     "_efficient_attention_forward", "_flash_attention_forward", "_fused_dropout",
@@ -162,7 +176,8 @@ constexpr SwitchRow kSwitches[] = {
 
 static_assert(std::ranges::is_sorted(kPointwise) && std::ranges::is_sorted(kReduction) &&
               std::ranges::is_sorted(kCommutative) && std::ranges::is_sorted(kRandom) &&
-              std::ranges::is_sorted(kSideEffect) && std::ranges::is_sorted(kSideEffectNamespaces));
+              std::ranges::is_sorted(kSideEffect) && std::ranges::is_sorted(kSideEffectNamespaces) &&
+              std::ranges::is_sorted(kMayCopy) && std::ranges::is_sorted(kRestructures));
 
 template <std::size_t N>
 bool contains(const std::string_view (&sorted)[N], std::string_view name) {
@@ -259,8 +274,13 @@ void complete_schema(OperatorSchema& schema) {
     add_switches(schema, name);
     schema.traits.random = contains(kRandom, name.base);
     set_groups(schema, name);
+    schema.traits.may_copy = contains(kMayCopy, name.base);
+    schema.traits.restructures = contains(kRestructures, name.packet);
   }
   derive_from_aliases(schema);
+  // A tensor given as `out` is resized when it is of another size.
+  for (const SchemaArgument& argument : schema.arguments)
+    schema.traits.restructures |= argument.keyword_only && argument.alias.writes;
   schema.traits.side_effect = has_side_effect(schema, name);
 }
 

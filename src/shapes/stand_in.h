@@ -10,8 +10,8 @@ namespace fx::internal {
 /// A meta tensor like `tensor`; undefined when there is none (undefined, quantized, sparse and other layouts).
 at::Tensor to_meta(const at::Tensor& tensor);
 
-/// A tensor on the CPU with the shape and strides of `meta`, filled with `fill`. Square matrices get something else on the
-/// diagonal, so that those who factorise or invert find something regular. An undefined tensor stays what it is.
+/// A tensor on the CPU with the shape and strides of `meta`, filled with `fill`. Square matrices get something else on
+/// the diagonal, so that those who factorise or invert find something regular. An undefined tensor stays what it is.
 at::Tensor stand_in(const at::Tensor& meta, int fill = 0);
 
 /// Puts the generator of the process back to what it was: nobody is to see that an operator drew random numbers for its

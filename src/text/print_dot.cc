@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/text/print.h>
 
 namespace fx {
@@ -31,7 +32,7 @@ void append_record(std::string& out, const Node& node) {
   out.append("|").append(to_string(node.op()));
   if (!node.is(Op::output)) {
     out += '|';
-    append_label(out, node.is(Op::call_function) ? target_text(node.target()) : node.target().str());
+    append_label(out, node.is(Op::call_function) ? spelled_target(node.target()) : node.target().str());
   }
   const Meta* meta = node.find_meta();
   if (const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr; type && !type->empty()) {

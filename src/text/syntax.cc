@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 
@@ -229,7 +230,7 @@ bool is_plain_type(std::string_view text) {
 }
 
 void format_node_target(std::string& out, Op op, Symbol target) {
-  const std::string spelt = op == Op::call_function ? target_text(target) : target.str();
+  const std::string spelt = op == Op::call_function ? spelled_target(target) : target.str();
   if (is_plain_target(spelt) && (op != Op::call_function || canonical_target(spelt) == target)) {
     out += spelt;
   } else {

@@ -1,5 +1,6 @@
 #include <fxgraph/torchscript/method_builder.h>
 
+#include <ATen/ops/scalar_tensor.h>
 #include <torch/csrc/jit/frontend/schema_matching.h>
 #include <torch/csrc/jit/frontend/script_type_parser.h>
 
@@ -145,12 +146,45 @@ class MethodBuilder {
   }
 
   Value* call_schema(const Node& node, const c10::FunctionSchema& schema) {
+    if (Value* value = call_with_number(node, schema)) return value;
+    require_seen_writes(node, schema);
     std::vector<NamedValue> args;
     const auto type_of = [&](std::size_t i) {
       return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr;
     };
     for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
     return emit(schema, jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema)));
+  }
+
+  // A number for a tensor has no say in the type of the result. As the tensor that TorchScript makes of it, it would.
+  Value* call_with_number(const Node& node, const c10::FunctionSchema& schema) {
+    const auto is_number = [](const Argument& arg) { return arg.is_int() || arg.is_float(); };
+    const std::size_t given = node.args().size();
+    if (schema.overload_name() != "Tensor" || given < 2 || schema.arguments().size() < 2 ||
+        !schema.arguments()[1].type()->isSubtypeOf(*c10::TensorType::get()))
+      return nullptr;
+    const fx::Symbol packet(schema.name());
+    if (is_number(node.args()[1]) && !is_number(node.args()[0])) {
+      const TorchOperator* scalar = find_torch_operator(fx::Symbol(schema.name() + ".Scalar"));
+      return scalar ? call_packets(node, {packet}) : nullptr;
+    }
+    if (!is_number(node.args()[0]) || given != 2 || !node.kwargs().empty()) return nullptr;
+    const NamedValue left = named({}, node.args()[0], nullptr), right = named({}, node.args()[1], nullptr);
+    return build_reflected(*built_, packet, left.value(*built_), right.value(*built_));
+  }
+
+  // TorchScript takes a list of tensors for a value of its own: what is written to its elements counts as unseen.
+  static void require_seen_writes(const Node& node, const c10::FunctionSchema& schema) {
+    if (!schema.returns().empty()) return;
+    for (const c10::Argument& argument : schema.arguments()) {
+      const bool written = argument.alias_info() && argument.alias_info()->isWrite();
+      if (written && argument.type()->kind() == c10::TypeKind::ListType)
+        throw Error(ErrorKind::unsupported,
+                    "TorchScript drops " + schema.name() +
+                        ", which writes to the tensors of a list; write to each of them in a "
+                        "call of its own",
+                    node.name());
+    }
   }
 
   Value* emit(const c10::FunctionSchema& schema, const jit::MatchedSchema& matched) {
@@ -227,6 +261,9 @@ class MethodBuilder {
   }
 
   Value* constant(const Argument& argument, const c10::TypePtr& type) {
+    // TorchScript has no bool for a Scalar. As a tensor it gives way to any other type all the same.
+    if (argument.is_bool() && type && type->kind() == c10::TypeKind::TensorType)
+      return built_->insertConstant(at::scalar_tensor(argument.as_bool(), at::kBool), no_source());
     Value* value = built_->insertConstant(to_ivalue(argument, type), no_source());
     return value;
   }

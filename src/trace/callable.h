@@ -170,7 +170,7 @@ struct ForwardDefaults : torch::nn::Module {
 // Whether forward can be called with its first parameters, the compiler supplying the defaults of the others.
 template <typename Module, typename Types, std::size_t... I>
 constexpr bool takes_first(std::index_sequence<I...>) {
-  return requires(Module& module) { module.forward(std::declval<std::tuple_element_t<I, Types>>()...); };
+  return requires(Module & module) { module.forward(std::declval<std::tuple_element_t<I, Types>>()...); };
 }
 
 /// A module's forward: calls it with the first of its arguments, the others taking their defaults.

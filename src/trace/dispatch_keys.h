@@ -1,10 +1,10 @@
 // Where the tracer hooks into LibTorch's dispatcher: the one place that names the two keys.
 //
-// A library can register its own fallback for few keys, and those that see every operator before autograd does, and that
-// LibTorch itself leaves free in every version from 1.8 to 2.14, are the two that it keeps for tests of wrappers and modes.
-// Nothing in a released LibTorch registers anything there. A second registration in one process (another library that
-// had the same idea, two copies of this one) is refused by the dispatcher while it is loaded, with a message that names
-// both places: it cannot go unnoticed.
+// A library can register its own fallback for few keys, and those that see every operator before autograd does, and
+// that LibTorch itself leaves free in every version from 1.8 to 2.14, are the two that it keeps for tests of wrappers
+// and modes. Nothing in a released LibTorch registers anything there. A second registration in one process (another
+// library that had the same idea, two copies of this one) is refused by the dispatcher while it is loaded, with a
+// message that names both places: it cannot go unnoticed.
 #pragma once
 
 #include <c10/core/DispatchKeySet.h>

@@ -7,7 +7,8 @@
 // or a base class. Any other struct says what its members are:
 //
 //   template <> struct fx::Fields<State> {
-//     static auto tie(State& state) { return std::tie(state.h, state.c); }             // State is default-constructible
+//     static auto tie(State& state) { return std::tie(state.h, state.c); }             // State is
+//     default-constructible
 //   };
 //
 // A GraphModule takes and returns a tuple in its place.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include <fxgraph/support/error.h>
 #include <fxgraph/shapes/stand_in.h>
+#include <fxgraph/support/error.h>
 #include <fxgraph/trace/size_search.h>
 #include <fxgraph/trace/size_writer.h>
 

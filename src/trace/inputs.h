@@ -99,7 +99,9 @@ constexpr ParameterKind parameter_kind() {
   } else if constexpr (Struct<Type>) {
     return ParameterKind::container;
   } else {
-    static_assert(kUnsupported<Type>, "a traced function takes tensors, numbers, strings, containers of tensors, or structs of these: see fx::Fields");
+    static_assert(kUnsupported<Type>,
+                  "a traced function takes tensors, numbers, strings, containers of tensors, or structs of these: see "
+                  "fx::Fields");
   }
 }
 

@@ -1,8 +1,8 @@
 // KnownValues: numbers that a program asks for and that no input decides.
 //
 // `torch::arange(5).sum().item()` is 10 whatever the inputs are; so the operators behind it are run at once, on copies
-// of the tensors that they take, and the program goes on with the number. What depends on an input, or on chance, has no
-// number. What depends on a parameter or buffer has one now: it is asserted in the graph.
+// of the tensors that they take, and the program goes on with the number. What depends on an input, or on chance, has
+// no number. What depends on a parameter or buffer has one now: it is asserted in the graph.
 #pragma once
 
 #include <ATen/core/ivalue.h>

@@ -57,12 +57,14 @@ const DropoutRow* row_for(Symbol target, const at::Tensor& input) {
 class DropoutModules {
  public:
   explicit DropoutModules(const Module& root) {
-    for (const auto& item : root.named_modules("", /*include_self=*/false)) found_.push_back({item.key(), item.value()});
+    for (const auto& item : root.named_modules("", /*include_self=*/false))
+      found_.push_back({item.key(), item.value()});
   }
 
   std::pair<std::string, std::shared_ptr<Module>> like(const std::shared_ptr<Module>& wanted) {
     const auto fits = [&](const Found& found) {
-      if (typeid(*found.module) != typeid(*wanted) || found.module->is_training() != wanted->is_training()) return false;
+      if (typeid(*found.module) != typeid(*wanted) || found.module->is_training() != wanted->is_training())
+        return false;
       std::ostringstream a, b;
       found.module->pretty_print(a);
       wanted->pretty_print(b);
@@ -108,7 +110,8 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(roo
     // With these examples, that is (one value per channel is too little for statistics): dropout is told by its flags.
     plan.state.restore();
     for (const Node& node : plan.graph.nodes()) {
-      if (!node.is(Op::call_function) || node.args().size() != 3 || !row_for(node.target(), plan.session.value_of(node)))
+      if (!node.is(Op::call_function) || node.args().size() != 3 ||
+          !row_for(node.target(), plan.session.value_of(node)))
         continue;
       if (node.arg(2).is_bool() && node.arg(2).as_bool() == training_) flags_.push_back({node.id(), 2, node.target()});
     }

@@ -1,8 +1,8 @@
 // ModeSwitch: what a module's forward does otherwise in the other mode, train() or eval().
 //
-// The program is traced once more in the other mode, as a whole. Dropout whose flag follows the mode becomes a call of a
-// dropout module, which does; leaf modules that were raised do, too. Where anything else differs the graph holds for its
-// mode only, and the GraphModule refuses to be switched.
+// The program is traced once more in the other mode, as a whole. Dropout whose flag follows the mode becomes a call of
+// a dropout module, which does; leaf modules that were raised do, too. Where anything else differs the graph holds for
+// its mode only, and the GraphModule refuses to be switched.
 #pragma once
 
 #include <torch/nn/module.h>

@@ -122,8 +122,7 @@ ModuleState::ModuleState(Module* root, std::size_t size) : globals_(std::make_un
 void ModuleState::visit(const std::string& path, Module& module, std::size_t size, const void* owner) {
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
     if (!tensor.defined() || tensor.key_set().has(kProxyKey)) return;
-    registered_.push_back(
-        {join_path(path, name), tensor, other_handle(tensor), tensor.requires_grad(), tensor.grad()});
+    registered_.push_back({join_path(path, name), tensor, other_handle(tensor), tensor.requires_grad(), tensor.grad()});
   };
   for (const auto& item : module.named_parameters(/*recurse=*/false)) add(item.key(), item.value());
   for (const auto& item : module.named_buffers(/*recurse=*/false)) add(item.key(), item.value());
@@ -144,8 +143,7 @@ bool ModuleState::has_other_contents(const Registered& registered) {
   if (now.has_storage() != before.has_storage()) return true;
   return now.layout() == at::kStrided &&
          (now.sizes() != before.sizes() || now.strides() != before.strides() ||
-          (now.has_storage() &&
-           now.storage().unsafeGetStorageImpl() != before.storage().unsafeGetStorageImpl()));
+          (now.has_storage() && now.storage().unsafeGetStorageImpl() != before.storage().unsafeGetStorageImpl()));
 }
 
 std::vector<StateChange> ModuleState::changes() const {
@@ -183,8 +181,7 @@ std::vector<StateChange> ModuleState::changes() const {
     if (!watched.tensor->is_same(watched.before))
       result.push_back({Kind::tensor, watched.name, "a tensor", watched.before, *watched.tensor});
   }
-  if (globals_->is_seeded_anew())
-    result.push_back({Kind::random, "the process", "its random generator", {}, {}});
+  if (globals_->is_seeded_anew()) result.push_back({Kind::random, "the process", "its random generator", {}, {}});
   return result;
 }
 
@@ -199,8 +196,7 @@ bool ModuleState::restore() {
   for (const Registered& registered : registered_) {
     c10::TensorImpl& impl = *registered.tensor.unsafeGetTensorImpl();
     if (has_other_contents(registered)) impl.shallow_copy_from(registered.contents.getIntrusivePtr());
-    if (registered.tensor.requires_grad() != registered.requires_grad)
-      impl.set_requires_grad(registered.requires_grad);
+    if (registered.tensor.requires_grad() != registered.requires_grad) impl.set_requires_grad(registered.requires_grad);
     if (!registered.tensor.grad().is_same(registered.gradient)) impl.mutable_grad() = registered.gradient;
   }
   return complete;

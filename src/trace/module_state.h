@@ -7,8 +7,8 @@
 //
 // Of each module below the root: its mode, its registered tensors (what they are, whether they require grad, their
 // gradients) and, for types that are not LibTorch's own, its members (trace/object_memory.h). Of the thread and the
-// process: gradient and autocast modes, the default dtype, the random generator of the CPU. What operators do to data is
-// no matter: tracing runs none.
+// process: gradient and autocast modes, the default dtype, the random generator of the CPU. What operators do to data
+// is no matter: tracing runs none.
 //
 // Cost: linear in modules, registered tensors and members. Thread-safety: none.
 #pragma once

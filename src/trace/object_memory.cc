@@ -252,8 +252,8 @@ bool ObjectMemory::restore_vector(std::size_t index, std::size_t at, const std::
   return true;
 }
 
-// Where nothing that was allocated before has been freed, all words can be put back, pointers too: a map is then what it
-// was, and what it was given since is left behind. Freed is what the program itself can no longer reach.
+// Where nothing that was allocated before has been freed, all words can be put back, pointers too: a map is then what
+// it was, and what it was given since is left behind. Freed is what the program itself can no longer reach.
 bool ObjectMemory::may_roll_back(std::vector<Word>& added) const {
   std::unordered_set<Word> reached;
   std::vector<std::pair<Word, std::size_t>> waiting;  // address and words
@@ -314,12 +314,13 @@ bool ObjectMemory::restore() {
   const auto near_pointer = [&](const Change& number) {
     constexpr Word kNear = 6 * kWord;  // the size of a map stands beside its pointers
     return std::any_of(different.begin(), different.end(), [&](const Change& other) {
-      return other.kind == Kind::other && std::max(other.address, number.address) - std::min(other.address, number.address) <= kNear;
+      return other.kind == Kind::other &&
+             std::max(other.address, number.address) - std::min(other.address, number.address) <= kNear;
     });
   };
   std::vector<Word> added;
-  const bool has_pointers = std::any_of(different.begin(), different.end(),
-                                        [](const Change& change) { return change.kind == Kind::other; });
+  const bool has_pointers =
+      std::any_of(different.begin(), different.end(), [](const Change& change) { return change.kind == Kind::other; });
   const bool roll_back = has_pointers && may_roll_back(added);
   for (const Change& change : different) {
     if (change.kind == Kind::tensor) {

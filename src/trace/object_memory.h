@@ -57,7 +57,7 @@ class ObjectMemory {
   struct Block {
     std::uintptr_t begin;
     std::size_t object;
-    std::size_t parent;          // the block that points here; its own index for an object
+    std::size_t parent;           // the block that points here; its own index for an object
     std::uintptr_t pointed_from;  // where
     std::vector<std::uintptr_t> words;
   };
@@ -73,9 +73,9 @@ class ObjectMemory {
   const Block* block_at(std::uintptr_t begin) const;
 
   std::vector<Block> blocks_;
-  std::unordered_map<std::uintptr_t, std::size_t> block_of_;  // by address; look-up only
+  std::unordered_map<std::uintptr_t, std::size_t> block_of_;                      // by address; look-up only
   std::unordered_map<std::uintptr_t, c10::intrusive_ptr<c10::TensorImpl>> held_;  // look-up only
-  std::unordered_set<std::uintptr_t> left_out_;               // look-up only
+  std::unordered_set<std::uintptr_t> left_out_;                                   // look-up only
   std::size_t objects_ = 0;
   std::size_t bytes_ = 0;
 };

@@ -154,8 +154,8 @@ c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind
 
 at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   // A part that is absent: an undefined tensor in a struct, tuple or list.
-  const bool absent = item.example && (item.example->isNone() ||
-                                       (item.example->isTensor() && !item.example->toTensor().defined()));
+  const bool absent =
+      item.example && (item.example->isNone() || (item.example->isTensor() && !item.example->toTensor().defined()));
   if (item.node && absent) {
     specialise(*item.node, Argument());
     return {};

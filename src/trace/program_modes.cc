@@ -1,5 +1,5 @@
-// Each node of an autograd graph takes a number of its thread when it is made. Operators that are traced make none: they
-// are caught above autograd. So a number that is gone says that the program has made a node of its own.
+// Each node of an autograd graph takes a number of its thread when it is made. Operators that are traced make none:
+// they are caught above autograd. So a number that is gone says that the program has made a node of its own.
 #include <fxgraph/trace/program_modes.h>
 
 #include <ATen/SequenceNumber.h>

@@ -1,8 +1,8 @@
 // ProgramModes: what a traced program does with the modes of LibTorch between its operators.
 //
 // A graph has no regions: what a mode means for an operator must be said by nodes. Gradients that are switched off
-// (NoGradGuard, InferenceMode) are said by detaching what the operator is given. What cannot be said is refused by name:
-// autocast that is switched inside the program, and custom autograd functions, whose backward is C++.
+// (NoGradGuard, InferenceMode) are said by detaching what the operator is given. What cannot be said is refused by
+// name: autocast that is switched inside the program, and custom autograd functions, whose backward is C++.
 //
 // Cost: a few thread-local reads per operator.
 #pragma once

@@ -164,9 +164,9 @@ bool SameProgram::match(const Node& first, const Node& second) {
     const CapturedTensor* b = captured_at(second_session_, second.target());
     const bool of_root = (a && a->of_root) || (b && b->of_root);
     if (of_root ? first.target() == second.target() : a && b && same_data(a->tensor, b->tensor)) return true;
-    return differ(first, second,
-                  of_root ? "" : "a tensor that it makes without operators, or keeps, has other values (%" +
-                                     first.name() + ")");
+    return differ(
+        first, second,
+        of_root ? "" : "a tensor that it makes without operators, or keeps, has other values (%" + first.name() + ")");
   }
   if (first.target() != second.target()) return differ(first, second, {});
   waiting_.emplace_back(&first, &second);
@@ -184,9 +184,9 @@ bool SameProgram::match_kept(const Node& first, const Node& second, const Node& 
       const at::Tensor value = first_session_.value_of(kept);
       if (value.defined() &&
           (value.sizes() != replaced->tensor.sizes() || value.scalar_type() != replaced->tensor.scalar_type())) {
-        return differ(first, second,
-                      "it replaces '" + replaced->path + "' by a tensor of another shape or type (" + text_of(kept) +
-                          ")");
+        return differ(
+            first, second,
+            "it replaces '" + replaced->path + "' by a tensor of another shape or type (" + text_of(kept) + ")");
       }
       const auto update = std::make_pair(replaced->path, &kept);
       if (std::find(updates_.begin(), updates_.end(), update) == updates_.end()) updates_.push_back(update);
@@ -198,7 +198,8 @@ bool SameProgram::match_kept(const Node& first, const Node& second, const Node& 
     const ProxyImpl* now = proxy_impl(change.now);
     if (now && now->node() == &kept) where = " in " + change.module;
   }
-  return differ(first, second, "it uses %" + kept.name() + " (" + kept.target().str() + "), which the first call kept" + where);
+  return differ(first, second,
+                "it uses %" + kept.name() + " (" + kept.target().str() + "), which the first call kept" + where);
 }
 
 bool SameProgram::match_arguments(const Node& first, const Node& second) {

@@ -1,7 +1,7 @@
 // SameProgram: whether two traces of one program compute the same, and if not, what differs.
 //
-// Compared is what can be seen: the results, the operators that write, draw or check, in their order, and all that these
-// need. In the second trace a get_attr may stand for a value that the first call computed and the program kept
+// Compared is what can be seen: the results, the operators that write, draw or check, in their order, and all that
+// these need. In the second trace a get_attr may stand for a value that the first call computed and the program kept
 // (Session::follow_call). It is the same as that value where the value depends on nothing; and the same as a buffer
 // which the program replaced by it: an update of that buffer.
 //

@@ -92,9 +92,9 @@ void refuse_changing_numbers(const std::vector<StateChange>& first, const std::v
     if (change.kind != StateChange::Kind::number) continue;
     const auto before = values.find(change.address);
     if (before == values.end() || before->second != change.value) {
-      refuse("each call changes a number or flag in " + change.module + ", which a graph does not hold",
-             std::string(kPassState) +
-                 "; if no result depends on it, ever, say so with TraceOptions::numbers_may_change");
+      refuse(
+          "each call changes a number or flag in " + change.module + ", which a graph does not hold",
+          std::string(kPassState) + "; if no result depends on it, ever, say so with TraceOptions::numbers_may_change");
     }
   }
 }
@@ -140,8 +140,9 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
     after_second = plan.state.changes();
   } else {
     if (!plan.state.restore()) {
-      refuse("forward changes what it keeps in a container or behind a pointer, and its second call does something else",
-             kPassState);
+      refuse(
+          "forward changes what it keeps in a container or behind a pointer, and its second call does something else",
+          kPassState);
     }
     SeparateCall first(plan);
     first.run();

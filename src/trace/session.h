@@ -153,10 +153,10 @@ class Session : public std::enable_shared_from_this<Session> {
   const Session* reference_ = nullptr;
   std::vector<at::Tensor> on_loan_;  // what was copied, so that no other tensor gets its address
   std::shared_ptr<Session> first_call_;
-  std::unordered_map<const ProxyImpl*, Node*> kept_nodes_;              // look-up only
-  std::unordered_map<std::uint32_t, const Node*> kept_values_;          // by node id; look-up only
-  std::unordered_set<std::uint32_t> without_grad_;                      // node ids; look-up only
-  std::vector<Argument> args_;  // buffers of record()
+  std::unordered_map<const ProxyImpl*, Node*> kept_nodes_;      // look-up only
+  std::unordered_map<std::uint32_t, const Node*> kept_values_;  // by node id; look-up only
+  std::unordered_set<std::uint32_t> without_grad_;              // node ids; look-up only
+  std::vector<Argument> args_;                                  // buffers of record()
   std::vector<NamedArgument> kwargs_;
   std::vector<Argument> all_;
 };

@@ -21,8 +21,8 @@ Argument Session::argument_without_grad(const at::Tensor& tensor) {
   Node* node = argument.node_or_null();
   if (!node || without_grad_.contains(node->id())) return argument;
   const at::Tensor value = value_of(*node);
-  const bool may_have = !value.defined() || at::isFloatingType(value.scalar_type()) ||
-                        at::isComplexType(value.scalar_type());
+  const bool may_have =
+      !value.defined() || at::isFloatingType(value.scalar_type()) || at::isComplexType(value.scalar_type());
   if (!may_have || (node->is(Op::get_attr) && !proxy_impl(tensor) && !tensor.requires_grad())) return argument;
   return detached(*node);
 }

@@ -33,11 +33,11 @@ requires(std::is_base_of_v<torch::nn::Module, Root> && !std::is_convertible_v<Fu
     std::shared_ptr<GraphModule> symbolic_trace(std::shared_ptr<Root> root, Function&& function,
                                                 std::vector<c10::IValue> examples = {}, TraceOptions options = {}) {
   Tracer tracer(std::move(options));
-  return to_graph_module(tracer.trace_with_root(std::move(root), std::forward<Function>(function), std::move(examples)));
+  return to_graph_module(
+      tracer.trace_with_root(std::move(root), std::forward<Function>(function), std::move(examples)));
 }
 template <typename Root, typename Function>
-requires(torch::detail::is_module_holder<Root>::value &&
-         !std::is_convertible_v<Function, std::vector<c10::IValue>>)
+requires(torch::detail::is_module_holder<Root>::value && !std::is_convertible_v<Function, std::vector<c10::IValue>>)
     std::shared_ptr<GraphModule> symbolic_trace(const Root& root, Function&& function,
                                                 std::vector<c10::IValue> examples = {}, TraceOptions options = {}) {
   return symbolic_trace(root.ptr(), std::forward<Function>(function), std::move(examples), std::move(options));

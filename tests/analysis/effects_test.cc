@@ -62,8 +62,9 @@ TEST(Effects, TiedAttributesAreOneStorage) {
   const Effects apart(graph);
   EXPECT_FALSE(apart.may_alias(a, b));
   const Symbol shared("decoder.weight");
-  const Effects effects(
-      graph, {.attribute_storage = [&](Symbol path) { return path == Symbol("encoder.weight") ? shared : path; }});
+  ModuleEffects tied;
+  tied.storage = [&](Symbol path) { return path == Symbol("encoder.weight") ? shared : path; };
+  const Effects effects(graph, {.modules = tied});
   EXPECT_TRUE(effects.may_alias(a, b));
   EXPECT_FALSE(effects.may_alias(a, c));
   EXPECT_TRUE(effects.is_external(effects.sets(a)[0]));

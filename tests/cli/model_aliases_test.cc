@@ -103,8 +103,7 @@ void compare_with_storages(testing::TestModel& model, int& shared) {
   } catch (const Error& error) {
     FAIL() << model.file << ": " << error.what();
   }
-  const Effects effects(model.module->graph(), {.modules = module_effects(*model.module),
-                                                .attribute_storage = attribute_storage(*model.module)});
+  const Effects effects(model.module->graph(), {.modules = module_effects(*model.module)});
   std::map<std::int64_t, std::vector<const Node*>> by_storage;
   for (const Node& node : model.module->graph().nodes()) {
     if (node.is(Op::output)) continue;

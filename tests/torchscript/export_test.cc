@@ -184,5 +184,37 @@ TEST(Export, SaysWhatTorchScriptCannotSay) {
   }
 }
 
+// A number stands beside tensors without a say in their type; TorchScript's tensor of it would have one.
+TEST(TorchScriptExport, NumbersInPlacesOfTensorsStayNumbers) {
+  for (const char* call : {"aten::mul.Tensor](args = (2.0, %x))", "aten::mul.Tensor](args = (%x, 2.5))",
+                           "aten::sub.Tensor](args = (2, %x))", "aten::add.Tensor](args = (%x, True))",
+                           "aten::add.Tensor](args = (%x, 3), kwargs = {alpha: 2})",
+                           "aten::div.Tensor](args = (1.5, %x))", "aten::gt.Tensor](args = (1, %x))"}) {
+    GraphModule gm(parse_graph(std::string("graph():\n%x = placeholder[target=x]\n%y = call_function[target=") + call +
+                               "\nreturn y"));
+    torch::jit::Module saved = to_torchscript(gm);
+    for (const torch::Tensor& x :
+         {torch::arange(1, 5), sample() + 0.25, sample().to(torch::kDouble) + 0.25, torch::tensor({true, false})}) {
+      torch::Tensor expected;
+      try {
+        expected = gm.forward(x);
+      } catch (const std::exception&) {
+        continue;  // a subtraction of bools
+      }
+      const torch::Tensor found = saved.forward({x}).toTensor();
+      EXPECT_EQ(expected.scalar_type(), found.scalar_type()) << call << " on " << x.scalar_type();
+      EXPECT_TRUE(torch::allclose(expected, found, 1e-6)) << call << " on " << x.scalar_type();
+    }
+  }
+}
+
+TEST(TorchScriptExport, WritesToTheTensorsOfAListAreRefused) {
+  GraphModule gm(
+      parse_graph("graph():\n%x = placeholder[target=x]\n"
+                  "%y = call_function[target=torch.ops.aten._foreach_add_.Scalar](args = ([%x], 1.0))\nreturn x"));
+  EXPECT_THAT([&] { to_torchscript(gm); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("writes to the tensors of a list")));
+}
+
 }  // namespace
 }  // namespace fx

@@ -36,10 +36,10 @@ struct Bag : torch::nn::Module {
   torch::nn::Dropout dropout = register_module("dropout", torch::nn::Dropout(0.5));
   torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(3));
   std::vector<torch::nn::Linear> unregistered = {torch::nn::Linear(3, 3), torch::nn::Linear(3, 3)};
-  torch::Tensor cache;                           // undefined
-  torch::Tensor table = torch::rand({1, 3});     // registered nowhere
-  torch::Tensor view = w.t();                    // of a parameter
-  std::vector<torch::Tensor> list;               // empty
+  torch::Tensor cache;                        // undefined
+  torch::Tensor table = torch::rand({1, 3});  // registered nowhere
+  torch::Tensor view = w.t();                 // of a parameter
+  std::vector<torch::Tensor> list;            // empty
   std::vector<torch::Tensor> full = {torch::ones({1, 3}), torch::ones({1, 3})};
   std::map<std::string, torch::Tensor> by_name;
   std::unordered_map<std::string, torch::Tensor> hashed;

@@ -82,7 +82,8 @@ const std::vector<Case>& modes() {
        }},
       {"dropout2d", "right",
        [](Bag& m, Tensor x) {
-         return F::dropout2d(x.view({1, 2, 3, 1}), F::Dropout2dFuncOptions().p(0.5).training(m.is_training())).view({2, 3});
+         return F::dropout2d(x.view({1, 2, 3, 1}), F::Dropout2dFuncOptions().p(0.5).training(m.is_training()))
+             .view({2, 3});
        }},
       {"noise_in_training", "", [](Bag& m, Tensor x) { return m.is_training() ? x + torch::randn_like(x) : x * 1; }},
       {"noise_in_training_training", "",
@@ -176,10 +177,8 @@ const std::vector<Case>& modes() {
          y.retain_grad();
          return y;
        }},
-      {"requires_grad_in_forward", "",
-       [](Bag&, Tensor x) { return x.detach().clone().requires_grad_() * 2; }},
-      {"factory_requires_grad", "",
-       [](Bag&, Tensor x) { return x * torch::ones({3}, torch::requires_grad()); }},
+      {"requires_grad_in_forward", "", [](Bag&, Tensor x) { return x.detach().clone().requires_grad_() * 2; }},
+      {"factory_requires_grad", "", [](Bag&, Tensor x) { return x * torch::ones({3}, torch::requires_grad()); }},
       {"zero_grad", "",
        [](Bag& m, Tensor x) {
          m.zero_grad();
@@ -236,7 +235,10 @@ const std::vector<Case>& memory_and_data() {
          return x * static_cast<double>(numbers[0] + 1);
        }},
       {"member_memory", "right", [](Bag& m, Tensor x) { return x * torch::from_blob(m.memory, {3}); }},
-      {"tensor_literal", "right", [](Bag&, Tensor x) { return x * torch::tensor({1.0F, 2.0F, 3.0F}); }},
+      {"tensor_literal", "right",
+       [](Bag&, Tensor x) {
+         return x * torch::tensor({1.0F, 2.0F, 3.0F});
+       }},
       {"data_ptr", "refused", [](Bag&, Tensor x) { return x * static_cast<double>(x.data_ptr<float>()[0]); }},
       {"accessor", "refused", [](Bag&, Tensor x) { return x * static_cast<double>(x.accessor<float, 2>()[0][1]); }},
       {"accessor_of_a_factory", "refused",
@@ -248,10 +250,11 @@ const std::vector<Case>& memory_and_data() {
        }},
       {"item", "refused", [](Bag&, Tensor x) { return x * x.sum().item<double>(); }},
       {"item_of_an_element", "refused", [](Bag&, Tensor x) { return x * x[0][1].item<double>(); }},
-      {"item_of_a_constant", "right",
-       [](Bag&, Tensor x) { return x * torch::arange(5).sum().item<double>(); }},
+      {"item_of_a_constant", "right", [](Bag&, Tensor x) { return x * torch::arange(5).sum().item<double>(); }},
       {"item_of_a_literal", "right",
-       [](Bag&, Tensor x) { return x * torch::tensor({1.0, 4.0}).max().item<double>(); }},
+       [](Bag&, Tensor x) {
+         return x * torch::tensor({1.0, 4.0}).max().item<double>();
+       }},
       {"item_of_a_written_constant", "right",
        [](Bag&, Tensor x) {
          Tensor t = torch::zeros({3});
@@ -275,8 +278,7 @@ const std::vector<Case>& memory_and_data() {
       {"branch_on_any", "refused", [](Bag&, Tensor x) { return (x > 0).any().item<bool>() ? x * 2 : x * 3; }},
       {"branch_on_equal", "refused", [](Bag&, Tensor x) { return torch::equal(x, x * 1) ? x * 2 : x * 3; }},
       {"branch_on_allclose", "refused", [](Bag&, Tensor x) { return torch::allclose(x, x * 1) ? x * 2 : x * 3; }},
-      {"branch_on_is_nonzero", "refused",
-       [](Bag&, Tensor x) { return x.sum().is_nonzero() ? x * 2 : x * 3; }},
+      {"branch_on_is_nonzero", "refused", [](Bag&, Tensor x) { return x.sum().is_nonzero() ? x * 2 : x * 3; }},
       {"loop_on_data", "refused",
        [](Bag&, Tensor x) {
          while (x.sum().item<float>() > 1) x = x / 2;

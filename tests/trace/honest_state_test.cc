@@ -22,11 +22,10 @@ class HonestState : public ::testing::TestWithParam<Case> {};
 TEST_P(HonestState, IsRightOrRefused) {
   const Case& c = GetParam();
   const std::vector<testing::Inputs> inputs = {{torch::rand({2, 3})}, {torch::rand({2, 3}) - 0.5}};
-  const std::string verdict = testing::honesty([&] { return std::make_shared<Bag>(c.step); },
-                                               [](Bag& module, testing::Inputs& in) -> c10::IValue {
-                                                 return module.forward(in[0].toTensor());
-                                               },
-                                               inputs, c.options);
+  const std::string verdict =
+      testing::honesty([&] { return std::make_shared<Bag>(c.step); },
+                       [](Bag& module, testing::Inputs& in) -> c10::IValue { return module.forward(in[0].toTensor()); },
+                       inputs, c.options);
   const bool honest = verdict.starts_with("right") || verdict.starts_with("refused: ");
   EXPECT_TRUE(honest && verdict.starts_with(c.want)) << "wanted " << c.want << ", got " << verdict;
 }
@@ -195,12 +194,10 @@ const std::vector<Case>& cases() {
        }},
       // ── Numbers
       {"counter_in_the_result", "refused", [](Bag& m, Tensor x) { return x * static_cast<double>(++m.count); }},
-      {"counter_of_a_child", "refused",
-       [](Bag& m, Tensor x) { return x * static_cast<double>(++m.inner->count); }},
+      {"counter_of_a_child", "refused", [](Bag& m, Tensor x) { return x * static_cast<double>(++m.inner->count); }},
       {"counter_behind_a_pointer", "refused",
        [](Bag& m, Tensor x) { return x * static_cast<double>(++m.hidden->count); }},
-      {"counter_that_decides_later", "refused",
-       [](Bag& m, Tensor x) { return m.count++ >= 3 ? x * 2 : x; }},
+      {"counter_that_decides_later", "refused", [](Bag& m, Tensor x) { return m.count++ >= 3 ? x * 2 : x; }},
       {"counter_alone", "refused",
        [](Bag& m, Tensor x) {
          ++m.count;
@@ -237,7 +234,9 @@ const std::vector<Case>& cases() {
          return x * static_cast<double>(m.numbers.size());
        }},
       {"constant_from_a_counter", "refused",
-       [](Bag& m, Tensor x) { return x * torch::tensor({static_cast<float>(++m.count), 1.0F, 1.0F}); }},
+       [](Bag& m, Tensor x) {
+         return x * torch::tensor({static_cast<float>(++m.count), 1.0F, 1.0F});
+       }},
       {"borrowed_counter", "refused",
        [](Bag& m, Tensor x) {
          m.memory[0] += 1;

@@ -92,7 +92,8 @@ inline std::string difference(const Outcome& a, const Outcome& b) {
   constexpr double kTolerance = 1e-6;
   if (a.error.empty() != b.error.empty()) return "one throws: " + (a.error + b.error).substr(0, 200);
   if (!a.error.empty()) return {};
-  if (const auto same = same_value(a.result, b.result, kTolerance); !same) return std::string("results: ") + same.message();
+  if (const auto same = same_value(a.result, b.result, kTolerance); !same)
+    return std::string("results: ") + same.message();
   for (std::size_t i = 0; i < a.inputs.size(); ++i) {
     if (const auto same = same_value(a.inputs[i], b.inputs[i], kTolerance); !same)
       return std::string("inputs afterwards: ") + same.message();
@@ -100,7 +101,9 @@ inline std::string difference(const Outcome& a, const Outcome& b) {
   if (a.gradients.size() != b.gradients.size()) return "other gradients";
   for (std::size_t i = 0; i < a.gradients.size(); ++i) {
     const torch::Tensor &x = a.gradients[i].second, &y = b.gradients[i].second;
-    const auto is_zero = [](const torch::Tensor& t) { return !t.defined() || t.count_nonzero().item<std::int64_t>() == 0; };
+    const auto is_zero = [](const torch::Tensor& t) {
+      return !t.defined() || t.count_nonzero().item<std::int64_t>() == 0;
+    };
     if (is_zero(x) && is_zero(y)) continue;
     if (const auto same = same_value(x, y, kTolerance); !same)
       return "gradient of " + a.gradients[i].first + ": " + same.message();
@@ -108,8 +111,8 @@ inline std::string difference(const Outcome& a, const Outcome& b) {
   return {};
 }
 
-/// Traces modules that `make` makes, all alike, and says how that went: "right", "refused: …", or, with a capital letter,
-/// how it was wrong. `call` calls the module's forward.
+/// Traces modules that `make` makes, all alike, and says how that went: "right", "refused: …", or, with a capital
+/// letter, how it was wrong. `call` calls the module's forward.
 template <typename Make, typename Call>
 std::string honesty(Make&& make, Call&& call, const std::vector<Inputs>& inputs, const TraceOptions& options = {}) {
   const auto fresh = [&] {

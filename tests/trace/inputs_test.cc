@@ -28,11 +28,10 @@ TEST(TraceInputs, TuplesNeedNoExample) {
 TEST(TraceInputs, ListsTakeTheirLengthFromTheExample) {
   const auto program = [](const std::vector<Tensor>& xs) { return torch::stack(xs).sum(); };
   const std::vector<Tensor> example{torch::rand({2}), torch::rand({2})};
-  EXPECT_THAT(
-      traced_calls(program, {example}),
-      ElementsAre("builtins.len(x)", "operator.eq(len_1, 2)", ::testing::StartsWith("torch._assert(eq, "),
-                  "operator.getitem(x, 0)", "operator.getitem(x, 1)", "aten::stack([getitem, getitem_1])",
-                  "aten::sum(stack)"));
+  EXPECT_THAT(traced_calls(program, {example}),
+              ElementsAre("builtins.len(x)", "operator.eq(len_1, 2)", ::testing::StartsWith("torch._assert(eq, "),
+                          "operator.getitem(x, 0)", "operator.getitem(x, 1)", "aten::stack([getitem, getitem_1])",
+                          "aten::sum(stack)"));
   EXPECT_FX_ERROR(traced_calls(program), invalid_argument, HasSubstr("input 0"), HasSubstr("a list or tuple"));
   const auto gm = symbolic_trace(program, {example});
   EXPECT_TRUE(same_value(gm->forward(example), program(example)));

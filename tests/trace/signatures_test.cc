@@ -74,12 +74,11 @@ TEST(Signatures, PackedSequences) {
   const auto other = packed({3, 1});
   EXPECT_TRUE(same_value(gm->run({example(other)}), other.data() * 2));
   const auto net = std::make_shared<torch::nn::LSTMImpl>(3, 4);
-  EXPECT_FX_ERROR(symbolic_trace(net,
-                                 [&net](const rnn::PackedSequence& p) {
-                                   return std::get<0>(net->forward_with_packed_input(p)).data();
-                                 },
-                                 {example(packed({4, 2}))}),
-                  trace, HasSubstr("item()"));
+  EXPECT_FX_ERROR(
+      symbolic_trace(
+          net, [&net](const rnn::PackedSequence& p) { return std::get<0>(net->forward_with_packed_input(p)).data(); },
+          {example(packed({4, 2}))}),
+      trace, HasSubstr("item()"));
 }
 
 struct ConstForward : torch::nn::Module {
@@ -127,7 +126,8 @@ TEST(Signatures, DefaultsOfEveryKind) {
   const auto none = std::make_shared<NoneDefault>();
   EXPECT_TRUE(same_value(symbolic_trace(none, {x})->forward(x), none->forward(x)));
   EXPECT_TRUE(same_value(symbolic_trace(none, {x, y})->forward(x, y), none->forward(x, y)));
-  EXPECT_TRUE(same_value(symbolic_trace(none, {x, c10::IValue(), y})->run({x, c10::IValue(), y}), none->forward(x, {}, y)));
+  EXPECT_TRUE(
+      same_value(symbolic_trace(none, {x, c10::IValue(), y})->run({x, c10::IValue(), y}), none->forward(x, {}, y)));
   EXPECT_FX_ERROR(symbolic_trace(none, {x, c10::IValue(), y})->run({x, x, y}), execution, HasSubstr("None"));
   EXPECT_FX_ERROR(symbolic_trace(none, {x})->forward(x, y), execution, HasSubstr("input"));
 }
@@ -211,7 +211,9 @@ TEST(OperatorResults, OtherLayoutsAreRecorded) {
   EXPECT_TRUE(same_value(symbolic_trace(product, {x})->forward(x), product(x), 1e-6));
   const auto quantized = [](Tensor x) { return torch::quantize_per_tensor(x, 0.1, 5, torch::kQUInt8).dequantize(); };
   EXPECT_TRUE(same_value(symbolic_trace(quantized, {x})->forward(x), quantized(x)));
-  const auto fourier = [](Tensor x) { return torch::abs(torch::fft::fft(x)) + torch::view_as_real(torch::fft::rfft(x)).sum(); };
+  const auto fourier = [](Tensor x) {
+    return torch::abs(torch::fft::fft(x)) + torch::view_as_real(torch::fft::rfft(x)).sum();
+  };
   EXPECT_TRUE(same_value(symbolic_trace(fourier, {x})->forward(x), fourier(x), 1e-6));
   const auto complex = [](Tensor x) { return torch::complex(x, x * 2).conj() * c10::complex<double>(0, 1); };
   EXPECT_TRUE(same_value(symbolic_trace(complex, {x})->forward(x), complex(x), 1e-6));
@@ -236,8 +238,10 @@ TEST(OperatorResults, ShapesThatDependOnData) {
     EXPECT_TRUE(same_value(gm->forward(x), program(x))) << name;
     EXPECT_TRUE(same_value(gm->forward(y), program(y))) << name;
   }
-  EXPECT_FX_ERROR(symbolic_trace([](Tensor t) { return t * torch::one_hot(t).size(1); }, {x}), trace, HasSubstr("one_hot"));
-  EXPECT_FX_ERROR(symbolic_trace([](Tensor t) { return t * torch::nonzero(t).size(0); }, {x}), trace, HasSubstr("nonzero"));
+  EXPECT_FX_ERROR(symbolic_trace([](Tensor t) { return t * torch::one_hot(t).size(1); }, {x}), trace,
+                  HasSubstr("one_hot"));
+  EXPECT_FX_ERROR(symbolic_trace([](Tensor t) { return t * torch::nonzero(t).size(0); }, {x}), trace,
+                  HasSubstr("nonzero"));
 }
 
 TEST(RegisteredModules, TakeConstForwardsAndTrueDefaults) {

@@ -65,7 +65,7 @@ const std::vector<Rule>& softmax() {
          if (sizes.empty()) return false;
          const auto rank = static_cast<std::int64_t>(sizes.size());
          const auto dim = static_cast<std::int64_t>(m.literal("d"));
-         return is_floating(m, "x") && sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] > 0;
+         return is_floating(m, "x") && sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] != 0;
        },
        .replacement = "e = aten::exp(aten::sub.Tensor(x, aten::amax(x, [d], True)))\n"
                       "return aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], True))",
@@ -89,6 +89,7 @@ std::span<const OptimizeRule> decomposition_activations() {
           .group = Group::decomposition,
           .inference = false,
           .promise = Promise::bit_exact,
+          .reads_sizes = true,
           .rewrites = relu,
       },
       {

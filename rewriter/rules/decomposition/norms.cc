@@ -1,6 +1,8 @@
 // Normalisations as means, differences and products.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <algorithm>
+
 #include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
@@ -58,7 +60,8 @@ Decision may_decompose_batch_norm(const Match& match) {
   for (const char* statistic : {"mean", "variance"}) {
     if (!match.info(statistic) || match.info(statistic)->sizes.size() != 1) return false;
   }
-  return match.info("x")->sizes.size() >= 2 && match.info("x")->numel() > 0;
+  const Sizes& sizes = match.info("x")->sizes;
+  return sizes.size() >= 2 && std::ranges::find(sizes, 0) == sizes.end();
 }
 
 const std::vector<Rule>& batch_norm() {
@@ -108,7 +111,12 @@ const std::vector<Rule>& layer_norm() {
 
 Decision may_decompose_group_norm(const Match& match) {
   if (const Decision wide = is_wide(match); !wide) return wide;
-  return match.info("x")->sizes.size() >= 2 && match.info("x")->numel() > 0;
+  // The groups are found by reshapes to literal sizes: one may differ from call to call.
+  const Sizes& sizes = match.info("x")->sizes;
+  if (sizes.size() < 2 || std::ranges::find(sizes, 0) != sizes.end()) return false;
+  const auto free = std::ranges::count(sizes, -1);
+  if (free > 1 || (free == 1 && sizes[0] >= 0)) return refuse("more than its first size differs from call to call");
+  return true;
 }
 
 const std::vector<Rule>& group_norm() {
@@ -119,7 +127,11 @@ const std::vector<Rule>& group_norm() {
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          Formula formula(r);
          const Sizes& sizes = m.info("x")->sizes;
-         Node& grouped = formula.call("aten::reshape", {m["x"], Argument::list({sizes[0], m.argument("groups"), -1})});
+         std::int64_t each = 1;  // elements of a group
+         for (std::size_t i = 1; i < sizes.size(); ++i) each *= sizes[i];
+         each /= m.argument("groups").as_int();
+         Node& grouped =
+             formula.call("aten::reshape", {m["x"], Argument::list({sizes[0], m.argument("groups"), each})});
          Node& result =
              formula.call("aten::reshape", {formula.normalised(grouped, {-1}, m.argument("eps")), list_of(sizes)});
          const auto channels = [&](Node* value) { return value ? &formula.along(*value, 1, sizes.size()) : nullptr; };
@@ -145,6 +157,7 @@ std::span<const OptimizeRule> decomposition_norms() {
           .group = Group::decomposition,
           .inference = false,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = batch_norm,
       },
       {
@@ -155,6 +168,7 @@ std::span<const OptimizeRule> decomposition_norms() {
           .group = Group::decomposition,
           .inference = false,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = layer_norm,
       },
       {
@@ -165,6 +179,7 @@ std::span<const OptimizeRule> decomposition_norms() {
           .group = Group::decomposition,
           .inference = false,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = group_norm,
       },
   };

@@ -8,7 +8,7 @@ namespace fx::rules {
 
 namespace {
 
-Decision takes_floats(const Match& match) { return may_be_floating(match, "x"); }
+Decision takes_floats(const Match& match) { return surely_floating(match, "x"); }
 
 /// `0.5 * x * (1 + inner)`, wherever the half stands; `inner` is a line that binds e.
 std::string half_of_one_plus(std::string_view inner) {
@@ -82,7 +82,7 @@ const std::vector<Rule>& leaky_relu() {
       {.name = "recognise-leaky-relu",
        .pattern = spelled("aten::where.self(aten::gt.Scalar(x: node, near(0, 0)), x, "
                           "commutative($mul(x, a: float)))"),
-       .when = [](const Match& m) -> Decision { return may_be_floating(m, "x"); },
+       .when = takes_floats,
        .replacement = "aten::leaky_relu(x, a)",
        .promise = Promise::approximate},
   };

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/operators.h>
 
@@ -15,7 +16,7 @@ namespace {
 double factor(const Match& match, const char* part, const char* name) {
   if (!match.has(name)) return 1;
   const double value = match.literal(name);
-  return match[part].target().view().starts_with("aten::div") ? 1 / value : value;
+  return packet_of(match.called(part).view()) == "aten::div" ? 1 / value : value;
 }
 
 double total_scale(const Match& match) {
@@ -85,7 +86,7 @@ Decision is_attention(const Match& match) {
   for (std::size_t i = 0; i + 2 < rank; ++i) {
     if (q->sizes[i] != k->sizes[i] || q->sizes[i] != v->sizes[i]) return false;
   }
-  if (q->sizes.back() == 0) return false;
+  if (q->sizes.back() <= 0) return false;
   // `transpose(1, 2)` is the last two of three dimensions, `transpose(2, 3)` those of four.
   const auto turned = [&](const char* name) { return match.has(name) ? match.literal(name) : -1; };
   const auto last = static_cast<double>(rank) - 1;
@@ -174,6 +175,7 @@ std::span<const OptimizeRule> fusion_attention() {
           .group = Group::fusion,
           .inference = false,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = rules,
       },
   };

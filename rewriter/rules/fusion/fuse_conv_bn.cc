@@ -73,7 +73,12 @@ Folded weights_of(const OperationSite& layer, const char* what) {
   return {weight, bias, {}};
 }
 
+// Where a weight is so large, or a deviation so small, that their product is no number, the layers do not commute.
 Folded narrowed(const at::Tensor& like, const at::Tensor& weight, const at::Tensor& bias) {
+  for (const at::Tensor& tensor : {weight, bias}) {
+    if (!at::isfinite(tensor.to(like.scalar_type())).all().item<bool>())
+      return refuse("the folded weights are not finite");
+  }
   return {weight.to(like.scalar_type()).contiguous(like.suggest_memory_format()), bias.to(like.scalar_type()), {}};
 }
 
@@ -128,6 +133,7 @@ class BatchNormFolding {
 
   PassResult convolutions() {
     return each_pair(is_convolution, is_batch_norm, [&](const OperationSite& conv, const OperationSite& bn) {
+      if (std::string reason = not_batched(conv, bn); !reason.empty()) return reason;
       return fold_into_first(conv, bn, "convolution");
     });
   }
@@ -175,6 +181,18 @@ class BatchNormFolding {
     return info->sizes.size() == 2 ? "" : "it normalises dimension 1, the linear layer works on the last";
   }
 
+  /// batch_norm works on dimension 1. That is the channels when there is a batch; a convolution does without one.
+  std::string not_batched(const OperationSite& conv, const OperationSite& bn) const {
+    const std::string type = bn.leaf() ? bn.leaf()->type_name() : "";
+    if (type == "BatchNorm2d" || type == "BatchNorm3d") return {};  // they insist on one
+    const TensorInfo* info = std::as_const(program_.shapes)[conv.node()].tensor();
+    const at::Tensor weight = conv.tensor("weight");
+    if (!info) return "whether " + conv.node().name() + " has a batch dimension is not known; give --input";
+    if (weight.defined() && info->sizes.size() != static_cast<std::size_t>(weight.dim()))
+      return "it normalises dimension 1, and there is no batch dimension";
+    return {};
+  }
+
   static std::string used_elsewhere(const Node& value, const Node& here) {
     if (value.num_users() == 1) return {};
     std::string others;
@@ -185,7 +203,7 @@ class BatchNormFolding {
   }
 
   std::string obstacle(const OperationSite& first, const OperationSite& second, const OperationSite& layer,
-                       const OperationSite& bn) const {
+                       const OperationSite& bn) {
     if (std::string reason = used_elsewhere(first.node(), second.node()); !reason.empty()) return reason;
     if (std::string reason = weights_.not_replaceable(layer); !reason.empty()) return reason;
     return weights_.not_constant(bn, {"weight", "bias", "running_mean", "running_var"});
@@ -205,6 +223,9 @@ class BatchNormFolding {
     if (std::string reason = obstacle(bn, linear, linear, bn); !reason.empty()) return reason;
     Node* input = bn.input();
     if (!input) return "what it normalises is computed inside its module";
+    const ProgramEffects& effects = weights_.effects();
+    if (const Node* write = effects.write_between(effects.alias_class(*input), bn.node(), linear.node()))
+      return write->name() + " writes to what it normalises before the linear layer runs";
     const Folded folded = fold_before(bn, linear);
     if (!folded.refusal.empty()) return folded.refusal;
     weights_.replace(linear, folded.weight, folded.bias);

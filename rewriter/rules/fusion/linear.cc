@@ -20,7 +20,7 @@ Decision bias_fits(const Match& match) {
   if (!match.info("b") || !match.info("w"))
     return refuse("the shapes of its weight and bias are not known; give --input");
   return has_rank(match, "w", 2) && has_rank(match, "b", 1) && match.info("b")->sizes[0] == match.info("w")->sizes[0] &&
-         same_type(match, "b", "w");
+         match.info("b")->sizes[0] >= 0 && same_type(match, "b", "w");
 }
 
 /// Of sizes [n], [1, n] or [m, n]: what does not make the product larger.
@@ -29,6 +29,7 @@ Decision sum_fits_product(const Match& match) {
   if (!a || !b || !c) return refuse("the shapes of its operands are not known; give --input");
   if (a->sizes.size() != 2 || b->sizes.size() != 2 || c->sizes.empty() || c->sizes.size() > 2) return false;
   const std::int64_t rows = a->sizes[0], columns = b->sizes[1];
+  if (columns < 0 || (c->sizes.size() == 2 && c->sizes[0] < 0)) return false;  // they may differ in other calls
   if (c->sizes.back() != columns || (c->sizes.size() == 2 && c->sizes[0] != rows && c->sizes[0] != 1)) return false;
   return is_floating(match, "x") && same_type(match, "x", "y") && same_type(match, "x", "c");
 }
@@ -86,6 +87,7 @@ std::span<const OptimizeRule> fusion_linear() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::reassociates,
+          .reads_sizes = true,
           .rewrites = linear,
       },
   };

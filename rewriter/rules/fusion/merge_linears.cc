@@ -41,12 +41,7 @@ void make_reshape(Node& view) {
 class LinearMerger {
  public:
   LinearMerger(GraphModule& module, std::string_view rule)
-      : module_(module),
-        rule_(rule),
-        graph_(module.graph()),
-        effects_(module_effects(module)),
-        weights_(module),
-        written_(module) {}
+      : module_(module), rule_(rule), graph_(module.graph()), effects_(module_effects(module)), weights_(module) {}
 
   PassResult run() {
     // Nodes come and go while layers are merged.
@@ -70,7 +65,7 @@ class LinearMerger {
       if (!site || site->input() != &input || !is_mergeable(*site)) continue;
       bool placed = false;
       for (auto& group : groups) {
-        if (placed || !go_together(group.front(), *site)) continue;
+        if (placed || !go_together(group.front(), *site) || is_written_between(input, group.front(), *site)) continue;
         group.push_back(*site);
         placed = true;
       }
@@ -87,7 +82,7 @@ class LinearMerger {
   /// Whether `result` may become a part of a wider matrix. Notes what looks at it by `view`.
   bool may_be_a_column(Node& result) {
     std::string reason;
-    if (written_.contains(result)) reason = "something writes to its result";
+    if (weights_.effects().is_written(result)) reason = "something writes to its result";
     std::vector<Node*> views;
     std::unordered_set<const Node*> seen = {&result};  // membership only
     std::vector<Node*> open = {&result};
@@ -96,6 +91,7 @@ class LinearMerger {
       open.pop_back();
       for (Node& user : value.users()) {
         const NodeEffects effects = effects_of(user, effects_);
+        if (user.is(Op::output)) reason = "it is returned, and the caller may ask for its storage";
         if (reads_storage(user)) reason = user.name() + " reads the storage of its result";
         if (effects.unknown) reason = "nothing is known of " + user.name() + ", which takes its result";
         if (!effects.may_alias || !shares_storage(user, value) || !seen.insert(&user).second) continue;
@@ -116,6 +112,12 @@ class LinearMerger {
     for_each_aliased_input(
         user, [&](Node& input) { shares |= &input == &value; }, effects_);
     return shares;
+  }
+
+  /// The merged layer reads its input where the first of its parts did.
+  bool is_written_between(const Node& input, const OperationSite& first, const OperationSite& last) {
+    const ProgramEffects& effects = weights_.effects();
+    return effects.write_between(effects.alias_class(input), first.node(), last.node()) != nullptr;
   }
 
   bool is_mergeable(const OperationSite& site) {
@@ -178,7 +180,6 @@ class LinearMerger {
   Graph& graph_;
   ModuleEffects effects_;
   Weights weights_;
-  WrittenValues written_;
   std::vector<Node*> views_;  // of the group's results
   PassResult outcome_;
 };

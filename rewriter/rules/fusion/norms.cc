@@ -25,6 +25,7 @@ std::vector<Argument> trailing_sizes(const Match& match) {
     const std::int64_t dim = list[static_cast<std::size_t>(i)].as_int();
     const std::int64_t wanted = rank - count + i;
     if (wanted < 0 || (dim < 0 ? dim + rank : dim) != wanted) return {};
+    if (info->sizes[static_cast<std::size_t>(wanted)] < 0) return {};  // differs from call to call
     sizes.emplace_back(info->sizes[static_cast<std::size_t>(wanted)]);
   }
   return sizes;
@@ -131,6 +132,7 @@ std::span<const OptimizeRule> fusion_norms() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = layer_norm,
       },
       {
@@ -142,6 +144,7 @@ std::span<const OptimizeRule> fusion_norms() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = rms_norm,
       },
   };

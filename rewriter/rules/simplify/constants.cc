@@ -13,7 +13,7 @@
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/spelling.h>
-#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules {
 
@@ -29,7 +29,7 @@ std::int64_t bytes_of(const c10::IValue& value) {
 class ConstantFolding {
  public:
   explicit ConstantFolding(GraphModule& module)
-      : module_(module), graph_(module.graph()), written_(module), constant_(graph_, false) {}
+      : module_(module), graph_(module.graph()), effects_(module), constant_(graph_, false) {}
 
   PassResult run() {
     // Front to back: operands are known before their users, chains fold as one.
@@ -45,9 +45,9 @@ class ConstantFolding {
   }
 
  private:
-  bool foldable(const Node& node) const {
-    if (node.is(Op::get_attr)) return !written_.contains_attribute(node.target().str());
-    if (!node.is(Op::call_function) || written_.contains(node) || effects_of(node).impure()) return false;
+  bool foldable(const Node& node) {
+    if (node.is(Op::get_attr)) return effects_.not_constant(node.target().str()).empty();
+    if (!node.is(Op::call_function) || effects_.is_written(node) || effects_of(node).impure()) return false;
     const OperatorSchema* schema = find_schema(node.target());
     if (!schema && !node.is_call("operator.getitem")) return false;
     bool all = true;
@@ -76,13 +76,24 @@ class ConstantFolding {
       outcome_.refused.push_back({{}, node.name(), std::string("computing it fails: ") + error.what()});
       return;
     }
-    if (!value.isTensor() || !value.toTensor().defined()) return;
+    if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().layout() != at::kStrided) return;
+    // The next call would get what the caller has written to this one's result.
+    if (effects_.escapes(node)) {
+      outcome_.refused.push_back({{}, node.name(), "it is returned, and the caller may write to it"});
+      return;
+    }
+    if (!value.toTensor().is_non_overlapping_and_dense() &&
+        effects_.any_use(node, [](const Node& user) { return effects_of(user).may_alias; })) {
+      outcome_.refused.push_back(
+          {{}, node.name(), "its elements do not follow one another, and a view of it is taken"});
+      return;
+    }
     if (bytes_of(value) > std::max(kFreeBytes, input_bytes_)) {
       outcome_.refused.push_back({{}, node.name(), "the result is larger than what it is computed from"});
       return;
     }
     const std::string path = module_.fresh_path("_folded_" + node.name());
-    module_.set_buffer(path, value.toTensor().detach().contiguous());
+    module_.set_buffer(path, value.toTensor().detach().clone());
     const auto scope = graph_.inserting_before(node);
     Node& attribute = graph_.get_attr(path);
     std::vector<Node*> users;
@@ -122,7 +133,7 @@ class ConstantFolding {
 
   GraphModule& module_;
   Graph& graph_;
-  WrittenValues written_;
+  ProgramEffects effects_;
   NodeMap<bool> constant_;
   std::int64_t input_bytes_ = 0;
   PassResult outcome_;
@@ -132,7 +143,7 @@ class ConstantFolding {
 class LiteralOperands {
  public:
   explicit LiteralOperands(RuleContext& program)
-      : program_(program), graph_(program.module.graph()), written_(program.module) {}
+      : program_(program), graph_(program.module.graph()), effects_(program.module) {}
 
   PassResult run() {
     for (Node& node : graph_.nodes()) {
@@ -144,48 +155,48 @@ class LiteralOperands {
       if (!x || !c) continue;
       if (is_number(*c)) {
         make_literal(node, *x, *c, overload->second);
-      } else if (is_number(*x) && overload->first != "aten::sub.Tensor" && overload->first != "aten::div.Tensor") {
+      } else if (is_number(*x) && node.kwargs().empty() &&  // x + 2 c is not c + 2 x overload->first != "aten::sub.Tensor" && overload->first != "aten::div.Tensor") {
         make_literal(node, *c, *x, overload->second);
-      }
     }
-    return std::move(outcome_);
   }
+  return std::move(outcome_);
+}
 
- private:
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kOverloads = {{
-      {"aten::add.Tensor", "aten::add.Scalar"},
-      {"aten::sub.Tensor", "aten::sub.Scalar"},
-      {"aten::mul.Tensor", "aten::mul.Scalar"},
-      {"aten::div.Tensor", "aten::div.Scalar"},
-  }};
+private : static constexpr std::array<std::pair<std::string_view, std::string_view>, 4>
+              kOverloads = {{
+                  {"aten::add.Tensor", "aten::add.Scalar"},
+                  {"aten::sub.Tensor", "aten::sub.Scalar"},
+                  {"aten::mul.Tensor", "aten::mul.Scalar"},
+                  {"aten::div.Tensor", "aten::div.Scalar"},
+              }};
 
-  bool is_number(const Node& node) const {
-    if (!node.is(Op::get_attr) || written_.contains_attribute(node.target().str())) return false;
-    const at::Tensor tensor = program_.module.find_attribute(node.target().str());
-    return tensor.defined() && tensor.dim() == 0 && tensor.device().is_cpu() && !tensor.requires_grad() &&
-           (tensor.is_floating_point() || tensor.scalar_type() == at::kLong);
+bool is_number(const Node& node) {
+  if (!node.is(Op::get_attr) || !effects_.not_constant(node.target().str()).empty()) return false;
+  const at::Tensor tensor = program_.module.find_attribute(node.target().str());
+  return tensor.defined() && tensor.dim() == 0 && tensor.device().is_cpu() && !tensor.requires_grad() &&
+         (tensor.is_floating_point() || tensor.scalar_type() == at::kLong);
+}
+
+void make_literal(Node& node, Node& x, Node& c, std::string_view scalar_overload) {
+  const TensorInfo* info = std::as_const(program_.shapes)[x].tensor();
+  if (!info) {
+    outcome_.refused.push_back({{}, node.name(), "the type of its input is not known; give --input"});
+    return;
   }
+  if (!is_floating(info->dtype) || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
+  const at::Tensor value = program_.module.attribute(c.target().str());
+  const Argument number =
+      value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
+  node.set_target(scalar_overload);
+  node.set_args_kwargs((std::vector<Argument>{x, number}), node.kwargs());
+  if (!c.has_users()) graph_.erase_node(c);
+  ++outcome_.applied;
+}
 
-  void make_literal(Node& node, Node& x, Node& c, std::string_view scalar_overload) {
-    const TensorInfo* info = std::as_const(program_.shapes)[x].tensor();
-    if (!info) {
-      outcome_.refused.push_back({{}, node.name(), "the type of its input is not known; give --input"});
-      return;
-    }
-    if (!is_floating(info->dtype) || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
-    const at::Tensor value = program_.module.attribute(c.target().str());
-    const Argument number =
-        value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
-    node.set_target(scalar_overload);
-    node.set_args_kwargs((std::vector<Argument>{x, number}), node.kwargs());
-    if (!c.has_users()) graph_.erase_node(c);
-    ++outcome_.applied;
-  }
-
-  RuleContext& program_;
-  Graph& graph_;
-  WrittenValues written_;
-  PassResult outcome_;
+RuleContext& program_;
+Graph& graph_;
+ProgramEffects effects_;
+PassResult outcome_;
 };
 
 PassResult literal_operands(RuleContext& program) { return LiteralOperands(program).run(); }

@@ -18,6 +18,11 @@ Decision keeps_type(const Match& match) {
   return !complex && info->dtype != DType::boolean && match.argument("c").is_int();
 }
 
+Decision keeps_whole_numbers(const Match& match) {
+  if (is_floating(match, "x")) return refuse("-0.0 + 0 is 0.0");
+  return keeps_type(match);
+}
+
 Decision keeps_floating(const Match& match) {
   if (!match.info("x")) return refuse("the type of its input is not known; give --input");
   return is_floating(match, "x");
@@ -25,14 +30,13 @@ Decision keeps_floating(const Match& match) {
 
 const std::vector<Rule>& arithmetic() {
   static const std::vector<Rule> kRules = {
-      // Of -0.0, + 0 makes 0.0.
+      // Of -0.0, + 0 makes 0.0, and one divided by it is another infinity.
       {.name = "identity-arithmetic/add",
-       .pattern = spelled("commutative($add(x: node, c: (0 | 0.0), ...))"),
-       .when = keeps_type,
-       .replacement = "x",
-       .promise = Promise::approximate},
+       .pattern = spelled("commutative($add(x: node, c: (0 | 0.0)))"),
+       .when = keeps_whole_numbers,
+       .replacement = "x"},
       {.name = "identity-arithmetic/sub",
-       .pattern = spelled("$sub(x: node, c: (0 | 0.0), ...)"),
+       .pattern = spelled("$sub(x: node, c: (0 | 0.0))"),
        .when = keeps_type,
        .replacement = "x"},
       {.name = "identity-arithmetic/mul",
@@ -51,6 +55,21 @@ const std::vector<Rule>& arithmetic() {
   return kRules;
 }
 
+/// Of the smallest whole number abs is negative; softplus is when its slope is, and hands on what is above its
+/// threshold.
+Decision is_never_negative(const Match& match) {
+  const Symbol called = match.called("v");
+  if (called == "aten::abs") return is_floating(match, "x");
+  if (called != "aten::softplus") return true;
+  const auto at_least = [&](std::size_t i, const char* name, double standard, bool strictly) {
+    const Node& call = match["v"];
+    const Argument* given = call.args().size() > i ? &call.args()[i] : call.kwarg(Symbol(name));
+    const double value = !given ? standard : given->is_int() || given->is_float() ? given->as_float() : -1;
+    return strictly ? value > 0 : value >= 0;
+  };
+  return at_least(1, "beta", 1, true) && at_least(2, "threshold", 20, false);
+}
+
 const std::vector<Rule>& pairs() {
   static const std::vector<Rule> kRules = {
       {.name = "inverse-pairs/neg", .pattern = "aten::neg(aten::neg(x))", .replacement = "x"},
@@ -59,18 +78,20 @@ const std::vector<Rule>& pairs() {
       {.name = "inverse-pairs/relu",
        .pattern = "aten::relu(v: {aten::relu, aten::relu6, aten::sigmoid, aten::abs, aten::exp, aten::hardsigmoid, "
                   "aten::softplus, aten::softmax.int}(x, ...))",
-       .when = [](const Match& m) -> Decision { return !m["v"].is_call("aten::abs") || is_floating(m, "x"); },
+       .when = is_never_negative,
        .replacement = "v",
-       .examples = {"aten::relu(aten::relu(x))", "aten::relu(aten::sigmoid(x))",
-                    "aten::relu(aten::softmax.int(x, -1))"}},
+       .examples = {"aten::relu(aten::relu(x))", "aten::relu(aten::sigmoid(x))", "aten::relu(aten::softmax.int(x, -1))",
+                    "aten::relu(aten::softplus(x))", "aten::relu(aten::softplus(x, -1.0))",
+                    "aten::relu(aten::softplus(x, 1.0, -20.0))", "aten::relu(aten::softplus(x, 2.0, 3.0))"}},
   };
   return kRules;
 }
 
-/// Its reciprocal is as exact in single precision as the number itself.
+/// Its reciprocal is as exact as the number itself: in half precision only where that has a number for it.
 Decision has_reciprocal(const Match& match) {
   const double c = std::abs(match.literal("c"));
-  return c > 1e-30 && c < 1e30;
+  const bool wide = match.info("x") && match.info("x")->dtype != DType::float16;
+  return wide ? c > 1e-30 && c < 1e30 : c > 1e-4 && c < 1e4;
 }
 
 const std::vector<Rule>& division() {
@@ -87,18 +108,25 @@ const std::vector<Rule>& division() {
   return kRules;
 }
 
-/// Sums and products of literals are done here when all is floating-point and nothing overflows on the way.
+/// Products of literals are done here when all is floating-point and nothing overflows or vanishes on the way.
 Decision may_merge(const Match& match) {
   if (const Decision floating = keeps_floating(match); !floating) return floating;
+  if (match.info("x")->dtype == DType::float16) return refuse("half precision might overflow on the way");
   const double a = std::abs(match.literal("a")), b = std::abs(match.literal("b"));
   return (a == 0 || (a > 1e-6 && a < 1e6)) && (b == 0 || (b > 1e-6 && b < 1e6));
+}
+
+/// Sums of literals too, unless they cancel: what x loses beside the first is lost.
+Decision may_merge_sum(const Match& match) {
+  if ((match.literal("a") < 0) != (match.literal("b") < 0)) return false;
+  return may_merge(match);
 }
 
 const std::vector<Rule>& constants() {
   static const std::vector<Rule> kRules = {
       {.name = "constant-arithmetic/add",
        .pattern = spelled("commutative($add(commutative($add(x: node, a: (float | int))), b: (float | int)))"),
-       .when = may_merge,
+       .when = may_merge_sum,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return r.call_function("aten::add.Scalar", {m["x"], m.literal("a") + m.literal("b")});
        },
@@ -137,11 +165,12 @@ std::span<const OptimizeRule> simplify_identities() {
       {
           .name = "identity-arithmetic",
           .summary = "Drops x + 0, x - 0, x * 1, x / 1 and x ** 1",
-          .preconditions = "the type of x is known (--input) and stays the same; -0.0 + 0 is taken to be -0.0",
+          .preconditions = "the type of x is known (--input) and stays the same; for x + 0 it is of whole numbers, as "
+                           "-0.0 + 0 is 0.0",
           .order = 160,
           .group = Group::simplify,
           .inference = true,
-          .promise = Promise::approximate,
+          .promise = Promise::bit_exact,
           .rewrites = arithmetic,
       },
       {

@@ -1,9 +1,11 @@
 // Chains of permutations, transpositions, reshapes and squeezes.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
+#include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
@@ -89,9 +91,10 @@ Decision keeps_shape(const Match& match) {
   std::optional<Sizes> sizes = integers(match.argument("shape"));
   if (!sizes || sizes->size() != info->sizes.size()) return false;
   for (std::size_t i = 0; i < sizes->size(); ++i) {
+    // Where a size is free, -1 stands for it, once; so what is equal is right for any.
     if ((*sizes)[i] != info->sizes[i] && ((*sizes)[i] != -1 || info->numel() == 0)) return false;
   }
-  return true;
+  return std::ranges::count(*sizes, -1) <= 1;
 }
 
 const std::vector<Rule>& reshapes() {
@@ -123,6 +126,17 @@ Decision is_one_there(const Match& match) {
   return rank > 0 && info->sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] == 1;
 }
 
+/// Never one, whatever the input.
+Decision is_never_one(const Match& match) {
+  const TensorInfo* info = match.info("x");
+  if (!info || info->sizes.empty()) return false;
+  const auto rank = static_cast<std::int64_t>(info->sizes.size());
+  const auto dim = static_cast<std::int64_t>(match.literal("d"));
+  const std::int64_t size = info->sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)];
+  if (size == kFree) return refuse("the size of the dimension differs from call to call");
+  return size != 1;
+}
+
 const std::vector<Rule>& squeezes() {
   static const std::vector<Rule> kRules = {
       {.name = "squeezes/of-unsqueeze",
@@ -136,10 +150,7 @@ const std::vector<Rule>& squeezes() {
        .examples = {"aten::unsqueeze(aten::squeeze.dim(x, 0), 0)", "aten::unsqueeze(aten::squeeze.dim(x, -1), -1)"}},
       {.name = "squeezes/nothing",
        .pattern = "aten::squeeze.dim(x: node, d: int)",
-       .when = [](const Match& m) -> Decision {
-         const TensorInfo* info = m.info("x");
-         return info && !info->sizes.empty() && !is_one_there(m);
-       },
+       .when = is_never_one,
        .replacement = "x",
        .examples = {"aten::squeeze.dim(x, 0)", "aten::squeeze.dim(x, -1)"}},
   };
@@ -183,6 +194,7 @@ std::span<const OptimizeRule> simplify_views() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
+          .reads_sizes = true,
           .rewrites = reshapes,
       },
       {
@@ -194,6 +206,7 @@ std::span<const OptimizeRule> simplify_views() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
+          .reads_sizes = true,
           .rewrites = squeezes,
       },
       {

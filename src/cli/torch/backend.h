@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,13 @@ class TorchModel : public Model {
 
   GraphModule& module() { return *module_; }
   std::unique_ptr<TorchModel> clone() const;
+  /// True when the last difference() compared inputs of another batch size too: the program took them.
+  bool compared_other_batch() const { return other_batch_; }
 
  private:
+  double difference_of_another_batch(GraphModule& reference, const std::vector<TensorInfo>& inputs);
+
+  bool other_batch_ = false;
   std::shared_ptr<GraphModule> module_;
   bool text_;
 };

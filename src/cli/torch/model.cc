@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
@@ -130,6 +131,8 @@ std::string to_string(const ForwardTime& time) {
   return fmt::format("{:.1f} ± {:.1f} {}", time.seconds * scale, time.spread * scale, unit);
 }
 
+namespace {}  // namespace
+
 double TorchModel::tolerance(const std::vector<TensorInfo>& inputs) {
   for (const at::Tensor& parameter : module_->parameters()) {
     if (parameter.is_floating_point()) return usual_tolerance(parameter.scalar_type());
@@ -150,9 +153,33 @@ double TorchModel::difference(Model& before, const std::vector<TensorInfo>& inpu
   for (int round = 0; round < rounds; ++round) {
     const std::vector<c10::IValue> values = random_inputs(inputs);
     // Both write their buffers on from round to round; the seed is one, for programs that draw random numbers.
-    worst = std::max(worst, run_difference(reference.module(), *module_, values, static_cast<std::uint64_t>(round)));
+    worst = std::max(worst, calls_difference(reference.module(), *module_, values, static_cast<std::uint64_t>(round)));
   }
-  return worst;
+  return std::max(worst, difference_of_another_batch(reference.module(), inputs));
+}
+
+// The first dimensions of that size together: that is the batch. A program that holds for one size says so by throwing.
+double TorchModel::difference_of_another_batch(GraphModule& reference, const std::vector<TensorInfo>& inputs) {
+  other_batch_ = false;
+  std::vector<TensorInfo> larger = inputs;
+  std::int64_t batch = -1;
+  for (TensorInfo& info : larger) {
+    if (info.sizes.empty() || (batch >= 0 && info.sizes[0] != batch)) continue;
+    batch = info.sizes[0];
+    ++info.sizes[0];
+    info.strides.clear();
+  }
+  if (batch <= 0) return 0;
+  const std::vector<c10::IValue> values = random_inputs(larger);
+  try {
+    std::vector<c10::IValue> copies;
+    for (const c10::IValue& value : values) copies.push_back(value.deepcopy());
+    reference.run(std::move(copies));
+  } catch (const std::exception&) {
+    return 0;
+  }
+  other_batch_ = true;
+  return calls_difference(reference, *module_, values, 0);
 }
 
 }  // namespace fx::cli

@@ -25,7 +25,7 @@ struct State {
   std::size_t nodes = 0;
   double parameters = 0;
   double parameter_bytes = 0;
-  std::optional<double> flops;
+  std::optional<double> macs;
   std::optional<double> peak_bytes;
   std::optional<ForwardTime> forward;
 };
@@ -81,7 +81,7 @@ class Optimization {
     if (inputs_.empty()) return state;
     const Shapes shapes = model.propagate_shapes(inputs_);
     const Measures measures = cli::measure(model.module(), shapes);
-    state.flops = measures.macs;
+    state.macs = measures.macs;
     state.peak_bytes = measures.peak_bytes;
     return state;
   }
@@ -100,7 +100,6 @@ class Optimization {
     model_.module().recompile();
   }
 
-  // Turn about, so that a machine that grows slower does not favour either.
   void time_both() {
     if (inputs_.empty()) return;
     const Progress progress("timing");
@@ -125,7 +124,7 @@ class Optimization {
 
   void print_text(bool equal) const {
     std::string line = fmt::format("{} nodes, {} parameters", before_.nodes, human_count(before_.parameters));
-    if (before_.flops) line += fmt::format(", {}FLOPs", human_count(*before_.flops));
+    if (before_.macs) line += fmt::format(", {}MACs", human_count(*before_.macs));
     if (before_.peak_bytes) line += fmt::format(", peak activations {}", human_bytes(*before_.peak_bytes));
     row(options_.file, line);
     for (const RuleOutcome& outcome : done_.rules) print_outcome(outcome);
@@ -140,7 +139,9 @@ class Optimization {
     }
     row("", line);
     if (difference_ && equal)
-      row("verified", fmt::format("{} random inputs, largest relative difference {:.1e}", kVerifyRounds, *difference_));
+      row("verified",
+          fmt::format("{} random inputs{}, two calls each, largest relative difference {:.1e}", kVerifyRounds,
+                      model_.compared_other_batch() ? " and another batch" : "", *difference_));
     if (equal && !options_.output.empty()) row("saved", options_.output);
     const std::size_t packed = model_.graph().count(Op::call_function, "prepacked::conv2d_clamp_run");
     if (packed > 0) {
@@ -197,7 +198,7 @@ class Optimization {
   static nlohmann::ordered_json to_json(const State& state) {
     nlohmann::ordered_json out = {
         {"nodes", state.nodes}, {"parameters", state.parameters}, {"parameter_bytes", state.parameter_bytes}};
-    if (state.flops) out["flops"] = *state.flops;
+    if (state.macs) out["macs"] = *state.macs;
     if (state.peak_bytes) out["peak_bytes"] = *state.peak_bytes;
     if (state.forward) {
       out["forward_seconds"] = state.forward->seconds;

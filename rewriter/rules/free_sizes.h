@@ -1,0 +1,46 @@
+// Which sizes hold for other inputs than the example.
+//
+// A rule that reads a size says something about every call of the program, though the size comes from one example. So
+// before rules that read sizes run, the program's shapes are worked out for inputs of other sizes too: dimension by
+// dimension, and those of equal size together, a batch of one more, twice as much. Sizes that differ are marked kFree;
+// what stays the same under every input that the program takes is fixed. Nothing is asked when no rule reads sizes or
+// nothing in the graph could interest one.
+//
+// Cost: a shape propagation for each input dimension that varies; the rounds after the first work out what has changed.
+// Thread-safety: none.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/shapes/shape_prop.h>
+
+namespace fx::rules {
+
+/// Stands for a size that differs from call to call.
+inline constexpr std::int64_t kFree = -1;
+
+class FreeSizes {
+ public:
+  /// `inputs` are the example's.
+  FreeSizes(GraphModule& module, std::vector<TensorInfo> inputs) : module_(module), inputs_(std::move(inputs)) {}
+
+  /// Marks the sizes of `shapes`, which are the example's, that are free.
+  void mark(Shapes& shapes);
+  /// Marks every size of what is computed from inputs: nothing is known of other examples.
+  void mark_all(Shapes& shapes) const;
+
+ private:
+  void take_samples();
+  bool take(const std::vector<TensorInfo>& inputs);
+  void vary(const std::vector<std::pair<std::size_t, std::size_t>>& places);
+
+  GraphModule& module_;
+  std::vector<TensorInfo> inputs_;
+  bool sampled_ = false;
+  std::vector<std::unique_ptr<ShapeProp>> samples_;
+};
+
+}  // namespace fx::rules
