@@ -76,7 +76,6 @@ void leave_out_rules(Trial& trial, const std::vector<std::string>& names, bool w
   trial.rewrite = optimizing(left, with_shapes);
   trial.name.clear();
   for (const std::string& name : left) trial.name += (trial.name.empty() ? "" : ", ") + name;
-  if (with_shapes) trial.name += ", with shapes";
 }
 
 TEST(HostileProgramsSlow, OptimizeKeepsWhatCallersSee) {

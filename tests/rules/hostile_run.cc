@@ -18,7 +18,11 @@ std::uint64_t environment(const char* name, std::uint64_t usual) {
 }
 
 /// Two failures of one cause mostly agree in these words.
-std::string kind_of(const std::string& name, const std::string& wrong) { return name + ": " + wrong.substr(0, 25); }
+std::string kind_of(const std::string& name, const std::string& wrong) {
+  std::string kind = name + ": " + wrong.substr(0, wrong.find(": ", 14));
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
 
 }  // namespace
 

@@ -73,13 +73,6 @@ class Generator : Values {
   }
 
   Node& place(const OperatorSchema& schema, std::vector<Argument> args, std::vector<NamedArgument> kwargs) {
-    // LibTorch takes any number for a type, and falls over those that are none.
-    constexpr std::array kTypes = {DType::float32, DType::float64, DType::int64, DType::bfloat16};
-    for (std::size_t i = 0; i < args.size() && i < schema.arguments.size(); ++i) {
-      if (schema.arguments[i].type.base == SchemaType::Base::dtype && !args[i].is_none() &&
-          args[i].kind() != ArgumentKind::dtype)
-        args[i] = random_.pick(kTypes);
-    }
     Spelling call{Op::call_function, schema.target.str(), std::move(args), std::move(kwargs)};
     if (options_.spellings && random_.chance(40)) call = respell(random_, schema, std::move(call));
     return place(call.op, call.target, call.args, call.kwargs);
