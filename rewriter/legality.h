@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fxgraph/matchers/match.h>
@@ -62,16 +63,22 @@ Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& 
 /// `also_written`: values that the replacement writes to as well.
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects);
 
-/// After a replacement made by a function: nothing wrote to what the nodes `made` read beyond what the match took, since
-/// those values were made. The function saw them as they were there.
+/// After a replacement made by a function: nothing wrote to what the nodes `made` read beyond what the match took,
+/// since those values were made. The function saw them as they were there.
 Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<const Argument> results,
                     const EffectIndex& effects);
 /// Nothing gives a tensor that the match takes or makes another shape in place: it would do so to what comes instead.
 Verdict check_forms(const Site& site, const EffectIndex& effects);
 
+/// Who could see whether the storage of `value` is written at `from`: a later reader outside the match, or the caller.
+/// Null when nobody could; else the value that is seen, and its reader if it is not the caller. In words: seen_by.
+std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value,
+                                                  const EffectIndex& effects);
+std::string seen_by(const std::pair<const Node*, const Node*>& observer);
+
 /// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or
-/// the caller can tell? `made` are the new nodes, not yet known to `effects`; `loosens`: new values may lie in memory as
-/// inputs do, where the old ones were laid out anew.
+/// the caller can tell? `made` are the new nodes, not yet known to `effects`; `loosens`: new values may lie in memory
+/// as inputs do, where the old ones were laid out anew.
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
                       const EffectIndex& effects, bool loosens, bool allow_output_aliases);
 

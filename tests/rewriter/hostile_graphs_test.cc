@@ -76,11 +76,10 @@ TEST(HostileGraphs, AConditionIsAskedAgainWhereAnEarlierRewriteChangedTheInput) 
       "%x = placeholder[target=x]\n%a = call_function[target=aten::relu](args = (%x,))\n"
       "%b = call_function[target=aten::neg](args = (%a,))\nreturn b";
   const Rule first{.name = "first", .pattern = "aten::relu(x)", .replacement = "aten::sigmoid(x)"};
-  const Rule second{
-      .name = "second",
-      .pattern = "aten::neg(v: node)",
-      .when = [](const Match& m) -> Decision { return m.called("v") == "aten::relu"; },
-      .replacement = "aten::abs(v)"};
+  const Rule second{.name = "second",
+                    .pattern = "aten::neg(v: node)",
+                    .when = [](const Match& m) -> Decision { return m.called("v") == "aten::relu"; },
+                    .replacement = "aten::abs(v)"};
   Graph graph = graph_of(text);
   rewrite_once(graph, RuleSet{first, second});
   EXPECT_EQ(graph.count(Op::call_function, "aten::abs"), 0u) << print_graph(graph);
@@ -94,8 +93,9 @@ TEST(HostileGraphs, AConditionIsAskedAgainWhereAnEarlierRewriteChangedTheInput) 
 }
 
 TEST(HostileGraphs, AConstantIsNotWrittenThroughAView) {
-  for (const char* between : {"", "%t = call_function[target=aten::t](args = (%w,))\n"
-                                  "%k = call_function[target=aten::mul_.Scalar](args = (%t, 2))\n"}) {
+  for (const char* between : {"",
+                              "%t = call_function[target=aten::t](args = (%w,))\n"
+                              "%k = call_function[target=aten::mul_.Scalar](args = (%t, 2))\n"}) {
     const Graph graph = graph_of(std::string("%x = placeholder[target=x]\n%w = get_attr[target=w]\n") + between +
                                  "%v = get_attr[target=w]\n"
                                  "%o = call_function[target=aten::mm](args = (%x, %v))\nreturn o");
@@ -108,7 +108,8 @@ TEST(HostileGraphs, AConstantIsNotWrittenThroughAView) {
 }
 
 TEST(HostileGraphs, DTypesBeyondTheMaskFitNoTest) {
-  const Graph graph = graph_of("%x = placeholder[target=x]\n%a = call_function[target=aten::neg](args = (%x,))\nreturn a");
+  const Graph graph =
+      graph_of("%x = placeholder[target=x]\n%a = call_function[target=aten::neg](args = (%x,))\nreturn a");
   for (const int code : {32, 38, 63, 200}) {
     Shapes shapes(graph);
     shapes[*graph.find("x")] = TensorInfo{.dtype = static_cast<DType>(code), .sizes = {2}};
@@ -143,8 +144,9 @@ TEST(HostileGraphs, ErasedNodesTakeNothing) {
 }
 
 TEST(HostileGraphs, AUseBeforeItsDefinitionIsNotCopied) {
-  Graph graph = graph_of("%x = placeholder[target=x]\n%a = call_function[target=aten::neg](args = (%x,))\n"
-                         "%b = call_function[target=aten::relu](args = (%a,))\nreturn b");
+  Graph graph = graph_of(
+      "%x = placeholder[target=x]\n%a = call_function[target=aten::neg](args = (%x,))\n"
+      "%b = call_function[target=aten::relu](args = (%a,))\nreturn b");
   graph.find("b")->append(*graph.find("a"));
   Graph copy;
   Graph::ValueMap values(graph);

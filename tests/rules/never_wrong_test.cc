@@ -1,5 +1,6 @@
-// Programs that a rewrite once changed: each kind of mistake by its smallest program. Run twice before and after, with the
-// results written to in between, as a caller may; what comes out, what the inputs hold and the next call must agree.
+// Programs that a rewrite once changed: each kind of mistake by its smallest program. Run twice before and after, with
+// the results written to in between, as a caller may; what comes out, what the inputs hold and the next call must
+// agree.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +24,7 @@ struct Case {
   std::vector<at::Tensor> inputs;
   GraphModule::Attributes attributes{};
   std::vector<std::string> rules{};
-  bool shapes = true;  ///< optimize knows the inputs' shapes
+  bool shapes = true;               ///< optimize knows the inputs' shapes
   std::vector<at::Tensor> other{};  ///< inputs of other sizes to compare on too; a program may refuse them
 };
 
@@ -95,29 +96,34 @@ std::string with_inputs(const char* text) { return std::string(kX) + text; }
 
 TEST(NeverWrong, CommutedOperandsWithAnAlpha) {
   const at::Tensor x = numbers({3}), y = numbers({3}, 4);
-  check({"alpha", R"(%x = placeholder[target=x]
+  check({"alpha",
+         R"(%x = placeholder[target=x]
 %y = placeholder[target=y]
 %a = call_function[target=aten::add.Tensor](args = (%x, %y), kwargs = {alpha: 2})
 %b = call_function[target=aten::add.Tensor](args = (%y, %x), kwargs = {alpha: 2})
 %c = call_function[target=aten::sub.Tensor](args = (%a, %b))
 return c)",
          {x, y}});
-  check({"stored number", R"(%x = placeholder[target=x]
+  check({"stored number",
+         R"(%x = placeholder[target=x]
 %c = get_attr[target=c]
 %a = call_function[target=aten::add.Tensor](args = (%c, %x), kwargs = {alpha: 2})
 return a)",
-         {x}, {{"c", at::tensor(1.5)}}});
+         {x},
+         {{"c", at::tensor(1.5)}}});
   for (const char* operands : {"0, %x", "%x, 0"}) {
-    check({"zero", (with_inputs("%a = call_function[target=aten::add.Tensor](args = (") + operands +
-                    "), kwargs = {alpha: 2})\nreturn a")
-                       .c_str(),
+    check({"zero",
+           (with_inputs("%a = call_function[target=aten::add.Tensor](args = (") + operands +
+            "), kwargs = {alpha: 2})\nreturn a")
+               .c_str(),
            {x}});
   }
 }
 
 TEST(NeverWrong, ReadsAndWritesStayInOrder) {
   const at::Tensor x = numbers({2, 4}), y = numbers({2, 4}, 1);
-  check({"function reads more than it matched", R"(%x = placeholder[target=x]
+  check({"function reads more than it matched",
+         R"(%x = placeholder[target=x]
 %y = placeholder[target=y]
 %c = call_function[target=aten::relu](args = (%y,))
 %i = call_function[target=aten::cat](args = ([%c, %x],))
@@ -126,7 +132,8 @@ TEST(NeverWrong, ReadsAndWritesStayInOrder) {
 return o)",
          {x, y}});
   const at::Tensor w = numbers({3, 4}, -2), v = numbers({3, 4}, 1);
-  check({"linear layers over a write", R"(%x = placeholder[target=x]
+  check({"linear layers over a write",
+         R"(%x = placeholder[target=x]
 %y = call_function[target=aten::mul.Scalar](args = (%x, 2))
 %w = get_attr[target=w]
 %v = get_attr[target=v]
@@ -135,8 +142,11 @@ return o)",
 %b = call_function[target=aten::linear](args = (%y, %v))
 %c = call_function[target=aten::add.Tensor](args = (%a, %b))
 return c)",
-         {x}, {{"w", w}, {"v", v}}, {"merge-linears"}});
-  check({"norm before a linear layer over a write", R"(%x = placeholder[target=x]
+         {x},
+         {{"w", w}, {"v", v}},
+         {"merge-linears"}});
+  check({"norm before a linear layer over a write",
+         R"(%x = placeholder[target=x]
 %y = call_function[target=aten::mul.Scalar](args = (%x, 2))
 %m = get_attr[target=m]
 %s = get_attr[target=s]
@@ -145,13 +155,15 @@ return c)",
 %k = call_function[target=aten::neg_](args = (%y,))
 %a = call_function[target=aten::linear](args = (%n, %w))
 return a)",
-         {x}, {{"w", w}, {"m", numbers({4})}, {"s", numbers({4}, 2)}}});
+         {x},
+         {{"w", w}, {"m", numbers({4})}, {"s", numbers({4}, 2)}}});
 }
 
 TEST(NeverWrong, WeightsThatChange) {
   const at::Tensor x = numbers({2, 3, 5, 5}), w = numbers({3, 3, 2, 2}, -8) * 0.1;
   const GraphModule::Attributes norm = {{"w", w}, {"v", w}, {"m", numbers({3})}, {"s", numbers({3}, 2)}};
-  check({"written under its other name", R"(%x = placeholder[target=x]
+  check({"written under its other name",
+         R"(%x = placeholder[target=x]
 %v = get_attr[target=v]
 %k = call_function[target=aten::mul_.Scalar](args = (%v, 1.5))
 %w = get_attr[target=w]
@@ -160,8 +172,10 @@ TEST(NeverWrong, WeightsThatChange) {
 %c = call_function[target=aten::conv2d](args = (%x, %w))
 %n = call_function[target=aten::batch_norm](args = (%c, None, None, %m, %s, False, 0.1, 1e-05, False))
 return n)",
-         {x}, norm});
-  check({"constant written under its other name", R"(%x = placeholder[target=x]
+         {x},
+         norm});
+  check({"constant written under its other name",
+         R"(%x = placeholder[target=x]
 %v = get_attr[target=v]
 %k = call_function[target=aten::mul_.Scalar](args = (%v, 1.5))
 %w = get_attr[target=w]
@@ -169,37 +183,45 @@ return n)",
 %f = call_function[target=aten::sum](args = (%e,))
 %o = call_function[target=aten::mul.Tensor](args = (%x, %f))
 return o)",
-         {x}, norm});
-  check({"a folded constant is returned", R"(%x = placeholder[target=x]
+         {x},
+         norm});
+  check({"a folded constant is returned",
+         R"(%x = placeholder[target=x]
 %w = get_attr[target=w]
 %e = call_function[target=aten::exp](args = (%w,))
 %t = call_function[target=aten::transpose.int](args = (%e, 0, 1))
 %o = call_function[target=aten::add.Tensor](args = (%x, 1))
 return (o, t))",
-         {x}, norm});
-  check({"a weight is returned", R"(%x = placeholder[target=x]
+         {x},
+         norm});
+  check({"a weight is returned",
+         R"(%x = placeholder[target=x]
 %w = get_attr[target=w]
 %t = call_function[target=aten::transpose.int](args = (%w, 0, 1))
 %e = call_function[target=aten::sum](args = (%w,))
 %o = call_function[target=aten::mul.Tensor](args = (%x, %e))
 return (o, t))",
-         {x}, norm});
+         {x},
+         norm});
 }
 
 TEST(NeverWrong, FunctionsOfNumbers) {
   const at::Tensor x = numbers({6}, -2);
-  check({"softplus of a negative slope", R"(%x = placeholder[target=x]
+  check({"softplus of a negative slope",
+         R"(%x = placeholder[target=x]
 %s = call_function[target=aten::softplus](args = (%x, -1.0))
 %r = call_function[target=aten::relu](args = (%s,))
 return r)",
          {x}});
-  check({"softplus below a negative threshold", R"(%x = placeholder[target=x]
+  check({"softplus below a negative threshold",
+         R"(%x = placeholder[target=x]
 %s = call_function[target=aten::softplus](args = (%x, 1.0, -20.0))
 %r = call_function[target=aten::relu](args = (%s,))
 return r)",
          {x}});
   const at::Tensor q = numbers({2, 3, 4}) * 0.2;
-  check({"attention divides by operator.truediv", R"(%q = placeholder[target=q]
+  check({"attention divides by operator.truediv",
+         R"(%q = placeholder[target=q]
 %k = placeholder[target=k]
 %v = placeholder[target=v]
 %t = call_function[target=aten::transpose.int](args = (%k, -2, -1))
@@ -208,17 +230,24 @@ return r)",
 %p = call_function[target=aten::softmax.int](args = (%d, -1))
 %o = call_function[target=aten::matmul](args = (%p, %v))
 return o)",
-         {q, q + 0.5, q * 0.5}, {}, {"recognise-attention"}});
-  check({"silu of whole numbers", R"(%x = placeholder[target=x]
+         {q, q + 0.5, q * 0.5},
+         {},
+         {"recognise-attention"}});
+  check({"silu of whole numbers",
+         R"(%x = placeholder[target=x]
 %s = call_function[target=aten::sigmoid](args = (%x,))
 %o = call_function[target=aten::mul.Tensor](args = (%x, %s))
 return o)",
-         {at::arange(5)}, {}, {}, false});
+         {at::arange(5)},
+         {},
+         {},
+         false});
 }
 
 TEST(NeverWrong, AConvolutionWithoutBatch) {
   // Three channels and three rows: batch_norm works on dimension 1, the rows.
-  check({"unbatched", R"(%x = placeholder[target=x]
+  check({"unbatched",
+         R"(%x = placeholder[target=x]
 %w = get_attr[target=w]
 %m = get_attr[target=m]
 %s = get_attr[target=s]
@@ -226,24 +255,54 @@ TEST(NeverWrong, AConvolutionWithoutBatch) {
 %n = call_function[target=aten::batch_norm](args = (%c, None, None, %m, %s, False, 0.1, 1e-05, False))
 return n)",
          {numbers({2, 4, 4})},
-         {{"w", numbers({3, 2, 2, 2}, -4) * 0.1}, {"m", numbers({3})}, {"s", numbers({3}, 2)}}, {}, false});
+         {{"w", numbers({3, 2, 2, 2}, -4) * 0.1}, {"m", numbers({3})}, {"s", numbers({3}, 2)}},
+         {},
+         false});
 }
 
 TEST(NeverWrong, ShapesOfTheExampleAreNotThoseOfTheNextCall) {
   const at::Tensor x = numbers({2, 3}), y = numbers({3, 2});
-  check({"reshape to its own shape", with_inputs(R"(%a = call_function[target=aten::reshape](args = (%x, [2, 3]))
+  check({"reshape to its own shape",
+         with_inputs(R"(%a = call_function[target=aten::reshape](args = (%x, [2, 3]))
 %b = call_function[target=aten::exp](args = (%a,))
-return b)").c_str(), {x}, {}, {}, true, {y}});
-  check({"squeeze of no one", with_inputs(R"(%a = call_function[target=aten::squeeze.dim](args = (%x, 0))
+return b)")
+             .c_str(),
+         {x},
+         {},
+         {},
+         true,
+         {y}});
+  check({"squeeze of no one",
+         with_inputs(R"(%a = call_function[target=aten::squeeze.dim](args = (%x, 0))
 %b = call_function[target=aten::exp](args = (%a,))
-return b)").c_str(), {x}, {}, {}, true, {numbers({1, 3})}});
-  check({"unsqueeze of squeeze", with_inputs(R"(%a = call_function[target=aten::squeeze.dim](args = (%x, 0))
+return b)")
+             .c_str(),
+         {x},
+         {},
+         {},
+         true,
+         {numbers({1, 3})}});
+  check({"unsqueeze of squeeze",
+         with_inputs(R"(%a = call_function[target=aten::squeeze.dim](args = (%x, 0))
 %b = call_function[target=aten::unsqueeze](args = (%a, 0))
 %c = call_function[target=aten::exp](args = (%b,))
-return c)").c_str(), {numbers({1, 3})}, {}, {}, true, {x}});
-  check({"group norm of another batch", with_inputs(
+return c)")
+             .c_str(),
+         {numbers({1, 3})},
+         {},
+         {},
+         true,
+         {x}});
+  check({"group norm of another batch",
+         with_inputs(
              R"(%a = call_function[target=aten::group_norm](args = (%x, 2))
-return a)").c_str(), {numbers({2, 4, 3})}, {}, {"decompose-group-norm"}, true, {numbers({3, 4, 3}, 1)}});
+return a)")
+             .c_str(),
+         {numbers({2, 4, 3})},
+         {},
+         {"decompose-group-norm"},
+         true,
+         {numbers({3, 4, 3}, 1)}});
 }
 
 TEST(NeverWrong, ResultsKeepTheirStorage) {
@@ -253,39 +312,59 @@ TEST(NeverWrong, ResultsKeepTheirStorage) {
     const std::string made = with_inputs("%a = call_function[target=") + call;
     check({call, (made + "\nreturn a").c_str(), {x}});
     check({call, (made + "\n%b = call_function[target=aten::view](args = (%a, [9]))\nreturn (b, x)").c_str(), {x}});
-    check({call, (made + "\n%b = call_function[target=aten::transpose.int](args = (%a, 0, 1))\nreturn b").c_str(), {x}});
-    check({call, (made + "\n%b = call_function[target=aten::add_.Scalar](args = (%a, 2))\nreturn (a, x)").c_str(), {x}});
+    check(
+        {call, (made + "\n%b = call_function[target=aten::transpose.int](args = (%a, 0, 1))\nreturn b").c_str(), {x}});
+    check(
+        {call, (made + "\n%b = call_function[target=aten::add_.Scalar](args = (%a, 2))\nreturn (a, x)").c_str(), {x}});
   }
-  check({"reshape to its own shape", with_inputs(R"(%a = call_function[target=aten::reshape](args = (%x, [3, 3]))
-return a)").c_str(), {x}});
-  check({"two results of one", with_inputs(R"(%a = call_function[target=aten::exp](args = (%x,))
+  check({"reshape to its own shape",
+         with_inputs(R"(%a = call_function[target=aten::reshape](args = (%x, [3, 3]))
+return a)")
+             .c_str(),
+         {x}});
+  check({"two results of one",
+         with_inputs(R"(%a = call_function[target=aten::exp](args = (%x,))
 %b = call_function[target=aten::clone](args = (%a,))
-return (a, b))").c_str(), {x}});
+return (a, b))")
+             .c_str(),
+         {x}});
   const at::Tensor w = numbers({2, 3}, -2), v = numbers({4, 3}, 1);
-  check({"merged linear layers are returned", R"(%x = placeholder[target=x]
+  check({"merged linear layers are returned",
+         R"(%x = placeholder[target=x]
 %w = get_attr[target=w]
 %v = get_attr[target=v]
 %a = call_function[target=aten::linear](args = (%x, %w))
 %b = call_function[target=aten::linear](args = (%x, %v))
 return (a, b))",
-         {x}, {{"w", w}, {"v", v}}, {"merge-linears"}});
+         {x},
+         {{"w", w}, {"v", v}},
+         {"merge-linears"}});
 }
 
 TEST(NeverWrong, TwoRewritesInARow) {
   const at::Tensor x = numbers({2, 3});
-  check({"a product that becomes x", with_inputs(R"(%a = call_function[target=aten::mul.Scalar](args = (%x, 2.0))
+  check({"a product that becomes x",
+         with_inputs(R"(%a = call_function[target=aten::mul.Scalar](args = (%x, 2.0))
 %b = call_function[target=aten::mul.Scalar](args = (%a, 0.5))
 %c = call_function[target=aten::add_.Scalar](args = (%b, 1))
-return (c, x))").c_str(), {x}});
-  check({"a copy that becomes a view", with_inputs(R"(%t = call_function[target=aten::transpose.int](args = (%x, 0, 1))
+return (c, x))")
+             .c_str(),
+         {x}});
+  check({"a copy that becomes a view",
+         with_inputs(R"(%t = call_function[target=aten::transpose.int](args = (%x, 0, 1))
 %a = call_function[target=aten::reshape](args = (%t, [-1]))
 %b = call_function[target=aten::reshape](args = (%a, [3, -1]))
 %c = call_function[target=aten::add_.Scalar](args = (%b, 1))
-return (c, x))").c_str(), {x}});
-  check({"another shape in place", with_inputs(R"(%a = call_function[target=aten::squeeze.dim](args = (%x, 1))
+return (c, x))")
+             .c_str(),
+         {x}});
+  check({"another shape in place",
+         with_inputs(R"(%a = call_function[target=aten::squeeze.dim](args = (%x, 1))
 %b = call_function[target=aten::t_](args = (%a,))
 %c = call_function[target=aten::exp](args = (%x,))
-return (b, c))").c_str(), {x}});
+return (b, c))")
+             .c_str(),
+         {x}});
 }
 
 }  // namespace

@@ -193,8 +193,8 @@ TEST(TorchScriptExport, NumbersInPlacesOfTensorsStayNumbers) {
     GraphModule gm(parse_graph(std::string("graph():\n%x = placeholder[target=x]\n%y = call_function[target=") + call +
                                "\nreturn y"));
     torch::jit::Module saved = to_torchscript(gm);
-    for (const torch::Tensor& x : {torch::arange(1, 5), sample() + 0.25, sample().to(torch::kDouble) + 0.25,
-                                   torch::tensor({true, false})}) {
+    for (const torch::Tensor& x :
+         {torch::arange(1, 5), sample() + 0.25, sample().to(torch::kDouble) + 0.25, torch::tensor({true, false})}) {
       torch::Tensor expected;
       try {
         expected = gm.forward(x);
@@ -209,9 +209,9 @@ TEST(TorchScriptExport, NumbersInPlacesOfTensorsStayNumbers) {
 }
 
 TEST(TorchScriptExport, WritesToTheTensorsOfAListAreRefused) {
-  GraphModule gm(parse_graph(
-      "graph():\n%x = placeholder[target=x]\n"
-      "%y = call_function[target=torch.ops.aten._foreach_add_.Scalar](args = ([%x], 1.0))\nreturn x"));
+  GraphModule gm(
+      parse_graph("graph():\n%x = placeholder[target=x]\n"
+                  "%y = call_function[target=torch.ops.aten._foreach_add_.Scalar](args = ([%x], 1.0))\nreturn x"));
   EXPECT_THAT([&] { to_torchscript(gm); },
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("writes to the tensors of a list")));
 }
