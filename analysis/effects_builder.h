@@ -80,7 +80,7 @@ class EffectsBuilder {
   FlatMap<Cell> attributes_, modules_;  // by symbol; 1 + cell
   std::vector<Symbol> attribute_paths_;
   std::vector<std::pair<Symbol, Cell>> module_cells_;  // of those that write
-  Cell inputs_ = 0;                                    // 1 + the cell that all inputs share
+  Cell inputs_ = 0;  // 1 + the cell that all inputs share
 };
 
 }  // namespace fx

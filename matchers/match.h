@@ -42,8 +42,8 @@ class Match {
   /// The type and shape of the tensor bound to `name`; null when FindOptions::shapes does not know it, or when it is no
   /// tensor. Throws Error(not_found) for an unknown name.
   const TensorInfo* info(std::string_view name) const;
-  /// The operator that the call bound to `name` calls, however it is spelt: `aten::div.Tensor` for `operator.truediv`
-  /// of a tensor. The target itself when no operator does the same. Throws as operator[].
+  /// The operator that the call bound to `name` calls, however it is spelt: `aten::div.Tensor` for `operator.truediv` of
+  /// a tensor. The target itself when no operator does the same. Throws as operator[].
   Symbol called(std::string_view name) const;
   /// Which alternative of the one_of called `name` fits, counted from 0.
   int alternative(std::string_view name) const;

@@ -44,9 +44,9 @@ double relative_difference(const c10::IValue& a, const c10::IValue& b, double le
 /// what they leave in their inputs.
 double run_difference(GraphModule& a, GraphModule& b, const std::vector<c10::IValue>& inputs, std::uint64_t seed);
 
-/// Two calls of both in a row, the results of the first written to in between, as a caller may (but for those that
-/// share storage with the program's own tensors): the largest relative_difference of what they return and of what they
-/// leave in their inputs.
+/// Two calls of both in a row, the results of the first written to in between, as a caller may (but for those that share
+/// storage with the program's own tensors): the largest relative_difference of what they return and of what they leave
+/// in their inputs.
 double calls_difference(GraphModule& a, GraphModule& b, const std::vector<c10::IValue>& inputs, std::uint64_t seed);
 
 /// The largest relative difference that counts as equal when sums are reassociated in that type.

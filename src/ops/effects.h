@@ -25,12 +25,12 @@
 namespace fx {
 
 struct NodeEffects {
-  bool writes = false;        ///< writes to an argument (or to module state)
-  bool random = false;        ///< draws random numbers
-  bool side_effect = false;   ///< may raise on purpose, print, change global state
-  bool unknown = false;       ///< an operator nobody has a schema for: assumed to read and write anything it is given
-  bool may_alias = false;     ///< the result may share storage with an argument
-  bool aliases = false;       ///< the result surely is, or is a view of, the argument it may alias
+  bool writes = false;       ///< writes to an argument (or to module state)
+  bool random = false;       ///< draws random numbers
+  bool side_effect = false;  ///< may raise on purpose, print, change global state
+  bool unknown = false;      ///< an operator nobody has a schema for: assumed to read and write anything it is given
+  bool may_alias = false;    ///< the result may share storage with an argument
+  bool aliases = false;      ///< the result surely is, or is a view of, the argument it may alias
   bool restructures = false;  ///< what it writes may get other sizes or strides, whoever holds that tensor
 
   /// True when the node may not be removed or merged though nothing uses it.
