@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/legality.h>
 
