@@ -1,6 +1,5 @@
-// The checks of legality.h that are about effects: order, writes kept or unseen, and storage that is shared.
+// The checks of legality.h that are about effects: order, and writes kept or unseen.
 #include <algorithm>
-#include <array>
 
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/rewriter/legality.h>
@@ -145,25 +144,6 @@ bool is_written_too(std::span<Node* const> also_written, std::uint32_t written, 
                      [&](const Node* node) { return effects.alias_class(*node) == written; });
 }
 
-/// Who could see whether the storage of `value` is written at `from`: a later reader outside the match, or the caller.
-/// Null when nobody could; else the value that is seen, and its reader if it is not the caller.
-std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value,
-                                                  const EffectIndex& effects) {
-  for (const Node* member : effects.members(value)) {
-    if (member->is(Op::placeholder) || member->is(Op::get_attr)) return {member, nullptr};
-    if (site.contains(*member)) continue;
-    for (const Node& user : member->users()) {
-      if (!site.contains(user) && !user.is_before(from)) return {member, &user};
-    }
-  }
-  return {nullptr, nullptr};
-}
-
-std::string seen_by(const std::pair<const Node*, const Node*>& observer) {
-  return observer.first->name() +
-         (observer.second ? ", which " + observer.second->name() + " reads later" : ", which the caller can see");
-}
-
 /// The order in which a graph pattern lists its nodes is the order in which their effects must happen.
 Verdict check_pattern_order(const Site& site) {
   const PatternData& pattern = site.match.pattern();
@@ -180,6 +160,23 @@ Verdict check_pattern_order(const Site& site) {
 }
 
 }  // namespace
+
+std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value,
+                                                  const EffectIndex& effects) {
+  for (const Node* member : effects.members(value)) {
+    if (member->is(Op::placeholder) || member->is(Op::get_attr)) return {member, nullptr};
+    if (site.contains(*member)) continue;
+    for (const Node& user : member->users()) {
+      if (!site.contains(user) && !user.is_before(from)) return {member, &user};
+    }
+  }
+  return {nullptr, nullptr};
+}
+
+std::string seen_by(const std::pair<const Node*, const Node*>& observer) {
+  return observer.first->name() +
+         (observer.second ? ", which " + observer.second->name() + " reads later" : ", which the caller can see");
+}
 
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects) {
   if (!effects.any_impure()) return {};
@@ -205,233 +202,6 @@ Verdict check_owned(const Site& site, std::span<Node* const> also_written, const
     if (verdict) return verdict;
   }
   return writes ? check_pattern_order(site) : Verdict();
-}
-
-// ── Aliases ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-namespace {
-
-using Values = std::vector<const Node*>;
-
-/// The older values whose storage a new one may share.
-class AliasSources {
- public:
-  AliasSources(std::span<Node* const> made, const EffectIndex& effects) : made_(made), sources_(made.size()) {
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      const NodeEffects own = effects.of(*made[i]);
-      if (const Node* known = made[i]->is(Op::get_attr) ? effects.attribute(made[i]->target()) : nullptr)
-        sources_[i].push_back(known);
-      if (!own.may_alias && !own.unknown) continue;
-      for_each_aliased_input(
-          *made[i],
-          [&](Node& input) {
-            const Values from = values_of(input);
-            sources_[i].insert(sources_[i].end(), from.begin(), from.end());
-          },
-          effects.modules());
-    }
-  }
-
-  Values values_of(const Node& node) const {
-    const auto at = std::find(made_.begin(), made_.end(), &node);
-    if (at == made_.end()) return {&node};
-    return sources_[static_cast<std::size_t>(at - made_.begin())];
-  }
-
- private:
-  std::span<Node* const> made_;
-  std::vector<Values> sources_;
-};
-
-/// A node outside the match that writes to the class after the match began, or null.
-const Node* later_write(const Site& site, std::uint32_t alias_class, const EffectIndex& effects) {
-  const Node* last = effects.last_write(alias_class);
-  if (!last || last->is_before(*site.nodes.front())) return nullptr;
-  if (!site.contains(*last)) return last;
-  for (const Node* other : effects.between(*site.nodes.front(), *last)) {
-    bool writes = false;
-    effects.for_each_written_class(*other, [&](std::uint32_t written) { writes |= written == alias_class; });
-    if (writes && !site.contains(*other)) return other;
-  }
-  return nullptr;
-}
-
-/// The new values beside those that they replace: the same storage, or each a storage of its own where there was one.
-class Relations {
- public:
-  Relations(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-            const EffectIndex& effects)
-      : site_(site), made_(made), effects_(effects) {
-    const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
-    for (std::size_t i = 0; i < outputs.size(); ++i) {
-      const Node* old = site.match.values()[outputs[i]].node_or_null();
-      const Node* now = results[i].node_or_null();
-      if (!old || !now) continue;
-      pairs_.push_back({old, effects.origin_of(*old), effects.origin_of(*now), false});
-      Pair& pair = pairs_.back();
-      pair.own = pair.then == pair.now || (is_private(*old) && is_private(*now));
-    }
-  }
-
-  /// True when nobody who writes, or asks, could tell `old` from what stands for it now by its storage.
-  bool kept(const Node& old) const {
-    for (const Pair& pair : pairs_) {
-      if (pair.old != &old) continue;
-      return pair.then == pair.now || (pair.own && std::all_of(pairs_.begin(), pairs_.end(), [&](const Pair& other) {
-                                         return (other.then == pair.then) == (other.now == pair.now);
-                                       }));
-    }
-    return false;
-  }
-
- private:
-  struct Pair {
-    const Node* old;
-    EffectIndex::Origin then, now;
-    bool own;
-  };
-
-  bool is_made(const Node& node) const { return std::find(made_.begin(), made_.end(), &node) != made_.end(); }
-
-  /// True when the storage is one that the program makes, and nothing but the results, the match and what came before
-  /// it uses it: how the results stand to each other is kept() to say.
-  bool is_private(const Node& one) const {
-    constexpr std::size_t kMost = 256;
-    std::vector<const Node*> open = {&one};
-    const auto add = [&](const Node& node) {
-      if (std::find(open.begin(), open.end(), &node) == open.end()) open.push_back(&node);
-    };
-    for (std::size_t next = 0; next < open.size(); ++next) {
-      const Node& value = *open[next];
-      if (open.size() > kMost || value.is(Op::placeholder) || value.is(Op::get_attr)) return false;
-      if (!effects_.is_fresh(value)) for_each_aliased_input(value, add, effects_.modules());
-      const bool result = site_.is_exit(value) || is_made(value);
-      for (const Node& user : value.users()) {
-        const bool inside = site_.contains(user) || is_made(user);
-        if (!inside && result) continue;
-        if (!inside && !user.is_before(*site_.nodes.front())) return false;
-        if (effects_.may_share(user, value)) add(user);
-      }
-    }
-    return true;
-  }
-
-  const Site& site_;
-  std::span<Node* const> made_;
-  const EffectIndex& effects_;
-  std::vector<Pair> pairs_;
-};
-
-Verdict check_later_writes(const Site& site, const Node& old, const Values& now, const EffectIndex& effects) {
-  std::vector<std::uint32_t> concerned = {effects.alias_class(old)};
-  for (const Node* source : now) concerned.push_back(effects.alias_class(*source));
-  for (const std::uint32_t one : concerned) {
-    if (const Node* write = later_write(site, one, effects)) {
-      const std::string does = effects.of(*write).unknown
-                                   ? " may write to it: nothing is known of " + write->target().str()
-                                   : " writes to it";
-      return Objection{&old, "its replacement would share storage differently, and " + write->name() + does};
-    }
-  }
-  return {};
-}
-
-/// True for calls that want a certain layout of their input, or read past it.
-bool reads_layout(const Node& node) {
-  static constexpr std::array<std::string_view, 6> kReaders = {"aten::_unsafe_view", "aten::as_strided",
-                                                               "aten::view",         "aten::view.dtype",
-                                                               "aten::view_as",      "aten::view_as_complex"};
-  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-  return schema && std::find(kReaders.begin(), kReaders.end(), schema->target.view()) != kReaders.end();
-}
-
-/// True when the operator lays its result out anew; a pointwise one follows its inputs.
-bool is_laid_out(const Node& node) {
-  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-  return schema && !schema->traits.pointwise && !schema->traits.view;
-}
-
-/// An older value in the place of a new one may have gaps, or another order of dimensions.
-Verdict check_layout(const Node& old, const EffectIndex& effects) {
-  const Node* reader = nullptr;
-  effects.any_use(old, [&](const Node& user) { return reads_layout(user) && (reader = &user); });
-  if (!reader) return {};
-  return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
-}
-
-/// A new write to older storage: the match wrote there too, or nobody reads it any more.
-Verdict check_new_write(const Site& site, const Node& writer, const AliasSources& sources, const EffectIndex& effects) {
-  Verdict verdict;
-  std::vector<std::uint32_t> written_before;
-  for (const Node* node : site.nodes) {
-    effects.for_each_written_class(*node, [&](std::uint32_t written) { written_before.push_back(written); });
-  }
-  for_each_written(
-      writer,
-      [&](const Argument& written) {
-        for_each_node(written, [&](const Node& value) {
-          for (const Node* source : sources.values_of(value)) {
-            if (verdict || has(written_before, effects.alias_class(*source))) continue;
-            const auto observer = find_observer(site, *site.at, *source, effects);
-            if (observer.first)
-              verdict = Objection{&site.match.anchor(),
-                                  "the replacement's " + writer.name() + " writes to " + seen_by(observer)};
-          }
-        });
-      },
-      effects.modules());
-  return verdict;
-}
-
-bool is_returned(const Node& node) {
-  return std::any_of(node.users().begin(), node.users().end(), [](const Node& user) { return user.is(Op::output); });
-}
-
-/// The caller gets a result, or a view of it, that it could write to: it may not come to share other storage.
-Verdict check_returned(const Node& old, const Node& result, const EffectIndex& effects) {
-  if (!effects.escapes(old)) return {};
-  const EffectIndex::Origin now = effects.origin_of(result);
-  const bool known = now.fresh || now.node->is(Op::placeholder) || now.node->is(Op::get_attr);
-  const std::string what = now.node->is(Op::placeholder)     ? ", an input"
-                           : now.node->is(Op::get_attr)      ? ", an attribute"
-                           : known && is_returned(*now.node) ? ", returned too"
-                                                             : "";
-  return Objection{&old, "it is returned, and its replacement " +
-                             (known ? "would share storage with " + now.node->name() + what
-                                    : "may share storage with what " + now.node->name() + " takes") +
-                             "; ReplaceOptions::allow_output_aliases permits it"};
-}
-
-}  // namespace
-
-Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, bool loosens, bool allow_output_aliases) {
-  const AliasSources sources(effects.any_writes() ? made : std::span<Node* const>(), effects);
-  for (const Node* node : effects.any_writes() ? made : std::span<Node* const>()) {
-    if (!effects.of(*node).writes) continue;
-    if (Verdict verdict = check_new_write(site, *node, sources, effects)) return verdict;
-  }
-  const Relations relations(site, results, made, effects);
-  const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const Node* old = site.match.values()[outputs[i]].node_or_null();
-    if (!old || !site.contains(*old)) continue;
-    const Node* result = results[i].node_or_null();
-    if (result && relations.kept(*old)) {
-      if (!loosens || !is_laid_out(*old) || is_laid_out(*result)) continue;
-      if (Verdict verdict = check_layout(*old, effects)) return verdict;
-      continue;
-    }
-    if (effects.any_writes()) {
-      if (Verdict verdict = check_later_writes(site, *old, result ? sources.values_of(*result) : Values(), effects))
-        return verdict;
-    }
-    if (!result) continue;
-    if (Verdict verdict = check_layout(*old, effects)) return verdict;
-    if (allow_output_aliases) continue;
-    if (Verdict verdict = check_returned(*old, *result, effects)) return verdict;
-  }
-  return {};
 }
 
 }  // namespace fx::internal

@@ -18,6 +18,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fxgraph/matchers/match.h>
@@ -68,6 +69,12 @@ Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<con
                     const EffectIndex& effects);
 /// Nothing gives a tensor that the match takes or makes another shape in place: it would do so to what comes instead.
 Verdict check_forms(const Site& site, const EffectIndex& effects);
+
+/// Who could see whether the storage of `value` is written at `from`: a later reader outside the match, or the caller.
+/// Null when nobody could; else the value that is seen, and its reader if it is not the caller. In words: seen_by.
+std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& from, const Node& value,
+                                                  const EffectIndex& effects);
+std::string seen_by(const std::pair<const Node*, const Node*>& observer);
 
 /// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or
 /// the caller can tell? `made` are the new nodes, not yet known to `effects`; `loosens`: new values may lie in memory

@@ -30,7 +30,7 @@ bool is_tensor(const Node& node) {
 
 NodeMap<bool> find_constants(const GraphModule& module, const std::function<bool(const Node&)>& skip) {
   const Graph& graph = module.graph();
-  const Effects effects(graph, {module_effects(module), false});
+  const Effects effects(graph, {.modules = module_effects(module)});
   std::vector<bool> returned(effects.num_sets());
   if (const Node* output = graph.output_node()) {
     output->for_each_input([&](const Node& value) {

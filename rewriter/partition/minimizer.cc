@@ -70,7 +70,7 @@ Minimizer::Minimizer(GraphModule& module, std::vector<c10::IValue> inputs, Minim
 
 // What lies between the first value in a storage that is written and the last write to it goes together.
 void Minimizer::find_units() {
-  const Effects effects(module_.graph(), {module_effects(module_), false});
+  const Effects effects(module_.graph(), {.modules = module_effects(module_)});
   std::vector<Node*> calls;
   NodeMap<std::size_t> place(module_.graph(), 0);
   for (Node& node : module_.graph().nodes()) {

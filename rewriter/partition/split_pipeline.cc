@@ -110,7 +110,7 @@ class PipelineSplitter {
         examples_(examples),
         options_(options),
         stages_(stages),
-        effects_(graph_, {module_effects(module), false}) {}
+        effects_(graph_, {.modules = module_effects(module)}) {}
 
   PipelineStages run() {
     if (stages_ == 0) throw Error(ErrorKind::invalid_argument, "split_pipeline: there must be at least one stage");

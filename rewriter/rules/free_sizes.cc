@@ -64,12 +64,30 @@ void FreeSizes::take_samples() {
   }
   std::vector<std::pair<std::size_t, std::size_t>> batch;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (!inputs_[i].sizes.empty() && inputs_[i].sizes[0] == inputs_[0].sizes.at(0)) batch.emplace_back(i, 0);
+    const std::vector<std::int64_t>& sizes = inputs_[i].sizes;
+    if (sizes.empty()) continue;
+    if (batch.empty() || sizes[0] == inputs_[batch[0].first].sizes[0]) batch.emplace_back(i, 0);
   }
   if (batch.size() > 1) vary(batch);
   for (const auto& [size, places] : by_size) {
     if (places.size() > 1) vary(places);
     for (const auto& place : places) vary({place});
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) rearrange(i);
+}
+
+// As many elements in another form: what a reshape to literal sizes takes.
+void FreeSizes::rearrange(std::size_t input) {
+  const std::vector<std::int64_t>& sizes = inputs_[input].sizes;
+  if (sizes.size() < 2) return;
+  std::vector<std::int64_t> reversed(sizes.rbegin(), sizes.rend()), first(sizes.size(), 1), last(sizes.size(), 1);
+  first.front() = last.back() = inputs_[input].numel();
+  for (const std::vector<std::int64_t>& other : {reversed, first, last}) {
+    if (other == sizes) continue;
+    std::vector<TensorInfo> inputs = inputs_;
+    inputs[input].sizes = other;
+    inputs[input].strides.clear();
+    take(inputs);
   }
 }
 

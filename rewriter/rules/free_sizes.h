@@ -35,6 +35,7 @@ class FreeSizes {
  private:
   void take_samples();
   bool take(const std::vector<TensorInfo>& inputs);
+  void rearrange(std::size_t input);
   void vary(const std::vector<std::pair<std::size_t, std::size_t>>& places);
 
   GraphModule& module_;

@@ -155,7 +155,8 @@ class LiteralOperands {
       if (!x || !c) continue;
       if (is_number(*c)) {
         make_literal(node, *x, *c, overload->second);
-      } else if (is_number(*x) && node.kwargs().empty() &&  // x + 2 c is not c + 2 x overload->first != "aten::sub.Tensor" && overload->first != "aten::div.Tensor") {
+      } else if (is_number(*x) && node.kwargs().empty() && overload->first != "aten::sub.Tensor" &&
+                 overload->first != "aten::div.Tensor") {  // x + 2 c is not c + 2 x
         make_literal(node, *c, *x, overload->second);
     }
   }
