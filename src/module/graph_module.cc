@@ -1,6 +1,7 @@
 #include <fxgraph/module/graph_module.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -276,22 +277,32 @@ std::size_t GraphModule::delete_all_unused_submodules() {
 }
 
 std::size_t GraphModule::delete_all_unused_attributes() {
-  std::unordered_set<std::string> used;
-  std::vector<std::string> called;
+  // By module, not by path: one module may be there under several.
+  std::unordered_set<const Module*> called;
+  std::set<std::pair<const Module*, std::string>> used;
   for (const Node& node : graph_.nodes()) {
-    if (node.is(Op::get_attr)) used.insert(node.target().str());
-    if (node.is(Op::call_module) || (node.is(Op::get_attr) && find_submodule(node.target().str())))
-      called.push_back(node.target().str() + ".");
+    const std::string path = node.target().str();
+    // Called, or read as a value that operators call.
+    if (const auto module = names_attribute(node) ? find_submodule(path) : nullptr) {
+      for (const auto& inner : module->modules()) called.insert(inner.get());
+    } else if (node.is(Op::get_attr)) {
+      const std::size_t dot = path.rfind('.');
+      const auto holder = dot == std::string::npos ? nullptr : find_submodule(path.substr(0, dot));
+      used.emplace(holder ? holder.get() : this, dot == std::string::npos ? path : path.substr(dot + 1));
+    }
   }
-  std::sort(called.begin(), called.end());
   std::vector<std::string> unused;
-  const auto look_at = [&](const std::string& path) {
-    const auto after = std::upper_bound(called.begin(), called.end(), path);
-    const bool inside = after != called.begin() && path.starts_with(*(after - 1));
-    if (!inside && !used.contains(path)) unused.push_back(path);
+  const auto look_at = [&](const std::string& path, const Module& module) {
+    if (called.contains(&module)) return;
+    const std::string prefix = path.empty() ? path : path + ".";
+    const auto unless_used = [&](const std::string& name) {
+      if (!used.contains({&module, name})) unused.push_back(prefix + name);
+    };
+    for (const auto& item : module.named_parameters(false)) unless_used(item.key());
+    for (const auto& item : module.named_buffers(false)) unless_used(item.key());
   };
-  for (const auto& item : named_parameters()) look_at(item.key());
-  for (const auto& item : named_buffers()) look_at(item.key());
+  look_at("", *this);
+  for (const auto& item : named_modules("", false)) look_at(item.key(), *item.value());
   for (const std::string& path : unused) delete_attribute(path);
   return unused.size();
 }

@@ -1610,7 +1610,7 @@ constexpr std::string_view kDeclarations[] = {
     "aten::split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]",
     "aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
     "aten::split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-    "aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+    "aten::split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
     "aten::sqrt(Tensor self) -> Tensor",
     "aten::sqrt.out(Tensor self, *, Tensor(a!) out) -> Tensor(a!)",
     "aten::sqrt.int(int a) -> float",

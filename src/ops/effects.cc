@@ -34,14 +34,23 @@ bool is_switched_off(const OperatorSchema& schema, Effect effect, ArgumentSpan a
   });
 }
 
+// What an operator writes to and returns, `self` and `out`, it always writes.
+bool is_returned(const OperatorSchema& schema, const SchemaArgument& argument) {
+  return argument.alias.writes && std::ranges::any_of(schema.returns, [&](const SchemaReturn& result) {
+           return (result.alias.sets & argument.alias.sets) != 0;
+         });
+}
+
 // Calls `visit(const Argument*)` for each argument that calls of the schema may write; null when it is not known which.
 template <typename Visit>
 void for_each_schema_write(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs, Visit&& visit) {
-  if (!schema.traits.writes || is_switched_off(schema, Effect::writes, args, kwargs)) return;
+  if (!schema.traits.writes) return;
+  const bool off = is_switched_off(schema, Effect::writes, args, kwargs);
   bool declared = false;
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     if (!schema.arguments[i].alias.writes && !schema.arguments[i].hidden_write) continue;
     declared = true;
+    if (off && !is_returned(schema, schema.arguments[i])) continue;
     const Argument* value = bound_argument(schema, args, kwargs, i);
     if (value && !value->is_none()) visit(value);
   }

@@ -69,7 +69,7 @@ constexpr std::string_view kRestructures[] = {
 constexpr std::string_view kRandom[] = {
     "_efficient_attention_forward", "_flash_attention_forward", "_fused_dropout",
     "_fused_sdp_choice", "_sample_dirichlet", "_scaled_dot_product_attention",
-    "_scaled_dot_product_attention_math", "_scaled_dot_product_cudnn_attention",
+    "_scaled_dot_product_attention_forward", "_scaled_dot_product_attention_math", "_scaled_dot_product_cudnn_attention",
     "_scaled_dot_product_efficient_attention", "_scaled_dot_product_flash_attention",
     "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_fused_attention_overrideable",
     "_standard_gamma", "alpha_dropout", "bernoulli", "binomial", "cauchy", "dropout", "exponential",
@@ -99,8 +99,10 @@ struct Named {
 
 // Arguments that are written although the declaration has no `!`.
 constexpr Named kHiddenWrites[] = {
+    {"_saturate_weight_to_fp16", "weight"},
     {"_batch_norm_impl_index", "running_mean"}, {"_batch_norm_impl_index", "running_var"},
     {"batch_norm", "running_mean"},             {"batch_norm", "running_var"},
+    {"batch_norm_update_stats", "running_mean"}, {"batch_norm_update_stats", "running_var"},
     {"cudnn_batch_norm", "running_mean"},       {"cudnn_batch_norm", "running_var"},
     {"instance_norm", "running_mean"},
     {"instance_norm", "running_var"},           {"miopen_batch_norm", "running_mean"},
@@ -112,6 +114,10 @@ constexpr Named kHiddenWrites[] = {
 // Arguments that the result may be, or share storage with, although the declaration does not say so. Found by reading
 // LibTorch's composite kernels: each returns its input, or a view of it, for some arguments.
 constexpr Named kHiddenAliases[] = {
+    {"_cast_Byte", "self"}, {"_cast_Char", "self"}, {"_cast_Double", "self"}, {"_cast_Float", "self"},
+    {"_cast_Half", "self"}, {"_cast_Int", "self"}, {"_cast_Long", "self"}, {"_cast_Short", "self"},
+    {"_remove_batch_dim", "self"}, {"_saturate_weight_to_fp16", "weight"}, {"_to_cpu", "tensors"}, {"align_as", "self"}, {"copy", "src"},
+    {"cumprod_backward", "grad"}, {"set", "source"}, {"to_mkldnn_backward", "grad"},
     {"_unsafe_view", "self"},          {"align_tensors", "tensors"},         {"alpha_dropout", "input"},
     {"atleast_1d", "self"},            {"atleast_1d", "tensors"},            {"atleast_2d", "self"},
     {"atleast_2d", "tensors"},         {"atleast_3d", "self"},               {"atleast_3d", "tensors"},
@@ -139,6 +145,7 @@ constexpr SwitchRow kSwitches[] = {
     {"_batch_norm_impl_index", "training", Off::is_false, Effect::writes},
     {"_native_batch_norm_legit", "training", Off::is_false, Effect::writes},
     {"_scaled_dot_product_attention", "dropout_p", Off::is_zero, Effect::random},
+    {"_scaled_dot_product_attention_forward", "dropout_p", Off::is_zero, Effect::random},
     {"_scaled_dot_product_attention_math", "dropout_p", Off::is_zero, Effect::random},
     {"_scaled_dot_product_cudnn_attention", "dropout_p", Off::is_zero, Effect::random},
     {"_scaled_dot_product_efficient_attention", "dropout_p", Off::is_zero, Effect::random},
@@ -157,7 +164,6 @@ constexpr SwitchRow kSwitches[] = {
     {"feature_dropout", "train", Off::is_false, Effect::random},
     {"gru", "dropout", Off::is_zero, Effect::random},
     {"gru", "train", Off::is_false, Effect::random},
-    {"instance_norm", "use_input_stats", Off::is_false, Effect::writes},
     {"lstm", "dropout", Off::is_zero, Effect::random},
     {"lstm", "train", Off::is_false, Effect::random},
     {"miopen_batch_norm", "training", Off::is_false, Effect::writes},

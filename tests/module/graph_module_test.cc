@@ -299,6 +299,17 @@ TEST(GraphModule, UnusedAttributesGo) {
   EXPECT_TRUE(gm.find_attribute("block.shift").defined());
 }
 
+TEST(GraphModule, AModuleUnderTwoPathsKeepsWhatOneOfThemNeeds) {
+  const auto linear = torch::nn::Linear(2, 2).ptr();
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& weight = graph.get_attr("read.weight");
+  graph.output(Argument::tuple({weight, graph.call_module("called", {x})}));
+  GraphModule gm(GraphModule::Attributes{{"read", linear}, {"called", linear}}, std::move(graph));
+  EXPECT_EQ(gm.delete_all_unused_attributes(), 0u);
+  gm.run({torch::ones({2, 2})});
+}
+
 TEST(GraphModule, OfferesBodiesOfCxxModulesToRules) {
   Net net = trained_net();
   GraphModule gm(*net, net_graph());

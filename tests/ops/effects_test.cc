@@ -109,7 +109,10 @@ TEST_F(Effects, LiteralsSwitchThemOff) {
   EXPECT_EQ(function("aten::batch_norm", {x, none, none, none, none, true, 0.1, 1e-5, true}), "") << "there are none";
   EXPECT_EQ(function("aten::instance_norm", {x, none, none, y, w, true, 0.1, 1e-5, true}), "writes");
   EXPECT_EQ(function("aten::instance_norm", {x, none, none, none, none, true, 0.1, 1e-5, true}), "");
-  EXPECT_EQ(function("aten::instance_norm", {x, none, none, y, w, false, 0.1, 1e-5, true}), "");
+  // It writes back what it read, as a mean over the batch, even when it does not update.
+  EXPECT_EQ(function("aten::instance_norm", {x, none, none, y, w, false, 0.1, 1e-5, true}), "writes");
+  EXPECT_EQ(function("aten::rrelu_with_noise", {x, y, 0.1, 0.3, false}), "");
+  EXPECT_EQ(function("aten::rrelu_with_noise_", {x, y, 0.1, 0.3, false}), "writes alias") << "itself, always";
   EXPECT_EQ(function("aten::native_batch_norm", {x, none, none, y, w, true, 0.1, 1e-5}), "writes");
   EXPECT_EQ(function("aten::native_batch_norm", {x, none, none, y, w, false, 0.1, 1e-5}), "");
   EXPECT_EQ(function("aten::_native_batch_norm_legit", {x, none, none, y, w, true, 0.1, 1e-5}), "writes");

@@ -90,7 +90,7 @@ TEST(Traits, HiddenAliasesAndWritesAreMarked) {
 // Each operator that may be random must be switchable where its argument says so, or stay random.
 TEST(Traits, SwitchesNameArgumentsOfTheirOperator) {
   for (const char* target : {"aten::dropout", "aten::lstm.input", "aten::gru.data", "aten::rrelu", "aten::batch_norm",
-                             "aten::instance_norm", "aten::scaled_dot_product_attention", "aten::native_dropout"}) {
+                             "aten::scaled_dot_product_attention", "aten::native_dropout"}) {
     EXPECT_FALSE(find_schema(target)->switches.empty()) << target;
   }
 }
