@@ -125,7 +125,19 @@ class ExampleMaker {
     while (!args.empty() && args.back().is_none()) args.pop_back();
     std::vector<NamedArgument> kwargs;
     for (const auto& [name, arg] : node.kwargs) kwargs.push_back({name, values_[arg]});
+    draw_types(target, args);
     return graph_.create_node(node.op, target, args, kwargs);
+  }
+
+  /// Where an operator wants an element type no other literal will do: LibTorch takes any number for one, and falls
+  /// over those that are none.
+  void draw_types(Symbol target, std::vector<Argument>& args) {
+    constexpr std::array kTypes = {DType::float32, DType::float64, DType::int64, DType::bfloat16};
+    const OperatorSchema* schema = find_schema(target);
+    for (std::size_t i = 0; schema && i < args.size() && i < schema->arguments.size(); ++i) {
+      const bool is_type = schema->arguments[i].type.base == SchemaType::Base::dtype;
+      if (is_type && !args[i].is_none() && args[i].kind() != ArgumentKind::dtype) args[i] = any_of(kTypes);
+    }
   }
 
   static bool may_swap(Symbol target) {

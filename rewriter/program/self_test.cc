@@ -9,6 +9,9 @@
 #include <random>
 #include <sstream>
 
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/rewriter/program/hostile/judge.h>
 #include <fxgraph/rewriter/program/pattern_examples.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
@@ -186,8 +189,8 @@ class SelfTest {
     promise_ = rule.promise;
     special_values_ = options.special_values && !rule.needs.finite_inputs;
     name_ = rule.name;
+    sources_.push_back({rule.pattern});
     for (const std::string& text : rule.examples) sources_.push_back({Pattern(text)});
-    if (sources_.empty()) sources_.push_back({rule.pattern});
     result_.wanted = options.wanted;
   }
 
@@ -198,6 +201,7 @@ class SelfTest {
       std::optional<Graph> graph = internal::example_of(source.pattern.data(), random_);
       if (graph) try_program(source, std::move(*graph));
     }
+    try_hostile_programs();
     return std::move(result_);
   }
 
@@ -269,6 +273,43 @@ class SelfTest {
     } catch (const std::exception& error) {
       fail(*before, *after, inputs, expected, std::string("fails: ") + error.what());
     }
+  }
+
+  // ── Among other calls ──────────────────────────────────────────────────────────────────────────────────────────────
+  void try_hostile_programs() {
+    hostile::DrawOptions options{.common_percent = 10, .motif_percent = 65};
+    if (!special_values_) options.special_percent = 0;
+    for (const Source& source : sources_) options.motifs.push_back(source.pattern);
+    const hostile::Rewrite rewrite = [this](GraphModule& module, const hostile::Program& program) {
+      return rewritten(module, program);
+    };
+    for (std::size_t i = 0; i < options_.hostile && result_.counter_example.empty(); ++i) {
+      const hostile::Program program = hostile::draw_program(options_.seed * 1000003 + i, options);
+      const hostile::Verdict verdict = hostile::judge(program, rewrite);
+      result_.hostile_applied += verdict.changed;
+      if (verdict.wrong.empty()) continue;
+      const hostile::Program small = hostile::reduce(program, rewrite);
+      const hostile::Verdict found = hostile::judge(small, rewrite);
+      result_.counter_example = small.str() + "  " + found.wrong + "\n" + found.after;
+    }
+  }
+
+  hostile::Rewritten rewritten(GraphModule& module, const hostile::Program& program) const {
+    Shapes shapes;
+    try {
+      const StateKeeper keeper(module);
+      std::vector<c10::IValue> inputs;
+      for (const at::Tensor& input : program.inputs[0]) inputs.emplace_back(hostile::copy_of(input));
+      shapes = propagate_shapes(module, std::move(inputs));
+    } catch (const std::exception&) {
+      return {};  // no such program
+    }
+    Rule rule = make_(module);
+    rule.name = name_;
+    const bool needs_finite = rule.needs.finite_inputs;
+    const RewriteReport report =
+        rewrite_once(module, RuleSet{{std::move(rule)}}, {.find = {.normalize = true}, .shapes = &shapes});
+    return {report.changed(), needs_finite};
   }
 
   static std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& values) {

@@ -6,19 +6,37 @@
 
 namespace fx {
 
+namespace {
+
+/// The storage from end to end: a tensor may lie in it so that it cannot be written element by element.
+at::Tensor bytes_of(const at::Tensor& tensor) {
+  const auto size = static_cast<std::int64_t>(tensor.storage().nbytes());
+  return at::empty({0}, at::TensorOptions(at::kByte).device(tensor.device())).set_(tensor.storage(), 0, {size}, {1});
+}
+
+}  // namespace
+
 StateKeeper::StateKeeper(const GraphModule& module) {
   const ModuleEffects effects = module_effects(module);
   bool writes = false;
-  for (const Node& node : module.graph().nodes()) writes = writes || effects_of(node, effects).writes;
+  for (const Node& node : module.graph().nodes()) {
+    const NodeEffects does = effects_of(node, effects);
+    writes = writes || does.writes || does.unknown;
+  }
   if (!writes) return;
   const at::NoGradGuard no_grad;
-  for (const at::Tensor& tensor : module.parameters()) saved_.emplace_back(tensor, tensor.clone());
-  for (const at::Tensor& tensor : module.buffers()) saved_.emplace_back(tensor, tensor.clone());
+  for (const std::vector<at::Tensor>& tensors : {module.parameters(), module.buffers()}) {
+    for (const at::Tensor& tensor : tensors) saved_.push_back({tensor, at::alias(tensor), bytes_of(tensor).clone()});
+  }
 }
 
 StateKeeper::~StateKeeper() {
   const at::NoGradGuard no_grad;
-  for (auto& [tensor, value] : saved_) tensor.copy_(value);
+  for (const auto& [tensor, shape, bytes] : saved_) {
+    bytes_of(shape).narrow(0, 0, bytes.numel()).copy_(bytes);
+    if (tensor.sizes() == shape.sizes() && tensor.strides() == shape.strides() && tensor.is_alias_of(shape)) continue;
+    tensor.set_(shape.storage(), shape.storage_offset(), shape.sizes(), shape.strides());
+  }
 }
 
 }  // namespace fx

@@ -8,7 +8,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <utility>
 #include <vector>
 
 #include <fxgraph/module/graph_module.h>
@@ -20,11 +19,15 @@ class StateKeeper {
   explicit StateKeeper(const GraphModule& module);
   StateKeeper(const StateKeeper&) = delete;
   StateKeeper& operator=(const StateKeeper&) = delete;
-  /// Puts parameters and buffers back to what they were.
+  /// Puts parameters and buffers back to what they were: numbers, sizes and strides.
   ~StateKeeper();
 
  private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> saved_;
+  /// A tensor; another handle on its storage with its sizes and strides; a copy of all that the storage held.
+  struct Saved {
+    at::Tensor tensor, shape, bytes;
+  };
+  std::vector<Saved> saved_;
 };
 
 }  // namespace fx

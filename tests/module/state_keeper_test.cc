@@ -23,5 +23,22 @@ TEST(StateKeeper, PutsBackWhatARunWrites) {
   EXPECT_EQ(module.attribute("calls").item<float>(), 1) << "only while it is kept";
 }
 
+TEST(StateKeeper, PutsBackSizesAndTensorsThatOverlap) {
+  Graph graph;
+  graph.call_function("aten::t_", {graph.get_attr("matrix")});
+  graph.output(
+      graph.call_function("aten::neg_", {graph.call_function("aten::select.int", {graph.get_attr("row"), 0, 0})}));
+  const at::Tensor row = at::ones({3}).expand({2, 3});
+  GraphModule module({{"matrix", at::zeros({2, 3})}, {"row", row}}, std::move(graph));
+  {
+    const StateKeeper keeper(module);
+    module.forward();
+    EXPECT_EQ(module.attribute("matrix").size(0), 3);
+    EXPECT_EQ(row.sum().item<float>(), -6);
+  }
+  EXPECT_EQ(module.attribute("matrix").size(0), 2);
+  EXPECT_EQ(row.sum().item<float>(), 6);
+}
+
 }  // namespace
 }  // namespace fx

@@ -1,4 +1,4 @@
-// The list of rules: every rewrite keeps its promise on generated programs, and can be told apart from a broken copy.
+// The list of rules: every rewrite keeps its promise on generated programs.
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <gmock/gmock.h>
@@ -66,70 +66,6 @@ TEST(Rules, SelectNamesWhatThereIs) {
     EXPECT_THAT(error.what(), HasSubstr("there is no rule or group no-such-rule; there are inference, fusion"));
   }
 }
-
-// ── Broken copies ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/// A rule of the list with one thing wrong in it.
-struct Broken {
-  const char* rule;
-  const char* what;
-  void (*breaks)(Rule&);
-  friend std::ostream& operator<<(std::ostream& out, const Broken& broken) {
-    return out << broken.rule << ": " << broken.what;
-  }
-};
-
-class BrokenRules : public ::testing::TestWithParam<Broken> {};
-
-TEST_P(BrokenRules, AreCaught) {
-  for (const auto [rule] : all_rewrites()) {
-    if (rule->name != GetParam().rule) continue;
-    Rule broken = *rule;
-    GetParam().breaks(broken);
-    const SelfTestResult result = self_test(broken);
-    EXPECT_FALSE(result.counter_example.empty()) << GetParam().what << ": " << result;
-    return;
-  }
-  FAIL() << "there is no rule " << GetParam().rule;
-}
-
-void always(Rule& rule) { rule.when = {}; }
-
-INSTANTIATE_TEST_SUITE_P(
-    All, BrokenRules,
-    ::testing::Values(
-        Broken{"recognise-gelu/erf", "the tanh form", [](Rule& r) { r.promise = Promise::bit_exact; }},
-        Broken{"recognise-hardswish", "hardsigmoid", [](Rule& r) { r.replacement = "aten::hardsigmoid(x)"; }},
-        Broken{"recognise-leaky-relu", "the slope is lost", [](Rule& r) { r.replacement = "aten::leaky_relu(x)"; }},
-        Broken{"recognise-linear/sum", "any shape", always},
-        Broken{"decompose-relu", "(x > 0) x",
-               [](Rule& r) { r.replacement = "aten::mul.Tensor(aten::gt.Scalar(x, 0), x)"; }},
-        Broken{"decompose-softmax", "no keepdim",
-               [](Rule& r) {
-                 r.replacement = "e = aten::exp(x)\nreturn aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], False))";
-               }},
-        Broken{"identity-arithmetic/add", "bit-exact", [](Rule& r) { r.promise = Promise::bit_exact; }},
-        Broken{"identity-arithmetic/mul", "any type", always},
-        Broken{"inverse-pairs/abs", "drops both", [](Rule& r) { r.replacement = "x"; }},
-        Broken{"division-by-constant", "bit-exact", [](Rule& r) { r.promise = Promise::bit_exact; }},
-        Broken{"permutations/identity", "any order",
-               [](Rule& r) {
-                 r.when = {};
-                 r.examples = {"aten::permute(x, [1, 0])"};
-               }},
-        Broken{"reshapes/own-shape", "any shape", always}, Broken{"squeezes/nothing", "any size", always},
-        Broken{"full-slices", "any end",
-               [](Rule& r) {
-                 r.when = {};
-                 r.examples = {"aten::slice.Tensor(x, 0, 0, 1, 1)"};
-               }},
-        Broken{"concatenations/one", "drops the dimension", [](Rule& r) { r.replacement = "aten::unsqueeze(x, 0)"; }},
-        Broken{"drop-no-ops/dropout", "training",
-               [](Rule& r) {
-                 r.pattern = "aten::dropout(x: node, _, _)";
-                 r.examples = {"aten::dropout(x, 0.5, True)"};
-               }}),
-    [](const auto& info) { return "n" + std::to_string(info.index); });
 
 }  // namespace
 }  // namespace fx::rules

@@ -44,7 +44,7 @@ const std::vector<Rule>& addmm() {
       {.name = "decompose-addmm",
        .pattern = "aten::addmm(c, x, y, beta=beta: literal, alpha=alpha: literal)",
        .when = [](const Match& m) -> Decision {
-         if (m.literal("beta") == 0) return false;  // then c may hold NaN, unread
+         if (m.literal("beta") == 0 || m.literal("alpha") == 0) return false;  // what is left out may hold NaN, unread
          return types_agree(m, {"x", "y", "c"});
        },
        .replacement = [](const Match& m, Rewriter& r) -> Node& {

@@ -1,0 +1,40 @@
+// Programs to be hostile with: small ones in which anything may stand between any two calls.
+//
+//   hostile::Program program = hostile::draw_program(seed, {.motifs = patterns_of(rule)});
+//
+// Made by running them: each call is tried on values at once and left out when it throws, so that nearly every program
+// runs. Among what they do: writes to any value, view or weight by in-place calls, methods, augmented assignments,
+// setitem and out=; optional arguments that are not their defaults; all spellings; weights under two names, rows of
+// weights, modules under two paths and called twice, in training; random draws; results that are inputs, weights, views
+// of either, or the same twice; tensors of all types, empty ones, numbers, strides of every kind, NaN and infinities.
+// Internal to rewriter/program and the tests. Deterministic for a seed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <fxgraph/matchers/pattern.h>
+#include <fxgraph/rewriter/program/hostile/program.h>
+
+namespace fx::hostile {
+
+struct DrawOptions {
+  /// Woven in, each with the others, several times: what rules look for.
+  std::vector<Pattern> motifs{};
+  std::size_t most_steps = 9;
+  unsigned common_percent = 40;   ///< of the motifs are common_motifs()
+  unsigned motif_percent = 45;    ///< of the steps
+  unsigned write_percent = 18;    ///< of the steps; and between the calls of a motif
+  unsigned special_percent = 15;  ///< of the programs have NaN and infinities
+  bool spellings = true;
+  bool modules = true;
+  std::size_t input_sets = 2;
+};
+
+/// Throws only what is a bug.
+Program draw_program(std::uint64_t seed, const DrawOptions& options);
+
+/// What models do and no rewrite of rules spells out, as patterns: norms after layers, splits put together, constants.
+const std::vector<Pattern>& common_motifs();
+
+}  // namespace fx::hostile

@@ -1,0 +1,173 @@
+#include <fxgraph/rewriter/program/hostile/judge.h>
+
+#include <algorithm>
+
+#include <fxgraph/run/value.h>
+#include <fxgraph/text/print.h>
+
+namespace fx::hostile {
+
+namespace {
+
+Program with_tame_numbers(const Program& program) {
+  Program tame = program.clone();
+  tame.numbers = Numbers::tame;
+  for (Tensors& set : tame.inputs) {
+    for (at::Tensor& input : set) input = tamed(input);
+  }
+  for (Weight& weight : tame.weights) {
+    if (weight.same_as.empty()) weight.value = tamed(weight.value);
+  }
+  return tame;
+}
+
+Node& node_at(Graph& graph, std::size_t index) {
+  auto at = graph.nodes().begin();
+  while (index-- > 0) ++at;
+  return *at;
+}
+
+/// The inputs that no placeholder takes any more, and the weights and modules that nothing names, go.
+void drop_unread(Program& program) {
+  const std::vector<Node*> placeholders = program.graph.placeholders();
+  for (std::size_t i = placeholders.size(); i-- > 0;) {
+    if (placeholders[i]->has_users()) continue;
+    program.graph.erase_node(*placeholders[i]);
+    for (Tensors& set : program.inputs) set.erase(set.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  const auto is_named = [&](const std::string& path) {
+    for (const Node& node : program.graph.nodes()) {
+      if ((node.is(Op::get_attr) || node.is(Op::call_module)) && node.target().view().starts_with(path)) return true;
+    }
+    for (const Weight& weight : program.weights) {
+      if (weight.same_as == path) return true;
+    }
+    for (const Submodule& submodule : program.submodules) {
+      if (submodule.same_as == path) return true;
+    }
+    return false;
+  };
+  std::erase_if(program.weights, [&](const Weight& weight) { return !is_named(weight.path); });
+  std::erase_if(program.submodules, [&](const Submodule& submodule) { return !is_named(submodule.path); });
+}
+
+class Reducer {
+ public:
+  Reducer(const Program& program, const Rewrite& rewrite) : best_(program.clone()), rewrite_(rewrite) {}
+
+  Program reduce() {
+    bool smaller = true;
+    while (smaller && checks_ < 400) smaller = fewer_results() | fewer_nodes() | fewer_inputs();
+    return std::move(best_);
+  }
+
+ private:
+  bool try_instead(Program candidate) {
+    ++checks_;
+    try {
+      candidate.graph.lint();
+      if (judge(candidate, rewrite_).wrong.empty()) return false;
+    } catch (const std::exception&) {
+      return false;
+    }
+    best_ = std::move(candidate);
+    return true;
+  }
+
+  bool fewer_results() {
+    bool done = false;
+    for (std::size_t i = 0;; ++i) {
+      const Argument result = best_.graph.output_node()->arg(0);
+      if (!result.is_sequence() || i >= result.elements().size()) return done;
+      std::vector<Argument> rest(result.elements().begin(), result.elements().end());
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+      Program candidate = best_.clone();
+      std::vector<Argument> mapped;
+      for (const Argument& element : rest) {
+        if (const Node* node = element.node_or_null()) mapped.emplace_back(candidate.graph.find(node->name()));
+      }
+      candidate.graph.erase_node(*candidate.graph.output_node());
+      candidate.graph.output(mapped.size() == 1 ? mapped[0] : Argument::tuple(mapped));
+      if (try_instead(std::move(candidate))) {
+        done = true;
+        --i;
+      }
+    }
+  }
+
+  bool fewer_nodes() {
+    bool done = false;
+    for (std::size_t i = best_.graph.size(); i-- > 0 && checks_ < 400;) {
+      if (i >= best_.graph.size()) continue;
+      const Node& node = node_at(best_.graph, i);
+      if (node.is(Op::output) || (node.is(Op::placeholder) && node.has_users())) continue;
+      done |= without(i);
+    }
+    return done;
+  }
+
+  bool without(std::size_t i) {
+    const std::size_t inputs =
+        node_at(best_.graph, i).has_users() ? node_at(best_.graph, i).all_input_nodes().size() : 1;
+    for (std::size_t k = 0; k < inputs; ++k) {
+      Program candidate = best_.clone();
+      Node& node = node_at(candidate.graph, i);
+      if (node.has_users()) node.replace_all_uses_with(*node.all_input_nodes()[k]);
+      if (!node.is(Op::placeholder)) candidate.graph.erase_node(node);
+      drop_unread(candidate);
+      if (try_instead(std::move(candidate))) return true;
+    }
+    return false;
+  }
+
+  bool fewer_inputs() {
+    if (best_.inputs.size() < 2) return false;
+    Program candidate = best_.clone();
+    candidate.inputs.resize(1);
+    return try_instead(std::move(candidate));
+  }
+
+  Program best_;
+  const Rewrite& rewrite_;
+  std::size_t checks_ = 0;
+};
+
+}  // namespace
+
+Verdict judge(const Program& program, const Rewrite& rewrite) {
+  Verdict verdict;
+  std::shared_ptr<GraphModule> after;
+  Rewritten done;
+  try {
+    after = program.build();
+  } catch (const std::exception&) {
+    return verdict;
+  }
+  try {
+    done = rewrite(*after, program);
+  } catch (const std::exception& error) {
+    verdict.ran = runs(program);
+    if (!verdict.ran) return verdict;
+    verdict.changed = true;
+    verdict.wrong = "the rewrite throws: " + first_line(error);
+    return verdict;
+  }
+  if (!done.changed) return verdict;
+  const auto before = program.build();
+  const Tolerance tolerance = tolerance_of(program.narrowest);
+  const std::optional<std::string> wrong = difference(*before, *after, program.inputs, tolerance);
+  verdict.ran = verdict.changed = true;
+  if (!wrong) return verdict;
+  if (done.needs_finite && wrong->find("not finite") != std::string::npos) {
+    if (program.numbers == Numbers::tame) return verdict;
+    return judge(with_tame_numbers(program), rewrite);
+  }
+  if (wrong->find("other numbers") != std::string::npos && is_ill_conditioned(program, tolerance)) return verdict;
+  verdict.wrong = *wrong;
+  verdict.after = print_graph(after->graph());
+  return verdict;
+}
+
+Program reduce(const Program& program, const Rewrite& rewrite) { return Reducer(program, rewrite).reduce(); }
+
+}  // namespace fx::hostile

@@ -1,0 +1,54 @@
+// A program with weights, modules and inputs, that can be made anew as often as wanted, always the same.
+// Internal to rewriter/program and the tests.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/program/hostile/tensors.h>
+
+namespace fx::hostile {
+
+/// A tensor under a name. `same_as` names an earlier one that it is, tied, or a view of which it is.
+struct Weight {
+  std::string path;
+  at::Tensor value;
+  bool parameter = false;
+  std::string same_as{};
+  bool row_of = false;  ///< the first row of `same_as`, not all of it
+};
+
+/// A module under a name; `same_as` names an earlier path of the same module.
+struct Submodule {
+  std::string path;
+  std::shared_ptr<torch::nn::Module> prototype;
+  std::string same_as{};
+};
+
+using Tensors = std::vector<at::Tensor>;
+
+struct Program {
+  Graph graph;
+  std::vector<Weight> weights;
+  std::vector<Submodule> submodules;
+  /// Sets of inputs of the same forms.
+  std::vector<Tensors> inputs;
+  Numbers numbers = Numbers::tame;
+  /// The narrowest floating-point type that a value has.
+  at::ScalarType narrowest = at::kDouble;
+
+  /// A module of its own, sharing nothing with any other; throws what GraphModule throws.
+  std::shared_ptr<GraphModule> build() const;
+  Program clone() const;
+  /// Text of the graph, weights and inputs: enough to make it again.
+  std::string str() const;
+};
+
+/// The tensors of `root`, by path, all paths of a shared one; in no order that means anything.
+std::vector<std::pair<std::string, at::Tensor>> state_of(const torch::nn::Module& root);
+
+}  // namespace fx::hostile

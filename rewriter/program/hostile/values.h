@@ -1,0 +1,52 @@
+// The values of a hostile program while it is made: what may be an argument of the next call.
+// Internal to rewriter/program/hostile.
+#pragma once
+
+#include <optional>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/program/hostile/generator.h>
+
+namespace fx::hostile {
+
+class Values {
+ public:
+  Values(std::uint64_t seed, const DrawOptions& options) : options_(options), random_(seed), examples_(seed) {}
+
+ protected:
+  /// What most tensors of one program look like, so that they go together.
+  void choose_theme();
+  void note_type(at::ScalarType type);
+  TensorForm draw_form();
+  /// What a placeholder of a motif asks for by its name.
+  std::optional<TensorForm> form_called(std::string_view name) const;
+  Node& keep(Node& node, const c10::IValue& value);
+  Node& input(const TensorForm& form);
+  /// A weight of its own, one under a second name, or a row of another.
+  Node& weight(const TensorForm& form);
+  /// A value that is there: mostly a late one.
+  Node* pick();
+  /// Another get_attr of a weight.
+  Node* again(const Weight& weight);
+  /// A value of this form, or a new one.
+  Node& of_form(const TensorForm& form, unsigned weight_percent);
+  Node* value_for(const SchemaArgument& parameter, const at::Tensor& first);
+  const c10::IValue& value_of(const Node& node) const { return values_[node.id()]; }
+  at::Tensor tensor_of(const Node& node) const { return value_of(node).toTensor(); }
+
+  const DrawOptions& options_;
+  Random random_;
+  std::mt19937_64 examples_;
+  Program program_;
+  at::ScalarType type_ = at::kFloat;
+  std::int64_t n_ = 2;
+  std::size_t rank_ = 2;
+  std::vector<c10::IValue> values_;
+  std::vector<Node*> pool_, numbers_;
+  std::vector<at::Tensor> weights_;  // as program_.weights
+};
+
+}  // namespace fx::hostile

@@ -1,0 +1,170 @@
+// Hostile programs (rewriter/program/hostile/generator.h) through optimize, every rule alone, and replace_pattern: what
+// callers can see stays as it was.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/value.h>
+
+#include "tests/rules/hostile_run.h"
+
+namespace fx {
+namespace {
+
+using hostile::Program;
+using hostile::Rewritten;
+using testing::HostileRun;
+using testing::Trial;
+
+// ── optimize ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// What the rules of these names look for, and the programs that they are tested on.
+const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names) {
+  static std::map<std::vector<std::string>, std::vector<Pattern>> known;
+  const auto [at, is_new] = known.try_emplace(names);
+  if (!is_new) return at->second;
+  for (const rules::OptimizeRule* rule : rules::select(names)) {
+    if (!rule->rewrites) continue;
+    for (const Rule& rewrite : rule->rewrites()) {
+      at->second.push_back(rewrite.pattern);
+      for (const std::string& example : rewrite.examples) at->second.emplace_back(example);
+    }
+  }
+  return at->second;
+}
+
+bool needs_finite(const OptimizeReport& report) {
+  for (const RuleOutcome& outcome : report.rules) {
+    if (outcome.applied == 0 || !outcome.rule->rewrites) continue;
+    for (const Rule& rewrite : outcome.rule->rewrites()) {
+      if (rewrite.needs.finite_inputs) return true;
+    }
+  }
+  return false;
+}
+
+hostile::Rewrite optimizing(std::vector<std::string> names, bool with_shapes) {
+  return [names = std::move(names), with_shapes](GraphModule& module, const Program& program) -> Rewritten {
+    OptimizeOptions options{.rules = names};
+    if (with_shapes) {
+      for (const at::Tensor& input : program.inputs[0]) options.inputs.push_back(tensor_info(input));
+    }
+    const std::uint64_t revision = module.graph().revision();
+    try {
+      const OptimizeReport report = optimize(module, options);
+      return {module.graph().revision() != revision, needs_finite(report)};
+    } catch (const Error& error) {
+      // Numbers that it made up for the inputs do not do, in masks for instance: it says so.
+      if (error.kind() == ErrorKind::execution) return {};
+      throw;
+    }
+  };
+}
+
+/// Leaves as few rules as it takes to get the program wrong.
+void leave_out_rules(Trial& trial, const std::vector<std::string>& names, bool with_shapes) {
+  std::vector<std::string> left;
+  for (const rules::OptimizeRule* rule : rules::select(names)) left.emplace_back(rule->name);
+  for (std::size_t i = left.size(); i-- > 0 && left.size() > 1;) {
+    std::vector<std::string> fewer = left;
+    fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!judge(trial.program, optimizing(fewer, with_shapes)).wrong.empty()) left = fewer;
+  }
+  trial.rewrite = optimizing(left, with_shapes);
+  trial.name.clear();
+  for (const std::string& name : left) trial.name += (trial.name.empty() ? "" : ", ") + name;
+}
+
+TEST(HostileProgramsSlow, OptimizeKeepsWhatCallersSee) {
+  std::vector<std::string> names;
+  for (const rules::OptimizeRule* rule : rules::all_rules()) names.emplace_back(rule->name);
+  HostileRun run(0);
+  if (run.programs() == 0) GTEST_SKIP() << "FXGRAPH_HOSTILE_PROGRAMS says how many";
+  run.run([&](std::uint64_t seed) {
+    // Every other program through the default group, the others through one rule or several groups.
+    std::vector<std::string> chosen;
+    if (seed % 2) chosen = {names[seed / 2 % names.size()]};
+    if (seed % 16 == 0) chosen = {"inference", "fusion", "simplify"};
+    if (seed % 16 == 8) chosen = {"decomposition", "inference"};
+    const bool with_shapes = seed % 5 < 3;
+    return Trial{hostile::draw_program(seed, {.motifs = patterns_of(chosen)}), optimizing(chosen, with_shapes), "",
+                 [chosen, with_shapes](Trial& trial) { leave_out_rules(trial, chosen, with_shapes); }};
+  });
+  EXPECT_EQ(run.wrong(), 0u) << run;
+  EXPECT_GT(run.changed(), run.programs() / 4);
+}
+
+// ── replace_pattern ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// A part of the program as a graph of its own: a call and some of the calls that it depends on, whatever they do. What
+/// they take from elsewhere is its inputs, what others take of them its results. Nothing when there is no call.
+std::optional<Graph> draw_part(hostile::Random& random, const Graph& graph) {
+  std::vector<const Node*> calls;
+  for (const Node& node : graph.nodes()) {
+    if (node.is(Op::call_function) || node.is(Op::call_method)) calls.push_back(&node);
+  }
+  if (calls.empty()) return {};
+  NodeMap<bool> inside(graph, false);
+  std::vector<const Node*> open = {random.pick(calls)};
+  for (std::size_t left = 1 + random.below(4); left > 0 && !open.empty(); --left) {
+    const std::size_t next = random.below(open.size());
+    inside[*open[next]] = true;
+    const Node* node = open[next];
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(next));
+    const auto add = [&](const Node& other) {
+      if ((other.is(Op::call_function) || other.is(Op::call_method)) && !inside[other]) open.push_back(&other);
+    };
+    node->for_each_input(add);
+    if (random.chance(30)) {
+      for (const Node& user : node->users()) add(user);
+    }
+  }
+  Graph part;
+  Graph::ValueMap values(graph);
+  std::vector<Argument> results;
+  for (const Node& node : graph.nodes()) {
+    if (!inside[node]) continue;
+    node.for_each_input([&](const Node& input) {
+      if (!values[input].is_none()) return;
+      const auto scope = part.inserting_before();
+      values[input] = part.placeholder(input.name());
+    });
+    Node& copy = part.node_copy(node, [&](Node& input) { return values[input]; });
+    values[node] = copy;
+    bool seen = !node.has_users();
+    for (const Node& user : node.users()) seen = seen || !inside[user];
+    if (seen) results.emplace_back(copy);
+  }
+  part.output(results.size() == 1 ? results[0] : Argument::tuple(results));
+  return part;
+}
+
+TEST(HostileReplacementsSlow, WhatIsReplacedByItselfStaysAsItIs) {
+  HostileRun run(0);
+  if (run.programs() == 0) GTEST_SKIP() << "FXGRAPH_HOSTILE_PROGRAMS says how many";
+  run.run([&](std::uint64_t seed) {
+    Trial trial{hostile::draw_program(seed, {}), {}, "replace_pattern"};
+    hostile::Random random(~seed);
+    std::optional<Graph> part = draw_part(random, trial.program.graph);
+    if (!part) part = Graph();
+    const auto shared = std::make_shared<Graph>(std::move(*part));
+    trial.rewrite = [shared](GraphModule& module, const Program&) -> Rewritten {
+      try {
+        const Pattern pattern(*shared);
+        return {replace_pattern(module, pattern, Replacement(*shared)).changed()};
+      } catch (const Error& error) {
+        if (error.kind() == ErrorKind::invalid_argument) return {};  // such a pattern cannot be looked for
+        throw;
+      }
+    };
+    return trial;
+  });
+  EXPECT_EQ(run.wrong(), 0u) << run;
+  EXPECT_GT(run.changed(), run.programs() / 4);
+}
+
+}  // namespace
+}  // namespace fx

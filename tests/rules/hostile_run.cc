@@ -1,0 +1,76 @@
+#include "tests/rules/hostile_run.h"
+
+#include <ATen/Parallel.h>
+#include <c10/util/Logging.h>
+
+#include <cstdlib>
+#include <iostream>
+
+namespace fx::testing {
+
+namespace {
+
+constexpr std::size_t kMostKinds = 40;
+
+std::uint64_t environment(const char* name, std::uint64_t usual) {
+  const char* wanted = std::getenv(name);
+  return wanted ? std::strtoull(wanted, nullptr, 10) : usual;
+}
+
+/// Two failures of one cause mostly agree in these words.
+std::string kind_of(const std::string& name, const std::string& wrong) {
+  std::string kind = name + ": " + wrong.substr(0, wrong.find(": ", 14));
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
+}  // namespace
+
+Quiet::Quiet() : guard_(&silence_) {
+  at::set_num_threads(1);
+  c10::SetStackTraceFetcher([] { return std::string(); });
+}
+
+HostileRun::HostileRun(std::uint64_t usual)
+    : programs_(environment("FXGRAPH_HOSTILE_PROGRAMS", usual)), first_(environment("FXGRAPH_HOSTILE_SEED", 1)) {}
+
+void HostileRun::run(const std::function<Trial(std::uint64_t seed)>& make) {
+  using Clock = std::chrono::steady_clock;
+  const bool trace = std::getenv("FXGRAPH_HOSTILE_TRACE") != nullptr;
+  std::chrono::duration<double> drawing{}, judging{};
+  for (std::uint64_t seed = first_; seed < first_ + programs_; ++seed) {
+    if (trace) std::cerr << "seed " << seed << std::endl;
+    const auto begun = Clock::now();
+    Trial trial = make(seed);
+    const auto drawn = Clock::now();
+    const hostile::Verdict verdict = judge(trial.program, trial.rewrite);
+    drawing += drawn - begun;
+    judging += Clock::now() - drawn;
+    changed_ += verdict.changed;
+    if (verdict.wrong.empty()) continue;
+    ++wrong_;
+    note(seed, std::move(trial));
+  }
+  std::cout << programs_ << " programs, seeds " << first_ << " to " << first_ + programs_ - 1 << ": " << changed_
+            << " changed, " << wrong_ << " wrong; " << drawing.count() << " s drawing, " << judging.count()
+            << " s judging\n";
+}
+
+void HostileRun::note(std::uint64_t seed, Trial trial) {
+  if (kinds_.size() >= kMostKinds) return;
+  if (trial.simplify) trial.simplify(trial);
+  const hostile::Program small = hostile::reduce(trial.program, trial.rewrite);
+  const hostile::Verdict verdict = judge(small, trial.rewrite);
+  Kind& kind = kinds_[kind_of(trial.name, verdict.wrong)];
+  ++kind.count;
+  if (!kind.text.empty() && small.graph.size() >= kind.size) return;
+  kind.size = small.graph.size();
+  kind.text = "seed " + std::to_string(seed) + "\n" + small.str() + verdict.wrong + "\n" + verdict.after;
+}
+
+std::ostream& operator<<(std::ostream& out, const HostileRun& run) {
+  for (const auto& [name, kind] : run.kinds_) out << "── " << kind.count << " × " << name << "\n" << kind.text << "\n";
+  return out;
+}
+
+}  // namespace fx::testing

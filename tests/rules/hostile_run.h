@@ -1,0 +1,73 @@
+// Runs of hostile programs (rewriter/program/hostile): how many, and what is told of those that come out wrong.
+//
+//   FXGRAPH_HOSTILE_PROGRAMS=1000000 FXGRAPH_HOSTILE_SEED=1 build/dev/tests/fxgraph_rules_test
+//   --gtest_filter='Hostile*'
+//
+// runs as many as one likes from that seed on; by default some seconds of it. FXGRAPH_HOSTILE_TRACE=1 names each seed
+// before it is tried, for crashes.
+#pragma once
+
+#include <c10/util/Exception.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <map>
+#include <string>
+
+#include <fxgraph/rewriter/program/hostile/judge.h>
+
+namespace fx::testing {
+
+/// While it lives, LibTorch neither warns of what hostile programs do on purpose nor works out a stack trace for each
+/// of the many calls that throw.
+class Quiet {
+ public:
+  Quiet();
+
+ private:
+  struct Silence : c10::WarningHandler {
+    void process(const c10::SourceLocation&, const std::string&, const bool) override {}
+  };
+  Silence silence_;
+  c10::Warning::WarningHandlerGuard guard_;
+};
+
+/// What one program is tried with: how it is rewritten, and how that is called.
+struct Trial {
+  hostile::Program program;
+  hostile::Rewrite rewrite;
+  std::string name;
+  /// Makes the rewrite smaller for a program that it gets wrong; may be left out.
+  std::function<void(Trial&)> simplify{};
+};
+
+class HostileRun {
+ public:
+  /// `usual` programs unless the environment says otherwise.
+  explicit HostileRun(std::uint64_t usual);
+
+  /// Tries `make(seed)` for all seeds. Prints how many there were, how many the rewrite changed, and how long it took.
+  void run(const std::function<Trial(std::uint64_t seed)>& make);
+
+  std::uint64_t programs() const { return programs_; }
+  std::uint64_t changed() const { return changed_; }
+  std::uint64_t wrong() const { return wrong_; }
+  /// Each kind of failure once, with its smallest program and seed.
+  friend std::ostream& operator<<(std::ostream& out, const HostileRun& run);
+
+ private:
+  struct Kind {
+    std::size_t count = 0, size = 0;
+    std::string text;
+  };
+  void note(std::uint64_t seed, Trial trial);
+
+  Quiet quiet_;
+  std::uint64_t programs_, first_;
+  std::uint64_t changed_ = 0, wrong_ = 0;
+  std::map<std::string, Kind> kinds_;
+};
+
+}  // namespace fx::testing
