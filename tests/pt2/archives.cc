@@ -42,7 +42,9 @@ std::vector<std::string> archives() {
 }
 
 Record recorded(const std::string& name) {
-  const std::string stem = name.ends_with(".core") ? name.substr(0, name.size() - 5) : name;
+  // A core program has its own recording only where its state was another.
+  const bool own = std::filesystem::exists(corpus() + "/" + name + ".io");
+  const std::string stem = !own && name.ends_with(".core") ? name.substr(0, name.size() - 5) : name;
   std::ifstream file(corpus() + "/" + stem + ".io", std::ios::binary);
   const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
   const auto parts = torch::jit::pickle_load(bytes).toTupleRef().elements().vec();
