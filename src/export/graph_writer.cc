@@ -75,6 +75,11 @@ bool is_number(ValueShape::Kind kind) {
   return kind == ValueShape::Kind::integer || kind == ValueShape::Kind::floating || kind == ValueShape::Kind::boolean;
 }
 
+// TorchScript has operators of its own, which Python's torch.ops does not know.
+bool is_dispatched(const c10::FunctionSchema& schema) {
+  return c10::Dispatcher::singleton().findSchema({schema.name(), schema.overload_name()}).has_value();
+}
+
 // A number that does not vary, as an argument.
 Argument literal_of(const ValueShape& shape) {
   if (shape.kind == ValueShape::Kind::boolean) return Argument(shape.boolean);
@@ -308,7 +313,7 @@ void GraphWriter::write_call(const Node& node) {
     return write_operator(node, python, std::move(inputs));
   }
   const TorchOperator* known = find_torch_operator(node.target());
-  if (!known || !known->handle || is_number(shape.kind)) return refuse(node, "");
+  if (!known || !is_dispatched(*known->schema) || is_number(shape.kind)) return refuse(node, "");
   const auto& parameters = known->schema->arguments();
   Json inputs = Json::array();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -327,8 +332,8 @@ void GraphWriter::write_call(const Node& node) {
 
 void GraphWriter::write_operator(const Node& node, const std::string& target, Json inputs) {
   const TorchOperator* known = find_torch_operator(node.target());
-  const bool is_tuple = known && known->handle && known->schema->returns().size() > 1;
-  const bool nothing = known && known->handle && known->schema->returns().empty();
+  const bool is_tuple = known && known->schema->returns().size() > 1;
+  const bool nothing = known && known->schema->returns().empty();
   Json outputs = nothing ? Json::array() : results_of(node, shapes_[node], is_tuple);
   Json metadata = Json::object();
   const Meta* notes = node.find_meta();

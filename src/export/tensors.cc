@@ -44,7 +44,11 @@ class Reader {
     const Json json = Json::parse(archive_.text(folder_ + config), nullptr, /*allow_exceptions=*/false);
     StoredTensors all;
     for (const auto& [name, payload] : member(json, "config").items()) {
-      all.emplace(name, StoredTensor{read_payload(name, payload), boolean_of(member(payload, "is_param"))});
+      const bool is_parameter = boolean_of(member(payload, "is_param"));
+      const at::Tensor tensor = read_payload(name, payload);
+      if (is_parameter && tensor.is_leaf() && boolean_of(member(member(payload, "tensor_meta"), "requires_grad")))
+        tensor.set_requires_grad(true);
+      all.emplace(name, StoredTensor{tensor, is_parameter});
     }
     return all;
   }

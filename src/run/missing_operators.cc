@@ -56,8 +56,6 @@ def body(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor],
         sign = -1.0
     scores = torch.matmul(query * (root * sign), (k * root).transpose(-2, -1))
     if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError("scaled_dot_product_attention takes a mask or is_causal, not both")
         allowed = torch.ones([query.size(-2), k.size(-2)], dtype=11, device=query.device).tril()
         scores = scores.masked_fill(allowed.logical_not(), float("-inf"))
     if attn_mask is not None:
@@ -203,12 +201,6 @@ def body(self: Tensor, indices: List[Optional[Tensor]], values: Tensor, accumula
     {"_int_mm(Tensor self, Tensor mat2) -> Tensor",
      "def body(self: Tensor, mat2: Tensor) -> Tensor:\n    return torch.mm(self.to(3), "
      "mat2.to(3))\n"},
-    {"_assert_async.msg(Tensor self, str assert_msg) -> ()",
-     R"(
-def body(self: Tensor, assert_msg: str) -> None:
-    if not bool(self):
-        raise RuntimeError(assert_msg)
-)"},
     {"nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
      R"(
 def body(self: Tensor, size: int, fill_value: int) -> Tensor:

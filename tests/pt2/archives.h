@@ -2,10 +2,10 @@
 // others in the folder that FXGRAPH_TEST_PT2 names.
 #pragma once
 
-#include <ATen/core/Dict.h>
 #include <ATen/core/ivalue.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fx::testing {
@@ -14,15 +14,21 @@ namespace fx::testing {
 std::string corpus();
 /// The archives' names, without ending.
 std::vector<std::string> archives();
-/// What was recorded with the archive: `inputs`, `outputs`, and of some `grads`, `state` and `after`.
-c10::Dict<c10::IValue, c10::IValue> recorded(const std::string& name);
+/// What Python had: the leaves of inputs and outputs, the parameters' gradients of the sum of all outputs, the buffers
+/// and the inputs after the call.
+struct Record {
+  std::vector<c10::IValue> inputs, outputs;
+  std::vector<std::pair<std::string, c10::IValue>> gradients, state;
+  std::vector<c10::IValue> after;
+};
+Record recorded(const std::string& name);
 /// Copies of the recorded inputs.
 std::vector<c10::IValue> recorded_inputs(const std::string& name);
 /// The values in tuples, lists and dicts, in order.
 std::vector<c10::IValue> leaves_of(const c10::IValue& value);
 /// Fails the test unless the values are equal within what a float allows.
 void expect_equal(const c10::IValue& got, const c10::IValue& wanted, const std::string& what);
-/// The same for all leaves.
-void expect_all_equal(const c10::IValue& got, const c10::IValue& wanted);
+/// The same for all leaves of `got`.
+void expect_all_equal(const c10::IValue& got, const std::vector<c10::IValue>& wanted);
 
 }  // namespace fx::testing

@@ -22,12 +22,11 @@ TEST_P(Archive, GivesTheOutputsOfPython) {
   const auto gm = loaded(GetParam());
   gm->graph().lint();
   at::manual_seed(0);
-  expect_all_equal(gm->run(pack_inputs(*gm, recorded_inputs(GetParam()))), recorded(GetParam()).at("outputs"));
+  expect_all_equal(gm->run(pack_inputs(*gm, recorded_inputs(GetParam()))), recorded(GetParam()).outputs);
 }
 
 TEST_P(Archive, GivesTheGradientsAndStateOfPython) {
-  const auto record = recorded(GetParam());
-  if (!record.contains("grads")) GTEST_SKIP() << "no gradients were recorded";
+  const Record record = recorded(GetParam());
   const auto gm = loaded(GetParam());
   const std::vector<c10::IValue> inputs = recorded_inputs(GetParam());
   at::manual_seed(0);
@@ -37,17 +36,16 @@ TEST_P(Archive, GivesTheGradientsAndStateOfPython) {
     const at::Tensor real = value.toTensor().is_complex() ? at::real(value.toTensor()) : value.toTensor();
     loss = loss.defined() ? loss + real.to(at::kDouble).sum() : real.to(at::kDouble).sum();
   }
-  const auto after = record.at("after").toListRef();
-  for (std::size_t i = 0; i < after.size(); ++i) expect_equal(inputs[i], after[i], "input " + std::to_string(i));
-  for (const auto& item : record.at("state").toGenericDict()) {
-    const std::string& name = item.key().toStringRef();
-    if (gm->find_attribute(name).defined()) expect_equal(gm->attribute(name), item.value(), name);
+  for (std::size_t i = 0; i < record.after.size(); ++i)
+    expect_equal(inputs[i], record.after[i], "input " + std::to_string(i));
+  for (const auto& [name, value] : record.state) {
+    if (gm->find_attribute(name).defined()) expect_equal(gm->attribute(name), value, name);
   }
   if (loss.defined()) loss.backward();
-  for (const auto& item : record.at("grads").toGenericDict()) {
-    const at::Tensor grad = gm->attribute(item.key().toStringRef()).grad();
-    ASSERT_TRUE(grad.defined()) << item.key().toStringRef();
-    expect_equal(grad, item.value(), "gradient of " + item.key().toStringRef());
+  for (const auto& [name, value] : record.gradients) {
+    const at::Tensor grad = gm->attribute(name).grad();
+    ASSERT_TRUE(grad.defined()) << name;
+    expect_equal(grad, value, "gradient of " + name);
   }
 }
 

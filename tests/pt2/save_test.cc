@@ -39,7 +39,7 @@ TEST_P(SavedArchive, IsTheProgramThatWasLoaded) {
   const auto again = load_exported(path);
   again->graph().lint();
   at::manual_seed(0);
-  expect_all_equal(again->run(pack_inputs(*again, recorded_inputs(GetParam()))), recorded(GetParam()).at("outputs"));
+  expect_all_equal(again->run(pack_inputs(*again, recorded_inputs(GetParam()))), recorded(GetParam()).outputs);
   for (const auto& item : gm->named_parameters()) {
     EXPECT_TRUE(again->is_parameter(item.key())) << item.key();
     EXPECT_TRUE(at::equal(again->attribute(item.key()), item.value())) << item.key();
