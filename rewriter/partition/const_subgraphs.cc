@@ -1,0 +1,97 @@
+#include <fxgraph/rewriter/partition/const_subgraphs.h>
+
+#include <ATen/ATen.h>
+
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/partition/lower.h>
+#include <fxgraph/rewriter/partition/split_module.h>
+
+namespace fx {
+namespace {
+
+constexpr const char* kConstants = "const_subgraph";
+
+bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
+
+/// True when the value is one tensor: what an attribute can hold.
+bool is_tensor(const Node& node) {
+  static const Symbol kGetItem("operator.getitem");
+  if (node.is(Op::call_function) && node.target() == kGetItem && !node.args().empty()) {
+    const Node* maker = node.arg(0).node_or_null();
+    const OperatorSchema* schema = maker ? schema_of(*maker) : nullptr;
+    return schema && !schema->returns.empty() && schema->returns[0].type.is_tensor();
+  }
+  const OperatorSchema* schema = schema_of(node);
+  return schema && schema->returns.size() == 1 && schema->returns[0].type.is_tensor() && !schema->returns[0].type.list;
+}
+
+NodeMap<bool> find_constants(const GraphModule& module, const std::function<bool(const Node&)>& skip) {
+  const Graph& graph = module.graph();
+  const Effects effects(graph, {module_effects(module), false, attribute_storage(module)});
+  std::vector<bool> returned(effects.num_sets());
+  if (const Node* output = graph.output_node()) {
+    output->for_each_input([&](const Node& value) {
+      for (const Effects::Set set : effects.sets(value)) returned[set] = true;
+    });
+  }
+  const auto movable = why_not_movable(module);
+  NodeMap<bool> constant(graph, false);
+  for (const Node& node : graph.nodes()) {
+    if (!is_call(node) || movable(node) || (skip && skip(node))) continue;
+    bool all = true;
+    node.for_each_input([&](const Node& input) { all &= input.is(Op::get_attr) || constant[input]; });
+    for (const Effects::Set set : effects.sets(node)) all &= !returned[set];
+    constant[node] = all;
+  }
+  // What goes over must be a tensor; what is no constant after all takes what it reads with it.
+  for (const Node& node : graph.nodes().reversed()) {
+    if (!constant[node] || is_tensor(node)) continue;
+    for (const Node& user : node.users()) {
+      if (!constant[user]) constant[node] = false;
+    }
+  }
+  return constant;
+}
+
+}  // namespace
+
+ConstSplit split_const_subgraphs(const GraphModule& module, const std::function<bool(const Node&)>& skip) {
+  const NodeMap<bool> constant = find_constants(module, skip);
+  const auto split = split_module(module, [](const Node&) { return 0; },
+                                  {.tuple_return = true,
+                                   .stays = [&](const Node& node) { return !constant[node]; },
+                                   .name = [](std::int64_t) { return std::string(kConstants); }});
+  ConstSplit result{split, nullptr, {}};
+  const std::vector<Node*> calls = split->graph().find_nodes(Op::call_module, Symbol(kConstants));
+  if (calls.empty()) return result;
+  result.constants = std::dynamic_pointer_cast<GraphModule>(split->submodule(kConstants));
+  Node& call = *calls.front();
+  for (Node* element : call.users().to_vector()) {
+    const std::string path = split->fresh_path("_FX_CONST_FOLDED_ATTRS");
+    split->set_buffer(path, at::empty({0}));
+    const auto at = split->graph().inserting_before(call);
+    Node& read = split->graph().get_attr(Symbol(path));
+    element->move_uses_to(read);
+    split->graph().erase_node(*element);
+    result.paths.push_back(path);
+  }
+  split->graph().erase_node(call);
+  split->delete_submodule(kConstants);
+  return result;
+}
+
+void ConstSplit::fold() const {
+  if (!constants) return;
+  const at::NoGradGuard inference;
+  const c10::IValue values = constants->run({});
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const at::Tensor value = values.toTupleRef().elements().at(i).toTensor();
+    // A view of a weight would keep all of it, and change with it.
+    module->set_buffer(paths[i], value.clone());
+  }
+}
+
+}  // namespace fx

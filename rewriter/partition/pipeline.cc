@@ -1,0 +1,385 @@
+// Sends do not wait, receives do; every rank goes through the micro-batches in one order, so nobody waits for somebody
+// who waits for him. A micro-batch keeps what it received (leaves of autograd, whose gradients go back) and what it
+// gave (roots, whose gradients come back).
+#include <fxgraph/rewriter/partition/pipeline.h>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fxgraph/rewriter/partition/pipeline_wiring.h>
+#include <fxgraph/rewriter/partition/wire.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+namespace {
+
+using Values = std::map<WiredValue, c10::IValue>;
+
+/// Adds the time until its end to a total.
+class Stopwatch {
+ public:
+  explicit Stopwatch(double& total) : total_(total) {}
+  ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+ private:
+  double& total_;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+std::int64_t batch_of(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() && value.toTensor().dim() > 0 ? value.toTensor().size(0) : -1;
+}
+
+/// The first tensor's first dimension.
+std::int64_t batch_of(const std::vector<c10::IValue>& values) {
+  for (const c10::IValue& value : values) {
+    if (const std::int64_t batch = batch_of(value); batch >= 0) return batch;
+  }
+  return -1;
+}
+
+/// The i-th of `parts` parts of a batch: its first sample and its size.
+std::pair<std::int64_t, std::int64_t> part_of(std::int64_t batch, std::size_t i, std::size_t parts) {
+  const auto at = static_cast<std::int64_t>(i), count = static_cast<std::int64_t>(parts);
+  const std::int64_t begin = batch * at / count;
+  return {begin, batch * (at + 1) / count - begin};
+}
+
+void check_batch(std::int64_t batch, std::size_t parts) {
+  if (parts == 0) throw Error(ErrorKind::invalid_argument, "there must be at least one micro-batch");
+  if (parts == 1 || batch >= static_cast<std::int64_t>(parts)) return;
+  throw Error(ErrorKind::invalid_argument, "a batch of " + std::to_string(std::max<std::int64_t>(batch, 0)) +
+                                               " cannot be cut into " + std::to_string(parts) + " micro-batches");
+}
+
+c10::IValue cut(const c10::IValue& value, std::int64_t batch, std::size_t i, std::size_t parts) {
+  if (parts == 1 || batch_of(value) != batch) return value;
+  const auto [begin, size] = part_of(batch, i, parts);
+  return value.toTensor().narrow(0, begin, size);
+}
+
+c10::IValue join(const std::vector<c10::IValue>& parts) {
+  if (parts.size() == 1) return parts.front();
+  if (parts.front().isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (std::size_t i = 0; i < parts.front().toTupleRef().elements().size(); ++i) {
+      std::vector<c10::IValue> column;
+      for (const c10::IValue& part : parts) column.push_back(part.toTupleRef().elements().at(i));
+      elements.push_back(join(column));
+    }
+    return c10::ivalue::Tuple::create(std::move(elements));
+  }
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& part : parts) {
+    if (batch_of(part) < 0) {
+      throw Error(ErrorKind::invalid_argument,
+                  "a result of the program is no tensor with a batch: run it as one micro-batch");
+    }
+    tensors.push_back(part.toTensor());
+  }
+  return at::cat(tensors, 0);
+}
+
+bool wants_gradient(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() && value.toTensor().requires_grad();
+}
+
+}  // namespace
+
+/// One run over all micro-batches, on one rank.
+class Pipeline::Step {
+ public:
+  Step(Pipeline& pipeline, const PipelineRun& how)
+      : pipe_(pipeline),
+        wiring_(*pipeline.wiring_),
+        workers_(pipeline.workers_),
+        how_(how),
+        rank_(pipeline.workers_.rank()),
+        last_(pipeline.workers_.world() - 1) {}
+
+  c10::IValue run(const std::vector<c10::IValue>& inputs) {
+    at::NoGradGuard inference;
+    begin(inputs);
+    std::vector<c10::IValue> results;
+    for (std::size_t i = 0; i < how_.micro_batches; ++i) {
+      const Values values = forward(i, false);
+      if (rank_ == last_) results.push_back(wiring_.output(values));
+    }
+    workers_.finish_sends();
+    return rank_ == last_ ? join(results) : c10::IValue();
+  }
+
+  at::Tensor train(const std::vector<c10::IValue>& inputs, const std::vector<at::Tensor>& targets, const Loss& loss) {
+    at::AutoGradMode gradients(true);
+    begin(inputs);
+    if (rank_ == last_ && !targets.empty()) {
+      target_batch_ = batch_of(c10::IValue(targets.front()));
+      check_batch(target_batch_, how_.micro_batches);
+    }
+    const std::size_t count = how_.micro_batches;
+    const bool fill = how_.schedule == PipelineRun::Schedule::fill_drain;
+    const std::size_t ahead = fill ? count : std::min<std::size_t>(count, static_cast<std::size_t>(last_ - rank_));
+    std::size_t next = 0;
+    for (; next < ahead; ++next) forward_and_keep(next, targets, loss);
+    for (std::size_t done = 0; done < count; ++done) {
+      if (next < count) forward_and_keep(next++, targets, loss);
+      backward(done);
+    }
+    add_tied();
+    workers_.finish_sends();
+    return total_;
+  }
+
+ private:
+  /// A micro-batch between its forward and its backward.
+  struct Kept {
+    Values values;
+    at::Tensor loss;
+  };
+
+  void begin(const std::vector<c10::IValue>& inputs) {
+    if (rank_ != 0) return;
+    inputs_ = wiring_.bind(inputs);
+    batch_ = batch_of(inputs);
+    check_batch(batch_, how_.micro_batches);
+  }
+
+  // Channels number the messages between two ranks: forward even, backward odd.
+  static int channel(std::size_t micro_batch, bool back) { return static_cast<int>(2 * micro_batch + (back ? 1 : 0)); }
+
+  Values forward(std::size_t i, bool training) {
+    Values values;
+    if (rank_ == 0) {
+      for (const auto& [name, value] : inputs_) values[name] = cut(value, batch_, i, how_.micro_batches);
+    }
+    for (int from = 0; from < rank_; ++from) receive(from, values, i, training);
+    run_stage(values);
+    for (int to = rank_ + 1; to <= last_; ++to) send_results(to, values, i);
+    return values;
+  }
+
+  void send_results(int to, const Values& values, std::size_t i) {
+    const std::vector<WiredValue>& needed = wiring_.needs(to, rank_);
+    if (needed.empty()) return;
+    std::vector<c10::IValue> list, flags;
+    for (const WiredValue& name : needed) {
+      list.push_back(values.at(name));
+      flags.emplace_back(wants_gradient(values.at(name)));
+    }
+    list.emplace_back(c10::ivalue::Tuple::create(std::move(flags)));
+    send_values(workers_, list, to, channel(i, false));
+  }
+
+  void receive(int from, Values& values, std::size_t i, bool training) {
+    const std::vector<WiredValue>& needed = wiring_.needs(rank_, from);
+    if (needed.empty()) return;
+    const Stopwatch waiting(pipe_.statistics_.waiting_seconds);
+    std::vector<c10::IValue> list = receive_values(workers_, from, channel(i, false));
+    if (list.size() != needed.size() + 1) {
+      throw Error(ErrorKind::execution, "rank " + std::to_string(from) + " sent " + std::to_string(list.size() - 1) +
+                                            " values where " + std::to_string(needed.size()) + " are needed");
+    }
+    const std::vector<c10::IValue> flags = list.back().toTupleRef().elements();
+    for (std::size_t k = 0; k < needed.size(); ++k) {
+      if (training && flags[k].toBool()) list[k].toTensor().requires_grad_();
+      values[needed[k]] = list[k];
+    }
+  }
+
+  void run_stage(Values& values) {
+    const Stopwatch busy(pipe_.statistics_.busy_seconds);
+    std::vector<c10::IValue> inputs;
+    for (const WiredValue& name : wiring_.inputs(rank_)) inputs.push_back(values.at(name));
+    const c10::IValue result = pipe_.module_->run(std::move(inputs));
+    if (!wiring_.returns_tuple(rank_)) {
+      values[{rank_, 0}] = result;
+      return;
+    }
+    const auto& elements = result.toTupleRef().elements();
+    for (std::size_t k = 0; k < elements.size(); ++k) values[{rank_, static_cast<int>(k)}] = elements[k];
+  }
+
+  void forward_and_keep(std::size_t i, const std::vector<at::Tensor>& targets, const Loss& loss) {
+    Kept kept{forward(i, true), {}};
+    if (rank_ == last_) {
+      const Stopwatch busy(pipe_.statistics_.busy_seconds);
+      std::vector<at::Tensor> part;
+      for (const at::Tensor& target : targets)
+        part.push_back(cut(c10::IValue(target), target_batch_, i, how_.micro_batches).toTensor());
+      const double weight = target_batch_ > 0
+                                ? static_cast<double>(part_of(target_batch_, i, how_.micro_batches).second) /
+                                      static_cast<double>(target_batch_)
+                                : 1.0 / static_cast<double>(how_.micro_batches);
+      kept.loss = loss(wiring_.output(kept.values), part) * weight;
+      total_ = total_.defined() ? total_ + kept.loss.detach() : kept.loss.detach();
+    }
+    kept_[i] = std::move(kept);
+    pipe_.statistics_.peak_micro_batches = std::max(pipe_.statistics_.peak_micro_batches, kept_.size());
+  }
+
+  void backward(std::size_t i) {
+    Kept kept = std::move(kept_.at(i));
+    kept_.erase(i);
+    std::map<WiredValue, at::Tensor> gradients;
+    for (int from = rank_ + 1; from <= last_; ++from) receive_gradients(from, kept.values, gradients, i);
+    {
+      const Stopwatch busy(pipe_.statistics_.busy_seconds);
+      std::vector<at::Tensor> roots, given;
+      if (kept.loss.defined() && kept.loss.requires_grad()) {
+        roots.push_back(kept.loss);
+        given.emplace_back();
+      }
+      for (const auto& [name, gradient] : gradients) {
+        roots.push_back(kept.values.at(name).toTensor());
+        given.push_back(gradient);
+      }
+      if (!roots.empty()) torch::autograd::backward(roots, given);
+    }
+    for (int to = 0; to < rank_; ++to) send_gradients(to, kept.values, i);
+  }
+
+  void receive_gradients(int from, const Values& values, std::map<WiredValue, at::Tensor>& gradients, std::size_t i) {
+    const std::vector<WiredValue>& needed = wiring_.needs(from, rank_);
+    if (needed.empty()) return;
+    const Stopwatch waiting(pipe_.statistics_.waiting_seconds);
+    const std::vector<c10::IValue> list = receive_values(workers_, from, channel(i, true));
+    for (std::size_t k = 0; k < needed.size(); ++k) {
+      const at::Tensor gradient = list.at(k).toTensor();
+      if (!gradient.defined() || !wants_gradient(values.at(needed[k]))) continue;
+      at::Tensor& sum = gradients[needed[k]];
+      sum = sum.defined() ? sum + gradient : gradient;
+    }
+  }
+
+  void send_gradients(int to, const Values& values, std::size_t i) {
+    const std::vector<WiredValue>& needed = wiring_.needs(rank_, to);
+    if (needed.empty()) return;
+    std::vector<c10::IValue> list;
+    for (const WiredValue& name : needed) {
+      const c10::IValue& value = values.at(name);
+      list.emplace_back(wants_gradient(value) ? value.toTensor().grad() : at::Tensor());
+    }
+    send_values(workers_, list, to, channel(i, true));
+  }
+
+  // The first place adds up what the others send, and sends back the sum.
+  void add_tied() {
+    const int channel = static_cast<int>(2 * how_.micro_batches);
+    for (const TiedParameter& tied : pipe_.plan_.tied) {
+      const int owner = static_cast<int>(tied.places.front().first);
+      for (const auto& [stage, path] : tied.places) {
+        const int other = static_cast<int>(stage);
+        if (other == owner || (rank_ != owner && rank_ != other)) continue;
+        at::Tensor parameter = pipe_.module_->attribute(rank_ == owner ? tied.places.front().second : path);
+        if (rank_ == other) {
+          send_values(workers_, {parameter.grad()}, owner, channel);
+        } else if (const at::Tensor more = receive_values(workers_, other, channel).at(0).toTensor(); more.defined()) {
+          at::Tensor& sum = parameter.mutable_grad();
+          sum = sum.defined() ? sum + more : more;
+        }
+      }
+      for (const auto& [stage, path] : tied.places) {
+        const int other = static_cast<int>(stage);
+        if (other == owner || (rank_ != owner && rank_ != other)) continue;
+        at::Tensor parameter = pipe_.module_->attribute(rank_ == owner ? tied.places.front().second : path);
+        if (rank_ == owner) {
+          send_values(workers_, {parameter.grad()}, other, channel + 1);
+        } else {
+          parameter.mutable_grad() = receive_values(workers_, owner, channel + 1).at(0).toTensor();
+        }
+      }
+    }
+  }
+
+  Pipeline& pipe_;
+  const Wiring& wiring_;
+  Workers& workers_;
+  const PipelineRun& how_;
+  int rank_, last_;
+  Values inputs_;
+  std::int64_t batch_ = -1, target_batch_ = -1;
+  std::map<std::size_t, Kept> kept_;
+  at::Tensor total_;
+};
+
+namespace {
+
+std::shared_ptr<GraphModule> own_stage(const PipelineStages& stages, const Workers& workers) {
+  const auto rank = static_cast<std::size_t>(workers.rank());
+  return rank < stages.modules.size() ? stages.modules[rank] : nullptr;
+}
+
+/// What it throws is told to the others.
+template <typename Action>
+auto tell_others(Workers& workers, Action&& action) {
+  try {
+    return action();
+  } catch (const std::exception& error) {
+    const std::string self = "rank " + std::to_string(workers.rank());
+    const std::string what = error.what();
+    const std::string text = what.starts_with(self) ? what : self + ": " + what;
+    workers.give_up(text);
+    throw Error(ErrorKind::execution, text);
+  }
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const PipelineStages& stages, Workers workers)
+    : Pipeline(stages.plan, own_stage(stages, workers), workers) {}
+
+Pipeline::Pipeline(PipelinePlan plan, std::shared_ptr<GraphModule> stage, Workers workers)
+    : plan_(std::move(plan)), module_(std::move(stage)), workers_(std::move(workers)) {
+  tell_others(workers_, [&] {
+    wiring_ = std::make_unique<const Wiring>(plan_);
+    if (workers_.world() != wiring_->num_stages()) {
+      throw Error(ErrorKind::invalid_argument, "the plan has " + std::to_string(wiring_->num_stages()) +
+                                                   " stages and there are " + std::to_string(workers_.world()) +
+                                                   " ranks: start one for each stage");
+    }
+    if (!module_) throw Error(ErrorKind::invalid_argument, "there is no module for this stage");
+    const std::size_t inputs = module_->graph().placeholders().size();
+    if (inputs != wiring_->inputs(workers_.rank()).size()) {
+      throw Error(ErrorKind::invalid_argument, "its stage takes " + std::to_string(inputs) +
+                                                   " values, the plan gives " +
+                                                   std::to_string(wiring_->inputs(workers_.rank()).size()));
+    }
+    const std::vector<std::string> plans = workers_.exchange("plan", plan_.digest());
+    for (std::size_t other = 0; other < plans.size(); ++other) {
+      if (plans[other] != plan_.digest()) {
+        throw Error(ErrorKind::invalid_argument,
+                    "rank " + std::to_string(other) + " has another plan: give all ranks the same files");
+      }
+    }
+  });
+}
+
+Pipeline::~Pipeline() = default;
+
+c10::IValue Pipeline::run(const std::vector<c10::IValue>& inputs, const PipelineRun& how) {
+  return tell_others(workers_, [&] { return Step(*this, how).run(inputs); });
+}
+
+torch::Tensor Pipeline::forward(const torch::Tensor& input, const PipelineRun& how) {
+  const c10::IValue result = run({input}, how);
+  return result.isNone() ? torch::Tensor() : result.toTensor();
+}
+
+torch::Tensor Pipeline::train_step(const std::vector<c10::IValue>& inputs, const std::vector<torch::Tensor>& targets,
+                                   const Loss& loss, const PipelineRun& how) {
+  return tell_others(workers_, [&] { return Step(*this, how).train(inputs, targets, loss); });
+}
+
+PipelineStatistics Pipeline::statistics() const {
+  PipelineStatistics result = statistics_;
+  result.sent_bytes = workers_.bytes_sent();
+  return result;
+}
+
+void Pipeline::finish() { workers_.leave(); }
+
+}  // namespace fx

@@ -1,0 +1,84 @@
+// split_pipeline: a program in stages, one for each process, and the plan by which they work together.
+//
+//   fx::PipelineStages stages = fx::split_pipeline(*gm, 4, {x});
+//   std::cout << stages.plan.str();        // seconds, bytes of weights, bytes sent, by stage
+//   fx::Pipeline pipe(stages, fx::connect({.rank = rank, .world = 4}));
+//
+// Stages are balanced by time and cut where the fewest bytes go over (stage_cuts.h). What shares storage that the
+// program writes (an in-place update and what reads before it, a buffer that is kept) stays in one stage, because a
+// value that is sent is a copy. What cannot be told apart then is refused by name: programs that write to their inputs,
+// and random draws in a program of several stages unless they are allowed, as each process draws its own numbers.
+//
+// Thread-safety: none.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fxgraph/module/graph_module.h>
+
+namespace fx {
+
+struct PipelineOptions {
+  /// Where the time of a call comes from: its operations and bytes, or the median of runs on the examples.
+  enum class Cost : std::uint8_t { modelled, measured };
+  Cost cost = Cost::modelled;
+  /// How much slower than it could be the slowest stage may be, so that less is sent.
+  double slack = 0.1;
+  /// Bytes of parameters and buffers of a stage; 0: no limit.
+  std::int64_t max_weights = 0;
+  /// Random draws are allowed: each stage draws from the generator of its process.
+  bool allow_random = false;
+};
+
+/// What is expected of a stage, for inputs like the examples.
+struct StageForecast {
+  std::size_t nodes = 0;
+  double seconds = 0;             ///< of a forward
+  std::int64_t weight_bytes = 0;  ///< of its parameters and buffers
+  std::int64_t peak_bytes = 0;    ///< of activations at once, in a forward
+  std::int64_t sent_bytes = 0;    ///< to other stages
+};
+
+/// A parameter that several stages have: their gradients are added up.
+struct TiedParameter {
+  std::vector<std::pair<std::size_t, std::string>> places;  ///< stage and path in it, the first keeps the sum
+};
+
+struct PipelinePlan {
+  /// The graph that calls stage_0, stage_1, …: who gives what to whom, as FX text.
+  std::string wiring;
+  std::vector<StageForecast> stages;
+  std::vector<TiedParameter> tied;
+
+  /// Seconds for so many micro-batches, each as long as the examples, and the part of all machines' time that they
+  /// wait (bubbles), sending left out.
+  double seconds(std::size_t micro_batches) const;
+  double bubble(std::size_t micro_batches) const;
+  /// A table, a line a stage.
+  std::string str() const;
+  std::string json() const;
+  /// Throws Error(syntax) when the text is no plan.
+  static PipelinePlan from_json(const std::string& text);
+  /// Equal plans have equal ones.
+  std::string digest() const;
+};
+
+struct PipelineStages {
+  PipelinePlan plan;
+  /// By stage; a process that runs one stage needs its own alone.
+  std::vector<std::shared_ptr<GraphModule>> modules;
+};
+
+/// Cuts the program, which stays as it is; tensors are shared. Throws Error(invalid_argument) when it cannot be cut
+/// into so many stages, Error(unsupported) naming the node when a stage would not see what another writes.
+PipelineStages split_pipeline(GraphModule& module, std::size_t stages, const std::vector<c10::IValue>& examples,
+                              const PipelineOptions& options = {});
+
+}  // namespace fx

@@ -1,0 +1,302 @@
+// Every wait has the limit; every failure is looked up in the store, on a thread that may be left behind when the store
+// does not answer.
+#include <fxgraph/rewriter/partition/process_group.h>
+
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#if __has_include(<gloo/rendezvous/store.h>)
+#ifndef USE_C10D_GLOO
+#define USE_C10D_GLOO
+#endif
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#define FXGRAPH_HAS_GLOO 1
+#else
+#define FXGRAPH_HAS_GLOO 0
+#endif
+
+#include <cstdlib>
+#include <deque>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+namespace {
+
+constexpr const char* kFault = "fault";
+// How long to look for a reason: a store that lives answers in a few milliseconds.
+constexpr std::chrono::milliseconds kPatience(1500);
+
+const char* variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value ? value : nullptr;
+}
+
+int number_of(const char* name) {
+  const char* text = variable(name);
+  if (!text) throw Error(ErrorKind::invalid_argument, std::string("the environment variable ") + name + " is not set");
+  char* end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  if (*end || value < 0 || value > 65535 * 16) {
+    throw Error(ErrorKind::invalid_argument,
+                std::string("the environment variable ") + name + " is '" + text + "', not a number");
+  }
+  return static_cast<int>(value);
+}
+
+/// `node[01-04,07],other` -> `node01`.
+std::string first_host(const std::string& list) {
+  const std::size_t bracket = list.find('['), comma = list.find(',');
+  if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
+  const std::size_t end = list.find_first_of(",-]", bracket);
+  const std::size_t close = list.find(']', bracket);
+  const std::string tail = close == std::string::npos ? "" : list.substr(close + 1, list.find(',', close) - close - 1);
+  return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1) + tail;
+}
+
+std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
+
+/// Runs `action` and waits for it as long as kPatience; its result, or nothing when it throws or takes longer.
+template <typename Action>
+auto patiently(Action action) -> std::optional<decltype(action())> {
+  using Result = decltype(action());
+  auto promise = std::make_shared<std::promise<Result>>();
+  std::future<Result> future = promise->get_future();
+  std::thread([promise, action = std::move(action)]() mutable {
+    try {
+      promise->set_value(action());
+    } catch (...) {
+      promise->set_exception(std::current_exception());
+    }
+  }).detach();
+  if (future.wait_for(kPatience) != std::future_status::ready) return std::nullopt;
+  try {
+    return future.get();
+  } catch (...) {
+    return std::nullopt;
+  }
+}
+
+/// Waits until every rank is there.
+void meet(c10d::Store& store, const WorkerAddress& address) {
+  const auto until = std::chrono::steady_clock::now() + address.timeout;
+  store.add("arrived", 1);
+  for (std::int64_t here = 0; (here = store.add("arrived", 0)) < address.world;) {
+    if (std::chrono::steady_clock::now() > until) {
+      throw std::runtime_error(std::to_string(here) + " of " + std::to_string(address.world) + " are there");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+}
+
+}  // namespace
+
+struct Workers::Traffic {
+  struct Message {
+    c10::intrusive_ptr<c10d::Work> work;
+    at::Tensor tensor;
+    int to;
+  };
+  std::deque<Message> sends;
+  std::int64_t bytes = 0;
+  int exchanges = 0;
+};
+
+std::optional<WorkerAddress> workers_from_environment() {
+  WorkerAddress address;
+  if (variable("RANK") || variable("WORLD_SIZE")) {
+    address.rank = number_of("RANK");
+    address.world = number_of("WORLD_SIZE");
+    if (const char* host = variable("MASTER_ADDR")) address.host = host;
+    if (variable("MASTER_PORT")) address.port = static_cast<std::uint16_t>(number_of("MASTER_PORT"));
+    return address;
+  }
+  if (!variable("SLURM_PROCID")) return std::nullopt;
+  address.rank = number_of("SLURM_PROCID");
+  address.world = number_of("SLURM_NTASKS");
+  const char* nodes = variable("SLURM_STEP_NODELIST");
+  if (!nodes) nodes = variable("SLURM_NODELIST");
+  if (const char* host = variable("MASTER_ADDR")) {
+    address.host = host;
+  } else if (nodes) {
+    address.host = first_host(nodes);
+  }
+  // Two jobs on one host must not meet.
+  if (variable("MASTER_PORT")) {
+    address.port = static_cast<std::uint16_t>(number_of("MASTER_PORT"));
+  } else if (const char* job = variable("SLURM_JOB_ID")) {
+    address.port = static_cast<std::uint16_t>(20000 + std::strtoul(job, nullptr, 10) % 20000);
+  }
+  return address;
+}
+
+void set_master(WorkerAddress& address, const std::string& master) {
+  const std::size_t colon = master.rfind(':');
+  char* end = nullptr;
+  const unsigned long port = colon == std::string::npos ? 0 : std::strtoul(master.c_str() + colon + 1, &end, 10);
+  if (colon == std::string::npos || colon == 0 || !end || *end || port == 0 || port > 65535) {
+    throw Error(ErrorKind::invalid_argument,
+                "'" + master + "' is no address of the first rank; write HOST:PORT, as 10.0.0.1:29500");
+  }
+  address.host = master.substr(0, colon);
+  address.port = static_cast<std::uint16_t>(port);
+}
+
+Workers::Workers(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::intrusive_ptr<c10d::Store> store,
+                 std::chrono::milliseconds timeout)
+    : group_(std::move(group)), store_(std::move(store)), timeout_(timeout), traffic_(std::make_shared<Traffic>()) {}
+Workers::~Workers() = default;
+Workers::Workers(const Workers&) = default;
+Workers& Workers::operator=(const Workers&) = default;
+
+int Workers::rank() const { return group_->getRank(); }
+int Workers::world() const { return group_->getSize(); }
+std::int64_t Workers::bytes_sent() const { return traffic_->bytes; }
+
+void Workers::fail(const std::string& what, const std::exception& error) const {
+  const std::string said = reason();
+  throw Error(ErrorKind::execution,
+              "rank " + std::to_string(rank()) + ": " + what + ": " + (said.empty() ? first_line(error) : said));
+}
+
+void Workers::send(const at::Tensor& tensor, int to, int tag) {
+  try {
+    std::vector<at::Tensor> tensors = {tensor};
+    traffic_->sends.push_back({group_->send(tensors, to, tag), tensor, to});
+  } catch (const std::exception& error) {
+    fail("cannot send to rank " + std::to_string(to), error);
+  }
+  traffic_->bytes += static_cast<std::int64_t>(tensor.nbytes());
+}
+
+void Workers::receive(at::Tensor& tensor, int from, int tag) {
+  try {
+    std::vector<at::Tensor> tensors = {tensor};
+    if (!group_->recv(tensors, from, tag)->wait(timeout_)) throw std::runtime_error("nothing came in time");
+  } catch (const std::exception& error) {
+    fail("lost rank " + std::to_string(from), error);
+  }
+}
+
+void Workers::finish_sends() {
+  while (!traffic_->sends.empty()) {
+    Traffic::Message message = std::move(traffic_->sends.front());
+    traffic_->sends.pop_front();
+    try {
+      if (!message.work->wait(timeout_)) throw std::runtime_error("it took nothing in time");
+    } catch (const std::exception& error) {
+      fail("lost rank " + std::to_string(message.to), error);
+    }
+  }
+}
+
+std::vector<std::string> Workers::exchange(const std::string& what, const std::string& words) {
+  if (!store_) return std::vector<std::string>(static_cast<std::size_t>(world()), words);
+  const std::string prefix = what + "/" + std::to_string(traffic_->exchanges++) + "/";
+  std::vector<std::string> all;
+  try {
+    store_->set(prefix + std::to_string(rank()), bytes_of(words));
+  } catch (const std::exception& error) {
+    fail("cannot reach rank 0", error);
+  }
+  for (int other = 0; other < world(); ++other) {
+    const std::string key = prefix + std::to_string(other);
+    try {
+      // A rank that gives up says so elsewhere: look there, too.
+      const auto until = std::chrono::steady_clock::now() + timeout_;
+      while (!store_->check({key})) {
+        if (store_->check({kFault})) throw std::runtime_error("it gave up");
+        if (std::chrono::steady_clock::now() > until) throw std::runtime_error("it said nothing in time");
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      all.push_back(text_of(store_->get(key)));
+    } catch (const std::exception& error) {
+      fail("no word from rank " + std::to_string(other), error);
+    }
+  }
+  return all;
+}
+
+void Workers::leave() {
+  if (!store_) return;
+  try {
+    store_->set("left/" + std::to_string(rank()), bytes_of("1"));
+    const auto until = std::chrono::steady_clock::now() + timeout_;
+    for (int other = 1; rank() == 0 && other < world(); ++other) {
+      while (!store_->check({"left/" + std::to_string(other)}) && !store_->check({kFault})) {
+        if (std::chrono::steady_clock::now() > until) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+    }
+  } catch (const std::exception&) {  // rank 0 has gone: the work was done
+  }
+}
+
+void Workers::give_up(const std::string& why) noexcept {
+  try {
+    if (!store_) return;
+    patiently([store = store_, words = bytes_of(why)] {
+      if (!store->check({kFault})) store->set(kFault, words);
+      return true;
+    });
+  } catch (...) {  // the others find out without being told
+  }
+}
+
+std::string Workers::reason() const {
+  if (!store_) return {};
+  return patiently([store = store_]() -> std::string {
+           // The one who knows may be slower to say it than the connection is to break.
+           for (int i = 0; i < 10; ++i) {
+             if (store->check({kFault})) return text_of(store->get(kFault));
+             std::this_thread::sleep_for(std::chrono::milliseconds(30));
+           }
+           return {};
+         })
+      .value_or("");
+}
+
+bool can_connect() { return FXGRAPH_HAS_GLOO; }
+
+Workers connect(const WorkerAddress& address) {
+  if (address.world < 1 || address.rank < 0 || address.rank >= address.world) {
+    throw Error(ErrorKind::invalid_argument, "rank " + std::to_string(address.rank) + " of " +
+                                                 std::to_string(address.world) +
+                                                 " is no rank; they are counted from 0");
+  }
+#if FXGRAPH_HAS_GLOO
+  const std::string self = "rank " + std::to_string(address.rank) + " of " + std::to_string(address.world);
+  const std::string place = address.host + ":" + std::to_string(address.port);
+  try {
+    c10d::TCPStoreOptions options;
+    options.port = address.port;
+    options.isServer = address.rank == 0;
+    options.waitWorkers = false;  // it would go on without those that are missing
+    options.timeout = address.timeout;
+    auto store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
+    store->setTimeout(address.timeout);
+    auto prefixed = c10::make_intrusive<c10d::PrefixStore>("fxgraph", store);
+    meet(*prefixed, address);
+    auto gloo = c10d::ProcessGroupGloo::Options::create();
+    gloo->timeout = address.timeout;
+    const bool local = address.host == "127.0.0.1" || address.host == "localhost";
+    gloo->devices.push_back(local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                                  : c10d::ProcessGroupGloo::createDefaultDevice());
+    auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, address.rank, address.world, gloo);
+    return Workers(group, prefixed, address.timeout);
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::execution, self + ": not all ranks met at " + place + " within " +
+                                          std::to_string(address.timeout.count() / 1000) + " s: " + first_line(error));
+  }
+#else
+  throw Error(ErrorKind::unsupported,
+              "this library was built without gloo's headers (libgloo-dev); make the process group yourself");
+#endif
+}
+
+}  // namespace fx

@@ -1,0 +1,240 @@
+// A value that is sent is a copy. So of a storage that the program writes, everything up to the last write is one unit:
+// what makes values in it, what writes it, what reads it. Of one that outlives the call (a buffer, a called module's
+// state) everything that touches it is, since the next call reads what this one wrote.
+#include <fxgraph/rewriter/partition/pipeline_plan.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/partition/split_module.h>
+#include <fxgraph/rewriter/partition/stage_costs.h>
+#include <fxgraph/rewriter/partition/stage_cuts.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/print.h>
+
+namespace fx {
+namespace {
+
+bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
+
+const void* storage_of(const torch::Tensor& tensor) {
+  if (tensor.has_storage()) return tensor.storage().unsafeGetStorageImpl();
+  return tensor.unsafeGetTensorImpl();
+}
+
+/// Numbers for calls that may not be parted.
+class Units {
+ public:
+  Units(const Graph& graph, const Effects& effects) : graph_(graph), effects_(effects), head_(graph, nullptr) {
+    for (Effects::Set set = 0; set < effects.num_sets(); ++set) {
+      if (!effects.writers(set).empty()) join_set(set);
+    }
+  }
+
+  NodeMap<std::uint32_t> numbers() {
+    NodeMap<std::uint32_t> numbers(graph_, 0);
+    std::map<std::uint32_t, std::uint32_t> known;  // by id of the head
+    for (Node& node : const_cast<Graph&>(graph_).nodes()) {
+      if (!is_call(node) || !head_[node]) continue;
+      numbers[node] = known.emplace(find(node).id(), static_cast<std::uint32_t>(known.size() + 1)).first->second;
+    }
+    return numbers;
+  }
+
+ private:
+  Node& find(Node& node) {
+    Node* at = &node;
+    while (head_[*at] && head_[*at] != at) at = head_[*at];
+    return *at;
+  }
+  void join(Node& a, Node& b) {
+    Node &x = find(a), &y = find(b);
+    Node& first = x.is_before(y) ? x : y;
+    head_[x] = head_[y] = &first;
+    if (!head_[a]) head_[a] = &first;
+    if (!head_[b]) head_[b] = &first;
+  }
+
+  void join_set(Effects::Set set) {
+    const auto writers = effects_.writers(set);
+    const Node& last = *writers.back();
+    bool kept = false;
+    std::vector<Node*> touching(writers.begin(), writers.end());
+    for (Node* member : effects_.members(set)) {
+      if (member->is(Op::placeholder)) {
+        throw Error(ErrorKind::unsupported,
+                    "split_pipeline: %" + writers.front()->name() + " writes to the input " + member->name() +
+                        ", which the caller would not see: write to a clone of it instead",
+                    writers.front()->name());
+      }
+      kept |= member->is(Op::get_attr);
+      if (is_call(*member)) touching.push_back(member);
+      for (Node& user : member->users()) {
+        if (is_call(user)) touching.push_back(&user);
+      }
+    }
+    kept |= effects_.is_external(set);
+    for (Node* node : touching) {
+      if (kept || !last.is_before(*node)) join(*touching.front(), *node);
+    }
+  }
+
+  const Graph& graph_;
+  const Effects& effects_;
+  NodeMap<Node*> head_;
+};
+
+void refuse_random(const Graph& graph, const Effects& effects) {
+  for (const Node& node : graph.nodes()) {
+    if (!effects.of(node).random) continue;
+    throw Error(ErrorKind::unsupported,
+                "split_pipeline: %" + node.name() +
+                    " draws random numbers, which each process does by itself: the results would not be those of one "
+                    "process; allow_random says that this is meant",
+                node.name());
+  }
+}
+
+class PipelineSplitter {
+ public:
+  PipelineSplitter(GraphModule& module, std::size_t stages, const std::vector<c10::IValue>& examples,
+                   const PipelineOptions& options)
+      : module_(module),
+        graph_(module.graph()),
+        examples_(examples),
+        options_(options),
+        stages_(stages),
+        effects_(graph_, {module_effects(module), false, attribute_storage(module)}) {}
+
+  PipelineStages run() {
+    if (stages_ == 0) throw Error(ErrorKind::invalid_argument, "split_pipeline: there must be at least one stage");
+    if (stages_ > 1 && !options_.allow_random) refuse_random(graph_, effects_);
+    ShapeProp prop(module_);
+    shapes_ = prop.propagate(examples_);
+    seconds_ = options_.cost == PipelineOptions::Cost::measured ? measured_seconds(module_, examples_)
+                                                                : modelled_seconds(module_, shapes_);
+    const NodeMap<std::uint32_t> stage = cut();
+    const auto split = split_module(module_, [&](const Node& node) { return static_cast<std::int64_t>(stage[node]); },
+                                    {.name = [](std::int64_t i) { return "stage_" + std::to_string(i); }});
+    PipelineStages result;
+    result.plan.wiring = print_graph(split->graph());
+    for (std::size_t i = 0; i < stages_; ++i) {
+      auto part = std::dynamic_pointer_cast<GraphModule>(split->submodule("stage_" + std::to_string(i)));
+      result.plan.stages.push_back(forecast(stage, static_cast<std::uint32_t>(i), *part));
+      result.modules.push_back(std::move(part));
+    }
+    find_tied(result);
+    return result;
+  }
+
+ private:
+  NodeMap<std::uint32_t> cut() {
+    const OrderEdges order = effects_.order_edges();
+    StageProblem problem;
+    problem.graph = &graph_;
+    problem.order = &order;
+    problem.seconds = seconds_;
+    problem.bytes = NodeMap<std::int64_t>(graph_, 0);
+    problem.weights = NodeMap<std::int64_t>(graph_, 0);
+    problem.unit = Units(graph_, effects_).numbers();
+    problem.stages = stages_;
+    problem.slack = options_.slack;
+    problem.max_weights = options_.max_weights;
+    std::set<const void*> seen;
+    for (const Node& node : graph_.nodes()) {
+      problem.bytes[node] = node.is(Op::get_attr) ? 0 : bytes_of(node);
+      if (!is_call(node)) continue;
+      for_each_weight(node, [&](const torch::Tensor& tensor) {
+        if (seen.insert(storage_of(tensor)).second) problem.weights[node] += static_cast<std::int64_t>(tensor.nbytes());
+      });
+    }
+    return cut_stages(problem);
+  }
+
+  // What is no tensor is a number or two.
+  std::int64_t bytes_of(const Node& node) const { return std::max<std::int64_t>(shapes_[node].bytes(), 8); }
+
+  template <typename Visit>
+  void for_each_weight(const Node& call, Visit&& visit) const {
+    call.for_each_input([&](const Node& input) {
+      if (!input.is(Op::get_attr)) return;
+      const torch::Tensor tensor = module_.find_attribute(input.target().str());
+      if (tensor.defined()) visit(tensor);
+    });
+    if (!call.is(Op::call_module)) return;
+    const auto called = module_.find_submodule(call.target().str());
+    if (!called) return;
+    for (const torch::Tensor& tensor : called->parameters()) visit(tensor);
+    for (const torch::Tensor& tensor : called->buffers()) visit(tensor);
+  }
+
+  StageForecast forecast(const NodeMap<std::uint32_t>& stage, std::uint32_t at, const GraphModule& part) const {
+    StageForecast result;
+    std::set<const void*> weights;
+    Shapes shapes(part.graph());
+    std::map<std::string, const Node*> by_name;
+    for (const Node& node : graph_.nodes()) {
+      if (!node.is(Op::get_attr) && !node.is(Op::output)) {
+        std::set<std::uint32_t> to;
+        const std::uint32_t from = is_call(node) ? stage[node] : 0;
+        for (const Node& user : node.users())
+          to.insert(is_call(user) ? stage[user] : static_cast<std::uint32_t>(stages_ - 1));
+        to.erase(from);
+        if (from == at) result.sent_bytes += bytes_of(node) * static_cast<std::int64_t>(to.size());
+      }
+      by_name[node.name()] = &node;
+      if (!is_call(node) || stage[node] != at) continue;
+      ++result.nodes;
+      result.seconds += seconds_[node];
+      for_each_weight(node, [&](const torch::Tensor& tensor) {
+        if (weights.insert(storage_of(tensor)).second)
+          result.weight_bytes += static_cast<std::int64_t>(tensor.nbytes());
+      });
+    }
+    for (const Node& node : part.graph().nodes()) {
+      if (const auto whole = by_name.find(node.name()); whole != by_name.end()) shapes[node] = shapes_[*whole->second];
+    }
+    result.peak_bytes = Liveness(part.graph(), shapes, {.count_inputs = true}).peak().bytes;
+    return result;
+  }
+
+  static void find_tied(PipelineStages& stages) {
+    std::map<const void*, std::size_t> index;
+    std::vector<TiedParameter> all;
+    for (std::size_t i = 0; i < stages.modules.size(); ++i) {
+      for (const auto& parameter : stages.modules[i]->named_parameters()) {
+        const auto [at, is_new] = index.emplace(storage_of(parameter.value()), all.size());
+        if (is_new) all.emplace_back();
+        std::vector<std::pair<std::size_t, std::string>>& places = all[at->second].places;
+        if (places.empty() || places.back().first != i) places.emplace_back(i, parameter.key());
+      }
+    }
+    for (TiedParameter& tied : all) {
+      if (tied.places.size() > 1) stages.plan.tied.push_back(std::move(tied));
+    }
+  }
+
+  GraphModule& module_;
+  const Graph& graph_;
+  const std::vector<c10::IValue>& examples_;
+  const PipelineOptions& options_;
+  std::size_t stages_;
+  Effects effects_;
+  Shapes shapes_;
+  NodeMap<double> seconds_;
+};
+
+}  // namespace
+
+PipelineStages split_pipeline(GraphModule& module, std::size_t stages, const std::vector<c10::IValue>& examples,
+                              const PipelineOptions& options) {
+  return PipelineSplitter(module, stages, examples, options).run();
+}
+
+}  // namespace fx

@@ -1,0 +1,106 @@
+#include <fxgraph/rewriter/partition/stage_costs.h>
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/module/interpreter.h>
+#include <fxgraph/run/value.h>
+
+namespace fx {
+namespace {
+
+// Stands for any machine: only the ratio of the two matters to where a program is cut.
+const Machine kMachine{"a core", 5e10, 1e10};
+constexpr double kCallSeconds = 2e-6;
+constexpr int kRuns = 5;
+
+std::vector<TensorInfo> parameter_infos(const LeafModule& leaf) {
+  std::vector<TensorInfo> infos;
+  for (const NamedTensor& tensor : leaf.tensors()) infos.push_back(tensor_info(tensor.tensor));
+  return infos;
+}
+
+/// Modules whose forward branches on data, and so are only known by their names.
+std::optional<ModuleCall> without_body(const LeafModule& leaf) {
+  constexpr std::pair<std::string_view, const char*> kPackets[] = {
+      {"MultiheadAttention", "torch.nn.functional.multi_head_attention_forward"},
+      {"LSTM", "aten::lstm"},
+      {"GRU", "aten::gru"},
+      {"RNN", "aten::rnn_tanh"},
+  };
+  for (const auto& [type, packet] : kPackets) {
+    if (leaf.type_name() == type) return ModuleCall{packet, parameter_infos(leaf)};
+  }
+  return std::nullopt;
+}
+
+class Timing : public Interpreter {
+ public:
+  Timing(GraphModule& module, NodeMap<std::vector<double>>& times) : Interpreter(module), times_(times) {}
+  Value run_node(const Node& node) override {
+    const auto start = std::chrono::steady_clock::now();
+    Value value = Interpreter::run_node(node);
+    times_[node].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    return value;
+  }
+
+ private:
+  NodeMap<std::vector<double>>& times_;
+};
+
+}  // namespace
+
+CostOptions module_costs(const GraphModule& module) {
+  CostOptions options;
+  options.modules = [&module](const Node& call) -> std::optional<ModuleCall> {
+    const auto leaf = module.leaf(call.target().str());
+    if (!leaf) return std::nullopt;
+    if (!leaf->body()) return without_body(*leaf);
+    // The operator that takes the leaf's parameters, else the last: what comes before it are checks and views.
+    const Node *reader = nullptr, *last = nullptr;
+    for (const Node& node : leaf->body()->nodes()) {
+      if (!node.is(Op::call_function) || node.target().view().find("::") == std::string_view::npos) continue;
+      node.for_each_input([&](const Node& input) { reader = input.is(Op::get_attr) ? &node : reader; });
+      last = &node;
+    }
+    const Node* main = reader ? reader : last;
+    if (!main) return std::nullopt;
+    return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
+  };
+  return options;
+}
+
+NodeMap<double> modelled_seconds(const GraphModule& module, const Shapes& shapes) {
+  const Cost cost(module.graph(), shapes, module_costs(module));
+  NodeMap<double> seconds(module.graph(), 0);
+  for (const Node& node : module.graph().nodes()) {
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    seconds[node] = kCallSeconds + roofline_seconds(cost.of(node), kMachine);
+  }
+  return seconds;
+}
+
+NodeMap<double> measured_seconds(GraphModule& module, const std::vector<c10::IValue>& examples) {
+  at::NoGradGuard inference;
+  // Running may write to buffers.
+  const auto copy = module.clone_graph_module();
+  NodeMap<std::vector<double>> times(copy->graph());
+  for (int run = 0; run < kRuns; ++run) Timing(*copy, times).run(examples);
+  NodeMap<double> seconds(module.graph(), 0);
+  auto theirs = copy->graph().nodes().begin();
+  for (const Node& node : module.graph().nodes()) {
+    std::vector<double> all(times[*theirs].begin() + 1, times[*theirs].end());
+    ++theirs;
+    std::ranges::sort(all);
+    seconds[node] = all[all.size() / 2];
+  }
+  return seconds;
+}
+
+}  // namespace fx

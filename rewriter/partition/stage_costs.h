@@ -1,0 +1,24 @@
+// What calls cost in time and bytes, for split_pipeline. Internal to rewriter/partition.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <vector>
+
+#include <fxgraph/analysis/cost.h>
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/module/graph_module.h>
+
+namespace fx {
+
+/// Says what modules compute, in terms of operators, for Cost.
+CostOptions module_costs(const GraphModule& module);
+
+/// By operations and bytes; a call whose cost is not known takes what its bytes take.
+NodeMap<double> modelled_seconds(const GraphModule& module, const Shapes& shapes);
+
+/// The median of a few runs, after one to warm up.
+NodeMap<double> measured_seconds(GraphModule& module, const std::vector<c10::IValue>& examples);
+
+}  // namespace fx

@@ -1,0 +1,186 @@
+#include <fxgraph/rewriter/partition/stage_cuts.h>
+
+#include <algorithm>
+#include <deque>
+#include <limits>
+#include <numeric>
+
+#include <fxgraph/rewriter/partition/minimum_cut.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
+
+class StageCutter {
+ public:
+  explicit StageCutter(const StageProblem& problem) : problem_(problem), place_(*problem.graph, 0) {
+    for (Node& node : const_cast<Graph&>(*problem.graph).nodes()) {
+      if (!is_call(node)) continue;
+      place_[node] = calls_.size();
+      calls_.push_back(&node);
+    }
+    sum_up();
+    find_places();
+  }
+
+  NodeMap<std::uint32_t> run() {
+    NodeMap<std::uint32_t> stage(*problem_.graph, 0);
+    if (problem_.stages == 1) return stage;
+    if (calls_.size() < problem_.stages) refuse(calls_.size());
+    limit_ = fastest() * (1 + problem_.slack);
+    const std::vector<std::size_t> cuts = cheapest_cuts();
+    std::uint32_t at = 0;
+    for (std::size_t i = 0; i < calls_.size(); ++i) {
+      while (at < cuts.size() && i >= cuts[at]) ++at;
+      stage[*calls_[i]] = at;
+    }
+    MinimumCuts(problem_, calls_, limit_).improve(stage);
+    return stage;
+  }
+
+ private:
+  // Prefix sums over the calls, and the bytes that a cut before each would send.
+  void sum_up() {
+    const std::size_t count = calls_.size();
+    seconds_.assign(count + 1, 0);
+    weights_.assign(count + 1, 0);
+    std::vector<double> change(count + 2, 0);
+    for (std::size_t i = 0; i < count; ++i) {
+      seconds_[i + 1] = seconds_[i] + problem_.seconds[*calls_[i]];
+      weights_[i + 1] = weights_[i] + problem_.weights[*calls_[i]];
+    }
+    for (const Node& node : problem_.graph->nodes()) {
+      if (node.is(Op::get_attr) || node.is(Op::output)) continue;
+      const std::size_t made = is_call(node) ? place_[node] : 0;
+      std::size_t last = made;
+      for (const Node& user : node.users()) last = std::max(last, user.is(Op::output) ? count - 1 : place_[user]);
+      change[made + 1] += static_cast<double>(problem_.bytes[node]);
+      change[last + 1] -= static_cast<double>(problem_.bytes[node]);
+    }
+    sent_.assign(count + 1, 0);
+    double now = 0;
+    for (std::size_t i = 0; i <= count; ++i) sent_[i] = now += change[i];
+  }
+
+  // A cut may not go through a unit.
+  void find_places() {
+    const std::size_t count = calls_.size();
+    allowed_.assign(count + 1, true);
+    std::vector<std::size_t> first, last;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t unit = problem_.unit[*calls_[i]];
+      if (!unit) continue;
+      if (unit >= first.size()) {
+        first.resize(unit + 1, count);
+        last.resize(unit + 1, 0);
+      }
+      first[unit] = std::min(first[unit], i);
+      last[unit] = std::max(last[unit], i);
+    }
+    std::vector<int> change(count + 2, 0);
+    for (std::size_t unit = 0; unit < first.size(); ++unit) {
+      if (first[unit] >= last[unit]) continue;
+      ++change[first[unit] + 1];
+      --change[last[unit] + 1];
+    }
+    int inside = 0;
+    for (std::size_t i = 0; i <= count; ++i) {
+      inside += change[i];
+      allowed_[i] = inside == 0;
+    }
+    allowed_[0] = false;
+  }
+
+  [[noreturn]] void refuse(std::size_t possible) const {
+    throw Error(ErrorKind::invalid_argument, "split_pipeline: the program can be cut into " + std::to_string(possible) +
+                                                 " stages, not into " + std::to_string(problem_.stages) +
+                                                 ": what shares storage that is written stays together; ask for fewer");
+  }
+
+  bool fits(std::size_t from, std::size_t to, double limit) const {
+    if (problem_.max_weights && weights_[to] - weights_[from] > problem_.max_weights) return false;
+    return seconds_[to] - seconds_[from] <= limit;
+  }
+
+  // How many stages it takes when each goes as far as the limits let it; too many when one piece does not fit.
+  std::size_t stages_within(double limit) const {
+    std::size_t stages = 0, from = 0;
+    while (from < calls_.size()) {
+      std::size_t reach = from, end = from;
+      for (std::size_t to = from + 1; to <= calls_.size() && fits(from, to, limit); ++to) {
+        reach = to;
+        if (allowed_[to]) end = to;
+      }
+      if (reach == calls_.size()) end = reach;
+      if (end == from) return std::numeric_limits<std::size_t>::max();
+      from = end;
+      ++stages;
+    }
+    return stages;
+  }
+
+  // The least time of the slowest stage.
+  double fastest() const {
+    double low = 0, high = seconds_.back() * (1 + 1e-9) + 1e-12;
+    const std::size_t cuts = 1 + static_cast<std::size_t>(std::count(allowed_.begin(), allowed_.end() - 1, true));
+    if (cuts < problem_.stages) refuse(cuts);
+    if (stages_within(high) > problem_.stages) {
+      throw Error(ErrorKind::invalid_argument, "split_pipeline: stages of at most " +
+                                                   std::to_string(problem_.max_weights) +
+                                                   " bytes of weights do not hold " + std::to_string(weights_.back()) +
+                                                   "; ask for more stages, or more bytes");
+    }
+    for (int i = 0; i < 60; ++i) {
+      const double middle = (low + high) / 2;
+      (stages_within(middle) <= problem_.stages ? high : low) = middle;
+    }
+    return high;
+  }
+
+  // least[i]: the fewest bytes that the first i calls cost in so many stages. The stage that ends at i may begin
+  // anywhere in a window that moves with i.
+  std::vector<std::size_t> cheapest_cuts() const {
+    const std::size_t count = calls_.size();
+    std::vector<double> least(count + 1, kNever);
+    least[0] = 0;
+    std::vector<std::vector<std::uint32_t>> from(problem_.stages, std::vector<std::uint32_t>(count + 1));
+    for (std::size_t stage = 0; stage < problem_.stages; ++stage) {
+      std::vector<double> next(count + 1, kNever);
+      std::deque<std::size_t> window;
+      for (std::size_t i = 1; i <= count; ++i) {
+        if (least[i - 1] < kNever) {
+          while (!window.empty() && least[window.back()] > least[i - 1]) window.pop_back();
+          window.push_back(i - 1);
+        }
+        while (!window.empty() && !fits(window.front(), i, limit_)) window.pop_front();
+        if (window.empty() || (i < count && !allowed_[i])) continue;
+        next[i] = least[window.front()] + (i < count ? sent_[i] : 0);
+        from[stage][i] = static_cast<std::uint32_t>(window.front());
+      }
+      least = std::move(next);
+    }
+    if (least[count] == kNever) refuse(problem_.stages - 1);
+    std::vector<std::size_t> cuts;
+    for (std::size_t stage = problem_.stages, at = count; stage-- > 1;) cuts.push_back(at = from[stage][at]);
+    std::ranges::reverse(cuts);
+    return cuts;
+  }
+
+  const StageProblem& problem_;
+  std::vector<Node*> calls_;
+  NodeMap<std::size_t> place_;
+  std::vector<double> seconds_, sent_;
+  std::vector<std::int64_t> weights_;
+  std::vector<bool> allowed_;  // by place: may a stage begin here
+  double limit_ = 0;
+};
+
+}  // namespace
+
+NodeMap<std::uint32_t> cut_stages(const StageProblem& problem) { return StageCutter(problem).run(); }
+
+}  // namespace fx

@@ -1,0 +1,112 @@
+// Three kinds of message on three tags of a channel: the size of the description, the description (for each value its
+// kind, type, sizes and strides; or its pickle), and the tensors one after the other.
+#include <fxgraph/rewriter/partition/wire.h>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <fxgraph/support/error.h>
+
+namespace fx {
+namespace {
+
+enum Kind : std::int64_t { kTensor, kUndefined, kPickle };
+
+void describe(const at::Tensor& tensor, std::vector<std::int64_t>& words) {
+  words.push_back(static_cast<std::int64_t>(tensor.scalar_type()));
+  words.push_back(tensor.dim());
+  words.insert(words.end(), tensor.sizes().begin(), tensor.sizes().end());
+  words.insert(words.end(), tensor.strides().begin(), tensor.strides().end());
+}
+
+// The elements in the order in which they lie.
+at::Tensor flat(const at::Tensor& dense) { return dense.as_strided({dense.numel()}, {1}); }
+
+at::Tensor sendable(const at::Tensor& tensor) {
+  const at::Tensor plain = tensor.detach();
+  if (plain.layout() != at::kStrided || !plain.device().is_cpu() || plain.is_quantized()) {
+    throw Error(ErrorKind::unsupported, "only dense tensors on the CPU go from stage to stage");
+  }
+  return plain.is_non_overlapping_and_dense() ? plain : plain.contiguous();
+}
+
+class Reader {
+ public:
+  explicit Reader(const at::Tensor& words) : at_(words.data_ptr<std::int64_t>()), end_(at_ + words.numel()) {}
+  std::int64_t next() {
+    if (at_ == end_) throw Error(ErrorKind::execution, "a message between stages ends too early");
+    return *at_++;
+  }
+  std::vector<std::int64_t> next(std::int64_t count) {
+    std::vector<std::int64_t> words;
+    for (std::int64_t i = 0; i < count; ++i) words.push_back(next());
+    return words;
+  }
+
+ private:
+  const std::int64_t *at_, *end_;
+};
+
+}  // namespace
+
+void send_values(Workers& workers, const std::vector<c10::IValue>& values, int to, int channel) {
+  std::vector<std::int64_t> words = {static_cast<std::int64_t>(values.size())};
+  std::vector<at::Tensor> payload;
+  for (const c10::IValue& value : values) {
+    if (value.isTensor() && !value.toTensor().defined()) {
+      words.push_back(kUndefined);
+    } else if (value.isTensor()) {
+      words.push_back(kTensor);
+      payload.push_back(sendable(value.toTensor()));
+      describe(payload.back(), words);
+      payload.back() = flat(payload.back());
+    } else {
+      words.push_back(kPickle);
+      const std::vector<char> pickled = torch::jit::pickle_save(value);
+      words.push_back(static_cast<std::int64_t>(pickled.size()));
+      payload.push_back(at::empty({static_cast<std::int64_t>(pickled.size())}, at::kByte));
+      std::copy(pickled.begin(), pickled.end(), reinterpret_cast<char*>(payload.back().data_ptr()));
+    }
+  }
+  workers.send(at::full({1}, static_cast<std::int64_t>(words.size()), at::kLong), to, 3 * channel);
+  workers.send(at::tensor(words, at::kLong), to, 3 * channel + 1);
+  for (const at::Tensor& tensor : payload) {
+    if (tensor.numel()) workers.send(tensor, to, 3 * channel + 2);
+  }
+}
+
+std::vector<c10::IValue> receive_values(Workers& workers, int from, int channel) {
+  at::Tensor size = at::empty({1}, at::kLong);
+  workers.receive(size, from, 3 * channel);
+  at::Tensor words = at::empty({size.item<std::int64_t>()}, at::kLong);
+  workers.receive(words, from, 3 * channel + 1);
+  Reader reader(words);
+  std::vector<c10::IValue> values(static_cast<std::size_t>(reader.next()));
+  for (c10::IValue& value : values) {
+    const std::int64_t kind = reader.next();
+    if (kind == kUndefined) {
+      value = at::Tensor();
+      continue;
+    }
+    at::Tensor tensor, bytes;
+    if (kind == kTensor) {
+      const auto type = static_cast<at::ScalarType>(reader.next());
+      const std::int64_t dims = reader.next();
+      const std::vector<std::int64_t> sizes = reader.next(dims), strides = reader.next(dims);
+      tensor = at::empty_strided(sizes, strides, type);
+      bytes = flat(tensor);
+    } else {
+      bytes = at::empty({reader.next()}, at::kByte);
+    }
+    if (bytes.numel()) workers.receive(bytes, from, 3 * channel + 2);
+    if (kind == kTensor) {
+      value = std::move(tensor);
+    } else {
+      const char* begin = reinterpret_cast<const char*>(bytes.data_ptr());
+      value = torch::jit::pickle_load({begin, begin + bytes.numel()});
+    }
+  }
+  return values;
+}
+
+}  // namespace fx

@@ -1,0 +1,32 @@
+// reinplace: operators that make a tensor of their own become those that write into their input, FX's reinplace.
+//
+//   fx::Shapes shapes = fx::propagate_shapes(*gm, {x});
+//   fx::ReinplaceReport report = fx::reinplace(gm->graph(), shapes, {.modules = fx::module_effects(*gm)});
+//
+// `b = aten::add.Tensor(a, 1)` becomes `aten::add_.Tensor(a, 1)` where nobody can tell: nothing reads `a`, or a view of
+// it, afterwards; `a` is neither an input nor a weight nor returned; the result has the type, sizes and strides that
+// `a` has, no two elements of `a` share memory, and no other argument shares memory with it. For programs that run
+// without gradients: autograd keeps inputs for later. What stays has its reason.
+//
+// Cost: O(nodes + uses). Thread-safety: none.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
+
+namespace fx {
+
+struct ReinplaceReport {
+  std::vector<Node*> changed;  ///< in graph order
+  /// The calls that have a variant that writes and stay, with the reason.
+  std::vector<std::pair<Node*, std::string>> kept;
+};
+
+ReinplaceReport reinplace(Graph& graph, const Shapes& shapes, const EffectsOptions& effects = {});
+
+}  // namespace fx

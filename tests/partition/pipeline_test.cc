@@ -1,0 +1,323 @@
+// Pipelines in processes of their own on the loopback address: equal results and gradients, and no rank that hangs when
+// another fails. Every rank is this program once more, run as the test PipelineWorker.Run.
+#include <fxgraph/rewriter/partition/pipeline.h>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include <fxgraph/trace/symbolic_trace.h>
+#include "tests/partition/pipeline_models.h"
+#include "tests/trace/trace_testing.h"
+
+extern char** environ;
+
+namespace fx {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using testing::PipelineCase;
+using testing::same_value;
+using torch::Tensor;
+
+std::string setting(const char* name, const char* otherwise = "") {
+  const char* value = std::getenv(name);
+  return value ? value : otherwise;
+}
+
+// ── A rank ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void run_rank(const std::string& task, const PipelineCase& model, Pipeline& pipe, const PipelineRun& how) {
+  const int rank = std::stoi(setting("RANK"));
+  const std::string out = setting("FX_OUT") + "/" + std::to_string(rank);
+  if (task == "forward" || task == "loop") {
+    c10::IValue result;
+    for (int i = 0; i < (task == "loop" ? 100'000 : 1); ++i) {
+      if (setting("FX_THROW") == std::to_string(rank) && i == 3) throw std::runtime_error("the cooling failed");
+      if (setting("FX_HANG") == std::to_string(rank) && i == 3) std::this_thread::sleep_for(std::chrono::hours(1));
+      result = pipe.run(model.inputs, how);
+    }
+    if (!result.isNone()) {
+      const std::vector<char> bytes = torch::pickle_save(result);
+      std::ofstream(out, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    }
+    return;
+  }
+  const Tensor loss = pipe.train_step(model.inputs, model.targets, model.loss, how);
+  c10::Dict<std::string, Tensor> gradients;
+  for (const auto& parameter : pipe.module().named_parameters()) {
+    if (parameter.value().grad().defined()) gradients.insert(parameter.key(), parameter.value().grad());
+  }
+  if (loss.defined()) gradients.insert("loss", loss);
+  gradients.insert("held", torch::tensor(static_cast<double>(pipe.statistics().peak_micro_batches)));
+  const std::vector<char> bytes = torch::pickle_save(gradients);
+  std::ofstream(out, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+TEST(PipelineWorker, Run) {
+  const std::string task = setting("FX_TASK");
+  if (task.empty()) GTEST_SKIP() << "runs as a rank of the other tests";
+  torch::set_num_threads(1);
+  WorkerAddress address = *workers_from_environment();
+  address.timeout = std::chrono::milliseconds(std::stoi(setting("FX_TIMEOUT", "20000")));
+  try {
+    const PipelineCase model = testing::pipeline_case(setting("FX_MODEL"));
+    PipelineStages stages = split_pipeline(*model.module, std::stoul(setting("FX_STAGES")), model.inputs);
+    if (setting("FX_WRONG") == setting("RANK")) stages.plan.stages[0].seconds += 1;
+    Workers workers = connect(address);
+    Pipeline pipe(stages, workers);
+    PipelineRun how{.micro_batches = std::stoul(setting("FX_MICRO", "1"))};
+    if (setting("FX_FILL") == "1") how.schedule = PipelineRun::Schedule::fill_drain;
+    try {
+      run_rank(task, model, pipe, how);
+    } catch (const Error&) {
+      throw;
+    } catch (const std::exception& error) {
+      workers.give_up("rank " + setting("RANK") + ": " + error.what());
+      throw;
+    }
+    pipe.finish();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "SENTENCE %s\n", error.what());
+    std::fflush(stderr);
+    std::_Exit(1);
+  }
+  std::_Exit(0);
+}
+
+// ── All ranks ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+class Ranks {
+ public:
+  Ranks()
+      : folder_(std::filesystem::temp_directory_path() /
+                ("fx_pipeline_" + std::to_string(getpid()) + "_" + std::to_string(counter_++))) {
+    std::filesystem::create_directories(folder_);
+  }
+  ~Ranks() {
+    for (const pid_t child : children_) {
+      if (child > 0) kill(child, SIGKILL);
+    }
+    for (const pid_t child : children_) {
+      if (child > 0) waitpid(child, nullptr, 0);
+    }
+    std::filesystem::remove_all(folder_);
+  }
+
+  void start(int ranks, std::map<std::string, std::string> settings, int world = 0) {
+    static int port = 21000 + getpid() % 20000;
+    settings.insert({{"WORLD_SIZE", std::to_string(world ? world : ranks)},
+                     {"MASTER_ADDR", "127.0.0.1"},
+                     {"MASTER_PORT", std::to_string(++port)},
+                     {"FX_OUT", folder_.string()},
+                     {"OMP_NUM_THREADS", "1"}});
+    settings.emplace("FX_STAGES", std::to_string(ranks));
+    for (int rank = 0; rank < ranks; ++rank) children_.push_back(spawn(rank, settings));
+  }
+
+  /// Exit codes by rank; -1 for one that has not ended in time, 128 + n for one ended by signal n.
+  std::vector<int> wait(double seconds, std::size_t without = ~std::size_t{0}) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    std::vector<int> codes(children_.size(), -1);
+    bool all = false;
+    while (!all && std::chrono::steady_clock::now() < until) {
+      all = true;
+      for (std::size_t i = 0; i < children_.size(); ++i) {
+        int status = 0;
+        if (children_[i] > 0 && waitpid(children_[i], &status, WNOHANG) == children_[i]) {
+          codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+          children_[i] = 0;
+        }
+        all &= children_[i] <= 0 || i == without;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return codes;
+  }
+
+  void end(int rank, int signal) { kill(children_[static_cast<std::size_t>(rank)], signal); }
+  std::string said(int rank) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / ("err" + std::to_string(rank))).rdbuf();
+    const std::size_t at = text.str().find("SENTENCE ");
+    return at == std::string::npos ? text.str() : text.str().substr(at + 9);
+  }
+  c10::IValue result(int rank) const {
+    std::ifstream file(folder_ / std::to_string(rank), std::ios::binary);
+    const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    return bytes.empty() ? c10::IValue() : torch::pickle_load(bytes);
+  }
+
+ private:
+  pid_t spawn(int rank, const std::map<std::string, std::string>& settings) const {
+    std::vector<std::string> words = {"RANK=" + std::to_string(rank)};
+    for (const auto& [name, value] : settings) words.push_back(name + "=" + value);
+    for (char** variable = environ; *variable; ++variable) words.emplace_back(*variable);
+    std::vector<char*> environment;
+    for (std::string& word : words) environment.push_back(word.data());
+    environment.push_back(nullptr);
+    std::string self = "/proc/self/exe", filter = "--gtest_filter=PipelineWorker.Run", brief = "--gtest_brief=1";
+    char* arguments[] = {self.data(), filter.data(), brief.data(), nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    const std::string err = (folder_ / ("err" + std::to_string(rank))).string();
+    posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    pid_t child = -1;
+    posix_spawn(&child, self.c_str(), &actions, nullptr, arguments, environment.data());
+    posix_spawn_file_actions_destroy(&actions);
+    return child;
+  }
+
+  inline static int counter_ = 0;
+  std::filesystem::path folder_;
+  std::vector<pid_t> children_;
+};
+
+void expect_all_done(const std::vector<int>& codes, const Ranks& ranks) {
+  for (std::size_t i = 0; i < codes.size(); ++i) EXPECT_EQ(codes[i], 0) << i << ": " << ranks.said(static_cast<int>(i));
+}
+
+class PipelineSlow : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
+
+TEST_P(PipelineSlow, ResultsAreThoseOfOneProcess) {
+  if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
+  const auto [name, stages] = GetParam();
+  const PipelineCase model = testing::pipeline_case(name);
+  torch::NoGradGuard inference;
+  const c10::IValue expected = model.module->run(model.inputs);
+  {
+    const char* micro = stages == 4 ? "2" : "1";
+    Ranks ranks;
+    ranks.start(stages, {{"FX_TASK", "forward"}, {"FX_MODEL", name}, {"FX_MICRO", micro}});
+    expect_all_done(ranks.wait(120), ranks);
+    EXPECT_TRUE(same_value(ranks.result(stages - 1), expected, std::string(micro) == "1" ? 0 : 1e-5)) << name << micro;
+  }
+}
+
+TEST_P(PipelineSlow, GradientsAreThoseOfOneProcess) {
+  if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
+  const auto [name, stages] = GetParam();
+  PipelineCase model = testing::pipeline_case(name);
+  const PipelineStages split = split_pipeline(*model.module, static_cast<std::size_t>(stages), model.inputs);
+  const c10::IValue output = model.module->run(model.inputs);
+  const Tensor loss = model.loss(output, model.targets);
+  loss.backward();
+  {
+    const char* fill = stages == 4 ? "0" : "1";
+    Ranks ranks;
+    ranks.start(stages, {{"FX_TASK", "train"}, {"FX_MODEL", name}, {"FX_MICRO", "4"}, {"FX_FILL", fill}});
+    expect_all_done(ranks.wait(120), ranks);
+    std::size_t compared = 0;
+    for (int rank = 0; rank < stages; ++rank) {
+      const c10::IValue file = ranks.result(rank);
+      ASSERT_TRUE(file.isGenericDict()) << ranks.said(rank);
+      const auto got = c10::impl::toTypedDict<std::string, Tensor>(file.toGenericDict());
+      if (rank == stages - 1) {
+        EXPECT_TRUE(torch::allclose(got.at("loss"), loss.detach(), 1e-5, 1e-6)) << name;
+      }
+      const double held = got.at("held").item<double>();
+      EXPECT_LE(held, std::string(fill) == "1" ? 4 : stages - rank) << rank;
+      // The stages share their parameters with the whole: there the gradients are.
+      for (const auto& parameter : split.modules[static_cast<std::size_t>(rank)]->named_parameters()) {
+        const Tensor expected = parameter.value().grad();
+        ASSERT_EQ(expected.defined(), got.contains(parameter.key())) << name << parameter.key();
+        if (!expected.defined()) continue;
+        EXPECT_TRUE(torch::allclose(got.at(parameter.key()), expected, 1e-3, 1e-5))
+            << name << " " << parameter.key() << " " << (got.at(parameter.key()) - expected).abs().max();
+        ++compared;
+      }
+    }
+    EXPECT_GE(compared, model.module->parameters().size());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PipelineSlow,
+                         ::testing::Values(std::make_tuple("resnet", 2), std::make_tuple("bert", 2),
+                                           std::make_tuple("gpt", 4)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
+                         });
+
+// ── Faults ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Most of it is for starting on a busy machine.
+constexpr double kLimit = 60;
+
+TEST(PipelineFaultsSlow, AStageThatThrowsIsNamedByAll) {
+  if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
+  Ranks ranks;
+  ranks.start(3, {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_THROW", "1"}, {"FX_TIMEOUT", "5000"}});
+  EXPECT_EQ(ranks.wait(kLimit), (std::vector<int>{1, 1, 1}));
+  EXPECT_THAT(ranks.said(1), HasSubstr("the cooling failed"));
+  for (const int rank : {0, 2}) EXPECT_THAT(ranks.said(rank), HasSubstr("rank 1: the cooling failed")) << rank;
+}
+
+TEST(PipelineFaultsSlow, AStageThatHangsIsLeft) {
+  if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
+  Ranks ranks;
+  ranks.start(3, {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_HANG", "2"}, {"FX_TIMEOUT", "2000"}});
+  const std::vector<int> codes = ranks.wait(kLimit, 2);
+  EXPECT_EQ(codes[0], 1) << ranks.said(0);
+  EXPECT_EQ(codes[1], 1) << ranks.said(1);
+  EXPECT_EQ(codes[2], -1);
+}
+
+TEST(PipelineFaultsSlow, ARankTooFewOrTooManyAndAWrongPlan) {
+  if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
+  Ranks few;
+  few.start(2, {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_STAGES", "3"}, {"FX_TIMEOUT", "2000"}}, 3);
+  Ranks many;
+  many.start(3, {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_STAGES", "2"}, {"FX_TIMEOUT", "5000"}});
+  Ranks wrong;
+  wrong.start(3, {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_WRONG", "2"}, {"FX_TIMEOUT", "5000"}});
+  EXPECT_EQ(few.wait(kLimit), (std::vector<int>{1, 1}));
+  EXPECT_THAT(few.said(0), HasSubstr("not all ranks met at 127.0.0.1"));
+  EXPECT_EQ(many.wait(kLimit), (std::vector<int>{1, 1, 1}));
+  EXPECT_THAT(many.said(2), HasSubstr("the plan has 2 stages and there are 3 ranks"));
+  EXPECT_EQ(wrong.wait(kLimit), (std::vector<int>{1, 1, 1}));
+  EXPECT_THAT(wrong.said(0), HasSubstr("has another plan"));
+}
+
+// A rank killed at a random moment: before they meet, while they do, in the middle of a micro-batch.
+// FXGRAPH_PIPELINE_KILLS is how often.
+TEST(PipelineFaultsSlow, KilledAtRandomMomentsNobodyHangs) {
+  if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
+  std::mt19937 random(17);
+  const int kills = std::stoi(setting("FXGRAPH_PIPELINE_KILLS", "2"));
+  for (int i = 0; i < kills; ++i) {
+    Ranks ranks;
+    const int victim = static_cast<int>(random() % 4);
+    const auto moment = std::chrono::milliseconds(random() % 2500);
+    ranks.start(4, {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_MICRO", "2"}, {"FX_TIMEOUT", "4000"}});
+    std::this_thread::sleep_for(moment);
+    ranks.end(victim, SIGKILL);
+    const std::vector<int> codes = ranks.wait(kLimit);
+    for (int rank = 0; rank < 4; ++rank) {
+      const int code = codes[static_cast<std::size_t>(rank)];
+      EXPECT_EQ(code, rank == victim ? 128 + SIGKILL : 1)
+          << "rank " << rank << ", victim " << victim << " after " << moment.count() << " ms: " << ranks.said(rank);
+      if (rank != victim) {
+        EXPECT_THAT(ranks.said(rank), HasSubstr("rank")) << moment.count();
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fx

@@ -1,0 +1,156 @@
+// torch.fx's test/test_functionalization and test_fx_reinplace_pass.py, by their names there where they are about
+// programs that FX's graphs can hold; and random programs with views: what reinplace changes nobody can tell.
+#include <fxgraph/rewriter/program/reinplace.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <random>
+
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
+#include "tests/support/names.h"
+#include "tests/support/short_graph.h"
+#include "tests/trace/trace_testing.h"
+
+namespace fx {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using testing::names;
+
+struct Reinplaced {
+  std::shared_ptr<GraphModule> module;
+  std::vector<std::string> changed;
+  std::map<std::string, std::string> kept;
+};
+
+Reinplaced reinplaced(Graph graph, const std::vector<TensorInfo>& inputs) {
+  auto module = std::make_shared<GraphModule>(std::move(graph));
+  ShapeProp prop(*module);
+  const Shapes shapes = prop.propagate(inputs);
+  const ReinplaceReport report = reinplace(module->graph(), shapes, {.modules = module_effects(*module)});
+  Reinplaced result{module, names(report.changed), {}};
+  for (const auto& [node, why] : report.kept) result.kept[node->name()] = why;
+  return result;
+}
+
+const TensorInfo kMatrix{.sizes = {3, 3}};
+
+TEST(ReinplacePass, test_reinplace_basic) {
+  const auto result =
+      reinplaced(testing::graph_of("a = aten::clone(%x)\nb = aten::add.Tensor(%a, 1)\nreturn b"), {kMatrix});
+  EXPECT_THAT(result.changed, ElementsAre("b"));
+  EXPECT_EQ(result.module->graph().find("b")->target(), Symbol("aten::add_.Tensor"));
+  const torch::Tensor x = torch::rand({3, 3}), before = x.clone();
+  EXPECT_TRUE(result.module->forward(x).equal(before + 1));
+  EXPECT_TRUE(x.equal(before));
+}
+
+TEST(ReinplacePass, test_reinplace_with_view) {
+  const auto result = reinplaced(testing::graph_of(R"(
+    a = aten::clone(%x)
+    a_view = aten::view(%a, [-1])
+    b = aten::add.Tensor(%a, 1)
+    c = aten::add.Tensor(%b, 1)
+    return c)"),
+                                 {kMatrix});
+  EXPECT_THAT(result.changed, ElementsAre("b", "c"));
+}
+
+TEST(ReinplacePass, test_reinplace_different_metadata) {
+  const auto result = reinplaced(testing::graph_of(R"(
+    a = aten::clone(%x)
+    b = aten::add.Tensor(%a, 1)
+    c = aten::ge.Tensor(%b, %a)
+    return c)"),
+                                 {kMatrix});
+  EXPECT_THAT(result.changed, IsEmpty());
+  EXPECT_EQ(result.kept.at("b"), "%a, or a view of it, is read later");
+  EXPECT_EQ(result.kept.at("c"), "its result is bool[3, 3], %b is float32[3, 3]");
+}
+
+TEST(ReinplacePass, test_reinplace_overlapping_memory) {
+  const auto result = reinplaced(testing::graph_of(R"(
+    a = aten::clone(%x)
+    b = aten::expand(%a, [4, 4])
+    c = aten::add.Tensor(%b, 1)
+    return c)"),
+                                 {TensorInfo{.sizes = {1, 1}}});
+  EXPECT_THAT(result.changed, IsEmpty());
+}
+
+TEST(ReinplacePass, KeepsInputsWeightsResultsAndWhatIsReadLater) {
+  const auto result = reinplaced(testing::graph_of(R"(
+    a = aten::add.Tensor(%x, 1)
+    v = aten::view(%x, [-1])
+    b = aten::add.Tensor(%v, 1)
+    c = aten::clone(%x)
+    d = aten::mul.Tensor(%c, 2)
+    e = aten::t(%c)
+    f = aten::mul.Tensor(%e, %d)
+    g = aten::neg(%f)
+    t = aten::t(%g)
+    h = aten::add.Tensor(%g, %t)
+    i = aten::mul.Tensor(%h, %h)
+    return (a, b, d, i))"),
+                                 {kMatrix});
+  EXPECT_THAT(result.changed, ElementsAre("f", "g", "i"));
+  EXPECT_EQ(result.kept.at("a"), "%x is an input");
+  EXPECT_EQ(result.kept.at("b"), "%v may share storage with an input or a parameter");
+  EXPECT_EQ(result.kept.at("d"), "%c, or a view of it, is read later");
+  EXPECT_EQ(result.kept.at("h"), "%t may share storage with %g");
+}
+
+TEST(ReinplacePass, RandomProgramsComputeTheSame) {
+  std::size_t changed = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    std::mt19937_64 random(seed);
+    Graph graph;
+    std::vector<Node*> values = {&graph.placeholder("x"), &graph.placeholder("y")};
+    const auto pick = [&]() -> Node& {
+      return *values[values.size() - 1 - random() % std::min<std::size_t>(values.size(), 4)];
+    };
+    for (std::size_t i = 0; i < 5 + seed % 20; ++i) {
+      Node& x = pick();
+      Node* made = nullptr;
+      switch (random() % 9) {
+        case 0: made = &graph.call_function("aten::t", {x}); break;
+        case 1:
+          made = &graph.call_function("aten::view",
+                                      {graph.call_function("aten::contiguous", {x}), Argument::list({3, 3})});
+          break;
+        case 2: made = &graph.call_function("aten::mul_.Tensor", {graph.call_function("aten::clone", {x}), 0.5}); break;
+        case 3: made = &graph.call_function("aten::add.Tensor", {x, pick()}); break;
+        case 4:
+          made = &graph.call_function("aten::expand",
+                                      {graph.call_function("aten::select.int", {x, 0, 1}), Argument::list({3, 3})});
+          break;
+        case 5: made = &graph.call_function("aten::tanh", {x}); break;
+        case 6: made = &graph.call_function("aten::relu", {x}); break;
+        case 7: made = &graph.call_function("aten::sub.Tensor", {x, x}); break;
+        default: made = &graph.call_function("aten::mul.Tensor", {x, pick()}); break;
+      }
+      values.push_back(made);
+    }
+    graph.output(Argument::tuple({*values.back(), pick()}));
+    GraphModule original(graph.clone());
+    const auto result = reinplaced(std::move(graph), {kMatrix, kMatrix});
+    changed += result.changed.size();
+    torch::manual_seed(seed);
+    const torch::Tensor x = torch::randn({3, 3}), y = torch::randn({3, 3});
+    const torch::Tensor x2 = x.clone(), y2 = y.clone();
+    ASSERT_TRUE(testing::same_value(original.run({x, y}), result.module->run({x2, y2})))
+        << seed << original.graph() << result.module->graph();
+    ASSERT_TRUE(x.equal(x2) && y.equal(y2)) << seed;
+  }
+  EXPECT_GT(changed, 200u);
+}
+
+}  // namespace
+}  // namespace fx
