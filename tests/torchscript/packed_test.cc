@@ -19,7 +19,7 @@ std::shared_ptr<GraphModule> program() {
   const GraphModule::Attributes weights = {{"a.weight", at::randn({6, 4, 3, 3})},
                                            {"a.bias", at::randn({6})},
                                            {"b.weight", at::randn({5, 6, 1, 1}).requires_grad_()}};
-  return std::make_shared<GraphModule>(weights, parse_graph(R"(
+  return std::make_shared<GraphModule>(weights, parse_graph(R"(graph():
     %x : [num_users=1] = placeholder[target=x]
     %a_weight : [num_users=1] = get_attr[target=a.weight]
     %a_bias : [num_users=2] = get_attr[target=a.bias]
