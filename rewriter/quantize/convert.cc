@@ -96,6 +96,7 @@ std::vector<QuantReason> quantization_reasons(const GraphModule& prepared, const
   std::vector<QuantReason> reasons;
   for (const Node& node : flat->graph().nodes()) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    if (shapes[node].tensors.empty()) continue;  // sizes, conditions
     const Mark& mark = annotation.of(node);
     QuantReason reason{node.name(), std::string(packet_of(node.target().view())), module_path(node), mark.quantized,
                        mark.reason};

@@ -101,7 +101,13 @@ class LoweringRules {
     const Row* entry = &row;
     return {.name = "lower-" + std::string(row.packet.substr(6)) + (activated ? "-activated" : ""),
             .pattern = pattern_of(row, activated),
-            .when = [activated](const Match& m) { return !activated || bounds_of(m["a"]).is_activation; },
+            .when =
+                [activated](const Match& m) {
+                  // What stays float may stand between two quantized values too.
+                  const Meta* meta = m["y"].find_meta();
+                  if (!meta || !meta->get<bool>(meta_key::kQuantized)) return false;
+                  return !activated || bounds_of(m["a"]).is_activation;
+                },
             .replacement = [this, entry](const Match& m, Rewriter& r) { return lower(*entry, Place(m), r); },
             .promise = Promise::approximate};
   }

@@ -43,6 +43,7 @@ class ReferenceWriter {
     for (Node& node : graph_.nodes()) nodes.push_back(&node);
     for (Node* node : nodes) {
       const Mark& mark = annotation_.of(*node);
+      if (mark.quantized) node->meta().set(meta_key::kQuantized, true);
       if (mark.quantized && mark.row->role == Role::weighted) quantize_weight(*node, mark);
       if (mark.quantized && mark.row->packet == "aten::batch_norm") note_rank(*node);
     }

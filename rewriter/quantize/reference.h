@@ -7,8 +7,9 @@
 namespace fx::quantize {
 
 namespace meta_key {
-inline constexpr const char* kShared = "quantize_shared";  ///< bool: a quantize node with its input's own range
-inline constexpr const char* kRank = "quantize_rank";      ///< int: of a node's value, where kernels differ by it
+inline constexpr const char* kShared = "quantize_shared";       ///< bool: a quantize node with its input's own range
+inline constexpr const char* kQuantized = "quantize_operator";  ///< bool: an operator that kernels may do
+inline constexpr const char* kRank = "quantize_rank";           ///< int: of a node's value, where kernels differ by it
 }  // namespace meta_key
 
 /// Writes the reference form into `flat`, whose annotation it is: weights become quantized attributes, values with a
