@@ -158,46 +158,46 @@ class LiteralOperands {
       } else if (is_number(*x) && node.kwargs().empty() && overload->first != "aten::sub.Tensor" &&
                  overload->first != "aten::div.Tensor") {  // x + 2 c is not c + 2 x
         make_literal(node, *c, *x, overload->second);
+      }
     }
+    return std::move(outcome_);
   }
-  return std::move(outcome_);
-}
 
-private : static constexpr std::array<std::pair<std::string_view, std::string_view>, 4>
-              kOverloads = {{
-                  {"aten::add.Tensor", "aten::add.Scalar"},
-                  {"aten::sub.Tensor", "aten::sub.Scalar"},
-                  {"aten::mul.Tensor", "aten::mul.Scalar"},
-                  {"aten::div.Tensor", "aten::div.Scalar"},
-              }};
+ private:
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kOverloads = {{
+      {"aten::add.Tensor", "aten::add.Scalar"},
+      {"aten::sub.Tensor", "aten::sub.Scalar"},
+      {"aten::mul.Tensor", "aten::mul.Scalar"},
+      {"aten::div.Tensor", "aten::div.Scalar"},
+  }};
 
-bool is_number(const Node& node) {
-  if (!node.is(Op::get_attr) || !effects_.not_constant(node.target().str()).empty()) return false;
-  const at::Tensor tensor = program_.module.find_attribute(node.target().str());
-  return tensor.defined() && tensor.dim() == 0 && tensor.device().is_cpu() && !tensor.requires_grad() &&
-         (tensor.is_floating_point() || tensor.scalar_type() == at::kLong);
-}
-
-void make_literal(Node& node, Node& x, Node& c, std::string_view scalar_overload) {
-  const TensorInfo* info = std::as_const(program_.shapes)[x].tensor();
-  if (!info) {
-    outcome_.refused.push_back({{}, node.name(), "the type of its input is not known; give --input"});
-    return;
+  bool is_number(const Node& node) {
+    if (!node.is(Op::get_attr) || !effects_.not_constant(node.target().str()).empty()) return false;
+    const at::Tensor tensor = program_.module.find_attribute(node.target().str());
+    return tensor.defined() && tensor.dim() == 0 && tensor.device().is_cpu() && !tensor.requires_grad() &&
+           (tensor.is_floating_point() || tensor.scalar_type() == at::kLong);
   }
-  if (!is_floating(info->dtype) || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
-  const at::Tensor value = program_.module.attribute(c.target().str());
-  const Argument number =
-      value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
-  node.set_target(scalar_overload);
-  node.set_args_kwargs((std::vector<Argument>{x, number}), node.kwargs());
-  if (!c.has_users()) graph_.erase_node(c);
-  ++outcome_.applied;
-}
 
-RuleContext& program_;
-Graph& graph_;
-ProgramEffects effects_;
-PassResult outcome_;
+  void make_literal(Node& node, Node& x, Node& c, std::string_view scalar_overload) {
+    const TensorInfo* info = std::as_const(program_.shapes)[x].tensor();
+    if (!info) {
+      outcome_.refused.push_back({{}, node.name(), "the type of its input is not known; give --input"});
+      return;
+    }
+    if (!is_floating(info->dtype) || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
+    const at::Tensor value = program_.module.attribute(c.target().str());
+    const Argument number =
+        value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
+    node.set_target(scalar_overload);
+    node.set_args_kwargs((std::vector<Argument>{x, number}), node.kwargs());
+    if (!c.has_users()) graph_.erase_node(c);
+    ++outcome_.applied;
+  }
+
+  RuleContext& program_;
+  Graph& graph_;
+  ProgramEffects effects_;
+  PassResult outcome_;
 };
 
 PassResult literal_operands(RuleContext& program) { return LiteralOperands(program).run(); }
