@@ -8,7 +8,7 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
-#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::quantize {
 
@@ -48,7 +48,7 @@ class Equalization {
   std::string sole_attribute(const Node& node, const char* name) const {
     const Argument* value = bound_argument(node, name);
     const Node* attribute = value ? value->node_or_null() : nullptr;
-    if (!attribute || !attribute->is(Op::get_attr) || written_.contains(*attribute)) return {};
+    if (!attribute || !attribute->is(Op::get_attr) || written_.is_written(*attribute)) return {};
     const bool sole = attribute->num_users() == 1 && flat_.graph().count(Op::get_attr, attribute->target()) == 1;
     return sole ? attribute->target().str() : "";
   }
@@ -118,7 +118,7 @@ class Equalization {
   }
 
   GraphModule& flat_;
-  rules::WrittenValues written_;
+  rules::ProgramEffects written_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/nn/module_tree.h>
@@ -13,7 +14,6 @@
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
-#include <fxgraph/torchscript/inline_bodies.h>
 
 namespace fx::quantize {
 

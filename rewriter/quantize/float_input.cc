@@ -9,7 +9,7 @@
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/recurrent.h>
 #include <fxgraph/rewriter/quantize/reference.h>
-#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
@@ -24,10 +24,10 @@ std::string constant_path(const Node& node, std::string_view name) {
 }
 
 /// Why the layer cannot be quantized by its weight; empty when it can.
-std::string obstacle(const GraphModule& flat, const rules::WrittenValues& written, const Node& node) {
+std::string obstacle(const GraphModule& flat, rules::ProgramEffects& written, const Node& node) {
   const std::string path = constant_path(node, "weight");
   if (path.empty()) return "its weight is computed, not an attribute";
-  if (written.contains_attribute(path)) return "the program writes to its weight";
+  if (!written.not_constant(path).empty()) return "the program writes to its weight";
   if (flat.attribute(path).scalar_type() != at::kFloat) return "its weight is not float32";
   return {};
 }
@@ -130,7 +130,7 @@ class FloatInputWriter {
 }  // namespace
 
 FloatInputPlan::FloatInputPlan(const GraphModule& flat, const Shapes& shapes, const Annotation& annotation) {
-  const rules::WrittenValues written(flat);
+  rules::ProgramEffects written(flat);
   for (Node& node : const_cast<Graph&>(flat.graph()).nodes()) {
     const QuantSettings* settings = annotation.of(node).settings;
     if (!settings || !node.is(Op::call_function)) continue;

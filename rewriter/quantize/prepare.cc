@@ -13,7 +13,7 @@
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/record.h>
 #include <fxgraph/rewriter/quantize/training.h>
-#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 
@@ -80,11 +80,11 @@ class Preparation {
  private:
   // Calibration runs the program, and must not change what it starts from.
   void note_state() {
-    const rules::WrittenValues written(*flat_);
+    rules::ProgramEffects written(*flat_);
     std::set<std::string> seen;
     for (const Node& node : graph_.nodes()) {
       const std::string path = node.target().str();
-      if (node.is(Op::get_attr) && written.contains_attribute(path) && seen.insert(path).second)
+      if (node.is(Op::get_attr) && !written.not_constant(path).empty() && seen.insert(path).second)
         record_->state.emplace_back(path, flat_->attribute(path).detach().clone());
     }
   }

@@ -8,7 +8,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/reference.h>
-#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::quantize {
 
@@ -37,9 +37,9 @@ std::string recurrent_obstacle(const GraphModule& flat, const Node& node) {
   if (!is_true(node, "has_biases")) return "the kernel wants biases";
   const std::vector<std::string> paths = parameter_paths(node);
   if (paths.empty() || paths.size() % 4) return "its weights are not four attributes for each layer and direction";
-  const rules::WrittenValues written(flat);
+  rules::ProgramEffects written(flat);
   for (const std::string& path : paths) {
-    if (written.contains_attribute(path)) return "the program writes to " + path;
+    if (!written.not_constant(path).empty()) return "the program writes to " + path;
     if (flat.attribute(path).scalar_type() != at::kFloat) return path + " is not float32";
   }
   return {};

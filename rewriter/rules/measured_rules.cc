@@ -13,7 +13,7 @@
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -110,7 +110,7 @@ class FastestRules {
       const Node* node = value.node_or_null();
       if (!node || name == "x" || match.contains(*node)) continue;
       if (!node->is(Op::get_attr)) return "its weight is computed, not an attribute";
-      if (written_.contains_attribute(node->target().str())) return "the program writes to its weight";
+      if (!written_.not_constant(node->target().str()).empty()) return "the program writes to its weight";
     }
     return {};
   }
@@ -282,7 +282,7 @@ class FastestRules {
   RuleContext& program_;
   const std::vector<Rule>& rules_;
   Layout layout_;
-  WrittenValues written_;
+  ProgramEffects written_;
   std::map<std::uint32_t, Place> places_;  // by the id of the first node
   std::map<std::string, Kind> kinds_;
   PassResult result_;

@@ -9,7 +9,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/packed_once.h>
 
@@ -47,7 +47,7 @@ class WeightPreparation {
  private:
   /// Back to front: users are known.
   bool prepares(const Node& node) const {
-    if (!node.is(Op::call_function) || !node.has_users() || written_.contains(node)) return false;
+    if (!node.is(Op::call_function) || !node.has_users() || written_.is_written(node)) return false;
     if (effects_of(node).impure() || is_packing_call(node)) return false;
     for (const Node& user : node.users()) {
       if (!prepares_[user] && !is_packing_call(user) && !user.is_call("aten::addmm") && !user.is_call("aten::addcmul"))
@@ -64,7 +64,7 @@ class WeightPreparation {
   bool on_attributes(const Node& node) const {
     bool all = true, any = false;
     node.for_each_input([&](const Node& input) {
-      all = all && input.is(Op::get_attr) && !written_.contains_attribute(input.target().str());
+      all = all && input.is(Op::get_attr) && written_.not_constant(input.target().str()).empty();
       any = true;
     });
     return all && any;
@@ -104,7 +104,7 @@ class WeightPreparation {
 
   GraphModule& module_;
   Graph& graph_;
-  WrittenValues written_;
+  ProgramEffects written_;
   NodeMap<bool> prepares_;
 };
 

@@ -19,7 +19,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/common_subexpression.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/written_values.h>
+#include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules {
 
@@ -117,7 +117,7 @@ class ChannelsLast {
     const Node* value = argument.node_or_null();
     if (!value || !is_plain_contiguous(*value)) return nullptr;
     Node* source = value->arg(0).node_or_null();
-    const bool fits = source && keeps_[*source] && !written_.contains(*value) && !written_.contains(*source);
+    const bool fits = source && keeps_[*source] && !written_.is_written(*value) && !written_.is_written(*source);
     return fits ? source : nullptr;
   }
 
@@ -139,7 +139,7 @@ class ChannelsLast {
   /// op(contiguous(y), …) -> contiguous(op(y, …)).
   void move_behind(Node& node) {
     const TensorInfo* result = info(node);
-    if (!result || result->sizes.size() != 4 || written_.contains(node)) return;
+    if (!result || result->sizes.size() != 4 || written_.is_written(node)) return;
     if (node.is_call("aten::batch_norm") && !evaluates(node)) return;
     std::vector<std::pair<Node*, Node*>> moves;  // contiguous(y), y
     std::vector<Node*> others;
@@ -178,7 +178,7 @@ class ChannelsLast {
 
   RuleContext& program_;
   Graph& graph_;
-  WrittenValues written_;
+  ProgramEffects written_;
   NodeMap<bool> keeps_;  // channels last, and dense
   std::size_t moved_ = 0;
 };
