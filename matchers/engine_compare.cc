@@ -212,7 +212,8 @@ bool Engine::match_call(std::uint32_t pattern, Node& node, const Node* user) {
   if (program_.node(pattern).bare) return true;
   const CallPlan& plan = program_.call_plan(pattern, node, key);
   if (!plan.possible) return fail(pattern, value, user, Mismatch::keyword);
-  if (program_.commutes(pattern, plan) && others_are_default(node, plan)) push_choice(Choice::Kind::swap, pattern, value, user);
+  if (program_.commutes(pattern, plan) && others_are_default(node, plan))
+    push_choice(Choice::Kind::swap, pattern, value, user);
   return match_operands(pattern, node, plan, false);
 }
 

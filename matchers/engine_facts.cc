@@ -43,9 +43,7 @@ bool writes_to(const Node& user, const Node& value, const ModuleEffects& modules
   bool written = false;
   for_each_written(
       user,
-      [&](const Argument& argument) {
-        for_each_node(argument, [&](const Node& node) { written |= &node == &value; });
-      },
+      [&](const Argument& argument) { for_each_node(argument, [&](const Node& node) { written |= &node == &value; }); },
       modules);
   return written;
 }
@@ -95,7 +93,6 @@ class ChangingStorages {
   const ModuleEffects& modules_;
   std::unordered_set<Symbol> changing_;  // membership only
 };
-
 
 // An explicit stack; a node is settled when its inputs are. Answers are kept until the graph changes.
 bool Engine::is_constant(const Node& node) {

@@ -42,7 +42,8 @@ namespace {
 
 /// True for places of a pattern where any value will do, or any node.
 bool takes_any(const PatternNode& pattern, const Argument& value) {
-  if (!pattern.conditions.empty() || pattern.tensor || pattern.min_uses > 0 || pattern.max_uses != kManyUses) return false;
+  if (!pattern.conditions.empty() || pattern.tensor || pattern.min_uses > 0 || pattern.max_uses != kManyUses)
+    return false;
   if (pattern.kind == PatternKind::value) return value.is_node();
   return pattern.kind == PatternKind::any || pattern.kind == PatternKind::rest ||
          pattern.kind == PatternKind::sequence || pattern.kind == PatternKind::one_of;
@@ -177,7 +178,9 @@ Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacemen
   }
   const bool own = std::none_of(site.exits.begin(), site.exits.end(),
                                 [&](const Node* exit) { return effects_.of(*exit).may_alias; });
-  if (own && !replacement.may_loosen_layout() && !replacement.may_alias() && !replacement.has_impure_nodes() && !effects_.any_writes()) return {};
+  if (own && !replacement.may_loosen_layout() && !replacement.may_alias() && !replacement.has_impure_nodes() &&
+      !effects_.any_writes())
+    return {};
   for (const Node* node : made_) {
     if (!effects_.any_writes() && effects_.of(*node).writes) effects_.expect_writes();
   }

@@ -23,9 +23,7 @@ class Versions {
 
   const EffectIndex& index() const { return index_; }
   bool any_write() const { return any_write_; }
-  bool ever_written(const Node& node) const {
-    return any_write_ && !index_.writers(index_.alias_class(node)).empty();
-  }
+  bool ever_written(const Node& node) const { return any_write_ && !index_.writers(index_.alias_class(node)).empty(); }
   bool ever_restructured(const Node& node) const {
     return any_write_ && index_.is_restructured(index_.alias_class(node));
   }
@@ -90,10 +88,7 @@ class BoundCall {
 class Eliminator {
  public:
   Eliminator(Graph& graph, const ModuleEffects& modules, const std::function<bool(const Node&)>& banned)
-      : graph_(graph),
-        banned_(banned),
-        sets_(graph, modules),
-        indexed_(graph.id_bound(), false) {
+      : graph_(graph), banned_(banned), sets_(graph, modules), indexed_(graph.id_bound(), false) {
     if (sets_.any_write()) seen_.reserve(graph.size());
     if (const Node* output = graph.output_node()) mark_escapes(*output);
   }

@@ -1,11 +1,11 @@
-// What must not be reordered, which values may share storage, what is written, and what the caller gets: kept up to date
-// while a graph is rewritten. Internal to rewriter/ and what edits through it.
+// What must not be reordered, which values may share storage, what is written, and what the caller gets: kept up to
+// date while a graph is rewritten. Internal to rewriter/ and what edits through it.
 //
 // Values are put into alias classes by union-find: a view, an in-place result and what getitem yields are in the class
 // of what they look at; attributes are one class for each storage, whatever their paths, and a called module reads the
-// classes of the tensors that it holds. Distinct inputs are taken not to overlap. Classes only grow, and what is written
-// stays written: that errs on the side of refusing. Beside "may share" there is "surely shares": origin_of follows
-// views alone. analysis/effects.h answers the same questions, with more detail, for a graph that stands still.
+// classes of the tensors that it holds. Distinct inputs are taken not to overlap. Classes only grow, and what is
+// written stays written: that errs on the side of refusing. Beside "may share" there is "surely shares": origin_of
+// follows views alone. analysis/effects.h answers the same questions, with more detail, for a graph that stands still.
 //
 // Complexity: O(nodes α) to build, and only when the graph has an impure node at all is more than one look at each node
 // taken; an edit costs the nodes that it changes; O(log impure) and the impure nodes concerned to ask. Thread-safety:
@@ -102,8 +102,8 @@ class EffectIndex {
   }
   /// True when the result of `user`, which takes the value, may share its storage.
   bool may_share(const Node& user, const Node& value) const;
-  /// Calls `visit(const Node& user)` for the uses of the value and of all that may share its storage and is made from it,
-  /// until it returns true; true then, or when there are too many to look at.
+  /// Calls `visit(const Node& user)` for the uses of the value and of all that may share its storage and is made from
+  /// it, until it returns true; true then, or when there are too many to look at.
   template <typename Visit>
   bool any_use(const Node& value, Visit&& visit) const;
 
@@ -143,9 +143,9 @@ class EffectIndex {
   std::unordered_map<Symbol, Cell> storage_cells_;
   std::unordered_map<Symbol, std::vector<Cell>> states_;  // of modules
   Cell next_odd_ = 1;
-  mutable std::vector<Cell> parent_;                           // by cell
-  std::vector<Cell> next_;                                     // a ring of the members
-  std::unordered_map<Cell, Written> written_;                  // by root; only what is written
+  mutable std::vector<Cell> parent_;                          // by cell
+  std::vector<Cell> next_;                                    // a ring of the members
+  std::unordered_map<Cell, Written> written_;                 // by root; only what is written
   std::unordered_map<const Node*, std::vector<Cell>> noted_;  // where a writer is listed
 };
 

@@ -14,9 +14,7 @@ namespace {
 class Movable {
  public:
   explicit Movable(const GraphModule& module)
-      : module_(module),
-        effects_(module.graph(), {.modules = module_effects(module)}),
-        pinned_(effects_.num_sets()) {
+      : module_(module), effects_(module.graph(), {.modules = module_effects(module)}), pinned_(effects_.num_sets()) {
     for (Effects::Set set = 0; set < pinned_.size(); ++set) {
       if (!effects_.writers(set).empty()) pinned_[set] = "%" + effects_.writers(set).front()->name() + " writes to";
     }

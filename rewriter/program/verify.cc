@@ -139,7 +139,8 @@ void write_to(const c10::IValue& result, const GraphModule& module) {
   std::unordered_set<const void*> own;  // membership only
   const auto note = [&](const auto& named) {
     for (const auto& item : named) {
-      if (item.value().defined() && item.value().has_storage()) own.insert(item.value().storage().unsafeGetStorageImpl());
+      if (item.value().defined() && item.value().has_storage())
+        own.insert(item.value().storage().unsafeGetStorageImpl());
     }
   };
   note(module.named_parameters());

@@ -141,9 +141,22 @@ class Optimizer {
 
   /// True when the graph has an operator at which a rule that reads sizes could start.
   bool any_reader_of_sizes() const {
-    static const std::unordered_set<std::string_view> kReaders = {
-        "addmm", "bmm", "expand", "group_norm", "layer_norm", "linear", "matmul", "mean", "mm", "reshape",
-        "scaled_dot_product_attention", "_scaled_dot_product_attention", "softmax", "squeeze", "unsqueeze", "view"};
+    static const std::unordered_set<std::string_view> kReaders = {"addmm",
+                                                                  "bmm",
+                                                                  "expand",
+                                                                  "group_norm",
+                                                                  "layer_norm",
+                                                                  "linear",
+                                                                  "matmul",
+                                                                  "mean",
+                                                                  "mm",
+                                                                  "reshape",
+                                                                  "scaled_dot_product_attention",
+                                                                  "_scaled_dot_product_attention",
+                                                                  "softmax",
+                                                                  "squeeze",
+                                                                  "unsqueeze",
+                                                                  "view"};
     for (const Node& node : module_.graph().nodes()) {
       if (!node.is(Op::call_function) && !node.is(Op::call_method)) continue;
       const std::string_view packet = packet_of(node.target().view());

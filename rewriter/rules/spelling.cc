@@ -52,17 +52,45 @@ namespace {
 
 // LibTorch has these for real floating-point numbers alone. Sorted.
 constexpr std::array<std::string_view, 17> kFloatOnly = {
-    "aten::batch_norm", "aten::celu", "aten::elu", "aten::gelu", "aten::group_norm", "aten::hardsigmoid",
-    "aten::hardswish", "aten::instance_norm", "aten::layer_norm", "aten::log_sigmoid", "aten::log_softmax",
-    "aten::mish", "aten::selu", "aten::silu", "aten::softmax", "aten::softplus", "aten::softshrink"};
+    "aten::batch_norm",  "aten::celu",      "aten::elu",           "aten::gelu",       "aten::group_norm",
+    "aten::hardsigmoid", "aten::hardswish", "aten::instance_norm", "aten::layer_norm", "aten::log_sigmoid",
+    "aten::log_softmax", "aten::mish",      "aten::selu",          "aten::silu",       "aten::softmax",
+    "aten::softplus",    "aten::softshrink"};
 // These give what they are given, as far as its type goes. Sorted.
-constexpr std::array<std::string_view, 34> kSameType = {
-    "aten::adaptive_avg_pool2d", "aten::alias", "aten::avg_pool2d", "aten::clamp", "aten::clamp_max",
-    "aten::clamp_min", "aten::clone", "aten::contiguous", "aten::detach", "aten::dropout", "aten::exp",
-    "aten::expand", "aten::flatten", "aten::leaky_relu", "aten::max_pool2d", "aten::mean", "aten::neg",
-    "aten::permute", "aten::relu", "aten::relu6", "aten::reshape", "aten::rsqrt", "aten::select", "aten::sigmoid",
-    "aten::slice", "aten::sqrt", "aten::squeeze", "aten::sum", "aten::t", "aten::tanh", "aten::transpose",
-    "aten::unsqueeze", "aten::view", "aten::view_as"};
+constexpr std::array<std::string_view, 34> kSameType = {"aten::adaptive_avg_pool2d",
+                                                        "aten::alias",
+                                                        "aten::avg_pool2d",
+                                                        "aten::clamp",
+                                                        "aten::clamp_max",
+                                                        "aten::clamp_min",
+                                                        "aten::clone",
+                                                        "aten::contiguous",
+                                                        "aten::detach",
+                                                        "aten::dropout",
+                                                        "aten::exp",
+                                                        "aten::expand",
+                                                        "aten::flatten",
+                                                        "aten::leaky_relu",
+                                                        "aten::max_pool2d",
+                                                        "aten::mean",
+                                                        "aten::neg",
+                                                        "aten::permute",
+                                                        "aten::relu",
+                                                        "aten::relu6",
+                                                        "aten::reshape",
+                                                        "aten::rsqrt",
+                                                        "aten::select",
+                                                        "aten::sigmoid",
+                                                        "aten::slice",
+                                                        "aten::sqrt",
+                                                        "aten::squeeze",
+                                                        "aten::sum",
+                                                        "aten::t",
+                                                        "aten::tanh",
+                                                        "aten::transpose",
+                                                        "aten::unsqueeze",
+                                                        "aten::view",
+                                                        "aten::view_as"};
 static_assert(std::ranges::is_sorted(kFloatOnly) && std::ranges::is_sorted(kSameType));
 
 bool names_dtype(const Node& node, const OperatorSchema& schema) {

@@ -24,7 +24,8 @@ ChannelAffine affine_of_batch_norm(const OperationSite& bn);
 bool is_batch_norm(std::string_view packet);
 bool is_linear(std::string_view packet);
 
-/// The effects of a program's graph, classes known, for passes: what is written, and what of its attributes is constant.
+/// The effects of a program's graph, classes known, for passes: what is written, and what of its attributes is
+/// constant.
 class ProgramEffects : public internal::EffectIndex {
  public:
   explicit ProgramEffects(const GraphModule& module) : EffectIndex(module.graph(), module_effects(module)) {

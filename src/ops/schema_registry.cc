@@ -131,14 +131,15 @@ std::string spelled_target(Symbol target) {
   const internal::TargetInfo& info = internal::target_info(target);
   if (info.overloads->empty()) return text;
   // TorchScript has `aten::add(Scalar a, Scalar b)`, of numbers alone; Python has not.
-  const bool has_default = std::any_of(info.overloads->begin(), info.overloads->end(), [&](const OperatorSchema* schema) {
-    const auto is_number = [](const SchemaArgument& argument) {
-      return !argument.type.list && (argument.type.base == SchemaType::Base::scalar);
-    };
-    const bool numbers = !schema->arguments.empty() &&
-                         std::all_of(schema->arguments.begin(), schema->arguments.end(), is_number);
-    return schema->target == target && !numbers;
-  });
+  const bool has_default =
+      std::any_of(info.overloads->begin(), info.overloads->end(), [&](const OperatorSchema* schema) {
+        const auto is_number = [](const SchemaArgument& argument) {
+          return !argument.type.list && (argument.type.base == SchemaType::Base::scalar);
+        };
+        const bool numbers =
+            !schema->arguments.empty() && std::all_of(schema->arguments.begin(), schema->arguments.end(), is_number);
+        return schema->target == target && !numbers;
+      });
   if (!has_default) text.resize(text.rfind('.'));
   return text;
 }

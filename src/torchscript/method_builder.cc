@@ -179,9 +179,10 @@ class MethodBuilder {
     for (const c10::Argument& argument : schema.arguments()) {
       const bool written = argument.alias_info() && argument.alias_info()->isWrite();
       if (written && argument.type()->kind() == c10::TypeKind::ListType)
-        throw Error(ErrorKind::unsupported, "TorchScript drops " + schema.name() +
-                                                ", which writes to the tensors of a list; write to each of them in a "
-                                                "call of its own",
+        throw Error(ErrorKind::unsupported,
+                    "TorchScript drops " + schema.name() +
+                        ", which writes to the tensors of a list; write to each of them in a "
+                        "call of its own",
                     node.name());
     }
   }

@@ -76,7 +76,8 @@ Folded weights_of(const OperationSite& layer, const char* what) {
 // Where a weight is so large, or a deviation so small, that their product is no number, the layers do not commute.
 Folded narrowed(const at::Tensor& like, const at::Tensor& weight, const at::Tensor& bias) {
   for (const at::Tensor& tensor : {weight, bias}) {
-    if (!at::isfinite(tensor.to(like.scalar_type())).all().item<bool>()) return refuse("the folded weights are not finite");
+    if (!at::isfinite(tensor.to(like.scalar_type())).all().item<bool>())
+      return refuse("the folded weights are not finite");
   }
   return {weight.to(like.scalar_type()).contiguous(like.suggest_memory_format()), bias.to(like.scalar_type()), {}};
 }

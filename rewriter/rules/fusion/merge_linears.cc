@@ -41,11 +41,7 @@ void make_reshape(Node& view) {
 class LinearMerger {
  public:
   LinearMerger(GraphModule& module, std::string_view rule)
-      : module_(module),
-        rule_(rule),
-        graph_(module.graph()),
-        effects_(module_effects(module)),
-        weights_(module) {}
+      : module_(module), rule_(rule), graph_(module.graph()), effects_(module_effects(module)), weights_(module) {}
 
   PassResult run() {
     // Nodes come and go while layers are merged.

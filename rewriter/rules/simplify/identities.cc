@@ -55,7 +55,8 @@ const std::vector<Rule>& arithmetic() {
   return kRules;
 }
 
-/// Of the smallest whole number abs is negative; softplus is when its slope is, and hands on what is above its threshold.
+/// Of the smallest whole number abs is negative; softplus is when its slope is, and hands on what is above its
+/// threshold.
 Decision is_never_negative(const Match& match) {
   const Symbol called = match.called("v");
   if (called == "aten::abs") return is_floating(match, "x");
@@ -79,10 +80,9 @@ const std::vector<Rule>& pairs() {
                   "aten::softplus, aten::softmax.int}(x, ...))",
        .when = is_never_negative,
        .replacement = "v",
-       .examples = {"aten::relu(aten::relu(x))", "aten::relu(aten::sigmoid(x))",
-                    "aten::relu(aten::softmax.int(x, -1))", "aten::relu(aten::softplus(x))",
-                    "aten::relu(aten::softplus(x, -1.0))", "aten::relu(aten::softplus(x, 1.0, -20.0))",
-                    "aten::relu(aten::softplus(x, 2.0, 3.0))"}},
+       .examples = {"aten::relu(aten::relu(x))", "aten::relu(aten::sigmoid(x))", "aten::relu(aten::softmax.int(x, -1))",
+                    "aten::relu(aten::softplus(x))", "aten::relu(aten::softplus(x, -1.0))",
+                    "aten::relu(aten::softplus(x, 1.0, -20.0))", "aten::relu(aten::softplus(x, 2.0, 3.0))"}},
   };
   return kRules;
 }
@@ -165,7 +165,8 @@ std::span<const OptimizeRule> simplify_identities() {
       {
           .name = "identity-arithmetic",
           .summary = "Drops x + 0, x - 0, x * 1, x / 1 and x ** 1",
-          .preconditions = "the type of x is known (--input) and stays the same; for x + 0 it is of whole numbers, as -0.0 + 0 is 0.0",
+          .preconditions = "the type of x is known (--input) and stays the same; for x + 0 it is of whole numbers, as "
+                           "-0.0 + 0 is 0.0",
           .order = 160,
           .group = Group::simplify,
           .inference = true,

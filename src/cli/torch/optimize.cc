@@ -130,8 +130,9 @@ class Optimization {
     }
     row("", line);
     if (difference_ && equal)
-      row("verified", fmt::format("{} random inputs{}, two calls each, largest relative difference {:.1e}", kVerifyRounds,
-                                  model_.compared_other_batch() ? " and another batch" : "", *difference_));
+      row("verified",
+          fmt::format("{} random inputs{}, two calls each, largest relative difference {:.1e}", kVerifyRounds,
+                      model_.compared_other_batch() ? " and another batch" : "", *difference_));
     if (equal && !options_.output.empty()) row("saved", options_.output);
   }
 
