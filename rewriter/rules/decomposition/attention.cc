@@ -95,7 +95,6 @@ std::span<const OptimizeRule> decomposition_attention() {
           .group = Group::decomposition,
           .inference = false,
           .promise = Promise::approximate,
-          .reads_sizes = true,
           .rewrites = rules,
       },
   };

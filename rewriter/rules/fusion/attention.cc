@@ -175,7 +175,6 @@ std::span<const OptimizeRule> fusion_attention() {
           .group = Group::fusion,
           .inference = false,
           .promise = Promise::approximate,
-          .reads_sizes = true,
           .rewrites = rules,
       },
   };

@@ -133,6 +133,7 @@ class BatchNormFolding {
 
   PassResult convolutions() {
     return each_pair(is_convolution, is_batch_norm, [&](const OperationSite& conv, const OperationSite& bn) {
+      if (std::string reason = obstacle(conv, bn, conv, bn); !reason.empty()) return reason;
       if (std::string reason = not_batched(conv, bn); !reason.empty()) return reason;
       return fold_into_first(conv, bn, "convolution");
     });

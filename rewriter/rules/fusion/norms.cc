@@ -132,7 +132,6 @@ std::span<const OptimizeRule> fusion_norms() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
-          .reads_sizes = true,
           .rewrites = layer_norm,
       },
       {
@@ -144,7 +143,6 @@ std::span<const OptimizeRule> fusion_norms() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
-          .reads_sizes = true,
           .rewrites = rms_norm,
       },
   };
