@@ -305,7 +305,9 @@ TEST(GraphModule, AModuleUnderTwoPathsKeepsWhatOneOfThemNeeds) {
   Node& x = graph.placeholder("x");
   Node& weight = graph.get_attr("read.weight");
   graph.output(Argument::tuple({weight, graph.call_module("called", {x})}));
-  GraphModule gm(GraphModule::Attributes{{"read", linear}, {"called", linear}}, std::move(graph));
+  GraphModule gm(std::move(graph));
+  gm.add_submodule("read", linear);
+  gm.add_submodule("called", linear);
   EXPECT_EQ(gm.delete_all_unused_attributes(), 0u);
   gm.run({torch::ones({2, 2})});
 }
