@@ -54,7 +54,8 @@ Record recorded(const std::string& name) {
       all.emplace_back(pair.toTupleRef().elements()[0].toStringRef(), pair.toTupleRef().elements()[1]);
     return all;
   };
-  return {leaves_of(parts.at(0)), leaves_of(parts.at(1)), named(parts.at(2)), named(parts.at(3)), leaves_of(parts.at(4))};
+  return {leaves_of(parts.at(0)), leaves_of(parts.at(1)), named(parts.at(2)), named(parts.at(3)),
+          leaves_of(parts.at(4))};
 }
 
 std::vector<c10::IValue> recorded_inputs(const std::string& name) {
