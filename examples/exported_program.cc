@@ -14,8 +14,15 @@
 
 #include <cstdio>
 #include <iostream>
+#include <memory>
 
 #include <fxgraph/fx.h>
+
+struct Net : torch::nn::Module {
+  torch::nn::Linear first = register_module("first", torch::nn::Linear(8, 16));
+  torch::nn::Linear second = register_module("second", torch::nn::Linear(16, 4));
+  torch::Tensor forward(torch::Tensor x) { return second(torch::relu(first(x))); }
+};
 
 int main() {
   torch::manual_seed(0);
@@ -45,7 +52,7 @@ int main() {
   // [end]
 
   // [write]
-  torch::nn::Sequential net(torch::nn::Linear(8, 16), torch::nn::ReLU(), torch::nn::Linear(16, 4));
+  auto net = std::make_shared<Net>();
   auto traced = fx::symbolic_trace(net, {torch::rand({2, 8})});
   fx::save_exported(*traced, "mine.pt2", {.inputs = {torch::rand({2, 8})}, .dynamic = {{0, 0, {1, 64}}}});
   // [end]

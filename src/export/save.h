@@ -1,7 +1,7 @@
 // torch.export out: a GraphModule becomes a `.pt2` archive that Python's torch.export.load reads.
 //
-//   fx::symbolic_trace(net, {x})->save("mine.pt2");             // Python: torch.export.load("mine.pt2").module()(x)
-//   fx::save_exported(*gm, "any.pt2", {.inputs = {x}, .dynamic = {{0, 0, {1, 64}}}});
+//   fx::save_exported(*gm, "mine.pt2", {.inputs = {x}, .dynamic = {{0, 0, {1, 64}}}});
+//                                                               // Python: torch.export.load("mine.pt2").module()(x)
 //
 // Modules that the graph calls are written out as operators, in the mode that they are in; parameters, buffers and
 // constants keep their names, tied weights stay tied, tuples and dicts of the call stay what they are. An archive needs
@@ -30,7 +30,7 @@ struct DynamicSize {
 };
 
 struct SaveExportedOptions {
-  /// One value per argument. Empty: tensors of the shapes that were noted when the program was traced or loaded.
+  /// One value per argument. Empty: tensors of the shapes that were noted when the program was loaded.
   std::vector<c10::IValue> inputs{};
   /// Sizes that may vary, beside those that were noted.
   std::vector<DynamicSize> dynamic{};
