@@ -56,7 +56,7 @@ TEST_P(BesidePythonSlow, AsManyKernelsAndNoMoreNoise) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, BesidePythonSlow,
-                         ::testing::Values("mlp", "bert_layer", "resnet18", "mobilenet_v2", "mnasnet0_5", "googlenet",
+                         ::testing::Values("mlp", "bert_layer", "resnet18", "mobilenet_v2", "mnasnet0_5",
                                            "densenet121"),
                          [](const auto& info) { return std::string(info.param); });
 
