@@ -1,7 +1,5 @@
 #include <fxgraph/trace/proxy.h>
 
-#include <algorithm>
-
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/proxy_impl.h>
 #include <fxgraph/trace/session.h>
@@ -43,17 +41,7 @@ const at::Tensor& ProxyImpl::shape_for(const char* call) const {
   return value_;
 }
 
-// A dimension of size one has no say in that; in a trace that is to hold for other sizes it has.
-bool ProxyImpl::is_contiguous_for_all_sizes(at::MemoryFormat format) const {
-  if (!value_.is_contiguous(format)) return false;
-  if (!session_->is_followed() || format != at::MemoryFormat::Contiguous) return true;
-  std::int64_t expected = 1;
-  for (std::int64_t dim = value_.dim(); dim-- > 0;) {
-    if (value_.stride(dim) != expected) return false;
-    expected *= std::max<std::int64_t>(value_.size(dim), 1);
-  }
-  return true;
-}
+bool ProxyImpl::is_contiguous_for_all_sizes(at::MemoryFormat format) const { return value_.is_contiguous(format); }
 
 std::int64_t ProxyImpl::dim_custom() const {
   if (value_.defined()) return value_.dim();

@@ -142,10 +142,10 @@ bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Samp
   const std::int64_t size = sizes[index];
   if (size < group.size) {
     group.below = std::max(group.below, size);
-    group.below_said = group.below_said && failure.operator_refused();
+    group.below_said = group.below_said && failure.threw();
   } else {
     group.above = std::min(group.above, size);
-    group.above_said = group.above_said && failure.operator_refused();
+    group.above_said = group.above_said && failure.threw();
   }
   if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
   return group.above > group.size + group.step || group.below + group.step < group.size;
@@ -269,7 +269,7 @@ bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
   if (size == 1 || !works_at(some, size - 1, last)) return false;
   for (const std::uint32_t group : some) {
     groups_.groups[group].above = size + 1;
-    groups_.groups[group].above_said = failure.operator_refused();
+    groups_.groups[group].above_said = failure.threw();
   }
   return true;
 }

@@ -95,7 +95,7 @@ TEST(TraceIsolation, ThreadsTraceAtOnce) {
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int round = 0; round < kRounds; ++round) {
-        Tracer tracer;
+        Tracer tracer({.sizes = Sizes::fixed});
         const Trace trace = tracer.trace(
             [&](Tensor x) {
               for (int i = 0; i <= t; ++i) x = (x * shared).relu() + torch::ones({3});

@@ -190,7 +190,7 @@ TEST(LeafModules, RecurrentAndAttention) {
   auto net = std::make_shared<Net>();
   net->eval();
   const Tensor x = torch::rand({5, 2, 4}), memory = torch::rand({3, 2, 4});
-  const auto gm = symbolic_trace(net, {x, memory});
+  const auto gm = symbolic_trace(net, {x, memory}, {.sizes = Sizes::fixed});
   EXPECT_THAT(targets(gm->graph()),
               ElementsAre("lstm", "operator.getitem", "attention", "operator.getitem", "attention", "operator.getitem",
                           "aten::select.int", "aten::select.int", "gru"))
@@ -218,7 +218,7 @@ TEST(LeafModules, AreNamedAsFxNamesThem) {
     torch::nn::Sequential blocks{nullptr};
   };
   std::vector<std::string> names;
-  const auto gm = symbolic_trace(std::make_shared<Net>(), {torch::rand({5, 2, 4})});
+  const auto gm = symbolic_trace(std::make_shared<Net>(), {torch::rand({5, 2, 4})}, {.sizes = Sizes::fixed});
   for (const Node& node : gm->graph().nodes()) names.push_back(node.name());
   EXPECT_THAT(names, ElementsAre("x", "lstm", "getitem", "getitem_1", "getitem_2", "getitem_3", "lstm_1", "getitem_4",
                                  "getitem_5", "getitem_6", "blocks_0", "blocks_1", "relu", "add", "relu_1", "sum_1",
