@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fxgraph/nn/module_tree.h>

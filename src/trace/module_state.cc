@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fxgraph/module/graph_module.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/trace/dispatch_keys.h>
 #include <fxgraph/trace/proxy_impl.h>
@@ -68,8 +69,11 @@ namespace {
 
 // Types whose forward keeps nothing but what is registered.
 bool keeps_members(const Module& module) {
-  const std::string& name = module.name();
-  return !name.starts_with("torch::nn::") && !name.starts_with("fx::");
+  if (dynamic_cast<const GraphModule*>(&module) || dynamic_cast<const LeafModule*>(&module) ||
+      dynamic_cast<const Holder*>(&module)) {
+    return false;
+  }
+  return !module.name().starts_with("torch::nn::");
 }
 
 // The control block of a shared pointer: where the allocation of std::make_shared begins.

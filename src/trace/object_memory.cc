@@ -252,49 +252,18 @@ bool ObjectMemory::restore_vector(std::size_t index, std::size_t at, const std::
   return true;
 }
 
-// Where nothing that was allocated before has been freed, all words can be put back, pointers too: a map is then what
-// it was, and what it was given since is left behind. Freed is what the program itself can no longer reach.
-bool ObjectMemory::may_roll_back(std::vector<Word>& added) const {
-  std::unordered_set<Word> reached;
-  std::vector<std::pair<Word, std::size_t>> waiting;  // address and words
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    if (blocks_[i].parent == i) waiting.emplace_back(blocks_[i].begin, blocks_[i].words.size());
+// Only the objects themselves, and the elements of their std::vectors, are known to be alive: what a pointer leads to
+// may have been freed.
+bool ObjectMemory::may_write(const Change& change) const {
+  for (const Block& block : blocks_) {
+    if (change.address < block.begin || change.address >= block.begin + block.words.size() * kWord) continue;
+    if (block.pointed_from == 0) return true;
+    if (blocks_[block.parent].pointed_from != 0 || change.kind != Kind::tensor) return false;
+    std::array<Word, 3> ends;
+    return read_words(block.pointed_from, ends.data(), ends.size()) == ends.size() && ends[0] == block.begin &&
+           change.address < ends[1] && ends[1] <= ends[2] && ends[2] - ends[0] <= block.words.size() * kWord;
   }
-  std::vector<Word> now;
-  std::size_t bytes = 0;
-  while (!waiting.empty()) {
-    const auto [begin, words] = waiting.back();
-    waiting.pop_back();
-    now.resize(words);
-    if ((bytes += words * kWord) > 4 * kMostBytes || read_words(begin, now.data(), words) != words) continue;
-    for (const Word word : now) {
-      if (!may_be_address(word) || left_out_.contains(word) || is_tensor(word) || reached.contains(word)) continue;
-      const std::size_t size = allocated_words(word);
-      if (size == 0) continue;
-      reached.insert(word);
-      if (!block_of_.contains(word)) added.push_back(word);
-      waiting.emplace_back(word, size);
-    }
-  }
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    if (blocks_[i].parent != i && !is_reachable(i) && !reached.contains(blocks_[i].begin)) return false;
-  }
-  return true;
-}
-
-// Tensors in what is left behind are given back.
-void ObjectMemory::drop_tensors(const std::vector<Word>& added) {
-  std::vector<Word> words;
-  for (const Word begin : added) {
-    words.resize(allocated_words(begin));
-    if (read_words(begin, words.data(), words.size()) != words.size()) continue;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      const auto tensor = held_tensor(words[i]);
-      if (!tensor || !proxy_impl(at::Tensor(tensor))) continue;
-      put(begin + i * kWord, undefined_tensor());
-      drop_reference(tensor);
-    }
-  }
+  return false;
 }
 
 void ObjectMemory::restore_vectors(std::size_t index) {
@@ -309,7 +278,9 @@ void ObjectMemory::restore_vectors(std::size_t index) {
 
 bool ObjectMemory::restore() {
   bool complete = true;
-  for (std::size_t index = blocks_.size(); index-- > 0;) restore_vectors(index);
+  for (std::size_t index = blocks_.size(); index-- > 0;) {
+    if (blocks_[index].pointed_from == 0) restore_vectors(index);
+  }
   const std::vector<Change> different = changes();
   const auto near_pointer = [&](const Change& number) {
     constexpr Word kNear = 6 * kWord;  // the size of a map stands beside its pointers
@@ -318,22 +289,19 @@ bool ObjectMemory::restore() {
              std::max(other.address, number.address) - std::min(other.address, number.address) <= kNear;
     });
   };
-  std::vector<Word> added;
-  const bool has_pointers =
-      std::any_of(different.begin(), different.end(), [](const Change& change) { return change.kind == Kind::other; });
-  const bool roll_back = has_pointers && may_roll_back(added);
   for (const Change& change : different) {
-    if (change.kind == Kind::tensor) {
+    if (!may_write(change)) {
+      complete = false;
+    } else if (change.kind == Kind::tensor) {
       take_reference(change.tensor_before);
       put(change.address, change.before);
       drop_reference(change.tensor_now);
-    } else if (roll_back || (change.kind == Kind::number && !near_pointer(change))) {
+    } else if (change.kind == Kind::number && !near_pointer(change)) {
       put(change.address, change.before);
     } else {
       complete = false;
     }
   }
-  if (roll_back) drop_tensors(added);
   return complete;
 }
 

@@ -4,8 +4,8 @@
 // This looks at the object's memory as a conservative garbage collector does: word by word, following pointers to other
 // allocations. A word that points at a live TensorImpl is a tensor; it is held, so that it can be put back. What a
 // program changed is then put back word by word, where that is known to be right: tensors by tensors, numbers by
-// numbers, the elements of a std::vector that has grown, and pointers where nothing that was there has been freed. What
-// cannot be put back is left alone and reported.
+// numbers, the elements of a std::vector that has grown: in the object itself and its vectors. The rest is left alone
+// and reported.
 //
 // Memory is read through the kernel, so that a wrong guess cannot crash. Only GNU's C library says how large an
 // allocation is: elsewhere only objects of known size are looked at. Cost: linear in the bytes found, at most 1 MiB.
@@ -68,8 +68,7 @@ class ObjectMemory {
   bool is_reachable(std::size_t block) const;
   bool restore_vector(std::size_t block, std::size_t at, const std::vector<std::uintptr_t>& now);
   void restore_vectors(std::size_t block);
-  bool may_roll_back(std::vector<std::uintptr_t>& added) const;
-  static void drop_tensors(const std::vector<std::uintptr_t>& added);
+  bool may_write(const Change& change) const;
   const Block* block_at(std::uintptr_t begin) const;
 
   std::vector<Block> blocks_;

@@ -4,6 +4,7 @@
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/autocast_mode.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
 #include <fxgraph/trace/trace_error.h>
@@ -12,7 +13,8 @@ namespace fx::internal {
 namespace {
 
 thread_local std::uint64_t autograd_nodes = 0;
-thread_local int depth = 0;  // of traces in this thread
+thread_local int depth = 0;                   // of traces in this thread
+thread_local caffe2::TypeMeta default_dtype;  // where the outermost begins
 
 }  // namespace
 
@@ -25,7 +27,11 @@ bool ProgramModes::enter() {
                       "has a backward of its own, which a graph cannot hold; make the call an operator with fx::wrap, "
                       "which is recorded whole, gradient and all");
   }
-  if (at::autocast::is_enabled() != autocast_ || at::autocast::is_cpu_enabled() != autocast_cpu_) {
+  if (depth > 0 && c10::get_default_dtype() != default_dtype) {
+    throw trace_error(nullptr, "set_default_dtype()",
+                      "is called inside the program, which a graph cannot hold; say the dtype where it is wanted");
+  }
+  if (depth > 0 && (at::autocast::is_enabled() != autocast_ || at::autocast::is_cpu_enabled() != autocast_cpu_)) {
     throw trace_error(nullptr, "autocast",
                       "is switched inside the program, which a graph cannot hold; cast where it is wanted, or switch "
                       "autocast around the whole call");
@@ -37,7 +43,7 @@ void ProgramModes::leave() { autograd_nodes = at::sequence_number::peek(); }
 
 WithGradients::WithGradients() : before_(at::GradMode::is_enabled()) {
   at::GradMode::set_enabled(true);
-  ++depth;
+  if (depth++ == 0) default_dtype = c10::get_default_dtype();
   autograd_nodes = at::sequence_number::peek();
 }
 

@@ -232,32 +232,28 @@ std::optional<IValue> Session::Call::known_number() {
   static const Symbol kAssert("torch._assert");
   if (record_.draws_random_numbers) return std::nullopt;
   std::vector<const Node*> nodes;
-  std::vector<Argument> args;
+  std::vector<std::size_t> places;
   Stack values;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
     const ProxyImpl* proxy = arguments_[i].isTensor() ? proxy_impl(arguments_[i].toTensor()) : nullptr;
     values.push_back(proxy && proxy->is_constant() ? IValue(proxy->value()) : arguments_[i]);
     if (values.back().isTensorList()) return std::nullopt;
-    if (!values.back().isTensor() || (proxy && proxy->is_constant())) {
-      args.push_back(argument(i));
-      continue;
-    }
-    args.push_back(session_.argument_for(values.back().toTensor()));
-    nodes.push_back(args.back().node_or_null());
-    if (!nodes.back()) return std::nullopt;
+    if (!arguments_[i].isTensor() || (proxy && proxy->is_constant())) continue;
+    const Node* node = session_.argument_for(arguments_[i].toTensor()).node_or_null();
+    if (!node) return std::nullopt;
+    nodes.push_back(node);
+    places.push_back(i);
   }
   const std::optional<KnownValues> known = known_values(session_, nodes);
   if (!known) return std::nullopt;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const ProxyImpl* proxy = arguments_[i].isTensor() ? proxy_impl(arguments_[i].toTensor()) : nullptr;
-    if (arguments_[i].isTensor() && !(proxy && proxy->is_constant())) values[i] = known->values[next++];
-  }
+  for (std::size_t i = 0; i < places.size(); ++i) values[places[i]] = known->values[i];
   op_.callBoxed(&values);
   const IValue value = values.back();
   if (!known->of_attribute) return value;
   const std::optional<Argument> number = to_argument(value);
   if (!number || (number->is_float() && std::isnan(number->as_float()))) return std::nullopt;
+  std::vector<Argument> args;
+  for (std::size_t i = 0; i < record_.arguments.size(); ++i) args.push_back(argument(i));
   Node& question = session_.create_node(Op::call_function, record_.target, args);
   Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(question), *number});
   const std::string message = call_name(record_.target) + " of a parameter or buffer was " + to_string(*number) +

@@ -66,9 +66,8 @@ bool replay(const SecondCallPlan& plan) {
     Session& session;
     ~Close() { session.close(); }
   } close{*session};
-  Graph unused;
   try {
-    plan.run(*session, unused);
+    plan.run(*session, plan.graph);
   } catch (const AnotherWay&) {
     return false;
   } catch (const std::exception&) {
@@ -145,7 +144,12 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
           kPassState);
     }
     SeparateCall first(plan);
-    first.run();
+    try {
+      first.run();
+    } catch (const Error& error) {
+      refuse("a second call of the program cannot be traced, it may use what the first call kept: " + error.message(),
+             kPassState);
+    }
     const std::vector<StateChange> between = plan.state.changes();
     SeparateCall second(plan);
     second.session->follow_call(first.session);

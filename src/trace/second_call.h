@@ -27,7 +27,7 @@ struct BufferUpdate {
 };
 
 struct SecondCallPlan {
-  const Graph& graph;      ///< of the first call, as it was recorded
+  Graph& graph;            ///< of the first call, as it was recorded
   const Session& session;  ///< of the first call; closed
   ModuleState& state;      ///< as it was before the first call
   RunOnce run;

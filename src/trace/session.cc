@@ -213,6 +213,8 @@ void Session::rebind(const at::Tensor& tensor, Node& node) {
                         "writes memory that LibTorch does not own (torch::from_blob), which a graph cannot hold; write "
                         "a tensor made by LibTorch, and return it");
     }
+    // Written through `weight.data()`: the weight itself stays what it is to gradients.
+    if (captured.tensor.requires_grad() && !tensor.requires_grad()) return;
     captured.node = &node;
     remember(node, captured.value, captured.tensor.device());
   }

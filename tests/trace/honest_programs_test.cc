@@ -186,15 +186,11 @@ const std::vector<Case>& modes() {
        }},
       {"autocast", "refused",
        [](Bag& m, Tensor x) {
-         at::autocast::set_cpu_enabled(true);
-         Tensor y = x.matmul(m.w);
-         at::autocast::set_cpu_enabled(false);
-         return y;
-       }},
-      {"autocast_left_on", "refused",
-       [](Bag& m, Tensor x) {
-         at::autocast::set_cpu_enabled(true);
-         return x.matmul(m.w).to(torch::kFloat);
+         struct Region {
+           Region() { at::autocast::set_cpu_enabled(true); }
+           ~Region() { at::autocast::set_cpu_enabled(false); }
+         } region;
+         return x.matmul(m.w);
        }},
   };
   return table;

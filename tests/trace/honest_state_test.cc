@@ -310,7 +310,7 @@ TEST(HonestStateOutside, OfTheModuleIsNoticed) {
     cache = cache.defined() ? cache + x : x * 1;
     return cache * 2;
   };
-  EXPECT_FX_ERROR(symbolic_trace(keeps, examples), trace, ::testing::HasSubstr("which the first call kept"));
+  EXPECT_FX_ERROR(symbolic_trace(keeps, examples), trace, ::testing::HasSubstr("what the first call kept"));
   cache = Tensor();
 }
 

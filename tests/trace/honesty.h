@@ -73,7 +73,7 @@ Outcome outcome(Call&& call, const Inputs& inputs, const torch::nn::Module& owne
       const torch::Tensor part = (real * real).to(torch::kDouble).sum();
       sum = sum.defined() ? sum + part : part;
     }
-    for (const torch::Tensor& parameter : owner.parameters()) parameter.mutable_grad() = {};
+    for (const torch::Tensor& parameter : owner.parameters()) parameter.mutable_grad() = torch::Tensor();
     if (sum.defined()) sum.backward();
     for (const auto& item : owner.named_parameters()) done.gradients.emplace_back(item.key(), item.value().grad());
     for (const c10::IValue& input : done.inputs) {
