@@ -87,7 +87,13 @@ class ReferenceWriter {
       found = parameters_of(rescaled_from_.at(range));
       found.scale = found.scale * bound_argument(*find_schema(maker.target()), maker, 1)->as_float();
     } else {
-      const auto path = record_.observers.find(root.name());
+      auto path = record_.observers.find(root.name());
+      // An operator that now stays float may have had an activation as its part: then that was observed, and saturates
+      // as the activation does.
+      for (const Node& node : graph_.nodes()) {
+        if (path != record_.observers.end()) break;
+        if (annotation_.range_of(node) == range) path = record_.observers.find(node.name());
+      }
       if (path == record_.observers.end())
         throw Error(ErrorKind::invalid_argument, "%" + root.name() + " was not there when the program was prepared",
                     root.name());

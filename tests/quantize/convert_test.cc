@@ -118,6 +118,9 @@ TEST(Convert, KeepsFloatWhatItIsToldTo) {
   const auto later = convert(*calibrated(*gm, samples), {.keep_float = {"second", "fc"}});
   EXPECT_EQ(count_prefix(*later, "quantized::conv2d"), 1U);
   EXPECT_EQ(count_prefix(*later, "quantized::linear"), 0U);
+  const auto sum = convert(*calibrated(*gm, samples), {.keep_float = {"add"}});
+  EXPECT_EQ(count_prefix(*sum, "quantized::add"), 0U) << print_graph(sum->graph());
+  EXPECT_EQ(count_prefix(*sum, "quantized::conv2d"), 2U);
   config.types.push_back({"Linear", QuantSettings::keep_float()});
   EXPECT_EQ(count_prefix(*convert(*calibrated(*gm, samples, config)), "quantized::linear"), 0U);
 }
