@@ -5,13 +5,11 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
-#include <array>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
 #include <utility>
 
-#include <fxgraph/module/graph_module.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/trace/dispatch_keys.h>
 #include <fxgraph/trace/proxy_impl.h>
@@ -67,32 +65,13 @@ struct ModuleState::Globals {
 
 namespace {
 
-// Types whose forward keeps nothing but what is registered.
-bool keeps_members(const Module& module) {
-  if (dynamic_cast<const GraphModule*>(&module) || dynamic_cast<const LeafModule*>(&module) ||
-      dynamic_cast<const Holder*>(&module)) {
-    return false;
-  }
-  return !module.name().starts_with("torch::nn::");
-}
-
-// The control block of a shared pointer: where the allocation of std::make_shared begins.
-const void* control_block(const std::shared_ptr<Module>& pointer) {
-  static_assert(sizeof(pointer) == 2 * sizeof(void*));
-  std::array<const void*, 2> words;
-  std::memcpy(words.data(), static_cast<const void*>(&pointer), sizeof(pointer));
-  return words[1];
-}
-
-const void* object_of(const Module& module) { return dynamic_cast<const void*>(&module); }
-
 at::Tensor other_handle(const at::Tensor& tensor) {
   return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
 }
 
 }  // namespace
 
-ModuleState::ModuleState(Module* root, std::size_t size) : globals_(std::make_unique<Globals>()) {
+ModuleState::ModuleState(Module* root) : globals_(std::make_unique<Globals>()) {
   if (!root) return;
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
   struct Found {
@@ -112,18 +91,11 @@ ModuleState::ModuleState(Module* root, std::size_t size) : globals_(std::make_un
     const Found found = below[i];
     find_below(found.path, *found.module);
   }
-  memory_.leave_out(object_of(*root));
-  for (const Found& found : below) {
-    memory_.leave_out(object_of(*found.module));
-    memory_.leave_out(control_block(found.module));
-  }
-  const std::shared_ptr<Module> owner = root->weak_from_this().lock();
-  if (owner) memory_.leave_out(control_block(owner));
-  visit("", *root, size, owner ? control_block(owner) : nullptr);
-  for (const Found& found : below) visit(found.path, *found.module, 0, control_block(found.module));
+  visit("", *root);
+  for (const Found& found : below) visit(found.path, *found.module);
 }
 
-void ModuleState::visit(const std::string& path, Module& module, std::size_t size, const void* owner) {
+void ModuleState::visit(const std::string& path, Module& module) {
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
     if (!tensor.defined() || tensor.key_set().has(kProxyKey)) return;
     registered_.push_back({join_path(path, name), tensor, other_handle(tensor), tensor.requires_grad(), tensor.grad()});
@@ -131,10 +103,6 @@ void ModuleState::visit(const std::string& path, Module& module, std::size_t siz
   for (const auto& item : module.named_parameters(/*recurse=*/false)) add(item.key(), item.value());
   for (const auto& item : module.named_buffers(/*recurse=*/false)) add(item.key(), item.value());
   modules_.push_back({path, &module, module.is_training()});
-  if (!keeps_members(module)) return;
-  const auto* base = static_cast<const void*>(&module);
-  memory_.add(object_of(module), size, owner, base, sizeof(Module));
-  objects_.push_back(modules_.size() - 1);
 }
 
 // ── Comparing and putting back
@@ -168,19 +136,6 @@ std::vector<StateChange> ModuleState::changes() const {
     else if (!registered.tensor.grad().is_same(registered.gradient))
       result.push_back({Kind::registered, registered.path, "its gradient", {}, {}});
   }
-  for (const ObjectMemory::Change& change : memory_.changes()) {
-    StateChange each;
-    each.module = named(modules_[objects_[change.object]]);
-    each.kind = change.kind == ObjectMemory::Change::Kind::tensor   ? Kind::tensor
-                : change.kind == ObjectMemory::Change::Kind::number ? Kind::number
-                                                                    : Kind::other;
-    each.what = each.kind == Kind::tensor ? "a tensor" : each.kind == Kind::number ? "a number or flag" : "a container";
-    each.address = change.address;
-    each.value = change.now;
-    if (change.tensor_before) each.before = at::Tensor(change.tensor_before);
-    if (change.tensor_now) each.now = at::Tensor(change.tensor_now);
-    result.push_back(std::move(each));
-  }
   for (const Watched& watched : watched_) {
     if (!watched.tensor->is_same(watched.before))
       result.push_back({Kind::tensor, watched.name, "a tensor", watched.before, *watched.tensor});
@@ -189,10 +144,9 @@ std::vector<StateChange> ModuleState::changes() const {
   return result;
 }
 
-bool ModuleState::restore() {
+void ModuleState::restore() {
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
   globals_->restore();
-  const bool complete = memory_.restore();
   for (const Watched& watched : watched_) *watched.tensor = watched.before;
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);
@@ -203,7 +157,6 @@ bool ModuleState::restore() {
     if (registered.tensor.requires_grad() != registered.requires_grad) impl.set_requires_grad(registered.requires_grad);
     if (!registered.tensor.grad().is_same(registered.gradient)) impl.mutable_grad() = registered.gradient;
   }
-  return complete;
 }
 
 ModuleState::~ModuleState() { restore(); }

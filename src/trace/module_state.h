@@ -5,40 +5,36 @@
 //   state.changes();                       // which
 //   }                                      // the destructor puts everything back
 //
-// Of each module below the root: its mode, its registered tensors (what they are, whether they require grad, their
-// gradients) and, for types that are not LibTorch's own, its members (trace/object_memory.h). Of the thread and the
-// process: gradient and autocast modes, the default dtype, the random generator of the CPU. What operators do to data
-// is no matter: tracing runs none.
+// Of each module below the root: its mode, and its registered tensors (what they are, whether they require grad, their
+// gradients); C++ does not tell other members. Of the thread and the process: gradient and autocast modes, the default
+// dtype, the random generator of the CPU. What operators do to data is no matter: tracing runs none.
 //
 // Cost: linear in modules, registered tensors and members. Thread-safety: none.
 #pragma once
 
+#include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <fxgraph/trace/object_memory.h>
-
 namespace fx::internal {
 
 /// Something that is not as it was.
 struct StateChange {
-  enum class Kind : std::uint8_t { tensor, number, other, registered, random };
+  enum class Kind : std::uint8_t { tensor, registered, random };
   Kind kind;
   std::string module;  ///< path of the module, and its type: `blocks.0.attn (Attention)`
   std::string what;    ///< `a tensor`, `a number`, `requires_grad of weight`
   at::Tensor before;   ///< of a tensor; undefined when it was
   at::Tensor now;
-  std::uintptr_t address = 0;  ///< of a member
-  std::uintptr_t value = 0;    ///< what stands there now
 };
 
 class ModuleState {
  public:
-  /// `size` is sizeof the root where its type is known, else 0. `root` may be null.
-  explicit ModuleState(torch::nn::Module* root, std::size_t size = 0);
+  /// `root` may be null.
+  explicit ModuleState(torch::nn::Module* root);
   ~ModuleState();
   ModuleState(const ModuleState&) = delete;
   ModuleState& operator=(const ModuleState&) = delete;
@@ -47,8 +43,8 @@ class ModuleState {
   void watch(const std::string& name, at::Tensor& tensor) { watched_.push_back({name, &tensor, tensor}); }
 
   std::vector<StateChange> changes() const;
-  /// Puts everything back; may be called more than once. False when something could not be.
-  bool restore();
+  /// Puts everything back; may be called more than once.
+  void restore();
 
  private:
   struct Visited {
@@ -70,14 +66,12 @@ class ModuleState {
   };
   struct Globals;
 
-  void visit(const std::string& path, torch::nn::Module& module, std::size_t size, const void* owner);
+  void visit(const std::string& path, torch::nn::Module& module);
   static bool has_other_contents(const Registered& registered);
 
   std::vector<Visited> modules_;
-  std::vector<std::size_t> objects_;  // which of modules_ the objects of memory_ are
   std::vector<Registered> registered_;
   std::vector<Watched> watched_;
-  ObjectMemory memory_;
   std::unique_ptr<Globals> globals_;
 };
 

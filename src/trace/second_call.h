@@ -32,7 +32,6 @@ struct SecondCallPlan {
   ModuleState& state;      ///< as it was before the first call
   RunOnce run;
   std::function<bool(const std::string&)> is_free_attribute;
-  bool numbers_may_change = false;
 };
 
 /// One call of a program with a graph of its own, which shares nothing with other calls but the root's tensors.

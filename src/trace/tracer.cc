@@ -104,7 +104,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   std::optional<internal::ModuleState> state;
   std::optional<internal::ModeSwitch> mode_switch;
   if (literals == internal::PlaceholderInputs::Literals::specialise) {
-    state.emplace(root_.get(), callable.root_size);
+    state.emplace(root_.get());
     for (const auto& [name, tensor] : options_.state) state->watch(name, *tensor);
   }
   internal::TraceLog log;
@@ -127,7 +127,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   if (state) {
     const auto run_again = [&](Session& target, Graph& graph) { run_program(target, graph, nullptr); };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
-    internal::SecondCallPlan plan{trace.graph, *session, *state, run_again, is_free, options_.numbers_may_change};
+    internal::SecondCallPlan plan{trace.graph, *session, *state, run_again, is_free};
     std::vector<internal::BufferUpdate> updates;
     if (options_.second_call) updates = internal::compare_second_call(plan);
     state->restore();

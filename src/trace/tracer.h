@@ -79,8 +79,6 @@ struct TraceOptions {
   /// Traces a module once more in its other mode, so that dropout follows train() and eval(), and what cannot follow is
   /// refused when it is switched; see trace/mode_switch.h.
   bool follow_mode = true;
-  /// Says that no result depends on the numbers and flags that each call changes in the module: calls that are counted.
-  bool numbers_may_change = false;
   /// Members that are registered nowhere and that forward replaces, by the names that they get as buffers of the
   /// GraphModule: the graph writes them at its end. They must be defined, and keep their shapes.
   std::vector<std::pair<std::string, torch::Tensor*>> state;
