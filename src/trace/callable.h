@@ -37,8 +37,6 @@ struct Callable {
   std::vector<Parameter> parameters;
   /// Binds inputs, calls the program and returns its result as an argument.
   std::function<Argument(Inputs&)> run;
-  /// sizeof the root, where its type is known.
-  std::size_t root_size = 0;
 };
 
 /// Runs the program; what LibTorch refuses before a proxy can is an Error(trace), too.
@@ -260,10 +258,7 @@ Callable callable_from_module(std::shared_ptr<Module> module) {
   if constexpr (std::is_base_of_v<GraphModule, Module>) {
     return callable_from_graph_module(std::move(module));
   } else if constexpr (requires { &Module::forward; }) {
-    const bool is_exactly = typeid(*module) == typeid(Module);
-    Callable callable = callable_from_forward(std::move(module), &Module::forward);
-    if (is_exactly) callable.root_size = sizeof(Module);
-    return callable;
+    return callable_from_forward(std::move(module), &Module::forward);
   } else {
     // forward is overloaded or a template: one tensor in, one out.
     Callable callable = callable_from_function([module](torch::Tensor x) { return module->forward(x); });
