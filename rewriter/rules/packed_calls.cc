@@ -104,7 +104,7 @@ class WeightPreparation {
 
   GraphModule& module_;
   Graph& graph_;
-  ProgramEffects written_;
+  mutable ProgramEffects written_;  // remembers its answers
   NodeMap<bool> prepares_;
 };
 
