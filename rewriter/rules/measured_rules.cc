@@ -282,7 +282,7 @@ class FastestRules {
   RuleContext& program_;
   const std::vector<Rule>& rules_;
   Layout layout_;
-  mutable ProgramEffects written_;  // remembers its answers
+  mutable ProgramEffects written_;         // remembers its answers
   std::map<std::uint32_t, Place> places_;  // by the id of the first node
   std::map<std::string, Kind> kinds_;
   PassResult result_;

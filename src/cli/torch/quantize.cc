@@ -245,17 +245,11 @@ class Quantization {
     if (candidates.empty()) candidates = {QuantBackend::reference};
     std::vector<std::shared_ptr<GraphModule>> made;
     for (const QuantBackend each : candidates) made.push_back(converted(each));
-    std::vector<std::vector<double>> seconds(made.size() + 1);
-    for (int round = 0; round < kTimedRounds; ++round) {
-      seconds[0].push_back(time_forward(float_, samples_.front(), 1));
-      for (std::size_t i = 0; i < made.size(); ++i)
-        seconds[i + 1].push_back(time_forward(*made[i], samples_.front(), 1));
-    }
+    std::vector<GraphModule*> modules = {&float_};
+    for (const auto& each : made) modules.push_back(each.get());
     std::vector<double> medians;
-    for (auto& each : seconds) {
-      std::nth_element(each.begin(), each.begin() + kTimedRounds / 2, each.end());
-      medians.push_back(each[kTimedRounds / 2]);
-    }
+    for (const ForwardTime& time : time_forwards(modules, samples_.front(), kTimedRounds))
+      medians.push_back(time.seconds);
     const auto best =
         static_cast<std::size_t>(std::min_element(medians.begin() + 1, medians.end()) - medians.begin()) - 1;
     quantized_ = made[best];
