@@ -81,7 +81,7 @@ struct TraceOptions {
   bool follow_mode = true;
   /// Members that are registered nowhere and that forward replaces, by the names that they get as buffers of the
   /// GraphModule: the graph writes them at its end. They must be defined, and keep their shapes.
-  std::vector<std::pair<std::string, torch::Tensor*>> state;
+  std::vector<std::pair<std::string, torch::Tensor*>> state{};
   /// For which sizes of the inputs the trace is to hold, when there are examples.
   Sizes sizes = {};
 };
