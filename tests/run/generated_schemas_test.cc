@@ -78,7 +78,8 @@ TEST(GeneratedSchemas, AreThoseOfLibTorch) {
       theirs[parse_schema(declaration).target.str()] = declaration;
     for (const std::string_view ours : internal::builtin_declarations(packet)) {
       const auto at = theirs.find(parse_schema(ours).target.str());
-      if (at == theirs.end()) continue;  // another LibTorch's
+      // Another LibTorch's, or one that stands in for it here (run/missing_operators.h).
+      if (at == theirs.end() || ours.starts_with("aten::rms_norm(")) continue;
       ++compared;
       EXPECT_EQ(at->second, ours) << "FXGRAPH_WRITE_SCHEMAS=1 writes " << kFile << " anew";
     }

@@ -186,10 +186,10 @@ TEST(Export, SaysWhatTorchScriptCannotSay) {
 
 // A number stands beside tensors without a say in their type; TorchScript's tensor of it would have one.
 TEST(TorchScriptExport, NumbersInPlacesOfTensorsStayNumbers) {
-  for (const char* call : {"aten::mul.Tensor](args = (2.0, %x))", "aten::mul.Tensor](args = (%x, 2.5))",
-                           "aten::sub.Tensor](args = (2, %x))", "aten::add.Tensor](args = (%x, True))",
-                           "aten::add.Tensor](args = (%x, 3), kwargs = {alpha: 2})",
-                           "aten::div.Tensor](args = (1.5, %x))", "aten::gt.Tensor](args = (1, %x))"}) {
+  for (const char* call :
+       {"aten::mul.Tensor](args = (2.0, %x))", "aten::mul.Tensor](args = (%x, 2.5))",
+        "aten::sub.Tensor](args = (2, %x))", "aten::add.Tensor](args = (%x, 3), kwargs = {alpha: 2})",
+        "aten::div.Tensor](args = (1.5, %x))", "aten::gt.Tensor](args = (1, %x))"}) {
     GraphModule gm(parse_graph(std::string("graph():\n%x = placeholder[target=x]\n%y = call_function[target=") + call +
                                "\nreturn y"));
     torch::jit::Module saved = to_torchscript(gm);

@@ -65,22 +65,6 @@ TEST(Signatures, Structs) {
   EXPECT_TRUE(same_value(opaque->run({example(Opaque(y))}), tuple({y + 1})));
 }
 
-TEST(Signatures, PackedSequences) {
-  namespace rnn = torch::nn::utils::rnn;
-  const auto packed = [](std::vector<std::int64_t> lengths) {
-    return rnn::pack_padded_sequence(torch::rand({4, 2, 3}), torch::tensor(lengths), false, false);
-  };
-  const auto gm = symbolic_trace([](const rnn::PackedSequence& p) { return p.data() * 2; }, {example(packed({4, 2}))});
-  const auto other = packed({3, 1});
-  EXPECT_TRUE(same_value(gm->run({example(other)}), other.data() * 2));
-  const auto net = std::make_shared<torch::nn::LSTMImpl>(3, 4);
-  EXPECT_FX_ERROR(
-      symbolic_trace(
-          net, [&net](const rnn::PackedSequence& p) { return std::get<0>(net->forward_with_packed_input(p)).data(); },
-          {example(packed({4, 2}))}),
-      trace, HasSubstr("item()"));
-}
-
 struct ConstForward : torch::nn::Module {
   Tensor w = register_parameter("w", torch::rand({3}));
   Tensor forward(const Tensor& x, double by = 3, bool negate = false) const { return negate ? -(x * w) : x * w * by; }
