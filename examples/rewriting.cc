@@ -1,5 +1,6 @@
 // Rewriting: a pattern replaced, a rule that tests itself, drivers, the rules that come with fxgraph, and proofs.
 #include <fxgraph/fx.h>
+#include <fxgraph/run/value.h>
 #include <torch/torch.h>
 
 #include <iostream>
@@ -74,8 +75,10 @@ void rules() {
 void optimise() {
   auto gm = fx::symbolic_trace(net);
   auto before = gm->clone_graph_module();
+  const fx::TensorInfo matrix = fx::tensor_info(torch::rand({4, 4}));
   // [optimize]
-  fx::OptimizeReport report = fx::optimize(*gm);  // the group `inference`; {.rules = {"fusion"}} for another
+  fx::OptimizeReport report =
+      fx::optimize(*gm, {.inputs = {matrix, matrix}});  // the group `inference`; .rules for another
   for (const fx::RuleOutcome& rule : report.rules) {
     if (rule.applied > 0) std::cout << rule.rule->name << ": " << rule.applied << "\n";  // recognise-gelu: 1
   }

@@ -124,6 +124,7 @@ class MethodBuilder {
                            [this](Node& input) { return values_[input]; });
     }
     if (node.target() == "torch._assert") return assertion(node);
+    if (node.target() == "builtins.len") return call_packets(node, {fx::Symbol("aten::len")});
     if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema(node, *op->schema);
     return call_packets(node, packets_of_function(node.target()));
   }
