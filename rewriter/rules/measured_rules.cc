@@ -56,12 +56,24 @@ struct Kind {
   std::string fastest;
 };
 
+bool may_be_view(const Node& node) {
+  if (!node.is(Op::call_function) && !node.is(Op::call_method)) return false;
+  const NodeEffects effects = effects_of(node);
+  return effects.may_alias && !effects.aliases && !effects.writes;
+}
+
 class FastestRules {
  public:
   FastestRules(RuleContext& program, const std::vector<Rule>& rules, Layout layout)
       : program_(program), rules_(rules), layout_(layout), written_(program.module) {}
 
   PassResult run() {
+    if (layout_ == Layout::channels_last) {
+      if (const Node* write = written_if_strides_say_so(program_.module.graph(), written_)) {
+        refuse(*write, "the program writes to what may be a view, depending on strides, which packed kernels change");
+        return std::move(result_);
+      }
+    }
     find_places();
     for (auto& [key, kind] : kinds_) prepare(kind);
     measure();
@@ -289,6 +301,19 @@ class FastestRules {
 };
 
 }  // namespace
+
+const Node* written_if_strides_say_so(const Graph& graph, const ProgramEffects& effects) {
+  for (const Node& node : graph.nodes()) {
+    if (!may_be_view(node) || !effects.is_written(node)) continue;
+    const Node* value = &node;
+    while (!effects.is_fresh(*value)) {
+      const Node* source = value->args().empty() ? nullptr : value->arg(0).node_or_null();
+      if (!source || source->num_users() > 1) return &node;
+      value = source;
+    }
+  }
+  return nullptr;
+}
 
 PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout) {
   const at::NoGradGuard no_grad;
