@@ -1,6 +1,7 @@
 #include <fxgraph/rewriter/rules/measured_rules.h>
 
 #include <ATen/ATen.h>
+#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <chrono>
@@ -65,6 +66,12 @@ bool may_be_view(const Node& node) {
   if (!node.is(Op::call_function) && !node.is(Op::call_method)) return false;
   const NodeEffects effects = effects_of(node);
   return effects.may_alias && !effects.aliases && !effects.writes;
+}
+
+/// The value where XNNPACK's operators put their results. What lies elsewhere they copy there first.
+at::Tensor as_in_island(const at::Tensor& value) {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), value.nbytes(), c10::GetDefaultMobileCPUAllocator(), false);
+  return at::empty({0}, value.options()).set_(storage, 0, value.sizes(), value.strides()).copy_(value);
 }
 
 class FastestRules {
@@ -187,7 +194,7 @@ class FastestRules {
     for (const TensorInfo& info : kind.inputs) {
       at::Tensor value = at::randn(info.sizes, at::kFloat).to(zeros_like_info(info).options());
       if (layout_ == Layout::channels_last && value.dim() == 4)
-        value = value.contiguous(at::MemoryFormat::ChannelsLast);
+        value = as_in_island(value.contiguous(at::MemoryFormat::ChannelsLast));
       kind.values.emplace_back(std::move(value));
     }
     GraphModule& original = *kind.candidates[0].program;
