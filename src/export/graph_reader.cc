@@ -1,6 +1,7 @@
 #include <fxgraph/export/graph_reader.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -46,6 +47,16 @@ void add_missing_nones(const c10::FunctionSchema& schema, std::size_t positional
     if (std::ranges::find(inputs, argument.name(), &NamedValue::name) == inputs.end())
       kwargs.push_back({Symbol(argument.name()), Argument()});
   }
+}
+
+// Where a number of any kind is taken now, earlier releases take an int.
+Argument older_value(const NamedValue& input, const c10::FunctionSchema& schema) {
+  const auto index = schema.argumentIndexWithName(input.name);
+  if (!index || !input.value.is_float() || input.value.as_float() != std::trunc(input.value.as_float()))
+    return input.value;
+  const c10::TypePtr type = schema.arguments()[static_cast<std::size_t>(*index)].type();
+  const bool is_int = c10::IntType::get()->isSubtypeOf(*type) && !c10::FloatType::get()->isSubtypeOf(*type);
+  return is_int ? Argument(static_cast<std::int64_t>(input.value.as_float())) : input.value;
 }
 
 Symbol renamed(Symbol target) {
@@ -314,10 +325,11 @@ void GraphReader::call_operator(const std::string& text, const std::vector<Named
         (by_name &&
          known->schema->arguments()[static_cast<std::size_t>(*known->schema->argumentIndexWithName(input.name))]
              .kwarg_only());
+    const Argument value = by_name ? older_value(input, *known->schema) : input.value;
     if (keyword && !input.name.empty()) {
-      kwargs.push_back({Symbol(input.name), input.value});
+      kwargs.push_back({Symbol(input.name), value});
     } else {
-      args.push_back(input.value);
+      args.push_back(value);
     }
   }
   if (by_name) add_missing_nones(*known->schema, args.size(), inputs, kwargs);

@@ -46,6 +46,24 @@ constexpr NumberCall kNumberCalls[] = {
     {"builtins.float", "torch.sym_float"},
     {"aten::Int.float", "torch.sym_int"},
     {"builtins.int", "torch.sym_int"},
+    {"math.sqrt", "torch._sym_sqrt"},
+    {"math.trunc", "math.trunc"},
+    {"operator.add", "_operator.add"},
+    {"operator.sub", "_operator.sub"},
+    {"operator.mul", "_operator.mul"},
+    {"operator.floordiv", "_operator.floordiv"},
+    {"operator.mod", "_operator.mod"},
+    {"operator.neg", "_operator.neg"},
+    {"operator.truediv", "_operator.truediv"},
+    {"operator.pow", "_operator.pow"},
+    {"operator.eq", "_operator.eq"},
+    {"operator.ne", "_operator.ne"},
+    {"operator.ge", "_operator.ge"},
+    {"operator.le", "_operator.le"},
+    {"operator.gt", "_operator.gt"},
+    {"operator.lt", "_operator.lt"},
+    {"operator.and_", "_operator.and_"},
+    {"operator.or_", "_operator.or_"},
 };
 
 const char* python_number_call(Symbol target) {
@@ -261,6 +279,7 @@ void GraphWriter::write_call(const Node& node) {
     return write_operator(node, python, std::move(inputs));
   }
   if (node.target().view().starts_with(kHigherOrder)) return write_higher_order(node);
+  if (is_number(shape.kind) && write_as_expression(node)) return;
   const TorchOperator* known = find_exported_operator(node.target());
   if (!known || !is_dispatched(*known->schema) || is_number(shape.kind)) return refuse(node, "");
   const auto& parameters = known->schema->arguments();

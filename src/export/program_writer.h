@@ -47,6 +47,7 @@ class ProgramWriter {
   void add_state(const char* kind, const char* prefix, const std::string& path, const at::Tensor& tensor, Json& inputs,
                  Json& specs);
   void add_user_inputs(Json& inputs, Json& specs);
+  void tell_symbol(const std::string& name, const SizeExpr& size, std::size_t dim);
   std::pair<Json, Json> outputs(std::string& out_spec);
   Node& element_of(Node& whole, std::size_t index);
   Argument whole_values(const Argument& value);

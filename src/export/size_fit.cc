@@ -54,7 +54,10 @@ std::optional<SizeExpr> SizeFitter::find(const Numbers& seen) {
   const std::vector<std::string> symbols = symbols_behind(seen);
   if (symbols.empty()) return std::nullopt;
   std::optional<SizeExpr> expr = fit_sum(seen);
-  if (!expr && symbols.size() == 1) expr = fit_division(seen, symbols[0]);
+  if (!expr && symbols.size() == 1) {
+    expr = fit_division(seen, symbols[0]);
+    guessed_.insert(symbols[0]);
+  }
   if (expr && symbols.size() == 1) remember(*expr, symbols[0]);
   if (!expr) expr = fit_known_sum(seen, symbols);
   if (!expr) expr = fit_known_product(seen, symbols);

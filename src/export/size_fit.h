@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ class SizeFitter {
   std::optional<SizeExpr> fit(const Numbers& seen);
   /// The symbols on which the number depends.
   std::vector<std::string> symbols_behind(const Numbers& seen) const;
+  /// The symbols of which floor divisions were found: few runs do not tell those apart.
+  const std::set<std::string>& guessed() const { return guessed_; }
 
  private:
   /// An expression of one symbol and what it was in each run.
@@ -52,6 +55,7 @@ class SizeFitter {
   std::map<std::string, std::vector<std::size_t>> alone_;  ///< the runs in which this symbol alone is another
   std::map<std::string, std::vector<Atom>> atoms_;
   std::map<Numbers, std::optional<SizeExpr>> found_;
+  std::set<std::string> guessed_;
 };
 
 }  // namespace fx::pt2

@@ -160,6 +160,19 @@ class Runs {
     }
   }
 
+  // So many that one division explains them.
+  void add_more(const std::string& symbol, const SizeRange& range) {
+    for (const Number offset : {3, 4, 6, 7, 8, 9, 11, 13, 15, 16, 31, 32, 33, 64}) {
+      Symbols here = choices[0];
+      const Number other = here[symbol] += offset;
+      if (other > range.max.value_or(INT64_MAX) || std::ranges::find(choices, here) != choices.end()) continue;
+      try {
+        add(here);
+      } catch (const std::exception&) {  // too far
+      }
+    }
+  }
+
   void add_all_changed() {
     Symbols all = choices[0];
     for (std::size_t i = 1; i < choices.size(); ++i) {
@@ -223,6 +236,8 @@ class Combiner {
     return shape;
   }
 
+  const SizeFitter& fitter() const { return fitter_; }
+
  private:
   [[noreturn]] static void fail(const Node& node, const std::string& what) {
     throw Error(
@@ -260,6 +275,27 @@ class Combiner {
   std::set<std::string>* unfit_;
 };
 
+ProgramShapes combine_runs(const Graph& graph, const Runs& runs, std::set<std::string>* unfit,
+                           std::set<std::string>& guessed) {
+  Combiner combiner(SizeFitter(runs.choices), unfit);
+  const auto combine = [&](const Graph& of, const auto& seen_of) {
+    ValueShapes shapes(of);
+    for (const Node& node : of.nodes()) {
+      std::vector<const Observed*> values;
+      for (const Seen& each : runs.seen) values.push_back(&seen_of(each)[node]);
+      shapes[node] = combiner.combine(node, values);
+    }
+    return shapes;
+  };
+  ProgramShapes shapes{combine(graph, [](const Seen& seen) -> const auto& { return seen.values; }), {}};
+  for (const auto& [nested, values] : runs.seen[0].nested) {
+    const Graph* key = nested;
+    shapes.nested.emplace(key, combine(*key, [key](const Seen& seen) -> const auto& { return seen.nested.at(key); }));
+  }
+  guessed = combiner.fitter().guessed();
+  return shapes;
+}
+
 }  // namespace
 
 ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
@@ -275,25 +311,14 @@ ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const S
     runs.add_each(symbol, range == ranges.end() ? SizeRange() : range->second);
   }
   if (example.size() > 1) runs.add_all_changed();
-  Combiner combiner(SizeFitter(runs.choices), unfit);
-  const auto combine = [&](const Graph& of, const auto& seen_of) {
-    ValueShapes shapes(of);
-    for (const Node& node : of.nodes()) {
-      std::vector<const Observed*> values;
-      for (const Seen& each : runs.seen) values.push_back(&seen_of(each)[node]);
-      shapes[node] = combiner.combine(node, values);
-    }
-    return shapes;
-  };
-  ProgramShapes shapes{combine(
-                           graph, [](const Seen& seen) -> const auto& { return seen.values; }),
-                       {}};
-  for (const auto& [nested, values] : runs.seen[0].nested) {
-    const Graph* key = nested;
-    shapes.nested.emplace(key, combine(
-                                   *key, [key](const Seen& seen) -> const auto& { return seen.nested.at(key); }));
+  std::set<std::string> guessed;
+  ProgramShapes shapes = combine_runs(graph, runs, unfit, guessed);
+  if (guessed.empty() || (unfit && !unfit->empty())) return shapes;
+  for (const std::string& symbol : guessed) {
+    const auto range = ranges.find(symbol);
+    runs.add_more(symbol, range == ranges.end() ? SizeRange() : range->second);
   }
-  return shapes;
+  return combine_runs(graph, runs, unfit, guessed);
 }
 
 }  // namespace fx::pt2

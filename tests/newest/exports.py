@@ -47,12 +47,13 @@ def record(path, args, kwargs):
     torch.manual_seed(0)
     outputs = tree.tree_leaves(module(*run_args, **run_kwargs))
     seen = plain(outputs)
-    loss = loss_of(outputs)
+    loss, differentiates = loss_of(outputs), True
     if isinstance(loss, torch.Tensor):
         try:
             loss.backward()
         except RuntimeError:  # a decomposed program may write what its gradient needs
             module.zero_grad(set_to_none=True)
+            differentiates = False
     parameters = [(name, p) for name, p in module.named_parameters() if p.grad is not None]
     gradients = tuple((name, p.grad.clone()) for name, p in parameters)
     state = tuple((name, b.detach().clone()) for name, b in module.named_buffers())
@@ -62,7 +63,7 @@ def record(path, args, kwargs):
             parameter -= STEP * parameter.grad
     torch.manual_seed(0)
     stepped = plain(tree.tree_leaves(module(*copies(args), **copies(kwargs))))
-    return plain(tree.tree_leaves((args, kwargs))), seen, gradients, state, after, stepped
+    return plain(tree.tree_leaves((args, kwargs))), seen, gradients, state, after, stepped if differentiates else ()
 
 
 def export(folder, names):
@@ -87,6 +88,9 @@ def export(folder, names):
                            f"{folder}/{case.name}.core.io")
             done += 1
         except Exception as error:  # what torch.export refuses is no matter of ours
+            for ending in ("pt2", "io", "core.pt2", "core.io"):
+                if os.path.exists(f"{folder}/{case.name}.{ending}"):
+                    os.remove(f"{folder}/{case.name}.{ending}")
             refused.append(f"{case.name}: {type(error).__name__}")
     print(f"exported {done} of {done + len(refused)} programs; torch {torch.__version__} refuses", ", ".join(refused) or "none")
 
