@@ -43,9 +43,10 @@ std::function<bool(const Node&)> write_test(const GraphModule& flat) {
 const Row* row_for(const Node& node) {
   if (!node.is(Op::call_function)) return nullptr;
   const Row* row = row_of(node.target().view());
-  if (!row || row->packet != "aten::mul") return row;
+  const std::string_view packet = packet_of(node.target().view());
+  if (packet != "aten::mul" && packet != "aten::div") return row;
   const Argument* factor = operand(node, 1);
-  return factor && factor->is_number() ? row_of("aten::mul.Scalar") : row;
+  return factor && factor->is_number() ? row_of(packet == "aten::mul" ? "aten::mul.Scalar" : "aten::div.Scalar") : row;
 }
 
 void for_each_quantized_operand(const Row& row, const Node& node, const std::function<void(Node&)>& visit) {
