@@ -239,7 +239,7 @@ class Network {
 
   void writes() {
     const Image in = some();
-    const std::string own = emit("aten::clone(%" + in.name + ")");
+    const std::string own = emit("aten::clone(%" + in.name + ", memory_format=torch.contiguous_format)");
     const std::string part =
         emit(one_of({"aten::slice.Tensor(%" + own + ", 1, 0, 1)", "aten::select.int(%" + own + ", 1, 0)",
                      "aten::view(%" + own + ", [-1])", "aten::detach(%" + own + ")"}));
