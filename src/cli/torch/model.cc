@@ -131,8 +131,6 @@ std::string to_string(const ForwardTime& time) {
   return fmt::format("{:.1f} ± {:.1f} {}", time.seconds * scale, time.spread * scale, unit);
 }
 
-namespace {}  // namespace
-
 double TorchModel::tolerance(const std::vector<TensorInfo>& inputs) {
   for (const at::Tensor& parameter : module_->parameters()) {
     if (parameter.is_floating_point()) return usual_tolerance(parameter.scalar_type());
@@ -172,6 +170,7 @@ double TorchModel::difference_of_another_batch(GraphModule& reference, const std
   if (batch <= 0) return 0;
   const std::vector<c10::IValue> values = random_inputs(larger);
   try {
+    const StateKeeper keeper(reference);  // only one of the two makes this call
     std::vector<c10::IValue> copies;
     for (const c10::IValue& value : values) copies.push_back(value.deepcopy());
     reference.run(std::move(copies));
