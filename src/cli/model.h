@@ -15,6 +15,7 @@
 
 #include <fxgraph/analysis/cost.h>
 #include <fxgraph/analysis/dead_code.h>
+#include <fxgraph/analysis/node_times.h>
 #include <fxgraph/codegen/code.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
@@ -38,6 +39,8 @@ class Model {
   virtual std::string code(Language language) { return fx::code(graph(), language); }
   /// Shapes of all values for these inputs. Needs LibTorch.
   virtual Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) = 0;
+  /// How long each node takes on random inputs. Needs LibTorch.
+  virtual NodeTimes times(const std::vector<TensorInfo>& inputs) = 0;
   /// Writes the program in the form that the ending of `path` names, `.pt`, `.pt2` or text, or else in that it came in.
   /// `inputs` tell the shapes of which a `.pt2` holds some, where the program does not say them itself; may be empty.
   virtual void save(const std::string& path, const std::vector<TensorInfo>& inputs) = 0;

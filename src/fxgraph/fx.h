@@ -32,6 +32,7 @@
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/profile.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
