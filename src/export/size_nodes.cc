@@ -44,12 +44,13 @@ std::optional<Json> GraphWriter::number_of(const SizeExpr& expr) {
     if (found == symbols_.end()) return std::nullopt;
     SymbolSource& source = found->second;
     if (source.value.is_null()) {
-      const SizeExpr size =
-          source.step == 1 ? expr : SizeExpr::call("Mul", {SizeExpr::integer(source.step), expr});
-      source.value = add_number(size, "torch.ops.aten.sym_size.int",
-                                {{"self", Json{{"as_tensor", {{"name", source.name}}}}}, {"dim", Json{{"as_int", source.dim}}}});
+      const SizeExpr size = source.step == 1 ? expr : SizeExpr::call("Mul", {SizeExpr::integer(source.step), expr});
+      source.value =
+          add_number(size, "torch.ops.aten.sym_size.int",
+                     {{"self", Json{{"as_tensor", {{"name", source.name}}}}}, {"dim", Json{{"as_int", source.dim}}}});
       if (source.step != 1)
-        source.value = add_number(expr, "_operator.floordiv", {{"a", source.value}, {"b", Json{{"as_int", source.step}}}});
+        source.value =
+            add_number(expr, "_operator.floordiv", {{"a", source.value}, {"b", Json{{"as_int", source.step}}}});
     }
     return source.value;
   }

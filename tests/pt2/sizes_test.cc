@@ -27,15 +27,16 @@ std::string fitted(const std::function<std::int64_t(std::int64_t, std::int64_t)>
   std::optional<SizeExpr> expr;
   // What a convolution makes is seen before what is made of it.
   for (const auto& part : std::vector<std::function<std::int64_t(std::int64_t, std::int64_t)>>{
-           [](std::int64_t s, std::int64_t) { return (s + 1) / 2; }, [](std::int64_t, std::int64_t t) { return (t - 3) / 4 + 1; },
-           size}) {
+           [](std::int64_t s, std::int64_t) { return (s + 1) / 2; },
+           [](std::int64_t, std::int64_t t) { return (t - 3) / 4 + 1; }, size}) {
     std::vector<std::int64_t> seen;
     for (const Symbols& run : runs_of({{"s", 20}, {"t", 33}})) seen.push_back(part(run.at("s"), run.at("t")));
     expr = fitter.fit(seen);
   }
   if (!expr) return "none";
   for (std::int64_t s = 1; s < 200; s += 7) {
-    for (std::int64_t t = 3; t < 200; t += 5) EXPECT_EQ(expr->evaluate({{"s", s}, {"t", t}}), size(s, t)) << expr->str();
+    for (std::int64_t t = 3; t < 200; t += 5)
+      EXPECT_EQ(expr->evaluate({{"s", s}, {"t", t}}), size(s, t)) << expr->str();
   }
   return expr->str();
 }
@@ -56,14 +57,16 @@ TEST(SizeFitter, FindsWhatOperatorsMake) {
 TEST(SizeFitter, FindsEveryDivision) {
   std::mt19937 random(7);
   for (int i = 0; i < 60; ++i) {
-    const std::int64_t divisor = 2 + static_cast<std::int64_t>(random() % 8), shift = static_cast<std::int64_t>(random() % 8),
+    const std::int64_t divisor = 2 + static_cast<std::int64_t>(random() % 8),
+                       shift = static_cast<std::int64_t>(random() % 8),
                        factor = 1 + static_cast<std::int64_t>(random() % 9);
     EXPECT_NE(fitted([=](auto s, auto) { return factor * ((s + shift) / divisor) + 2; }), "none");
   }
 }
 
-std::vector<FreeSize> found(const std::vector<std::pair<std::string, std::int64_t>>& places, const SizeQuestion& allowed,
-                            const SizeQuestion& runs = [](const Symbols&) { return true; }) {
+std::vector<FreeSize> found(
+    const std::vector<std::pair<std::string, std::int64_t>>& places, const SizeQuestion& allowed,
+    const SizeQuestion& runs = [](const Symbols&) { return true; }) {
   return find_free_sizes(places, allowed, runs);
 }
 

@@ -90,7 +90,7 @@ TEST_F(SavedArchive, Lstm) {
 TEST_F(SavedArchive, TransformerEncoder) {
   torch::nn::TransformerEncoder encoder(
       torch::nn::TransformerEncoderLayer(torch::nn::TransformerEncoderLayerOptions(8, 2).dim_feedforward(16)), 2);
-  check("encoder", encoder, kOne, {{torch::rand({3, 2, 8})}, {torch::rand({3, 5, 8})}, {torch::rand({6, 4, 8})}});
+  check("encoder", encoder, kOne, {{torch::rand({6, 4, 8})}, {torch::rand({6, 5, 8})}, {torch::rand({7, 3, 8})}});
 }
 
 TEST_F(SavedArchive, Gpt) { check("gpt", testing::Gpt(), kOne, {{words(2, 8)}, {words(3, 13)}, {words(5, 23)}}); }
