@@ -49,6 +49,8 @@ class TorchBackend : public Backend {
  public:
   std::unique_ptr<Model> load(const std::string& path) override;
   int run(const RunOptions& options) override;
+  int pipeline(const PipelineCommand& command) override;
+  int run_stage(const RunOptions& options) override;
   int optimize(const OptimizeOptions& options) override;
   int quantize(const QuantizeOptions& options) override;
   int rules(const std::string& name, bool json) override;
