@@ -1,4 +1,5 @@
-// A value that is sent is a copy. So of a storage that the program writes, everything up to the last write is one unit:
+// A value that is sent is a copy, and the gradient of a list does not come back. So lists of tensors stay where they are
+// made, with what takes them apart; of a storage that the program writes, everything up to the last write is one unit:
 // what makes values in it, what writes it, what reads it. Of one that outlives the call (a buffer, a called module's
 // state) everything that touches it is, since the next call reads what this one wrote.
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
@@ -31,9 +32,16 @@ const void* storage_of(const torch::Tensor& tensor) {
 /// Numbers for calls that may not be parted.
 class Units {
  public:
-  Units(const Graph& graph, const Effects& effects) : graph_(graph), effects_(effects), head_(graph, nullptr) {
+  Units(const Graph& graph, const Effects& effects, const Shapes& shapes)
+      : graph_(graph), effects_(effects), head_(graph, nullptr) {
     for (Effects::Set set = 0; set < effects.num_sets(); ++set) {
       if (!effects.writers(set).empty()) join_set(set);
+    }
+    for (Node& node : const_cast<Graph&>(graph).nodes()) {
+      if (!is_call(node) || shapes[node].tensors.size() < 2) continue;
+      for (Node& user : node.users()) {
+        if (is_call(user)) join(node, user);
+      }
     }
   }
 
@@ -124,6 +132,7 @@ class PipelineSplitter {
                                     {.name = [](std::int64_t i) { return "stage_" + std::to_string(i); }});
     PipelineStages result;
     result.plan.wiring = print_graph(split->graph());
+    result.plan.measured = options_.cost == PipelineOptions::Cost::measured;
     for (std::size_t i = 0; i < stages_; ++i) {
       auto part = std::dynamic_pointer_cast<GraphModule>(split->submodule("stage_" + std::to_string(i)));
       result.plan.stages.push_back(forecast(stage, static_cast<std::uint32_t>(i), *part));
@@ -142,7 +151,7 @@ class PipelineSplitter {
     problem.seconds = seconds_;
     problem.bytes = NodeMap<std::int64_t>(graph_, 0);
     problem.weights = NodeMap<std::int64_t>(graph_, 0);
-    problem.unit = Units(graph_, effects_).numbers();
+    problem.unit = Units(graph_, effects_, shapes_).numbers();
     problem.stages = stages_;
     problem.slack = options_.slack;
     problem.max_weights = options_.max_weights;

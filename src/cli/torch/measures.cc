@@ -5,10 +5,8 @@
 
 namespace fx::cli {
 
-CostOptions cost_options(const GraphModule& module) { return module_costs(module); }
-
 Measures measure(const GraphModule& module, const Shapes& shapes) {
-  const Cost cost(module.graph(), shapes, cost_options(module));
+  const Cost cost(module.graph(), shapes, module_costs(module));
   const Liveness live(module.graph(), shapes);
   return {cost.total().macs, static_cast<double>(live.peak().bytes)};
 }

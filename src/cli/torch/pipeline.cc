@@ -10,14 +10,18 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <sstream>
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline.h>
 #include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
+#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 namespace fx::cli {
@@ -40,12 +44,30 @@ void make_folder(const std::string& folder) {
 // What the plan file says beside the plan.
 struct SavedPlan {
   PipelinePlan plan;
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs;   // shapes of the examples
+  std::vector<std::string> digests;  // of the files of the stages
 };
+
+/// FNV-1a of a file's bytes.
+std::string digest_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(ErrorKind::io, fmt::format("{} cannot be read; each rank needs plan.json and its own stage", path));
+  }
+  std::uint64_t hash = 1469598103934665603ull;
+  std::vector<char> buffer(1 << 20);
+  while (file) {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    for (std::streamsize i = 0; i < file.gcount(); ++i)
+      hash = (hash ^ static_cast<unsigned char>(buffer[static_cast<std::size_t>(i)])) * 1099511628211ull;
+  }
+  return fmt::format("{:016x}", hash);
+}
 
 void save_plan(const std::string& folder, const SavedPlan& saved) {
   nlohmann::ordered_json out = nlohmann::ordered_json::parse(saved.plan.json());
   out["inputs"] = saved.inputs;
+  out["digests"] = saved.digests;
   write_file(plan_file(folder), [&](std::ostream& file) { file << out.dump(2) << '\n'; });
 }
 
@@ -58,8 +80,11 @@ SavedPlan load_plan(const std::string& folder) {
   std::ostringstream text;
   text << file.rdbuf();
   try {
-    SavedPlan saved{PipelinePlan::from_json(text.str()), {}};
-    for (const nlohmann::json& input : nlohmann::json::parse(text.str()).at("inputs")) saved.inputs.push_back(input);
+    const nlohmann::json all = nlohmann::json::parse(text.str());
+    SavedPlan saved{PipelinePlan::from_json(text.str()), all.at("inputs").get<std::vector<std::string>>(),
+                    all.at("digests").get<std::vector<std::string>>()};
+    if (saved.digests.size() != saved.plan.stages.size())
+      throw Error(ErrorKind::syntax, "this is no plan of a pipeline: it does not name a file for each stage");
     return saved;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::syntax, fmt::format("{}: {}", plan_file(folder), error.what()));
@@ -68,24 +93,20 @@ SavedPlan load_plan(const std::string& folder) {
   }
 }
 
-/// The program on a whole batch and on its parts: what mixes the samples differs.
-void check_micro_batches(GraphModule& module, const std::vector<c10::IValue>& inputs, std::int64_t parts) {
+/// The program on a whole batch and on its parts: what mixes the samples differs. On copies, as running may write.
+void check_micro_batches(const GraphModule& module, const std::vector<c10::IValue>& inputs, std::size_t parts) {
   const at::NoGradGuard inference;
-  const c10::IValue whole = module.run(inputs);
-  const std::int64_t batch =
-      inputs.empty() || !inputs[0].isTensor() || inputs[0].toTensor().dim() == 0 ? 0 : inputs[0].toTensor().size(0);
-  if (batch < parts || !whole.isTensor() || whole.toTensor().dim() == 0) return;  // told by the run itself
-  std::vector<at::Tensor> results;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const std::int64_t begin = batch * i / parts, end = batch * (i + 1) / parts;
+  const std::int64_t batch = batch_of(inputs);
+  check_batch(batch, parts);
+  const c10::IValue whole = module.clone_graph_module()->run(inputs);
+  const auto copy = module.clone_graph_module();
+  std::vector<c10::IValue> results;
+  for (std::size_t i = 0; i < parts; ++i) {
     std::vector<c10::IValue> some;
-    for (const c10::IValue& input : inputs) {
-      const bool cut = input.isTensor() && input.toTensor().dim() > 0 && input.toTensor().size(0) == batch;
-      some.push_back(cut ? c10::IValue(input.toTensor().narrow(0, begin, end - begin)) : input);
-    }
-    results.push_back(module.run(some).toTensor());
+    for (const c10::IValue& input : inputs) some.push_back(cut(input, batch, i, parts));
+    results.push_back(copy->run(some));
   }
-  const double difference = relative_difference(whole, at::cat(results, 0), 1e-3);
+  const double difference = relative_difference(whole, join(results, batch), 1e-3);
   if (difference <= 1e-3) return;
   throw Error(
       ErrorKind::mismatch,
@@ -111,23 +132,29 @@ int TorchBackend::pipeline(const PipelineCommand& command) {
   const std::vector<TensorInfo> infos = parse_inputs(command.inputs);
   check_inputs(module.graph(), infos.size());
   const std::vector<c10::IValue> inputs = random_inputs(infos);
-  if (command.micro_batches > 1) check_micro_batches(module, inputs, command.micro_batches);
+  const auto micro_batches = static_cast<std::size_t>(command.micro_batches);
+  if (micro_batches > 1 && !command.allow_random) check_micro_batches(module, inputs, micro_batches);
   const PipelineStages stages =
       split_pipeline(module, static_cast<std::size_t>(command.stages), inputs, options_of(command));
   make_folder(command.output);
-  for (std::size_t i = 0; i < stages.modules.size(); ++i) stages.modules[i]->save(stage_file(command.output, i));
-  save_plan(command.output, {stages.plan, command.inputs});
-  const auto micro_batches = static_cast<std::size_t>(command.micro_batches);
+  SavedPlan saved{stages.plan, command.inputs, {}};
+  for (std::size_t i = 0; i < stages.modules.size(); ++i) {
+    const std::string file = stage_file(command.output, i);
+    fx::save(*stages.modules[i], file);
+    saved.digests.push_back(digest_of(file));
+  }
+  save_plan(command.output, saved);
   if (command.json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::parse(stages.plan.json());
     out.erase("wiring");
+    out["micro_batches"] = micro_batches;
     out["bubble"] = stages.plan.bubble(micro_batches);
     out["saved"] = command.output;
     fmt::print("{}\n", out.dump(2));
     return kDone;
   }
-  fmt::print("{}{} micro-batches: {:.0f} % of the machines' time is waiting\nsaved {}\n", stages.plan.str(),
-             micro_batches, 100 * stages.plan.bubble(micro_batches), command.output);
+  fmt::print("{}{} micro-batch{}: the stages wait {:.0f} % of their time\nsaved {}\n", stages.plan.str(), micro_batches,
+             micro_batches == 1 ? "" : "es", 100 * stages.plan.bubble(micro_batches), command.output);
   return kDone;
 }
 
@@ -142,49 +169,87 @@ WorkerAddress address_of(const RunOptions& options) {
   return address;
 }
 
+/// What one rank measured: after a first round, which makes the connections.
 struct StageRun {
   c10::IValue result;
-  std::vector<double> seconds;
+  std::vector<double> seconds;  // of each round
+  PipelineStatistics work;
 };
 
 StageRun run_rounds(Pipeline& pipe, const std::vector<c10::IValue>& inputs, const RunOptions& options) {
   StageRun done;
   const PipelineRun how{.micro_batches = static_cast<std::size_t>(options.micro_batches)};
+  done.result = pipe.run(inputs, how);
+  const PipelineStatistics before = pipe.statistics();
   for (int i = 0; i < options.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    done.result = pipe.run(inputs, how);
+    pipe.run(inputs, how);
     done.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
-  std::ranges::sort(done.seconds);
+  done.work = pipe.statistics();
+  done.work.busy_seconds -= before.busy_seconds;
+  done.work.waiting_seconds -= before.waiting_seconds;
+  done.work.sent_bytes -= before.sent_bytes;
   return done;
 }
 
-void print_run(const StageRun& done, const Pipeline& pipe, const WorkerAddress& address, const RunOptions& options) {
-  const double median = done.seconds[done.seconds.size() / 2];
-  const double half = (done.seconds[done.seconds.size() * 3 / 4] - done.seconds[done.seconds.size() / 4]) / 2;
-  const PipelineStatistics statistics = pipe.statistics();
-  double all = 0;
-  for (const double seconds : done.seconds) all += seconds;
-  const double busy = statistics.busy_seconds / all;
-  const std::int64_t sent = statistics.sent_bytes / options.repeat;
-  if (options.json) {
-    nlohmann::ordered_json out = {{"rank", address.rank},     {"world", address.world},
-                                  {"seconds", median},        {"spread", half},
-                                  {"repeat", options.repeat}, {"busy", busy},
-                                  {"sent_bytes", sent},       {"outputs", nlohmann::json::array()}};
+/// What was measured beside what the plan expects of the rank.
+nlohmann::ordered_json figures(const StageRun& done, const PipelinePlan& plan, const WorkerAddress& address,
+                               const RunOptions& options) {
+  std::vector<double> sorted = done.seconds;
+  std::ranges::sort(sorted);
+  const double all = std::accumulate(sorted.begin(), sorted.end(), 0.0);
+  const auto rank = static_cast<std::size_t>(address.rank);
+  // Rounds follow one another without a pause.
+  const auto micro_batches = static_cast<std::size_t>(options.micro_batches) * sorted.size();
+  nlohmann::ordered_json out = {
+      {"rank", address.rank},
+      {"world", address.world},
+      {"micro_batches", options.micro_batches},
+      {"repeat", options.repeat},
+      {"seconds", sorted[sorted.size() / 2]},
+      {"spread", (sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4]) / 2},
+      {"busy", all > 0 ? done.work.busy_seconds / all : 0},
+      {"sent_bytes", done.work.sent_bytes / options.repeat},
+      {"forecast", {{"busy", plan.busy(rank, micro_batches)}, {"sent_bytes", plan.stages[rank].sent_bytes}}},
+      {"outputs", nlohmann::json::array()}};
+  if (!done.result.isNone()) {
     for (const TensorInfo& info : tensor_infos(done.result))
       out["outputs"].push_back({{"sizes", info.sizes}, {"dtype", to_string(info.dtype)}});
-    fmt::print("{}\n", out.dump());
+  }
+  return out;
+}
+
+void print_run(const nlohmann::ordered_json& done, bool json) {
+  if (json) {
+    fmt::print("{}\n", done.dump());
     return;
   }
-  fmt::print("rank {} of {}: {} ± {} (median of {}), busy {:.0f} %, sent {}\n", address.rank, address.world,
-             human_seconds(median), human_seconds(half), options.repeat, 100 * busy,
-             human_bytes(static_cast<double>(sent)));
+  const int repeat = done.at("repeat").get<int>();
+  std::string time = human_seconds(done.at("seconds").get<double>());
+  if (repeat > 1) time += fmt::format(" ± {} (median of {})", human_seconds(done.at("spread").get<double>()), repeat);
+  const nlohmann::ordered_json& plan = done.at("forecast");
+  fmt::print("rank {} of {}: {}, busy {:.0f} % (plan: {:.0f} %), sent {} (plan: {})\n", done.at("rank").get<int>(),
+             done.at("world").get<int>(), time, 100 * done.at("busy").get<double>(),
+             100 * plan.at("busy").get<double>(), human_bytes(done.at("sent_bytes").get<double>()),
+             human_bytes(plan.at("sent_bytes").get<double>()));
+}
+
+/// A rank alone with its stage.
+std::shared_ptr<GraphModule> load_stage(const std::string& folder, const SavedPlan& saved, int rank) {
+  const auto stage = static_cast<std::size_t>(rank);
+  const std::string file = stage_file(folder, stage);
+  if (digest_of(file) != saved.digests[stage]) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} is not the file that the plan was made with; copy the folder again", file));
+  }
+  return fx::load(file);
 }
 
 }  // namespace
 
 int TorchBackend::run_stage(const RunOptions& options) {
+  prepare_machine(options.threads);
   const SavedPlan saved = load_plan(options.file);
   const WorkerAddress address = address_of(options);
   if (address.world != static_cast<int>(saved.plan.stages.size())) {
@@ -194,24 +259,25 @@ int TorchBackend::run_stage(const RunOptions& options) {
   }
   Workers workers = connect(address);
   try {
-    const auto stage = fx::load(stage_file(options.file, static_cast<std::size_t>(address.rank)));
-    Pipeline pipe(saved.plan, stage, workers);
+    Pipeline pipe(saved.plan, load_stage(options.file, saved, address.rank), workers);
     const std::vector<TensorInfo> infos = parse_inputs(options.inputs.empty() ? saved.inputs : options.inputs);
+    at::manual_seed(0);  // the same inputs in every run
     const std::vector<c10::IValue> inputs = address.rank == 0 ? random_inputs(infos) : std::vector<c10::IValue>();
     const StageRun done = run_rounds(pipe, inputs, options);
-    if (!options.output.empty() && !done.result.isNone()) {
+    if (!options.output.empty() && address.rank == address.world - 1) {
       write_file(options.output, [&](std::ostream& file) {
         const std::vector<char> bytes = torch::jit::pickle_save(done.result);
         file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
       });
     }
     pipe.finish();
-    print_run(done, pipe, address, options);
+    print_run(figures(done, saved.plan, address, options), options.json);
     return kDone;
   } catch (const std::exception& error) {
     // Threads of the connection may wait for a rank that is gone: this process does not wait for them.
-    workers.give_up(fmt::format("rank {}: {}", address.rank, describe(error)));
-    std::cerr << "fxgraph: " << describe(error) << std::endl;
+    const std::string self = fmt::format("rank {}: ", address.rank), what = describe(error);
+    workers.give_up(what.starts_with(self) ? what : self + what);
+    std::cerr << "fxgraph: " << what << std::endl;
     flush_output();
     std::_Exit(kFailed);
   }
