@@ -150,17 +150,20 @@ class PipelineSplitter {
     problem.order = &order;
     problem.seconds = seconds_;
     problem.bytes = NodeMap<std::int64_t>(graph_, 0);
-    problem.weights = NodeMap<std::int64_t>(graph_, 0);
+    problem.weights = NodeMap<std::vector<std::uint32_t>>(graph_);
     problem.unit = Units(graph_, effects_, shapes_).numbers();
     problem.stages = stages_;
     problem.slack = options_.slack;
     problem.max_weights = options_.max_weights;
-    std::set<const void*> seen;
+    std::map<const void*, std::uint32_t> known;  // by storage; what is asked is membership alone
     for (const Node& node : graph_.nodes()) {
       problem.bytes[node] = node.is(Op::get_attr) ? 0 : bytes_of(node);
       if (!is_call(node)) continue;
+      std::vector<std::uint32_t>& reads = problem.weights[node];
       for_each_weight(node, [&](const torch::Tensor& tensor) {
-        if (seen.insert(storage_of(tensor)).second) problem.weights[node] += static_cast<std::int64_t>(tensor.nbytes());
+        const auto [at, is_new] = known.emplace(storage_of(tensor), static_cast<std::uint32_t>(known.size()));
+        if (is_new) problem.weight_bytes.push_back(static_cast<std::int64_t>(tensor.nbytes()));
+        if (std::ranges::find(reads, at->second) == reads.end()) reads.push_back(at->second);
       });
     }
     return cut_stages(problem);

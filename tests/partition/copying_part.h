@@ -1,0 +1,43 @@
+// A back end with memory of its own: it runs its part and gives back copies.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <fxgraph/rewriter/partition/lower.h>
+
+namespace fx::testing {
+
+/// Copies of all tensors in a value.
+inline c10::IValue copied(const c10::IValue& value) { return value.deepcopy(); }
+
+class CopyingPart : public CompiledPart {
+ public:
+  explicit CopyingPart(std::shared_ptr<GraphModule> part) : part_(std::move(part)) {}
+  c10::IValue run(std::vector<c10::IValue> inputs) override {
+    for (c10::IValue& input : inputs) input = copied(input.isTensor() ? c10::IValue(input.toTensor().detach()) : input);
+    return copied(part_->run(std::move(inputs)));
+  }
+
+ private:
+  std::shared_ptr<GraphModule> part_;
+};
+
+class CopyingBackend : public Backend {
+ public:
+  explicit CopyingBackend(OperatorSupport support) : support_(std::move(support)) {}
+  std::string name() const override { return "copying"; }
+  bool supports(const CallFacts& call) const override { return support_.is_node_supported(call); }
+  std::optional<std::string> why_not(const CallFacts& call) const override { return support_.why_not(call); }
+  std::shared_ptr<torch::nn::Module> compile(std::shared_ptr<GraphModule> part) const override {
+    return std::make_shared<CopyingPart>(std::move(part));
+  }
+
+ private:
+  OperatorSupport support_;
+};
+
+}  // namespace fx::testing
