@@ -3,10 +3,10 @@
 // srun, each process is one.
 #include <fxgraph/fx.h>
 #include <sys/wait.h>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/csrc/distributed/c10d/reducer.hpp>
 #include <torch/torch.h>
 #include <unistd.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
 
 #include <cstdlib>
 #include <iostream>
@@ -23,7 +23,8 @@ std::unique_ptr<c10d::Reducer> make_reducer(const std::vector<Tensor>& parameter
   return std::make_unique<c10d::Reducer>(parameters, buckets, limits, workers.group(),
                                          std::vector<bool>(parameters.size(), false), c10d::kDefaultBucketBytesCap,
                                          /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/false,
-                                         std::unordered_map<std::size_t, std::string>(), c10d::kDefaultFirstBucketBytes);
+                                         std::unordered_map<std::size_t, std::string>(),
+                                         c10d::kDefaultFirstBucketBytes);
 }
 // [end]
 

@@ -89,20 +89,21 @@ c10::IValue join(const std::vector<c10::IValue>& parts, std::int64_t batch) {
     return with_elements(first, std::move(elements));
   }
   std::vector<at::Tensor> tensors;
-  std::int64_t samples = 0;
+  const std::int64_t rows = std::max<std::int64_t>(batch_of(first), 0), size = part_of(batch, 0, parts.size()).second;
   for (const c10::IValue& part : parts) {
-    if (batch_of(part) < 0) {
+    if (!part.isTensor() || batch_of(part) < 0) {
       throw Error(ErrorKind::invalid_argument,
                   "a result of the program is no tensor with a batch: run it as one micro-batch");
     }
+    const std::int64_t samples = part_of(batch, tensors.size(), parts.size()).second;
+    // So many rows a sample, in all parts the same.
+    if (rows % size != 0 || batch_of(part) * size != rows * samples) {
+      throw Error(ErrorKind::invalid_argument, "the first dimension of a result is not the batch: it is " +
+                                                   std::to_string(batch_of(part)) + " for " + std::to_string(samples) +
+                                                   " of " + std::to_string(batch) +
+                                                   " samples; run the program as one micro-batch");
+    }
     tensors.push_back(part.toTensor());
-    samples += tensors.back().size(0);
-  }
-  if (batch >= 0 && samples != batch) {
-    throw Error(ErrorKind::invalid_argument,
-                "the first dimension of a result is not the batch: from a batch of " + std::to_string(batch) + " in " +
-                    std::to_string(parts.size()) + " parts it would get " + std::to_string(samples) +
-                    "; run it as one micro-batch");
   }
   return at::cat(tensors, 0);
 }

@@ -24,9 +24,9 @@ std::pair<std::int64_t, std::int64_t> part_of(std::int64_t batch, std::size_t i,
 /// The i-th part of a value; tensors with another first dimension go whole.
 c10::IValue cut(const c10::IValue& value, std::int64_t batch, std::size_t i, std::size_t parts);
 
-/// The results of the parts as one. Throws Error(invalid_argument) when they have no batch to be joined by, or when the
-/// samples joined are not as many as went in (`batch`; -1: not known).
-c10::IValue join(const std::vector<c10::IValue>& parts, std::int64_t batch = -1);
+/// The results of the parts of a batch as one: tensors with so many rows a sample, one after the other. Throws
+/// Error(invalid_argument) when they are no such tensors.
+c10::IValue join(const std::vector<c10::IValue>& parts, std::int64_t batch);
 
 /// True when there is a tensor in a list, tuple or dict.
 bool holds_tensors(const c10::IValue& value);

@@ -59,6 +59,11 @@ class Pipeline::Step {
       if (rank_ == last_) results.push_back(wiring_.output(values));
     }
     workers_.finish_sends();
+    if (rank_ == last_ && results.size() > 1 && batch_ < 0) {
+      throw Error(
+          ErrorKind::invalid_argument,
+          "the last stage gets nothing of the batch, so its results cannot be joined: run it as one micro-batch");
+    }
     return rank_ == last_ ? join(results, batch_) : c10::IValue();
   }
 
@@ -110,8 +115,9 @@ class Pipeline::Step {
   }
   void check_words(int from, const std::vector<std::int64_t>& theirs, bool training) {
     const std::vector<std::int64_t> ours = words(training);
-    if (theirs.size() == kWords && theirs[kMicroBatches] == ours[kMicroBatches] && theirs[kTraining] == ours[kTraining]) {
-      batch_ = theirs[kBatch];
+    if (theirs.size() == kWords && theirs[kMicroBatches] == ours[kMicroBatches] &&
+        theirs[kTraining] == ours[kTraining]) {
+      if (theirs[kBatch] >= 0) batch_ = theirs[kBatch];
       return;
     }
     const auto say = [](const std::vector<std::int64_t>& what) {

@@ -101,6 +101,7 @@ void close_connections([[maybe_unused]] c10d::ProcessGroup& group) {
 /// Waits until every rank is there.
 void meet(c10d::Store& store, const WorkerAddress& address) {
   const auto until = std::chrono::steady_clock::now() + address.timeout;
+  if (store.add("rank/" + std::to_string(address.rank), 1) > 1) throw std::runtime_error("there are two of this rank");
   store.add("arrived", 1);
   for (std::int64_t here = 0; (here = store.add("arrived", 0)) < address.world;) {
     if (std::chrono::steady_clock::now() > until) {

@@ -1,7 +1,7 @@
-// A value that is sent is a copy, and the gradient of a list does not come back. So lists of tensors stay where they are
-// made, with what takes them apart; of a storage that the program writes, everything up to the last write is one unit:
-// what makes values in it, what writes it, what reads it. Of one that outlives the call (a buffer, a called module's
-// state) everything that touches it is, since the next call reads what this one wrote.
+// A value that is sent is a copy, and the gradient of a list does not come back. So lists of tensors stay where they
+// are made, with what takes them apart; of a storage that the program writes, everything up to the last write is one
+// unit: what makes values in it, what writes it, what reads it. Of one that outlives the call (a buffer, a called
+// module's state) everything that touches it is, since the next call reads what this one wrote.
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 
 #include <algorithm>
@@ -109,6 +109,17 @@ void refuse_random(const Graph& graph, const Effects& effects) {
   }
 }
 
+void refuse_returned_weights(const Graph& graph) {
+  if (!graph.output_node()) return;
+  graph.output_node()->for_each_input([](const Node& value) {
+    if (!value.is(Op::get_attr)) return;
+    throw Error(ErrorKind::unsupported,
+                "split_pipeline: the program returns " + value.target().str() +
+                    " itself, which no stage computes: return a clone of it, or read it from the stage that has it",
+                value.name());
+  });
+}
+
 class PipelineSplitter {
  public:
   PipelineSplitter(GraphModule& module, std::size_t stages, const std::vector<c10::IValue>& examples,
@@ -123,6 +134,7 @@ class PipelineSplitter {
   PipelineStages run() {
     if (stages_ == 0) throw Error(ErrorKind::invalid_argument, "split_pipeline: there must be at least one stage");
     if (stages_ > 1 && !options_.allow_random) refuse_random(graph_, effects_);
+    refuse_returned_weights(graph_);
     ShapeProp prop(module_);
     shapes_ = prop.propagate(examples_);
     seconds_ = options_.cost == PipelineOptions::Cost::measured ? measured_seconds(module_, examples_)

@@ -29,7 +29,7 @@ class StageCutter {
 
   NodeMap<std::uint32_t> run() {
     NodeMap<std::uint32_t> stage(*problem_.graph, 0);
-    if (problem_.stages == 1) return stage;
+    if (problem_.stages == 1 && !problem_.max_weights) return stage;
     if (calls_.size() < problem_.stages) refuse(calls_.size());
     limit_ = fastest() * (1 + problem_.slack);
     const std::vector<std::size_t> cuts = cheapest_cuts();
@@ -139,11 +139,12 @@ class StageCutter {
     const std::size_t cuts = 1 + static_cast<std::size_t>(std::count(allowed_.begin(), allowed_.end() - 1, true));
     if (cuts < problem_.stages) refuse(cuts);
     if (stages_within(high) > problem_.stages) {
-      const std::int64_t all = std::accumulate(problem_.weight_bytes.begin(), problem_.weight_bytes.end(), std::int64_t{0});
-      throw Error(ErrorKind::invalid_argument,
-                  "split_pipeline: " + std::to_string(problem_.stages) + " stages of at most " +
-                      std::to_string(problem_.max_weights) + " bytes of weights do not hold the program's " +
-                      std::to_string(all) + "; ask for more stages, or more bytes");
+      const std::int64_t all =
+          std::accumulate(problem_.weight_bytes.begin(), problem_.weight_bytes.end(), std::int64_t{0});
+      throw Error(ErrorKind::invalid_argument, "split_pipeline: " + std::to_string(problem_.stages) +
+                                                   " stages of at most " + std::to_string(problem_.max_weights) +
+                                                   " bytes of weights do not hold the program's " +
+                                                   std::to_string(all) + "; ask for more stages, or more bytes");
     }
     for (int i = 0; i < 60; ++i) {
       const double middle = (low + high) / 2;

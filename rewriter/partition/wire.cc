@@ -31,8 +31,8 @@ at::Tensor sendable(const at::Tensor& tensor) {
   return plain.is_non_overlapping_and_dense() ? plain : plain.contiguous();
 }
 
-/// The tag of one of the three kinds of message. Tags are 32 bits: after 3·10^8 micro-batches they come again, when those
-/// of before have long arrived.
+/// The tag of one of the three kinds of message. Tags are 32 bits: after 3·10^8 micro-batches they come again, when
+/// those of before have long arrived.
 int tag_of(Channel channel, int kind) {
   constexpr std::int64_t kChannels = std::int64_t{1} << 29;
   return static_cast<int>(3 * ((2 * channel.micro_batch + (channel.back ? 1 : 0)) % kChannels)) + kind;

@@ -1,5 +1,5 @@
-// The list of hooks may change while they are told: one that is removed leaves a gap until the telling ends, one that is
-// set then is told of the next edit.
+// The list of hooks may change while they are told: one that is removed leaves a gap until the telling ends, one that
+// is set then is told of the next edit.
 #include <fxgraph/ir/graph_hooks.h>
 
 #include <algorithm>

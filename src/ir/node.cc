@@ -190,7 +190,8 @@ std::vector<Node*> Node::replace_all_uses_with(const Argument& replacement,
     });
     changed.push_back(&user);
   }
-  if (!storage_->hooks.empty()) [[unlikely]] storage_->tell_replaced(*this, replacement, changed);
+  if (!storage_->hooks.empty()) [[unlikely]]
+    storage_->tell_replaced(*this, replacement, changed);
   if (!only && replacement.is_node()) {
     storage_->move_uses(this, &replacement.node());
   } else {
@@ -212,7 +213,8 @@ void Node::move_uses_to(Node& replacement) {
     if (&input == this)
       throw Error(ErrorKind::invalid_argument, replacement.name() + " would become its own input", name());
   });
-  if (!storage_->hooks.empty()) [[unlikely]] storage_->tell_replaced(*this, replacement, users().to_vector());
+  if (!storage_->hooks.empty()) [[unlikely]]
+    storage_->tell_replaced(*this, replacement, users().to_vector());
   storage_->move_uses(this, &replacement);
 }
 

@@ -18,7 +18,8 @@ struct NormalizedArguments {
 
 /// The arguments of a call of an operator by the names of its schema, defaults filled in: FX's
 /// Node.normalized_arguments. Those given by position stay so unless `to_kwargs`. Nothing for anything that is no
-/// operator (normalize_operators makes operators of other spellings), without a schema, or where the call does not fit it.
+/// operator (normalize_operators makes operators of other spellings), without a schema, or where the call does not fit
+/// it.
 std::optional<NormalizedArguments> normalized_arguments(const Node& node, bool to_kwargs = true);
 
 /// Gives every operator all its arguments by name, defaults included, so that equal calls look equal; returns how many

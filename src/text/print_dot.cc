@@ -29,8 +29,9 @@ void append_label(std::string& out, std::string_view text, bool record) {
 }
 
 bool is_name(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
-                              std::string_view::npos &&
+  return !text.empty() &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+             std::string_view::npos &&
          (text[0] < '0' || text[0] > '9');
 }
 
@@ -57,8 +58,8 @@ class DotPrinter {
       : graph_(graph), options_(options), record_(options.shape == "record" || options.shape == "Mrecord") {}
 
   std::string print() {
-    out_ = "digraph " + (is_name(options_.name) ? options_.name : quoted(options_.name)) + " {\n  node [shape=" +
-           (is_name(options_.shape) ? options_.shape : quoted(options_.shape)) +
+    out_ = "digraph " + (is_name(options_.name) ? options_.name : quoted(options_.name)) +
+           " {\n  node [shape=" + (is_name(options_.shape) ? options_.shape : quoted(options_.shape)) +
            ", style=filled, fontname=\"monospace\"];\n";
     for (const Node& node : graph_.nodes()) {
       if (is_drawn(node)) append_node(node);

@@ -17,8 +17,8 @@
 namespace fx {
 namespace {
 
-using testing::error_of;
 using ::testing::ElementsAre;
+using testing::error_of;
 using ::testing::HasSubstr;
 using testing::order;
 
@@ -137,11 +137,12 @@ TEST(OperatorCounts, TheMostFrequentFirst) {
   graph.call_module("b", {x});
   graph.call_method("relu", {x});
   const std::vector<OperatorCount> counts = count_operators(graph, [](std::string_view) { return "Linear"; });
-  EXPECT_THAT(counts, ElementsAre(OperatorCount{"torch.ops.aten.relu.default", Op::call_function, 3},
-                                  OperatorCount{"Linear", Op::call_module, 2},
-                                  OperatorCount{"relu", Op::call_method, 1}));
-  EXPECT_EQ(operator_table(graph), "       3  torch.ops.aten.relu.default\n       1  a\n       1  b\n       1  relu\n"
-                                   "       6  calls\n");
+  EXPECT_THAT(counts,
+              ElementsAre(OperatorCount{"torch.ops.aten.relu.default", Op::call_function, 3},
+                          OperatorCount{"Linear", Op::call_module, 2}, OperatorCount{"relu", Op::call_method, 1}));
+  EXPECT_EQ(operator_table(graph),
+            "       3  torch.ops.aten.relu.default\n       1  a\n       1  b\n       1  relu\n"
+            "       6  calls\n");
 }
 
 }  // namespace

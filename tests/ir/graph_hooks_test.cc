@@ -15,8 +15,8 @@
 namespace fx {
 namespace {
 
-using testing::error_of;
 using ::testing::ElementsAre;
+using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::order;
@@ -27,9 +27,10 @@ struct Log {
   EditHooks hooks(const std::string& who = "") {
     return {.created = [=, this](Node& node) { lines.push_back(who + "+" + node.name()); },
             .erased = [=, this](Node& node) { lines.push_back(who + "-" + node.name()); },
-            .replaced = [=, this](Node& old, const Argument& by, Node& user) {
-              lines.push_back(who + old.name() + ">" + to_string(by) + "@" + user.name());
-            }};
+            .replaced =
+                [=, this](Node& old, const Argument& by, Node& user) {
+                  lines.push_back(who + old.name() + ">" + to_string(by) + "@" + user.name());
+                }};
   }
 };
 
@@ -66,19 +67,22 @@ TEST(GraphHooks, SeeTheNodeInItsPlaceAndWhole) {
   Node& x = graph.placeholder("x");
   Node& last = graph.call_function("aten::neg", {x});
   std::vector<std::string> seen;
-  GraphHooks hooks(graph, {.created = [&](Node& node) {
-                             seen.push_back(node.name() + (node.next() ? " before " + node.next()->name() : ""));
-                             EXPECT_EQ(node.arg(0).node_or_null(), &x);
-                           },
-                           .erased = [&](Node& node) {
-                             EXPECT_FALSE(node.is_erased());
-                             EXPECT_EQ(node.arg(0).node_or_null(), &x);
-                             EXPECT_EQ(node.next(), &last);
-                           },
-                           .replaced = [&](Node& old, const Argument& by, Node& user) {
-                             EXPECT_TRUE(user.arg(0).node_or_null() == &old);
-                             EXPECT_TRUE(by == Argument(2));
-                           }});
+  GraphHooks hooks(graph, {.created =
+                               [&](Node& node) {
+                                 seen.push_back(node.name() + (node.next() ? " before " + node.next()->name() : ""));
+                                 EXPECT_EQ(node.arg(0).node_or_null(), &x);
+                               },
+                           .erased =
+                               [&](Node& node) {
+                                 EXPECT_FALSE(node.is_erased());
+                                 EXPECT_EQ(node.arg(0).node_or_null(), &x);
+                                 EXPECT_EQ(node.next(), &last);
+                               },
+                           .replaced =
+                               [&](Node& old, const Argument& by, Node& user) {
+                                 EXPECT_TRUE(user.arg(0).node_or_null() == &old);
+                                 EXPECT_TRUE(by == Argument(2));
+                               }});
   const auto before = graph.inserting_before(last);
   Node& made = graph.call_function("aten::cos", {x}, {}, "made");
   EXPECT_THAT(seen, ElementsAre("made before neg"));

@@ -22,8 +22,8 @@
 namespace fx {
 namespace {
 
-using ::testing::ElementsAre;
 using testing::CopyingBackend;
+using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

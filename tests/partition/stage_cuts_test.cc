@@ -64,7 +64,8 @@ Judged judge(const StageProblem& problem, const NodeMap<std::uint32_t>& stage) {
     if (node.is(Op::get_attr) || node.is(Op::output)) continue;
     const std::uint32_t made = is_call(node) ? stage[node] : 0;
     std::set<std::uint32_t> to;
-    for (const Node& user : node.users()) to.insert(is_call(user) ? stage[user] : static_cast<std::uint32_t>(stages - 1));
+    for (const Node& user : node.users())
+      to.insert(is_call(user) ? stage[user] : static_cast<std::uint32_t>(stages - 1));
     const double bytes = static_cast<double>(problem.bytes[node]);
     if (!to.empty() && *to.rbegin() > made) result.crossing += bytes * (*to.rbegin() - made);
     to.erase(made);

@@ -87,12 +87,13 @@ TEST(Dot, HasWhatTheOptionsAskFor) {
   graph.output(add);
   Shapes shapes(graph);
   shapes[add] = TensorInfo{.sizes = {2, 3}};
-  const std::string text = print_dot(graph, {.name = "my net",
-                                             .ignore_getattr = true,
-                                             .arguments = true,
-                                             .parse_stack_trace = true,
-                                             .shapes = &shapes,
-                                             .colour = [](const Node& node) { return node.is(Op::output) ? "red" : ""; }});
+  const std::string text =
+      print_dot(graph, {.name = "my net",
+                        .ignore_getattr = true,
+                        .arguments = true,
+                        .parse_stack_trace = true,
+                        .shapes = &shapes,
+                        .colour = [](const Node& node) { return node.is(Op::output) ? "red" : ""; }});
   EXPECT_THAT(text, HasSubstr("digraph \"my net\" {"));
   EXPECT_THAT(text, HasSubstr("args=(_,\\ _)|kwargs=(alpha=2)|float32[2,\\ 3]|"));
   EXPECT_THAT(text, HasSubstr("|net.py:7}"));
