@@ -20,7 +20,7 @@ struct NetImpl : torch::nn::Module {
 TORCH_MODULE(Net);
 
 // [backend]
-/// Runs its parts with another number of threads, to stand for a device.
+/// Runs its part as it is, where a device would compile it.
 struct MyPart : fx::CompiledPart {
   explicit MyPart(std::shared_ptr<fx::GraphModule> part) : part_(std::move(part)) {}
   c10::IValue run(std::vector<c10::IValue> inputs) override { return part_->run(std::move(inputs)); }
