@@ -15,6 +15,7 @@
 
 #include <fxgraph/analysis/cost.h>
 #include <fxgraph/analysis/dead_code.h>
+#include <fxgraph/analysis/node_times.h>
 #include <fxgraph/codegen/code.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
@@ -38,6 +39,8 @@ class Model {
   virtual std::string code(Language language) { return fx::code(graph(), language); }
   /// Shapes of all values for these inputs. Needs LibTorch.
   virtual Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) = 0;
+  /// How long each node takes on random inputs. Needs LibTorch.
+  virtual NodeTimes times(const std::vector<TensorInfo>& inputs) = 0;
   /// Writes the program in the form that the ending of `path` names, `.pt` or text, or else in that it came in.
   virtual void save(const std::string& path) = 0;
   /// The largest relative difference that counts as equal, for inputs of these types.

@@ -38,6 +38,7 @@
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/profile.h>
 #include <fxgraph/rewriter/partition/const_subgraphs.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/lower.h>

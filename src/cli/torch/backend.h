@@ -29,6 +29,7 @@ class TorchModel : public Model {
   CostOptions cost_options() override { return module_costs(*module_); }
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
+  NodeTimes times(const std::vector<TensorInfo>& inputs) override;
   void save(const std::string& path) override;
   double tolerance(const std::vector<TensorInfo>& inputs) override;
   double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) override;
@@ -66,19 +67,12 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos);
 /// Throws Error(invalid_argument) that says what inputs the program takes, unless so many may be given.
 void check_inputs(const Graph& graph, std::size_t given);
 
-/// How long a forward takes: the median, and half of what lies between the quartiles.
-struct ForwardTime {
-  double seconds = 0;
-  double spread = 0;
-  std::size_t runs = 0;
-};
-
 /// Times forwards of several programs turn about, so that a machine that grows slower favours none, after one each to
 /// warm up. `runs` for each; 0: as many as fit in two seconds, at least 5 and at most 21.
-std::vector<ForwardTime> time_forwards(const std::vector<GraphModule*>& modules, const std::vector<c10::IValue>& inputs,
-                                       std::size_t runs = 0);
+std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules,
+                                        const std::vector<c10::IValue>& inputs, std::size_t runs = 0);
 
 /// `13.4 ± 0.2 ms`; without a spread when there was one run.
-std::string to_string(const ForwardTime& time);
+std::string to_string(const MeasuredTime& time);
 
 }  // namespace fx::cli
