@@ -9,6 +9,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/value.h>
@@ -225,6 +226,7 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   const ConvolutionSpelling convolutions(*flat);
   for (Node& node : flat->graph().nodes()) convolutions.respell(node);
   ask_inputs_for_ranks(flat->graph());
+  ask_for_no_strides(*flat, example);
   make_functional(flat->graph());
   if (fold) {
     std::vector<TensorInfo> inputs;

@@ -67,7 +67,9 @@ class Optimizer {
   /// Once, at the end: nothing is to look for operators that are packed calls by now.
   void lower(std::size_t from) {
     if (from == selected_.size()) return;
+    hides_free_sizes_ = false;  // what lowers chooses by the example, and is right for all
     find_shapes();
+    if (!options_.inputs.empty() && report_.without_shapes.empty()) free_sizes_.find_samples(must_run_);
     step_through(from, selected_.size());
     eliminate_dead_code(module_.graph(), module_effects(module_));
     module_.delete_all_unused_submodules();
@@ -93,7 +95,7 @@ class Optimizer {
   bool run_pass(std::size_t i) {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
-    rules::RuleContext program{module_, selected_[i]->name, shapes_};
+    rules::RuleContext program{module_, selected_[i]->name, shapes_, &free_sizes_};
     rules::PassResult outcome = selected_[i]->pass(program);
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;
@@ -158,7 +160,7 @@ class Optimizer {
     if (options_.inputs.empty()) return;
     propagate();
     if (!report_.without_shapes.empty()) return;
-    if (reads_sizes_ && any_reader_of_sizes()) {
+    if (hides_free_sizes_ && reads_sizes_ && any_reader_of_sizes()) {
       if (must_run_) {
         free_sizes_.mark_all(shapes_);
       } else {
@@ -244,6 +246,7 @@ class Optimizer {
   ShapeProp shape_prop_{module_};
   rules::FreeSizes free_sizes_{module_, options_.inputs};
   bool reads_sizes_ = false;
+  bool hides_free_sizes_ = true;
   bool must_run_ = false;  // meta tensors do not do for this program
   Shapes shapes_;
   OptimizeReport report_;
