@@ -146,11 +146,11 @@ const OperatorSchema* operator_of(const Node& node) {
 
 // They give contiguous results whatever the strides of what they take. Packets, sorted.
 constexpr std::array<std::string_view, 22> kContiguous = {
-    "aten::addmm",       "aten::baddbmm",    "aten::bmm",         "aten::contiguous", "aten::conv1d",
-    "aten::conv2d",      "aten::conv3d",     "aten::convolution", "aten::embedding",  "aten::group_norm",
+    "aten::addmm",        "aten::baddbmm",    "aten::bmm",         "aten::contiguous",  "aten::conv1d",
+    "aten::conv2d",       "aten::conv3d",     "aten::convolution", "aten::embedding",   "aten::group_norm",
     "aten::index_select", "aten::layer_norm", "aten::linear",      "aten::log_softmax", "aten::masked_select",
-    "aten::matmul",      "aten::mm",         "aten::one_hot",     "aten::outer",      "aten::repeat",
-    "aten::softmax",     "aten::stack"};
+    "aten::matmul",       "aten::mm",         "aten::one_hot",     "aten::outer",       "aten::repeat",
+    "aten::softmax",      "aten::stack"};
 static_assert(std::ranges::is_sorted(kContiguous));
 
 /// Where the strides of a value show. A view may be impossible, numbers be drawn for other elements, and a reshape copy
@@ -159,9 +159,10 @@ class LayoutReaders {
  public:
   explicit LayoutReaders(const EffectIndex& effects) : effects_(effects) {}
 
-  /// The first reader of the strides of `value`, or of what has strides because it has; null when there is none, itself
-  /// when there are too many places to look at.
-  const Node* find(const Node& value) const {
+  /// The first reader of the strides of `value`, or, if its dimensions may lie in another order, of what follows them;
+  /// null when there is none, `value` itself when there are too many places to look at. Other gaps are seen in views
+  /// alone: what else is computed has none.
+  const Node* find(const Node& value, bool reordered) const {
     constexpr std::size_t kMost = 1024;
     std::vector<const Node*> open = {&value};
     for (std::size_t next = 0; next < open.size(); ++next) {
@@ -170,7 +171,8 @@ class LayoutReaders {
         if (user.is(Op::output)) continue;
         const OperatorSchema* schema = operator_of(user);
         if (reads(user, schema, shared)) return &user;
-        if (schema && std::ranges::binary_search(kContiguous, packet_of(schema->target.view()))) continue;
+        const bool anew = schema && std::ranges::binary_search(kContiguous, packet_of(schema->target.view()));
+        if (reordered ? anew : !effects_.may_share(user, *open[next])) continue;
         if (open.size() == kMost) return &value;
         if (std::ranges::find(open, &user) == open.end()) open.push_back(&user);
       }
@@ -195,13 +197,21 @@ class LayoutReaders {
   const EffectIndex& effects_;
 };
 
+/// A copy that keeps the order of dimensions.
+bool is_copy(const Node& node, const OperatorSchema& schema) {
+  static constexpr std::array<std::string_view, 5> kCopies = {"aten::alpha_dropout", "aten::clone", "aten::dropout",
+                                                              "aten::feature_alpha_dropout", "aten::feature_dropout"};
+  static const Symbol kFormat("memory_format");
+  return std::ranges::find(kCopies, packet_of(schema.target.view())) != kCopies.end() && !node.kwarg(kFormat);
+}
+
 /// True when the operator lays its result out anew; a pointwise one follows its inputs, of those in `made` the first.
 bool is_laid_out(const Node& node, std::span<Node* const> made) {
   const Node* at = &node;
   while (true) {
     const OperatorSchema* schema = operator_of(*at);
-    if (!schema || schema->traits.view) return false;
-    if (!schema->traits.pointwise) return true;
+    if (!schema || (schema->traits.view && !schema->traits.may_copy)) return false;
+    if (!schema->traits.pointwise && !is_copy(*at, *schema)) return true;
     const Node* first = at->args().empty() ? nullptr : at->args()[0].node_or_null();
     if (!first || std::ranges::find(made, first) == made.end()) return false;
     at = first;
@@ -209,8 +219,8 @@ bool is_laid_out(const Node& node, std::span<Node* const> made) {
 }
 
 /// An older value in the place of a new one may have gaps, or another order of dimensions.
-Verdict check_layout(const Node& old, const EffectIndex& effects) {
-  const Node* reader = LayoutReaders(effects).find(old);
+Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects) {
+  const Node* reader = LayoutReaders(effects).find(old, reordered);
   if (!reader) return {};
   return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
 }
@@ -289,7 +299,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     }
     if (result && relations.kept(*old)) {
       if (!loosens || !is_laid_out(*old, {}) || is_laid_out(*result, made)) continue;
-      if (Verdict verdict = check_layout(*old, effects)) return verdict;
+      if (Verdict verdict = check_layout(*old, true, effects)) return verdict;
       continue;
     }
     if (effects.any_writes()) {
@@ -297,7 +307,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
         return verdict;
     }
     if (!result) continue;
-    if (Verdict verdict = check_layout(*old, effects)) return verdict;
+    if (Verdict verdict = check_layout(*old, is_laid_out(*old, {}), effects)) return verdict;
     if (allow_output_aliases) continue;
     if (Verdict verdict = check_returned(*old, *result, effects)) return verdict;
   }

@@ -123,6 +123,7 @@ void EffectIndex::note_write(Node& node) {
 }
 
 void EffectIndex::add_writer(Cell cell, Node& node, bool restructures) {
+  reserve(cell);
   Written& written = written_[root(cell)];
   written.restructured |= restructures;
   const auto at = std::lower_bound(written.writers.begin(), written.writers.end(), &node, before);
@@ -132,6 +133,7 @@ void EffectIndex::add_writer(Cell cell, Node& node, bool restructures) {
 }
 
 void EffectIndex::unite(Cell a, Cell b) {
+  reserve(std::max(a, b));
   a = root(a);
   b = root(b);
   if (a == b) return;

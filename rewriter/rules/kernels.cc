@@ -44,9 +44,9 @@ constexpr std::array<Trial, 19> kTrials = {{
 }};
 static_assert(std::ranges::is_sorted(kTrials, {}, &Trial::packet));
 
-constexpr std::array kTypes = {at::kByte,   at::kChar,   at::kShort,         at::kInt,          at::kLong, at::kHalf,
-                               at::kFloat,  at::kDouble, at::kComplexFloat,  at::kComplexDouble, at::kBool,
-                               at::kBFloat16};
+constexpr std::array kTypes = {at::kByte,         at::kChar,          at::kShort, at::kInt,
+                               at::kLong,         at::kHalf,          at::kFloat, at::kDouble,
+                               at::kComplexFloat, at::kComplexDouble, at::kBool,  at::kBFloat16};
 
 TypeSet try_types(const Trial& trial) {
   const at::NoGradGuard no_grad;

@@ -46,7 +46,8 @@ const std::vector<Rule>& addmm() {
        .when = [](const Match& m) -> Decision {
          const double alpha = m.literal("alpha"), beta = m.literal("beta");
          if (beta == 0 || alpha == 0) return false;  // what is left out may hold NaN, unread
-         if ((alpha != 1 || beta != 1) && !m.info("x")) return refuse("the type of its factors is not known; give --input");
+         if ((alpha != 1 || beta != 1) && !m.info("x"))
+           return refuse("the type of its factors is not known; give --input");
          return types_agree(m, {"x", "y", "c"});
        },
        .replacement = [](const Match& m, Rewriter& r) -> Node& {

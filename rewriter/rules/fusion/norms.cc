@@ -132,6 +132,7 @@ std::span<const OptimizeRule> fusion_norms() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = layer_norm,
       },
       {
@@ -143,6 +144,7 @@ std::span<const OptimizeRule> fusion_norms() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = rms_norm,
       },
   };

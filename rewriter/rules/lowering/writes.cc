@@ -119,6 +119,7 @@ std::span<const OptimizeRule> lowering_writes() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
+          .reads_sizes = true,
           .pass = out_of_place,
       },
       {
@@ -129,6 +130,7 @@ std::span<const OptimizeRule> lowering_writes() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
+          .reads_sizes = true,
           .pass = write_in_place,
       },
   };
