@@ -12,7 +12,6 @@ namespace {
 
 using Formula = std::optional<Operations> (*)(const CostCall&);
 
-double numel(const TensorInfo& tensor) { return static_cast<double>(tensor.numel()); }
 double out_numel(const CostCall& c) { return c.outputs.empty() ? 0.0 : numel(c.outputs[0]); }
 double in_numel(const CostCall& c) { return c.inputs.empty() ? 0.0 : numel(*c.inputs[0]); }
 

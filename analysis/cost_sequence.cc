@@ -12,7 +12,6 @@ namespace fx {
 
 namespace {
 
-double numel(const TensorInfo& tensor) { return static_cast<double>(tensor.numel()); }
 double last_size(const TensorInfo& tensor) {
   return tensor.sizes.empty() ? 1.0 : static_cast<double>(std::max<std::int64_t>(tensor.sizes.back(), 1));
 }

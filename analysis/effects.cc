@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fxgraph/analysis/effects_builder.h>
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ir/node_map.h>
 
 namespace fx {
@@ -71,7 +72,7 @@ std::vector<Node*> Effects::readers(const Node& write) const {
       }
     }
   }
-  std::sort(found.begin(), found.end(), [](Node* a, Node* b) { return a->is_before(*b); });
+  std::sort(found.begin(), found.end(), GraphOrder{});
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }

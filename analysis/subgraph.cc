@@ -1,4 +1,5 @@
 #include <fxgraph/analysis/subgraph.h>
+#include <fxgraph/ir/graph_order.h>
 
 #include <algorithm>
 #include <string>
@@ -10,7 +11,7 @@ namespace {
 /// The nodes in graph order.
 std::vector<Node*> sorted(std::span<Node* const> nodes) {
   std::vector<Node*> order(nodes.begin(), nodes.end());
-  std::sort(order.begin(), order.end(), [](Node* a, Node* b) { return a->is_before(*b); });
+  std::sort(order.begin(), order.end(), GraphOrder{});
   return order;
 }
 

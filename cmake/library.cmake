@@ -1,13 +1,14 @@
 # One target per folder, and what they share: warnings, include roots, precompiled LibTorch headers.
 #
-#   fxgraph_library(<name> <folder> [TORCH] [INTERNAL] [EXCLUDE <subfolder or file>...] [DEPS <name>...] [LINKS <target>...])
+#   fxgraph_library(<name> <folder> [TORCH] [INTERNAL] [ALONE] [EXCLUDE <subfolder or file>...] [DEPS <name>...]
+#                   [LINKS <target>...])
 #   fxgraph_program(<name> <main file> [TORCH] DEPS <name>...)
 #   fxgraph_umbrella()
 #
 # A library named ir is the target fxgraph_ir, alias fxgraph::ir.
 
 function(fxgraph_library name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "TORCH;INTERNAL" "" "EXCLUDE;DEPS;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "TORCH;INTERNAL;ALONE" "" "EXCLUDE;DEPS;LINKS")
   fxgraph_sources(sources ${folder} .cc ${arg_EXCLUDE})
   fxgraph_sources(headers ${folder} .h ${arg_EXCLUDE})
   set_property(GLOBAL APPEND PROPERTY fxgraph_known ${name})
@@ -19,6 +20,9 @@ function(fxgraph_library name folder)
   if(sources)
     add_library(${target} STATIC ${sources})
     fxgraph_own_code(${target})
+    if(arg_ALONE)
+      set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+    endif()
     set(scope PUBLIC)
   else()
     add_library(${target} INTERFACE)

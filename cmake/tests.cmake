@@ -22,6 +22,7 @@ function(fxgraph_tests folder)
 
   set(target fxgraph_${folder}_test)
   add_executable(${target} ${sources})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)  # each has helpers of its own, under names that all use
   fxgraph_own_code(${target})
   target_link_libraries(${target} PRIVATE GTest::gmock GTest::gtest_main)
   if(TARGET fxgraph_test_support)

@@ -1,3 +1,4 @@
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/engine.h>
 
 #include <algorithm>
@@ -216,7 +217,7 @@ const std::vector<Node*>& Engine::matched_nodes() {
   }
   for (const auto& [pattern, node] : interior_) matched_.push_back(node);
   if (matched_.size() < 2) return matched_;
-  std::sort(matched_.begin(), matched_.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  std::sort(matched_.begin(), matched_.end(), GraphOrder{});
   matched_.erase(std::unique(matched_.begin(), matched_.end()), matched_.end());
   return matched_;
 }
@@ -227,8 +228,7 @@ void Engine::for_each_escape(Visit&& visit) {
   const std::vector<Node*>& nodes = matched_nodes();
   const auto inside = [&](const Node& node) {
     if (nodes.size() <= 8) return std::find(nodes.begin(), nodes.end(), &node) != nodes.end();
-    const auto at = std::lower_bound(nodes.begin(), nodes.end(), &node,
-                                     [](const Node* a, const Node* b) { return a->is_before(*b); });
+    const auto at = std::lower_bound(nodes.begin(), nodes.end(), &node, GraphOrder{});
     return at != nodes.end() && *at == &node;
   };
   const auto returned = [&](const Node* node) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <ostream>
 
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
@@ -79,7 +80,7 @@ std::vector<Node*> Match::skipped() const {
   for (const auto& [pattern, node] : interior_) {
     if (pattern_->nodes[pattern].kind == PatternKind::transparent) nodes.push_back(node);
   }
-  std::sort(nodes.begin(), nodes.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  std::sort(nodes.begin(), nodes.end(), GraphOrder{});
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   return nodes;
 }

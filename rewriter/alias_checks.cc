@@ -11,10 +11,6 @@ namespace fx::internal {
 
 namespace {
 
-bool has(const std::vector<std::uint32_t>& set, std::uint32_t value) {
-  return std::find(set.begin(), set.end(), value) != set.end();
-}
-
 using Values = std::vector<const Node*>;
 
 /// The older values whose storage a new one may share.
@@ -248,7 +244,7 @@ Verdict check_new_write(const Site& site, const Node& writer, const AliasSources
       [&](const Argument& written) {
         for_each_node(written, [&](const Node& value) {
           for (const Node* source : sources.values_of(value)) {
-            if (verdict || has(written_before, effects.alias_class(*source))) continue;
+            if (verdict || std::ranges::count(written_before, effects.alias_class(*source))) continue;
             const auto observer = find_observer(site, *site.at, *source, effects);
             if (observer.first)
               verdict = Objection{&site.match.anchor(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/matchers/search.h>
 #include <fxgraph/rewriter/provenance.h>
@@ -129,7 +130,7 @@ Verdict Applier::build(const Site& site, const ReplacementPlan& replacement, std
   for (std::uint32_t id = first_id; id < rewriter_.graph().id_bound(); ++id) {
     if (Node* node = rewriter_.graph().node_by_id(id)) made_.push_back(node);
   }
-  std::sort(made_.begin(), made_.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  std::sort(made_.begin(), made_.end(), GraphOrder{});
   const std::size_t wanted = site.match.pattern().outputs.size();
   if (results.size() != wanted) {
     throw Error(ErrorKind::invalid_argument, "the pattern of " + rule_.str() + " returns " + std::to_string(wanted) +

@@ -7,8 +7,6 @@ namespace fx::internal {
 
 namespace {
 
-bool before(const Node* a, const Node* b) { return a->is_before(*b); }
-
 /// What nobody has declared to be a view is taken to be a value of its own.
 bool is_guess(const Node& node, const NodeEffects& effects, const ModuleEffects& modules) {
   return effects.unknown || (node.is(Op::call_module) && !modules);
@@ -126,7 +124,7 @@ void EffectIndex::add_writer(Cell cell, Node& node, bool restructures) {
   reserve(cell);
   Written& written = written_[root(cell)];
   written.restructured |= restructures;
-  const auto at = std::lower_bound(written.writers.begin(), written.writers.end(), &node, before);
+  const auto at = std::lower_bound(written.writers.begin(), written.writers.end(), &node, GraphOrder{});
   if (at != written.writers.end() && *at == &node) return;
   written.writers.insert(at, &node);
   noted_[&node].push_back(cell);
@@ -146,7 +144,7 @@ void EffectIndex::unite(Cell a, Cell b) {
   Written& all = written_[a];
   std::vector<Node*> merged;
   std::set_union(all.writers.begin(), all.writers.end(), moved.writers.begin(), moved.writers.end(),
-                 std::back_inserter(merged), before);
+                 std::back_inserter(merged), GraphOrder{});
   all.writers = std::move(merged);
   all.restructured |= moved.restructured;
 }
@@ -186,7 +184,7 @@ void EffectIndex::remove(Node& node) {
   if (noted == noted_.end()) return;
   for (const Cell cell : noted->second) {
     std::vector<Node*>& writers = written_[root(cell)].writers;
-    const auto at = std::lower_bound(writers.begin(), writers.end(), &node, before);
+    const auto at = std::lower_bound(writers.begin(), writers.end(), &node, GraphOrder{});
     if (at != writers.end() && *at == &node) writers.erase(at);
   }
   noted_.erase(noted);
@@ -220,7 +218,7 @@ Node* EffectIndex::last_write(Class alias_class) const {
 
 Node* EffectIndex::write_between(Class alias_class, const Node& first, const Node& last) const {
   const std::span<Node* const> all = writers(alias_class);
-  const auto at = std::upper_bound(all.begin(), all.end(), &first, before);
+  const auto at = std::upper_bound(all.begin(), all.end(), &first, GraphOrder{});
   return at != all.end() && (*at)->is_before(last) ? *at : nullptr;
 }
 

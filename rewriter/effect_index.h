@@ -19,6 +19,7 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -110,9 +111,6 @@ class EffectIndex {
  private:
   static constexpr int kMostViews = 1024;
   using Cell = std::uint32_t;  // even: of the node with half that id; odd: of an attribute's storage or a module
-  struct Before {
-    bool operator()(const Node* a, const Node* b) const { return a->is_before(*b); }
-  };
   struct Written {
     std::vector<Node*> writers;  // in order
     bool restructured = false;
@@ -137,7 +135,7 @@ class EffectIndex {
   bool writes_ = false;
   bool built_ = false;
   mutable FlatMap<std::uint8_t> pure_;  // target -> 1 ask, 2 pure
-  std::set<Node*, Before> impure_;
+  std::set<Node*, GraphOrder> impure_;
   std::unordered_map<Symbol, std::uint32_t> attributes_;  // storage -> a get_attr of it
   std::vector<std::pair<Symbol, Cell>> storages_;         // in order of appearance
   std::unordered_map<Symbol, Cell> storage_cells_;

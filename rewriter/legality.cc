@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/convexity.h>
 #include <fxgraph/matchers/pattern_data.h>
 
 namespace fx::internal {
 
-namespace {
-
-bool before(const Node* a, const Node* b) { return a->is_before(*b); }
-
-}  // namespace
+namespace {}  // namespace
 
 Site::Site(const Match& match) : match(match), nodes(match.nodes()) {
   const std::vector<std::uint32_t>& outputs = match.pattern().outputs;
@@ -23,7 +20,7 @@ Site::Site(const Match& match) : match(match), nodes(match.nodes()) {
       several_.push_back(node);
   }
   if (several_.size() > 1) {
-    std::sort(several_.begin(), several_.end(), before);
+    std::sort(several_.begin(), several_.end(), GraphOrder{});
     exits = several_;
   } else {
     exits = {&exit_, exit_ ? 1u : 0u};
@@ -128,7 +125,7 @@ Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const Ef
     });
     if (verdict) return verdict;
   }
-  std::sort(site.to_move.begin(), site.to_move.end(), before);
+  std::sort(site.to_move.begin(), site.to_move.end(), GraphOrder{});
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/partition/partition_groups.h>
 #include <fxgraph/support/error.h>
@@ -168,7 +169,7 @@ class Partitioner {
       for (const Group group : members) {
         part.nodes.insert(part.nodes.end(), groups_.nodes(group).begin(), groups_.nodes(group).end());
       }
-      std::ranges::sort(part.nodes, [](const Node* a, const Node* b) { return a->is_before(*b); });
+      std::ranges::sort(part.nodes, GraphOrder{});
       result_.partitions_.push_back(std::move(part));
     }
   }

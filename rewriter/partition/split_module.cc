@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/analysis/effects.h>
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
@@ -92,11 +93,10 @@ class Splitter {
           (input.is(Op::get_attr) ? parts_[part].attributes : parts_[part].inputs).push_back(&input);
       });
     }
-    const auto by_position = [](const Node* a, const Node* b) { return a->is_before(*b); };
     for (Part& part : parts_) {
-      std::sort(part.inputs.begin(), part.inputs.end(), by_position);
-      std::sort(part.attributes.begin(), part.attributes.end(), by_position);
-      std::sort(part.outputs.begin(), part.outputs.end(), by_position);
+      std::sort(part.inputs.begin(), part.inputs.end(), GraphOrder{});
+      std::sort(part.attributes.begin(), part.attributes.end(), GraphOrder{});
+      std::sort(part.outputs.begin(), part.outputs.end(), GraphOrder{});
       part.outputs.erase(std::unique(part.outputs.begin(), part.outputs.end()), part.outputs.end());
     }
   }

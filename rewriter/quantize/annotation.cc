@@ -1,6 +1,7 @@
 #include <fxgraph/rewriter/quantize/annotation.h>
 
 #include <memory>
+#include <numeric>
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/target.h>
@@ -12,6 +13,8 @@ namespace fx::quantize {
 namespace {
 
 bool is_share(const Mark& mark) { return mark.row && mark.row->role == Role::share; }
+
+bool joins(const Row& row) { return row.role == Role::concat || row.role == Role::share_all; }
 
 bool is_float(const at::Tensor& tensor) { return tensor.defined() && tensor.scalar_type() == at::kFloat; }
 
@@ -40,9 +43,10 @@ std::function<bool(const Node&)> write_test(const GraphModule& flat) {
 const Row* row_for(const Node& node) {
   if (!node.is(Op::call_function)) return nullptr;
   const Row* row = row_of(node.target().view());
-  if (!row || row->packet != "aten::mul") return row;
+  const std::string_view packet = packet_of(node.target().view());
+  if (packet != "aten::mul" && packet != "aten::div") return row;
   const Argument* factor = operand(node, 1);
-  return factor && factor->is_number() ? row_of("aten::mul.Scalar") : row;
+  return factor && factor->is_number() ? row_of(packet == "aten::mul" ? "aten::mul.Scalar" : "aten::div.Scalar") : row;
 }
 
 void for_each_quantized_operand(const Row& row, const Node& node, const std::function<void(Node&)>& visit) {
@@ -227,6 +231,39 @@ void Annotation::find_ranges() {
       if (!settings && reads_quantized(user, node)) settings = marks_[user].settings;
     }
     quantizers_.push_back(settings ? settings->activation : Quantizer());
+  }
+  join_ranges();
+}
+
+bool Annotation::has_free_range(const Node& root) const {
+  if (!made_[root]) return true;
+  const Role role = marks_[maker(root)].row->role;
+  return role != Role::fixed && role != Role::rescale;
+}
+
+// What is joined has one range, so that joining rounds nothing anew. An activation after it gives the result bounds of
+// its own.
+void Annotation::join_ranges() {
+  std::vector<int> joined(roots_.size());
+  std::iota(joined.begin(), joined.end(), 0);
+  const auto find = [&](int range) {
+    while (joined[static_cast<std::size_t>(range)] != range)
+      range = joined[static_cast<std::size_t>(range)] =
+          joined[static_cast<std::size_t>(joined[static_cast<std::size_t>(range)])];
+    return range;
+  };
+  const auto nodes = const_cast<Graph&>(flat_.graph()).nodes();
+  for (Node& node : nodes) {
+    const Mark& mark = marks_[node];
+    if (!mark.quantized || mark.activation || !joins(*mark.row)) continue;
+    for_each_quantized_operand(*mark.row, node, [&](Node& value) {
+      const int own = find(ranges_[node]), other = find(ranges_[value]);
+      if (own != other && has_free_range(root(other)) && quantizer(own) == quantizer(other))
+        joined[static_cast<std::size_t>(other)] = own;
+    });
+  }
+  for (Node& node : nodes) {
+    if (ranges_[node] != kNone) ranges_[node] = find(ranges_[node]);
   }
 }
 

@@ -58,6 +58,8 @@ class Annotation {
   void fuse_activations();
   void spread();
   void find_ranges();
+  void join_ranges();
+  bool has_free_range(const Node& root) const;
 
   const GraphModule& flat_;
   const Shapes& shapes_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 
@@ -64,7 +65,18 @@ std::string running_statistics(const Site& site) {
 
 std::string by_positive_number(const Site& site) {
   const Argument* factor = bound_argument(site.schema, site.node, 1);
-  return factor && factor->is_number() && factor->as_float() > 0 ? "" : "there are kernels for a positive number only";
+  const Argument* rounding = site.argument("rounding_mode");
+  if (rounding && !rounding->is_none()) return "it rounds the quotient";
+  return factor && factor->is_number() && factor->as_float() > 0 && std::isfinite(factor->as_float())
+             ? ""
+             : "there are kernels for a positive number only";
+}
+
+std::string constant_or_reflected(const Site& site) {
+  const Argument* mode = site.argument("mode");
+  const bool has_kernel =
+      !mode || !mode->is_string() || mode->as_string() == "constant" || mode->as_string() == "reflect";
+  return has_kernel ? "" : "there is no kernel for the padding mode " + std::string(mode->as_string());
 }
 
 std::string dense_unpadded(const Site& site) {
@@ -146,6 +158,10 @@ constexpr std::array kRows = std::to_array<Row>({
      .role = Role::rescale,
      .kernel = "quantized::mul.Scalar",
      .obstacle = by_positive_number},
+    {.packet = "aten::div.Scalar",
+     .role = Role::rescale,
+     .kernel = "quantized::mul.Scalar",
+     .obstacle = by_positive_number},
 
     {.packet = "aten::relu", .role = S},
     {.packet = "aten::relu6", .role = S},
@@ -165,7 +181,7 @@ constexpr std::array kRows = std::to_array<Row>({
     {.packet = "aten::upsample_nearest3d", .role = S},
     {.packet = "aten::upsample_bilinear2d", .role = S},
     {.packet = "aten::constant_pad_nd", .role = S},
-    {.packet = "aten::pad", .role = S},
+    {.packet = "aten::pad", .role = S, .obstacle = constant_or_reflected},
     {.packet = "aten::reflection_pad1d", .role = S},
     {.packet = "aten::reflection_pad2d", .role = S},
     {.packet = "aten::flatten", .role = S},
@@ -262,6 +278,11 @@ const Row* row_of(std::string_view target) {
 bool is_known_type(std::string_view type) {
   return std::ranges::find(kModuleTypes, type) != kModuleTypes.end() || row_of(type) || type == "aten::embedding" ||
          type == "aten::lstm" || type == "aten::gru";
+}
+
+double rescale_factor(const Node& node) {
+  const double number = node.arg(1).as_float();
+  return packet_of(node.target().view()) == "aten::div" ? 1 / number : number;
 }
 
 Bounds bounds_of(const Node& node) {

@@ -72,7 +72,7 @@ Converted convert_noting(const GraphModule& prepared, const ConvertOptions& opti
   if (backend == QuantBackend::reference) {
     tidy(*made.module);
   } else {
-    const Unlowered refused = lower(*made.module, backend);
+    const Unlowered refused = lower(*made.module, backend, record.values);
     made.unlowered.insert(made.unlowered.end(), refused.begin(), refused.end());
   }
   made.module->graph().lint();

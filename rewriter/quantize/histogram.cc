@@ -11,13 +11,13 @@ namespace fx {
 
 namespace {
 
-constexpr int kLevels = 256;
 constexpr double kUpsampling = 128;
+constexpr double kHopeless = 2;  // times the least error: the search ends
+// Rounding errs to both sides, and sums of many values forget it; what is cut off errs to one side, and they do not.
+constexpr double kSaturated = 4;
 
-// Of values spread evenly from `begin` to `end` around the number that they are rounded to.
-double squared_error(double begin, double end, double density) {
-  return density * (end * end * end - begin * begin * begin) / 3;
-}
+// Of values spread evenly from `begin` to `end`, by their distance from the number that they are rounded to.
+double squared_error(double begin, double end) { return (end * end * end - begin * begin * begin) / 3; }
 
 }  // namespace
 
@@ -63,51 +63,64 @@ Histogram Histogram::merged(const Histogram& old, const at::Tensor& values, doub
   return sum;
 }
 
-double Histogram::error_of(std::size_t first, std::size_t last) const {
-  const double width = this->width();
-  const double step = width * static_cast<double>(last - first + 1) / kLevels;
-  if (step == 0) return 0;
+// Both ends of a bin in steps of the grid, counted from zero; between them the steps that are crossed whole.
+double Histogram::error_of(const RoundingGrid& grid) const {
+  const double least = static_cast<double>(grid.least - grid.zero_point),
+               most = static_cast<double>(grid.most - grid.zero_point);
+  const double width = this->width() / grid.scale;
   double error = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
-    const double begin = (static_cast<double>(i) - static_cast<double>(first)) * width, end = begin + width;
-    const double level_of_begin = std::clamp(std::floor(begin / step), 0.0, kLevels - 1.0);
-    const double level_of_end = std::clamp(std::floor(end / step), 0.0, kLevels - 1.0);
-    const double density = counts[i] / width;
-    error += squared_error(begin - (level_of_begin + 0.5) * step, step / 2, density);
-    error += (level_of_end - level_of_begin - 1) * squared_error(-step / 2, step / 2, density);
-    error += squared_error(-step / 2, end - (level_of_end + 0.5) * step, density);
+    const double begin = low / grid.scale + static_cast<double>(i) * width, end = begin + width;
+    const double first = std::clamp(std::round(begin), least, most), last = std::clamp(std::round(end), least, most);
+    double sum = 0;
+    if (begin > most || end < least) {
+      sum = kSaturated * squared_error(begin - first, end - first);
+    } else if (first == last) {
+      sum = squared_error(begin - first, end - first);
+    } else {
+      sum = squared_error(begin - first, 0.5) + squared_error(-0.5, end - last) +
+            (last - first - 1) * squared_error(-0.5, 0.5);
+    }
+    error += counts[i] / width * sum;
   }
-  return error;
+  return error * grid.scale * grid.scale;
 }
 
-std::pair<double, double> Histogram::range_of_least_error() const {
+std::pair<double, double> Histogram::range_of_least_error(
+    const std::function<RoundingGrid(double low, double high)>& grid_for) const {
   std::vector<double> sums(counts.size());
   std::partial_sum(counts.begin(), counts.end(), sums.begin());
   const double total = sums.back();
   constexpr double kStep = 1e-5;
   std::size_t first = 0, last = counts.size() - 1;
-  double least = std::numeric_limits<double>::infinity();
+  std::pair<double, double> best = range_of(first, last);
+  if (total == 0 || low == high) return best;
+  double least = error_of(grid_for(best.first, best.second));
   for (double alpha = 0, beta = 1; alpha < beta;) {
     std::size_t left = first, right = last;
     while (left < last && sums[left] < (alpha + kStep) * total) ++left;
     while (right > first && sums[right] > (beta - kStep) * total) --right;
-    std::size_t next_first = first, next_last = last;
+    if (left == first && right == last) {
+      alpha += kStep;
+      beta -= kStep;
+      continue;
+    }
     if (left - first > last - right) {
-      next_first = left;
+      first = left;
       alpha += kStep;
     } else {
-      next_last = right;
+      last = right;
       beta -= kStep;
     }
-    if (next_first == first && next_last == last) continue;
-    const double error = error_of(next_first, next_last);
-    if (error > least) break;
+    const std::pair<double, double> range = range_of(first, last);
+    const double error = error_of(grid_for(range.first, range.second));
+    if (error > kHopeless * least) break;
+    if (error >= least) continue;
     least = error;
-    first = next_first;
-    last = next_last;
+    best = range;
   }
-  return {low + width() * static_cast<double>(first), low + width() * static_cast<double>(last + 1)};
+  return best;
 }
 
 std::pair<double, double> Histogram::central(double percentile) const {
@@ -116,7 +129,7 @@ std::pair<double, double> Histogram::central(double percentile) const {
   std::size_t first = 0, last = counts.size() - 1;
   for (double sum = 0; first < last && sum + counts[first] <= outside; ++first) sum += counts[first];
   for (double sum = 0; last > first && sum + counts[last] <= outside; --last) sum += counts[last];
-  return {low + width() * static_cast<double>(first), low + width() * static_cast<double>(last + 1)};
+  return range_of(first, last);
 }
 
 }  // namespace fx

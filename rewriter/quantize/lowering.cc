@@ -36,7 +36,8 @@ std::string_view operands(Role role) {
       return "x = aten::dequantize.self(xq: node)\nw = aten::dequantize.self(wq: get_attr)\ny = $op(x, w, ...)\n";
     case Role::elementwise:
       return "x = aten::dequantize.self(xq: node)\nz = aten::dequantize.self(zq: node)\ny = $op(x, z, ...)\n";
-    case Role::concat: return "y = $op(tensors, ...)\n";
+    case Role::concat:
+    case Role::share_all: return "y = $op(tensors, ...)\n";
     case Role::rescale: return "x = aten::dequantize.self(xq: node)\ny = $op(x, factor: literal)\n";
     default: return "x = aten::dequantize.self(xq: node)\ny = $op(x, ...)\n";
   }
@@ -44,7 +45,7 @@ std::string_view operands(Role role) {
 
 std::string pattern_of(const Row& row, bool activated) {
   std::string text(operands(row.role));
-  text.replace(text.find("$op"), 3, row.role == Role::rescale ? "aten::mul" : row.packet);
+  text.replace(text.find("$op"), 3, packet_of(row.packet));
   return text.append(activated ? kActivatedResult : kResult);
 }
 
@@ -75,8 +76,8 @@ struct Place {
 
 class LoweringRules {
  public:
-  LoweringRules(GraphModule& module, QuantBackend backend, Unlowered& unlowered)
-      : module_(module), backend_(backend), unlowered_(unlowered) {}
+  LoweringRules(GraphModule& module, QuantBackend backend, const Trial::Values& values, Unlowered& unlowered)
+      : module_(module), backend_(backend), trial_(module, values), unlowered_(unlowered) {}
 
   std::vector<Rule> make() {
     std::vector<Rule> rules;
@@ -116,6 +117,9 @@ class LoweringRules {
     try {
       Node* made = row.role == Role::share ? share(place, rewriter) : call(row, place, rewriter);
       if (!made) return {};
+      const bool relu = place.is_relu() && !row.kernel_relu.empty();
+      const std::string fault = trial_.fault(*made, place.op, relu, /*compare=*/row.role != Role::weighted);
+      if (!fault.empty()) return refuse(place, fault);
       if (row.role != Role::share) made = &clamp(row, place, *made, rewriter);
       const Meta* meta = place.match.anchor().find_meta();
       if (const std::string* value = meta ? meta->get<std::string>(meta_key::kValue) : nullptr)
@@ -139,8 +143,8 @@ class LoweringRules {
     switch (row.role) {
       case Role::weighted: return &weighted(row, place, rewriter);
       case Role::concat: return concat(row, place, rewriter);
-      case Role::rescale:
-        return &rewriter.call_function(row.kernel, {place.match["xq"], place.match.argument("factor")});
+      case Role::share_all: return stack(row, place, rewriter);
+      case Role::rescale: return &rewriter.call_function(row.kernel, {place.match["xq"], rescale_factor(place.op)});
       default: return &by_schema(row, place, rewriter);
     }
   }
@@ -209,15 +213,36 @@ class LoweringRules {
 
   // ── Others ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  static Node* concat(const Row& row, const Place& place, Rewriter& rewriter) {
+  /// The quantized values of a list; nothing when one of them is on floats.
+  static std::optional<std::vector<Argument>> quantized_list(const Place& place) {
+    const Argument list = place.match.argument("tensors");
+    if (!list.is_list() && !list.is_tuple()) return std::nullopt;
     std::vector<Argument> tensors;
-    for (const Argument& each : place.match.argument("tensors").elements()) {
+    for (const Argument& each : list.elements()) {
       const Node* floats = each.node_or_null();
-      if (!floats || !floats->is_call("aten::dequantize.self")) return nullptr;
+      if (!floats || !floats->is_call("aten::dequantize.self")) return std::nullopt;
       tensors.push_back(floats->arg(0));
     }
+    return tensors;
+  }
+
+  static Node* concat(const Row& row, const Place& place, Rewriter& rewriter) {
+    const auto tensors = quantized_list(place);
+    if (!tensors) return nullptr;
     return &rewriter.call_function(row.kernel,
-                                   {Argument::list(tensors), place.argument("dim"), place.scale, place.zero_point});
+                                   {Argument::list(*tensors), place.argument("dim"), place.scale, place.zero_point});
+  }
+
+  // What has no kernel of its own moves whole numbers: they must mean the same.
+  static Node* stack(const Row& row, const Place& place, Rewriter& rewriter) {
+    const auto tensors = quantized_list(place);
+    if (!tensors) return nullptr;
+    for (const Argument& each : *tensors) {
+      const auto grid = grid_of(each.node());
+      if (!grid || grid->scale != place.scale || grid->zero_point != place.zero_point)
+        throw Error(ErrorKind::unsupported, "its inputs have different ranges");
+    }
+    return &rewriter.call_function(row.packet, {Argument::list(*tensors), place.argument("dim")});
   }
 
   /// The kernel's arguments by the names that the float operator's have; those that a kernel adds are known here.
@@ -270,6 +295,7 @@ class LoweringRules {
 
   GraphModule& module_;
   QuantBackend backend_;
+  Trial trial_;
   Unlowered& unlowered_;
 };
 
@@ -320,12 +346,12 @@ class ListLowering {
 
 }  // namespace
 
-Unlowered lower(GraphModule& reference, QuantBackend backend) {
+Unlowered lower(GraphModule& reference, QuantBackend backend, const Trial::Values& values) {
   const at::NoGradGuard no_grad;
   Unlowered unlowered;
   ListLowering(reference.graph()).run();
   eliminate_dead_code(reference.graph());
-  LoweringRules rules(reference, backend, unlowered);
+  LoweringRules rules(reference, backend, values, unlowered);
   rewrite_once(reference, RuleSet(rules.make()));
   tidy(reference);
   return unlowered;

@@ -7,6 +7,7 @@
 
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/rewriter/quantize/config.h>
+#include <fxgraph/rewriter/quantize/trial.h>
 
 namespace fx::quantize {
 
@@ -14,8 +15,9 @@ namespace fx::quantize {
 using Unlowered = std::vector<std::pair<std::string, std::string>>;
 
 /// Applies the rules that the table makes, each a pattern of the reference form and the kernel that does it. Packed
-/// weights become attributes. Returns the places that the engine refused. Afterwards as tidy().
-Unlowered lower(GraphModule& reference, QuantBackend backend);
+/// weights become attributes. Every kernel runs once, on the sizes in `values` (by the float program's names), before
+/// it is taken. Returns the places that the engine refused. Afterwards as tidy().
+Unlowered lower(GraphModule& reference, QuantBackend backend, const Trial::Values& values);
 
 /// Removes from a converted program what nothing uses, and names nodes after the float values that they stand for.
 void tidy(GraphModule& module);

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -44,7 +45,24 @@ at::Tensor QuantParameters::fake_quantize(const at::Tensor& values) const {
   return at::fake_quantize_per_tensor_affine(values, scale_value(), zero_point_value(), quant_min, quant_max);
 }
 
+namespace {
+
 // In float32 throughout, as PyTorch does it.
+RoundingGrid grid_for_range(const Quantizer& quantizer, float low, float high) {
+  const std::int64_t least = quantizer.quant_min(), most = quantizer.quant_max();
+  const auto steps = static_cast<float>(most - least);
+  const float below = std::min(low, 0.0F), above = std::max(high, 0.0F);
+  if (quantizer.symmetric) {
+    const float scale = std::max(std::max(-below, above) / (steps / 2), kEpsilon);
+    return {scale, quantizer.dtype == DType::quint8 ? 128 : 0, least, most};
+  }
+  const float scale = std::max((above - below) / steps, kEpsilon);
+  const auto zero = static_cast<std::int64_t>(static_cast<float>(least) - std::nearbyint(below / scale));
+  return {scale, std::clamp(zero, least, most), least, most};
+}
+
+}  // namespace
+
 QuantParameters parameters_for_range(const Quantizer& quantizer, const at::Tensor& low, const at::Tensor& high,
                                      std::int64_t axis) {
   QuantParameters made;
@@ -52,16 +70,13 @@ QuantParameters parameters_for_range(const Quantizer& quantizer, const at::Tenso
   made.axis = axis;
   made.quant_min = quantizer.quant_min();
   made.quant_max = quantizer.quant_max();
-  const auto steps = static_cast<float>(made.quant_max - made.quant_min);
-  const at::Tensor below = at::minimum(low.to(at::kFloat), at::zeros({}));
-  const at::Tensor above = at::maximum(high.to(at::kFloat), at::zeros({}));
-  if (quantizer.symmetric) {
-    made.scale = (at::maximum(-below, above) / (steps / 2)).clamp_min(kEpsilon);
-    made.zero_point = at::full_like(made.scale, quantizer.dtype == DType::quint8 ? 128 : 0, at::kLong);
-  } else {
-    made.scale = ((above - below) / steps).clamp_min(kEpsilon);
-    made.zero_point =
-        (made.quant_min - at::round(below / made.scale)).clamp(made.quant_min, made.quant_max).to(at::kLong);
+  const at::Tensor lows = low.to(at::kFloat).contiguous(), highs = high.to(at::kFloat).contiguous();
+  made.scale = at::empty_like(lows);
+  made.zero_point = at::empty(lows.sizes(), at::kLong);
+  for (std::int64_t i = 0; i < lows.numel(); ++i) {
+    const RoundingGrid grid = grid_for_range(quantizer, lows.data_ptr<float>()[i], highs.data_ptr<float>()[i]);
+    made.scale.data_ptr<float>()[i] = static_cast<float>(grid.scale);
+    made.zero_point.data_ptr<std::int64_t>()[i] = grid.zero_point;
   }
   return made;
 }
@@ -155,8 +170,11 @@ QuantParameters Observer::parameters() const {
   const at::NoGradGuard no_grad;
   if (!histogram_.defined()) return parameters_for_range(quantizer_, low_, high_, axis_);
   const Histogram histogram = Histogram::from_tensor(histogram_, low_.item<float>(), high_.item<float>());
+  const auto grid_for = [this](double low, double high) {
+    return grid_for_range(quantizer_, static_cast<float>(low), static_cast<float>(high));
+  };
   const auto [low, high] = quantizer_.range == RangeKind::percentile ? histogram.central(quantizer_.percentile)
-                                                                     : histogram.range_of_least_error();
+                                                                     : histogram.range_of_least_error(grid_for);
   return parameters_for_range(quantizer_, number(low), number(high));
 }
 

@@ -85,7 +85,7 @@ class ReferenceWriter {
       found = fixed_parameters(row->scale, row->zero_point);
     } else if (row && row->role == Role::rescale) {
       found = parameters_of(rescaled_from_.at(range));
-      found.scale = found.scale * bound_argument(*find_schema(maker.target()), maker, 1)->as_float();
+      found.scale = found.scale * rescale_factor(maker);
     } else {
       auto path = record_.observers.find(root.name());
       // An operator that now stays float may have had an activation as its part: then that was observed, and saturates

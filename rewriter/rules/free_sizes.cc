@@ -1,14 +1,19 @@
 #include <fxgraph/rewriter/rules/free_sizes.h>
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
+
+#include <fxgraph/module/state_keeper.h>
 
 namespace fx::rules {
 
 void FreeSizes::mark(Shapes& shapes) {
-  if (!std::exchange(sampled_, true)) {
-    take_samples();
+  if (!sampled_) {
+    find_samples(false);
   } else {
     // What no longer runs with other sizes says nothing more; what it said before is lost, so all counts as free.
     for (const auto& sample : samples_) {
@@ -68,6 +73,8 @@ void FreeSizes::take_samples() {
     if (sizes.empty()) continue;
     if (batch.empty() || sizes[0] == inputs_[batch[0].first].sizes[0]) batch.emplace_back(i, 0);
   }
+  // XNNPACK ends the process when its kernel is larger than the image, and takes all other sizes of a batch.
+  if (module_.graph().count(Op::call_function, "prepacked::conv2d_clamp_run") > 0) return vary(batch);
   if (batch.size() > 1) vary(batch);
   for (const auto& [size, places] : by_size) {
     if (places.size() > 1) vary(places);
@@ -92,6 +99,7 @@ void FreeSizes::rearrange(std::size_t input) {
 }
 
 void FreeSizes::vary(const std::vector<std::pair<std::size_t, std::size_t>>& places) {
+  if (places.empty()) return;
   const std::int64_t size = inputs_[places[0].first].sizes[places[0].second];
   for (const std::int64_t other : {size + 1, 2 * size, 3 * size, std::int64_t{1}}) {
     if (other == size || other == 0) continue;
@@ -105,6 +113,11 @@ void FreeSizes::vary(const std::vector<std::pair<std::size_t, std::size_t>>& pla
 }
 
 bool FreeSizes::take(const std::vector<TensorInfo>& inputs) {
+  if (by_running_) {
+    const bool runs = run(inputs).has_value();
+    if (runs) sample_inputs_.push_back(inputs);
+    return runs;
+  }
   auto sample = std::make_unique<ShapeProp>(module_);
   try {
     sample->propagate(inputs);
@@ -112,7 +125,40 @@ bool FreeSizes::take(const std::vector<TensorInfo>& inputs) {
     return false;  // the program does not take them
   }
   samples_.push_back(std::move(sample));
+  sample_inputs_.push_back(inputs);
   return true;
+}
+
+void FreeSizes::find_samples(bool by_running) {
+  if (sampled_ && (!by_running || !sample_inputs_.empty())) return;
+  sampled_ = true;
+  by_running_ = by_running;
+  take_samples();
+}
+
+void FreeSizes::run_samples() {
+  runs_.clear();
+  for (const std::vector<TensorInfo>& inputs : sample_inputs_) {
+    if (std::optional<Shapes> shapes = run(inputs)) runs_.push_back(std::move(*shapes));
+  }
+}
+
+/// Nothing when the program does not take them.
+std::optional<Shapes> FreeSizes::run(const std::vector<TensorInfo>& inputs) const {
+  const at::NoGradGuard no_grad;
+  const StateKeeper keeper(module_);
+  try {
+    return propagate_shapes(module_, inputs);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+bool FreeSizes::always_same(const Node& a, const Node& b) const {
+  return std::ranges::all_of(runs_, [&](const Shapes& shapes) {
+    const TensorInfo *first = shapes[a].tensor(), *second = shapes[b].tensor();
+    return first && second && first->sizes == second->sizes;
+  });
 }
 
 }  // namespace fx::rules

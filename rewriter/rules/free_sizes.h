@@ -6,11 +6,15 @@
 // what stays the same under every input that the program takes is fixed. Nothing is asked when no rule reads sizes or
 // nothing in the graph could interest one.
 //
+// Rules that choose by the example's sizes, and are right for all, read them unmarked and ask `always_same` where two
+// sizes must be one.
+//
 // Cost: a shape propagation for each input dimension that varies; the rounds after the first work out what has changed.
 // Thread-safety: none.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <fxgraph/ir/tensor_info.h>
@@ -32,6 +36,14 @@ class FreeSizes {
   /// Marks every size of what is computed from inputs: nothing is known of other examples.
   void mark_all(Shapes& shapes) const;
 
+  /// Finds the sizes that the program takes, unless that is done: by running it when meta tensors do not do. Before
+  /// lowering: packed calls are not asked what they do with sizes that a convolution refuses.
+  void find_samples(bool by_running);
+  /// Runs the program as it is now on those sizes, for always_same(): packed calls know no meta tensors.
+  void run_samples();
+  /// True when two values have equal sizes on all of them.
+  bool always_same(const Node& a, const Node& b) const;
+
  private:
   void take_samples();
   bool take(const std::vector<TensorInfo>& inputs);
@@ -40,8 +52,13 @@ class FreeSizes {
 
   GraphModule& module_;
   std::vector<TensorInfo> inputs_;
+  std::optional<Shapes> run(const std::vector<TensorInfo>& inputs) const;
+
   bool sampled_ = false;
+  bool by_running_ = false;
   std::vector<std::unique_ptr<ShapeProp>> samples_;
+  std::vector<std::vector<TensorInfo>> sample_inputs_;  // of each
+  std::vector<Shapes> runs_;                            // of the program as it was at run_samples()
 };
 
 }  // namespace fx::rules

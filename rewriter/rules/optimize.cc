@@ -88,6 +88,8 @@ class Optimizer {
   /// Once, at the end: nothing is to look for operators that are packed calls by now.
   void lower(std::size_t from) {
     if (from == selected_.size()) return;
+    find_shapes(false);
+    if (!options_.inputs.empty() && report_.without_shapes.empty()) free_sizes_.find_samples(must_run_);
     for (std::size_t i = from; i < selected_.size(); ++i) {
       find_shapes(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
       run_pass(i);
@@ -116,7 +118,7 @@ class Optimizer {
   bool run_pass(std::size_t i) {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
-    rules::RuleContext program{module_, selected_[i]->name, shapes_};
+    rules::RuleContext program{module_, selected_[i]->name, shapes_, &free_sizes_};
     rules::PassResult outcome = selected_[i]->pass(program);
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;

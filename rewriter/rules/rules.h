@@ -22,11 +22,15 @@
 
 namespace fx::rules {
 
+class FreeSizes;
+
 /// What passes work on.
 struct RuleContext {
   GraphModule& module;
   std::string_view rule;  ///< the name of the rule that is applied
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
+  /// Which sizes hold for other inputs; null when the program runs on these alone.
+  FreeSizes* sizes = nullptr;
 };
 
 /// A time that was measured turn about with others: lower quartile, and from there to the upper one.

@@ -13,6 +13,7 @@ class TextModel : public Model {
   explicit TextModel(Graph graph) : graph_(std::move(graph)) {}
   Graph& graph() override { return graph_; }
   Shapes propagate_shapes(const std::vector<TensorInfo>&) override { needs_torch("shapes"); }
+  NodeTimes times(const std::vector<TensorInfo>&) override { needs_torch("times"); }
   double difference(Model&, const std::vector<TensorInfo>&, int) override { needs_torch("verifying"); }
 
   void save(const std::string& path) override {

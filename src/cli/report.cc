@@ -62,6 +62,8 @@ fx::ReportOptions parts_of(const ReportOptions& options) {
     parts.dominance = options.dominance;
     parts.cost = options.cost;
   }
+  if (options.measure && !options.cost)
+    throw Error(ErrorKind::invalid_argument, "--measure times what --cost estimates: add --cost");
   if (options.cost && options.inputs.empty()) {
     throw Error(ErrorKind::invalid_argument, "--cost needs shapes: add --input, like --input 1x3x224x224");
   }
@@ -85,7 +87,7 @@ int verdict(const Report& report) {
 
 int report(const ReportOptions& options, Backend* backend) {
   const fx::ReportOptions parts = parts_of(options);
-  if (backend) backend->prepare_machine(0);
+  if (backend) backend->prepare_machine(options.threads);
   const auto model = load_model(options.file, backend);
   Shapes shapes;
   ReportInputs inputs;
@@ -96,6 +98,11 @@ int report(const ReportOptions& options, Backend* backend) {
   if (!options.inputs.empty()) {
     shapes = model->propagate_shapes(parse_inputs(options.inputs));
     inputs.shapes = &shapes;
+  }
+  NodeTimes times;
+  if (options.measure) {
+    times = model->times(parse_inputs(options.inputs));
+    inputs.times = &times;
   }
   Report report = make_report(model->graph(), inputs, parts);
   if (!options.baseline.empty()) report.baseline = compare(report, options);

@@ -125,10 +125,13 @@ class PageData {
 
   Json cost() const {
     const Cost cost(graph_, *inputs_.shapes, inputs_.cost);
-    return {{"macs", column([&](const Node& node) { return cost.of(node).macs; })},
-            {"flops", column([&](const Node& node) { return cost.of(node).flops; })},
-            {"bytes", column([&](const Node& node) { return cost.of(node).bytes(); })},
-            {"parameter_bytes", column([&](const Node& node) { return cost.of(node).parameter_bytes; })}};
+    Json columns = {{"macs", column([&](const Node& node) { return cost.of(node).macs; })},
+                    {"flops", column([&](const Node& node) { return cost.of(node).flops; })},
+                    {"bytes", column([&](const Node& node) { return cost.of(node).bytes(); })},
+                    {"parameter_bytes", column([&](const Node& node) { return cost.of(node).parameter_bytes; })}};
+    if (inputs_.times)
+      columns["seconds"] = column([&](const Node& node) { return summarize((*inputs_.times)[node]).seconds; });
+    return columns;
   }
 
   const Graph& graph_;

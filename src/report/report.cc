@@ -186,6 +186,17 @@ class ReportMaker {
     return row;
   }
 
+  /// To the module at `path` and all that it lies in.
+  static void add_to_modules(std::map<std::string, std::vector<double>, std::less<>>& sums, std::string path,
+                             const std::vector<double>& runs) {
+    while (true) {
+      add_runs(sums[path], runs);
+      if (path.empty()) return;
+      const std::size_t dot = path.rfind('.');
+      path.resize(dot == std::string::npos ? 0 : dot);
+    }
+  }
+
   Report::CostPart cost() const {
     Report::CostPart part;
     part.total = row(cost_->total());
@@ -195,12 +206,21 @@ class ReportMaker {
       part.total.seconds = 0;  // one node after the other, not the whole at once
     }
     std::vector<const Node*> nodes;
+    NodeMap<double> measured(graph_, 0.0);
+    std::map<std::string, std::vector<double>, std::less<>> of_modules;  // by path; "": the whole
     for (const Node& node : graph_.nodes()) {
+      if (inputs_.times) {
+        const std::vector<double>& runs = (*inputs_.times)[node];
+        measured[node] = summarize(runs).seconds;
+        add_to_modules(of_modules, module_path(node), runs);
+      }
       if (inputs_.machine) part.total.seconds += roofline_seconds(cost_->of(node), *inputs_.machine);
       if (cost_->of(node).flops > 0 || cost_->of(node).bytes() > 0) nodes.push_back(&node);
     }
+    if (inputs_.times) part.total.measured = summarize(of_modules[""]);
     std::stable_sort(nodes.begin(), nodes.end(), [&](const Node* a, const Node* b) {
       const NodeCost &x = cost_->of(*a), &y = cost_->of(*b);
+      if (inputs_.times) return measured[*a] > measured[*b];
       if (inputs_.machine) return roofline_seconds(x, *inputs_.machine) > roofline_seconds(y, *inputs_.machine);
       return x.flops != y.flops ? x.flops > y.flops : x.bytes() > y.bytes();
     });
@@ -209,12 +229,14 @@ class ReportMaker {
       part.nodes.push_back(row(cost_->of(*node)));
       part.nodes.back().name = node->name();
       part.nodes.back().target = node->target().str();
+      if (inputs_.times) part.nodes.back().measured = summarize((*inputs_.times)[*node]);
     }
     for (std::size_t i = 1; i < cost_->modules().size() && part.modules.size() < options_.max_rows; ++i) {
       const ModuleCost& module = cost_->modules()[i];
       part.modules.push_back(row(module.cost));
       part.modules.back().name = module.path;
       part.modules.back().depth = module.depth;
+      if (inputs_.times) part.modules.back().measured = summarize(of_modules[module.path]);
     }
     return part;
   }

@@ -16,6 +16,7 @@
 #include <fxgraph/analysis/cost.h>
 #include <fxgraph/analysis/dead_code.h>
 #include <fxgraph/analysis/liveness.h>
+#include <fxgraph/analysis/node_times.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
 
@@ -29,6 +30,7 @@ struct ReportInputs {
   std::vector<AttributeInfo> attributes{};  ///< parameters and buffers, to find unused ones
   CostOptions cost{};
   std::optional<Machine> machine{};  ///< for the roofline
+  const NodeTimes* times = nullptr;  ///< as measured, see fx::profile
 };
 
 /// Which parts to make.
@@ -106,6 +108,7 @@ struct Report {
     std::string name;    ///< node or module
     std::string target;  ///< of nodes
     double macs = 0, flops = 0, intensity = 0, seconds = 0;
+    std::optional<MeasuredTime> measured{};
     std::int64_t bytes = 0, parameter_bytes = 0;
     int depth = 0;  ///< of modules
     bool memory_bound = false;

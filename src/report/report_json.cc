@@ -74,6 +74,8 @@ Json cost_row(const Report::CostRow& r, bool timed) {
   json["bytes"] = r.bytes;
   json["parameter_bytes"] = r.parameter_bytes;
   json["intensity"] = r.intensity;
+  if (r.measured)
+    json["measured"] = {{"seconds", r.measured->seconds}, {"spread", r.measured->spread}, {"runs", r.measured->runs}};
   if (!timed) return json;
   json["seconds"] = r.seconds;
   json["memory_bound"] = r.memory_bound;

@@ -176,10 +176,24 @@ class TextWriter {
       list("may fuse         ", p.largest_groups[i], " -> ");
   }
 
+  /// The time, its spread, and what it comes to: floating-point operations and bytes in a second.
+  static std::string measured(const Report::CostRow& r) {
+    const MeasuredTime& time = *r.measured;
+    const auto rate = [&](double amount) {
+      return time.seconds > 0 ? number(amount / time.seconds / 1e9, "%.1f") : std::string("-");
+    };
+    return pad_left(format_seconds(time.seconds), 10) + pad_left(spread(time), 6) + pad_left(rate(r.flops), 9) +
+           pad_left(rate(static_cast<double>(r.bytes)), 6);
+  }
+
+  static std::string spread(const MeasuredTime& time) {
+    return "±" + number(time.seconds > 0 ? 100 * time.spread / time.seconds : 0.0, "%.0f%%");
+  }
+
   void cost_row(const Report::CostRow& r, const std::string& name, bool timed) {
     line("  " + pad_left(format_count(r.macs), 8) + pad_left(format_count(r.flops), 9) +
          pad_left(format_bytes(r.bytes), 11) + pad_left(format_bytes(r.parameter_bytes), 11) +
-         pad_left(number(r.intensity, "%.1f"), 8) +
+         pad_left(number(r.intensity, "%.1f"), 8) + (r.measured ? measured(r) : "") +
          (timed ? pad_left(format_seconds(r.seconds), 11) + (r.memory_bound ? " m" : " c") : "") + "  " + name);
   }
 
@@ -189,11 +203,19 @@ class TextWriter {
           format_bytes(p.total.bytes) + " moved, " + format_bytes(p.total.parameter_bytes) + " of parameters" +
           (timed ? ", at least " + format_seconds(p.total.seconds) + " on " + p.machine : "") +
           (p.unknown ? "; unknown for " + plural(p.unknown, "node") : ""));
+    if (p.total.measured) {
+      line("  measured " + format_seconds(p.total.measured->seconds) + " " + spread(*p.total.measured) +
+           ", one node after the other: medians of " + plural(p.total.measured->runs, "run") +
+           ", and half the distance of their quartiles");
+    }
     if (p.nodes.empty()) return;
-    line("      MACs    FLOPs      moved     params  FLOP/B" + std::string(timed ? "      time  " : "") + "  node");
+    const std::string heading = "      MACs    FLOPs      moved     params  FLOP/B" +
+                                std::string(p.total.measured ? "      time         GFLOP/s  GB/s" : "") +
+                                std::string(timed ? "      time  " : "");
+    line(heading + "  node");
     for (const Report::CostRow& r : p.nodes) cost_row(r, pad_right(r.name, 28) + " " + r.target, timed);
     if (p.modules.empty()) return;
-    line("      MACs    FLOPs      moved     params  FLOP/B" + std::string(timed ? "      time  " : "") + "  module");
+    line(heading + "  module");
     for (const Report::CostRow& r : p.modules) {
       cost_row(r, std::string(2 * static_cast<std::size_t>(r.depth - 1), ' ') + r.name, timed);
     }

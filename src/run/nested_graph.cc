@@ -15,7 +15,7 @@ using Values = std::vector<IValue>;
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::execution, message); }
 
-Values elements_of(const IValue& value) {
+Values values_of(const IValue& value) {
   if (value.isNone()) return {};
   if (value.isTuple()) return value.toTupleRef().elements().vec();
   if (value.isList()) return value.toListRef().vec();
@@ -33,18 +33,18 @@ void append(Values& values, const Values& more) { values.insert(values.end(), mo
 
 bool holds(const IValue& value) { return value.isTensor() ? value.toTensor().is_nonzero() : value.toBool(); }
 
-IValue cond(Values& args) { return graph_of(args[holds(args[0]) ? 1 : 2]).call(elements_of(args[3])); }
+IValue cond(Values& args) { return graph_of(args[holds(args[0]) ? 1 : 2]).call(values_of(args[3])); }
 
 IValue while_loop(Values& args) {
   NestedGraph& condition = graph_of(args[0]);
   NestedGraph& body = graph_of(args[1]);
-  Values carried = elements_of(args[2]);
+  Values carried = values_of(args[2]);
   const std::size_t count = carried.size();
-  append(carried, elements_of(args.size() > 3 ? args[3] : IValue()));
+  append(carried, values_of(args.size() > 3 ? args[3] : IValue()));
   while (true) {
     const IValue more = condition.call(carried);
-    if (!holds(more.isTuple() ? elements_of(more).at(0) : more)) break;
-    const Values next = elements_of(body.call(carried));
+    if (!holds(more.isTuple() ? values_of(more).at(0) : more)) break;
+    const Values next = values_of(body.call(carried));
     if (next.size() != count) fail("the body of a while_loop returns another number of values than it carries");
     std::copy(next.begin(), next.end(), carried.begin());
   }
@@ -82,14 +82,14 @@ void check_not_empty(std::int64_t length) {
 }
 
 IValue map(Values& args) {
-  const Values sequences = elements_of(args[1]);
+  const Values sequences = values_of(args[1]);
   const std::int64_t length = length_of(sequences);
   check_not_empty(length);
   std::vector<Values> rows;
   for (std::int64_t i = 0; i < length; ++i) {
     Values inputs = slices(sequences, i);
-    append(inputs, elements_of(args[2]));
-    rows.push_back(elements_of(graph_of(args[0]).call(std::move(inputs))));
+    append(inputs, values_of(args[2]));
+    rows.push_back(values_of(graph_of(args[0]).call(std::move(inputs))));
   }
   return tuple_of(stacked(rows));
 }
@@ -97,16 +97,16 @@ IValue map(Values& args) {
 // scan(combine, init, xs, additional_inputs); releases before 2.7 had a dimension and a direction before the last.
 IValue scan(Values& args) {
   if (args.size() > 4) fail("this scan was exported by an old release of torch; export it again with 2.7 or later");
-  Values carried = elements_of(args[1]);
+  Values carried = values_of(args[1]);
   const std::size_t count = carried.size();
-  const Values sequences = elements_of(args[2]);
+  const Values sequences = values_of(args[2]);
   const std::int64_t length = length_of(sequences);
   check_not_empty(length);
   std::vector<Values> rows;
   for (std::int64_t i = 0; i < length; ++i) {
     append(carried, slices(sequences, i));
-    append(carried, elements_of(args.size() > 3 ? args[3] : IValue()));
-    const Values results = elements_of(graph_of(args[0]).call(std::move(carried)));
+    append(carried, values_of(args.size() > 3 ? args[3] : IValue()));
+    const Values results = values_of(graph_of(args[0]).call(std::move(carried)));
     if (results.size() < count) fail("the body of a scan returns fewer values than it carries");
     carried.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(count));
     rows.emplace_back(results.begin() + static_cast<std::ptrdiff_t>(count), results.end());
@@ -116,15 +116,15 @@ IValue scan(Values& args) {
 }
 
 IValue associative_scan(Values& args) {
-  const Values sequences = elements_of(args[1]);
+  const Values sequences = values_of(args[1]);
   const std::int64_t length = length_of(sequences);
   check_not_empty(length);
   std::vector<Values> rows{slices(sequences, 0)};
   for (std::int64_t i = 1; i < length; ++i) {
     Values inputs = rows.back();
     append(inputs, slices(sequences, i));
-    append(inputs, elements_of(args.size() > 2 ? args[2] : IValue()));
-    rows.push_back(elements_of(graph_of(args[0]).call(std::move(inputs))));
+    append(inputs, values_of(args.size() > 2 ? args[2] : IValue()));
+    rows.push_back(values_of(graph_of(args[0]).call(std::move(inputs))));
   }
   return tuple_of(stacked(rows));
 }
@@ -179,7 +179,7 @@ const std::vector<PythonFunction>& higher_order_functions() {
       {"higher_order::wrap", {}, [](Values& args) { return call_with_rest(args, 0, 1); }},
       {"higher_order::strict_mode",
        {"callable", "operands"},
-       [](Values& args) { return graph_of(args[0]).call(elements_of(args[1])); }},
+       [](Values& args) { return graph_of(args[0]).call(values_of(args[1])); }},
       {"higher_order::tag_activation_checkpoint", {}, [](Values& args) { return call_with_rest(args, 0, 1); }},
   };
   return table;

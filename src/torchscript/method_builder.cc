@@ -22,12 +22,6 @@ namespace jit = torch::jit;
 using jit::NamedValue;
 using jit::Value;
 
-// Errors of LibTorch's schema matcher point into a source text, so there must be one.
-const jit::SourceRange& no_source() {
-  static const jit::SourceRange range(std::make_shared<jit::Source>(std::string("fx graph")), 0, 8);
-  return range;
-}
-
 class MethodBuilder {
  public:
   MethodBuilder(const Graph& graph, const c10::ClassTypePtr& self_type, const MethodOf& method_of)

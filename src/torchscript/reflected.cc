@@ -32,11 +32,6 @@ constexpr std::array<Reflected, 14> kReflected = {{
     {"aten::__rshift__"},
 }};
 
-const jit::SourceRange& no_source() {
-  static const jit::SourceRange range(std::make_shared<jit::Source>(std::string("fx graph")), 0, 8);
-  return range;
-}
-
 jit::Value* call(jit::Graph& graph, std::string_view name, const std::vector<jit::NamedValue>& args,
                  const std::vector<jit::NamedValue>& kwargs = {}) {
   return jit::emitBuiltinCall(no_source(), graph, c10::Symbol::fromQualString(std::string(name)), args, kwargs);
@@ -50,6 +45,11 @@ jit::Value* as_tensor(jit::Graph& graph, jit::Value* number) {
 }
 
 }  // namespace
+
+const jit::SourceRange& no_source() {
+  static const jit::SourceRange range(std::make_shared<jit::Source>(std::string("fx graph")), 0, 8);
+  return range;
+}
 
 jit::Value* build_reflected(jit::Graph& graph, Symbol packet, jit::Value* left, jit::Value* right) {
   if (!left->type()->isSubtypeOf(*c10::NumberType::get()) || !right->type()->isSubtypeOf(*c10::TensorType::get())) {

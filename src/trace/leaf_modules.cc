@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/cleanup.h>
@@ -166,7 +167,7 @@ std::vector<Node*> Raiser::users_of(const Leaf& leaf) const {
       if (user.is(Op::call_function)) users.push_back(&user);
     }
   }
-  std::sort(users.begin(), users.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  std::sort(users.begin(), users.end(), GraphOrder{});
   users.erase(std::unique(users.begin(), users.end()), users.end());
   return users;
 }
@@ -308,7 +309,7 @@ Node* Raiser::raise_call(Leaf& leaf, const CallInputs& inputs, Node& near) {
     return node == attribute_nodes_.end() ? nullptr : node->second;
   };
   if (!LeafMatcher(alone->graph, near).match(alone->inputs, attribute, match)) return nullptr;
-  std::sort(match.claimed.begin(), match.claimed.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+  std::sort(match.claimed.begin(), match.claimed.end(), GraphOrder{});
   if (!is_one_stretch(match) || !is_contained(*alone, match)) return nullptr;
   Node* call = leaf.calls.emplace_back(replace(leaf, inputs, *alone, match));
   if (!leaf.type->body || !leaf.type->body(*leaf.module)) note_body(leaf, *alone, *call);

@@ -42,13 +42,13 @@ class Rounded : public Interpreter {
     // The whole type is used, as quantize_per_tensor does.
     QuantParameters parameters = observer->parameters();
     const Node& observed = current_node()->arg(0).node();
-    const quantize::Row* row = observed.is(Op::call_function) ? quantize::row_of(observed.target().view()) : nullptr;
+    const quantize::Row* row = quantize::row_for(observed);
     if (row && row->role == quantize::Role::fixed) parameters = fixed_parameters(row->scale, row->zero_point);
     if (row && row->role == quantize::Role::rescale) {
       const auto input =
           std::dynamic_pointer_cast<Observer>(module().find_submodule(observed.arg(0).node().target().str()));
       parameters = input->parameters();
-      parameters.scale = parameters.scale * observed.arg(1).as_float();
+      parameters.scale = parameters.scale * quantize::rescale_factor(observed);
     }
     parameters.quant_min = parameters.dtype == DType::quint8 ? 0 : -128;
     parameters.quant_max = parameters.quant_min + 255;

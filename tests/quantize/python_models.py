@@ -1,7 +1,7 @@
-"""Quantizes models with torch.ao.quantization and writes what the comparison needs: FOLDER NAME...
+"""Quantizes models with torch.ao.quantization and writes what the comparison needs: FOLDER SEED NAME...
 
-For each name: NAME.pt (the float model as TorchScript), NAME.samples.pt (a list of tensors), NAME.json (how good Python's
-result is, and how many calls of quantized kernels it has).
+For each name: NAME.pt (the float model as TorchScript), NAME.samples.pt (a list of tensors), NAME.int8.pt (Python's result),
+NAME.json (how good that is, how many calls of quantized kernels it has, and the mode).
 """
 import copy
 import json
@@ -12,7 +12,7 @@ import warnings
 import torch
 import torchvision
 from torch import nn
-from torch.ao.quantization import get_default_qconfig_mapping
+from torch.ao.quantization import QConfigMapping, default_dynamic_qconfig, get_default_qconfig_mapping
 from torch.ao.quantization.quantize_fx import convert_fx, prepare_fx
 
 warnings.filterwarnings('ignore')
@@ -46,12 +46,22 @@ class Attention(nn.Module):
         x = self.norm1(x + self.out(mixed))
         return self.norm2(x + self.down(nn.functional.gelu(self.up(x))))
 
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(32, 64, num_layers=2, batch_first=True)
+        self.out = nn.Linear(64, 12)
+
+    def forward(self, x):
+        return self.out(self.lstm(x)[0])
+
 def vision(name, size):
     options = {'weights': None}
     if name == 'googlenet':
         options.update(aux_logits=False, init_weights=False)
     return getattr(torchvision.models, name)(**options), (2, 3, size, size)
 
+DYNAMIC = {'lstm'}
 MODELS = {
     'mlp': lambda: (Mlp(), (8, 64)),
     'bert_layer': lambda: (Attention(), (2, 16, 64)),
@@ -61,7 +71,7 @@ MODELS = {
     'mnasnet0_5': lambda: vision('mnasnet0_5', 64),
     'googlenet': lambda: vision('googlenet', 64),
     'densenet121': lambda: vision('densenet121', 64),
-    
+    'lstm': lambda: (Tagger(), (2, 9, 32)),
     'squeezenet1_1': lambda: vision('squeezenet1_1', 64),
 }
 
@@ -86,19 +96,23 @@ def ratio(model, other, samples):
     return 10 * math.log10(signal / max(noise, 1e-30))
 
 def main():
-    folder, names = sys.argv[1], sys.argv[2:]
+    folder, seed, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     engine = torch.backends.quantized.engine
     for name in names:
-        torch.manual_seed(1)
+        torch.manual_seed(seed)
         model, shape = MODELS[name]()
         model = settle(model, shape)
         samples = [torch.randn(shape) for _ in range(6)]
-        prepared = prepare_fx(copy.deepcopy(model), get_default_qconfig_mapping(engine), (samples[0],))
+        mapping = get_default_qconfig_mapping(engine)
+        if name in DYNAMIC:
+            mapping = QConfigMapping().set_global(default_dynamic_qconfig)
+        prepared = prepare_fx(copy.deepcopy(model), mapping, (samples[0],))
         with torch.no_grad():
             for sample in samples:
                 prepared(sample)
         quantized = convert_fx(prepared)
         torch.jit.save(torch.jit.script(model), f'{folder}/{name}.pt')
+        torch.jit.save(torch.jit.trace(quantized, samples[0]), f'{folder}/{name}.int8.pt')
         torch.save(samples, f'{folder}/{name}.samples.pt')
         modules = dict(quantized.named_modules())
         kernels = 0
@@ -109,6 +123,7 @@ def main():
             elif node.op == 'call_function':
                 kernels += target.startswith('quantized')
         with open(f'{folder}/{name}.json', 'w') as file:
-            json.dump({'sqnr_db': ratio(model, quantized, samples), 'kernels': kernels}, file)
+            json.dump({'sqnr_db': ratio(model, quantized, samples), 'kernels': kernels,
+                       'mode': 'dynamic' if name in DYNAMIC else 'static'}, file)
 
 main()

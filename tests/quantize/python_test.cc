@@ -1,10 +1,16 @@
 // Beside Python's FX quantization of the same weights and samples, default observers on both sides: as many kernels,
 // and results at least as near to the float program's.
-// googlenet is not among the models: Python's result is 0.9 dB nearer there.
+//
+// The weights are drawn, so that both results are one draw of the noise each: half a decibel is luck; where the noise
+// nearly drowns the signal it is more, and several draws are taken. A ratio of times on a machine that does other
+// things too is within a fifth.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/script.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -29,37 +35,82 @@ testing::Samples read_samples(const std::string& path) {
   return samples;
 }
 
-class BesidePythonSlow : public ::testing::TestWithParam<const char*> {};
+/// Ours and theirs: medians of the ratio are what a loaded machine leaves in peace.
+double time_ratio(GraphModule& ours, torch::jit::Module& theirs, const std::vector<c10::IValue>& inputs) {
+  const auto seconds = [](const auto& run) {
+    run();  // what ran before has left the caches full
+    const auto start = std::chrono::steady_clock::now();
+    run();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  std::vector<double> ratios;
+  for (int i = 0; i < 21; ++i) {
+    const double own = seconds([&] { ours.run(inputs); });
+    ratios.push_back(own / seconds([&] { theirs.forward(inputs); }));
+  }
+  std::nth_element(ratios.begin(), ratios.begin() + 10, ratios.end());
+  return ratios[10];
+}
 
-TEST_P(BesidePythonSlow, AsManyKernelsAndNoMoreNoise) {
-  const char* python = std::getenv("FXGRAPH_TEST_PYTHON");
-  if (!python) GTEST_SKIP() << "needs Python with torch and torchvision: FXGRAPH_TEST_PYTHON";
-  const fs::path folder = fs::temp_directory_path() / ("fxgraph_quantize_" + std::string(GetParam()));
+/// A model and how many times its weights are drawn.
+struct Peer {
+  std::string name;
+  int draws = 1;
+};
+void PrintTo(const Peer& each, std::ostream* out) { *out << each.name; }
+
+/// One draw, both ways.
+struct Result {
+  double decibels = 0, peer_decibels = 0, slower = 0;
+  std::size_t kernels = 0, peer_kernels = 0;
+};
+
+Result beside_python(const std::string& python, const std::string& name, int seed) {
+  const fs::path folder = fs::temp_directory_path() / ("fxgraph_quantize_" + name);
   fs::create_directories(folder);
-  const std::string command =
-      std::string(python) + " tests/quantize/python_models.py " + folder.string() + " " + GetParam() + " 2>/dev/null";
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  const std::string stem = (folder / GetParam()).string();
-  const auto gm = load(stem + ".pt");
-  const testing::Samples samples = read_samples(stem + ".samples.pt");
-  const torch::NoGradGuard no_grad;
-  const auto int8 = convert(*testing::calibrated(*gm, samples, QuantConfig::defaults(QuantBackend::automatic)));
-  const ActivationComparison ours = compare_outputs(*gm, *int8, samples);
+  const std::string command = python + " tests/quantize/python_models.py " + folder.string() + " " +
+                              std::to_string(seed) + " " + name + " 2>/dev/null";
+  EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  const std::string stem = (folder / name).string();
   std::ifstream file(stem + ".json");
   const nlohmann::json theirs = nlohmann::json::parse(file);
-  const std::size_t kernels = testing::count_prefix(*int8, "quantized::");
-  RecordProperty("sqnr_db", std::to_string(ours.output.sqnr_db));
-  std::cout << GetParam() << ": " << ours.output.sqnr_db << " dB with " << kernels << " kernels, Python "
-            << theirs["sqnr_db"].get<double>() << " dB with " << theirs["kernels"] << "\n";
-  EXPECT_GE(kernels, theirs["kernels"].get<std::size_t>() * 9 / 10);
-  EXPECT_GE(ours.output.sqnr_db, theirs["sqnr_db"].get<double>() - 0.5);
+  const auto gm = load(stem + ".pt");
+  const testing::Samples samples = read_samples(stem + ".samples.pt");
+  const QuantConfig config =
+      theirs["mode"] == "dynamic" ? QuantConfig::dynamic() : QuantConfig::defaults(QuantBackend::automatic);
+  const auto int8 = convert(*testing::calibrated(*gm, samples, config));
+  torch::jit::Module peer = torch::jit::load(stem + ".int8.pt");
   fs::remove_all(folder);
+  return {compare_outputs(*gm, *int8, samples).output.sqnr_db, theirs["sqnr_db"], time_ratio(*int8, peer, samples[0]),
+          testing::count_prefix(*int8, "quantized::") + testing::count_prefix(*int8, "aten::quantized_"),
+          theirs["kernels"]};
+}
+
+class BesidePythonSlow : public ::testing::TestWithParam<Peer> {};
+
+TEST_P(BesidePythonSlow, AsManyKernelsNoMoreNoiseAndNoSlower) {
+  const char* python = std::getenv("FXGRAPH_TEST_PYTHON");
+  if (!python) GTEST_SKIP() << "needs Python with torch and torchvision: FXGRAPH_TEST_PYTHON";
+  const torch::NoGradGuard no_grad;
+  double gained = 0;
+  for (int seed = 1; seed <= GetParam().draws; ++seed) {
+    const Result result = beside_python(python, GetParam().name, seed);
+    std::cout << GetParam().name << ": " << result.decibels << " dB with " << result.kernels << " kernels, Python "
+              << result.peer_decibels << " dB with " << result.peer_kernels << "; time ours/Python " << result.slower
+              << "\n";
+    // A clamp of Python's own is part of the layer before it here.
+    EXPECT_GE(result.kernels, result.peer_kernels * 9 / 10);
+    EXPECT_LT(result.slower, 1.25);
+    gained += result.decibels - result.peer_decibels;
+  }
+  EXPECT_GE(gained / GetParam().draws, -0.5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, BesidePythonSlow,
-                         ::testing::Values("mlp", "bert_layer", "resnet18", "mobilenet_v2", "mnasnet0_5",
-                                           "densenet121"),
-                         [](const auto& info) { return std::string(info.param); });
+                         ::testing::Values(Peer{"mlp"}, Peer{"lstm"}, Peer{"bert_layer"}, Peer{"resnet18"},
+                                           Peer{"mobilenet_v2"}, Peer{"mobilenet_v3_small"}, Peer{"mnasnet0_5"},
+                                           Peer{"googlenet", 3}, Peer{"densenet121"}, Peer{"squeezenet1_1"}),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace fx

@@ -102,10 +102,12 @@ Report full_report() {
   shapes[*kGraph.find("x")] = TensorInfo{.sizes = {8, 100}};
   shapes[*kGraph.find("w")] = TensorInfo{.sizes = {50, 100}};
   for (const char* name : {"h", "dead", "e", "s"}) shapes[*kGraph.find(name)] = TensorInfo{.sizes = {8, 50}};
+  const NodeTimes times(kGraph, {1e-6, 2e-6, 3e-6});
   Report report = make_report(kGraph, {.name = "full",
                                        .shapes = &shapes,
                                        .attributes = {{"fc.weight", 20000}, {"fc.bias", 200}},
-                                       .machine = Machine{"a machine", 1e9, 1e9}});
+                                       .machine = Machine{"a machine", 1e9, 1e9},
+                                       .times = &times});
   report.baseline = compare_with_baseline(report, to_json(report), 0.05);
   return report;
 }

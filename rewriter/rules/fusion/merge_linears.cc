@@ -1,4 +1,5 @@
 // Linear layers on one input become one, split afterwards: the projections of an attention to query, key and value.
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <ATen/ATen.h>
@@ -59,7 +60,7 @@ class LinearMerger {
     std::vector<std::vector<OperationSite>> groups;
     std::vector<Node*> users;
     for (Node& user : input.users()) users.push_back(&user);
-    std::sort(users.begin(), users.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+    std::sort(users.begin(), users.end(), GraphOrder{});
     for (Node* user : users) {
       auto site = OperationSite::find(module_, *user, is_linear);
       if (!site || site->input() != &input || !is_mergeable(*site)) continue;

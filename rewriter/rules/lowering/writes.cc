@@ -11,6 +11,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 
 namespace fx::rules {
@@ -48,6 +49,7 @@ class Writes {
   }
 
   PassResult put_in() {
+    if (program_.sizes) program_.sizes->run_samples();
     return each([](std::string_view target) { return std::string(target); },
                 [](std::string_view target) { return in_place_of(target); });
   }
@@ -85,6 +87,7 @@ class Writes {
   bool same_tensor(const Node& node, const Node& value) const {
     const TensorInfo *before = info(value), *after = info(node);
     if (!before || !after || before->dtype != after->dtype || before->sizes != after->sizes) return false;
+    if (program_.sizes && !program_.sizes->always_same(node, value)) return false;
     if (before->dtype != DType::float32 && before->dtype != DType::float64 && before->dtype != DType::bfloat16)
       return false;
     bool same = true;
@@ -119,7 +122,6 @@ std::span<const OptimizeRule> lowering_writes() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
-          .reads_sizes = true,
           .pass = out_of_place,
       },
       {
@@ -130,7 +132,6 @@ std::span<const OptimizeRule> lowering_writes() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
-          .reads_sizes = true,
           .pass = write_in_place,
       },
   };

@@ -1,5 +1,6 @@
 // Constant folding: what can be computed from attributes and literals alone is computed now. Numbers that a trace has
 // stored as tensors become literals, which patterns can read.
+#include <fxgraph/ir/graph_order.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <ATen/ATen.h>
@@ -120,7 +121,7 @@ class ConstantFolding {
         pending.push_back(&input);
       });
     }
-    std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->is_before(*b); });
+    std::sort(order.begin(), order.end(), GraphOrder{});
     Graph small;
     NodeMap<Node*> copies(graph_, nullptr);
     for (Node* part : order) {

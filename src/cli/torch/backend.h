@@ -10,6 +10,7 @@
 #include <fxgraph/cli/torch/measures.h>
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/partition/stage_costs.h>
 
 namespace fx::cli {
 
@@ -25,9 +26,10 @@ class TorchModel : public Model {
     return [module = module_](std::string_view path) { return module->module_type(std::string(path)); };
   }
   std::vector<AttributeInfo> attributes() override;
-  CostOptions cost_options() override { return cli::cost_options(*module_); }
+  CostOptions cost_options() override { return module_costs(*module_); }
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
+  NodeTimes times(const std::vector<TensorInfo>& inputs) override;
   void save(const std::string& path) override;
   double tolerance(const std::vector<TensorInfo>& inputs) override;
   double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) override;
@@ -49,6 +51,8 @@ class TorchBackend : public Backend {
  public:
   std::unique_ptr<Model> load(const std::string& path) override;
   int run(const RunOptions& options) override;
+  int pipeline(const PipelineCommand& command) override;
+  int run_stage(const RunOptions& options) override;
   int optimize(const OptimizeOptions& options) override;
   int quantize(const QuantizeOptions& options) override;
   int rules(const std::string& name, bool json) override;
@@ -63,19 +67,12 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos);
 /// Throws Error(invalid_argument) that says what inputs the program takes, unless so many may be given.
 void check_inputs(const Graph& graph, std::size_t given);
 
-/// How long a forward takes: the median, and half of what lies between the quartiles.
-struct ForwardTime {
-  double seconds = 0;
-  double spread = 0;
-  std::size_t runs = 0;
-};
-
 /// Times forwards of several programs turn about, so that a machine that grows slower favours none, after one each to
 /// warm up. `runs` for each; 0: as many as fit in two seconds, at least 5 and at most 21.
-std::vector<ForwardTime> time_forwards(const std::vector<GraphModule*>& modules, const std::vector<c10::IValue>& inputs,
-                                       std::size_t runs = 0);
+std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules,
+                                        const std::vector<c10::IValue>& inputs, std::size_t runs = 0);
 
 /// `13.4 ± 0.2 ms`; without a spread when there was one run.
-std::string to_string(const ForwardTime& time);
+std::string to_string(const MeasuredTime& time);
 
 }  // namespace fx::cli

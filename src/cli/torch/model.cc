@@ -10,6 +10,7 @@
 #include <fxgraph/cli/torch/backend.h>
 
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/profile.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/machine.h>
@@ -97,8 +98,8 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos) {
   return inputs;
 }
 
-std::vector<ForwardTime> time_forwards(const std::vector<GraphModule*>& modules, const std::vector<c10::IValue>& inputs,
-                                       std::size_t runs) {
+std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules,
+                                        const std::vector<c10::IValue>& inputs, std::size_t runs) {
   constexpr std::size_t kLeast = 5, kMost = 21;
   constexpr std::chrono::seconds kBudget{2};
   using Clock = std::chrono::steady_clock;
@@ -114,24 +115,26 @@ std::vector<ForwardTime> time_forwards(const std::vector<GraphModule*>& modules,
       seconds[i].push_back(std::chrono::duration<double>(Clock::now() - start).count());
     }
   }
-  std::vector<ForwardTime> times;
-  for (std::vector<double>& each : seconds) {
-    std::sort(each.begin(), each.end());
-    const std::size_t last = each.size() - 1;
-    times.push_back({each[each.size() / 2], (each[last * 3 / 4] - each[last / 4]) / 2, each.size()});
-  }
+  std::vector<MeasuredTime> times;
+  for (std::vector<double>& each : seconds) times.push_back(summarize(std::move(each)));
   return times;
 }
 
-std::string to_string(const ForwardTime& time) {
+NodeTimes TorchModel::times(const std::vector<TensorInfo>& inputs) {
+  check_inputs(graph(), inputs.size());
+  const at::NoGradGuard no_grad;
+  const Progress progress("measuring");
+  const StateKeeper keeper(*module_);
+  return profile(*module_, random_inputs(inputs));
+}
+
+std::string to_string(const MeasuredTime& time) {
   if (time.runs < 2) return human_seconds(time.seconds);
   const auto [scale, unit] = time.seconds < 1e-3 ? std::pair(1e6, "µs")
                              : time.seconds < 1  ? std::pair(1e3, "ms")
                                                  : std::pair(1.0, "s");
   return fmt::format("{:.1f} ± {:.1f} {}", time.seconds * scale, time.spread * scale, unit);
 }
-
-namespace {}  // namespace
 
 double TorchModel::tolerance(const std::vector<TensorInfo>& inputs) {
   for (const at::Tensor& parameter : module_->parameters()) {
@@ -172,6 +175,7 @@ double TorchModel::difference_of_another_batch(GraphModule& reference, const std
   if (batch <= 0) return 0;
   const std::vector<c10::IValue> values = random_inputs(larger);
   try {
+    const StateKeeper keeper(reference);  // only one of the two makes this call
     std::vector<c10::IValue> copies;
     for (const c10::IValue& value : values) copies.push_back(value.deepcopy());
     reference.run(std::move(copies));

@@ -27,7 +27,7 @@ struct State {
   double parameter_bytes = 0;
   std::optional<double> macs;
   std::optional<double> peak_bytes;
-  std::optional<ForwardTime> forward;
+  std::optional<MeasuredTime> forward;
 };
 
 class Optimization {
@@ -105,7 +105,7 @@ class Optimization {
     const Progress progress("timing");
     const StateKeeper keeper(model_.module()), original_keeper(original_->module());
     const std::vector<c10::IValue> inputs = random_inputs(inputs_);
-    const std::vector<ForwardTime> times = time_forwards({&original_->module(), &model_.module()}, inputs);
+    const std::vector<MeasuredTime> times = time_forwards({&original_->module(), &model_.module()}, inputs);
     before_.forward = times[0];
     after_.forward = times[1];
   }

@@ -248,7 +248,7 @@ class Quantization {
     std::vector<GraphModule*> modules = {&float_};
     for (const auto& each : made) modules.push_back(each.get());
     std::vector<double> medians;
-    for (const ForwardTime& time : time_forwards(modules, samples_.front(), kTimedRounds))
+    for (const MeasuredTime& time : time_forwards(modules, samples_.front(), kTimedRounds))
       medians.push_back(time.seconds);
     const auto best =
         static_cast<std::size_t>(std::min_element(medians.begin() + 1, medians.end()) - medians.begin()) - 1;

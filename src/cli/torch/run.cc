@@ -23,7 +23,7 @@ int TorchBackend::run(const RunOptions& options) {
   const std::vector<c10::IValue> inputs = random_inputs(infos);
   const at::NoGradGuard no_grad;
   const TensorInfos outputs = tensor_infos(module.run(inputs));
-  const ForwardTime time = time_forwards({&module}, inputs, static_cast<std::size_t>(options.repeat))[0];
+  const MeasuredTime time = time_forwards({&module}, inputs, static_cast<std::size_t>(options.repeat))[0];
   if (options.json) {
     nlohmann::ordered_json out = {{"seconds", time.seconds},
                                   {"spread", time.spread},

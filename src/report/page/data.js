@@ -3,7 +3,7 @@
 // The data: `report` is what `fxgraph report --format json` prints, with all rows. `graph` has the nodes by place, column by
 // column: nodes.{name, op, target, text, tensor, inputs, group, impure}; groups [{label, parent, stage}], the whole first;
 // memory.{bytes, bars: [[base, begin, end, size, offset]], curve, plan_bytes}; dominator [place or -1]; dead [reason or ""];
-// cost.{macs, flops, bytes, parameter_bytes}. A part that was not asked for is not there.
+// cost.{macs, flops, bytes, parameter_bytes, seconds: as measured}. A part that was not asked for is not there.
 const {report, graph} = JSON.parse(document.getElementById("data").textContent);
 
 const nodes = graph.nodes.name.map((name, place) => {
@@ -13,7 +13,7 @@ const nodes = graph.nodes.name.map((name, place) => {
   node.impure = graph.nodes.impure[place] === 1;
   node.dead = graph.dead ? graph.dead[place] : "";
   node.held = 0;  // bytes of the storage that it makes
-  for (const part of ["macs", "flops", "bytes", "parameter_bytes"]) node[part] = graph.cost ? graph.cost[part][place] : 0;
+  for (const part of ["macs", "flops", "bytes", "parameter_bytes", "seconds"]) node[part] = graph.cost && graph.cost[part] ? graph.cost[part][place] : 0;
   return node;
 });
 nodes.forEach((node, place) => {
@@ -27,7 +27,7 @@ if (graph.memory && graph.memory.bytes) {
 }
 
 const groups = graph.groups.map(({label, parent, stage}, id) =>
-  ({id, label, parent: null, up: parent, stage, items: [], first: Infinity, count: 0, macs: 0, held: 0, dead: 0, open: false}));
+  ({id, label, parent: null, up: parent, stage, items: [], first: Infinity, count: 0, macs: 0, seconds: 0, held: 0, dead: 0, open: false}));
 groups.forEach((group) => { if (group.up >= 0) group.parent = groups[group.up]; });
 nodes.forEach((node, place) => {
   node.parent = groups[graph.nodes.group[place]];
@@ -36,6 +36,7 @@ nodes.forEach((node, place) => {
     group.first = Math.min(group.first, place);
     group.count += 1;
     group.macs += node.macs;
+    group.seconds += node.seconds;
     group.held += node.held;
     group.dead += node.dead ? 1 : 0;
   }
@@ -69,6 +70,10 @@ function scaled(value, step, units) {
   while (value >= step && unit + 1 < units.length) { value /= step; unit += 1; }
   const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
   return value.toFixed(digits) + " " + units[unit];
+}
+function formatSeconds(value) {
+  const [scale, unit] = value >= 1 ? [1, "s"] : value >= 1e-3 ? [1e3, "ms"] : [1e6, "µs"];
+  return (value * scale).toPrecision(3) + " " + unit;
 }
 function formatBytes(value) { return scaled(value, 1024, ["B", "KiB", "MiB", "GiB", "TiB"]); }
 function formatCount(value) { return scaled(value, 1000, ["", "k", "M", "G", "T", "P"]).trim(); }

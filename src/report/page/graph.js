@@ -9,6 +9,7 @@ const marks = new Map();             // item -> its element
 const colours = {
   "by kind": null,
   "by MACs": graph.cost ? (item) => item.macs : null,
+  "by time": graph.cost && graph.cost.seconds ? (item) => item.seconds : null,
   "by memory made": graph.memory && graph.memory.bytes ? (item) => item.held : null,
 };
 

@@ -21,6 +21,8 @@ function startOverview() {
   if (report.cost) {
     tiles.push(tile(formatCount(report.cost.total.macs) + "MACs", `${formatCount(report.cost.total.flops)}FLOPs, ${formatBytes(report.cost.total.bytes)} moved`));
     tiles.push(tile(formatBytes(report.cost.total.parameter_bytes), "of parameters"));
+    const measured = report.cost.total.measured;
+    if (measured) tiles.push(tile(formatSeconds(measured.seconds), `± ${formatSeconds(measured.spread)}, node by node, ${plural(measured.runs, "run")}`));
   }
   const live = report.liveness;
   if (live && live.peak_bytes !== undefined) {
@@ -69,6 +71,7 @@ function startNodes() {
   const bytes = (value) => value ? formatBytes(value) : "", count = (value) => value ? formatCount(value) : "";
   const cost = graph.cost ? [{title: "MACs", get: (node) => node.macs, number: true, format: count}, {title: "FLOPs", get: (node) => node.flops, number: true, format: count},
     {title: "moved", get: (node) => node.bytes, number: true, format: bytes}, {title: "parameters", get: (node) => node.parameter_bytes, number: true, format: bytes}] : [];
+  const time = graph.cost && graph.cost.seconds ? [{title: "time", get: (node) => node.seconds, number: true, format: (value) => value ? formatSeconds(value) : ""}] : [];
   const memory = graph.memory && graph.memory.bytes ? [{title: "makes", get: (node) => node.held, number: true, format: bytes}] : [];
   const table = makeTable(byId("node-table"), {rows: nodes, placeholder: "filter nodes: any words", choose: (node) => choose(node), columns: [
     {title: "#", get: (node) => node.place, number: true},
@@ -78,7 +81,7 @@ function startNodes() {
     {title: "tensor", get: (node) => node.tensor},
     {title: "users", get: (node) => node.users.length, number: true},
     {title: "last use", get: (node) => node.last.place, format: (place) => nodes[place].name},
-    ...memory, ...cost,
+    ...memory, ...cost, ...time,
     {title: "module", get: (node) => node.parent.label},
   ]});
   onChoose((node) => table.mark(node));
@@ -92,6 +95,7 @@ function startModules() {
     {title: "MACs", get: (row) => row.macs, number: true, format: formatCount}, {title: "FLOPs", get: (row) => row.flops, number: true, format: formatCount},
     {title: "moved", get: (row) => row.bytes, number: true, format: formatBytes}, {title: "parameters", get: (row) => row.parameter_bytes, number: true, format: formatBytes},
     {title: "FLOP/B", get: (row) => row.intensity, number: true, format: (value) => value.toFixed(1)},
+    ...(rows[0].measured ? [{title: "time", get: (row) => row.measured.seconds, number: true, format: formatSeconds}] : []),
   ]});
 }
 

@@ -1,0 +1,124 @@
+#include <fxgraph/rewriter/quantize/trial.h>
+
+#include <ATen/ATen.h>
+
+#include <exception>
+
+#include <fxgraph/nn/object_attribute.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/run/call.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+
+namespace fx::quantize {
+
+namespace {
+
+/// An operand whose value is known only while the program runs.
+struct NotKnown {};
+
+constexpr double kStepsOff = 2;         // rounding twice
+constexpr double kShareAllowed = 0.01;  // of elements that are further off
+
+c10::IValue evaluate(const Node& call, const std::function<c10::IValue(Node&)>& operands) {
+  CallValues values;
+  for (const Argument& each : call.args()) values.args.push_back(to_ivalue(each, nullptr, operands));
+  for (const auto& [name, value] : call.kwargs()) values.kwargs.emplace_back(name, to_ivalue(value, nullptr, operands));
+  return call_function_target(call.target(), values);
+}
+
+const std::string* value_name(const Node& node) {
+  const Meta* meta = node.find_meta();
+  return meta ? meta->get<std::string>(meta_key::kValue) : nullptr;
+}
+
+std::string difference(const at::Tensor& found, const at::Tensor& floats) {
+  if (found.sizes() != floats.sizes()) return "its result has other sizes";
+  const at::Tensor expected =
+      at::quantize_per_tensor(floats, found.q_scale(), found.q_zero_point(), found.scalar_type());
+  const at::Tensor steps = (found.int_repr().to(at::kFloat) - expected.int_repr().to(at::kFloat)).abs();
+  const double off = steps.gt(kStepsOff).to(at::kFloat).mean().item<double>();
+  return off > kShareAllowed ? "it does not compute what the operator on floats does" : "";
+}
+
+}  // namespace
+
+std::optional<Grid> grid_of(const Node& quantized) {
+  for (const Node* node = &quantized; node && node->is(Op::call_function);) {
+    const OperatorSchema* schema = find_schema(node->target());
+    if (!schema) return std::nullopt;
+    const auto number = [&](const char* prefixed, const char* plain) {
+      const Argument* value = bound_argument(*node, prefixed);
+      if (!value) value = bound_argument(*node, plain);
+      return value && value->is_number() ? value : nullptr;
+    };
+    const Argument *scale = number("output_scale", "scale"), *zero_point = number("output_zero_point", "zero_point");
+    if (scale && zero_point) return Grid{scale->as_float(), static_cast<std::int64_t>(zero_point->as_float())};
+    if (node->target().view().starts_with("quantized::")) return std::nullopt;
+    node = node->args().empty() ? nullptr : node->arg(0).node_or_null();  // it has its input's
+  }
+  return std::nullopt;
+}
+
+at::Tensor Trial::stand_in(const Node& value, Layout layout) const {
+  const std::string* name = value_name(value);
+  const auto known = name ? values_.find(*name) : values_.end();
+  const TensorInfo* info = known == values_.end() ? nullptr : known->second.tensor();
+  if (!info) throw NotKnown();
+  std::int64_t count = 1;
+  for (const std::int64_t size : info->sizes) {
+    if (size <= 0) throw NotKnown();
+    count *= size;
+  }
+  // All whole numbers, in no order that sizes would fall in with.
+  const at::Tensor order = at::arange(count, at::kLong);
+  at::Tensor numbers = (order * 97 + order.div(251, "floor") * 31).remainder(256).to(at::kByte).view(info->sizes);
+  if (layout == Layout::channels_last && (numbers.dim() == 4 || numbers.dim() == 5))
+    numbers =
+        numbers.contiguous(numbers.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d);
+  const Grid grid = grid_of(value).value_or(Grid{0.05, 128});
+  return at::_make_per_tensor_quantized_tensor(numbers, grid.scale, grid.zero_point);
+}
+
+c10::IValue Trial::operand(const Node& node, Layout layout) const {
+  if (node.is(Op::get_attr)) {
+    const std::string path = node.target().str();
+    if (const c10::IValue* object = find_object(module_, path)) return *object;
+    return module_.attribute(path).detach();
+  }
+  if (node.is_call("aten::dequantize.self")) return operand(node.arg(0).node(), layout).toTensor().dequantize();
+  return stand_in(node, layout);
+}
+
+std::string Trial::fault_in(Layout layout, const Node& kernel, const Node& op, bool relu, bool compare) const {
+  const Operands operands = [&](Node& node) { return operand(node, layout); };
+  try {
+    const at::Tensor found = evaluate(kernel, operands).toTensor();
+    if (!compare || !found.numel()) return {};
+    at::Tensor floats = evaluate(op, operands).toTensor();
+    if (relu) floats = floats.relu();
+    return difference(found, floats);
+  } catch (const NotKnown&) {
+    return {};
+  } catch (const Error& error) {
+    return error.message();
+  } catch (const std::exception& error) {
+    return first_line(error);
+  }
+}
+
+std::string Trial::fault(const Node& kernel, const Node& op, bool relu, bool compare) const {
+  std::string why = fault_in(Layout::contiguous, kernel, op, relu, compare);
+  bool images = false;
+  for (const Node* input : kernel.all_input_nodes()) {
+    const std::string* name = value_name(*input);
+    const auto known = name ? values_.find(*name) : values_.end();
+    const TensorInfo* info = known == values_.end() ? nullptr : known->second.tensor();
+    images |= info && (info->sizes.size() == 4 || info->sizes.size() == 5);
+  }
+  // Layers of images make channels-last results.
+  return why.empty() && images && compare ? fault_in(Layout::channels_last, kernel, op, relu, compare) : why;
+}
+
+}  // namespace fx::quantize
