@@ -104,7 +104,7 @@ struct QuantizeOptions {
   bool correct_bias = false;
   bool compare = false;
   bool reasons = false;
-  bool json = false;
+  std::string report = "text";  ///< text, json or html
 };
 
 /// The commands that only exist with LibTorch, and loading with weights.
