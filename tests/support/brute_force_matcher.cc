@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::testing {
@@ -142,11 +143,35 @@ class BruteForce {
   }
 
   bool is_constant(const Node& node) const {
-    if (node.is(Op::get_attr)) return true;
-    if (node.is(Op::placeholder)) return false;
+    if (node.is(Op::get_attr)) return !changes(node.target());
+    if (node.is(Op::placeholder) || effects_of(node).impure()) return false;
     bool constant = true;
     node.for_each_input([&](const Node& input) { constant = constant && is_constant(input); });
     return constant;
+  }
+
+  /// The attribute, or what may share its storage, is written to or returned to the caller, who may write to it.
+  bool changes(Symbol path) const {
+    std::set<const Node*> shared;
+    for (bool grew = true; grew;) {
+      const std::size_t before = shared.size();
+      for (const Node& node : graph_.nodes()) {
+        if (node.is(Op::get_attr) && node.target() == path) shared.insert(&node);
+        for_each_aliased_input(node, [&](const Node& input) {
+          if (shared.count(&input)) shared.insert(&node);
+        });
+      }
+      grew = shared.size() > before;
+    }
+    bool found = false;
+    for (const Node& node : graph_.nodes()) {
+      const auto look = [&](const Argument& argument) {
+        for_each_node(argument, [&](const Node& value) { found |= shared.count(&value) > 0; });
+      };
+      for_each_written(node, look);
+      if (node.is(Op::output)) node.for_each_input([&](const Node& value) { found |= shared.count(&value) > 0; });
+    }
+    return found;
   }
 
   Ways match_copies(const PatternNode& p, const Argument& value, const Bindings& bound) {

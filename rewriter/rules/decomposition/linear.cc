@@ -44,7 +44,10 @@ const std::vector<Rule>& addmm() {
       {.name = "decompose-addmm",
        .pattern = "aten::addmm(c, x, y, beta=beta: literal, alpha=alpha: literal)",
        .when = [](const Match& m) -> Decision {
-         if (m.literal("beta") == 0 || m.literal("alpha") == 0) return false;  // what is left out may hold NaN, unread
+         const double alpha = m.literal("alpha"), beta = m.literal("beta");
+         if (beta == 0 || alpha == 0) return false;  // what is left out may hold NaN, unread
+         if ((alpha != 1 || beta != 1) && !m.info("x"))
+           return refuse("the type of its factors is not known; give --input");
          return types_agree(m, {"x", "y", "c"});
        },
        .replacement = [](const Match& m, Rewriter& r) -> Node& {

@@ -175,6 +175,7 @@ std::span<const OptimizeRule> fusion_attention() {
           .group = Group::fusion,
           .inference = false,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = rules,
       },
   };

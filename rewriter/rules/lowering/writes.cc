@@ -122,6 +122,7 @@ std::span<const OptimizeRule> lowering_writes() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
+          .reads_sizes = true,
           .pass = out_of_place,
       },
       {
@@ -132,6 +133,7 @@ std::span<const OptimizeRule> lowering_writes() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
+          .reads_sizes = true,
           .pass = write_in_place,
       },
   };
