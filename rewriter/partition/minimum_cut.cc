@@ -154,11 +154,14 @@ NodeMap<std::uint32_t> MinimumCuts::cut(const NodeMap<std::uint32_t>& stage, std
 
 bool MinimumCuts::within_limits(const NodeMap<std::uint32_t>& stage) const {
   std::vector<double> seconds(problem_.stages);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> held;  // stage and weight
   std::vector<std::int64_t> weights(problem_.stages);
   std::vector<std::size_t> calls(problem_.stages);
   for (const Node* call : calls_) {
     seconds[stage[*call]] += problem_.seconds[*call];
-    weights[stage[*call]] += problem_.weights[*call];
+    for (const std::uint32_t weight : problem_.max_weights ? problem_.weights[*call] : std::vector<std::uint32_t>()) {
+      if (held.emplace(stage[*call], weight).second) weights[stage[*call]] += problem_.weight_bytes[weight];
+    }
     ++calls[stage[*call]];
   }
   for (std::size_t i = 0; i < problem_.stages; ++i) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <utility>
 
+#include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline_wiring.h>
 #include <fxgraph/rewriter/partition/wire.h>
 #include <fxgraph/support/error.h>
@@ -29,60 +30,6 @@ class Stopwatch {
   double& total_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-std::int64_t batch_of(const c10::IValue& value) {
-  return value.isTensor() && value.toTensor().defined() && value.toTensor().dim() > 0 ? value.toTensor().size(0) : -1;
-}
-
-/// The first tensor's first dimension.
-std::int64_t batch_of(const std::vector<c10::IValue>& values) {
-  for (const c10::IValue& value : values) {
-    if (const std::int64_t batch = batch_of(value); batch >= 0) return batch;
-  }
-  return -1;
-}
-
-/// The i-th of `parts` parts of a batch: its first sample and its size.
-std::pair<std::int64_t, std::int64_t> part_of(std::int64_t batch, std::size_t i, std::size_t parts) {
-  const auto at = static_cast<std::int64_t>(i), count = static_cast<std::int64_t>(parts);
-  const std::int64_t begin = batch * at / count;
-  return {begin, batch * (at + 1) / count - begin};
-}
-
-void check_batch(std::int64_t batch, std::size_t parts) {
-  if (parts == 0) throw Error(ErrorKind::invalid_argument, "there must be at least one micro-batch");
-  if (parts == 1 || batch >= static_cast<std::int64_t>(parts)) return;
-  throw Error(ErrorKind::invalid_argument, "a batch of " + std::to_string(std::max<std::int64_t>(batch, 0)) +
-                                               " cannot be cut into " + std::to_string(parts) + " micro-batches");
-}
-
-c10::IValue cut(const c10::IValue& value, std::int64_t batch, std::size_t i, std::size_t parts) {
-  if (parts == 1 || batch_of(value) != batch) return value;
-  const auto [begin, size] = part_of(batch, i, parts);
-  return value.toTensor().narrow(0, begin, size);
-}
-
-c10::IValue join(const std::vector<c10::IValue>& parts) {
-  if (parts.size() == 1) return parts.front();
-  if (parts.front().isTuple()) {
-    std::vector<c10::IValue> elements;
-    for (std::size_t i = 0; i < parts.front().toTupleRef().elements().size(); ++i) {
-      std::vector<c10::IValue> column;
-      for (const c10::IValue& part : parts) column.push_back(part.toTupleRef().elements().at(i));
-      elements.push_back(join(column));
-    }
-    return c10::ivalue::Tuple::create(std::move(elements));
-  }
-  std::vector<at::Tensor> tensors;
-  for (const c10::IValue& part : parts) {
-    if (batch_of(part) < 0) {
-      throw Error(ErrorKind::invalid_argument,
-                  "a result of the program is no tensor with a batch: run it as one micro-batch");
-    }
-    tensors.push_back(part.toTensor());
-  }
-  return at::cat(tensors, 0);
-}
 
 bool wants_gradient(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined() && value.toTensor().requires_grad();
@@ -106,11 +53,18 @@ class Pipeline::Step {
     begin(inputs);
     std::vector<c10::IValue> results;
     for (std::size_t i = 0; i < how_.micro_batches; ++i) {
+      // What was sent is held until it is received: a fast stage may not run ahead with the whole batch.
+      workers_.finish_sends(static_cast<std::int64_t>(i) - kAhead);
       const Values values = forward(i, false);
       if (rank_ == last_) results.push_back(wiring_.output(values));
     }
     workers_.finish_sends();
-    return rank_ == last_ ? join(results) : c10::IValue();
+    if (rank_ == last_ && results.size() > 1 && batch_ < 0) {
+      throw Error(
+          ErrorKind::invalid_argument,
+          "the last stage gets nothing of the batch, so its results cannot be joined: run it as one micro-batch");
+    }
+    return rank_ == last_ ? join(results, batch_) : c10::IValue();
   }
 
   at::Tensor train(const std::vector<c10::IValue>& inputs, const std::vector<at::Tensor>& targets, const Loss& loss) {
@@ -141,6 +95,8 @@ class Pipeline::Step {
     at::Tensor loss;
   };
 
+  static constexpr std::int64_t kAhead = 4;
+
   void begin(const std::vector<c10::IValue>& inputs) {
     if (rank_ != 0) return;
     inputs_ = wiring_.bind(inputs);
@@ -148,8 +104,30 @@ class Pipeline::Step {
     check_batch(batch_, how_.micro_batches);
   }
 
-  // Channels number the messages between two ranks: forward even, backward odd.
-  static int channel(std::size_t micro_batch, bool back) { return static_cast<int>(2 * micro_batch + (back ? 1 : 0)); }
+  /// Where a micro-batch goes forward or back.
+  static Channel forth(std::size_t i) { return {static_cast<std::int64_t>(i), false}; }
+  static Channel back(std::size_t i) { return {static_cast<std::int64_t>(i), true}; }
+
+  // Behind the values: which of them want a gradient, and what the sender believes that everybody does.
+  enum Word : std::uint8_t { kBatch, kMicroBatches, kTraining, kWords };
+  std::vector<std::int64_t> words(bool training) const {
+    return {batch_, static_cast<std::int64_t>(how_.micro_batches), training ? 1 : 0};
+  }
+  void check_words(int from, const std::vector<std::int64_t>& theirs, bool training) {
+    const std::vector<std::int64_t> ours = words(training);
+    if (theirs.size() == kWords && theirs[kMicroBatches] == ours[kMicroBatches] &&
+        theirs[kTraining] == ours[kTraining]) {
+      if (theirs[kBatch] >= 0) batch_ = theirs[kBatch];
+      return;
+    }
+    const auto say = [](const std::vector<std::int64_t>& what) {
+      if (what.size() != kWords) return std::string("does something else");
+      return std::string(what[kTraining] ? "trains" : "runs") + " in " + std::to_string(what[kMicroBatches]) +
+             " micro-batches";
+    };
+    throw Error(ErrorKind::invalid_argument, "rank " + std::to_string(from) + " " + say(theirs) + " and this one " +
+                                                 say(ours) + ": all ranks must call the same");
+  }
 
   Values forward(std::size_t i, bool training) {
     Values values;
@@ -158,32 +136,39 @@ class Pipeline::Step {
     }
     for (int from = 0; from < rank_; ++from) receive(from, values, i, training);
     run_stage(values);
-    for (int to = rank_ + 1; to <= last_; ++to) send_results(to, values, i);
+    for (int to = rank_ + 1; to <= last_; ++to) send_results(to, values, i, training);
     return values;
   }
 
-  void send_results(int to, const Values& values, std::size_t i) {
+  void send_results(int to, const Values& values, std::size_t i, bool training) {
     const std::vector<WiredValue>& needed = wiring_.needs(to, rank_);
     if (needed.empty()) return;
     std::vector<c10::IValue> list, flags;
     for (const WiredValue& name : needed) {
       list.push_back(values.at(name));
       flags.emplace_back(wants_gradient(values.at(name)));
+      if (training && holds_tensors(values.at(name))) {
+        throw Error(ErrorKind::unsupported,
+                    "a list of tensors goes to rank " + std::to_string(to) +
+                        ", whose gradients would not come back: let the program take it apart, or return its tensors");
+      }
     }
     list.emplace_back(c10::ivalue::Tuple::create(std::move(flags)));
-    send_values(workers_, list, to, channel(i, false));
+    list.emplace_back(words(training));
+    send_values(workers_, list, to, forth(i));
   }
 
   void receive(int from, Values& values, std::size_t i, bool training) {
     const std::vector<WiredValue>& needed = wiring_.needs(rank_, from);
     if (needed.empty()) return;
     const Stopwatch waiting(pipe_.statistics_.waiting_seconds);
-    std::vector<c10::IValue> list = receive_values(workers_, from, channel(i, false));
-    if (list.size() != needed.size() + 1) {
-      throw Error(ErrorKind::execution, "rank " + std::to_string(from) + " sent " + std::to_string(list.size() - 1) +
+    std::vector<c10::IValue> list = receive_values(workers_, from, forth(i));
+    if (list.size() != needed.size() + 2) {
+      throw Error(ErrorKind::execution, "rank " + std::to_string(from) + " sent " + std::to_string(list.size() - 2) +
                                             " values where " + std::to_string(needed.size()) + " are needed");
     }
-    const std::vector<c10::IValue> flags = list.back().toTupleRef().elements();
+    check_words(from, list.back().toIntVector(), training);
+    const std::vector<c10::IValue> flags = list[needed.size()].toTupleRef().elements();
     for (std::size_t k = 0; k < needed.size(); ++k) {
       if (training && flags[k].toBool()) list[k].toTensor().requires_grad_();
       values[needed[k]] = list[k];
@@ -240,13 +225,15 @@ class Pipeline::Step {
       if (!roots.empty()) torch::autograd::backward(roots, given);
     }
     for (int to = 0; to < rank_; ++to) send_gradients(to, kept.values, i);
+    // By now every rank has what this one sent two rounds ago: it need not be held any longer.
+    workers_.finish_sends(static_cast<std::int64_t>(i) - 2 * (last_ + 1));
   }
 
   void receive_gradients(int from, const Values& values, std::map<WiredValue, at::Tensor>& gradients, std::size_t i) {
     const std::vector<WiredValue>& needed = wiring_.needs(from, rank_);
     if (needed.empty()) return;
     const Stopwatch waiting(pipe_.statistics_.waiting_seconds);
-    const std::vector<c10::IValue> list = receive_values(workers_, from, channel(i, true));
+    const std::vector<c10::IValue> list = receive_values(workers_, from, back(i));
     for (std::size_t k = 0; k < needed.size(); ++k) {
       const at::Tensor gradient = list.at(k).toTensor();
       if (!gradient.defined() || !wants_gradient(values.at(needed[k]))) continue;
@@ -263,12 +250,12 @@ class Pipeline::Step {
       const c10::IValue& value = values.at(name);
       list.emplace_back(wants_gradient(value) ? value.toTensor().grad() : at::Tensor());
     }
-    send_values(workers_, list, to, channel(i, true));
+    send_values(workers_, list, to, back(i));
   }
 
   // The first place adds up what the others send, and sends back the sum.
   void add_tied() {
-    const int channel = static_cast<int>(2 * how_.micro_batches);
+    const Channel up = forth(how_.micro_batches), down = back(how_.micro_batches);
     for (const TiedParameter& tied : pipe_.plan_.tied) {
       const int owner = static_cast<int>(tied.places.front().first);
       for (const auto& [stage, path] : tied.places) {
@@ -276,8 +263,8 @@ class Pipeline::Step {
         if (other == owner || (rank_ != owner && rank_ != other)) continue;
         at::Tensor parameter = pipe_.module_->attribute(rank_ == owner ? tied.places.front().second : path);
         if (rank_ == other) {
-          send_values(workers_, {parameter.grad()}, owner, channel);
-        } else if (const at::Tensor more = receive_values(workers_, other, channel).at(0).toTensor(); more.defined()) {
+          send_values(workers_, {parameter.grad()}, owner, up);
+        } else if (const at::Tensor more = receive_values(workers_, other, up).at(0).toTensor(); more.defined()) {
           at::Tensor& sum = parameter.mutable_grad();
           sum = sum.defined() ? sum + more : more;
         }
@@ -287,9 +274,9 @@ class Pipeline::Step {
         if (other == owner || (rank_ != owner && rank_ != other)) continue;
         at::Tensor parameter = pipe_.module_->attribute(rank_ == owner ? tied.places.front().second : path);
         if (rank_ == owner) {
-          send_values(workers_, {parameter.grad()}, other, channel + 1);
+          send_values(workers_, {parameter.grad()}, other, down);
         } else {
-          parameter.mutable_grad() = receive_values(workers_, owner, channel + 1).at(0).toTensor();
+          parameter.mutable_grad() = receive_values(workers_, owner, down).at(0).toTensor();
         }
       }
     }

@@ -38,13 +38,22 @@ double PipelinePlan::bubble(std::size_t micro_batches) const {
   return all > 0 ? 1 - busy / all : 0;
 }
 
+double PipelinePlan::busy(std::size_t stage, std::size_t micro_batches) const {
+  const double all = seconds(micro_batches);
+  return all > 0 ? stages.at(stage).seconds * static_cast<double>(micro_batches) / all : 0;
+}
+
 std::string PipelinePlan::str() const {
-  std::string text =
-      line("%-6s %6s %10s %12s %12s %12s\n", "stage", "nodes", "ms", "weights MiB", "peak MiB", "sent MiB");
+  double total = 0;
+  for (const StageForecast& stage : stages) total += stage.seconds;
+  std::string text = line("%-6s %6s %10s %12s %12s %12s\n", "stage", "nodes", measured ? "ms" : "work %", "weights MiB",
+                          "peak MiB", "sent MiB");
   for (std::size_t i = 0; i < stages.size(); ++i) {
     const StageForecast& stage = stages[i];
-    text += line("%-6zu %6zu %10.3f %12.2f %12.2f %12.3f\n", i, stage.nodes, stage.seconds * 1e3,
-                 mebibytes(stage.weight_bytes), mebibytes(stage.peak_bytes), mebibytes(stage.sent_bytes));
+    const double time = measured ? stage.seconds * 1e3 : total > 0 ? stage.seconds * 100 / total : 0;
+    text += line(measured ? "%-6zu %6zu %10.3f %12.2f %12.2f %12.3f\n" : "%-6zu %6zu %10.1f %12.2f %12.2f %12.3f\n", i,
+                 stage.nodes, time, mebibytes(stage.weight_bytes), mebibytes(stage.peak_bytes),
+                 mebibytes(stage.sent_bytes));
   }
   for (const TiedParameter& one : tied) {
     text += "shared:";
@@ -55,7 +64,7 @@ std::string PipelinePlan::str() const {
 }
 
 std::string PipelinePlan::json() const {
-  nlohmann::ordered_json out = {{"version", kVersion}, {"stages", nlohmann::json::array()}};
+  nlohmann::ordered_json out = {{"version", kVersion}, {"measured", measured}, {"stages", nlohmann::json::array()}};
   for (const StageForecast& stage : stages) {
     out["stages"].push_back({{"nodes", stage.nodes},
                              {"seconds", stage.seconds},
@@ -78,6 +87,7 @@ PipelinePlan PipelinePlan::from_json(const std::string& text) {
     const nlohmann::json in = nlohmann::json::parse(text);
     if (in.at("version").get<int>() != kVersion) throw std::runtime_error("it has another version");
     PipelinePlan plan;
+    plan.measured = in.at("measured").get<bool>();
     for (const nlohmann::json& stage : in.at("stages")) {
       plan.stages.push_back({stage.at("nodes").get<std::size_t>(), stage.at("seconds").get<double>(),
                              stage.at("weight_bytes").get<std::int64_t>(), stage.at("peak_bytes").get<std::int64_t>(),

@@ -40,7 +40,7 @@ struct PipelineOptions {
 /// What is expected of a stage, for inputs like the examples.
 struct StageForecast {
   std::size_t nodes = 0;
-  double seconds = 0;             ///< of a forward
+  double seconds = 0;             ///< of a forward; modelled ones are those of no machine, only their ratios count
   std::int64_t weight_bytes = 0;  ///< of its parameters and buffers
   std::int64_t peak_bytes = 0;    ///< of activations at once, in a forward
   std::int64_t sent_bytes = 0;    ///< to other stages
@@ -56,12 +56,15 @@ struct PipelinePlan {
   std::string wiring;
   std::vector<StageForecast> stages;
   std::vector<TiedParameter> tied;
+  bool measured = false;  ///< the seconds were measured
 
   /// Seconds for so many micro-batches, each as long as the examples, and the part of all machines' time that they
   /// wait (bubbles), sending left out.
   double seconds(std::size_t micro_batches) const;
   double bubble(std::size_t micro_batches) const;
-  /// A table, a line a stage.
+  /// The part of its time that a stage works.
+  double busy(std::size_t stage, std::size_t micro_batches) const;
+  /// A table, a line a stage: times where they were measured, else shares of the work.
   std::string str() const;
   std::string json() const;
   /// Throws Error(syntax) when the text is no plan.

@@ -21,30 +21,42 @@ bool is_element(const Node& node) {
 
 }  // namespace
 
-Pipeline::Wiring::Wiring(const PipelinePlan& plan) : graph_(parse_graph(plan.wiring)) {
+// A stage that needs nothing of one before it may be called before that: the numbers count, not the order.
+Pipeline::Wiring::Wiring(const PipelinePlan& plan) : graph_(parse_graph(plan.wiring)), stages_(plan.stages.size()) {
   for (const Node& node : graph_.nodes()) {
     if (node.is(Op::call_module)) {
-      if (node.target().str() != "stage_" + std::to_string(stages_.size()))
-        refuse("%" + node.name() + " is not stage " + std::to_string(stages_.size()));
-      Stage& stage = stages_.emplace_back();
-      stage.call = &node;
-      const int at = num_stages() - 1;
-      for (const Argument& argument : node.args()) {
-        const Node* value = argument.node_or_null();
-        if (!value) refuse("%" + node.name() + " takes something that is no value");
-        stage.inputs.push_back(value_of(*value));
-        need(at, stages_.back().inputs.back());
-      }
-    } else if (is_element(node)) {
-      stages_[static_cast<std::size_t>(value_of(node).stage)].tuple = true;
-    } else if (!node.is(Op::placeholder) && !node.is(Op::output)) {
+      stage_called(node).call = &node;
+    } else if (!is_element(node) && !node.is(Op::placeholder) && !node.is(Op::output)) {
       refuse("%" + node.name() + " belongs to no stage");
     }
   }
-  if (stages_.size() != plan.stages.size()) refuse("it has other stages than it says");
+  for (int at = 0; at < num_stages(); ++at) {
+    Stage& stage = stages_[static_cast<std::size_t>(at)];
+    if (!stage.call) refuse("stage " + std::to_string(at) + " is not called");
+    for (const Argument& argument : stage.call->args()) {
+      const Node* value = argument.node_or_null();
+      if (!value) refuse("%" + stage.call->name() + " takes something that is no value");
+      stage.inputs.push_back(value_of(*value));
+      if (stage.inputs.back().index >= 0 && stage.inputs.back().stage >= at)
+        refuse("stage " + std::to_string(at) + " waits for one that does not come before it");
+      need(at, stage.inputs.back());
+    }
+  }
+  for (const Node& node : graph_.nodes()) {
+    if (is_element(node)) stages_[static_cast<std::size_t>(value_of(node).stage)].tuple = true;
+  }
   const Node* output = graph_.output_node();
   if (!output) refuse("it returns nothing");
   output->for_each_input([&](const Node& value) { need(num_stages() - 1, value_of(value)); });
+}
+
+Pipeline::Wiring::Stage& Pipeline::Wiring::stage_called(const Node& call) {
+  for (std::size_t i = 0; i < stages_.size(); ++i) {
+    if (call.target().str() != "stage_" + std::to_string(i)) continue;
+    if (stages_[i].call) refuse("stage " + std::to_string(i) + " is called twice");
+    return stages_[i];
+  }
+  refuse("%" + call.name() + " is none of its " + std::to_string(stages_.size()) + " stages");
 }
 
 WiredValue Pipeline::Wiring::value_of(const Node& node) const {

@@ -18,7 +18,8 @@ struct WiredValue {
 
 class Pipeline::Wiring {
  public:
-  /// Throws Error(invalid_argument) when the text is not a graph that calls so many stages in their order.
+  /// Throws Error(invalid_argument) when the text is not a graph that calls each of its stages once, with values
+  /// of stages before it.
   explicit Wiring(const PipelinePlan& plan);
 
   int num_stages() const { return static_cast<int>(stages_.size()); }
@@ -40,6 +41,7 @@ class Pipeline::Wiring {
     std::vector<WiredValue> inputs;
     std::map<int, std::vector<WiredValue>> needs;
   };
+  Stage& stage_called(const Node& call);
   WiredValue value_of(const Node& node) const;
   void need(int to, const WiredValue& value);
 

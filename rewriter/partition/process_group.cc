@@ -28,6 +28,7 @@ namespace fx {
 namespace {
 
 constexpr const char* kFault = "fault";
+const std::string kInformed = "informed/";  // and the rank
 // How long to look for a reason: a store that lives answers in a few milliseconds.
 constexpr std::chrono::milliseconds kPatience(1500);
 
@@ -82,9 +83,25 @@ auto patiently(Action action) -> std::optional<decltype(action())> {
   }
 }
 
+#if FXGRAPH_HAS_GLOO
+/// ProcessGroupGloo, whose connections can be closed while the process goes on.
+class GlooGroup : public c10d::ProcessGroupGloo {
+ public:
+  using ProcessGroupGloo::ProcessGroupGloo;
+  void close() { contexts_.clear(); }
+};
+#endif
+
+void close_connections([[maybe_unused]] c10d::ProcessGroup& group) {
+#if FXGRAPH_HAS_GLOO
+  if (auto* gloo = dynamic_cast<GlooGroup*>(&group)) gloo->close();
+#endif
+}
+
 /// Waits until every rank is there.
 void meet(c10d::Store& store, const WorkerAddress& address) {
   const auto until = std::chrono::steady_clock::now() + address.timeout;
+  if (store.add("rank/" + std::to_string(address.rank), 1) > 1) throw std::runtime_error("there are two of this rank");
   store.add("arrived", 1);
   for (std::int64_t here = 0; (here = store.add("arrived", 0)) < address.world;) {
     if (std::chrono::steady_clock::now() > until) {
@@ -101,10 +118,12 @@ struct Workers::Traffic {
     c10::intrusive_ptr<c10d::Work> work;
     at::Tensor tensor;
     int to;
+    std::int64_t step;
   };
   std::deque<Message> sends;
   std::int64_t bytes = 0;
   int exchanges = 0;
+  bool given_up = false;
 };
 
 std::optional<WorkerAddress> workers_from_environment() {
@@ -164,10 +183,16 @@ void Workers::fail(const std::string& what, const std::exception& error) const {
               "rank " + std::to_string(rank()) + ": " + what + ": " + (said.empty() ? first_line(error) : said));
 }
 
-void Workers::send(const at::Tensor& tensor, int to, int tag) {
+void Workers::require_alive() const {
+  if (!traffic_->given_up) return;
+  throw Error(ErrorKind::execution, "rank " + std::to_string(rank()) + " has given up; connect anew");
+}
+
+void Workers::send(const at::Tensor& tensor, int to, int tag, std::int64_t step) {
+  require_alive();
   try {
     std::vector<at::Tensor> tensors = {tensor};
-    traffic_->sends.push_back({group_->send(tensors, to, tag), tensor, to});
+    traffic_->sends.push_back({group_->send(tensors, to, tag), tensor, to, step});
   } catch (const std::exception& error) {
     fail("cannot send to rank " + std::to_string(to), error);
   }
@@ -175,6 +200,7 @@ void Workers::send(const at::Tensor& tensor, int to, int tag) {
 }
 
 void Workers::receive(at::Tensor& tensor, int from, int tag) {
+  require_alive();
   try {
     std::vector<at::Tensor> tensors = {tensor};
     if (!group_->recv(tensors, from, tag)->wait(timeout_)) throw std::runtime_error("nothing came in time");
@@ -183,8 +209,8 @@ void Workers::receive(at::Tensor& tensor, int from, int tag) {
   }
 }
 
-void Workers::finish_sends() {
-  while (!traffic_->sends.empty()) {
+void Workers::finish_sends(std::int64_t before) {
+  while (!traffic_->sends.empty() && traffic_->sends.front().step < before) {
     Traffic::Message message = std::move(traffic_->sends.front());
     traffic_->sends.pop_front();
     try {
@@ -196,6 +222,7 @@ void Workers::finish_sends() {
 }
 
 std::vector<std::string> Workers::exchange(const std::string& what, const std::string& words) {
+  require_alive();
   if (!store_) return std::vector<std::string>(static_cast<std::size_t>(world()), words);
   const std::string prefix = what + "/" + std::to_string(traffic_->exchanges++) + "/";
   std::vector<std::string> all;
@@ -239,9 +266,22 @@ void Workers::leave() {
 
 void Workers::give_up(const std::string& why) noexcept {
   try {
-    if (!store_) return;
-    patiently([store = store_, words = bytes_of(why)] {
-      if (!store->check({kFault})) store->set(kFault, words);
+    if (std::exchange(traffic_->given_up, true)) return;
+    if (store_) {
+      patiently([store = store_, words = bytes_of(why), self = rank()] {
+        if (!store->check({kFault})) store->set(kFault, words);
+        store->add(kInformed + std::to_string(self), 1);
+        return true;
+      });
+    }
+    traffic_->sends.clear();
+    close_connections(*group_);
+    if (!store_ || rank() != 0) return;
+    patiently([store = store_, ranks = world()] {
+      for (int other = 1; other < ranks; ++other) {
+        while (store->add(kInformed + std::to_string(other), 0) == 0)
+          std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
       return true;
     });
   } catch (...) {  // the others find out without being told
@@ -250,10 +290,14 @@ void Workers::give_up(const std::string& why) noexcept {
 
 std::string Workers::reason() const {
   if (!store_) return {};
-  return patiently([store = store_]() -> std::string {
+  return patiently([store = store_, self = rank()]() -> std::string {
            // The one who knows may be slower to say it than the connection is to break.
            for (int i = 0; i < 10; ++i) {
-             if (store->check({kFault})) return text_of(store->get(kFault));
+             if (store->check({kFault})) {
+               const std::string words = text_of(store->get(kFault));
+               store->add(kInformed + std::to_string(self), 1);
+               return words;
+             }
              std::this_thread::sleep_for(std::chrono::milliseconds(30));
            }
            return {};
@@ -287,7 +331,7 @@ Workers connect(const WorkerAddress& address) {
     const bool local = address.host == "127.0.0.1" || address.host == "localhost";
     gloo->devices.push_back(local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
                                   : c10d::ProcessGroupGloo::createDefaultDevice());
-    auto group = c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, address.rank, address.world, gloo);
+    auto group = c10::make_intrusive<GlooGroup>(prefixed, address.rank, address.world, gloo);
     return Workers(group, prefixed, address.timeout);
   } catch (const std::exception& error) {
     throw Error(ErrorKind::execution, self + ": not all ranks met at " + place + " within " +

@@ -1,7 +1,7 @@
 // The processes that run one program together: LibTorch's c10d, found and watched.
 //
 //   fx::Workers workers = fx::connect({.rank = 1, .world = 4, .host = "10.0.0.1", .port = 29500});
-//   fx::Workers workers = fx::connect(fx::workers_from_environment());       // under torchrun, SLURM or mpirun
+//   fx::Workers workers = fx::connect(*fx::workers_from_environment());      // under torchrun or SLURM
 //
 // Rank 0 keeps the store in which the others find each other; all others know its address. ProcessGroupGloo carries
 // the values. Everything that waits has the time limit: a rank that died, hangs or never came makes the others throw,
@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,12 +59,13 @@ class Workers {
   std::chrono::milliseconds timeout() const { return timeout_; }
   const c10::intrusive_ptr<c10d::ProcessGroup>& group() const { return group_; }
 
-  /// Begins to send a contiguous tensor; it must live until finish_sends().
-  void send(const at::Tensor& tensor, int to, int tag);
+  /// Begins to send a contiguous tensor, and holds it until it has arrived. `step` numbers what belongs together, from
+  /// the first on: finish_sends(step) waits for what was sent before it.
+  void send(const at::Tensor& tensor, int to, int tag, std::int64_t step = 0);
   /// Waits for a tensor of that size and type.
   void receive(at::Tensor& tensor, int from, int tag);
-  /// Waits until all that was sent has arrived.
-  void finish_sends();
+  /// Waits until all that was sent has arrived; with a number, only for steps before that.
+  void finish_sends(std::int64_t before = std::numeric_limits<std::int64_t>::max());
   /// Bytes sent since the group was made.
   std::int64_t bytes_sent() const;
 
@@ -71,13 +73,16 @@ class Workers {
   std::vector<std::string> exchange(const std::string& what, const std::string& words);
   /// The end: rank 0, which keeps the store, waits for the others; they do not wait.
   void leave();
-  /// Tells the others why this rank gives up; never throws, never waits long.
+  /// Tells the others why this rank gives up and closes the connections to them, so that whoever waits for it looks for
+  /// the reason; rank 0, which keeps the store, stays until they have it. The group is of no use then. Never throws,
+  /// never waits longer than three seconds.
   void give_up(const std::string& why) noexcept;
   /// Why another rank gave up, when it said so; never waits long.
   std::string reason() const;
 
  private:
   struct Traffic;
+  void require_alive() const;
   [[noreturn]] void fail(const std::string& what, const std::exception& error) const;
 
   c10::intrusive_ptr<c10d::ProcessGroup> group_;

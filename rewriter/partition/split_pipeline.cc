@@ -1,6 +1,7 @@
-// A value that is sent is a copy. So of a storage that the program writes, everything up to the last write is one unit:
-// what makes values in it, what writes it, what reads it. Of one that outlives the call (a buffer, a called module's
-// state) everything that touches it is, since the next call reads what this one wrote.
+// A value that is sent is a copy, and the gradient of a list does not come back. So lists of tensors stay where they
+// are made, with what takes them apart; of a storage that the program writes, everything up to the last write is one
+// unit: what makes values in it, what writes it, what reads it. Of one that outlives the call (a buffer, a called
+// module's state) everything that touches it is, since the next call reads what this one wrote.
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 
 #include <algorithm>
@@ -31,9 +32,16 @@ const void* storage_of(const torch::Tensor& tensor) {
 /// Numbers for calls that may not be parted.
 class Units {
  public:
-  Units(const Graph& graph, const Effects& effects) : graph_(graph), effects_(effects), head_(graph, nullptr) {
+  Units(const Graph& graph, const Effects& effects, const Shapes& shapes)
+      : graph_(graph), effects_(effects), head_(graph, nullptr) {
     for (Effects::Set set = 0; set < effects.num_sets(); ++set) {
       if (!effects.writers(set).empty()) join_set(set);
+    }
+    for (Node& node : const_cast<Graph&>(graph).nodes()) {
+      if (!is_call(node) || shapes[node].tensors.size() < 2) continue;
+      for (Node& user : node.users()) {
+        if (is_call(user)) join(node, user);
+      }
     }
   }
 
@@ -101,6 +109,17 @@ void refuse_random(const Graph& graph, const Effects& effects) {
   }
 }
 
+void refuse_returned_weights(const Graph& graph) {
+  if (!graph.output_node()) return;
+  graph.output_node()->for_each_input([](const Node& value) {
+    if (!value.is(Op::get_attr)) return;
+    throw Error(ErrorKind::unsupported,
+                "split_pipeline: the program returns " + value.target().str() +
+                    " itself, which no stage computes: return a clone of it, or read it from the stage that has it",
+                value.name());
+  });
+}
+
 class PipelineSplitter {
  public:
   PipelineSplitter(GraphModule& module, std::size_t stages, const std::vector<c10::IValue>& examples,
@@ -115,6 +134,7 @@ class PipelineSplitter {
   PipelineStages run() {
     if (stages_ == 0) throw Error(ErrorKind::invalid_argument, "split_pipeline: there must be at least one stage");
     if (stages_ > 1 && !options_.allow_random) refuse_random(graph_, effects_);
+    refuse_returned_weights(graph_);
     ShapeProp prop(module_);
     shapes_ = prop.propagate(examples_);
     seconds_ = options_.cost == PipelineOptions::Cost::measured ? measured_seconds(module_, examples_)
@@ -124,6 +144,7 @@ class PipelineSplitter {
                                     {.name = [](std::int64_t i) { return "stage_" + std::to_string(i); }});
     PipelineStages result;
     result.plan.wiring = print_graph(split->graph());
+    result.plan.measured = options_.cost == PipelineOptions::Cost::measured;
     for (std::size_t i = 0; i < stages_; ++i) {
       auto part = std::dynamic_pointer_cast<GraphModule>(split->submodule("stage_" + std::to_string(i)));
       result.plan.stages.push_back(forecast(stage, static_cast<std::uint32_t>(i), *part));
@@ -141,17 +162,20 @@ class PipelineSplitter {
     problem.order = &order;
     problem.seconds = seconds_;
     problem.bytes = NodeMap<std::int64_t>(graph_, 0);
-    problem.weights = NodeMap<std::int64_t>(graph_, 0);
-    problem.unit = Units(graph_, effects_).numbers();
+    problem.weights = NodeMap<std::vector<std::uint32_t>>(graph_);
+    problem.unit = Units(graph_, effects_, shapes_).numbers();
     problem.stages = stages_;
     problem.slack = options_.slack;
     problem.max_weights = options_.max_weights;
-    std::set<const void*> seen;
+    std::map<const void*, std::uint32_t> known;  // by storage; what is asked is membership alone
     for (const Node& node : graph_.nodes()) {
       problem.bytes[node] = node.is(Op::get_attr) ? 0 : bytes_of(node);
       if (!is_call(node)) continue;
+      std::vector<std::uint32_t>& reads = problem.weights[node];
       for_each_weight(node, [&](const torch::Tensor& tensor) {
-        if (seen.insert(storage_of(tensor)).second) problem.weights[node] += static_cast<std::int64_t>(tensor.nbytes());
+        const auto [at, is_new] = known.emplace(storage_of(tensor), static_cast<std::uint32_t>(known.size()));
+        if (is_new) problem.weight_bytes.push_back(static_cast<std::int64_t>(tensor.nbytes()));
+        if (std::ranges::find(reads, at->second) == reads.end()) reads.push_back(at->second);
       });
     }
     return cut_stages(problem);

@@ -1,4 +1,4 @@
-// What calls cost in time and bytes, for split_pipeline. Internal to rewriter/partition.
+// What the calls of a program cost: what modules compute, and the time that calls take.
 #pragma once
 
 #include <ATen/core/ivalue.h>

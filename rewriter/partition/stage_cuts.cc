@@ -29,7 +29,7 @@ class StageCutter {
 
   NodeMap<std::uint32_t> run() {
     NodeMap<std::uint32_t> stage(*problem_.graph, 0);
-    if (problem_.stages == 1) return stage;
+    if (problem_.stages == 1 && !problem_.max_weights) return stage;
     if (calls_.size() < problem_.stages) refuse(calls_.size());
     limit_ = fastest() * (1 + problem_.slack);
     const std::vector<std::size_t> cuts = cheapest_cuts();
@@ -47,12 +47,8 @@ class StageCutter {
   void sum_up() {
     const std::size_t count = calls_.size();
     seconds_.assign(count + 1, 0);
-    weights_.assign(count + 1, 0);
     std::vector<double> change(count + 2, 0);
-    for (std::size_t i = 0; i < count; ++i) {
-      seconds_[i + 1] = seconds_[i] + problem_.seconds[*calls_[i]];
-      weights_[i + 1] = weights_[i] + problem_.weights[*calls_[i]];
-    }
+    for (std::size_t i = 0; i < count; ++i) seconds_[i + 1] = seconds_[i] + problem_.seconds[*calls_[i]];
     for (const Node& node : problem_.graph->nodes()) {
       if (node.is(Op::get_attr) || node.is(Op::output)) continue;
       const std::size_t made = is_call(node) ? place_[node] : 0;
@@ -101,21 +97,35 @@ class StageCutter {
                                                  ": what shares storage that is written stays together; ask for fewer");
   }
 
-  bool fits(std::size_t from, std::size_t to, double limit) const {
-    if (problem_.max_weights && weights_[to] - weights_[from] > problem_.max_weights) return false;
-    return seconds_[to] - seconds_[from] <= limit;
+  // By place: where at the earliest a stage that ends there may begin; the place itself when one call is too much.
+  std::vector<std::size_t> earliest_begins(double limit) const {
+    std::vector<std::size_t> begins(calls_.size() + 1, 0);
+    std::vector<std::uint32_t> readers(problem_.weight_bytes.size(), 0);
+    std::int64_t weights = 0;
+    std::size_t from = 0;
+    for (std::size_t to = 1; to <= calls_.size(); ++to) {
+      for (const std::uint32_t weight : problem_.weights[*calls_[to - 1]])
+        weights += readers[weight]++ == 0 ? problem_.weight_bytes[weight] : 0;
+      while (from < to &&
+             (seconds_[to] - seconds_[from] > limit || (problem_.max_weights && weights > problem_.max_weights))) {
+        for (const std::uint32_t weight : problem_.weights[*calls_[from]])
+          weights -= --readers[weight] == 0 ? problem_.weight_bytes[weight] : 0;
+        ++from;
+      }
+      begins[to] = from;
+    }
+    return begins;
   }
 
   // How many stages it takes when each goes as far as the limits let it; too many when one piece does not fit.
   std::size_t stages_within(double limit) const {
+    const std::vector<std::size_t> begins = earliest_begins(limit);
     std::size_t stages = 0, from = 0;
     while (from < calls_.size()) {
-      std::size_t reach = from, end = from;
-      for (std::size_t to = from + 1; to <= calls_.size() && fits(from, to, limit); ++to) {
-        reach = to;
-        if (allowed_[to]) end = to;
+      std::size_t end = from;
+      for (std::size_t to = from + 1; to <= calls_.size() && begins[to] <= from; ++to) {
+        if (to == calls_.size() || allowed_[to]) end = to;
       }
-      if (reach == calls_.size()) end = reach;
       if (end == from) return std::numeric_limits<std::size_t>::max();
       from = end;
       ++stages;
@@ -129,10 +139,12 @@ class StageCutter {
     const std::size_t cuts = 1 + static_cast<std::size_t>(std::count(allowed_.begin(), allowed_.end() - 1, true));
     if (cuts < problem_.stages) refuse(cuts);
     if (stages_within(high) > problem_.stages) {
-      throw Error(ErrorKind::invalid_argument, "split_pipeline: stages of at most " +
-                                                   std::to_string(problem_.max_weights) +
-                                                   " bytes of weights do not hold " + std::to_string(weights_.back()) +
-                                                   "; ask for more stages, or more bytes");
+      const std::int64_t all =
+          std::accumulate(problem_.weight_bytes.begin(), problem_.weight_bytes.end(), std::int64_t{0});
+      throw Error(ErrorKind::invalid_argument, "split_pipeline: " + std::to_string(problem_.stages) +
+                                                   " stages of at most " + std::to_string(problem_.max_weights) +
+                                                   " bytes of weights do not hold the program's " +
+                                                   std::to_string(all) + "; ask for more stages, or more bytes");
     }
     for (int i = 0; i < 60; ++i) {
       const double middle = (low + high) / 2;
@@ -147,6 +159,7 @@ class StageCutter {
     const std::size_t count = calls_.size();
     std::vector<double> least(count + 1, kNever);
     least[0] = 0;
+    const std::vector<std::size_t> begins = earliest_begins(limit_);
     std::vector<std::vector<std::uint32_t>> from(problem_.stages, std::vector<std::uint32_t>(count + 1));
     for (std::size_t stage = 0; stage < problem_.stages; ++stage) {
       std::vector<double> next(count + 1, kNever);
@@ -156,7 +169,7 @@ class StageCutter {
           while (!window.empty() && least[window.back()] > least[i - 1]) window.pop_back();
           window.push_back(i - 1);
         }
-        while (!window.empty() && !fits(window.front(), i, limit_)) window.pop_front();
+        while (!window.empty() && window.front() < begins[i]) window.pop_front();
         if (window.empty() || (i < count && !allowed_[i])) continue;
         next[i] = least[window.front()] + (i < count ? sent_[i] : 0);
         from[stage][i] = static_cast<std::uint32_t>(window.front());
@@ -174,7 +187,6 @@ class StageCutter {
   std::vector<Node*> calls_;
   NodeMap<std::size_t> place_;
   std::vector<double> seconds_, sent_;
-  std::vector<std::int64_t> weights_;
   std::vector<bool> allowed_;  // by place: may a stage begin here
   double limit_ = 0;
 };

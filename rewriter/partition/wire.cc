@@ -22,12 +22,20 @@ void describe(const at::Tensor& tensor, std::vector<std::int64_t>& words) {
 // The elements in the order in which they lie.
 at::Tensor flat(const at::Tensor& dense) { return dense.as_strided({dense.numel()}, {1}); }
 
+// Conjugates and negatives that are only marked as such would lose the mark.
 at::Tensor sendable(const at::Tensor& tensor) {
-  const at::Tensor plain = tensor.detach();
+  const at::Tensor plain = tensor.detach().resolve_conj().resolve_neg();
   if (plain.layout() != at::kStrided || !plain.device().is_cpu() || plain.is_quantized()) {
     throw Error(ErrorKind::unsupported, "only dense tensors on the CPU go from stage to stage");
   }
   return plain.is_non_overlapping_and_dense() ? plain : plain.contiguous();
+}
+
+/// The tag of one of the three kinds of message. Tags are 32 bits: after 3·10^8 micro-batches they come again, when
+/// those of before have long arrived.
+int tag_of(Channel channel, int kind) {
+  constexpr std::int64_t kChannels = std::int64_t{1} << 29;
+  return static_cast<int>(3 * ((2 * channel.micro_batch + (channel.back ? 1 : 0)) % kChannels)) + kind;
 }
 
 class Reader {
@@ -49,7 +57,7 @@ class Reader {
 
 }  // namespace
 
-void send_values(Workers& workers, const std::vector<c10::IValue>& values, int to, int channel) {
+void send_values(Workers& workers, const std::vector<c10::IValue>& values, int to, Channel channel) {
   std::vector<std::int64_t> words = {static_cast<std::int64_t>(values.size())};
   std::vector<at::Tensor> payload;
   for (const c10::IValue& value : values) {
@@ -68,18 +76,21 @@ void send_values(Workers& workers, const std::vector<c10::IValue>& values, int t
       std::copy(pickled.begin(), pickled.end(), reinterpret_cast<char*>(payload.back().data_ptr()));
     }
   }
-  workers.send(at::full({1}, static_cast<std::int64_t>(words.size()), at::kLong), to, 3 * channel);
-  workers.send(at::tensor(words, at::kLong), to, 3 * channel + 1);
+  const auto send = [&](const at::Tensor& tensor, int kind) {
+    workers.send(tensor, to, tag_of(channel, kind), channel.micro_batch);
+  };
+  send(at::full({1}, static_cast<std::int64_t>(words.size()), at::kLong), 0);
+  send(at::tensor(words, at::kLong), 1);
   for (const at::Tensor& tensor : payload) {
-    if (tensor.numel()) workers.send(tensor, to, 3 * channel + 2);
+    if (tensor.numel()) send(tensor, 2);
   }
 }
 
-std::vector<c10::IValue> receive_values(Workers& workers, int from, int channel) {
+std::vector<c10::IValue> receive_values(Workers& workers, int from, Channel channel) {
   at::Tensor size = at::empty({1}, at::kLong);
-  workers.receive(size, from, 3 * channel);
+  workers.receive(size, from, tag_of(channel, 0));
   at::Tensor words = at::empty({size.item<std::int64_t>()}, at::kLong);
-  workers.receive(words, from, 3 * channel + 1);
+  workers.receive(words, from, tag_of(channel, 1));
   Reader reader(words);
   std::vector<c10::IValue> values(static_cast<std::size_t>(reader.next()));
   for (c10::IValue& value : values) {
@@ -98,7 +109,7 @@ std::vector<c10::IValue> receive_values(Workers& workers, int from, int channel)
     } else {
       bytes = at::empty({reader.next()}, at::kByte);
     }
-    if (bytes.numel()) workers.receive(bytes, from, 3 * channel + 2);
+    if (bytes.numel()) workers.receive(bytes, from, tag_of(channel, 2));
     if (kind == kTensor) {
       value = std::move(tensor);
     } else {

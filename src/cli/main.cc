@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kTorchCommands = {"run", "optimize", "quantize", "rules"};
+constexpr std::array<std::string_view, 5> kTorchCommands = {"run", "optimize", "quantize", "rules", "pipeline"};
 constexpr std::array<std::string_view, 3> kTorchOptions = {"--input", "--verify", "--version"};
 
 // A look at the words is enough: a needless hand-over costs half a second, never a wrong answer.

@@ -55,6 +55,26 @@ struct RunOptions {
   int repeat = 1;
   int threads = 0;  ///< 0: as LibTorch has it
   bool json = false;
+  // Of a folder with the stages of a pipeline:
+  int rank = -1;  ///< -1: what the launcher's environment says
+  int world = 0;  ///< 0: likewise
+  std::string master;
+  int micro_batches = 1;
+  double timeout = 60;
+  std::string output;
+};
+
+struct PipelineCommand {
+  std::string file;
+  std::vector<std::string> inputs;
+  std::string output;
+  int stages = 2;
+  int micro_batches = 1;
+  bool measured = false;
+  double slack = 10;       ///< in percent
+  double max_weights = 0;  ///< in MiB; 0: no limit
+  bool allow_random = false;
+  bool json = false;
 };
 
 struct OptimizeOptions {
@@ -93,6 +113,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::unique_ptr<Model> load(const std::string& path) = 0;
   virtual int run(const RunOptions& options) = 0;
+  /// Cuts a program into stages and saves them.
+  virtual int pipeline(const PipelineCommand& command) = 0;
+  /// Runs this process's stage of a pipeline.
+  virtual int run_stage(const RunOptions& options) = 0;
   virtual int optimize(const OptimizeOptions& options) = 0;
   virtual int quantize(const QuantizeOptions& options) = 0;
   virtual int rules(const std::string& name, bool json) = 0;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <iostream>
 
@@ -56,6 +57,7 @@ class Commands {
     declare_quantize();
     declare_rules();
     declare_run();
+    declare_pipeline();
     declare_diff();
     declare_draw();
     declare_manual();
@@ -197,14 +199,43 @@ class Commands {
   }
   void declare_run() {
     CLI::App* sub = command("run", "Run a program on random inputs", [this] {
-      return need_backend(backend_, [this](Backend& backend) { return backend.run(run_); });
+      return need_backend(backend_, [this](Backend& backend) {
+        return std::filesystem::is_directory(run_.file) ? backend.run_stage(run_) : backend.run(run_);
+      });
     });
-    sub->add_option("FILE", run_.file, kFileHelp)->required();
+    sub->add_option("FILE", run_.file, "a program, or a folder with the stages of a pipeline")->required();
+    sub->add_option("--rank", run_.rank, "of a pipeline: which stage this is; default: the launcher's environment");
+    sub->add_option("--world", run_.world, "of a pipeline: how many ranks there are; default: likewise");
+    sub->add_option("--master", run_.master, "of a pipeline: HOST:PORT of the first rank; default: likewise");
+    sub->add_option("--micro-batches", run_.micro_batches, "of a pipeline: into how many a batch is cut")
+        ->check(CLI::Range(1, 1000000));
+    sub->add_option("--timeout", run_.timeout, "of a pipeline: seconds that anything may wait for another rank")
+        ->check(CLI::Range(0.1, 1e6));
+    add_output(sub, run_.output, "of a pipeline: where the last rank writes the result");
     add_inputs(sub, run_.inputs);
     sub->add_option("--repeat", run_.repeat, "how often; the median time is shown, and its spread")
         ->check(CLI::Range(1, 1000000));
     add_threads(sub, run_.threads);
     add_json(sub, run_.json);
+  }
+  void declare_pipeline() {
+    CLI::App* sub = command("pipeline", "Cut a program into stages for as many processes", [this] {
+      return need_backend(backend_, [this](Backend& backend) { return backend.pipeline(pipeline_); });
+    });
+    sub->add_option("FILE", pipeline_.file, kFileHelp)->required();
+    sub->add_option("--stages", pipeline_.stages, "how many")->required()->check(CLI::Range(1, 10000));
+    add_inputs(sub, pipeline_.inputs);
+    add_output(sub, pipeline_.output, "the folder for plan.json, stage_0.pt, stage_1.pt, …");
+    sub->get_option("--output")->required();
+    sub->add_option("--micro-batches", pipeline_.micro_batches, "check that the batch may be cut into so many")
+        ->check(CLI::Range(1, 1000000));
+    sub->add_flag("--measured", pipeline_.measured, "balance by measured times instead of operations and bytes");
+    sub->add_option("--slack", pipeline_.slack, "percent that the slowest stage may be slower so that less is sent")
+        ->check(CLI::Range(0.0, 1000.0))
+        ->capture_default_str();
+    sub->add_option("--max-weights", pipeline_.max_weights, "MiB of parameters that a stage may have");
+    sub->add_flag("--allow-random", pipeline_.allow_random, "each stage draws random numbers by itself");
+    add_json(sub, pipeline_.json);
   }
   void declare_diff() {
     CLI::App* sub =
@@ -243,6 +274,7 @@ class Commands {
   std::vector<std::string> files_;
   unsigned jobs_ = 1;
   RunOptions run_;
+  PipelineCommand pipeline_;
   DiffOptions diff_;
   DrawOptions draw_;
   std::string rule_;

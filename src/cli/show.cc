@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include <fxgraph/analysis/operator_counts.h>
 #include <fxgraph/cli/commands.h>
 #include <fxgraph/cli/options.h>
 #include <fxgraph/codegen/code.h>
@@ -35,6 +36,7 @@ const std::vector<std::pair<std::string, Printer>> kFormats = {
     {"torchscript", print_code<Language::torchscript>},
     {"cpp", print_code<Language::cpp>},
     {"dot", [](Model& model) { return print_dot(model.graph()); }},
+    {"operators", [](Model& model) { return operator_table(model.graph(), model.module_types()); }},
     {"json", [](Model& model) { return print_json(model.graph()); }}};
 
 }  // namespace

@@ -112,6 +112,8 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
   ++s.count_of(op, target);
   ++s.live;
   ++s.revision;
+  if (!s.hooks.empty()) [[unlikely]]
+    s.tell_created(*node);
   return *node;
 }
 
@@ -175,6 +177,8 @@ void Graph::erase_node(Node& node) {
                     "); redirect them with replace_all_uses_with first",
                 node.name());
   }
+  if (!s.hooks.empty()) [[unlikely]]
+    s.tell_erased(node);
   if (node.arguments_) s.replace_arguments(&node, nullptr, 0);
   s.unlink(&node);
   node.erased_ = true;
@@ -201,6 +205,8 @@ void Graph::restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kw
   ++s.count_of(node.op_, node.target_);
   ++s.live;
   ++s.revision;
+  if (!s.hooks.empty()) [[unlikely]]
+    s.tell_created(node);
 }
 
 std::size_t Graph::eliminate_dead_code(const std::function<bool(const Node&)>& is_impure) {

@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
@@ -17,6 +18,10 @@
 #include <fxgraph/support/arena.h>
 #include <fxgraph/support/chunked_vector.h>
 #include <fxgraph/support/flat_map.h>
+
+namespace fx {
+class GraphHooks;
+}
 
 namespace fx::internal {
 
@@ -34,6 +39,7 @@ struct GraphStorage {
   };
 
   explicit GraphStorage(Graph* graph);
+  ~GraphStorage();
   static GraphStorage& of(Graph& graph) { return *graph.storage_; }
 
   // Nodes.
@@ -81,6 +87,15 @@ struct GraphStorage {
   Node* insertion_next();
   Node* alive(Node* node, bool backward) const;
 
+  // Hooks (ir/graph_hooks.h). To be called when there are any.
+  template <typename Tell>
+  void tell(Tell&& tell);
+  void tell_created(Node& node);
+  void tell_erased(Node& node);
+  void tell_replaced(Node& old, const Argument& by, std::span<Node* const> users);
+  /// Throws when an edit was made since that revision.
+  void require_unedited(std::uint64_t before, const char* what) const;
+
   Graph* owner;
   Node* const root = &root_node;  // the sentinel that closes the ring of nodes; not a node of the program
   std::vector<Chunk> chunks;
@@ -107,6 +122,8 @@ struct GraphStorage {
   FlatMap<std::uint32_t> counts;
   std::vector<std::uint32_t> meta_index;  // by id: 1 + position in `metas`; empty while no node has notes
   ChunkedVector<Meta> metas;
+  std::vector<GraphHooks*> hooks;  // null: removed while they are told
+  int telling = 0;
 
   Node root_node;
 };

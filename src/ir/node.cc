@@ -190,6 +190,8 @@ std::vector<Node*> Node::replace_all_uses_with(const Argument& replacement,
     });
     changed.push_back(&user);
   }
+  if (!storage_->hooks.empty()) [[unlikely]]
+    storage_->tell_replaced(*this, replacement, changed);
   if (!only && replacement.is_node()) {
     storage_->move_uses(this, &replacement.node());
   } else {
@@ -211,6 +213,8 @@ void Node::move_uses_to(Node& replacement) {
     if (&input == this)
       throw Error(ErrorKind::invalid_argument, replacement.name() + " would become its own input", name());
   });
+  if (!storage_->hooks.empty()) [[unlikely]]
+    storage_->tell_replaced(*this, replacement, users().to_vector());
   storage_->move_uses(this, &replacement);
 }
 
@@ -219,6 +223,10 @@ void Node::replace_input_with(Node& old, Node& replacement) {
   storage_->require_own(replacement, this);
   if (&replacement == this)
     throw Error(ErrorKind::invalid_argument, "cannot make " + name() + " its own input", name());
+  if (!storage_->hooks.empty() && arguments_ && GraphStorage::uses(this, &old)) [[unlikely]] {
+    Node* const user = this;
+    storage_->tell_replaced(old, replacement, {&user, 1});
+  }
   storage_->replace_input(this, &old, replacement);
 }
 

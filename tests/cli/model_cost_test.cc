@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include <fxgraph/analysis/cost.h>
-#include <fxgraph/cli/torch/measures.h>
+#include <fxgraph/rewriter/partition/stage_costs.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/torchscript/import.h>
 
@@ -38,7 +38,7 @@ TEST(ModelCostSlow, MeetsWhatTorchvisionPublishes) {
   for (const Published& model : kPublished) {
     const auto module = load(folder + "/" + model.name + ".scripted.pt");
     const Shapes shapes = propagate_shapes(*module, std::vector<TensorInfo>{{.sizes = {1, 3, 224, 224}}});
-    const Cost cost(module->graph(), shapes, cli::cost_options(*module));
+    const Cost cost(module->graph(), shapes, module_costs(*module));
     const double gmacs = (cost.total().macs + 990.0 * model.features) / 1e9;
     EXPECT_NEAR(gmacs, model.gmacs, 0.01 * model.gmacs) << model.name;
   }
@@ -59,7 +59,7 @@ TEST(ModelCost, RecurrentLayersAndAttentionAreKnown) {
     std::vector<TensorInfo> inputs;
     for (const auto& size : sizes) inputs.push_back({.sizes = size});
     const Shapes shapes = propagate_shapes(*module, inputs);
-    const Cost cost(module->graph(), shapes, cli::cost_options(*module));
+    const Cost cost(module->graph(), shapes, module_costs(*module));
     EXPECT_GT(cost.total().macs, 0) << name;
     EXPECT_EQ(cost.num_unknown(), 0u) << name;
   }

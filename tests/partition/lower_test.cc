@@ -13,6 +13,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/symbolic_trace.h>
+#include "tests/partition/copying_part.h"
 #include "tests/support/error_of.h"
 #include "tests/support/names.h"
 #include "tests/trace/torch_models.h"
@@ -21,6 +22,7 @@
 namespace fx {
 namespace {
 
+using testing::CopyingBackend;
 using ::testing::ElementsAre;
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -28,41 +30,6 @@ using ::testing::IsEmpty;
 using testing::names;
 using testing::same_value;
 using torch::Tensor;
-
-/// Runs its part and gives back copies: what a back end with memory of its own does.
-class CopyingPart : public CompiledPart {
- public:
-  explicit CopyingPart(std::shared_ptr<GraphModule> part) : part_(std::move(part)) {}
-  c10::IValue run(std::vector<c10::IValue> inputs) override {
-    for (c10::IValue& input : inputs) {
-      if (input.isTensor()) input = input.toTensor().clone();
-    }
-    const c10::IValue result = part_->run(std::move(inputs));
-    if (result.isTensor()) return result.toTensor().clone();
-    if (!result.isTuple()) return result;
-    std::vector<c10::IValue> elements;
-    for (const c10::IValue& element : result.toTupleRef().elements())
-      elements.emplace_back(element.isTensor() ? c10::IValue(element.toTensor().clone()) : element);
-    return c10::ivalue::Tuple::create(std::move(elements));
-  }
-
- private:
-  std::shared_ptr<GraphModule> part_;
-};
-
-class CopyingBackend : public Backend {
- public:
-  explicit CopyingBackend(OperatorSupport support) : support_(std::move(support)) {}
-  std::string name() const override { return "copying"; }
-  bool supports(const CallFacts& call) const override { return support_.is_node_supported(call); }
-  std::optional<std::string> why_not(const CallFacts& call) const override { return support_.why_not(call); }
-  std::shared_ptr<torch::nn::Module> compile(std::shared_ptr<GraphModule> part) const override {
-    return std::make_shared<CopyingPart>(std::move(part));
-  }
-
- private:
-  OperatorSupport support_;
-};
 
 const OperatorSupport kEverything([](const CallFacts&) -> std::optional<std::string> { return std::nullopt; });
 

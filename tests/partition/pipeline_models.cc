@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include <array>
+
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/trace/torch_models.h"
 
@@ -62,6 +64,55 @@ struct TransformerImpl : torch::nn::Module {
 };
 TORCH_MODULE(Transformer);
 
+/// ResNet-50's blocks (3, 4, 6, 3 of them), narrow.
+struct BottleneckImpl : torch::nn::Module {
+  BottleneckImpl(int in, int width, int stride) {
+    const auto conv = [&](const char* name, int from, int to, int size, int step) {
+      return register_module(
+          name, torch::nn::Conv2d(torch::nn::Conv2dOptions(from, to, size).stride(step).padding(size / 2).bias(false)));
+    };
+    const auto norm = [&](const char* name, int channels) {
+      return register_module(name, torch::nn::BatchNorm2d(channels));
+    };
+    conv1 = conv("conv1", in, width, 1, 1);
+    bn1 = norm("bn1", width);
+    conv2 = conv("conv2", width, width, 3, stride);
+    bn2 = norm("bn2", width);
+    conv3 = conv("conv3", width, 4 * width, 1, 1);
+    bn3 = norm("bn3", 4 * width);
+    if (stride == 1 && in == 4 * width) return;
+    shortcut = conv("downsample", in, 4 * width, 1, stride);
+    shortcut_bn = norm("downsample_bn", 4 * width);
+  }
+  Tensor forward(const Tensor& x) {
+    const Tensor identity = shortcut ? shortcut_bn(shortcut(x)) : x;
+    Tensor y = bn1(conv1(x)).relu_();
+    y = bn3(conv3(bn2(conv2(y)).relu_()));
+    y += identity;
+    return y.relu_();
+  }
+  torch::nn::Conv2d conv1{nullptr}, conv2{nullptr}, conv3{nullptr}, shortcut{nullptr};
+  torch::nn::BatchNorm2d bn1{nullptr}, bn2{nullptr}, bn3{nullptr}, shortcut_bn{nullptr};
+};
+TORCH_MODULE(Bottleneck);
+
+torch::nn::Sequential resnet50(int width, int classes) {
+  torch::nn::Sequential net(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, width, 7).stride(2).padding(3).bias(false)),
+                            torch::nn::BatchNorm2d(width), torch::nn::ReLU(torch::nn::ReLUOptions(true)),
+                            torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(3).stride(2).padding(1)));
+  int in = width;
+  for (int stage = 0; stage < 4; ++stage) {
+    for (int block = 0; block < std::array{3, 4, 6, 3}[static_cast<std::size_t>(stage)]; ++block) {
+      net->push_back(Bottleneck(in, width << stage, block == 0 && stage > 0 ? 2 : 1));
+      in = 4 * (width << stage);
+    }
+  }
+  net->push_back(torch::nn::AdaptiveAvgPool2d(1));
+  net->push_back(torch::nn::Flatten());
+  net->push_back(torch::nn::Linear(in, classes));
+  return net;
+}
+
 Tensor cross_entropy(const c10::IValue& output, const std::vector<Tensor>& targets) {
   const Tensor logits = output.toTensor();
   return torch::nn::functional::cross_entropy(logits.reshape({-1, logits.size(-1)}), targets.at(0).reshape({-1}));
@@ -80,7 +131,7 @@ PipelineCase pipeline_case(const std::string& name) {
   torch::manual_seed(23);
   const Tensor classes = torch::randint(0, 3, {8}), ids = torch::randint(0, 50, {8, 12});
   if (name == "mlp") return make(Mlp(), {torch::rand({8, 8})}, classes);
-  if (name == "resnet") return make(ResNet18(8, 3), {torch::rand({8, 3, 32, 32})}, classes);
+  if (name == "resnet50") return make(resnet50(8, 3), {torch::rand({8, 3, 64, 64})}, classes);
   Tensor keep = torch::ones({8, 12});
   keep.slice(1, 9) = 0;
   if (name == "bert") return make(Transformer(false, 3), {ids, keep}, classes);

@@ -1,4 +1,4 @@
-// Programs for pipelines: a ResNet with writes in place, a BERT with a mask that all layers read, a GPT with tied
+// Programs for pipelines: a ResNet-50 with writes in place, a BERT with a mask that all layers read, a GPT with tied
 // embeddings, all small, with a loss.
 #pragma once
 
@@ -17,7 +17,7 @@ struct PipelineCase {
   Pipeline::Loss loss;
 };
 
-/// `mlp`, `resnet`, `bert` or `gpt`; the same in every process.
+/// `mlp`, `resnet50`, `bert` or `gpt`; the same in every process.
 PipelineCase pipeline_case(const std::string& name);
 
 }  // namespace fx::testing

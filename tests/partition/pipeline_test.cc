@@ -42,6 +42,13 @@ std::string setting(const char* name, const char* otherwise = "") {
 
 // ── A rank ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+// The one that holds few micro-batches first: the peak is that of all steps so far.
+constexpr PipelineRun::Schedule kSchedules[] = {PipelineRun::Schedule::one_forward_one_backward,
+                                                PipelineRun::Schedule::fill_drain};
+std::string prefix_of(PipelineRun::Schedule schedule) {
+  return schedule == PipelineRun::Schedule::fill_drain ? "fill/" : "turns/";
+}
+
 void run_rank(const std::string& task, const PipelineCase& model, Pipeline& pipe, const PipelineRun& how) {
   const int rank = std::stoi(setting("RANK"));
   const std::string out = setting("FX_OUT") + "/" + std::to_string(rank);
@@ -58,14 +65,21 @@ void run_rank(const std::string& task, const PipelineCase& model, Pipeline& pipe
     }
     return;
   }
-  const Tensor loss = pipe.train_step(model.inputs, model.targets, model.loss, how);
-  c10::Dict<std::string, Tensor> gradients;
-  for (const auto& parameter : pipe.module().named_parameters()) {
-    if (parameter.value().grad().defined()) gradients.insert(parameter.key(), parameter.value().grad());
+  c10::Dict<std::string, Tensor> found;
+  if (const c10::IValue result = pipe.run(model.inputs, how); !result.isNone())
+    found.insert("result", result.toTensor());
+  for (const auto schedule : kSchedules) {
+    for (Tensor& parameter : pipe.module().parameters()) parameter.mutable_grad() = Tensor();
+    const Tensor loss = pipe.train_step(model.inputs, model.targets, model.loss,
+                                        {.micro_batches = how.micro_batches, .schedule = schedule});
+    const std::string prefix = prefix_of(schedule);
+    for (const auto& parameter : pipe.module().named_parameters()) {
+      if (parameter.value().grad().defined()) found.insert(prefix + parameter.key(), parameter.value().grad().clone());
+    }
+    if (loss.defined()) found.insert(prefix + "loss", loss);
+    found.insert(prefix + "held", torch::tensor(static_cast<double>(pipe.statistics().peak_micro_batches)));
   }
-  if (loss.defined()) gradients.insert("loss", loss);
-  gradients.insert("held", torch::tensor(static_cast<double>(pipe.statistics().peak_micro_batches)));
-  const std::vector<char> bytes = torch::pickle_save(gradients);
+  const std::vector<char> bytes = torch::pickle_save(found);
   std::ofstream(out, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
@@ -82,7 +96,6 @@ TEST(PipelineWorker, Run) {
     Workers workers = connect(address);
     Pipeline pipe(stages, workers);
     PipelineRun how{.micro_batches = std::stoul(setting("FX_MICRO", "1"))};
-    if (setting("FX_FILL") == "1") how.schedule = PipelineRun::Schedule::fill_drain;
     try {
       run_rank(task, model, pipe, how);
     } catch (const Error&) {
@@ -195,22 +208,7 @@ void expect_all_done(const std::vector<int>& codes, const Ranks& ranks) {
 
 class PipelineSlow : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
 
-TEST_P(PipelineSlow, ResultsAreThoseOfOneProcess) {
-  if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
-  const auto [name, stages] = GetParam();
-  const PipelineCase model = testing::pipeline_case(name);
-  torch::NoGradGuard inference;
-  const c10::IValue expected = model.module->run(model.inputs);
-  {
-    const char* micro = stages == 4 ? "2" : "1";
-    Ranks ranks;
-    ranks.start(stages, {{"FX_TASK", "forward"}, {"FX_MODEL", name}, {"FX_MICRO", micro}});
-    expect_all_done(ranks.wait(120), ranks);
-    EXPECT_TRUE(same_value(ranks.result(stages - 1), expected, std::string(micro) == "1" ? 0 : 1e-5)) << name << micro;
-  }
-}
-
-TEST_P(PipelineSlow, GradientsAreThoseOfOneProcess) {
+TEST_P(PipelineSlow, ResultsAndGradientsAreThoseOfOneProcess) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   const auto [name, stages] = GetParam();
   PipelineCase model = testing::pipeline_case(name);
@@ -218,38 +216,42 @@ TEST_P(PipelineSlow, GradientsAreThoseOfOneProcess) {
   const c10::IValue output = model.module->run(model.inputs);
   const Tensor loss = model.loss(output, model.targets);
   loss.backward();
-  {
-    const char* fill = stages == 4 ? "0" : "1";
-    Ranks ranks;
-    ranks.start(stages, {{"FX_TASK", "train"}, {"FX_MODEL", name}, {"FX_MICRO", "4"}, {"FX_FILL", fill}});
-    expect_all_done(ranks.wait(120), ranks);
-    std::size_t compared = 0;
-    for (int rank = 0; rank < stages; ++rank) {
-      const c10::IValue file = ranks.result(rank);
-      ASSERT_TRUE(file.isGenericDict()) << ranks.said(rank);
-      const auto got = c10::impl::toTypedDict<std::string, Tensor>(file.toGenericDict());
+  constexpr int kMicroBatches = 4;
+  Ranks ranks;
+  ranks.start(stages, {{"FX_TASK", "train"}, {"FX_MODEL", name}, {"FX_MICRO", std::to_string(kMicroBatches)}});
+  expect_all_done(ranks.wait(180), ranks);
+  std::size_t compared = 0;
+  for (int rank = 0; rank < stages; ++rank) {
+    const c10::IValue file = ranks.result(rank);
+    ASSERT_TRUE(file.isGenericDict()) << ranks.said(rank);
+    const auto got = c10::impl::toTypedDict<std::string, Tensor>(file.toGenericDict());
+    if (rank == stages - 1) {
+      EXPECT_TRUE(torch::allclose(got.at("result"), output.toTensor(), 1e-4, 1e-5)) << name;
+    }
+    for (const auto schedule : kSchedules) {
+      const std::string prefix = prefix_of(schedule);
       if (rank == stages - 1) {
-        EXPECT_TRUE(torch::allclose(got.at("loss"), loss.detach(), 1e-5, 1e-6)) << name;
+        EXPECT_TRUE(torch::allclose(got.at(prefix + "loss"), loss.detach(), 1e-5, 1e-6)) << name;
       }
-      const double held = got.at("held").item<double>();
-      EXPECT_LE(held, std::string(fill) == "1" ? 4 : stages - rank) << rank;
+      const bool fill = schedule == PipelineRun::Schedule::fill_drain;
+      EXPECT_LE(got.at(prefix + "held").item<double>(), fill ? kMicroBatches : stages - rank) << prefix << rank;
       // The stages share their parameters with the whole: there the gradients are.
       for (const auto& parameter : split.modules[static_cast<std::size_t>(rank)]->named_parameters()) {
         const Tensor expected = parameter.value().grad();
-        ASSERT_EQ(expected.defined(), got.contains(parameter.key())) << name << parameter.key();
+        ASSERT_EQ(expected.defined(), got.contains(prefix + parameter.key())) << name << parameter.key();
         if (!expected.defined()) continue;
-        EXPECT_TRUE(torch::allclose(got.at(parameter.key()), expected, 1e-3, 1e-5))
-            << name << " " << parameter.key() << " " << (got.at(parameter.key()) - expected).abs().max();
-        ++compared;
+        const Tensor found = got.at(prefix + parameter.key());
+        EXPECT_LE((found - expected).abs().max().item<double>(), 1e-5 + 1e-3 * expected.abs().max().item<double>())
+            << name << " " << prefix << parameter.key();
+        compared += fill;
       }
     }
-    EXPECT_GE(compared, model.module->parameters().size());
   }
+  EXPECT_GE(compared, model.module->parameters().size());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, PipelineSlow,
-                         ::testing::Values(std::make_tuple("resnet", 2), std::make_tuple("bert", 2),
-                                           std::make_tuple("gpt", 4)),
+                         ::testing::Combine(::testing::Values("resnet50", "bert", "gpt"), ::testing::Values(2, 4)),
                          [](const auto& info) {
                            return std::string(std::get<0>(info.param)) + std::to_string(std::get<1>(info.param));
                          });

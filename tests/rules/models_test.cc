@@ -21,40 +21,19 @@
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
+#include "tests/torchscript/model_files.h"
 
 namespace fx {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-std::string models_folder() {
-  const char* folder = std::getenv("FXGRAPH_TEST_MODELS");
-  return folder ? folder : "";
-}
-
-json manifest() {
-  std::ifstream file(models_folder() + "/manifest.json");
-  return file ? json::parse(file) : json::array();
-}
-
-// A name for test reports.
-std::string label(const json& entry) {
-  std::string name = entry["file"].get<std::string>();
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-  return name;
-}
-
-struct Example {
-  std::vector<c10::IValue> inputs;
-  c10::IValue output;
-};
-
-Example read_example(const json& entry) {
-  const torch::jit::Module io = torch::jit::load(models_folder() + "/" + entry["io"].get<std::string>());
-  return {io.attr("inputs").toTupleRef().elements().vec(), io.attr("output")};
-}
+using testing::entries;
+using testing::Example;
+using testing::label;
+using testing::models_folder;
+using testing::read_example;
+using testing::run;
 
 void collect(const c10::IValue& value, std::vector<at::Tensor>& tensors) {
   if (value.isTensor()) tensors.push_back(value.toTensor());
@@ -92,12 +71,6 @@ std::vector<TensorInfo> input_shapes(const Example& example) {
   return shapes;
 }
 
-c10::IValue run(GraphModule& module, const Example& example) {
-  std::vector<c10::IValue> inputs;
-  for (const c10::IValue& input : example.inputs) inputs.push_back(input.deepcopy());
-  return module.run(std::move(inputs));
-}
-
 class ModelsSlow : public ::testing::TestWithParam<json> {
  protected:
   void SetUp() override {
@@ -107,16 +80,6 @@ class ModelsSlow : public ::testing::TestWithParam<json> {
 };
 
 class BadModelsSlow : public ModelsSlow {};
-
-std::vector<json> entries(bool loadable) {
-  std::vector<json> selected;
-  for (const json& entry : manifest()) {
-    const json& loads = entry["expected"]["loads"];
-    const bool refused = loads.is_boolean() && !loads.get<bool>();
-    if (refused != loadable) selected.push_back(entry);
-  }
-  return selected;
-}
 
 TEST_P(BadModelsSlow, AreRefusedInOneLineThatSaysWhere) {
   const json& entry = GetParam();

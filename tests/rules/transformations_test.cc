@@ -12,9 +12,11 @@
 
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/support/error_of.h"
 #include "tests/support/names.h"
+#include "tests/torchscript/model_files.h"
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
@@ -179,6 +181,34 @@ TEST(Transformations, WhatWasChangedSinceIsTakenBackFirst) {
               HasSubstr("was changed by Other after ChangeTrueDivToMulByInverse; take that back first"));
   other.reverse(*twice);
   EXPECT_GT(ChangeTrueDivToMulByInverse().reverse(*twice), 0u);
+}
+
+TEST(TransformationsSlow, OfAllModelsAreTakenBackToTheLetter) {
+  if (testing::models_folder().empty()) GTEST_SKIP() << "FXGRAPH_TEST_MODELS is not set: no models to test with";
+  torch::NoGradGuard inference;
+  std::map<std::string, std::size_t> changed;
+  std::size_t models = 0;
+  for (const nlohmann::json& entry : testing::entries(true)) {
+    const std::string file = testing::models_folder() + "/" + entry["file"].get<std::string>();
+    SCOPED_TRACE(file);
+    const Program program{"", load(file), testing::read_example(entry).inputs};
+    const bool tensors = std::ranges::all_of(program.inputs, [](const c10::IValue& input) { return input.isTensor(); });
+    const std::string before = to_the_letter(*program.module);
+    std::vector<Transformation> all = transformations(tensors ? program : Program{"", program.module, {}});
+    all.push_back(compose(all));
+    for (const Transformation& transformation : all) {
+      const std::size_t count = transformation(*program.module);
+      changed[transformation.name()] += count > 0;
+      EXPECT_NO_THROW(program.module->graph().lint());
+      EXPECT_EQ(transformed_nodes(*program.module).empty(), count == 0) << transformation.name();
+      EXPECT_EQ(transformation.reverse(*program.module), count) << transformation.name();
+      ASSERT_EQ(to_the_letter(*program.module), before) << transformation.name();
+      EXPECT_THAT(transformed_nodes(*program.module), IsEmpty());
+    }
+    ++models;
+  }
+  EXPECT_GT(models, 100u);
+  for (const auto& [name, times] : changed) std::printf("%s changed %zu of %zu models\n", name.c_str(), times, models);
 }
 
 }  // namespace

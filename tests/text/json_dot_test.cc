@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include <fxgraph/text/dot.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 
@@ -74,6 +75,35 @@ TEST(Dot, EscapesWhatRecordsGiveMeaning) {
   Graph graph;
   graph.call_module("a{b}|<c>\"\\ d\n\x01", {});
   EXPECT_THAT(print_dot(graph), HasSubstr(R"(|a\{b\}\|\<c\>\"\\\ d\n })"));
+}
+
+// FX: fx/test_graph_drawer.py.
+TEST(Dot, HasWhatTheOptionsAskFor) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& w = graph.get_attr("w");
+  Node& add = graph.call_function("aten::add.Tensor", {x, w}, {{"alpha", 2}});
+  add.meta().set(meta_key::kStackTrace, std::string("File \"net.py\", line 7, in forward\n    x + w\n"));
+  graph.output(add);
+  Shapes shapes(graph);
+  shapes[add] = TensorInfo{.sizes = {2, 3}};
+  const std::string text =
+      print_dot(graph, {.name = "my net",
+                        .ignore_getattr = true,
+                        .arguments = true,
+                        .parse_stack_trace = true,
+                        .shapes = &shapes,
+                        .colour = [](const Node& node) { return node.is(Op::output) ? "red" : ""; }});
+  EXPECT_THAT(text, HasSubstr("digraph \"my net\" {"));
+  EXPECT_THAT(text, HasSubstr("args=(_,\\ _)|kwargs=(alpha=2)|float32[2,\\ 3]|"));
+  EXPECT_THAT(text, HasSubstr("|net.py:7}"));
+  EXPECT_THAT(text, HasSubstr("fillcolor=\"red\""));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("get_attr")));
+  EXPECT_THAT(text, HasSubstr("  n0 -> n2;\n  n2 -> n3;\n"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("n1")));
+  const std::string named = print_dot(graph, {.arguments = true, .skip_node_names_in_args = false, .shape = "box"});
+  EXPECT_THAT(named, HasSubstr("add\\ncall_function\\ntorch.ops.aten.add.Tensor\\nargs=(%x, %w)\\nkwargs=(alpha=2)"));
+  EXPECT_EQ(print_dot(graph, {}), print_dot(graph));
 }
 
 }  // namespace

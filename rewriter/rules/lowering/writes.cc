@@ -122,7 +122,6 @@ std::span<const OptimizeRule> lowering_writes() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
-          .reads_sizes = true,
           .pass = out_of_place,
       },
       {
@@ -133,7 +132,6 @@ std::span<const OptimizeRule> lowering_writes() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::bit_exact,
-          .reads_sizes = true,
           .pass = write_in_place,
       },
   };

@@ -10,6 +10,7 @@
 #include <fxgraph/cli/torch/measures.h>
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/partition/stage_costs.h>
 
 namespace fx::cli {
 
@@ -25,7 +26,7 @@ class TorchModel : public Model {
     return [module = module_](std::string_view path) { return module->module_type(std::string(path)); };
   }
   std::vector<AttributeInfo> attributes() override;
-  CostOptions cost_options() override { return cli::cost_options(*module_); }
+  CostOptions cost_options() override { return module_costs(*module_); }
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
   NodeTimes times(const std::vector<TensorInfo>& inputs) override;
@@ -50,6 +51,8 @@ class TorchBackend : public Backend {
  public:
   std::unique_ptr<Model> load(const std::string& path) override;
   int run(const RunOptions& options) override;
+  int pipeline(const PipelineCommand& command) override;
+  int run_stage(const RunOptions& options) override;
   int optimize(const OptimizeOptions& options) override;
   int quantize(const QuantizeOptions& options) override;
   int rules(const std::string& name, bool json) override;

@@ -1,7 +1,7 @@
 // The two numbers that optimize shows of a program: what it computes and how much memory that needs at once.
 #pragma once
 
-#include <fxgraph/analysis/cost.h>
+#include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
 
 namespace fx::cli {
@@ -12,8 +12,5 @@ struct Measures {
 };
 
 Measures measure(const GraphModule& module, const Shapes& shapes);
-
-/// What the leaf that a node calls computes, for Cost.
-CostOptions cost_options(const GraphModule& module);
 
 }  // namespace fx::cli

@@ -1,0 +1,59 @@
+#include <fxgraph/analysis/operator_counts.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/support/error.h>
+
+namespace fx {
+namespace {
+
+bool is_call(const Node& node) {
+  return node.is(Op::call_function) || node.is(Op::call_method) || node.is(Op::call_module);
+}
+
+}  // namespace
+
+std::string get_node_target(const Node& node, const ModuleTypes& module_types) {
+  if (!is_call(node)) {
+    throw Error(ErrorKind::invalid_argument,
+                "%" + node.name() + " calls nothing: it is a " + std::string(to_string(node.op())), node.name());
+  }
+  if (node.is(Op::call_function)) return spelled_target(node.target());
+  if (!node.is(Op::call_module) || !module_types) return node.target().str();
+  const std::string type = module_types(node.target().view());
+  return type.empty() ? node.target().str() : type;
+}
+
+std::vector<OperatorCount> count_operators(const Graph& graph, const ModuleTypes& module_types) {
+  std::map<std::pair<Op, std::string>, std::size_t> counts;
+  for (const Node& node : graph.nodes()) {
+    if (is_call(node)) ++counts[{node.op(), get_node_target(node, module_types)}];
+  }
+  std::vector<OperatorCount> all;
+  for (const auto& [what, count] : counts) all.push_back({what.second, what.first, count});
+  std::ranges::sort(all, [](const OperatorCount& a, const OperatorCount& b) {
+    return std::tie(b.count, a.target, a.op) < std::tie(a.count, b.target, b.op);
+  });
+  return all;
+}
+
+std::string operator_table(const Graph& graph, const ModuleTypes& module_types) {
+  const std::vector<OperatorCount> all = count_operators(graph, module_types);
+  std::size_t sum = 0;
+  std::string text;
+  const auto add_line = [&](std::size_t count, const std::string& what) {
+    const std::string number = std::to_string(count);
+    text += std::string(number.size() < 8 ? 8 - number.size() : 0, ' ') + number + "  " + what + "\n";
+  };
+  for (const OperatorCount& one : all) {
+    add_line(one.count, one.target);
+    sum += one.count;
+  }
+  add_line(sum, sum == 1 ? "call" : "calls");
+  return text;
+}
+
+}  // namespace fx

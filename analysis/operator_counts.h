@@ -1,0 +1,37 @@
+// What a program calls, and how often.
+//
+// Cost: O(nodes + kinds log kinds). Thread-safety: reads the graph only.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fxgraph/ir/graph.h>
+
+namespace fx {
+
+/// The type of the module at a path (`Conv2d`); empty where it is not known.
+using ModuleTypes = std::function<std::string(std::string_view path)>;
+
+struct OperatorCount {
+  std::string target;
+  Op op = Op::call_function;
+  std::size_t count = 0;
+  friend bool operator==(const OperatorCount&, const OperatorCount&) = default;
+};
+
+/// What a node calls, as FX's get_node_target says it: a function as Python spells it (`torch.ops.aten.relu.default`,
+/// `operator.add`), a method by its name, a module by its type, or by its path where the type is not known. Throws
+/// Error(invalid_argument) for a node that calls nothing.
+std::string get_node_target(const Node& node, const ModuleTypes& module_types = {});
+
+/// The calls of a program by what they call, the most frequent first, then by name.
+std::vector<OperatorCount> count_operators(const Graph& graph, const ModuleTypes& module_types = {});
+
+/// The same as a table, with a line for the sum.
+std::string operator_table(const Graph& graph, const ModuleTypes& module_types = {});
+
+}  // namespace fx

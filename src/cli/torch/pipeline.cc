@@ -1,0 +1,286 @@
+// fxgraph pipeline, and fxgraph run of a folder that it wrote.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <sstream>
+
+#include <fxgraph/cli/options.h>
+#include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/rewriter/partition/micro_batches.h>
+#include <fxgraph/rewriter/partition/pipeline.h>
+#include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/run/machine.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/output_file.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
+
+namespace fx::cli {
+namespace {
+
+namespace files = std::filesystem;
+
+std::string plan_file(const std::string& folder) { return (files::path(folder) / "plan.json").string(); }
+std::string stage_file(const std::string& folder, std::size_t stage) {
+  return (files::path(folder) / fmt::format("stage_{}.pt", stage)).string();
+}
+
+void make_folder(const std::string& folder) {
+  std::error_code error;
+  files::create_directories(folder, error);
+  if (!files::is_directory(folder, error))
+    throw Error(ErrorKind::io, fmt::format("{} is no folder and cannot be made; -o names where the stages go", folder));
+}
+
+// What the plan file says beside the plan.
+struct SavedPlan {
+  PipelinePlan plan;
+  std::vector<std::string> inputs;   // shapes of the examples
+  std::vector<std::string> digests;  // of the files of the stages
+};
+
+/// FNV-1a of a file's bytes.
+std::string digest_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    throw Error(ErrorKind::io, fmt::format("{} cannot be read; each rank needs plan.json and its own stage", path));
+  }
+  std::uint64_t hash = 1469598103934665603ull;
+  std::vector<char> buffer(1 << 20);
+  while (file) {
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    for (std::streamsize i = 0; i < file.gcount(); ++i)
+      hash = (hash ^ static_cast<unsigned char>(buffer[static_cast<std::size_t>(i)])) * 1099511628211ull;
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+void save_plan(const std::string& folder, const SavedPlan& saved) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::parse(saved.plan.json());
+  out["inputs"] = saved.inputs;
+  out["digests"] = saved.digests;
+  write_file(plan_file(folder), [&](std::ostream& file) { file << out.dump(2) << '\n'; });
+}
+
+SavedPlan load_plan(const std::string& folder) {
+  std::ifstream file(plan_file(folder));
+  if (!file) {
+    throw Error(ErrorKind::io,
+                fmt::format("{} cannot be read; write the stages with fxgraph pipeline", plan_file(folder)));
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  try {
+    const nlohmann::json all = nlohmann::json::parse(text.str());
+    SavedPlan saved{PipelinePlan::from_json(text.str()), all.at("inputs").get<std::vector<std::string>>(),
+                    all.at("digests").get<std::vector<std::string>>()};
+    if (saved.digests.size() != saved.plan.stages.size())
+      throw Error(ErrorKind::syntax, "this is no plan of a pipeline: it does not name a file for each stage");
+    return saved;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::syntax, fmt::format("{}: {}", plan_file(folder), error.what()));
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}: {}", plan_file(folder), error.what()));
+  }
+}
+
+/// The program on a whole batch and on its parts: what mixes the samples differs. On copies, as running may write.
+void check_micro_batches(const GraphModule& module, const std::vector<c10::IValue>& inputs, std::size_t parts) {
+  const at::NoGradGuard inference;
+  const std::int64_t batch = batch_of(inputs);
+  check_batch(batch, parts);
+  const c10::IValue whole = module.clone_graph_module()->run(inputs);
+  const auto copy = module.clone_graph_module();
+  std::vector<c10::IValue> results;
+  for (std::size_t i = 0; i < parts; ++i) {
+    std::vector<c10::IValue> some;
+    for (const c10::IValue& input : inputs) some.push_back(cut(input, batch, i, parts));
+    results.push_back(copy->run(some));
+  }
+  const double difference = relative_difference(whole, join(results, batch), 1e-3);
+  if (difference <= 1e-3) return;
+  throw Error(
+      ErrorKind::mismatch,
+      fmt::format("the program mixes the samples of a batch: {} micro-batches give other results than the whole "
+                  "(relative difference {:.1e}); leave --micro-batches out",
+                  parts, difference));
+}
+
+fx::PipelineOptions options_of(const PipelineCommand& command) {
+  fx::PipelineOptions options;
+  options.cost = command.measured ? fx::PipelineOptions::Cost::measured : fx::PipelineOptions::Cost::modelled;
+  options.slack = command.slack / 100;
+  options.max_weights = static_cast<std::int64_t>(command.max_weights * 1024 * 1024);
+  options.allow_random = command.allow_random;
+  return options;
+}
+
+}  // namespace
+
+int TorchBackend::pipeline(const PipelineCommand& command) {
+  const std::unique_ptr<Model> model = load(command.file);
+  GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
+  const std::vector<TensorInfo> infos = parse_inputs(command.inputs);
+  check_inputs(module.graph(), infos.size());
+  const std::vector<c10::IValue> inputs = random_inputs(infos);
+  const auto micro_batches = static_cast<std::size_t>(command.micro_batches);
+  if (micro_batches > 1 && !command.allow_random) check_micro_batches(module, inputs, micro_batches);
+  const PipelineStages stages =
+      split_pipeline(module, static_cast<std::size_t>(command.stages), inputs, options_of(command));
+  make_folder(command.output);
+  SavedPlan saved{stages.plan, command.inputs, {}};
+  for (std::size_t i = 0; i < stages.modules.size(); ++i) {
+    const std::string file = stage_file(command.output, i);
+    fx::save(*stages.modules[i], file);
+    saved.digests.push_back(digest_of(file));
+  }
+  save_plan(command.output, saved);
+  if (command.json) {
+    nlohmann::ordered_json out = nlohmann::ordered_json::parse(stages.plan.json());
+    out.erase("wiring");
+    out["micro_batches"] = micro_batches;
+    out["bubble"] = stages.plan.bubble(micro_batches);
+    out["saved"] = command.output;
+    fmt::print("{}\n", out.dump(2));
+    return kDone;
+  }
+  fmt::print("{}{} micro-batch{}: the stages wait {:.0f} % of their time\nsaved {}\n", stages.plan.str(), micro_batches,
+             micro_batches == 1 ? "" : "es", 100 * stages.plan.bubble(micro_batches), command.output);
+  return kDone;
+}
+
+namespace {
+
+WorkerAddress address_of(const RunOptions& options) {
+  WorkerAddress address = workers_from_environment().value_or(WorkerAddress());
+  if (options.rank >= 0) address.rank = options.rank;
+  if (options.world > 0) address.world = options.world;
+  if (!options.master.empty()) set_master(address, options.master);
+  address.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout * 1000));
+  return address;
+}
+
+/// What one rank measured: after a first round, which makes the connections.
+struct StageRun {
+  c10::IValue result;
+  std::vector<double> seconds;  // of each round
+  PipelineStatistics work;
+};
+
+StageRun run_rounds(Pipeline& pipe, const std::vector<c10::IValue>& inputs, const RunOptions& options) {
+  StageRun done;
+  const PipelineRun how{.micro_batches = static_cast<std::size_t>(options.micro_batches)};
+  done.result = pipe.run(inputs, how);
+  const PipelineStatistics before = pipe.statistics();
+  for (int i = 0; i < options.repeat; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    pipe.run(inputs, how);
+    done.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  done.work = pipe.statistics();
+  done.work.busy_seconds -= before.busy_seconds;
+  done.work.waiting_seconds -= before.waiting_seconds;
+  done.work.sent_bytes -= before.sent_bytes;
+  return done;
+}
+
+/// What was measured beside what the plan expects of the rank.
+nlohmann::ordered_json figures(const StageRun& done, const PipelinePlan& plan, const WorkerAddress& address,
+                               const RunOptions& options) {
+  std::vector<double> sorted = done.seconds;
+  std::ranges::sort(sorted);
+  const double all = std::accumulate(sorted.begin(), sorted.end(), 0.0);
+  const auto rank = static_cast<std::size_t>(address.rank);
+  // Rounds follow one another without a pause.
+  const auto micro_batches = static_cast<std::size_t>(options.micro_batches) * sorted.size();
+  nlohmann::ordered_json out = {
+      {"rank", address.rank},
+      {"world", address.world},
+      {"micro_batches", options.micro_batches},
+      {"repeat", options.repeat},
+      {"seconds", sorted[sorted.size() / 2]},
+      {"spread", (sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4]) / 2},
+      {"busy", all > 0 ? done.work.busy_seconds / all : 0},
+      {"sent_bytes", done.work.sent_bytes / options.repeat},
+      {"forecast", {{"busy", plan.busy(rank, micro_batches)}, {"sent_bytes", plan.stages[rank].sent_bytes}}},
+      {"outputs", nlohmann::json::array()}};
+  if (!done.result.isNone()) {
+    for (const TensorInfo& info : tensor_infos(done.result))
+      out["outputs"].push_back({{"sizes", info.sizes}, {"dtype", to_string(info.dtype)}});
+  }
+  return out;
+}
+
+void print_run(const nlohmann::ordered_json& done, bool json) {
+  if (json) {
+    fmt::print("{}\n", done.dump());
+    return;
+  }
+  const int repeat = done.at("repeat").get<int>();
+  std::string time = human_seconds(done.at("seconds").get<double>());
+  if (repeat > 1) time += fmt::format(" ± {} (median of {})", human_seconds(done.at("spread").get<double>()), repeat);
+  const nlohmann::ordered_json& plan = done.at("forecast");
+  fmt::print("rank {} of {}: {}, busy {:.0f} % (plan: {:.0f} %), sent {} (plan: {})\n", done.at("rank").get<int>(),
+             done.at("world").get<int>(), time, 100 * done.at("busy").get<double>(),
+             100 * plan.at("busy").get<double>(), human_bytes(done.at("sent_bytes").get<double>()),
+             human_bytes(plan.at("sent_bytes").get<double>()));
+}
+
+/// A rank alone with its stage.
+std::shared_ptr<GraphModule> load_stage(const std::string& folder, const SavedPlan& saved, int rank) {
+  const auto stage = static_cast<std::size_t>(rank);
+  const std::string file = stage_file(folder, stage);
+  if (digest_of(file) != saved.digests[stage]) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} is not the file that the plan was made with; copy the folder again", file));
+  }
+  return fx::load(file);
+}
+
+}  // namespace
+
+int TorchBackend::run_stage(const RunOptions& options) {
+  prepare_machine(options.threads);
+  const SavedPlan saved = load_plan(options.file);
+  const WorkerAddress address = address_of(options);
+  if (address.world != static_cast<int>(saved.plan.stages.size())) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} has {} stages and there are {} ranks: start one for each stage", options.file,
+                            saved.plan.stages.size(), address.world));
+  }
+  Workers workers = connect(address);
+  try {
+    Pipeline pipe(saved.plan, load_stage(options.file, saved, address.rank), workers);
+    const std::vector<TensorInfo> infos = parse_inputs(options.inputs.empty() ? saved.inputs : options.inputs);
+    at::manual_seed(0);  // the same inputs in every run
+    const std::vector<c10::IValue> inputs = address.rank == 0 ? random_inputs(infos) : std::vector<c10::IValue>();
+    const StageRun done = run_rounds(pipe, inputs, options);
+    if (!options.output.empty() && address.rank == address.world - 1) {
+      write_file(options.output, [&](std::ostream& file) {
+        const std::vector<char> bytes = torch::jit::pickle_save(done.result);
+        file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+      });
+    }
+    pipe.finish();
+    print_run(figures(done, saved.plan, address, options), options.json);
+    return kDone;
+  } catch (const std::exception& error) {
+    // Threads of the connection may wait for a rank that is gone: this process does not wait for them.
+    const std::string self = fmt::format("rank {}: ", address.rank), what = describe(error);
+    workers.give_up(what.starts_with(self) ? what : self + what);
+    std::cerr << "fxgraph: " << what << std::endl;
+    flush_output();
+    std::_Exit(kFailed);
+  }
+}
+
+}  // namespace fx::cli

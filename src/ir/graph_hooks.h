@@ -1,0 +1,51 @@
+// GraphHooks: a pass that keeps state beside a graph is told of the edits that others make to it.
+//
+//   fx::GraphHooks hooks(graph, {.created = [&](fx::Node& node) { … },
+//                                .erased = [&](fx::Node& node) { … },
+//                                .replaced = [&](fx::Node& old, const fx::Argument& by, fx::Node& user) { … }});
+//
+// They are set while the object lives, several in the order in which they were set. A clone of the graph has none; a
+// graph that is moved takes them along. Without hooks an edit costs one comparison more.
+//
+// created   behind every node that is made or comes back (create_node and what stands on it, node_copy, graph_copy,
+//           restore_node): it is in its place, with its arguments. May edit the graph. When it throws, the node goes
+//           again, unless something uses it by then.
+// erased    before a node goes, while it is in its place and has its arguments.
+// replaced  before a user gets `by` in place of `old`, once for each user: replace_all_uses_with, replace_input_with,
+//           move_uses_to. New arguments that a caller sets (set_args, update_arg, …) replace nothing, as in FX.
+//
+// `erased` and `replaced` may look, and throw, which keeps the edit from being made; when they edit the graph, the edit
+// that they were told of throws Error(invalid_argument) and is not made. Thread-safety: that of the graph.
+#pragma once
+
+#include <functional>
+
+#include <fxgraph/ir/graph.h>
+
+namespace fx {
+
+struct EditHooks {
+  std::function<void(Node& node)> created{};
+  std::function<void(Node& node)> erased{};
+  std::function<void(Node& old, const Argument& by, Node& user)> replaced{};
+};
+
+class GraphHooks {
+ public:
+  GraphHooks(Graph& graph, EditHooks hooks);
+  ~GraphHooks();
+  GraphHooks(const GraphHooks&) = delete;
+  GraphHooks& operator=(const GraphHooks&) = delete;
+
+  /// They are told nothing any more. May be called by a hook.
+  void remove();
+  /// False after remove(), and when the graph is gone.
+  bool active() const { return storage_ != nullptr; }
+
+ private:
+  friend struct internal::GraphStorage;
+  internal::GraphStorage* storage_;
+  EditHooks hooks_;
+};
+
+}  // namespace fx

@@ -1,0 +1,171 @@
+// Hostile programs (rewriter/program/hostile) in parts: lowered to a back end that copies, split by chance, cut into
+// stages that send copies. What callers can see stays as it was, or the program is refused.
+#include <c10/util/Exception.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cstdlib>
+
+#include <fxgraph/rewriter/partition/pipeline_plan.h>
+#include <fxgraph/rewriter/partition/split_module.h>
+#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/rewriter/program/hostile/judge.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
+#include "tests/partition/copying_part.h"
+#include "tests/partition/run_stages.h"
+#include "tests/support/random.h"
+#include "tests/trace/trace_testing.h"
+
+namespace fx {
+namespace {
+
+using hostile::Program;
+using testing::Random;
+using testing::run_stages;
+using torch::Tensor;
+
+/// How many programs; FXGRAPH_HOSTILE_PROGRAMS and FXGRAPH_HOSTILE_SEED ask for more, and others.
+std::uint64_t number(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+struct Silence : c10::WarningHandler {
+  void process(const c10::SourceLocation&, const std::string&, const bool) override {}
+};
+
+/// Tries `action` on programs that run; it returns what is wrong, or nothing, and counts what it did.
+template <typename Action>
+void on_programs(std::uint64_t usual, Action&& action) {
+  Silence silence;
+  const c10::Warning::WarningHandlerGuard quiet(&silence);
+  c10::SetStackTraceFetcher([] { return std::string(); });
+  const std::uint64_t first = number("FXGRAPH_HOSTILE_SEED", 0), count = number("FXGRAPH_HOSTILE_PROGRAMS", usual);
+  std::size_t ran = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const Program program = hostile::draw_program(seed, {.motifs = hostile::common_motifs()});
+    if (!hostile::runs(program)) continue;
+    ++ran;
+    const std::optional<std::string> wrong = action(program, seed);
+    ASSERT_FALSE(wrong) << "seed " << seed << ": " << *wrong << "\n" << program.str();
+  }
+  EXPECT_GT(ran * 2, count);
+}
+
+std::optional<std::string> difference(const Program& program, GraphModule& before, GraphModule& after) {
+  const hostile::Tolerance tolerance = hostile::tolerance_of(program.narrowest);
+  std::optional<std::string> wrong = hostile::difference(before, after, program.inputs, tolerance);
+  return wrong && hostile::is_ill_conditioned(program, tolerance) ? std::nullopt : wrong;
+}
+
+/// Calls both twice with each set of inputs, on copies; says where results differ, or what is left in the inputs.
+template <typename Run>
+std::optional<std::string> other_results(const Program& program, GraphModule& before, Run&& run) {
+  const double tolerance = hostile::tolerance_of(program.narrowest).relative + 1e-12;
+  for (const hostile::Tensors& set : program.inputs) {
+    for (int call = 0; call < 2; ++call) {
+      hostile::Tensors one, other;
+      for (const Tensor& input : set) {
+        one.push_back(input.clone());
+        other.push_back(input.clone());
+      }
+      c10::IValue expected;
+      torch::manual_seed(5);
+      try {
+        expected = before.run(std::vector<c10::IValue>(one.begin(), one.end()));
+      } catch (const std::exception&) {
+        return std::nullopt;  // this set of inputs does not fit
+      }
+      torch::manual_seed(5);
+      c10::IValue got;
+      try {
+        got = run(other);
+      } catch (const std::exception& error) {
+        return std::string("it throws: ") + error.what();
+      }
+      if (const auto same = testing::same_value(got, expected, tolerance); !same)
+        return std::string("another result in call ") + std::to_string(call) + ": " + same.message();
+      for (std::size_t i = 0; i < one.size(); ++i) {
+        if (!testing::same_value(other[i], one[i], tolerance))
+          return "input " + std::to_string(i) + " is left otherwise";
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(HostilePartsSlow, LoweredToABackEndThatCopies) {
+  std::size_t parts = 0;
+  on_programs(500, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+    const auto before = program.build(), after = program.build();
+    const OperatorSupport some([seed](const CallFacts& call) -> std::optional<std::string> {
+      if (Random(seed + call.node().id() * 77).chance(70)) return std::nullopt;
+      return "by chance";
+    });
+    const Lowered lowered = lower(*after, testing::CopyingBackend(some));
+    parts += lowered.parts().size();
+    return difference(program, *before, *lowered.module());
+  });
+  EXPECT_GT(parts, 200u);
+}
+
+TEST(HostilePartsSlow, SplitByChance) {
+  std::size_t split = 0, refused = 0;
+  on_programs(500, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+    const auto before = program.build(), after = program.build();
+    Random random(seed);
+    NodeMap<std::int64_t> part(after->graph(), 0);
+    std::int64_t now = 0;
+    for (const Node& node : after->graph().nodes()) {
+      now += random.chance(30);
+      part[node] = random.chance(85) ? now : random.between(0, now + 1);
+    }
+    try {
+      const auto parts = split_module(*after, [&](const Node& node) { return part[node]; });
+      ++split;
+      torch::NoGradGuard inference;
+      return other_results(program, *before, [&](const hostile::Tensors& inputs) {
+        return parts->run(std::vector<c10::IValue>(inputs.begin(), inputs.end()));
+      });
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::invalid_argument) throw;
+      ++refused;
+      return std::nullopt;
+    }
+  });
+  EXPECT_GT(split, 100u);
+  EXPECT_GT(refused, 10u);
+}
+
+TEST(HostilePartsSlow, StagesThatSendCopies) {
+  std::size_t cut = 0, refused = 0;
+  on_programs(700, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+    const auto before = program.build(), after = program.build();
+    std::vector<c10::IValue> examples(program.inputs[0].begin(), program.inputs[0].end());
+    PipelineStages stages;
+    try {
+      PipelineOptions options;
+      options.slack = seed % 3 == 0 ? 2 : 0.1;
+      stages = split_pipeline(*after->clone_graph_module(), 1, examples);  // one stage refuses what no cut can mend
+      stages = split_pipeline(*after, 2 + seed % 3, examples, options);
+    } catch (const Error&) {
+      ++refused;
+      return std::nullopt;
+    }
+    ++cut;
+    torch::NoGradGuard inference;
+    const auto wrong = other_results(program, *before, [&](const hostile::Tensors& inputs) {
+      return run_stages(stages, {inputs.begin(), inputs.end()});
+    });
+    return wrong ? std::optional(*wrong + "\n" + stages.plan.wiring) : std::nullopt;
+  });
+  EXPECT_GT(cut, 80u);
+  RecordProperty("cut", static_cast<int>(cut));
+  RecordProperty("refused", static_cast<int>(refused));
+}
+
+}  // namespace
+}  // namespace fx
