@@ -54,7 +54,7 @@ int main() {
   // [write]
   auto net = std::make_shared<Net>();
   auto traced = fx::symbolic_trace(net, {torch::rand({2, 8})});
-  fx::save_exported(*traced, "mine.pt2", {.inputs = {torch::rand({2, 8})}, .dynamic = {{0, 0, {1, 64}}}});
+  traced->save("mine.pt2");  // the batch is free, as in the trace
   // [end]
   const torch::Tensor x = torch::rand({7, 8});
   const bool equal = torch::allclose(fx::load("mine.pt2")->forward(x), net->forward(x));

@@ -11,7 +11,8 @@
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kTorchCommands = {"run", "optimize", "quantize", "rules", "pipeline"};
+constexpr std::array<std::string_view, 6> kTorchCommands = {"convert",  "run",   "optimize",
+                                                            "quantize", "rules", "pipeline"};
 constexpr std::array<std::string_view, 3> kTorchOptions = {"--input", "--verify", "--version"};
 
 // A look at the words is enough: a needless hand-over costs half a second, never a wrong answer.
@@ -21,7 +22,7 @@ bool needs_torch(int argc, char** argv) {
     if (i == 1 && std::ranges::find(kTorchCommands, word) != kTorchCommands.end()) return true;
     if (std::ranges::any_of(kTorchOptions, [&](std::string_view option) { return word.starts_with(option); }))
       return true;
-    if (!word.starts_with("-") && fx::cli::is_torchscript(std::string(word))) return true;
+    if (!word.starts_with("-") && fx::cli::is_archive(std::string(word))) return true;
   }
   return false;
 }

@@ -25,7 +25,7 @@ std::string read_pattern(const std::string& pattern) {
     }
     return pattern;
   }
-  if (is_torchscript(pattern)) {
+  if (is_archive(pattern)) {
     throw Error(ErrorKind::invalid_argument, "the pattern " + pattern +
                                                  " is a TorchScript file, and patterns are text: " +
                                                  "write it as fxgraph show --format text does, or as an expression");

@@ -16,8 +16,8 @@ class TextModel : public Model {
   NodeTimes times(const std::vector<TensorInfo>&) override { needs_torch("times"); }
   double difference(Model&, const std::vector<TensorInfo>&, int) override { needs_torch("verifying"); }
 
-  void save(const std::string& path) override {
-    if (saves_torchscript(path, false)) {
+  void save(const std::string& path, const std::vector<TensorInfo>&) override {
+    if (form_of(path, Form::text) != Form::text) {
       throw Error(ErrorKind::unsupported,
                   "cannot write " + path + ": FX text has no weights to save; end the name in .fx");
     }
@@ -36,10 +36,11 @@ class TextModel : public Model {
 
 std::unique_ptr<Model> load_model(const std::string& path, Backend* backend) {
   if (backend) return backend->load(path);
-  if (is_torchscript(path)) {
-    throw Error(
-        ErrorKind::unsupported,
-        path + ": reading TorchScript needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and install fxgraph-torch");
+  if (is_archive(path)) {
+    throw Error(ErrorKind::unsupported,
+                path +
+                    ": reading a file with weights needs LibTorch; build with FXGRAPH_WITH_TORCH=ON and install "
+                    "fxgraph-torch");
   }
   return std::make_unique<TextModel>(load_graph_text(path));
 }

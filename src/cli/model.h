@@ -1,8 +1,8 @@
-// What the commands work on: a program from FX text or from a TorchScript file, and the door to the half that needs
-// LibTorch.
+// What the commands work on: a program from FX text, a TorchScript file or an archive of torch.export, and the door to
+// the half that needs LibTorch.
 //
 // The program `fxgraph` itself is built without LibTorch, so that it starts in milliseconds. When a command needs
-// LibTorch (a TorchScript file, shapes, running) it hands over to `fxgraph-torch` beside it: the same program with a
+// LibTorch (a file with weights, shapes, running) it hands over to `fxgraph-torch` beside it: the same program with a
 // backend.
 #pragma once
 
@@ -41,8 +41,9 @@ class Model {
   virtual Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) = 0;
   /// How long each node takes on random inputs. Needs LibTorch.
   virtual NodeTimes times(const std::vector<TensorInfo>& inputs) = 0;
-  /// Writes the program in the form that the ending of `path` names, `.pt` or text, or else in that it came in.
-  virtual void save(const std::string& path) = 0;
+  /// Writes the program in the form that the ending of `path` names, `.pt`, `.pt2` or text, or else in that it came in.
+  /// `inputs` tell the shapes of which a `.pt2` holds some, where the program does not say them itself; may be empty.
+  virtual void save(const std::string& path, const std::vector<TensorInfo>& inputs) = 0;
   /// The largest relative difference that counts as equal, for inputs of these types.
   virtual double tolerance(const std::vector<TensorInfo>&) { return 1e-4; }
   /// Compares with `before` on random inputs; returns the largest relative difference. Needs LibTorch.
@@ -107,6 +108,13 @@ struct QuantizeOptions {
   bool json = false;
 };
 
+struct ConversionOptions {
+  std::string file;
+  std::string output;
+  std::vector<std::string> inputs;
+  bool fixed = false;  ///< a `.pt2` holds for the sizes of the inputs alone
+};
+
 /// The commands that only exist with LibTorch, and loading with weights.
 class Backend {
  public:
@@ -119,6 +127,7 @@ class Backend {
   virtual int run_stage(const RunOptions& options) = 0;
   virtual int optimize(const OptimizeOptions& options) = 0;
   virtual int quantize(const QuantizeOptions& options) = 0;
+  virtual int convert(const ConversionOptions& options) = 0;
   virtual int rules(const std::string& name, bool json) = 0;
   /// LibTorch's version and what it computes with, a line each.
   virtual std::string versions() = 0;
@@ -129,7 +138,7 @@ class Backend {
   virtual std::string describe(const std::exception& error) = 0;
 };
 
-/// Loads FX text, or with a backend also TorchScript. Throws Error(unsupported) for TorchScript without one.
+/// Loads FX text, or with a backend also archives. Throws Error(unsupported) for an archive without one.
 std::unique_ptr<Model> load_model(const std::string& path, Backend* backend);
 
 /// The whole program: parses the command line, runs one command, returns the exit code. `backend` may be null.

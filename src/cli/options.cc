@@ -17,16 +17,16 @@ namespace fx::cli {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kTorchScriptEndings = {".pt", ".pth", ".ts", ".torchscript"};
-constexpr std::array<std::string_view, 2> kTextEndings = {".fx", ".txt"};
-
-bool ends_with_one(const std::string& path, const auto& endings) {
-  return std::ranges::any_of(endings, [&](std::string_view ending) { return path.ends_with(ending); });
-}
+constexpr std::pair<std::string_view, Form> kEndings[] = {
+    {".pt", Form::torchscript}, {".pth", Form::torchscript},
+    {".ts", Form::torchscript}, {".torchscript", Form::torchscript},
+    {".pt2", Form::exported},   {".fx", Form::text},
+    {".txt", Form::text},
+};
 
 }  // namespace
 
-bool is_torchscript(const std::string& path) {
+bool is_archive(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (path == "-" || (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)))
@@ -34,12 +34,15 @@ bool is_torchscript(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<char, 4> magic{};
   if (file && file.read(magic.data(), magic.size()) && std::memcmp(magic.data(), "PK\3\4", 4) == 0) return true;
-  return ends_with_one(path, kTorchScriptEndings);
+  return form_of(path, Form::text) != Form::text;
 }
 
-bool saves_torchscript(const std::string& path, bool otherwise) {
-  if (path.empty() || path == "-" || ends_with_one(path, kTextEndings)) return false;
-  return ends_with_one(path, kTorchScriptEndings) || otherwise;
+Form form_of(const std::string& path, Form otherwise) {
+  if (path.empty() || path == "-") return Form::text;
+  for (const auto& [ending, form] : kEndings) {
+    if (path.ends_with(ending)) return form;
+  }
+  return otherwise;
 }
 
 std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes) {

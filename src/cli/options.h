@@ -1,6 +1,7 @@
 // What the program's commands share: reading and writing files, shapes, progress, and the way errors end the program.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,12 +16,16 @@ inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;  // bad input, or a check that failed
 inline constexpr int kUsage = 2;   // the command line itself is wrong
 
-/// True when `path` names a TorchScript archive rather than FX text: by its content if it exists, else by its ending.
-bool is_torchscript(const std::string& path);
+/// What a program is written as.
+enum class Form : std::uint8_t { text, torchscript, exported };
 
-/// True when a program saved as `path` becomes a TorchScript archive: by the ending of the name; `otherwise` when that
-/// does not say.
-bool saves_torchscript(const std::string& path, bool otherwise);
+/// True when `path` names an archive with weights, TorchScript's or torch.export's, rather than FX text: by its content
+/// if it exists, else by its ending.
+bool is_archive(const std::string& path);
+
+/// What a program saved as `path` becomes: by the ending of the name; `otherwise` when that does not say. Text for
+/// standard output.
+Form form_of(const std::string& path, Form otherwise);
 
 /// Parses the values of --input. Throws Error(invalid_argument) that shows the form.
 std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes);

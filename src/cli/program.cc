@@ -19,7 +19,8 @@ namespace fx::cli {
 
 namespace {
 
-constexpr const char* kFileHelp = "FX text (.fx), a TorchScript file (.pt), or - for text from standard input";
+constexpr const char* kFileHelp =
+    "FX text (.fx), a TorchScript file (.pt), an archive of torch.export (.pt2), or - for text from standard input";
 constexpr const char* kInputHelp = "an input's shape, once per input in order: 1x3x224x224, 2x16:int64";
 constexpr const char* kPatternHelp = "a graph in FX text: a file, or the text itself";
 
@@ -60,6 +61,7 @@ class Commands {
     declare_pipeline();
     declare_diff();
     declare_draw();
+    declare_convert();
     declare_manual();
   }
 
@@ -134,7 +136,7 @@ class Commands {
     sub->add_option("--replacement", rewrite_.replacement, kPatternHelp)->required();
     CLI::Option* verify = sub->add_flag("--verify", rewrite_.verify, "compare before and after on random inputs");
     verify->needs(add_inputs(sub, rewrite_.inputs));
-    add_output(sub, rewrite_.output, "where to write the result: .fx, or .pt for a program with weights");
+    add_output(sub, rewrite_.output, "where to write the result: .fx, or .pt or .pt2 for a program with weights");
     add_json(sub, rewrite_.json);
   }
   void declare_optimize() {
@@ -158,7 +160,7 @@ class Commands {
                   "with --target: several threads may run one loaded copy of the result at once");
     add_threads(sub, optimize_.threads);
     sub->add_flag("--verify", optimize_.verify, "compare before and after on random inputs (needs --input)");
-    add_output(sub, optimize_.output, "where to save the result: .pt or .fx; the folder, with several files");
+    add_output(sub, optimize_.output, "where to save the result: .pt, .pt2 or .fx; the folder, with several files");
     sub->add_option_function<std::string>(
            "--report", [this](const std::string& format) { optimize_.json = format == "json"; }, "text or json")
         ->check(CLI::IsMember({"text", "json"}));
@@ -250,6 +252,16 @@ class Commands {
     sub->add_option("-o,--output", draw_.output, "OUT.svg, or OUT.dot for Graphviz")->required();
   }
 
+  void declare_convert() {
+    CLI::App* sub = command("convert", "Write a program in another form", [this] {
+      return need_backend(backend_, [this](Backend& backend) { return backend.convert(convert_); });
+    });
+    sub->add_option("FILE", convert_.file, kFileHelp)->required();
+    sub->add_option("-o,--output", convert_.output, "OUT.pt, OUT.pt2 or OUT.fx")->required();
+    add_inputs(sub, convert_.inputs);
+    sub->add_flag("--fixed", convert_.fixed, "a .pt2 holds for the inputs' sizes alone, not for all that work");
+  }
+
   // For whoever packages the program: not among the commands that help lists.
   void declare_manual() {
     CLI::App* sub = command("manual", "Print the manual page, or the completion for a shell", [this] {
@@ -277,6 +289,7 @@ class Commands {
   PipelineCommand pipeline_;
   DiffOptions diff_;
   DrawOptions draw_;
+  ConversionOptions convert_;
   std::string rule_;
   bool rules_json_ = false;
 };

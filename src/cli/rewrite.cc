@@ -69,7 +69,7 @@ int rewrite(const RewriteOptions& options, Backend* backend) {
       said << fmt::format("verified: {} random inputs, largest relative difference {:.1e}\n", kVerifyRounds,
                           *difference);
   }
-  if (!to_stdout) model->save(options.output);
+  if (!to_stdout) model->save(options.output, parse_inputs(options.inputs));
   if (options.json) {
     std::cout << said.str();
   } else if (to_stdout) {

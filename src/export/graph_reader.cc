@@ -1,12 +1,13 @@
 #include <fxgraph/export/graph_reader.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
+#include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/lifts.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/run/operators.h>
 #include <fxgraph/run/python_calls.h>
 
 namespace fx::pt2 {
@@ -35,6 +36,27 @@ constexpr std::pair<const char*, const char*> kOnlyChecks[] = {
 bool only_checks(Symbol target, const std::string& argument) {
   return std::ranges::any_of(kOnlyChecks,
                              [&](const auto& row) { return target == row.first && argument == row.second; });
+}
+
+// Releases gave defaults to optional arguments that earlier ones want to see.
+void add_missing_nones(const c10::FunctionSchema& schema, std::size_t positional, const std::vector<NamedValue>& inputs,
+                       std::vector<NamedArgument>& kwargs) {
+  for (std::size_t i = positional; i < schema.arguments().size(); ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    if (argument.default_value() || argument.type()->kind() != c10::TypeKind::OptionalType) continue;
+    if (std::ranges::find(inputs, argument.name(), &NamedValue::name) == inputs.end())
+      kwargs.push_back({Symbol(argument.name()), Argument()});
+  }
+}
+
+// Where a number of any kind is taken now, earlier releases take an int.
+Argument older_value(const NamedValue& input, const c10::FunctionSchema& schema) {
+  const auto index = schema.argumentIndexWithName(input.name);
+  if (!index || !input.value.is_float() || input.value.as_float() != std::trunc(input.value.as_float()))
+    return input.value;
+  const c10::TypePtr type = schema.arguments()[static_cast<std::size_t>(*index)].type();
+  const bool is_int = c10::IntType::get()->isSubtypeOf(*type) && !c10::FloatType::get()->isSubtypeOf(*type);
+  return is_int ? Argument(static_cast<std::int64_t>(input.value.as_float())) : input.value;
 }
 
 Symbol renamed(Symbol target) {
@@ -120,10 +142,13 @@ bool GraphReader::only_updates(const std::string& name, const Argument& target) 
 const TensorMeta* GraphReader::meta_of(const Argument& value) {
   const Node* node = value.node_or_null();
   const auto name = node ? names_.find(node) : names_.end();
-  if (name == names_.end()) return nullptr;
-  const auto [known, fresh] = metas_.try_emplace(name->second);
+  return name == names_.end() ? nullptr : meta_named(name->second);
+}
+
+const TensorMeta* GraphReader::meta_named(const std::string& name) {
+  const auto [known, fresh] = metas_.try_emplace(name);
   if (fresh) {
-    const Json* json = find_member(member(json_, "tensor_values"), name->second.c_str());
+    const Json* json = find_member(member(json_, "tensor_values"), name.c_str());
     if (!json) {
       metas_.erase(known);
       return nullptr;
@@ -283,7 +308,7 @@ void GraphReader::refuse(const std::string& target, const std::string& why) {
 
 void GraphReader::call_operator(const std::string& text, const std::vector<NamedValue>& inputs, const Json& json) {
   const Symbol target = target_of(text);
-  const TorchOperator* known = find_torch_operator(target);
+  const TorchOperator* known = find_exported_operator(target);
   if (!known && !find_python_function(target) && packets_of_function(target).empty()) refuse(text, "");
   const bool by_name = known && target == canonical_target(Symbol(text));
   std::vector<Argument> args;
@@ -300,12 +325,14 @@ void GraphReader::call_operator(const std::string& text, const std::vector<Named
         (by_name &&
          known->schema->arguments()[static_cast<std::size_t>(*known->schema->argumentIndexWithName(input.name))]
              .kwarg_only());
+    const Argument value = by_name ? older_value(input, *known->schema) : input.value;
     if (keyword && !input.name.empty()) {
-      kwargs.push_back({Symbol(input.name), input.value});
+      kwargs.push_back({Symbol(input.name), value});
     } else {
-      args.push_back(input.value);
+      args.push_back(value);
     }
   }
+  if (by_name) add_missing_nones(*known->schema, args.size(), inputs, kwargs);
   const Json& outputs = member(json, "outputs");
   Node& made = call(target, args, kwargs, name_);
   bool is_tuple = array_of(outputs).size() > 1;

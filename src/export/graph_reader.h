@@ -64,6 +64,8 @@ class GraphReader {
   bool only_updates(const std::string& name, const Argument& target) const;
   /// The description of a tensor; null when there is none.
   const TensorMeta* meta_of(const Argument& value);
+  /// The same of the value of this name.
+  const TensorMeta* meta_named(const std::string& name);
   Graph& graph() { return module_.graph(); }
   /// Makes a call with the notes of the node that is being read, named after its result `name` when given.
   Node& call(Symbol target, ArgumentSpan args, KwargSpan kwargs = {}, const std::string& name = {});

@@ -1,12 +1,11 @@
 #include <fxgraph/export/graph_writer.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
-#include <fxgraph/export/codes.h>
+#include <fxgraph/export/exported_operator.h>
+#include <fxgraph/export/literals.h>
 #include <fxgraph/ir/target.h>
-#include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
@@ -47,6 +46,24 @@ constexpr NumberCall kNumberCalls[] = {
     {"builtins.float", "torch.sym_float"},
     {"aten::Int.float", "torch.sym_int"},
     {"builtins.int", "torch.sym_int"},
+    {"math.sqrt", "torch._sym_sqrt"},
+    {"math.trunc", "math.trunc"},
+    {"operator.add", "_operator.add"},
+    {"operator.sub", "_operator.sub"},
+    {"operator.mul", "_operator.mul"},
+    {"operator.floordiv", "_operator.floordiv"},
+    {"operator.mod", "_operator.mod"},
+    {"operator.neg", "_operator.neg"},
+    {"operator.truediv", "_operator.truediv"},
+    {"operator.pow", "_operator.pow"},
+    {"operator.eq", "_operator.eq"},
+    {"operator.ne", "_operator.ne"},
+    {"operator.ge", "_operator.ge"},
+    {"operator.le", "_operator.le"},
+    {"operator.gt", "_operator.gt"},
+    {"operator.lt", "_operator.lt"},
+    {"operator.and_", "_operator.and_"},
+    {"operator.or_", "_operator.or_"},
 };
 
 const char* python_number_call(Symbol target) {
@@ -54,21 +71,6 @@ const char* python_number_call(Symbol target) {
     if (target == row.target) return row.python;
   }
   return nullptr;
-}
-
-Json float_json(double value) {
-  if (std::isnan(value)) return "NaN";
-  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
-  return value;
-}
-
-Json size_json(const SymbolicSize& size) {
-  if (size.expr.is_integer()) return {{"as_int", size.expr.value()}};
-  return {{"as_expr", {{"expr_str", size.expr.dump()}, {"hint", {{"as_int", size.example}}}}}};
-}
-
-Json device_json(const Device& device) {
-  return {{"type", device.type.str()}, {"index", device.index < 0 ? Json() : Json(device.index)}};
 }
 
 bool is_number(ValueShape::Kind kind) {
@@ -80,6 +82,8 @@ bool is_dispatched(const c10::FunctionSchema& schema) {
   return c10::Dispatcher::singleton().findSchema({schema.name(), schema.overload_name()}).has_value();
 }
 
+constexpr std::string_view kHigherOrder = "higher_order::";
+
 // A number that does not vary, as an argument.
 Argument literal_of(const ValueShape& shape) {
   if (shape.kind == ValueShape::Kind::boolean) return Argument(shape.boolean);
@@ -88,37 +92,6 @@ Argument literal_of(const ValueShape& shape) {
 }
 
 }  // namespace
-
-TensorMeta meta_of_tensor(const at::Tensor& tensor) {
-  TensorMeta meta;
-  meta.dtype = to_dtype(tensor.scalar_type());
-  meta.device = to_device(tensor.device());
-  meta.requires_grad = tensor.requires_grad();
-  meta.storage_offset = tensor.storage_offset();
-  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
-    meta.sizes.push_back({SizeExpr::integer(tensor.size(i)), tensor.size(i)});
-    meta.strides.push_back({SizeExpr::integer(tensor.stride(i)), tensor.stride(i)});
-  }
-  return meta;
-}
-
-Json tensor_meta(const TensorMeta& meta) {
-  Json sizes = Json::array(), strides = Json::array();
-  for (const SymbolicSize& size : meta.sizes) sizes.push_back(size_json(size));
-  for (const SymbolicSize& stride : meta.strides) strides.push_back(size_json(stride));
-  const std::optional<std::int64_t> dtype = code_of(meta.dtype);
-  if (!dtype) {
-    throw Error(ErrorKind::unsupported,
-                "torch.export has no words for the element type " + std::string(to_string(meta.dtype)));
-  }
-  return {{"dtype", *dtype},
-          {"sizes", std::move(sizes)},
-          {"requires_grad", meta.requires_grad},
-          {"device", device_json(meta.device)},
-          {"strides", std::move(strides)},
-          {"storage_offset", {{"as_int", meta.storage_offset}}},
-          {"layout", *code_of(Layout{Symbol("strided")})}};
-}
 
 // ── Names ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -130,10 +103,10 @@ std::string GraphWriter::fresh(const std::string& wanted) {
 
 std::string GraphWriter::add_value(const std::string& wanted, const ValueShape& shape) {
   std::string name = fresh(wanted);
-  if (shape.kind == ValueShape::Kind::tensor) tensors_[name] = tensor_meta(shape.tensor);
-  if (shape.kind == ValueShape::Kind::integer) integers_[name] = size_json(shape.integer);
+  if (shape.kind == ValueShape::Kind::tensor) tensors_[name] = write_tensor_meta(shape.tensor);
+  if (shape.kind == ValueShape::Kind::integer) integers_[name] = write_size(shape.integer);
   if (shape.kind == ValueShape::Kind::boolean) booleans_[name] = {{"as_bool", shape.boolean}};
-  if (shape.kind == ValueShape::Kind::floating) floats_[name] = {{"as_float", float_json(shape.floating)}};
+  if (shape.kind == ValueShape::Kind::floating) floats_[name] = {{"as_float", write_float(shape.floating)}};
   return name;
 }
 
@@ -160,7 +133,7 @@ Json GraphWriter::reference(const std::string& name, const ValueShape& shape) {
   }
 }
 
-Json GraphWriter::argument(const Argument& value, bool) {
+Json GraphWriter::argument(const Argument& value) {
   if (const Node* node = value.node_or_null()) {
     const ValueShape& shape = shapes_[*node];
     if (node->is(Op::get_attr) && !has_name(*node)) return nested(*node);
@@ -169,32 +142,7 @@ Json GraphWriter::argument(const Argument& value, bool) {
     if (shape.kind == ValueShape::Kind::none) return {{"as_none", true}};
     return reference(names_[*node], shape);
   }
-  switch (value.kind()) {
-    case ArgumentKind::none: return {{"as_none", true}};
-    case ArgumentKind::boolean: return {{"as_bool", value.as_bool()}};
-    case ArgumentKind::integer: return {{"as_int", value.as_int()}};
-    case ArgumentKind::floating: return {{"as_float", float_json(value.as_float())}};
-    case ArgumentKind::string: return {{"as_string", std::string(value.as_string())}};
-    case ArgumentKind::complex:
-      return {{"as_complex",
-               {{"real", float_json(value.as_complex().real())}, {"imag", float_json(value.as_complex().imag())}}}};
-    case ArgumentKind::dtype: {
-      const auto code = code_of(value.as_dtype());
-      return code ? Json{{"as_scalar_type", *code}} : Json();
-    }
-    case ArgumentKind::layout: {
-      const auto code = code_of(value.as_layout());
-      return code ? Json{{"as_layout", *code}} : Json();
-    }
-    case ArgumentKind::memory_format: {
-      const auto code = code_of(value.as_memory_format());
-      return code ? Json{{"as_memory_format", *code}} : Json();
-    }
-    case ArgumentKind::device: return {{"as_device", device_json(value.as_device())}};
-    case ArgumentKind::list:
-    case ArgumentKind::tuple: return sequence(value);
-    default: return Json();
-  }
+  return value.is_sequence() ? sequence(value) : write_literal(value);
 }
 
 namespace {
@@ -255,9 +203,27 @@ Json GraphWriter::sequence(const Argument& value) {
 
 Json GraphWriter::nested(const Node& node) {
   const auto module = std::dynamic_pointer_cast<GraphModule>(module_.find_submodule(node.target().str()));
-  if (!module) return Json();
-  refusals_.push_back("the graph '" + node.target().str() + "' inside of it");
-  return Json();
+  const auto shapes = module ? nested_shapes_.find(&module->graph()) : nested_shapes_.end();
+  if (shapes == nested_shapes_.end()) return Json();
+  GraphWriter inner(*module, module->graph(), shapes->second, nested_shapes_, refusals_);
+  return {{"as_graph", {{"name", to_identifier(node.target().str())}, {"graph", inner.write_all()}}}};
+}
+
+Json GraphWriter::write_all() {
+  Json inputs = Json::array(), outputs = Json::array();
+  for (const Node* node : graph_.placeholders())
+    inputs.push_back(reference(name_value(*node, node->name()), shapes_[*node]));
+  write_nodes();
+  const Node* output = graph_.output_node();
+  const Argument result = output ? output->arg(0) : Argument::tuple({});
+  const std::vector<Argument> values = result.is_sequence()
+                                           ? std::vector<Argument>(result.elements().begin(), result.elements().end())
+                                           : std::vector<Argument>{result};
+  for (const Argument& value : values) {
+    outputs.push_back(argument(value));
+    if (outputs.back().is_null()) refusals_.push_back("the result " + to_string(value) + " of a graph in the program");
+  }
+  return finish(std::move(inputs), std::move(outputs), !result.is_sequence());
 }
 
 // ── Nodes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -312,7 +278,9 @@ void GraphWriter::write_call(const Node& node) {
     }
     return write_operator(node, python, std::move(inputs));
   }
-  const TorchOperator* known = find_torch_operator(node.target());
+  if (node.target().view().starts_with(kHigherOrder)) return write_higher_order(node);
+  if (is_number(shape.kind) && write_as_expression(node)) return;
+  const TorchOperator* known = find_exported_operator(node.target());
   if (!known || !is_dispatched(*known->schema) || is_number(shape.kind)) return refuse(node, "");
   const auto& parameters = known->schema->arguments();
   Json inputs = Json::array();
@@ -330,11 +298,30 @@ void GraphWriter::write_call(const Node& node) {
   write_operator(node, target_text(node.target()), std::move(inputs));
 }
 
+// Values by position, as Python's higher-order operators take them.
+void GraphWriter::write_higher_order(const Node& node) {
+  Json inputs = Json::array();
+  for (const Argument& value : node.args()) {
+    Json json = value.is_sequence() && value.elements().empty() ? Json{{"as_tensors", Json::array()}} : argument(value);
+    if (json.is_null()) return refuse(node, "its argument " + to_string(value));
+    inputs.push_back({{"name", ""}, {"arg", std::move(json)}, {"kind", 1}});
+  }
+  if (!node.kwargs().empty()) return refuse(node, "named arguments");
+  const bool single = shapes_[node].kind != ValueShape::Kind::list;
+  // Operators of higher order have no overloads, and Python's text of one no `.default`.
+  const std::string target = "torch.ops.higher_order." + std::string(node.target().view().substr(kHigherOrder.size()));
+  add_node(node, target, std::move(inputs), results_of(node, shapes_[node], true), single);
+}
+
 void GraphWriter::write_operator(const Node& node, const std::string& target, Json inputs) {
-  const TorchOperator* known = find_torch_operator(node.target());
+  const TorchOperator* known = find_exported_operator(node.target());
   const bool is_tuple = known && known->schema->returns().size() > 1;
   const bool nothing = known && known->schema->returns().empty();
   Json outputs = nothing ? Json::array() : results_of(node, shapes_[node], is_tuple);
+  add_node(node, target, std::move(inputs), std::move(outputs), nullptr);
+}
+
+void GraphWriter::add_node(const Node& node, const std::string& target, Json inputs, Json outputs, Json single) {
   Json metadata = Json::object();
   const Meta* notes = node.find_meta();
   if (const auto* trace = notes ? notes->get<std::string>(meta_key::kStackTrace) : nullptr)
@@ -344,7 +331,7 @@ void GraphWriter::write_operator(const Node& node, const std::string& target, Js
                     {"inputs", std::move(inputs)},
                     {"outputs", std::move(outputs)},
                     {"metadata", std::move(metadata)},
-                    {"is_hop_single_tensor_return", nullptr},
+                    {"is_hop_single_tensor_return", std::move(single)},
                     {"name", name}});
 }
 
@@ -381,14 +368,14 @@ Json GraphWriter::results_of(const Node& node, const ValueShape& shape, bool is_
   return is_tuple ? outputs : Json::array({{{"as_tensors", values_of({outputs.begin(), outputs.end()})}}});
 }
 
-Json GraphWriter::finish(Json inputs, Json outputs) {
+Json GraphWriter::finish(Json inputs, Json outputs, bool single) {
   return {{"inputs", std::move(inputs)},
           {"outputs", std::move(outputs)},
           {"nodes", std::move(nodes_)},
           {"tensor_values", std::move(tensors_)},
           {"sym_int_values", std::move(integers_)},
           {"sym_bool_values", std::move(booleans_)},
-          {"is_single_tensor_return", false},
+          {"is_single_tensor_return", single},
           {"custom_obj_values", Json::object()},
           {"sym_float_values", std::move(floats_)}};
 }

@@ -4,6 +4,8 @@
 // has no words in the schema is collected, so that it is told all at once. Thread-safety: none.
 #pragma once
 
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,9 +17,10 @@ namespace fx::pt2 {
 
 class GraphWriter {
  public:
-  GraphWriter(const GraphModule& module, const Graph& graph, const ValueShapes& shapes,
+  using NestedShapes = std::map<const Graph*, ValueShapes>;
+  GraphWriter(const GraphModule& module, const Graph& graph, const ValueShapes& shapes, const NestedShapes& nested,
               std::vector<std::string>& refusals)
-      : module_(module), graph_(graph), shapes_(shapes), refusals_(refusals), names_(graph), leaves_(graph) {}
+      : module_(module), graph_(graph), shapes_(shapes), nested_shapes_(nested), refusals_(refusals), names_(graph) {}
 
   /// Gives the value of `node` a name that no other has, and writes what it is.
   const std::string& name_value(const Node& node, const std::string& wanted);
@@ -29,17 +32,30 @@ class GraphWriter {
   const std::string& name_of(const Node& node) const { return names_[node]; }
   bool has_name(const Node& node) const { return !names_[node].empty(); }
 
+  /// Writes a graph within the program whole: inputs, nodes, outputs.
+  Json write_all();
   void write_nodes();
+  /// Says that `symbol` can be had from the size of the value `name`, which is `step` times it; it is `example` in the
+  /// example.
+  void set_symbol(const std::string& symbol, std::string name, std::int64_t dim, std::int64_t step,
+                  std::int64_t example) {
+    symbols_.try_emplace(symbol, SymbolSource{std::move(name), dim, step, example, {}});
+  }
   /// An argument as the schema's union.
-  Json argument(const Argument& value, bool of_sequence = false);
+  Json argument(const Argument& value);
   /// The reference to a value: as_tensor, as_sym_int, …
   static Json reference(const std::string& name, const ValueShape& shape);
   /// The graph's JSON. `inputs` and `outputs` are lists of unions.
-  Json finish(Json inputs, Json outputs);
+  Json finish(Json inputs, Json outputs, bool single = false);
 
  private:
   void write_call(const Node& node);
   void write_operator(const Node& node, const std::string& target, Json inputs);
+  void write_higher_order(const Node& node);
+  bool write_as_expression(const Node& node);
+  std::optional<Json> number_of(const SizeExpr& expr);
+  Json add_number(const SizeExpr& expr, const char* target, std::initializer_list<std::pair<const char*, Json>> args);
+  void add_node(const Node& node, const std::string& target, Json inputs, Json outputs, Json single);
   bool fold(const Node& node);
   Json results_of(const Node& node, const ValueShape& shape, bool is_tuple);
   Json sequence(const Argument& value);
@@ -48,12 +64,21 @@ class GraphWriter {
   std::string fresh(const std::string& wanted);
   const Node* getitem(const Node& node, std::size_t index) const;
 
+  struct SymbolSource {
+    std::string name;
+    std::int64_t dim;
+    std::int64_t step;
+    std::int64_t example;
+    Json value;  ///< the number, once it was written
+  };
+
   const GraphModule& module_;
   const Graph& graph_;
   const ValueShapes& shapes_;
+  const NestedShapes& nested_shapes_;
   std::vector<std::string>& refusals_;
   NodeMap<std::string> names_;
-  NodeMap<bool> leaves_;
+  std::map<std::string, SymbolSource> symbols_;
   std::set<std::string> taken_;
   Json nodes_ = Json::array();
   Json tensors_ = Json::object();
@@ -61,11 +86,5 @@ class GraphWriter {
   Json booleans_ = Json::object();
   Json floats_ = Json::object();
 };
-
-/// What a tensor is, every size a number.
-TensorMeta meta_of_tensor(const at::Tensor& tensor);
-
-/// The schema's words for one tensor.
-Json tensor_meta(const TensorMeta& meta);
 
 }  // namespace fx::pt2

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <fxgraph/export/size_expr.h>
 #include <fxgraph/export/tensors.h>
@@ -12,9 +14,16 @@
 
 namespace fx::pt2 {
 
-/// On a placeholder: the tensor that it takes, and what its symbols may be.
+/// One value that the caller gives: one of the three.
+struct LeafNote {
+  std::optional<TensorMeta> tensor{};
+  std::optional<SymbolicSize> number{};
+  std::optional<Argument> literal{};  ///< the only one that the program holds for
+};
+
+/// On a placeholder: the values in it, in order, and what their symbols may be.
 struct InputNote {
-  TensorMeta tensor;
+  std::vector<LeafNote> leaves;
   std::map<std::string, SizeRange> ranges;
 };
 inline constexpr const char* kInputNote = "val";

@@ -1,6 +1,7 @@
 #include <fxgraph/export/lifts.h>
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 namespace fx::pt2 {
@@ -155,6 +156,91 @@ bool lift_linear(const Call& call) {
   return call.make("aten::linear", {input, weight, call["self"]});
 }
 
+// ── What is spelled out around a view ─────────────────────────────────────────────────────────────────────────────
+
+using Sizes = std::vector<SymbolicSize>;
+
+bool same_sizes(std::span<const SymbolicSize> left, std::span<const SymbolicSize> right) {
+  return std::ranges::equal(left, right, {}, &SymbolicSize::expr, &SymbolicSize::expr);
+}
+
+// The sizes but the last `count`.
+std::span<const SymbolicSize> leading(const Sizes& sizes, std::size_t count) {
+  return std::span(sizes).first(sizes.size() - std::min(count, sizes.size()));
+}
+
+// What the call of `target` was made from; null when `value` is none.
+Node* made_from(const Argument& value, std::string_view target) {
+  Node* node = value.node_or_null();
+  return node && node->is(Op::call_function) && node->target().view() == target ? node->arg(0).node_or_null() : nullptr;
+}
+
+// view(linear(view(x, [n, k]), w), [..., m]) is linear(x, w).
+bool lift_viewed_linear(const Call& call, const TensorMeta& result) {
+  Node* flat = made_from(call["self"], "aten::linear");
+  Node* input = made_from(flat, "aten::view");
+  const TensorMeta* whole = input ? call.reader.meta_of(input) : nullptr;
+  const TensorMeta* rows = flat ? call.reader.meta_of(flat) : nullptr;
+  const TensorMeta* product = call.reader.meta_of(call["self"]);
+  if (!whole || !rows || !product || whole->sizes.empty() || rows->sizes.size() != 2 || product->sizes.size() != 2)
+    return false;
+  if (whole->sizes.back().expr != rows->sizes[1].expr || result.sizes.back().expr != product->sizes[1].expr ||
+      !same_sizes(leading(whole->sizes, 1), leading(result.sizes, 1)))
+    return false;
+  std::vector<Argument> args = call["self"].node().args().to_vector();
+  args[0] = input;
+  return call.make("aten::linear", args);
+}
+
+// An operand of bmm that is a tensor of more dimensions; `sizes` are what it was expanded to.
+Node* batched(const Call& call, const Argument& operand, Sizes& sizes) {
+  Node* node = made_from(operand, "aten::view");
+  if (Node* copied = made_from(node, "aten::clone")) node = copied;
+  if (!node) return nullptr;
+  const TensorMeta* meta = call.reader.meta_of(node);
+  if (!meta || meta->sizes.size() < 3) return nullptr;
+  sizes = meta->sizes;
+  Node* base = made_from(node, "aten::expand");
+  const TensorMeta* before = base ? call.reader.meta_of(base) : nullptr;
+  if (!before) return node;
+  if (same_sizes(before->sizes, sizes)) return base;
+  const bool is_matrix = before->sizes.size() == 2 && same_sizes(before->sizes, std::span(sizes).last(2));
+  return is_matrix ? base : node;
+}
+
+// view(bmm(view(expand(a, …)), view(expand(b, …)))) is matmul(a, b).
+bool lift_viewed_matmul(const Call& call, const TensorMeta& result) {
+  const Node* product = call["self"].node_or_null();
+  if (!product || product->target() != "aten::bmm") return false;
+  Sizes left_sizes, right_sizes;
+  Node* left = batched(call, product->arg(0), left_sizes);
+  Node* right = batched(call, product->arg(1), right_sizes);
+  if (!left || !right || result.sizes.size() < 3 || left_sizes.size() != result.sizes.size() ||
+      right_sizes.size() != result.sizes.size() || call.reader.meta_of(left)->sizes.size() < 3)
+    return false;
+  const auto batch = leading(result.sizes, 2);
+  const std::size_t rows = result.sizes.size() - 2, columns = rows + 1;
+  if (!same_sizes(leading(left_sizes, 2), batch) || !same_sizes(leading(right_sizes, 2), batch) ||
+      left_sizes[rows].expr != result.sizes[rows].expr || right_sizes[columns].expr != result.sizes[columns].expr)
+    return false;
+  return call.make("aten::matmul", {left, right});
+}
+
+bool lift_view(const Call& call) {
+  const TensorMeta* result = call.reader.meta_named(call.reader.results()[0]);
+  if (!result || result->sizes.empty()) return false;
+  return lift_viewed_linear(call, *result) || lift_viewed_matmul(call, *result);
+}
+
+// clamp(clamp(x, low), None, high)
+bool lift_clamp(const Call& call) {
+  Node* input = made_from(call["self"], "aten::clamp");
+  if (!input || !call["min"].is_none() || call["max"].is_none()) return false;
+  const Node& lower = call["self"].node();
+  if (lower.args().size() != 2 || !lower.kwargs().empty()) return false;
+  return call.make("aten::clamp", {input, lower.arg(1), call["max"]});
+}
+
 struct Lift {
   const char* target;
   bool (*apply)(const Call& call);
@@ -177,6 +263,8 @@ const Lift kLifts[] = {
     {"torch.ops.aten._to_copy.default", lift_to_copy},
     {"torch.ops.aten.addmm.default", lift_linear},
     {"torch.ops.aten.mm.default", lift_linear},
+    {"torch.ops.aten.view.default", lift_view},
+    {"torch.ops.aten.clamp.default", lift_clamp},
 };
 
 }  // namespace
@@ -190,10 +278,16 @@ bool lift(GraphReader& reader, const std::string& target, const std::vector<Name
 }
 
 void remove_left_over(Graph& graph) {
-  for (const char* target : {"aten::t", "aten::permute", "aten::transpose.int"}) {
-    for (Node* node : graph.find_nodes(Op::call_function, Symbol(target))) {
-      if (!node->has_users()) graph.erase_node(*node);
-    }
+  static constexpr std::string_view kLifted[] = {"aten::t",      "aten::permute", "aten::transpose.int",
+                                                 "aten::view",   "aten::linear",  "aten::bmm",
+                                                 "aten::expand", "aten::clone",   "aten::clamp"};
+  std::vector<Node*> calls;
+  for (Node& node : graph.nodes()) {
+    if (node.is(Op::call_function) && std::ranges::find(kLifted, node.target().view()) != std::end(kLifted))
+      calls.push_back(&node);
+  }
+  for (auto node = calls.rbegin(); node != calls.rend(); ++node) {
+    if (!(*node)->has_users()) graph.erase_node(**node);
   }
 }
 

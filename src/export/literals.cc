@@ -1,5 +1,6 @@
 #include <fxgraph/export/literals.h>
 
+#include <cmath>
 #include <complex>
 #include <vector>
 
@@ -85,6 +86,43 @@ std::optional<Argument> read_literal(const std::string& kind, const Json& value)
     if (kind == literal.kind) return literal.read(value);
   }
   return std::nullopt;
+}
+
+Json write_float(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json write_device(const Device& device) {
+  return {{"type", device.type.str()}, {"index", device.index < 0 ? Json() : Json(device.index)}};
+}
+
+Json write_literal(const Argument& value) {
+  switch (value.kind()) {
+    case ArgumentKind::none: return {{"as_none", true}};
+    case ArgumentKind::boolean: return {{"as_bool", value.as_bool()}};
+    case ArgumentKind::integer: return {{"as_int", value.as_int()}};
+    case ArgumentKind::floating: return {{"as_float", write_float(value.as_float())}};
+    case ArgumentKind::string: return {{"as_string", std::string(value.as_string())}};
+    case ArgumentKind::complex:
+      return {{"as_complex",
+               {{"real", write_float(value.as_complex().real())}, {"imag", write_float(value.as_complex().imag())}}}};
+    case ArgumentKind::dtype: {
+      const auto code = code_of(value.as_dtype());
+      return code ? Json{{"as_scalar_type", *code}} : Json();
+    }
+    case ArgumentKind::layout: {
+      const auto code = code_of(value.as_layout());
+      return code ? Json{{"as_layout", *code}} : Json();
+    }
+    case ArgumentKind::memory_format: {
+      const auto code = code_of(value.as_memory_format());
+      return code ? Json{{"as_memory_format", *code}} : Json();
+    }
+    case ArgumentKind::device: return {{"as_device", write_device(value.as_device())}};
+    default: return Json();
+  }
 }
 
 }  // namespace fx::pt2

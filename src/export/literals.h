@@ -13,4 +13,9 @@ namespace fx::pt2 {
 /// kind. Throws Error(unsupported) for the number of a type that is not known.
 std::optional<Argument> read_literal(const std::string& kind, const Json& value);
 
+/// The schema's union for such an argument; null for one that it has no words for.
+Json write_literal(const Argument& value);
+Json write_float(double value);
+Json write_device(const Device& device);
+
 }  // namespace fx::pt2

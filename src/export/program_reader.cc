@@ -179,9 +179,11 @@ void ProgramReader::add_input(const std::string& name, const TreeSpec& spec, std
     const Input& input = inputs_[leaf++];
     Node& node = input.literal ? module_->graph().placeholder(name, *input.literal)
                                : module_->graph().placeholder(input.name.empty() ? name : input.name);
+    node.meta().set(kInputNote, note_of(leaf - 1, 1));
     return add_leaf(node, input);
   }
   Node& node = module_->graph().placeholder(name);
+  node.meta().set(kInputNote, note_of(leaf, spec.num_leaves()));
   node.meta().set(kTreeNote, spec);
   packed_.push_back({&node, &spec, leaf});
   leaf += spec.num_leaves();
@@ -206,13 +208,32 @@ void ProgramReader::add_leaf(Node& node, const Input& input) {
   if (input.literal) return;
   reader_->bind(input.name, node);
   if (const TensorMeta* meta = reader_->meta_of(node)) {
-    node.meta().set(kInputNote, InputNote{*meta, ranges_});
     checked_.push_back({&node, {node.name(), true, *meta}});
     return;
   }
+  if (const Json* number = number_named(input.name))
+    checked_.push_back({&node, {node.name(), false, {}, read_symbolic_size(*number).expr}});
+}
+
+const Json* ProgramReader::number_named(const std::string& name) const {
   const Json* numbers = find_member(member(module_json_, "graph"), "sym_int_values");
-  const Json* number = numbers ? find_member(*numbers, input.name.c_str()) : nullptr;
-  if (number) checked_.push_back({&node, {node.name(), false, {}, read_symbolic_size(*number).expr}});
+  return numbers ? find_member(*numbers, name.c_str()) : nullptr;
+}
+
+LeafNote ProgramReader::note_of(const Input& input) {
+  LeafNote note;
+  note.literal = input.literal;
+  if (input.literal) return note;
+  if (const TensorMeta* meta = reader_->meta_named(input.name)) note.tensor = *meta;
+  if (const Json* number = number_named(input.name)) note.number = read_symbolic_size(*number);
+  return note;
+}
+
+InputNote ProgramReader::note_of(std::size_t first_leaf, std::size_t count) {
+  InputNote note{{}, ranges_};
+  if (first_leaf + count > inputs_.size()) malformed("the call's structure has another number of inputs");
+  for (std::size_t i = 0; i < count; ++i) note.leaves.push_back(note_of(inputs_[first_leaf + i]));
+  return note;
 }
 
 void ProgramReader::add_guards() {

@@ -9,6 +9,7 @@
 
 #include <fxgraph/export/graph_reader.h>
 #include <fxgraph/export/guards.h>
+#include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/tensors.h>
 #include <fxgraph/export/tree_spec.h>
@@ -40,6 +41,9 @@ class ProgramReader {
   void add_input(const std::string& name, const TreeSpec& spec, std::size_t& leaf);
   void take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf);
   void add_leaf(Node& node, const Input& input);
+  LeafNote note_of(const Input& input);
+  InputNote note_of(std::size_t first_leaf, std::size_t count);
+  const Json* number_named(const std::string& name) const;
   void add_guards();
   void add_states();
   void add_updates();

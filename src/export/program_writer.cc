@@ -1,18 +1,18 @@
 #include <fxgraph/export/program_writer.h>
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
 
+#include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/guards.h>
-#include <fxgraph/export/packing.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/value.h>
-#include <fxgraph/shapes/example_note.h>
 
 namespace fx::pt2 {
 namespace {
@@ -22,29 +22,16 @@ constexpr int kSchemaMajor = 8;
 constexpr int kSchemaMinor = 20;
 constexpr int kOperatorVersion = 10;
 
-template <typename T>
-const T* note(const Node* node, const char* key) {
-  const Meta* notes = node ? node->find_meta() : nullptr;
-  return notes ? notes->get<T>(key) : nullptr;
-}
-
-// The getitem that takes `key` out of `whole`; null when there is none.
-Node* element_at(Node& whole, const Argument& key) {
-  for (Node& user : whole.users()) {
-    if (user.target() == "operator.getitem" && user.arg(0).node_or_null() == &whole && user.arg(1) == key) return &user;
-  }
-  return nullptr;
-}
-
-std::string identifier_of(const std::string& path) {
-  std::string name = path;
-  std::ranges::replace_if(
-      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
-  return name;
-}
-
-std::int64_t valued(const SymbolicSize& size, const Symbols& symbols) {
-  return size.expr.evaluate(symbols).value_or(size.example);
+// Questions about a tensor that its data does not answer.
+bool asks_for_sizes(Symbol target) {
+  constexpr std::string_view kQuestions[] = {
+      "aten::size.int",   "aten::stride.int",        "aten::numel",         "aten::storage_offset",
+      "aten::dim",        "aten::len.Tensor",        "builtins.len",        "aten::is_contiguous",
+      "aten::is_complex", "aten::is_floating_point", "aten::is_same_size",  "prim::dtype",
+      "prim::layout",     "prim::is_cuda",           "builtins.isinstance", "aten::requires_grad",
+      "operator.is_",     "operator.is_not",         "aten::__is__",        "aten::__isnot__",
+  };
+  return std::ranges::find(kQuestions, target.view()) != std::end(kQuestions);
 }
 
 }  // namespace
@@ -54,20 +41,13 @@ ProgramWriter::ProgramWriter(GraphModule& module, const SaveExportedOptions& opt
 
 WrittenProgram ProgramWriter::write() {
   flatten_modules();
-  const std::vector<Node*> placeholders = graph_.placeholders();
-  if (options_.inputs.size() > placeholders.size()) {
-    throw Error(ErrorKind::invalid_argument, "the program takes " + std::to_string(placeholders.size()) + " inputs, " +
-                                                 std::to_string(options_.inputs.size()) + " examples were given");
-  }
-  for (std::size_t i = 0; i < placeholders.size(); ++i)
-    add_input(*placeholders[i], i < options_.inputs.size() ? &options_.inputs[i] : nullptr);
-  for (const DynamicSize& size : options_.dynamic) make_dynamic(size);
-  add_symbols();
-  shapes_ = find_value_shapes(module_, graph_, symbols_, ranges_, [this](const Symbols& s) { return make_inputs(s); });
+  call_ = std::make_unique<CallInputs>(module_, graph_, options_);
+  find_shapes();
+  refuse_data_dependence();
   drop_checks();
   for (Node* output : graph_.find_nodes(Op::output)) output->set_args({whole_values(output->arg(0))});
 
-  writer_ = std::make_unique<GraphWriter>(module_, graph_, shapes_, refusals_);
+  writer_ = std::make_unique<GraphWriter>(module_, graph_, shapes_.values, shapes_.nested, refusals_);
   Json inputs = Json::array(), input_specs = Json::array();
   add_states(inputs, input_specs);
   add_user_inputs(inputs, input_specs);
@@ -80,17 +60,22 @@ WrittenProgram ProgramWriter::write() {
     throw Error(ErrorKind::unsupported, "torch.export has no words for " + all);
   }
   Json names = Json::array();
-  for (const Input& input : inputs_) names.push_back(input.placeholder->target().str());
+  for (const CallInputs::Input& input : call_->inputs()) names.push_back(input.placeholder->target().str());
   const Json call{{"inputs", Json::array()},
                   {"outputs", Json::array()},
-                  {"in_spec", in_spec()},
+                  {"in_spec", call_->spec()},
                   {"out_spec", out_spec},
                   {"forward_arg_names", std::move(names)}};
   Json ranges = Json::object();
-  for (const auto& [symbol, value] : symbols_) {
-    const SizeRange range = ranges_[symbol];
-    ranges[symbol] = {{"min_val", range.min ? Json(*range.min) : Json(0)},
-                      {"max_val", range.max ? Json(*range.max) : Json()}};
+  for (const auto& [symbol, value] : call_->symbols()) {
+    const auto known = call_->ranges().find(symbol);
+    Json bounds{{"min_val", 0}, {"max_val", nullptr}};
+    if (known != call_->ranges().end()) {
+      const SizeRange& range = known->second;
+      if (range.min) bounds["min_val"] = range.min.value();
+      if (range.max) bounds["max_val"] = range.max.value();
+    }
+    ranges[symbol] = std::move(bounds);
   }
   written_.json = {
       {"graph_module",
@@ -105,13 +90,56 @@ WrittenProgram ProgramWriter::write() {
       {"verifiers", Json::array({"TRAINING"})},
       {"torch_version", "2.14.0+fxgraph"},
       {"guards_code", Json::array()}};
-  written_.example = example_inputs();
+  written_.example = call_->example();
   return std::move(written_);
+}
+
+// Whatever sizes and numbers came of data in a run says nothing of the next.
+void ProgramWriter::refuse_data_dependence() const {
+  std::string all;
+  for (const Node& node : graph_.nodes()) {
+    if (node.is(Op::call_function) && depends_on_data(node))
+      all += (all.empty() ? "" : ", ") + target_text(node.target()) + " at %" + node.name();
+  }
+  if (!all.empty()) throw Error(ErrorKind::unsupported, "sizes or numbers depend on data: " + all);
+}
+
+bool ProgramWriter::depends_on_data(const Node& node) const {
+  const auto kind_of = [this](const Node& value) { return shapes_.values[value].kind; };
+  using Kind = ValueShape::Kind;
+  const bool is_number =
+      kind_of(node) == Kind::integer || kind_of(node) == Kind::floating || kind_of(node) == Kind::boolean;
+  const std::vector<Node*> inputs = node.all_input_nodes();
+  const bool reads_tensor = std::ranges::any_of(inputs, [&](Node* input) { return kind_of(*input) == Kind::tensor; });
+  if (is_number && reads_tensor) return !asks_for_sizes(node.target());
+  if (node.target() == "aten::index.Tensor") {
+    bool by_mask = false;
+    for_each_node(node.arg(1), [&](const Node& index) {
+      const DType type = shapes_.values[index].tensor.dtype;
+      by_mask |= kind_of(index) == Kind::tensor && (type == DType::boolean || type == DType::uint8);
+    });
+    return by_mask;
+  }
+  const TorchOperator* known = find_exported_operator(node.target());
+  if (!known) return false;
+  const auto handle = c10::Dispatcher::singleton().findSchema({known->schema->name(), known->schema->overload_name()});
+  return handle && handle->hasTag(at::Tag::dynamic_output_shape);
+}
+
+// A size that was found free and has no expression that is found stays what it is in the example.
+void ProgramWriter::find_shapes() {
+  for (;;) {
+    std::set<std::string> unfit;
+    shapes_ = find_value_shapes(
+        module_, graph_, call_->symbols(), call_->ranges(), [this](const Symbols& s) { return call_->make(s); },
+        call_->may_fix() ? &unfit : nullptr);
+    if (unfit.empty()) return;
+    call_->fix(unfit);
+  }
 }
 
 // Modules are written out; the checks of sizes go, for Python makes them from the signature.
 void ProgramWriter::flatten_modules() {
-  std::shared_ptr<GraphModule> copy;
   const std::optional<Graph> traced = internal::inline_traced_bodies(module_);
   Graph graph = traced ? traced->clone() : module_.graph().clone();
   for (Node* check : graph.find_nodes(Op::call_module, Symbol(kGuards))) {
@@ -124,160 +152,20 @@ void ProgramWriter::flatten_modules() {
 
 // ── Inputs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-void ProgramWriter::add_input(Node& placeholder, const c10::IValue* example) {
-  const auto* spec = note<TreeSpec>(&placeholder, kTreeNote);
-  const auto* keyword = note<bool>(&placeholder, kKeywordNote);
-  Input input{&placeholder,
-              spec      ? *spec
-              : example ? spec_of_value(*example)
-                        : TreeSpec::leaf(),
-              leaves_.size(), keyword && *keyword};
-  if (!placeholder.args().empty() && !example) {
-    leaves_.push_back({&placeholder, placeholder.name(), {}, {}, placeholder.arg(0)});
-  } else {
-    add_leaves(&placeholder, input.spec, example, placeholder.name());
-  }
-  inputs_.push_back(std::move(input));
-}
-
-void ProgramWriter::add_leaves(Node* node, const TreeSpec& spec, const c10::IValue* example, const std::string& name) {
-  if (spec.is_leaf()) return add_leaf(node, example, name);
-  const std::vector<c10::IValue> examples = example ? elements_of(*example) : std::vector<c10::IValue>();
-  if (example && examples.size() != spec.children.size())
-    throw Error(ErrorKind::invalid_argument, "the example for '" + name + "' has another number of values");
-  for (std::size_t i = 0; i < spec.children.size(); ++i) {
-    const Argument key = spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i);
-    const std::string part = key.is_int() ? std::to_string(key.as_int()) : std::string(key.as_string());
-    add_leaves(node ? element_at(*node, key) : nullptr, spec.children[i], example ? &examples[i] : nullptr,
-               name + "_" + identifier_of(part));
-  }
-}
-
-void ProgramWriter::add_leaf(Node* node, const c10::IValue* example, const std::string& name) {
-  Leaf leaf{node, name};
-  const auto* noted = note<InputNote>(node, kInputNote);
-  const auto* info = note<TensorInfo>(node, meta_key::kTensorMeta);
-  if (example && !example->isTensor()) {
-    const std::optional<Argument> literal = to_argument(*example);
-    if (!literal)
-      throw Error(ErrorKind::unsupported,
-                  "the input '" + name + "' is a " + example->tagKind() + ", not a tensor or number");
-    leaf.literal = *literal;
-  } else if (example) {
-    leaf.example = example->toTensor().detach();
-    leaf.meta = noted ? noted->tensor : meta_of_tensor(leaf.example);
-  } else if (noted) {
-    leaf.meta = noted->tensor;
-  } else if (info) {
-    leaf.meta = meta_of_tensor(at::empty(info->sizes, at::TensorOptions().dtype(to_scalar_type(info->dtype))));
-  } else {
-    throw Error(
-        ErrorKind::invalid_argument,
-        "the shape of the input '" + name + "' is not known: give an example (SaveExportedOptions::inputs, --input)");
-  }
-  if (noted) ranges_.insert(noted->ranges.begin(), noted->ranges.end());
-  leaves_.push_back(std::move(leaf));
-}
-
-void ProgramWriter::make_dynamic(const DynamicSize& size) {
-  std::size_t index = 0;
-  for (Leaf& leaf : leaves_) {
-    if (leaf.literal || index++ != size.input) continue;
-    const auto rank = static_cast<std::int64_t>(leaf.meta.sizes.size());
-    if (size.dimension < 0 || size.dimension >= rank) break;
-    const std::string symbol = "s" + std::to_string(size.input) + std::to_string(size.dimension);
-    leaf.meta.sizes[static_cast<std::size_t>(size.dimension)].expr = SizeExpr::symbol(symbol);
-    // Strides to the left of it are products of it, as of any contiguous tensor.
-    SizeExpr stride = SizeExpr::integer(1);
-    for (std::size_t i = leaf.meta.sizes.size(); i-- > 0;) {
-      if (!stride.is_integer()) leaf.meta.strides[i].expr = stride;
-      const SizeExpr& next = leaf.meta.sizes[i].expr;
-      if (stride.is_integer() && next.is_integer()) {
-        stride = SizeExpr::integer(stride.value() * next.value());
-      } else {
-        stride = stride == SizeExpr::integer(1) ? next : SizeExpr::call("Mul", {stride, next});
-      }
-    }
-    ranges_[symbol] = size.range;
-    return;
-  }
-  throw Error(ErrorKind::invalid_argument, "there is no dimension " + std::to_string(size.dimension) +
-                                               " of a tensor number " + std::to_string(size.input) +
-                                               " among the inputs");
-}
-
-// A symbol that is a size itself has the example's; one that is only part of one is searched for.
-void ProgramWriter::add_symbols() {
-  constexpr std::int64_t kFarthest = 65536;
-  const auto each_size = [&](const auto& visit) {
-    for (const Leaf& leaf : leaves_) {
-      for (const SymbolicSize& size : leaf.meta.sizes) visit(size);
-    }
-  };
-  each_size([&](const SymbolicSize& size) {
-    if (size.expr.is_symbol()) symbols_.emplace(size.expr.name(), size.example);
-  });
-  each_size([&](const SymbolicSize& size) {
-    size.expr.for_each_symbol([&](const std::string& name) {
-      if (symbols_.count(name)) return;
-      Symbols guess = symbols_;
-      for (std::int64_t value = 1; value <= kFarthest; ++value) {
-        guess[name] = value;
-        if (size.expr.evaluate(guess) != size.example) continue;
-        symbols_[name] = value;
-        return;
-      }
-    });
-  });
-}
-
-c10::IValue ProgramWriter::make_leaf(const Leaf& leaf, const Symbols& symbols) const {
-  if (leaf.literal) return to_ivalue(*leaf.literal);
-  if (leaf.example.defined() && symbols == symbols_) return leaf.example.clone();
-  std::vector<std::int64_t> sizes, strides;
-  for (const SymbolicSize& size : leaf.meta.sizes) sizes.push_back(valued(size, symbols));
-  for (const SymbolicSize& stride : leaf.meta.strides) strides.push_back(valued(stride, symbols));
-  const at::Tensor made = at::empty_strided(
-      sizes, strides,
-      at::TensorOptions().dtype(to_scalar_type(leaf.meta.dtype)).device(to_torch_device(leaf.meta.device)));
-  return made.is_floating_point() || made.is_complex() ? made.fill_(0.5) : made.zero_();
-}
-
-std::vector<c10::IValue> ProgramWriter::make_inputs(const Symbols& symbols) const {
-  std::vector<c10::IValue> values;
-  for (const Input& input : inputs_) {
-    std::size_t leaf = input.first_leaf;
-    values.push_back(packed_value(input.spec, [&] { return make_leaf(leaves_[leaf++], symbols); }));
-  }
-  return values;
-}
-
-c10::IValue ProgramWriter::example_inputs() const {
-  std::vector<c10::IValue> args, all = make_inputs(symbols_);
-  c10::impl::GenericDict kwargs(c10::StringType::get(), c10::AnyType::get());
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].keyword) {
-      kwargs.insert(inputs_[i].placeholder->target().str(), all[i]);
-    } else {
-      args.push_back(all[i]);
-    }
-  }
-  return c10::ivalue::Tuple::create({c10::ivalue::Tuple::create(std::move(args)), std::move(kwargs)});
-}
-
-std::string ProgramWriter::in_spec() const {
-  std::vector<TreeSpec> args, kwargs;
-  std::vector<Argument> names;
-  for (const Input& input : inputs_) {
-    if (input.keyword) names.push_back(Argument(input.placeholder->target().view()));
-    (input.keyword ? kwargs : args).push_back(input.spec);
-  }
-  return TreeSpec::tuple({TreeSpec::tuple(std::move(args)), TreeSpec::dict(std::move(names), std::move(kwargs))})
-      .dump();
+// Of sizes that are a symbol, or a multiple of one.
+void ProgramWriter::tell_symbol(const std::string& name, const SizeExpr& size, std::size_t dim) {
+  const bool is_multiple = size.kind() == SizeExpr::Kind::call && size.name() == "Mul" && size.operands().size() == 2 &&
+                           size.operands()[0].is_integer() && size.operands()[1].is_symbol();
+  if (!size.is_symbol() && !is_multiple) return;
+  const std::string& symbol = is_multiple ? size.operands()[1].name() : size.name();
+  const auto example = call_->symbols().find(symbol);
+  if (example == call_->symbols().end()) return;
+  writer_->set_symbol(symbol, name, static_cast<std::int64_t>(dim), is_multiple ? size.operands()[0].value() : 1,
+                      example->second);
 }
 
 void ProgramWriter::add_user_inputs(Json& inputs, Json& specs) {
-  for (Leaf& leaf : leaves_) {
+  for (const CallInputs::Leaf& leaf : call_->leaves()) {
     if (leaf.literal) {
       const Json value = writer_->argument(*leaf.literal);
       if (value.is_null()) refusals_.push_back("the input '" + leaf.name + "'");
@@ -286,15 +174,16 @@ void ProgramWriter::add_user_inputs(Json& inputs, Json& specs) {
       continue;
     }
     ValueShape shape;
-    shape.kind = ValueShape::Kind::tensor;
+    shape.kind = leaf.number ? ValueShape::Kind::integer : ValueShape::Kind::tensor;
+    if (leaf.number) shape.integer = *leaf.number;
     shape.tensor = leaf.meta;
-    shape.tensor.requires_grad = false;
     const std::string name =
         leaf.node ? writer_->name_value(*leaf.node, leaf.name, shape) : writer_->add_value(leaf.name, shape);
     inputs.push_back(GraphWriter::reference(name, shape));
     specs.push_back({{"user_input", {{"arg", GraphWriter::reference(name, shape)}}}});
+    for (std::size_t dim = 0; dim < leaf.meta.sizes.size(); ++dim) tell_symbol(name, leaf.meta.sizes[dim].expr, dim);
   }
-  for (const Input& input : inputs_) check_container(*input.placeholder, input.spec);
+  for (const CallInputs::Input& input : call_->inputs()) check_container(*input.placeholder, input.spec);
 }
 
 // A container is only taken apart: getitems of its keys. Further getitems of one value are that value.
@@ -318,8 +207,8 @@ void ProgramWriter::check_container(Node& whole, const TreeSpec& spec) {
 void ProgramWriter::drop_checks() {
   for (Node* check : graph_.find_nodes(Op::call_function, Symbol("torch._assert"))) {
     const Node* condition = check->arg(0).node_or_null();
-    const bool holds =
-        !condition || (shapes_[*condition].kind == ValueShape::Kind::boolean && !shapes_[*condition].varies);
+    const bool holds = !condition || (shapes_.values[*condition].kind == ValueShape::Kind::boolean &&
+                                      !shapes_.values[*condition].varies);
     if (holds && !check->has_users()) graph_.erase_node(*check);
   }
   eliminate_dead_code(graph_);
@@ -369,16 +258,16 @@ void ProgramWriter::add_states(Json& inputs, Json& specs) {
 Node& ProgramWriter::element_of(Node& whole, std::size_t index) {
   if (Node* known = element_at(whole, Argument(index))) return *known;
   Node& made = graph_.call_function("operator.getitem", {whole, index});
-  shapes_[made] = ValueShape(shapes_[whole].elements[index]);
+  shapes_.values[made] = ValueShape(shapes_.values[whole].elements[index]);
   return made;
 }
 
 // Lists that an operator makes and the program returns are taken apart.
 Argument ProgramWriter::whole_values(const Argument& value) {
   return map_nodes(value, [this](Node& node) -> Argument {
-    if (shapes_[node].kind != ValueShape::Kind::list) return node;
+    if (shapes_.values[node].kind != ValueShape::Kind::list) return node;
     std::vector<Argument> elements;
-    for (std::size_t i = 0; i < shapes_[node].elements.size(); ++i)
+    for (std::size_t i = 0; i < shapes_.values[node].elements.size(); ++i)
       elements.push_back(whole_values(element_of(node, i)));
     return Argument::tuple(elements);
   });

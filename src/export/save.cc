@@ -57,7 +57,7 @@ class PayloadWriter {
     pt2::TensorMeta meta = pt2::meta_of_tensor(written);
     meta.device = to_device(original.device());
     meta.requires_grad = original.requires_grad();
-    return pt2::tensor_meta(meta);
+    return pt2::write_tensor_meta(meta);
   }
 
   PyTorchStreamWriter& archive_;

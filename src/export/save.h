@@ -1,14 +1,15 @@
 // torch.export out: a GraphModule becomes a `.pt2` archive that Python's torch.export.load reads.
 //
+//   fx::symbolic_trace(net, {x})->save("mine.pt2");            // Python: torch.export.load("mine.pt2").module()(x)
 //   fx::save_exported(*gm, "mine.pt2", {.inputs = {x}, .dynamic = {{0, 0, {1, 64}}}});
-//                                                               // Python: torch.export.load("mine.pt2").module()(x)
 //
 // Modules that the graph calls are written out as operators, in the mode that they are in; parameters, buffers and
 // constants keep their names, tied weights stay tied, tuples and dicts of the call stay what they are. An archive needs
 // the size of every value: the program is run on the example inputs, and for sizes that may vary on further ones, from
 // which each size is found as an expression and checked.
 //
-// Costs: one run of the program, three more for each size that varies. Thread-safety: as running the module.
+// Costs: one run of the program, five more for each size that varies, and those of free_sizes.h. Thread-safety: as
+// running the module.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -29,11 +30,18 @@ struct DynamicSize {
   pt2::SizeRange range{};  ///< what it may be; open ends are found by nobody
 };
 
+/// Which sizes of the inputs may vary, beside those that SaveExportedOptions::dynamic names.
+enum class ExportedSizes : std::uint8_t {
+  noted,  ///< those that the archive or the trace left free from which the program came
+  found,  ///< and those of other inputs at which the program is seen to run
+  fixed,  ///< none
+};
+
 struct SaveExportedOptions {
-  /// One value per argument. Empty: tensors of the shapes that were noted when the program was loaded.
+  /// One value per argument. Empty: tensors of the shapes with which the program was traced or exported.
   std::vector<c10::IValue> inputs{};
-  /// Sizes that may vary, beside those that were noted.
   std::vector<DynamicSize> dynamic{};
+  ExportedSizes sizes = ExportedSizes::noted;
 };
 
 /// Writes `path`, beside it first and then renamed. Throws Error(invalid_argument) when the inputs' shapes are not

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <fxgraph/export/codes.h>
+#include <fxgraph/export/literals.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
@@ -176,6 +177,42 @@ StoredTensors read_weights(ArchiveReader& archive, const std::string& model) {
 
 StoredTensors read_constants(ArchiveReader& archive, const std::string& model) {
   return Reader(archive, "constants", model).read(model + "_constants_config.json", "serialized_constants.pt");
+}
+
+Json write_size(const SymbolicSize& size) {
+  if (size.expr.is_integer()) return {{"as_int", size.expr.value()}};
+  return {{"as_expr", {{"expr_str", size.expr.dump()}, {"hint", {{"as_int", size.example}}}}}};
+}
+
+TensorMeta meta_of_tensor(const at::Tensor& tensor) {
+  TensorMeta meta;
+  meta.dtype = to_dtype(tensor.scalar_type());
+  meta.device = to_device(tensor.device());
+  meta.requires_grad = tensor.requires_grad();
+  meta.storage_offset = tensor.storage_offset();
+  for (std::int64_t i = 0; i < tensor.dim(); ++i) {
+    meta.sizes.push_back({SizeExpr::integer(tensor.size(i)), tensor.size(i)});
+    meta.strides.push_back({SizeExpr::integer(tensor.stride(i)), tensor.stride(i)});
+  }
+  return meta;
+}
+
+Json write_tensor_meta(const TensorMeta& meta) {
+  Json sizes = Json::array(), strides = Json::array();
+  for (const SymbolicSize& size : meta.sizes) sizes.push_back(write_size(size));
+  for (const SymbolicSize& stride : meta.strides) strides.push_back(write_size(stride));
+  const std::optional<std::int64_t> dtype = code_of(meta.dtype);
+  if (!dtype) {
+    throw Error(ErrorKind::unsupported,
+                "torch.export has no words for the element type " + std::string(to_string(meta.dtype)));
+  }
+  return {{"dtype", *dtype},
+          {"sizes", std::move(sizes)},
+          {"requires_grad", meta.requires_grad},
+          {"device", write_device(meta.device)},
+          {"strides", std::move(strides)},
+          {"storage_offset", {{"as_int", meta.storage_offset}}},
+          {"layout", *code_of(Layout{Symbol("strided")})}};
 }
 
 }  // namespace fx::pt2

@@ -38,6 +38,10 @@ struct TensorMeta {
 
 SymbolicSize read_symbolic_size(const Json& json);
 TensorMeta read_tensor_meta(const Json& json);
+Json write_size(const SymbolicSize& size);
+Json write_tensor_meta(const TensorMeta& meta);
+/// What a tensor is, every size a number.
+TensorMeta meta_of_tensor(const at::Tensor& tensor);
 
 struct StoredTensor {
   at::Tensor tensor;

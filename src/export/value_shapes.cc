@@ -7,8 +7,10 @@
 #include <optional>
 #include <utility>
 
+#include <fxgraph/export/packing.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
@@ -64,154 +66,142 @@ Observed observe(const c10::IValue& value) {
   return seen;
 }
 
-class Recorder : public Interpreter {
- public:
-  Recorder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), seen(graph) {}
-  Value run_node(const Node& node) override {
-    Value value = Interpreter::run_node(node);
-    seen[node] = observe(value);
-    return value;
-  }
-  NodeMap<Observed> seen;
+/// What was seen of the nodes of a program and of the graphs that it calls.
+struct Seen {
+  explicit Seen(const Graph& graph) : values(graph) {}
+  NodeMap<Observed> values;
+  std::map<const Graph*, NodeMap<Observed>> nested;
 };
 
-/// Finds expressions of symbols from what was seen in every run.
-class Fitter {
+class Recorder : public Interpreter, private NestedGraphRunner {
  public:
-  explicit Fitter(std::vector<Symbols> runs) : runs_(std::move(runs)) {}
+  Recorder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), seen(graph) {}
 
-  std::optional<SizeExpr> fit(const std::vector<Number>& seen) const {
-    if (std::ranges::all_of(seen, [&](Number each) { return each == seen[0]; })) return SizeExpr::integer(seen[0]);
-    if (std::optional<SizeExpr> sum = fit_sum(seen)) return sum;
-    return fit_division(seen);
+  Value run_node(const Node& node) override {
+    Value value = Interpreter::run_node(node);
+    seen.values[node] = observe(value);
+    return value;
   }
+
+  // Graphs that this run may not come to are run, too: both sides of a cond, a loop's body.
+  Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    if (target == "higher_order::cond" && args.size() == 4) {
+      for (const std::size_t side : {1, 2}) nested_graph(args[side]).call(copies({args[3]}));
+    } else if (target == "higher_order::while_loop" && args.size() >= 3) {
+      for (const std::size_t part : {0, 1}) nested_graph(args[part]).call(copies(Args(args.begin() + 2, args.end())));
+    }
+    return Interpreter::call_function(target, args, kwargs);
+  }
+
+  Seen seen;
 
  private:
-  bool explains(const SizeExpr& expr, const std::vector<Number>& seen) const {
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-      if (expr.evaluate(runs_[i]) != seen[i]) return false;
-    }
-    return true;
-  }
-
-  // Runs: the example, then three for each symbol with the others as in the example.
-  struct Change {
-    std::string symbol;
-    Number by;
-    Number seen_by;
-  };
-  std::vector<Change> changes(const std::vector<Number>& seen) const {
-    std::vector<Change> all;
-    for (std::size_t i = 1; i < runs_.size(); ++i) {
-      std::vector<Change> here;
-      for (const auto& [symbol, value] : runs_[i]) {
-        if (value != runs_[0].at(symbol)) here.push_back({symbol, value - runs_[0].at(symbol), seen[i] - seen[0]});
-      }
-      if (here.size() == 1) all.push_back(here[0]);
+  static Args copies(const Args& packs) {
+    Args all;
+    for (const Value& pack : packs) {
+      for (const Value& value : elements_of(pack))
+        all.push_back(value.isTensor() ? Value(value.toTensor().clone()) : value);
     }
     return all;
   }
 
-  static SizeExpr times(Number factor, SizeExpr expr) {
-    return factor == 1 ? expr : SizeExpr::call("Mul", {SizeExpr::integer(factor), std::move(expr)});
+  c10::IValue run(const OwningModule& module, std::vector<c10::IValue> inputs) override {
+    auto* inner = dynamic_cast<GraphModule*>(&const_cast<OwningModule&>(module));
+    if (!inner) throw Error(ErrorKind::unsupported, "a graph among the arguments is not a GraphModule's");
+    Recorder recorder(*inner, inner->graph());
+    Value result = static_cast<Interpreter&>(recorder).run(std::move(inputs));
+    for (auto& [graph, values] : recorder.seen.nested) seen.nested.try_emplace(graph, std::move(values));
+    seen.nested.try_emplace(&inner->graph(), std::move(recorder.seen.values));
+    return result;
   }
-  static SizeExpr plus(std::vector<SizeExpr> terms, Number constant) {
-    if (constant != 0) terms.push_back(SizeExpr::integer(constant));
-    if (terms.empty()) return SizeExpr::integer(0);
-    return terms.size() == 1 ? terms[0] : SizeExpr::call("Add", std::move(terms));
-  }
-
-  // c + Σ aᵢ·sᵢ, or c·s·t + …: the slopes come from runs that change one symbol.
-  std::optional<SizeExpr> fit_sum(const std::vector<Number>& seen) const {
-    std::map<std::string, Number> slopes;
-    for (const Change& change : changes(seen)) {
-      if (change.seen_by % change.by != 0) return std::nullopt;
-      const auto [known, fresh] = slopes.try_emplace(change.symbol, change.seen_by / change.by);
-      if (!fresh && known->second != change.seen_by / change.by) return std::nullopt;
-    }
-    std::vector<SizeExpr> terms;
-    Number constant = seen[0];
-    for (const auto& [symbol, slope] : slopes) {
-      if (slope == 0) continue;
-      terms.push_back(times(slope, SizeExpr::symbol(symbol)));
-      constant -= slope * runs_[0].at(symbol);
-    }
-    if (SizeExpr sum = plus(terms, constant); explains(sum, seen)) return sum;
-    return fit_product(seen, slopes);
-  }
-
-  // k·s·t (·…): every slope is the rest of the product.
-  std::optional<SizeExpr> fit_product(const std::vector<Number>& seen,
-                                      const std::map<std::string, Number>& slopes) const {
-    std::vector<SizeExpr> factors;
-    Number product = 1;
-    for (const auto& [symbol, slope] : slopes) {
-      if (slope == 0) continue;
-      factors.push_back(SizeExpr::symbol(symbol));
-      product *= runs_[0].at(symbol);
-    }
-    if (product == 0 || seen[0] % product != 0) return std::nullopt;
-    if (seen[0] / product != 1) factors.insert(factors.begin(), SizeExpr::integer(seen[0] / product));
-    SizeExpr expr = SizeExpr::call("Mul", std::move(factors));
-    return explains(expr, seen) ? std::optional(expr) : std::nullopt;
-  }
-
-  // k·⌊(s + c) / d⌋ + e of one symbol.
-  std::optional<SizeExpr> fit_division(const std::vector<Number>& seen) const {
-    std::string symbol;
-    for (const Change& change : changes(seen)) {
-      if (change.seen_by == 0) continue;
-      if (!symbol.empty() && symbol != change.symbol) return std::nullopt;
-      symbol = change.symbol;
-    }
-    if (symbol.empty()) return std::nullopt;
-    const Number start = runs_[0].at(symbol);
-    for (const Number divisor : {2, 3, 4, 5, 6, 7, 8, 16, 32, 64}) {
-      for (Number shift = 0; shift < divisor; ++shift) {
-        for (const Number factor : {1, 2, 3, 4, 8, 16, 32, 64}) {
-          const SizeExpr part =
-              times(factor,
-                    SizeExpr::call("FloorDiv", {plus({SizeExpr::symbol(symbol)}, shift), SizeExpr::integer(divisor)}));
-          const SizeExpr expr = plus({part}, seen[0] - factor * ((start + shift) / divisor));
-          if (explains(expr, seen)) return expr;
-        }
-      }
-    }
-    return std::nullopt;
-  }
-
-  std::vector<Symbols> runs_;
 };
 
-// The example, each symbol alone at three further values, and all of them changed.
-std::vector<Symbols> choose_runs(const Symbols& example, const std::map<std::string, SizeRange>& ranges) {
-  std::vector<Symbols> runs{example};
-  if (example.empty()) return runs;
-  Symbols all = example;
-  Number odd = 1;
-  for (const auto& [symbol, value] : example) {
-    const auto found = ranges.find(symbol);
-    const Number most = found != ranges.end() && found->second.max ? *found->second.max : INT64_MAX;
-    const Number least = found != ranges.end() && found->second.min ? std::max<Number>(*found->second.min, 2) : 2;
-    std::vector<Number> others;
-    for (const Number offset : {1, 2, 5, 3, 4, -1, -2}) {
-      if (value + offset <= most && value + offset >= least && others.size() < 3) others.push_back(value + offset);
-    }
-    for (const Number other : others) {
-      runs.push_back(example);
-      runs.back()[symbol] = other;
-    }
-    if (!others.empty()) all[symbol] = others[static_cast<std::size_t>(odd++) % others.size()];
+// Further values of a symbol, near and one far enough that a division of the size shows.
+std::vector<Number> other_values(Number value, const SizeRange& range) {
+  constexpr std::size_t kEnough = 4;
+  constexpr Number kFar = 4096;
+  const Number most = range.max.value_or(INT64_MAX), least = std::max<Number>(range.min.value_or(2), 2);
+  std::vector<Number> others;
+  for (const Number offset : {Number(1), Number(2), std::min(value, kFar) + 1, Number(5), Number(3), Number(4),
+                              Number(-1), Number(-2), -value / 2}) {
+    const Number other = value + offset;
+    if (offset == 0 || other > most || other < least || others.size() == kEnough) continue;
+    if (std::ranges::find(others, other) == others.end()) others.push_back(other);
   }
-  runs.push_back(all);
-  return runs;
+  return others;
 }
+
+/// Runs the program for choices of symbols.
+class Runs {
+ public:
+  Runs(GraphModule& module, const Graph& graph, const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs)
+      : module_(module), graph_(graph), inputs_(inputs) {}
+
+  void add(const Symbols& symbols) {
+    Recorder recorder(module_, graph_);
+    static_cast<Interpreter&>(recorder).run(inputs_(symbols));
+    seen.push_back(std::move(recorder.seen));
+    choices.push_back(symbols);
+  }
+
+  // A program may end at sizes that are far: a table of positions that is too short. Two further values must be left.
+  void add_each(const std::string& symbol, const SizeRange& range) {
+    constexpr std::size_t kFewest = 2;
+    const std::vector<Number> values = other_values(choices[0].at(symbol), range);
+    std::size_t failed = 0;
+    for (const Number value : values) {
+      Symbols here = choices[0];
+      here[symbol] = value;
+      try {
+        add(here);
+      } catch (const std::exception&) {
+        if (values.size() - ++failed < kFewest) throw;
+      }
+    }
+  }
+
+  // So many that one division explains them.
+  void add_more(const std::string& symbol, const SizeRange& range) {
+    for (const Number offset : {3, 4, 6, 7, 8, 9, 11, 13, 15, 16, 31, 32, 33, 64}) {
+      Symbols here = choices[0];
+      const Number other = here[symbol] += offset;
+      if (other > range.max.value_or(INT64_MAX) || std::ranges::find(choices, here) != choices.end()) continue;
+      try {
+        add(here);
+      } catch (const std::exception&) {  // too far
+      }
+    }
+  }
+
+  void add_all_changed() {
+    Symbols all = choices[0];
+    for (std::size_t i = 1; i < choices.size(); ++i) {
+      for (const auto& [symbol, value] : choices[i]) {
+        // The second of its values, where there is one: sums of first ones look like products.
+        if (value != choices[0].at(symbol) && std::abs(value - choices[0].at(symbol)) <= 2) all[symbol] = value;
+      }
+    }
+    Number odd = 0;
+    for (auto& [symbol, value] : all) {
+      if (odd++ % 2 == 1 && value - 1 > choices[0].at(symbol)) --value;
+    }
+    add(all);
+  }
+
+  std::vector<Seen> seen;
+  std::vector<Symbols> choices;
+
+ private:
+  GraphModule& module_;
+  const Graph& graph_;
+  const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs_;
+};
 
 class Combiner {
  public:
-  explicit Combiner(Fitter fitter) : fitter_(std::move(fitter)) {}
+  Combiner(SizeFitter fitter, std::set<std::string>* unfit) : fitter_(std::move(fitter)), unfit_(unfit) {}
 
-  ValueShape combine(const Node& node, const std::vector<const Observed*>& seen) const {
+  ValueShape combine(const Node& node, const std::vector<const Observed*>& seen) {
     const Observed& first = *seen[0];
     ValueShape shape;
     shape.kind = first.kind;
@@ -246,6 +236,8 @@ class Combiner {
     return shape;
   }
 
+  const SizeFitter& fitter() const { return fitter_; }
+
  private:
   [[noreturn]] static void fail(const Node& node, const std::string& what) {
     throw Error(
@@ -254,15 +246,20 @@ class Combiner {
         node.name());
   }
 
-  SymbolicSize size(const Node& node, const std::vector<const Observed*>& seen, std::size_t at) const {
+  SymbolicSize size(const Node& node, const std::vector<const Observed*>& seen, std::size_t at) {
     std::vector<Number> numbers;
     for (const Observed* each : seen) numbers.push_back(each->numbers[at]);
     std::optional<SizeExpr> expr = fitter_.fit(numbers);
+    if (!expr && unfit_) {
+      const std::vector<std::string> symbols = fitter_.symbols_behind(numbers);
+      unfit_->insert(symbols.begin(), symbols.end());
+      if (!symbols.empty()) return {SizeExpr::integer(numbers[0]), numbers[0]};
+    }
     if (!expr) fail(node, "has a size that changes with the inputs");
     return {std::move(*expr), numbers[0]};
   }
 
-  TensorMeta tensor(const Node& node, const std::vector<const Observed*>& seen) const {
+  TensorMeta tensor(const Node& node, const std::vector<const Observed*>& seen) {
     const Observed& first = *seen[0];
     TensorMeta meta;
     meta.dtype = first.dtype;
@@ -274,31 +271,57 @@ class Combiner {
     return meta;
   }
 
-  Fitter fitter_;
+  SizeFitter fitter_;
+  std::set<std::string>* unfit_;
 };
+
+ProgramShapes combine_runs(const Graph& graph, const Runs& runs, std::set<std::string>* unfit,
+                           std::set<std::string>& guessed) {
+  Combiner combiner(SizeFitter(runs.choices), unfit);
+  const auto combine = [&](const Graph& of, const auto& seen_of) {
+    ValueShapes shapes(of);
+    for (const Node& node : of.nodes()) {
+      std::vector<const Observed*> values;
+      for (const Seen& each : runs.seen) values.push_back(&seen_of(each)[node]);
+      shapes[node] = combiner.combine(node, values);
+    }
+    return shapes;
+  };
+  ProgramShapes shapes{combine(
+                           graph, [](const Seen& seen) -> const auto& { return seen.values; }),
+                       {}};
+  for (const auto& [nested, values] : runs.seen[0].nested) {
+    const Graph* key = nested;
+    shapes.nested.emplace(key, combine(
+                                   *key, [key](const Seen& seen) -> const auto& { return seen.nested.at(key); }));
+  }
+  guessed = combiner.fitter().guessed();
+  return shapes;
+}
 
 }  // namespace
 
-ValueShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                              const std::map<std::string, SizeRange>& ranges,
-                              const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs) {
+ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
+                                const std::map<std::string, SizeRange>& ranges,
+                                const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs,
+                                std::set<std::string>* unfit) {
   const at::NoGradGuard no_grad;
   const StateKeeper keeper(module);
-  const std::vector<Symbols> runs = choose_runs(example, ranges);
-  std::vector<NodeMap<Observed>> seen;
-  for (const Symbols& run : runs) {
-    Recorder recorder(module, graph);
-    recorder.run(inputs(run));
-    seen.push_back(std::move(recorder.seen));
+  Runs runs(module, graph, inputs);
+  runs.add(example);
+  for (const auto& [symbol, value] : example) {
+    const auto range = ranges.find(symbol);
+    runs.add_each(symbol, range == ranges.end() ? SizeRange() : range->second);
   }
-  const Combiner combiner{Fitter(runs)};
-  ValueShapes shapes(graph);
-  for (const Node& node : graph.nodes()) {
-    std::vector<const Observed*> values;
-    for (const NodeMap<Observed>& each : seen) values.push_back(&each[node]);
-    shapes[node] = combiner.combine(node, values);
+  if (example.size() > 1) runs.add_all_changed();
+  std::set<std::string> guessed;
+  ProgramShapes shapes = combine_runs(graph, runs, unfit, guessed);
+  if (guessed.empty() || (unfit && !unfit->empty())) return shapes;
+  for (const std::string& symbol : guessed) {
+    const auto range = ranges.find(symbol);
+    runs.add_more(symbol, range == ranges.end() ? SizeRange() : range->second);
   }
-  return shapes;
+  return combine_runs(graph, runs, unfit, guessed);
 }
 
 }  // namespace fx::pt2

@@ -1,20 +1,20 @@
 // ValueShapes: what every value of a program is, as expressions of the sizes that vary, found by running it.
 //
 // The program runs on the example, and for every symbol on further values of it. A size that does not change is a
-// number; one that does is fitted as a sum of symbols and products of two, or as a floor division, and must explain
-// every run.
+// number; one that does must be an expression that explains every run (size_fit.h).
 //
-// Costs: 1 + 3 runs per symbol. Thread-safety: as running the module.
+// Costs: 2 runs and 4 per symbol; 14 more for one that sizes divide. Thread-safety: as running the module.
 #pragma once
 
 #include <ATen/core/ivalue.h>
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-#include <fxgraph/export/size_expr.h>
+#include <fxgraph/export/size_fit.h>
 #include <fxgraph/export/tensors.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/graph_module.h>
@@ -35,13 +35,18 @@ struct ValueShape {
 
 using ValueShapes = NodeMap<ValueShape>;
 
-/// The values of the symbols in one run.
-using Symbols = std::map<std::string, std::int64_t>;
+/// The values of a program, and of the graphs that it calls.
+struct ProgramShapes {
+  ValueShapes values;
+  std::map<const Graph*, ValueShapes> nested;  ///< looked up, not gone through
+};
 
 /// Runs `graph` over `module`'s attributes; `inputs` makes the inputs for values of the symbols. Throws
-/// Error(unsupported) naming the node whose size is no expression that is found.
-ValueShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                              const std::map<std::string, SizeRange>& ranges,
-                              const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs);
+/// Error(unsupported) naming the node whose size is no expression that is found; with `unfit`, the symbols on which it
+/// depends go there instead.
+ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
+                                const std::map<std::string, SizeRange>& ranges,
+                                const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs,
+                                std::set<std::string>* unfit = nullptr);
 
 }  // namespace fx::pt2

@@ -42,8 +42,8 @@ class Inliner {
 
  private:
   [[noreturn]] static void refuse(const Node& node, const std::string& why) {
-    throw Error(ErrorKind::unsupported,
-                "cannot write " + format_node(node) + " as TorchScript: " + why + "; trace again", node.name());
+    throw Error(ErrorKind::unsupported, "cannot write " + format_node(node) + " as operators: " + why + "; trace again",
+                node.name());
   }
 
   Argument inlined(const Node& call, const TracedBody& body) {
@@ -51,14 +51,16 @@ class Inliner {
     if (module_.submodule(path)->is_training() != body.training) {
       refuse(call, "the module was traced in another mode than it is in now (training or evaluating)");
     }
+    const std::shared_ptr<const Graph> at_any_size = body.at_any_size ? body.at_any_size() : nullptr;
+    const Graph& graph = at_any_size ? *at_any_size : *body.graph;
     const std::vector<Node*> inputs = call.all_input_nodes();
-    if (inputs.size() != body.graph->placeholders().size()) {
+    if (inputs.size() != graph.placeholders().size()) {
       refuse(call, "it was traced on other inputs than it has now");
     }
-    NodeMap<Argument> inner(*body.graph);
+    NodeMap<Argument> inner(graph);
     const auto mapped = [&](Node& node) { return inner[node]; };
     std::size_t next_input = 0;
-    for (const Node& node : body.graph->nodes()) {
+    for (const Node& node : graph.nodes()) {
       switch (node.op()) {
         case Op::placeholder: inner[node] = values_[*inputs[next_input++]]; break;
         case Op::get_attr: inner[node] = Argument(result_.get_attr(join_path(path, node.target().str()))); break;

@@ -5,6 +5,7 @@
 // node share it; text does not carry it.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include <fxgraph/ir/graph.h>
@@ -19,6 +20,8 @@ struct TracedBody {
   /// One placeholder for each distinct node among the call's arguments, in order; get_attr nodes name tensors by their
   /// paths inside the module.
   std::shared_ptr<const Graph> graph;
+  /// The same for any size of the inputs, traced when it is asked for; null when that fails. May be empty.
+  std::function<std::shared_ptr<const Graph>()> at_any_size;
   /// The mode in which it was traced, the only one it holds for.
   bool training = false;
 };

@@ -24,10 +24,9 @@ Values values_of(const IValue& value) {
 
 IValue tuple_of(Values values) { return c10::ivalue::Tuple::create(std::move(values)); }
 
-NestedGraph& graph_of(const IValue& value) {
-  if (!value.isCapsule()) fail("a graph is expected among the arguments, and a " + value.tagKind() + " given");
-  return static_cast<NestedGraph&>(*value.toCapsule());
-}
+NestedGraph& graph_of(const IValue& value) { return nested_graph(value); }
+
+thread_local NestedGraphRunner* runner = nullptr;
 
 void append(Values& values, const Values& more) { values.insert(values.end(), more.begin(), more.end()); }
 
@@ -150,7 +149,16 @@ IValue wrap_with_autocast(Values& args) {
 
 }  // namespace
 
+NestedGraphRunner::NestedGraphRunner() : outer_(std::exchange(runner, this)) {}
+NestedGraphRunner::~NestedGraphRunner() { runner = outer_; }
+
+NestedGraph& nested_graph(const IValue& value) {
+  if (!value.isCapsule()) fail("a graph is expected among the arguments, and a " + value.tagKind() + " given");
+  return static_cast<NestedGraph&>(*value.toCapsule());
+}
+
 IValue NestedGraph::call(Values inputs) {
+  if (runner) return runner->run(*module_, std::move(inputs));
   std::shared_ptr<const Plan> plan;
   {
     const std::lock_guard lock(mutex_);

@@ -26,7 +26,7 @@ class NestedGraph : public torch::CustomClassHolder {
  public:
   explicit NestedGraph(std::shared_ptr<const OwningModule> module) : module_(std::move(module)) {}
 
-  /// Runs the graph. Throws what running a plan throws.
+  /// Runs the graph, or asks the thread's NestedGraphRunner to. Throws what running a plan throws.
   c10::IValue call(std::vector<c10::IValue> inputs);
   const OwningModule& module() const { return *module_; }
 
@@ -35,6 +35,23 @@ class NestedGraph : public torch::CustomClassHolder {
   std::mutex mutex_;
   std::shared_ptr<const Plan> plan_;
 };
+
+/// Runs nested graphs in place of their plans, on the thread that made it and while it lives: for those who look at
+/// what the nodes in them compute.
+class NestedGraphRunner {
+ public:
+  NestedGraphRunner();
+  virtual ~NestedGraphRunner();
+  NestedGraphRunner(const NestedGraphRunner&) = delete;
+  NestedGraphRunner& operator=(const NestedGraphRunner&) = delete;
+  virtual c10::IValue run(const OwningModule& module, std::vector<c10::IValue> inputs) = 0;
+
+ private:
+  NestedGraphRunner* outer_;
+};
+
+/// The graph in a value of nested_graph_value. Throws Error(execution) for another value.
+NestedGraph& nested_graph(const c10::IValue& value);
 
 /// The module's graph as a value; None when `module` has no graph.
 c10::IValue nested_graph_value(const std::shared_ptr<torch::nn::Module>& module);

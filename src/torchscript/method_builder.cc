@@ -7,10 +7,12 @@
 #include <unordered_map>
 
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/nested_calls.h>
 #include <fxgraph/torchscript/reflected.h>
 #include <fxgraph/torchscript/script_name.h>
 
@@ -31,6 +33,9 @@ class MethodBuilder {
   }
 
   std::shared_ptr<jit::Graph> build() {
+    const Node* first = nullptr;
+    if (const std::string unknown = unknown_nested_calls(source_, first); first)
+      unsupported(*first, "there are no words in it for " + unknown + "; save the program as .pt2");
     for (const Node& node : source_.nodes()) {
       try {
         build(node);
@@ -119,6 +124,9 @@ class MethodBuilder {
     }
     if (node.target() == "torch._assert") return assertion(node);
     if (node.target() == "builtins.len") return call_packets(node, {fx::Symbol("aten::len")});
+    if (Value* called = build_nested_call(*built_, node.target(), node.args(),
+                                          [this](const Argument& value) { return named({}, value, nullptr); }))
+      return called;
     if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema(node, *op->schema);
     return call_packets(node, packets_of_function(node.target()));
   }
@@ -182,7 +190,11 @@ class MethodBuilder {
     }
   }
 
+  // An operator that this LibTorch has only through fxgraph is written out: whoever loads the file has not got it.
   Value* emit(const c10::FunctionSchema& schema, const jit::MatchedSchema& matched) {
+    const std::string& overload = schema.overload_name();
+    if (const auto body = missing_operator_body(fx::Symbol(schema.name() + (overload.empty() ? "" : "." + overload))))
+      return jit::insertGraph(*built_, *body, matched.inputs).at(0);
     jit::Node* call = built_->insertNode(built_->create(c10::Symbol::fromQualString(schema.name()), matched.inputs, 0));
     for (const c10::TypePtr& type : matched.return_types) call->addOutput()->setType(type);
     call->getOperation();  // throws when there is no such operator

@@ -12,6 +12,7 @@
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/dispatch.h>
+#include <fxgraph/trace/generic_body.h>
 #include <fxgraph/trace/leaf_body.h>
 #include <fxgraph/trace/leaf_matcher.h>
 #include <fxgraph/trace/outputs.h>
@@ -323,7 +324,8 @@ void Raiser::note_body(Leaf& leaf, const Alone& alone, Node& call) const {
   std::string text = print_graph(*body);
   if (text != leaf.last_text) {
     leaf.last_text = std::move(text);
-    leaf.last_body = {std::make_shared<const Graph>(std::move(*body)), leaf.module->is_training()};
+    leaf.last_body = {std::make_shared<const Graph>(std::move(*body)),
+                      generic_body(leaf.module, *leaf.type, call, alone.result, session_), leaf.module->is_training()};
   }
   call.meta().set(meta_key::kTracedBody, leaf.last_body);
 }

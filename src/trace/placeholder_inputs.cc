@@ -6,6 +6,7 @@
 #include <array>
 
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/example_note.h>
 #include <fxgraph/trace/session.h>
 
 namespace fx::internal {
@@ -72,6 +73,9 @@ PlaceholderInputs::PlaceholderInputs(Session& session, Graph& graph, const std::
                                                  " example inputs for a program that takes " +
                                                  std::to_string(parameters_));
   }
+  // Before anything is recorded: the notes are tensors, too.
+  for (const c10::IValue& example : examples_)
+    notes_.push_back(is_unknown(example) ? std::nullopt : example_note(example));
 }
 
 std::size_t PlaceholderInputs::count(std::size_t required) const { return std::max(required, examples_.size()); }
@@ -138,6 +142,7 @@ bool PlaceholderInputs::next(const Parameter& parameter, InputItem& item) {
   if (!is_value) return true;
   const bool other_container = item.example && item.example->isTuple() && !annotation_.starts_with("typing.Tuple");
   item.node = &placeholder(nullptr, other_container ? item.example->type()->annotation_str() : annotation_);
+  if (item.example && notes_[current_]) note_example(*item.node, *notes_[current_]);
   return true;
 }
 

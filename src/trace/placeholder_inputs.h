@@ -52,6 +52,7 @@ class PlaceholderInputs final : public Inputs {
   Graph& graph_;
   const std::vector<std::string>& names_;
   std::vector<c10::IValue> examples_;
+  std::vector<std::optional<c10::IValue>> notes_;
   std::size_t parameters_;
   Literals literals_;
   std::size_t next_ = 0;

@@ -15,11 +15,11 @@ std::string corpus();
 /// The archives' names, without ending.
 std::vector<std::string> archives();
 /// What Python had: the leaves of inputs and outputs, the parameters' gradients of the sum of all outputs, the buffers
-/// and the inputs after the call.
+/// and the inputs after the call; the outputs after a step of SGD by 0.01, where they were recorded.
 struct Record {
   std::vector<c10::IValue> inputs, outputs;
   std::vector<std::pair<std::string, c10::IValue>> gradients, state;
-  std::vector<c10::IValue> after;
+  std::vector<c10::IValue> after, stepped;
 };
 Record recorded(const std::string& name);
 /// Copies of the recorded inputs.

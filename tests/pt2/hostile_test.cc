@@ -1,86 +1,23 @@
 // Archives that are cut short, damaged or made to harm: each loads, or is refused with an Error that names the file.
-#include <caffe2/serialize/inline_container.h>
-#include <fxgraph/export/load.h>
-#include <fxgraph/support/error.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <map>
 #include <random>
+
+#include "tests/pt2/damaged.h"
 
 namespace fx {
 namespace {
 
-using Json = nlohmann::json;
-using testing::HasSubstr;
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string corpus(const std::string& name) { return "tests/corpus/pt2/" + name + ".pt2"; }
-
-std::string scratch() { return (std::filesystem::temp_directory_path() / "fxgraph_hostile_test.pt2").string(); }
-
-// What loading these bytes says; empty when it works. Anything but an Error that names the file fails the test.
-std::string outcome(const std::string& bytes) {
-  const std::string path = scratch();
-  std::ofstream(path, std::ios::binary) << bytes;
-  try {
-    load_exported(path)->graph().lint();
-    return "";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), HasSubstr(path));
-    return error.what();
-  }
-}
-
-// The archive with records changed: all of them below its folder.
-std::string rewritten(const std::string& name, const std::map<std::string, std::string>& changes) {
-  std::string bytes;
-  caffe2::serialize::PyTorchStreamReader reader(corpus(name));
-  caffe2::serialize::PyTorchStreamWriter writer([&](const void* data, std::size_t size) {
-    bytes.append(static_cast<const char*>(data), size);
-    return size;
-  });
-  for (const std::string& record : reader.getAllRecords()) {
-    if (record.starts_with(".data/") || record == "byteorder" || record == "version") continue;
-    const auto found = changes.find(record);
-    auto [data, size] = reader.getRecord(record);
-    const std::string content =
-        found == changes.end() ? std::string(static_cast<const char*>(data.get()), size) : found->second;
-    writer.writeRecord(record, content.data(), content.size());
-  }
-  writer.writeEndOfFile();
-  return bytes;
-}
-
-std::string record_of(const std::string& name, const std::string& record) {
-  caffe2::serialize::PyTorchStreamReader reader(corpus(name));
-  auto [data, size] = reader.getRecord(record);
-  return {static_cast<const char*>(data.get()), size};
-}
-
-Json program_of(const std::string& name) { return Json::parse(record_of(name, "models/model.json")); }
-
-std::string outcome_of(const std::string& name, const Json& program) {
-  return outcome(rewritten(name, {{"models/model.json", program.dump()}}));
-}
+using namespace fx::testing;
+using ::testing::HasSubstr;
 
 TEST(HostileArchive, RewritingChangesNothing) { EXPECT_EQ(outcome_of("mlp", program_of("mlp")), ""); }
 
 TEST(HostileArchive, CutShortAnywhere) {
-  const std::string whole = read_file(corpus("tied"));
+  const std::string whole = read_file(archive_of("tied"));
   for (std::size_t size = 0; size < whole.size(); size += 61) EXPECT_NE(outcome(whole.substr(0, size)), "") << size;
 }
 
 TEST(HostileArchive, FlippedBytes) {
-  const std::string whole = read_file(corpus("cond"));
+  const std::string whole = read_file(archive_of("cond"));
   std::mt19937 random(1);
   for (int i = 0; i < 400; ++i) {
     std::string damaged = whole;
@@ -124,7 +61,7 @@ TEST(HostileArchive, NamesThatLeadElsewhere) {
   config["config"]["a..b"] = config["config"]["a.weight"];
   EXPECT_THAT(outcome(rewritten("mlp", {{"data/weights/model_weights_config.json", config.dump()}})),
               HasSubstr("is no name of a parameter"));
-  std::string bytes = read_file(corpus("mlp"));
+  std::string bytes = read_file(archive_of("mlp"));
   for (std::size_t at = bytes.find("mlp/models"); at != std::string::npos; at = bytes.find("mlp/models", at + 1))
     bytes.replace(at, 10, "mlp/../els");
   EXPECT_THAT(outcome(bytes), HasSubstr("no plain path"));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fxgraph/cli/model.h>
+#include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/measures.h>
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/graph_module.h>
@@ -17,9 +18,8 @@ namespace fx::cli {
 /// A program with its weights.
 class TorchModel : public Model {
  public:
-  /// `text`: it came as FX text.
-  explicit TorchModel(std::shared_ptr<GraphModule> module, bool text = false)
-      : module_(std::move(module)), text_(text) {}
+  /// `form`: what it came as.
+  explicit TorchModel(std::shared_ptr<GraphModule> module, Form form) : module_(std::move(module)), form_(form) {}
   Graph& graph() override { return module_->graph(); }
   ModuleEffects module_effects() override;
   std::function<std::string(std::string_view)> module_types() override {
@@ -30,7 +30,7 @@ class TorchModel : public Model {
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
   NodeTimes times(const std::vector<TensorInfo>& inputs) override;
-  void save(const std::string& path) override;
+  void save(const std::string& path, const std::vector<TensorInfo>& inputs) override;
   double tolerance(const std::vector<TensorInfo>& inputs) override;
   double difference(Model& before, const std::vector<TensorInfo>& inputs, int rounds) override;
 
@@ -44,7 +44,7 @@ class TorchModel : public Model {
 
   bool other_batch_ = false;
   std::shared_ptr<GraphModule> module_;
-  bool text_;
+  Form form_;
 };
 
 class TorchBackend : public Backend {
@@ -55,6 +55,7 @@ class TorchBackend : public Backend {
   int run_stage(const RunOptions& options) override;
   int optimize(const OptimizeOptions& options) override;
   int quantize(const QuantizeOptions& options) override;
+  int convert(const ConversionOptions& options) override;
   int rules(const std::string& name, bool json) override;
   std::string versions() override;
   void prepare_machine(int threads) override;

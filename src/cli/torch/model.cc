@@ -8,6 +8,8 @@
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/export/load.h>
+#include <fxgraph/export/save.h>
 
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/profile.h>
@@ -26,8 +28,10 @@ namespace fx::cli {
 
 std::unique_ptr<Model> TorchBackend::load(const std::string& path) {
   const Progress progress("loading " + path);
-  if (is_torchscript(path)) return std::make_unique<TorchModel>(fx::load(path));
-  return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), /*text=*/true);
+  if (!is_archive(path))
+    return std::make_unique<TorchModel>(std::make_shared<GraphModule>(load_graph_text(path)), Form::text);
+  const Form form = is_exported_program(path) ? Form::exported : Form::torchscript;
+  return std::make_unique<TorchModel>(fx::load(path), form);
 }
 
 std::string TorchBackend::versions() { return "LibTorch " TORCH_VERSION "\nBLAS: " + blas_name(); }
@@ -53,7 +57,7 @@ std::vector<AttributeInfo> TorchModel::attributes() {
 }
 
 std::unique_ptr<TorchModel> TorchModel::clone() const {
-  return std::make_unique<TorchModel>(module_->clone_graph_module(), text_);
+  return std::make_unique<TorchModel>(module_->clone_graph_module(), form_);
 }
 
 Shapes TorchModel::propagate_shapes(const std::vector<TensorInfo>& inputs) {
@@ -64,11 +68,13 @@ Shapes TorchModel::propagate_shapes(const std::vector<TensorInfo>& inputs) {
   return fx::propagate_shapes(*module_, inputs);
 }
 
-void TorchModel::save(const std::string& path) {
-  if (saves_torchscript(path, !text_))
-    fx::save(*module_, path);
-  else
-    write_output(path, print_graph(graph()));
+void TorchModel::save(const std::string& path, const std::vector<TensorInfo>& inputs) {
+  switch (form_of(path, form_)) {
+    case Form::text: return write_output(path, print_graph(graph()));
+    case Form::torchscript: return fx::save(*module_, path);
+    case Form::exported:
+      return save_exported(*module_, path, {.inputs = random_inputs(inputs), .sizes = ExportedSizes::found});
+  }
 }
 
 void check_inputs(const Graph& graph, std::size_t given) {

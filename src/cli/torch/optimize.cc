@@ -55,7 +55,7 @@ class Optimization {
     time_both();
     if (options_.verify) verify();
     const bool equal = !difference_ || *difference_ <= tolerance_;
-    if (equal && !options_.output.empty()) model_.save(options_.output);
+    if (equal && !options_.output.empty()) model_.save(options_.output, inputs_);
     if (options_.json) {
       print_json(equal);
     } else {

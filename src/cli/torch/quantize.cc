@@ -96,7 +96,7 @@ class Quantization {
     resolve_quant_backend(backend_);
     if (!options.min_sqnr.empty()) goal_.min_sqnr_db = parse_decibels(options.min_sqnr);
     goal_.min_agreement = options.min_agreement;
-    if (!options.output.empty() && !saves_torchscript(options.output, true))
+    if (!options.output.empty() && form_of(options.output, Form::torchscript) != Form::torchscript)
       bad("-o " + options.output + ": packed weights are saved as TorchScript only: name a .pt file");
     config_ = make_config();
     load_samples();
@@ -116,7 +116,7 @@ class Quantization {
                       "nothing was saved; let --keep-float auto find the layers that must stay float",
                       options_.file, comparison_.output.sqnr_db, comparison_.agreement * 100));
     }
-    if (!options_.output.empty()) TorchModel(quantized_).save(options_.output);
+    if (!options_.output.empty()) TorchModel(quantized_, Form::torchscript).save(options_.output, {});
     options_.json ? print_json() : print_text();
     return kDone;
   }

@@ -1,0 +1,334 @@
+#include <fxgraph/export/call_inputs.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include <fxgraph/export/graph_writer.h>
+#include <fxgraph/export/packing.h>
+#include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/example_note.h>
+#include <fxgraph/text/size_report.h>
+
+namespace fx::pt2 {
+namespace {
+
+std::int64_t valued(const SymbolicSize& size, const Symbols& symbols) {
+  return size.expr.evaluate(symbols).value_or(size.example);
+}
+
+SizeExpr product(const SizeExpr& left, const SizeExpr& right) {
+  if (left.is_integer() && right.is_integer()) return SizeExpr::integer(left.value() * right.value());
+  if (left == SizeExpr::integer(1)) return right;
+  return right == SizeExpr::integer(1) ? left : SizeExpr::call("Mul", {left, right});
+}
+
+// The strides of a tensor whose sizes vary: from the smallest on, each is the product of the sizes before it, as it is
+// in the example. A tensor with gaps or overlaps becomes contiguous.
+void set_strides(TensorMeta& meta) {
+  const std::size_t rank = meta.sizes.size();
+  std::vector<std::size_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::reverse(order);
+  const auto is_dense = [&] {
+    std::int64_t expected = 1;
+    for (const std::size_t dim : order) {
+      if (meta.sizes[dim].example != 1 && meta.strides[dim].example != expected) return false;
+      expected *= meta.sizes[dim].example;
+    }
+    return true;
+  };
+  if (!is_dense()) {
+    std::ranges::stable_sort(order, {}, [&](std::size_t dim) { return meta.strides[dim].example; });
+    if (!is_dense()) {
+      std::iota(order.begin(), order.end(), 0);
+      std::ranges::reverse(order);
+    }
+  }
+  SizeExpr stride = SizeExpr::integer(1);
+  std::int64_t example = 1;
+  for (const std::size_t dim : order) {
+    meta.strides[dim] = {stride, example};
+    stride = product(stride, meta.sizes[dim].expr);
+    example *= meta.sizes[dim].example;
+  }
+}
+
+// The numbers of the example again and again.
+at::Tensor repeated(const at::Tensor& numbers, at::IntArrayRef sizes) {
+  const std::int64_t count = std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
+  if (numbers.numel() == 0) return at::zeros(sizes, numbers.options());
+  const std::int64_t times = (count + numbers.numel() - 1) / numbers.numel();
+  return numbers.reshape({-1}).repeat({times}).slice(0, 0, count).reshape(sizes);
+}
+
+}  // namespace
+
+Node* element_at(Node& whole, const Argument& key) {
+  for (Node& user : whole.users()) {
+    if (user.target() == "operator.getitem" && user.arg(0).node_or_null() == &whole && user.arg(1) == key) return &user;
+  }
+  return nullptr;
+}
+
+std::string identifier_of(const std::string& path) {
+  std::string name = path;
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return name;
+}
+
+CallInputs::CallInputs(GraphModule& module, const Graph& graph, const SaveExportedOptions& options)
+    : options_(options) {
+  const std::vector<Node*> placeholders = graph.placeholders();
+  if (options.inputs.size() > placeholders.size()) {
+    throw Error(ErrorKind::invalid_argument, "the program takes " + std::to_string(placeholders.size()) + " inputs, " +
+                                                 std::to_string(options.inputs.size()) + " examples were given");
+  }
+  for (std::size_t i = 0; i < placeholders.size(); ++i) {
+    add_input(*placeholders[i], i < options.inputs.size() ? &options.inputs[i] : noted_example(*placeholders[i]));
+  }
+  const bool is_generic_trace = std::ranges::any_of(placeholders, [](const Node* placeholder) {
+    return note<std::vector<SizeStatement>>(placeholder, meta_key::kSizes) != nullptr;
+  });
+  if (options.sizes == ExportedSizes::found || (options.sizes == ExportedSizes::noted && is_generic_trace))
+    free_sizes(module, graph);
+  for (const DynamicSize& size : options.dynamic) make_dynamic(size);
+  add_symbols();
+}
+
+void CallInputs::add_input(Node& placeholder, const c10::IValue* example) {
+  const auto* spec = note<TreeSpec>(&placeholder, kTreeNote);
+  const auto* keyword = note<bool>(&placeholder, kKeywordNote);
+  note_ = note<InputNote>(&placeholder, kInputNote);
+  first_leaf_ = leaves_.size();
+  if (note_ && options_.sizes != ExportedSizes::fixed) ranges_.insert(note_->ranges.begin(), note_->ranges.end());
+  Input input{&placeholder,
+              spec      ? *spec
+              : example ? spec_of_value(*example)
+                        : TreeSpec::leaf(),
+              leaves_.size(), keyword && *keyword};
+  if (!placeholder.args().empty() && !example) {
+    Leaf leaf{&placeholder, placeholder.name()};
+    leaf.literal = placeholder.arg(0);
+    leaves_.push_back(std::move(leaf));
+  } else {
+    add_leaves(&placeholder, input.spec, example, placeholder.name());
+  }
+  inputs_.push_back(std::move(input));
+}
+
+void CallInputs::add_leaves(Node* node, const TreeSpec& spec, const c10::IValue* example, const std::string& name) {
+  if (spec.is_leaf()) return add_leaf(node, example, name);
+  const std::vector<c10::IValue> examples = example ? elements_of(*example) : std::vector<c10::IValue>();
+  if (example && examples.size() != spec.children.size())
+    throw Error(ErrorKind::invalid_argument, "the example for '" + name + "' has another number of values");
+  for (std::size_t i = 0; i < spec.children.size(); ++i) {
+    const Argument key = spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i);
+    const std::string part = key.is_int() ? std::to_string(key.as_int()) : std::string(key.as_string());
+    add_leaves(node ? element_at(*node, key) : nullptr, spec.children[i], example ? &examples[i] : nullptr,
+               name + "_" + identifier_of(part));
+  }
+}
+
+void CallInputs::add_leaf(Node* node, const c10::IValue* example, const std::string& name) {
+  Leaf leaf{node, name};
+  const std::size_t index = leaves_.size() - first_leaf_;
+  const LeafNote* noted = note_ && index < note_->leaves.size() ? &note_->leaves[index] : nullptr;
+  if (noted && (noted->tensor || noted->number || noted->literal)) {
+    add_noted(leaf, *noted, example);
+  } else if (example && !example->isTensor()) {
+    const std::optional<Argument> literal = to_argument(*example);
+    if (!literal)
+      throw Error(ErrorKind::unsupported,
+                  "the input '" + name + "' is a " + example->tagKind() + ", not a tensor or number");
+    leaf.literal = *literal;
+  } else if (example) {
+    leaf.meta = meta_of_tensor(example->toTensor());
+    if (has_numbers(example->toTensor())) leaf.example = example->toTensor().detach();
+  } else {
+    throw Error(
+        ErrorKind::invalid_argument,
+        "the shape of the input '" + name + "' is not known: give an example (SaveExportedOptions::inputs, --input)");
+  }
+  leaf.meta.requires_grad = false;
+  leaf.meta.storage_offset = 0;
+  leaves_.push_back(std::move(leaf));
+}
+
+// What the archive says; the example gives numbers alone.
+void CallInputs::add_noted(Leaf& leaf, const LeafNote& note, const c10::IValue* example) {
+  leaf.noted = true;
+  leaf.literal = note.literal;
+  if (note.tensor) leaf.meta = *note.tensor;
+  leaf.number = note.number;
+  if (example && example->isTensor() && has_numbers(example->toTensor())) leaf.example = example->toTensor().detach();
+  if (options_.sizes != ExportedSizes::fixed) return;
+  for (auto* all : {&leaf.meta.sizes, &leaf.meta.strides}) {
+    for (SymbolicSize& size : *all) size.expr = SizeExpr::integer(size.example);
+  }
+  if (leaf.number) leaf.literal = Argument(leaf.number->example);
+}
+
+// ── Sizes that vary ────────────────────────────────────────────────────────────────────────────────────────────────
+
+void CallInputs::make_dynamic(const DynamicSize& size) {
+  std::size_t index = 0;
+  for (Leaf& leaf : leaves_) {
+    if (leaf.literal || leaf.number || index++ != size.input) continue;
+    const auto rank = static_cast<std::int64_t>(leaf.meta.sizes.size());
+    if (size.dimension < 0 || size.dimension >= rank) break;
+    const std::string symbol = "s" + std::to_string(size.input) + "_" + std::to_string(size.dimension);
+    leaf.meta.sizes[static_cast<std::size_t>(size.dimension)].expr = SizeExpr::symbol(symbol);
+    set_strides(leaf.meta);
+    ranges_[symbol] = size.range;
+    return;
+  }
+  throw Error(ErrorKind::invalid_argument, "there is no dimension " + std::to_string(size.dimension) +
+                                               " of a tensor number " + std::to_string(size.input) +
+                                               " among the inputs");
+}
+
+// Every size is a symbol of its own while they are tried.
+void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
+  std::vector<std::pair<std::string, std::int64_t>> places;
+  std::map<std::string, SymbolicSize*> sizes;
+  std::vector<TensorMeta*> metas;
+  for (std::size_t i = 0; i < leaves_.size(); ++i) {
+    if (leaves_[i].literal || leaves_[i].noted) continue;
+    metas.push_back(&leaves_[i].meta);
+    for (std::size_t dim = 0; dim < leaves_[i].meta.sizes.size(); ++dim) {
+      SymbolicSize& size = leaves_[i].meta.sizes[dim];
+      const std::string place = "s" + std::to_string(i) + "_" + std::to_string(dim);
+      size.expr = SizeExpr::symbol(place);
+      sizes[place] = &size;
+      places.emplace_back(place, size.example);
+    }
+    set_strides(leaves_[i].meta);
+  }
+  const StateKeeper keeper(module);
+  const at::NoGradGuard no_grad;
+  const auto holds = [&](const Graph& program, const Symbols& at, bool without_memory) {
+    try {
+      Interpreter(module, program).run(make_all(at, without_memory));
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  };
+  const Graph checks = checks_of(graph);
+  const bool has_checks = !checks.find_nodes(Op::call_function, Symbol("torch._assert")).empty();
+  const std::vector<FreeSize> found = find_free_sizes(
+      places, [&](const Symbols& at) { return !has_checks || holds(checks, at, true); },
+      [&](const Symbols& at) { return holds(graph, at, false); });
+  for (auto& [place, size] : sizes) size->expr = SizeExpr::integer(size->example);
+  for (const FreeSize& free : found) {
+    const std::string& symbol = free.places[0];
+    // Python takes a size of one for a size that never varies.
+    const std::int64_t number = std::max<std::int64_t>(free.example, 2);
+    const SizeExpr expr = product(SizeExpr::integer(free.step), SizeExpr::symbol(symbol));
+    for (const std::string& place : free.places) *sizes[place] = {expr, number * free.step};
+    ranges_[symbol] = free.range;
+  }
+  for (TensorMeta* meta : metas) set_strides(*meta);
+}
+
+void CallInputs::fix(const std::set<std::string>& symbols) {
+  for (Leaf& leaf : leaves_) {
+    for (auto* all : {&leaf.meta.sizes, &leaf.meta.strides}) {
+      for (SymbolicSize& size : *all) {
+        bool concerned = false;
+        size.expr.for_each_symbol([&](const std::string& symbol) { concerned |= symbols.count(symbol) != 0; });
+        if (concerned) size.expr = SizeExpr::integer(size.example);
+      }
+    }
+    if (!leaf.literal && !leaf.noted) set_strides(leaf.meta);
+  }
+  for (const std::string& symbol : symbols) {
+    symbols_.erase(symbol);
+    ranges_.erase(symbol);
+  }
+}
+
+// A symbol that is a size itself has the example's; one that is only part of one is searched for.
+void CallInputs::add_symbols() {
+  constexpr std::int64_t kFarthest = 65536;
+  const auto each_size = [&](const auto& visit) {
+    for (const Leaf& leaf : leaves_) {
+      for (const SymbolicSize& size : leaf.meta.sizes) visit(size);
+      if (leaf.number) visit(*leaf.number);
+    }
+  };
+  each_size([&](const SymbolicSize& size) {
+    if (size.expr.is_symbol()) symbols_.emplace(size.expr.name(), size.example);
+  });
+  each_size([&](const SymbolicSize& size) {
+    size.expr.for_each_symbol([&](const std::string& name) {
+      if (symbols_.count(name)) return;
+      Symbols guess = symbols_;
+      for (std::int64_t value = 1; value <= kFarthest; ++value) {
+        guess[name] = value;
+        if (size.expr.evaluate(guess) != size.example) continue;
+        symbols_[name] = value;
+        return;
+      }
+    });
+  });
+}
+
+// ── Values ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols, bool without_memory) const {
+  if (leaf.literal) return to_ivalue(*leaf.literal);
+  if (leaf.number) return valued(*leaf.number, symbols);
+  const auto options =
+      at::TensorOptions().dtype(to_scalar_type(leaf.meta.dtype)).device(to_torch_device(leaf.meta.device));
+  std::vector<std::int64_t> sizes, strides;
+  for (const SymbolicSize& size : leaf.meta.sizes) sizes.push_back(valued(size, symbols));
+  for (const SymbolicSize& stride : leaf.meta.strides) strides.push_back(valued(stride, symbols));
+  if (without_memory) return at::zeros({1}, options).as_strided(sizes, std::vector<std::int64_t>(sizes.size(), 0));
+  at::Tensor made = at::empty_strided(sizes, strides, options);
+  if (leaf.example.defined())
+    return made.copy_(leaf.example.sizes() == sizes ? leaf.example : repeated(leaf.example, sizes));
+  return made.is_floating_point() || made.is_complex() ? made.fill_(0.5) : made.zero_();
+}
+
+std::vector<c10::IValue> CallInputs::make_all(const Symbols& symbols, bool without_memory) const {
+  std::vector<c10::IValue> values;
+  for (const Input& input : inputs_) {
+    std::size_t leaf = input.first_leaf;
+    values.push_back(packed_value(input.spec, [&] { return make_leaf(leaves_[leaf++], symbols, without_memory); }));
+  }
+  return values;
+}
+
+std::vector<c10::IValue> CallInputs::make(const Symbols& symbols) const { return make_all(symbols, false); }
+
+c10::IValue CallInputs::example() const {
+  std::vector<c10::IValue> args, all = make(symbols_);
+  c10::impl::GenericDict kwargs(c10::StringType::get(), c10::AnyType::get());
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].keyword) {
+      kwargs.insert(inputs_[i].placeholder->target().str(), all[i]);
+    } else {
+      args.push_back(all[i]);
+    }
+  }
+  return c10::ivalue::Tuple::create({c10::ivalue::Tuple::create(std::move(args)), std::move(kwargs)});
+}
+
+std::string CallInputs::spec() const {
+  std::vector<TreeSpec> args, kwargs;
+  std::vector<Argument> names;
+  for (const Input& input : inputs_) {
+    if (input.keyword) names.push_back(Argument(input.placeholder->target().view()));
+    (input.keyword ? kwargs : args).push_back(input.spec);
+  }
+  return TreeSpec::tuple({TreeSpec::tuple(std::move(args)), TreeSpec::dict(std::move(names), std::move(kwargs))})
+      .dump();
+}
+
+}  // namespace fx::pt2

@@ -1,0 +1,85 @@
+// `fxgraph convert`, and archives of torch.export where other commands read and write programs.
+#include <gmock/gmock.h>
+
+#include "tests/cli/program_testing.h"
+
+namespace {
+
+using fx::testing::kModel;
+using fx::testing::kText;
+using fx::testing::Program;
+using fx::testing::Result;
+using ::testing::HasSubstr;
+
+constexpr const char* kArchive = "tests/corpus/pt2/mlp.pt2";
+
+class Convert : public Program {
+ protected:
+  void expect_done(const std::string& arguments) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 0) << arguments << '\n' << result.err;
+  }
+  std::string text_of(const std::string& file) { return run("show " + file + " --format text").out; }
+};
+
+TEST_F(Convert, ThereAndBackIsTheSameProgram) {
+  const std::string script = path("mlp.pt"), archive = path("again.pt2"), text = path("mlp.fx");
+  expect_done(std::string("convert ") + kArchive + " -o " + script);
+  expect_done("convert " + script + " -o " + archive + " --input 4x8");
+  expect_done(std::string("convert ") + kArchive + " -o " + text);
+  EXPECT_EQ(read(text), text_of(kArchive));
+  for (const char* batch : {"1x8", "9x8"}) {
+    for (const std::string& file : {std::string(kArchive), script, archive})
+      EXPECT_THAT(run("run " + file + " --input " + batch).out, HasSubstr("output 0")) << file;
+  }
+  EXPECT_EQ(run("run " + archive + " --input 4x9").code, 1);
+}
+
+TEST_F(Convert, ProgramsOfTorchScript) {
+  const std::string archive = path("demo.pt2"), fixed = path("fixed.pt2");
+  const Result shown = run(std::string("convert ") + kModel + " -o " + archive);
+  EXPECT_EQ(shown.code, 1);
+  EXPECT_THAT(shown.err, HasSubstr("--input"));
+  EXPECT_FALSE(fx::testing::fs::exists(archive));
+  const std::string input = " --input 2x3x32x32";
+  expect_done(std::string("convert ") + kModel + " -o " + archive + input);
+  expect_done("run " + archive + " --input 3x3x32x32");
+  expect_done(std::string("convert ") + kModel + " -o " + fixed + input + " --fixed");
+  expect_done("run " + fixed + input);
+  EXPECT_EQ(run("run " + fixed + " --input 3x3x32x32").code, 1);
+}
+
+TEST_F(Convert, TextWithoutWeights) {
+  const std::string text = write("in.fx", kText), archive = path("out.pt2");
+  expect_done("convert " + text + " -o " + archive + " --input 2x3 --input 2x3");
+  EXPECT_THAT(text_of(archive), HasSubstr("torch.ops.aten.relu.default"));
+  expect_done("convert " + text + " -o " + path("out.pt"));
+}
+
+TEST_F(Convert, EveryCommandReadsArchives) {
+  const std::string file = kArchive;
+  for (const std::string& command :
+       {"show " + file, "show " + file + " --format python", "show " + file + " --format json", "lint " + file,
+        "report " + file + " --dead-code --liveness --uses --dominance", "report " + file + " --cost --input 4x8",
+        "match " + file + " --pattern 'aten::linear(x, w, b)'", "draw " + file + " -o " + path("out.svg"),
+        "run " + file + " --input 4x8", "diff " + file + " " + file})
+    expect_done(command);
+}
+
+TEST_F(Convert, WhatIsWrittenHasTheFormOfItsEnding) {
+  const std::string file = kArchive;
+  expect_done("optimize " + file + " --input 4x8 --verify -o " + path("fast.pt2"));
+  expect_done("optimize " + file + " --input 4x8 -o " + path("fast.pt"));
+  expect_done("rewrite " + file + " --pattern 'aten::relu(x)' --replacement 'aten::gelu(x)' -o " + path("gelu.pt2"));
+  expect_done("rewrite " + file + " --pattern 'aten::relu(x)' --replacement 'aten::gelu(x)' -o " + path("gelu"));
+  expect_done("quantize " + file + " --mode dynamic --input 4x8 -o " + path("int8.pt"));
+  for (const char* name : {"fast.pt2", "gelu.pt2", "gelu"}) {
+    EXPECT_THAT(read(path(name)), HasSubstr("models/model.json")) << name;
+    expect_done("run " + path(name) + " --input 7x8");
+  }
+  EXPECT_THAT(read(path("fast.pt")), ::testing::Not(HasSubstr("models/model.json")));
+  expect_done("run " + path("int8.pt") + " --input 7x8");
+  EXPECT_THAT(run("quantize " + file + " --mode dynamic --input 4x8 -o " + path("int8.pt2")).err, HasSubstr(".pt"));
+}
+
+}  // namespace

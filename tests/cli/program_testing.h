@@ -1,0 +1,71 @@
+// What the tests of the program share: running it, and a folder for its files.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace fx::testing {
+
+namespace fs = std::filesystem;
+
+inline constexpr const char* kModel = "examples/models/demo.pt";
+
+struct Result {
+  int code;
+  std::string out, err;
+};
+
+class Program : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* program = std::getenv("FXGRAPH_PROGRAM");
+    ASSERT_NE(program, nullptr) << "FXGRAPH_PROGRAM names the program to test";
+    program_ = program;
+    folder_ = fs::temp_directory_path() / ("fxgraph_cli_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  Result run(const std::string& arguments, const std::string& input = "/dev/null") {
+    const std::string out = path("stdout"), err = path("stderr");
+    const int status = std::system((program_ + " " + arguments + " <" + input + " >" + out + " 2>" + err).c_str());
+    return {WEXITSTATUS(status), read(out), read(err)};
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string read(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_)) names.push_back(entry.path().filename().string());
+    return names;
+  }
+
+  std::string program_;
+  fs::path folder_;
+};
+
+inline constexpr const char* kText =
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %y : [num_users=1] = placeholder[target=y]\n"
+    "    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %y), kwargs = {})\n"
+    "    %relu : [num_users=1] = call_function[target=torch.ops.aten.relu.default](args = (%add,), kwargs = {})\n"
+    "    return relu\n";
+
+}  // namespace fx::testing

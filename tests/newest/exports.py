@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Exports programs with this Python's torch, and compares what fxgraph makes of them.
+
+  exports.py export FOLDER [NAME...]            NAME.pt2, NAME.core.pt2 and NAME.io for each case
+  exports.py check FOLDER WRITTEN [RESULTS]     loads what the tests of fxgraph wrote; RESULTS is their --gtest_output=json
+
+In between: FXGRAPH_TEST_PT2=FOLDER FXGRAPH_TEST_PT2_KEEP=WRITTEN fxgraph_pt2_test --gtest_filter='OfPython/*'.
+A recording is what torch.save wrote of (inputs, outputs, gradients, state, inputs after the call, outputs after a step
+of SGD), all of them flat. Exits 1 when a program differs.
+"""
+
+import json
+import logging
+import os
+import re
+import sys
+import warnings
+
+import torch
+
+warnings.simplefilter("ignore")
+logging.disable(logging.WARNING)
+tree = torch.utils._pytree
+STEP = 0.01
+
+
+def copies(values):
+    copy = lambda v: v.detach().clone() if isinstance(v, torch.Tensor) else v
+    return tree.tree_map(copy, values)
+
+
+def plain(values):
+    return tuple(v.detach().clone() if isinstance(v, torch.Tensor) else v for v in values)
+
+
+def loss_of(outputs):
+    total = 0
+    for value in outputs:
+        if isinstance(value, torch.Tensor) and value.requires_grad:
+            total = total + (value.real if value.is_complex() else value).double().sum()
+    return total
+
+
+def record(path, args, kwargs):
+    module = torch.export.load(path).module()
+    run_args, run_kwargs = copies(args), copies(kwargs)
+    torch.manual_seed(0)
+    outputs = tree.tree_leaves(module(*run_args, **run_kwargs))
+    seen = plain(outputs)
+    loss, differentiates = loss_of(outputs), True
+    if isinstance(loss, torch.Tensor):
+        try:
+            loss.backward()
+        except RuntimeError:  # a decomposed program may write what its gradient needs
+            module.zero_grad(set_to_none=True)
+            differentiates = False
+    parameters = [(name, p) for name, p in module.named_parameters() if p.grad is not None]
+    gradients = tuple((name, p.grad.clone()) for name, p in parameters)
+    state = tuple((name, b.detach().clone()) for name, b in module.named_buffers())
+    after = plain(tree.tree_leaves((run_args, run_kwargs)))
+    with torch.no_grad():
+        for _, parameter in parameters:
+            parameter -= STEP * parameter.grad
+    torch.manual_seed(0)
+    stepped = plain(tree.tree_leaves(module(*copies(args), **copies(kwargs))))
+    return plain(tree.tree_leaves((args, kwargs))), seen, gradients, state, after, stepped if differentiates else ()
+
+
+def export(folder, names):
+    from cases import CASES
+    os.makedirs(folder, exist_ok=True)
+    torch.manual_seed(0)
+    done, refused = 0, []
+    for case in CASES:
+        if names and case.name not in names:
+            continue
+        try:
+            module = case.make().train(case.training)
+            program = torch.export.export(module, copies(case.args), copies(case.kwargs), dynamic_shapes=case.dynamic,
+                                          strict=False)
+            torch.export.save(program, f"{folder}/{case.name}.pt2")
+            torch.save(record(f"{folder}/{case.name}.pt2", case.args, case.kwargs), f"{folder}/{case.name}.io")
+            if case.core:
+                core = program.run_decompositions()
+                torch.export.save(core, f"{folder}/{case.name}.core.pt2")
+                # Decomposed functions of random numbers draw others, and states are functional.
+                torch.save(record(f"{folder}/{case.name}.core.pt2", case.args, case.kwargs),
+                           f"{folder}/{case.name}.core.io")
+            done += 1
+        except Exception as error:  # what torch.export refuses is no matter of ours
+            for ending in ("pt2", "io", "core.pt2", "core.io"):
+                if os.path.exists(f"{folder}/{case.name}.{ending}"):
+                    os.remove(f"{folder}/{case.name}.{ending}")
+            refused.append(f"{case.name}: {type(error).__name__}")
+    print(f"exported {done} of {done + len(refused)} programs; torch {torch.__version__} refuses", ", ".join(refused) or "none")
+
+
+def same(got, wanted):
+    if not isinstance(wanted, torch.Tensor):
+        return got == wanted
+    return (got.dtype == wanted.dtype and got.shape == wanted.shape and
+            torch.allclose(got, wanted, 1e-3, 1e-5, equal_nan=True))
+
+
+def loads_equal(path, recording):
+    program = torch.export.load(path)
+    inputs, outputs = torch.load(recording, weights_only=False)[:2]
+    args, kwargs = tree.tree_unflatten(list(inputs), program.call_spec.in_spec)
+    torch.manual_seed(0)
+    got = tree.tree_leaves(program.module()(*args, **kwargs))
+    if len(got) != len(outputs) or not all(map(same, got, outputs)):
+        raise AssertionError("the outputs differ")
+    program.run_decompositions()
+
+
+def recording_of(folder, name):
+    own = f"{folder}/{name}.io"
+    return own if os.path.exists(own) else f"{folder}/{name.removesuffix('.core')}.io"
+
+
+def check(folder, written, results):
+    archives = sorted(n.removesuffix(".pt2") for n in os.listdir(folder) if n.endswith(".pt2"))
+    failed = False
+    if results:
+        outcomes = {}
+        for suite in json.load(open(results))["testsuites"]:
+            for test in suite["testsuite"]:
+                good = outcomes.setdefault(f"{suite['name'].split('/')[1]}.{test['name'].split('/')[0]}", [0, 0, []])
+                good[1] += 1
+                if "failures" not in test and test.get("result") != "SKIPPED":
+                    good[0] += 1
+                else:
+                    good[2].append(test["name"].split("/")[1])
+        for name, (good, of, bad) in outcomes.items():
+            failed |= good < of
+            print(f"{name}: {good} of {of}", *(["not:", ", ".join(bad)] if bad else []))
+    bad = []
+    for name in archives:
+        path = f"{written}/{name}.pt2"
+        try:
+            loads_equal(path, recording_of(folder, name))
+        except Exception as error:
+            bad.append(f"{name} ({type(error).__name__}: {re.sub(chr(10), ' ', str(error))[:200]})")
+    print(f"written and loaded by Python, equal: {len(archives) - len(bad)} of {len(archives)}")
+    for line in bad:
+        print(" not", line)
+    sys.exit(1 if failed or bad else 0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) >= 3 and sys.argv[1] == "export":
+        export(sys.argv[2], sys.argv[3:])
+    elif len(sys.argv) >= 4 and sys.argv[1] == "check":
+        check(sys.argv[2], sys.argv[3], sys.argv[4] if len(sys.argv) > 4 else None)
+    else:
+        sys.exit(__doc__)
