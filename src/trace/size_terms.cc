@@ -13,6 +13,7 @@ using Values = SizeTerms::Values;
 
 constexpr std::size_t kLargestPool = 96;
 constexpr std::int64_t kLargestDivisor = 64;
+constexpr std::int64_t kLargestFraction = 16;
 
 bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](std::int64_t value) { return value == values.front(); });
@@ -132,6 +133,13 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Values& values) {
   const auto failed = failed_.find(values);
   if (failed != failed_.end() && failed->second == pool_.size()) return std::nullopt;
   const std::optional<Id> id = search(values);
+  // Numbers that hardly change may be many things, and what is rounded up may be as far from its size in all samples:
+  // more of them are to tell.
+  const bool has_offset = id && (terms_[*id].op == SizeOp::add || terms_[*id].op == SizeOp::sub);
+  if (has_offset || (id && std::set<std::int64_t>(values.begin(), values.end()).size() < 3)) {
+    guessed_ = true;
+    guesses_.insert(*id);
+  }
   if (id) {
     know(*id);
   } else {
@@ -145,6 +153,7 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (const auto id = product(values, 1)) return id;
   if (const auto id = sum(values, /*with_offset=*/false)) return id;
   std::optional<Id> id = rounded(values, /*any_offset=*/false);
+  if (!id) id = fraction(values);
   if (!id) id = product(values, 2);
   if (!id) id = quotient(values);
   if (!id) id = sum(values, /*with_offset=*/true);
@@ -285,6 +294,27 @@ std::optional<SizeTerms::Id> SizeTerms::division(const Values& values, Id term, 
   }
   if (!found) return std::nullopt;
   return floor_of(offset(term, found->second), found->first);
+}
+
+// factor · term // divisor: what is resized by 1.5 or 0.75.
+std::optional<SizeTerms::Id> SizeTerms::fraction(const Values& values) {
+  for (const Id term : std::vector<Id>(pool_)) {
+    const Values& of = values_[term];
+    std::optional<std::pair<std::int64_t, std::int64_t>> found;
+    for (std::int64_t divisor = 2; divisor <= kLargestFraction; ++divisor) {
+      for (std::int64_t factor = 2; factor <= kLargestFraction; ++factor) {
+        if (std::gcd(factor, divisor) != 1) continue;
+        bool fits = true;
+        for (std::size_t i = 0; i < values.size() && fits; ++i)
+          fits = floor_divide(factor * of[i], divisor) == values[i];
+        if (!fits) continue;
+        ambiguous_ = ambiguous_ || found;
+        if (!found) found = {factor, divisor};
+      }
+    }
+    if (found) return floor_of(scaled(term, found->first), found->second);
+  }
+  return std::nullopt;
 }
 
 // term % divisor, and what is missing to a multiple.
