@@ -204,6 +204,18 @@ std::string seen_by(const std::pair<const Node*, const Node*>& observer) {
          (observer.second ? ", which " + observer.second->name() + " reads later" : ", which the caller can see");
 }
 
+namespace {
+
+/// True when the match itself made the storage, and hands it out by its last node alone: who shares it outside has it
+/// from there, after all writes.
+bool is_inner(const Site& site, const Node& value, const EffectIndex& effects) {
+  const EffectIndex::Origin origin = effects.origin_of(value);
+  return origin.fresh && site.contains(*origin.node) && site.exits.size() == 1 &&
+         site.exits.front() == site.nodes.back();
+}
+
+}  // namespace
+
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects) {
   if (!effects.any_impure()) return {};
   bool writes = false;
@@ -218,7 +230,9 @@ Verdict check_owned(const Site& site, std::span<Node* const> also_written, const
         *node,
         [&](const Argument& written) {
           for_each_node(written, [&](const Node& value) {
-            if (verdict || is_written_too(also_written, effects.alias_class(value), effects)) return;
+            if (verdict || is_inner(site, value, effects) ||
+                is_written_too(also_written, effects.alias_class(value), effects))
+              return;
             const auto observer = find_observer(site, *node, value, effects);
             if (observer.first)
               verdict = Objection{node, "it writes to " + seen_by(observer) + ", and the replacement does not"};

@@ -49,7 +49,7 @@ TEST_P(BrokenRulesSlow, AreCaught) {
   ASSERT_TRUE(rule) << "there is no rule " << GetParam().rule;
   Rule broken = *rule;
   GetParam().breaks(broken);
-  const SelfTestResult result = self_test(broken, {.hostile = 200});
+  const SelfTestResult result = self_test(broken, {.hostile = 2000});
   EXPECT_FALSE(result.counter_example.empty()) << GetParam().what << ": " << result;
 }
 
@@ -200,7 +200,7 @@ TEST_P(WrongRulesSlow, AreCaught) {
                   .pattern = GetParam().pattern,
                   .replacement = GetParam().replacement,
                   .promise = GetParam().promise};
-  const SelfTestResult result = self_test(rule, {.hostile = 300});
+  const SelfTestResult result = self_test(rule, {.hostile = 1000});
   EXPECT_FALSE(result.passed()) << result;
 }
 

@@ -153,23 +153,15 @@ class BruteForce {
   /// The attribute, or what may share its storage, is written to or returned to the caller, who may write to it.
   bool changes(Symbol path) const {
     std::set<const Node*> shared;
-    for (bool grew = true; grew;) {
-      const std::size_t before = shared.size();
+    bool found = false;
+    for (int pass = 0; pass < 2; ++pass) {  // the first learns what is shared
       for (const Node& node : graph_.nodes()) {
         if (node.is(Op::get_attr) && node.target() == path) shared.insert(&node);
-        for_each_aliased_input(node, [&](const Node& input) {
-          if (shared.count(&input)) shared.insert(&node);
-        });
+        const auto look = [&](const Node& value) { found |= shared.count(&value) > 0; };
+        for_each_written(node, [&](const Argument& argument) { for_each_node(argument, look); });
+        if (node.is(Op::output)) node.for_each_input(look);
+        for_each_aliased_input(node, [&](Node& input) { shared.insert(shared.count(&input) ? &node : nullptr); });
       }
-      grew = shared.size() > before;
-    }
-    bool found = false;
-    for (const Node& node : graph_.nodes()) {
-      const auto look = [&](const Argument& argument) {
-        for_each_node(argument, [&](const Node& value) { found |= shared.count(&value) > 0; });
-      };
-      for_each_written(node, look);
-      if (node.is(Op::output)) node.for_each_input([&](const Node& value) { found |= shared.count(&value) > 0; });
     }
     return found;
   }

@@ -10,7 +10,8 @@
 // lists and dictionaries; tensors of all types, complex ones among them, empty ones, numbers, strides of every kind,
 // NaN and infinities; inputs of other sizes than those that an optimizer was told.
 //
-// Not among it: two inputs that share storage (callers promise that they do not); graphs as arguments (cond, while);
+// Not among it: two inputs that share storage (callers promise that they do not); set_ and resize_, which show memory
+// that nobody has written; graphs as arguments (cond, while);
 // modules that call modules; string formatting; sparse, quantized and named tensors; gradients; devices but the CPU;
 // more than some dozens of calls.
 // Internal to rewriter/program and the tests. Deterministic for a seed.

@@ -54,11 +54,11 @@ const std::vector<Rule>& hardswish() {
   return kRules;
 }
 
-/// There is no largest of none; where the size may become 0, the sum of what is left out is taken instead.
+/// There is no largest of none; where the size may become 0, logsumexp is near enough to it.
 Decision has_a_largest(const Match& match) {
   if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
   const auto& sizes = match.info("x")->sizes;
-  if (sizes.empty() || !is_floating(match, "x")) return false;
+  if (sizes.empty() || !has_kernel(match, "x", "aten::softmax")) return false;
   const auto rank = static_cast<std::int64_t>(sizes.size());
   const auto dim = static_cast<std::int64_t>(match.literal("d"));
   return sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] > 0;
@@ -76,10 +76,10 @@ const std::vector<Rule>& softmax() {
        .examples = {"aten::softmax.int(x, -1)", "aten::softmax.int(x, 0)"}},
       {.name = "decompose-softmax/any-size",
        .pattern = "aten::softmax.int(x, d: int)",
-       .when = [](const Match& m) -> Decision { return m.info("x") && is_floating(m, "x"); },
-       .replacement = "aten::exp(aten::sub.Tensor(x, aten::logsumexp(x, [d], True)))",
+       .when = [](const Match& m) -> Decision { return m.info("x") && has_kernel(m, "x", "aten::softmax"); },
+       .replacement = "e = aten::exp(aten::sub.Tensor(x, aten::logsumexp(x, [d], True)))\n"
+                      "return aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], True))",
        .promise = Promise::approximate,
-       .needs = {.finite_inputs = true},
        .examples = {"aten::softmax.int(x, -1)", "aten::softmax.int(x, 0)"}},
   };
   return kRules;
@@ -133,7 +133,7 @@ std::span<const OptimizeRule> decomposition_activations() {
       },
       {
           .name = "decompose-softmax",
-          .summary = "softmax(x) becomes exp(x - max) over its sum, or exp(x - logsumexp(x)) where its size may be 0",
+          .summary = "softmax(x) becomes exp(x - max) over its sum, or, where its size may be 0, logsumexp for max",
           .preconditions = "the shape of x is known (--input); no dtype argument",
           .order = 70,
           .group = Group::decomposition,
