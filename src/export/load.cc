@@ -1,5 +1,7 @@
 #include <fxgraph/export/load.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <functional>
 
@@ -19,6 +21,13 @@ constexpr const char* kOldProgram = "serialized_exported_program.json";
 std::string quoted_list(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "'" : ", '") + name + "'";
+  return text;
+}
+
+// Names of an archive may hold anything.
+std::string in_one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char c) { return std::iscntrl(c); }, ' ');
   return text;
 }
 
@@ -92,7 +101,7 @@ std::shared_ptr<GraphModule> load_exported(const std::string& path, const Export
     return read_archive(archive, options);
   } catch (const Error& error) {
     if (error.message().starts_with(path + ":")) throw;
-    throw Error(error.kind(), path + ": " + error.message(), error.node(), error.location());
+    throw Error(error.kind(), path + ": " + in_one_line(error.message()), error.node(), error.location());
   } catch (const std::exception& error) {
     throw Error(ErrorKind::io, path + ": cannot be read (" + first_line(error) + ")");
   }

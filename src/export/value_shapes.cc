@@ -201,6 +201,12 @@ class Combiner {
  public:
   Combiner(SizeFitter fitter, std::set<std::string>* unfit) : fitter_(std::move(fitter)), unfit_(unfit) {}
 
+  /// `known`: the values before it.
+  ValueShape combine(const Node& node, const std::vector<const Observed*>& seen, const ValueShapes& known) {
+    known_ = &known;
+    return combine(node, seen);
+  }
+
   ValueShape combine(const Node& node, const std::vector<const Observed*>& seen) {
     const Observed& first = *seen[0];
     ValueShape shape;
@@ -250,6 +256,7 @@ class Combiner {
     std::vector<Number> numbers;
     for (const Observed* each : seen) numbers.push_back(each->numbers[at]);
     std::optional<SizeExpr> expr = fitter_.fit(numbers);
+    if (!expr && seen[0]->kind == ValueShape::Kind::integer) expr = composed(node);
     if (!expr && unfit_) {
       const std::vector<std::string> symbols = fitter_.symbols_behind(numbers);
       unfit_->insert(symbols.begin(), symbols.end());
@@ -257,6 +264,26 @@ class Combiner {
     }
     if (!expr) fail(node, "has a size that changes with the inputs");
     return {std::move(*expr), numbers[0]};
+  }
+
+  // What the call says, where no expression was found: `h - 2 * (h // 2)`.
+  std::optional<SizeExpr> composed(const Node& node) const {
+    static constexpr std::pair<std::string_view, const char*> kFunctions[] = {
+        {"aten::add.int", "Add"},           {"operator.add", "Add"},           {"aten::sub.int", "Sub"},
+        {"operator.sub", "Sub"},            {"aten::mul.int", "Mul"},          {"operator.mul", "Mul"},
+        {"aten::floordiv.int", "FloorDiv"}, {"operator.floordiv", "FloorDiv"}, {"aten::remainder.int", "PythonMod"},
+        {"operator.mod", "PythonMod"}};
+    const auto row = std::ranges::find(kFunctions, node.target().view(), &std::pair<std::string_view, const char*>::first);
+    if (row == std::end(kFunctions) || node.args().size() != 2) return std::nullopt;
+    std::vector<SizeExpr> operands;
+    for (const Argument& arg : node.args()) {
+      const Node* value = arg.node_or_null();
+      if (!arg.is_int() && !(value && (*known_)[*value].kind == ValueShape::Kind::integer)) return std::nullopt;
+      operands.push_back(value ? (*known_)[*value].integer.expr : SizeExpr::integer(arg.as_int()));
+    }
+    if (std::string_view(row->second) != "Sub") return SizeExpr::call(row->second, std::move(operands));
+    operands[1] = SizeExpr::call("Mul", {SizeExpr::integer(-1), std::move(operands[1])});
+    return SizeExpr::call("Add", std::move(operands));
   }
 
   TensorMeta tensor(const Node& node, const std::vector<const Observed*>& seen) {
@@ -273,6 +300,7 @@ class Combiner {
 
   SizeFitter fitter_;
   std::set<std::string>* unfit_;
+  const ValueShapes* known_ = nullptr;
 };
 
 ProgramShapes combine_runs(const Graph& graph, const Runs& runs, std::set<std::string>* unfit,
@@ -283,7 +311,7 @@ ProgramShapes combine_runs(const Graph& graph, const Runs& runs, std::set<std::s
     for (const Node& node : of.nodes()) {
       std::vector<const Observed*> values;
       for (const Seen& each : runs.seen) values.push_back(&seen_of(each)[node]);
-      shapes[node] = combiner.combine(node, values);
+      shapes[node] = combiner.combine(node, values, shapes);
     }
     return shapes;
   };

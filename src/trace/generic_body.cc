@@ -3,9 +3,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
-#include <fxgraph/ops/effects.h>
 #include <fxgraph/trace/tracer.h>
 
 namespace fx::internal {
@@ -42,33 +42,36 @@ Argument packed(const Argument& pattern, ArgumentSpan values) {
   return Argument::tuple(elements);
 }
 
-// The trace takes a list and gives one; the body takes its elements and gives what the call gave.
-Graph unpacked(const Graph& traced, std::size_t inputs, const Argument& result) {
+// The trace gives a list; the body gives what the call gave.
+Graph repacked(const Graph& traced, const Argument& result) {
   Graph body;
   NodeMap<Argument> values(traced);
-  std::vector<Node*> elements;
-  for (std::size_t i = 0; i < inputs; ++i) elements.push_back(&body.placeholder("input_" + std::to_string(i)));
   const auto mapped = [&](Node& node) { return values[node]; };
   for (const Node& node : traced.nodes()) {
-    const Node* first = node.args().empty() ? nullptr : node.arg(0).node_or_null();
-    const bool of_list = first && first->is(Op::placeholder);
-    if (node.is(Op::placeholder)) continue;
-    if (of_list && node.target() == "operator.getitem") {
-      values[node] = elements.at(static_cast<std::size_t>(node.arg(1).as_int()));
-    } else if (of_list && node.target() == "builtins.len") {
-      values[node] = Argument(inputs);
-    } else if (node.is(Op::output)) {
+    if (node.is(Op::output)) {
       const Argument all = map_nodes(node.arg(0), mapped);
       body.output(packed(result, all.elements()));
-    } else if (node.target() == "operator.eq" && first && values[*first].is_int()) {
-      values[node] = Argument(true);  // the list has its length
-    } else if (node.target() == "torch._assert" && first && values[*first].is_bool()) {
-      continue;
     } else {
       values[node] = Argument(body.node_copy(node, mapped));
     }
   }
   return body;
+}
+
+// A function of so many tensors; nothing for more than leaf modules take.
+using Run = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+std::optional<Trace> trace_function(const std::shared_ptr<torch::nn::Module>& leaf, const Run& run,
+                                    const std::vector<c10::IValue>& examples) {
+  Tracer tracer({.raise_leaf_modules = false, .second_call = false, .follow_mode = false});
+  switch (examples.size()) {
+    case 1: return tracer.trace_with_root(leaf, [&](Tensor a) { return run({a}); }, examples);
+    case 2: return tracer.trace_with_root(leaf, [&](Tensor a, Tensor b) { return run({a, b}); }, examples);
+    case 3: return tracer.trace_with_root(leaf, [&](Tensor a, Tensor b, Tensor c) { return run({a, b, c}); }, examples);
+    case 4:
+      return tracer.trace_with_root(
+          leaf, [&](Tensor a, Tensor b, Tensor c, Tensor d) { return run({a, b, c, d}); }, examples);
+    default: return std::nullopt;
+  }
 }
 
 struct Example {
@@ -104,12 +107,11 @@ GenericBody generic_body(const std::shared_ptr<torch::nn::Module>& leaf, const M
     return flat;
   };
   return [leaf, run, examples, wanted]() -> std::shared_ptr<const Graph> {
-    std::vector<Tensor> tensors;
-    for (const Example& each : examples) tensors.push_back(at::zeros(each.sizes, each.type));
+    std::vector<c10::IValue> tensors;
+    for (const Example& each : examples) tensors.emplace_back(at::zeros(each.sizes, each.type));
     try {
-      Tracer tracer({.raise_leaf_modules = false, .second_call = false, .follow_mode = false});
-      const Trace trace = tracer.trace_with_root(leaf, run, {c10::IValue(tensors)});
-      return std::make_shared<const Graph>(unpacked(trace.graph, examples.size(), wanted));
+      const std::optional<Trace> trace = trace_function(leaf, run, tensors);
+      return trace ? std::make_shared<const Graph>(repacked(trace->graph, wanted)) : nullptr;
     } catch (const std::exception&) {
       return nullptr;
     }
