@@ -47,6 +47,14 @@ Argument resolve(const Argument& argument, const std::map<std::string, Node*>& n
   return argument;
 }
 
+/// The tensors of a module that is called: rewrites put tensors of their own beside them.
+void add_inside(const torch::nn::Module& module, const std::string& path, std::vector<LeafImage>& leaves) {
+  for (const auto& item : module.named_parameters())
+    leaves.push_back({join_path(path, item.key()), item.value(), true, true});
+  for (const auto& item : module.named_buffers())
+    leaves.push_back({join_path(path, item.key()), item.value(), false, true});
+}
+
 void add_leaves(const torch::nn::Module& holder, const std::string& prefix, ProgramImage& image) {
   std::vector<LeafImage>& leaves = image.leaves;
   for (const auto& item : holder.named_parameters(false))
@@ -60,6 +68,29 @@ void add_leaves(const torch::nn::Module& holder, const std::string& prefix, Prog
       add_leaves(*item.value(), path, image);
     } else {
       leaves.push_back({path, item.value(), false});
+      add_inside(*item.value(), path, leaves);
+    }
+  }
+}
+
+/// Gives the modules that are called the tensors of the image, and takes others from them.
+void install_inside(GraphModule& module, const ProgramImage& image) {
+  std::map<std::string, const LeafImage*> wanted;
+  for (const LeafImage& leaf : image.leaves) {
+    if (leaf.inside) wanted[leaf.path] = &leaf;
+  }
+  std::vector<LeafImage> present;
+  for (const LeafImage& leaf : image.leaves) {
+    if (const auto* child = std::get_if<std::shared_ptr<torch::nn::Module>>(&leaf.object))
+      add_inside(**child, leaf.path, present);
+  }
+  for (const LeafImage& leaf : present) {
+    const auto same = wanted.find(leaf.path);
+    if (same == wanted.end()) {
+      module.delete_attribute(leaf.path);
+    } else if (same->second->identity() != leaf.identity()) {
+      const auto& tensor = std::get<torch::Tensor>(same->second->object);
+      leaf.is_parameter ? module.set_parameter(leaf.path, tensor) : module.set_buffer(leaf.path, tensor);
     }
   }
 }
@@ -72,6 +103,7 @@ void install_leaves(GraphModule& module, const ProgramImage& image) {
   for (const auto& item : module.named_buffers(false)) tensors.push_back(item.key());
   for (const std::string& name : tensors) module.delete_attribute(name);
   for (const LeafImage& leaf : image.leaves) {
+    if (leaf.inside) continue;
     if (const auto* child = std::get_if<std::shared_ptr<torch::nn::Module>>(&leaf.object)) {
       module.add_submodule(leaf.path, *child);
     } else if (leaf.is_parameter) {
@@ -80,6 +112,7 @@ void install_leaves(GraphModule& module, const ProgramImage& image) {
       module.set_buffer(leaf.path, std::get<torch::Tensor>(leaf.object));
     }
   }
+  install_inside(module, image);
   for (const auto& [path, training] : image.modes) {
     if (const auto holder = module.find_submodule(path)) set_own_mode(*holder, training);
   }

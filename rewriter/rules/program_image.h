@@ -31,6 +31,7 @@ struct LeafImage {
   std::string path;
   GraphModule::Attribute object;
   bool is_parameter = false;
+  bool inside = false;  ///< a tensor of a module that is a leaf itself
 
   const void* identity() const;
 };

@@ -32,9 +32,9 @@ IValue map_tensors(const IValue& value, Map&& map) {
     return list;
   }
   if (value.isGenericDict()) {
-    const auto& type = value.type()->expectRef<c10::DictType>();
-    c10::impl::GenericDict dict(type.getKeyType(), type.getValueType());
-    for (const auto& item : value.toGenericDict()) dict.insert(item.key(), map_tensors(item.value(), map));
+    const c10::impl::GenericDict given = value.toGenericDict();
+    c10::impl::GenericDict dict(given.keyType(), given.valueType());
+    for (const auto& item : given) dict.insert(item.key(), map_tensors(item.value(), map));
     return dict;
   }
   return value;
