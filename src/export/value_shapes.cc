@@ -268,12 +268,18 @@ class Combiner {
 
   // What the call says, where no expression was found: `h - 2 * (h // 2)`.
   std::optional<SizeExpr> composed(const Node& node) const {
-    static constexpr std::pair<std::string_view, const char*> kFunctions[] = {
-        {"aten::add.int", "Add"},           {"operator.add", "Add"},           {"aten::sub.int", "Sub"},
-        {"operator.sub", "Sub"},            {"aten::mul.int", "Mul"},          {"operator.mul", "Mul"},
-        {"aten::floordiv.int", "FloorDiv"}, {"operator.floordiv", "FloorDiv"}, {"aten::remainder.int", "PythonMod"},
-        {"operator.mod", "PythonMod"}};
-    const auto row = std::ranges::find(kFunctions, node.target().view(), &std::pair<std::string_view, const char*>::first);
+    static constexpr std::pair<std::string_view, const char*> kFunctions[] = {{"aten::add.int", "Add"},
+                                                                              {"operator.add", "Add"},
+                                                                              {"aten::sub.int", "Sub"},
+                                                                              {"operator.sub", "Sub"},
+                                                                              {"aten::mul.int", "Mul"},
+                                                                              {"operator.mul", "Mul"},
+                                                                              {"aten::floordiv.int", "FloorDiv"},
+                                                                              {"operator.floordiv", "FloorDiv"},
+                                                                              {"aten::remainder.int", "PythonMod"},
+                                                                              {"operator.mod", "PythonMod"}};
+    const auto row =
+        std::ranges::find(kFunctions, node.target().view(), &std::pair<std::string_view, const char*>::first);
     if (row == std::end(kFunctions) || node.args().size() != 2) return std::nullopt;
     std::vector<SizeExpr> operands;
     for (const Argument& arg : node.args()) {

@@ -64,12 +64,30 @@ std::optional<Trace> trace_function(const std::shared_ptr<torch::nn::Module>& le
                                     const std::vector<c10::IValue>& examples) {
   Tracer tracer({.raise_leaf_modules = false, .second_call = false, .follow_mode = false});
   switch (examples.size()) {
-    case 1: return tracer.trace_with_root(leaf, [&](Tensor a) { return run({a}); }, examples);
-    case 2: return tracer.trace_with_root(leaf, [&](Tensor a, Tensor b) { return run({a, b}); }, examples);
-    case 3: return tracer.trace_with_root(leaf, [&](Tensor a, Tensor b, Tensor c) { return run({a, b, c}); }, examples);
+    case 1:
+      return tracer.trace_with_root(
+          leaf, [&](Tensor a) { return run({a}); }, examples);
+    case 2:
+      return tracer.trace_with_root(
+          leaf,
+          [&](Tensor a, Tensor b) {
+            return run({a, b});
+          },
+          examples);
+    case 3:
+      return tracer.trace_with_root(
+          leaf,
+          [&](Tensor a, Tensor b, Tensor c) {
+            return run({a, b, c});
+          },
+          examples);
     case 4:
       return tracer.trace_with_root(
-          leaf, [&](Tensor a, Tensor b, Tensor c, Tensor d) { return run({a, b, c, d}); }, examples);
+          leaf,
+          [&](Tensor a, Tensor b, Tensor c, Tensor d) {
+            return run({a, b, c, d});
+          },
+          examples);
     default: return std::nullopt;
   }
 }
