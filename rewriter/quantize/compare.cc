@@ -34,11 +34,18 @@ struct Sums {
   }
 
   double ratio() const {
-    if (std::isnan(noise) || std::isnan(signal)) return -std::numeric_limits<double>::infinity();
+    if (!std::isfinite(noise) || !std::isfinite(signal)) return -std::numeric_limits<double>::infinity();
     if (noise == 0) return std::numeric_limits<double>::infinity();
     return 10 * std::log10(signal / noise);
   }
 };
+
+/// Programs may write to their inputs.
+std::vector<c10::IValue> copies(const std::vector<c10::IValue>& inputs) {
+  std::vector<c10::IValue> made;
+  for (const c10::IValue& each : inputs) made.push_back(each.deepcopy());
+  return made;
+}
 
 at::Tensor as_float(const at::Tensor& tensor) { return tensor.is_quantized() ? tensor.dequantize() : tensor; }
 
@@ -124,7 +131,7 @@ void check_samples(const std::vector<std::vector<c10::IValue>>& samples) {
 }
 
 std::string decibels(double ratio) {
-  if (std::isinf(ratio)) return ratio > 0 ? "equal" : "not finite";
+  if (std::isinf(ratio)) return ratio > 0 ? "equal" : "nothing in common";
   char text[32];
   std::snprintf(text, sizeof text, "%.1f dB", ratio);
   return text;
@@ -141,7 +148,7 @@ ActivationComparison compare_activations(const GraphModule& float_module, GraphM
   Comparison comparison;
   for (const std::vector<c10::IValue>& inputs : samples) {
     Values expected, found;
-    const c10::IValue x = run_noting(*flat, inputs, expected), y = run_noting(quantized, inputs, found);
+    const c10::IValue x = run_noting(*flat, copies(inputs), expected), y = run_noting(quantized, copies(inputs), found);
     for (const Node& node : quantized.graph().nodes()) {
       const auto a = expected.find(node.name()), b = found.find(node.name());
       if (a != expected.end() && b != found.end())
@@ -166,7 +173,7 @@ ActivationComparison compare_outputs(GraphModule& float_module, GraphModule& qua
   const StateKeeper keeper(float_module), quantized_keeper(quantized);
   Comparison comparison;
   for (const std::vector<c10::IValue>& inputs : samples)
-    comparison.add(float_module.run(inputs), quantized.run(inputs));
+    comparison.add(float_module.run(copies(inputs)), quantized.run(copies(inputs)));
   return comparison.result();
 }
 

@@ -12,6 +12,7 @@
 #include <fxgraph/rewriter/quantize/quantize.h>
 #include <fxgraph/rewriter/quantize/record.h>
 #include <fxgraph/rewriter/quantize/reference.h>
+#include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/quantize/training.h>
 #include <fxgraph/support/error.h>
 
@@ -70,6 +71,7 @@ Converted convert_noting(const GraphModule& prepared, const ConvertOptions& opti
   made.unlowered = plan.apply(*made.module, backend);
   made.module->delete_submodule(kRecordPath);
   if (backend == QuantBackend::reference) {
+    restore_strides(*made.module, record.values);
     tidy(*made.module);
   } else {
     const Unlowered refused = lower(*made.module, backend, record.values);

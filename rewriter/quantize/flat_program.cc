@@ -9,6 +9,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/value.h>
@@ -142,43 +143,6 @@ void ask_inputs_for_ranks(Graph& graph) {
   }
 }
 
-// ── Strides ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-// Layers of images make channels-last results once they are quantized. Where the float program asked for a view it gets
-// one, with those strides a copy.
-void ask_for_no_strides(Graph& graph) {
-  for (Node& node : graph.nodes()) {
-    if (!node.is_call("aten::view") && !node.is_call("aten::_unsafe_view")) continue;
-    const OperatorSchema& schema = *find_schema(node.target());
-    const std::vector<Argument> arguments = {*bound_argument(schema, node, 0), *bound_argument(schema, node, 1)};
-    node.set_args_kwargs(arguments, KwargSpan());
-    node.set_target("aten::reshape");
-  }
-}
-
-// What reads memory by strides of its own gets the memory that it had.
-void keep_memory_for_strides(GraphModule& flat, const std::vector<c10::IValue>& example) {
-  std::vector<Node*> readers;
-  for (Node& node : flat.graph().nodes()) {
-    if (node.is(Op::call_function) && packet_of(node.target().view()).starts_with("aten::as_strided"))
-      readers.push_back(&node);
-  }
-  if (readers.empty()) return;
-  const StateKeeper keeper(flat);
-  const Shapes shapes = propagate_shapes(flat, example);
-  for (Node* node : readers) {
-    Node& input = bound_argument(*find_schema(node->target()), *node, 0)->node();
-    const TensorInfo* info = shapes[input].tensor();
-    if (!info || !info->is_contiguous())
-      throw Error(ErrorKind::unsupported,
-                  "%" + node->name() + " reads the memory of %" + input.name() +
-                      ", whose strides would change: write it with slices, or leave it out of what is quantized",
-                  node->name());
-    const auto scope = flat.graph().inserting_before(*node);
-    node->replace_input_with(input, flat.graph().call_function("aten::contiguous", {input}));
-  }
-}
-
 // ── Writes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 bool makes_a_fresh_tensor(const Node& node) {
@@ -262,8 +226,7 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   const ConvolutionSpelling convolutions(*flat);
   for (Node& node : flat->graph().nodes()) convolutions.respell(node);
   ask_inputs_for_ranks(flat->graph());
-  ask_for_no_strides(flat->graph());
-  keep_memory_for_strides(*flat, example);
+  ask_for_no_strides(*flat, example);
   make_functional(flat->graph());
   if (fold) {
     std::vector<TensorInfo> inputs;

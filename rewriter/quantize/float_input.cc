@@ -139,6 +139,7 @@ FloatInputPlan::FloatInputPlan(const GraphModule& flat, const Shapes& shapes, co
     const Row* row = row_of(node.target().view());
     const bool dynamic = settings->mode == QuantMode::dynamic;
     const TensorInfo* value = shapes[node].tensor();
+    if (dynamic && packet == "aten::linear" && value && value->sizes.size() < 2) continue;  // the kernel wants a batch
     if (packet == "aten::embedding") {
       if (is_plain_embedding(node) && obstacle(flat, written, node).empty())
         layers_.push_back({&node, settings, "its table is quantized by rows"});

@@ -14,6 +14,7 @@
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/reference.h>
+#include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -83,12 +84,9 @@ class LoweringRules {
     std::vector<Rule> rules;
     for (const Row& row : backend_table()) {
       if (row.packet.starts_with("operator.")) continue;
-      if (row.role == Role::share || row.role == Role::fixed || row.role == Role::rescale) {
-        rules.push_back(rule(row, false));
-      } else {
-        rules.push_back(rule(row, true));
-        rules.push_back(rule(row, false));
-      }
+      const bool takes_activation = row.role != Role::share && row.role != Role::fixed && row.role != Role::rescale;
+      if (takes_activation) rules.push_back(rule(row, true));
+      rules.push_back(rule(row, false));
     }
     rules.push_back(
         {.name = "lower-sizes",
@@ -152,8 +150,8 @@ class LoweringRules {
   // What only moves elements takes quantized tensors as they are, once it is sure that the range stays.
   static Node* share(const Place& place, Rewriter& rewriter) {
     const Meta* notes = place.match.anchor().find_meta();
-    if (!notes || !notes->get<bool>(meta_key::kShared)) return nullptr;
-    return &on_quantized(place.op, place.match, rewriter);
+    const bool shared = notes && notes->get<bool>(meta_key::kShared);
+    return shared ? &on_quantized(place.op, place.match, rewriter) : nullptr;
   }
 
   /// The same call with the quantized value in place of its dequantization.
@@ -228,9 +226,9 @@ class LoweringRules {
 
   static Node* concat(const Row& row, const Place& place, Rewriter& rewriter) {
     const auto tensors = quantized_list(place);
-    if (!tensors) return nullptr;
-    return &rewriter.call_function(row.kernel,
-                                   {Argument::list(*tensors), place.argument("dim"), place.scale, place.zero_point});
+    return tensors ? &rewriter.call_function(
+                         row.kernel, {Argument::list(*tensors), place.argument("dim"), place.scale, place.zero_point})
+                   : nullptr;
   }
 
   // What has no kernel of its own moves whole numbers: they must mean the same.
@@ -353,6 +351,7 @@ Unlowered lower(GraphModule& reference, QuantBackend backend, const Trial::Value
   eliminate_dead_code(reference.graph());
   LoweringRules rules(reference, backend, values, unlowered);
   rewrite_once(reference, RuleSet(rules.make()));
+  restore_strides(reference, values);
   tidy(reference);
   return unlowered;
 }

@@ -132,7 +132,9 @@ class Preparation {
 };
 
 std::shared_ptr<GraphModule> prepare(const GraphModule& module, const QuantConfig& config,
-                                     const std::vector<c10::IValue>& example, bool training) {
+                                     const std::vector<c10::IValue>& inputs, bool training) {
+  std::vector<c10::IValue> example;  // the program may write to it
+  for (const c10::IValue& each : inputs) example.push_back(each.deepcopy());
   std::shared_ptr<GraphModule> flat, unfolded;
   Shapes shapes;
   {

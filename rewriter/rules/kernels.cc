@@ -61,14 +61,14 @@ TypeSet try_types(const Trial& trial) {
   return types;
 }
 
-const Trial* find(std::string_view packet) {
+const Trial* trial_of(std::string_view packet) {
   const auto* at = std::ranges::lower_bound(kTrials, packet, {}, &Trial::packet);
   return at != kTrials.end() && at->packet == packet ? at : nullptr;
 }
 
 }  // namespace
 
-bool has_kernel_types(std::string_view packet) { return find(packet) != nullptr; }
+bool has_kernel_types(std::string_view packet) { return trial_of(packet) != nullptr; }
 
 TypeSet kernel_types(std::string_view packet) {
   static const std::array<TypeSet, kTrials.size()> kKnown = [] {
@@ -76,7 +76,7 @@ TypeSet kernel_types(std::string_view packet) {
     std::ranges::transform(kTrials, known.begin(), try_types);
     return known;
   }();
-  return kKnown[static_cast<std::size_t>(find(packet) - kTrials.data())];
+  return kKnown[static_cast<std::size_t>(trial_of(packet) - kTrials.data())];
 }
 
 }  // namespace fx::rules

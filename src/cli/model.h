@@ -105,7 +105,7 @@ struct QuantizeOptions {
   bool correct_bias = false;
   bool compare = false;
   bool reasons = false;
-  bool json = false;
+  std::string report = "text";  ///< text, json or html
 };
 
 struct ConversionOptions {

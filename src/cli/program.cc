@@ -188,9 +188,8 @@ class Commands {
     sub->add_flag("--correct-bias", quantize_.correct_bias, "make up for the mean error of rounded weights");
     sub->add_flag("--compare", quantize_.compare, "show how much each value differs, worst first");
     sub->add_flag("--reasons", quantize_.reasons, "show for each node whether it is quantized, and why not");
-    sub->add_option_function<std::string>(
-           "--report", [this](const std::string& format) { quantize_.json = format == "json"; }, "text or json")
-        ->check(CLI::IsMember({"text", "json"}));
+    sub->add_option("--report", quantize_.report, "text, json, or html: one page with everything, to standard output")
+        ->check(CLI::IsMember({"text", "json", "html"}));
   }
   void declare_rules() {
     CLI::App* sub = command("rules", "List the rules, or describe one", [this] {

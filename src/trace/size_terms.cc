@@ -133,8 +133,7 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Values& values) {
   const auto failed = failed_.find(values);
   if (failed != failed_.end() && failed->second == pool_.size()) return std::nullopt;
   const std::optional<Id> id = search(values);
-  // Numbers that hardly change may be many things, and what is rounded up may be as far from its size in all samples:
-  // more of them are to tell.
+  // Numbers that hardly change, or are as far from a size in all samples, may be many things.
   const bool has_offset = id && (terms_[*id].op == SizeOp::add || terms_[*id].op == SizeOp::sub);
   if (has_offset || (id && std::set<std::int64_t>(values.begin(), values.end()).size() < 3)) {
     guessed_ = true;
@@ -160,9 +159,8 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (!id) id = halves(values);
   if (!id) id = rounded(values, /*any_offset=*/true);
   if (!id) id = product(values, 3);
-  if (!id) return std::nullopt;
-  guessed_ = true;
-  guesses_.insert(*id);
+  guessed_ = guessed_ || id;
+  if (id) guesses_.insert(*id);
   return id;
 }
 
@@ -348,7 +346,7 @@ std::optional<SizeTerms::Id> SizeTerms::rounded(const Values& values, bool any_o
   for (const std::int64_t value : values) common = std::gcd(common, value);
   const std::vector<Id> pool = pool_;
   for (const Id term : pool) {
-    // round up or down to a multiple
+    std::optional<std::pair<std::int64_t, std::int64_t>> found;  // unit, what is added before
     for (std::int64_t unit = 2; unit <= std::min(common, kLargestDivisor); ++unit) {
       if (common % unit != 0) continue;
       bool down = true, up = true;
@@ -356,9 +354,10 @@ std::optional<SizeTerms::Id> SizeTerms::rounded(const Values& values, bool any_o
         down = down && values[i] == floor_divide(values_[term][i], unit) * unit;
         up = up && values[i] == floor_divide(values_[term][i] + unit - 1, unit) * unit;
       }
-      if (down) return scaled(floor_of(term, unit), unit);
-      if (up) return scaled(floor_of(offset(term, unit - 1), unit), unit);
+      ambiguous_ = ambiguous_ || (found && (down || up));
+      if (!found && (down || up)) found = {unit, down ? 0 : unit - 1};
     }
+    if (found) return scaled(floor_of(offset(term, found->second), found->first), found->first);
     if (const auto id = division(values, term, any_offset)) return id;
     if (const auto id = remainder(values, term)) return id;
   }

@@ -40,19 +40,29 @@ class Rounded : public Interpreter {
     const auto observer = std::dynamic_pointer_cast<Observer>(module().find_submodule(target.str()));
     if (!observer) return Interpreter::call_module(target, args, kwargs);
     // The whole type is used, as quantize_per_tensor does.
-    QuantParameters parameters = observer->parameters();
-    const Node& observed = current_node()->arg(0).node();
-    const quantize::Row* row = quantize::row_for(observed);
-    if (row && row->role == quantize::Role::fixed) parameters = fixed_parameters(row->scale, row->zero_point);
-    if (row && row->role == quantize::Role::rescale) {
-      const auto input =
-          std::dynamic_pointer_cast<Observer>(module().find_submodule(observed.arg(0).node().target().str()));
-      parameters = input->parameters();
-      parameters.scale = parameters.scale * quantize::rescale_factor(observed);
-    }
+    QuantParameters parameters = parameters_of(current_node()->arg(0).node());
     parameters.quant_min = parameters.dtype == DType::quint8 ? 0 : -128;
     parameters.quant_max = parameters.quant_min + 255;
     return parameters.fake_quantize(args[0].toTensor());
+  }
+
+ private:
+  QuantParameters parameters_of(const Node& observed) {
+    const quantize::Row* row = quantize::row_for(observed);
+    if (row && row->role == quantize::Role::fixed) return fixed_parameters(row->scale, row->zero_point);
+    const Node* input = observed.args().empty() ? nullptr : observed.arg(0).node_or_null();
+    const bool input_observed = input && input->is(Op::call_module);
+    if (row && row->role == quantize::Role::rescale) {
+      QuantParameters parameters = parameters_of(input->arg(0).node());
+      parameters.scale = parameters.scale * quantize::rescale_factor(observed);
+      return parameters;
+    }
+    if (row && row->role == quantize::Role::share && input_observed) return parameters_of(input->arg(0).node());
+    for (const Node& user : observed.users()) {
+      const auto observer = std::dynamic_pointer_cast<Observer>(module().find_submodule(user.target().str()));
+      if (observer) return observer->parameters();
+    }
+    throw std::logic_error(observed.name() + " is not observed");
   }
 };
 

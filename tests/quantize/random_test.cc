@@ -299,7 +299,7 @@ TEST(RandomNetworks, AreTheSameInAllForms) {
   const char* count = std::getenv("FXGRAPH_RANDOM_NETWORKS");
   const char* start = std::getenv("FXGRAPH_RANDOM_SEED");
   const unsigned first = start ? static_cast<unsigned>(std::atoi(start)) : 1;
-  const unsigned programs = count ? static_cast<unsigned>(std::atoi(count)) : 40;
+  const unsigned programs = count ? static_cast<unsigned>(std::atoi(count)) : 12;
   for (unsigned seed = first; seed < first + programs; ++seed) {
     SCOPED_TRACE("FXGRAPH_RANDOM_SEED=" + std::to_string(seed) + " FXGRAPH_RANDOM_NETWORKS=1\n" + Network(seed).text());
     try {

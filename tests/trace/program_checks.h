@@ -44,6 +44,7 @@ ProgramVerdict check_program(const ProgramCase& c);
 std::string row_of_sizes(const ProgramCase& c);
 
 const std::vector<ProgramCase>& vision_programs();
+const std::vector<ProgramCase>& image_programs();
 const std::vector<ProgramCase>& sequence_programs();
 
 }  // namespace fx::testing

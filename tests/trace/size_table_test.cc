@@ -14,7 +14,8 @@ constexpr const char* kHead = "| program | examples | free | tied | in steps | f
 
 std::string table() {
   std::string text = kHead;
-  for (const auto* programs : {&testing::vision_programs(), &testing::sequence_programs()}) {
+  for (const auto* programs :
+       {&testing::vision_programs(), &testing::image_programs(), &testing::sequence_programs()}) {
     for (const testing::ProgramCase& program : *programs) text += testing::row_of_sizes(program) + "\n";
   }
   return text;

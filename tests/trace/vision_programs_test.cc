@@ -178,23 +178,6 @@ struct Yolo : Pyramid {
     return (torch::sigmoid(p) + offsets.to(p.dtype())) * stride;
   }
 };
-struct Focus : Pyramid {
-  Tensor forward(Tensor x) override {
-    using namespace torch::indexing;
-    x = torch::cat({x.index({"...", Slice(None, None, 2), Slice(None, None, 2)}),
-                    x.index({"...", Slice(1, None, 2), Slice(None, None, 2)}),
-                    x.index({"...", Slice(None, None, 2), Slice(1, None, 2)}),
-                    x.index({"...", Slice(1, None, 2), Slice(1, None, 2)})},
-                   1);
-    return x.mean(1) * x.size(1);
-  }
-};
-struct SpaceToDepth : Pyramid {
-  Tensor forward(Tensor x) override {
-    const auto n = x.size(0), ch = x.size(1), h = x.size(2), w = x.size(3);
-    return x.view({n, ch, h / 2, 2, w / 2, 2}).permute({0, 3, 5, 1, 2, 4}).contiguous().view({n, ch * 4, h / 2, w / 2});
-  }
-};
 struct Vgg : Pyramid {
   nn::Linear fc = register_module("fc", nn::Linear(4 * 2 * 2, 5));
   nn::Dropout drop = register_module("drop", nn::Dropout(0.0));
@@ -239,15 +222,6 @@ struct Rois : Pyramid {
     const Tensor theta = torch::eye(2, 3).unsqueeze(0).repeat({x.size(0), 1, 1}).to(x.dtype()) * ratio;
     const Tensor grid = F::affine_grid(theta, {x.size(0), f.size(1), 5, 5}, false);
     return F::grid_sample(f, grid, F::GridSampleFuncOptions().align_corners(false));
-  }
-};
-struct FlowWarp : Pyramid {
-  Tensor forward(Tensor x) override {
-    const auto n = x.size(0), h = x.size(2), w = x.size(3);
-    const Tensor xs = torch::linspace(-1, 1, w).view({1, 1, w}).expand({n, h, w});
-    const Tensor ys = torch::linspace(-1, 1, h).view({1, h, 1}).expand({n, h, w});
-    const Tensor grid = torch::stack({xs, ys}, 3).to(x.dtype()) * 0.9;
-    return torch::grid_sampler(x, grid, 0, 0, true);
   }
 };
 struct SinePositions : Pyramid {
@@ -303,42 +277,6 @@ struct StyleLoss : Pyramid {
     const auto n = f.size(0), ch = f.size(1), h = f.size(2), w = f.size(3);
     const Tensor flat = f.view({n * ch, h * w});
     return torch::mm(flat, flat.t()).div(n * ch * h * w);
-  }
-};
-struct TotalVariation : Pyramid {
-  Tensor forward(Tensor x) override {
-    const auto h = x.size(2), w = x.size(3);
-    const auto count = static_cast<double>(x.size(1) * (h - 1) * w);
-    const Tensor dy = (x.slice(2, 1, h) - x.slice(2, 0, h - 1)).pow(2).sum();
-    const Tensor dx = (x.slice(3, 1) - x.slice(3, 0, w - 1)).pow(2).sum();
-    return 2 * (dy / count + dx / static_cast<double>(x[0].numel())) / x.size(0);
-  }
-};
-struct Broadcast : Pyramid {
-  Tensor forward(Tensor x) override {
-    const Tensor coordinates = torch::arange(x.size(3), x.options()) / (x.size(3) - 1) * 2 - 1;
-    const Tensor rows = torch::arange(0, x.size(2), 1, x.options()).div(x.size(2)).unsqueeze(1);
-    return torch::cat({x, (coordinates + rows).expand({x.size(0), 1, x.size(2), x.size(3)})}, 1);
-  }
-};
-struct Tiles : Pyramid {
-  Tensor forward(Tensor x) override {
-    const Tensor windows = x.unfold(2, 3, 2).unfold(3, 3, 2);
-    const auto rows = windows.size(2), columns = windows.size(3);
-    return windows.reshape({x.size(0), x.size(1), rows * columns, 9}).mean(-1).view({-1, rows, columns});
-  }
-};
-struct NormByHand : Pyramid {
-  Tensor forward(Tensor x) override {
-    const auto m = x.numel() / x.size(1);
-    const Tensor mean = x.transpose(0, 1).reshape({x.size(1), -1}).sum(1) / m;
-    return x - mean.view({1, x.size(1), 1, 1});
-  }
-};
-struct RollAndFlip : Pyramid {
-  Tensor forward(Tensor x) override {
-    return torch::roll(x, {x.size(2) / 2, -1}, {2, 3}) + torch::flip(x, {3}) +
-           torch::rot90(torch::rot90(x, 1, {2, 3}), 3, {2, 3});
   }
 };
 struct HourglassByDepth : Pyramid {
@@ -403,25 +341,17 @@ const std::vector<ProgramCase>& testing::vision_programs() {
       {"ScaledByHalves", make<ScaledByHalves>, odd(2, 19, 30), 8},
       {"Anchors", make<Anchors>, usual(2, 32, 32), 4},
       {"Yolo", make<Yolo>, usual(1, 32, 32), 4},
-      {"Focus", make<Focus>, usual(2, 16, 16), 4},
-      {"SpaceToDepth", make<SpaceToDepth>, usual(2, 16, 16), 4},
       {"Vgg", make<Vgg>, odd(2, 16, 16), 8},
       {"Lenet", make<Lenet>, batches(16, 16), 3},
       {"Patches", make<Patches>, batches(16, 16), 3},
       {"PatchesOfAnySize", make<PatchesOfAnySize>, usual(2, 16, 16), 4},
       {"Rois", make<Rois>, usual(2, 16, 16), 4},
-      {"FlowWarp", make<FlowWarp>, odd(2, 9, 8), 8},
       {"SinePositions", make<SinePositions>, odd(2, 9, 8), 8},
       {"Residual", make<Residual>, odd(2, 16, 16), 8},
       {"Inception", make<Inception>, odd(2, 16, 16), 8},
       {"Vae", make<Vae>, odd(2, 16, 16), 8},
       {"Generator", make<Generator>, vectors(), 2},
       {"StyleLoss", make<StyleLoss>, odd(1, 16, 16), 8},
-      {"TotalVariation", make<TotalVariation>, odd(2, 16, 16), 8},
-      {"Broadcast", make<Broadcast>, odd(2, 16, 16), 8},
-      {"Tiles", make<Tiles>, odd(2, 9, 9), 8},
-      {"NormByHand", make<NormByHand>, odd(2, 9, 9), 8},
-      {"RollAndFlip", make<RollAndFlip>, odd(2, 9, 9), 8},
       {"HourglassByDepth", make<HourglassByDepth>, odd(2, 32, 32), 8},
       {"Equal",
        make<Equal>,

@@ -7,12 +7,14 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/cli/torch/quantize_page.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/quantize/compare.h>
 #include <fxgraph/rewriter/quantize/keep_float.h>
@@ -117,7 +119,7 @@ class Quantization {
                       options_.file, comparison_.output.sqnr_db, comparison_.agreement * 100));
     }
     if (!options_.output.empty()) TorchModel(quantized_, Form::torchscript).save(options_.output, {});
-    options_.json ? print_json() : print_text();
+    print();
     return kDone;
   }
 
@@ -208,7 +210,7 @@ class Quantization {
     const at::NoGradGuard no_grad;
     {
       const Progress progress("preparing");
-      prepared_ = fx::prepare(float_, config_, samples_.front());
+      naming_sample(0, [&] { prepared_ = fx::prepare(float_, config_, samples_.front()); });
     }
     if (options_.mode != "static" && options_.config.empty()) return;
     std::optional<Progress> progress;
@@ -216,7 +218,17 @@ class Quantization {
     for (std::size_t i = 0; i < samples_.size(); ++i) {
       progress.reset();
       progress.emplace(fmt::format("calibrating, sample {} of {}", i + 1, samples_.size()));
-      prepared_->run(samples_[i]);
+      naming_sample(i, [&] { prepared_->run(samples_[i]); });
+    }
+  }
+
+  /// Errors of running the program on a sample name it.
+  void naming_sample(std::size_t i, const std::function<void()>& action) const {
+    try {
+      action();
+    } catch (const Error& error) {
+      if (random_ || error.kind() != ErrorKind::execution) throw;
+      bad(fmt::format("{}: sample {}: {}", options_.calibrate, i + 1, error.message()));
     }
   }
 
@@ -261,8 +273,9 @@ class Quantization {
 
   void compare() {
     const Progress progress("comparing");
-    comparison_ = options_.compare ? compare_activations(float_, *quantized_, first_samples())
-                                   : compare_outputs(float_, *quantized_, first_samples());
+    const bool each_value = options_.compare || options_.report == "html";
+    comparison_ = each_value ? compare_activations(float_, *quantized_, first_samples())
+                             : compare_outputs(float_, *quantized_, first_samples());
     ConvertOptions options{.backend = used_};
     if (kept_) options.keep_float = kept_->nodes;
     reasons_ = quantization_reasons(*prepared_, options);
@@ -270,6 +283,12 @@ class Quantization {
 
   bool reached() const {
     return comparison_.output.sqnr_db >= goal_.min_sqnr_db && comparison_.agreement >= goal_.min_agreement;
+  }
+
+  void print() const {
+    if (options_.report == "json") return print_json();
+    if (options_.report == "html") return write_output("", quantize_page(options_.file, comparison_, reasons_));
+    print_text();
   }
 
   static double weight_bytes(const GraphModule& module) {
@@ -281,7 +300,7 @@ class Quantization {
   static void row(const std::string& head, const std::string& text) { fmt::print("{:<20} {}\n", head, text); }
 
   static std::string decibels(double ratio) {
-    return std::isinf(ratio) ? (ratio > 0 ? "equal" : "not finite") : fmt::format("{:.1f} dB", ratio);
+    return std::isinf(ratio) ? (ratio > 0 ? "equal" : "nothing in common") : fmt::format("{:.1f} dB", ratio);
   }
 
   void print_text() const {

@@ -1,0 +1,90 @@
+#include <fxgraph/rewriter/quantize/strides.h>
+
+#include <algorithm>
+
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/support/error.h>
+
+namespace fx::quantize {
+
+namespace {
+
+bool writes_to_values(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(), [](const Node& node) { return effects_of(node).writes; });
+}
+
+bool reads_strides(const Node& node) {
+  if (!node.is(Op::call_function)) return false;
+  const std::string_view packet = packet_of(node.target().view());
+  return packet == "aten::as_strided" || packet == "aten::stride" || packet == "aten::is_contiguous";
+}
+
+void views_become_reshapes(GraphModule& flat) {
+  const Effects effects(flat.graph(), EffectsOptions{.modules = module_effects(flat)});
+  const auto is_written = [&](const Node& node) {
+    return std::ranges::any_of(effects.sets(node), [&](Effects::Set set) { return !effects.writers(set).empty(); });
+  };
+  std::vector<Node*> views;
+  for (Node& node : flat.graph().nodes()) {
+    const bool is_view = node.is_call("aten::view") || node.is_call("aten::_unsafe_view");
+    if (is_view && !is_written(node)) views.push_back(&node);
+  }
+  for (Node* each : views) {
+    Node& node = *each;
+    const OperatorSchema& schema = *find_schema(node.target());
+    const std::vector<Argument> arguments = {*bound_argument(schema, node, 0), *bound_argument(schema, node, 1)};
+    node.set_args_kwargs(arguments, KwargSpan());
+    node.set_target("aten::reshape");
+  }
+}
+
+}  // namespace
+
+void ask_for_no_strides(GraphModule& flat, const std::vector<c10::IValue>& example) {
+  views_become_reshapes(flat);
+  std::vector<Node*> readers;
+  for (Node& node : flat.graph().nodes()) {
+    if (node.is(Op::call_function) && packet_of(node.target().view()) == "aten::as_strided") readers.push_back(&node);
+  }
+  if (readers.empty()) return;
+  const StateKeeper keeper(flat);
+  const Shapes shapes = propagate_shapes(flat, example);
+  for (const Node* node : readers) {
+    const Node& input = bound_argument(*find_schema(node->target()), *node, 0)->node();
+    const TensorInfo* info = shapes[input].tensor();
+    if (info && info->is_contiguous()) continue;
+    throw Error(ErrorKind::unsupported,
+                "%" + node->name() + " reads the memory of %" + input.name() +
+                    ", which is not contiguous, by strides that quantization would change: write it with slices",
+                node->name());
+  }
+}
+
+void restore_strides(GraphModule& converted, const Trial::Values& values) {
+  Graph& graph = converted.graph();
+  const bool can_tell = writes_to_values(graph) || std::ranges::any_of(graph.nodes(), reads_strides);
+  if (!can_tell) return;
+  std::vector<Node*> floats;
+  for (Node& node : graph.nodes()) {
+    if (node.is_call("aten::dequantize.self") && !node.arg(0).node().is(Op::get_attr)) floats.push_back(&node);
+  }
+  for (Node* node : floats) {
+    const Meta* meta = node->arg(0).node().find_meta();
+    const std::string* name = meta ? meta->get<std::string>(meta_key::kValue) : nullptr;
+    const auto known = name ? values.find(*name) : values.end();
+    const TensorInfo* info = known == values.end() ? nullptr : known->second.tensor();
+    if (info && !info->is_contiguous()) continue;
+    const auto scope = graph.inserting_before(*node->next());
+    Node& contiguous = graph.call_function("aten::contiguous", {*node});
+    node->replace_all_uses_with(contiguous, [&](const Node& user) { return &user != &contiguous; });
+  }
+}
+
+}  // namespace fx::quantize

@@ -1,0 +1,254 @@
+// `fxgraph quantize` as a user meets it: every mode and engine, what it writes, and that bad input ends in one line
+// with nothing written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include <fxgraph/rewriter/quantize/config.h>
+#include <fxgraph/torchscript/import.h>
+#include <fxgraph/trace/symbolic_trace.h>
+
+namespace fx {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+struct Net : torch::nn::Module {
+  torch::nn::Conv2d conv{nullptr};
+  torch::nn::BatchNorm2d norm{nullptr};
+  torch::nn::Linear fc{nullptr};
+  Net() {
+    conv = register_module("conv", torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)));
+    norm = register_module("norm", torch::nn::BatchNorm2d(8));
+    fc = register_module("fc", torch::nn::Linear(8, 4));
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    x = torch::relu(norm(conv(x)));
+    return fc(torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
+  }
+};
+
+struct Result {
+  int code;
+  std::string out, err;
+};
+
+class QuantizeProgramSlow : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* program = std::getenv("FXGRAPH_PROGRAM");
+    ASSERT_NE(program, nullptr) << "FXGRAPH_PROGRAM names the program to test";
+    program_ = program;
+    folder_ = fs::temp_directory_path() / ("fxgraph_cli_quantize_" + std::to_string(::getpid()));
+    fs::create_directories(folder_);
+    torch::manual_seed(1);
+    auto net = std::make_shared<Net>();
+    net->eval();
+    symbolic_trace(net, {torch::rand({2, 3, 8, 8})})->save(path("net.pt"));
+    std::vector<torch::Tensor> samples;
+    for (int i = 0; i < 4; ++i) samples.push_back(torch::randn({2, 3, 8, 8}));
+    write_samples("samples.pt", c10::List<torch::Tensor>(samples));
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  void write_samples(const std::string& name, const c10::IValue& samples) const {
+    const std::vector<char> bytes = torch::pickle_save(samples);
+    std::ofstream(path(name), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  static std::string read(const std::string& file) {
+    std::ostringstream text;
+    text << std::ifstream(file).rdbuf();
+    return text.str();
+  }
+
+  /// `fxgraph quantize net.pt ARGUMENTS`.
+  Result run(const std::string& arguments) const {
+    const std::string out = path("stdout"), err = path("stderr");
+    const std::string command =
+        "cd " + folder_.string() + " && " + fs::absolute(program_).string() + " quantize net.pt " + arguments;
+    const int status = std::system(("(" + command + ") </dev/null >" + out + " 2>" + err).c_str());
+    return {WEXITSTATUS(status), read(out), read(err)};
+  }
+
+  /// It ends with one line that holds `words`, exit code 1, and writes nothing.
+  void expect_refused(const std::string& arguments, const std::string& words) const {
+    const Result result = run(arguments + " -o out.pt");
+    EXPECT_EQ(result.code, 1) << arguments << "\n" << result.out << result.err;
+    EXPECT_THAT(result.err, HasSubstr(words)) << arguments;
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << arguments << "\n" << result.err;
+    EXPECT_EQ(result.out, "") << arguments;
+    EXPECT_FALSE(fs::exists(path("out.pt"))) << arguments;
+  }
+
+  /// What was saved runs in LibTorch and is near the float program.
+  void expect_saved_and_near() const {
+    const auto inputs = std::vector<c10::IValue>{torch::randn({2, 3, 8, 8})};
+    const torch::Tensor expected = load(path("net.pt"))->run(inputs).toTensor();
+    const torch::Tensor found = torch::jit::load(path("out.pt")).forward(inputs).toTensor();
+    EXPECT_LT((expected - found).abs().max().item<double>(), 0.1);
+    EXPECT_TRUE(torch::equal(found, load(path("out.pt"))->run(inputs).toTensor()));
+    fs::remove(path("out.pt"));
+  }
+
+  std::string program_;
+  fs::path folder_;
+};
+
+TEST_F(QuantizeProgramSlow, EveryModeAndEngine) {
+  for (const std::string mode : {"static", "dynamic", "weight-only"}) {
+    std::vector<std::string> backends = {"auto", "reference"};
+    if (mode != "weight-only") {
+      for (const QuantBackend each : available_quant_backends()) backends.emplace_back(to_string(each));
+    }
+    for (const std::string& backend : backends) {
+      SCOPED_TRACE(mode + " " + backend);
+      const std::string samples = mode == "static" ? " --calibrate samples.pt" : " --input 2x3x8x8";
+      const Result result = run("--mode " + mode + " --backend " + backend + samples + " -o out.pt");
+      ASSERT_EQ(result.code, 0) << result.err;
+      EXPECT_THAT(result.out, HasSubstr("mode " + mode));
+      EXPECT_EQ(result.err, "");
+      expect_saved_and_near();
+    }
+  }
+}
+
+TEST_F(QuantizeProgramSlow, RandomSamplesSayWhatTheyAreWorth) {
+  const Result result = run("--calibrate random --input 2x3x8x8 -o out.pt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("on random numbers"));
+  EXPECT_THAT(result.out, HasSubstr("accuracy needs real samples"));
+  expect_saved_and_near();
+}
+
+TEST_F(QuantizeProgramSlow, ReportsAsJson) {
+  const Result result = run("--calibrate samples.pt --report json --compare --keep-float fc");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const nlohmann::json report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["samples"], 4);
+  EXPECT_EQ(report["random_samples"], false);
+  EXPECT_GT(report["comparison"]["output"]["sqnr_db"], 20);
+  EXPECT_FALSE(report["comparison"]["nodes"].empty());
+  bool found = false;
+  for (const auto& node : report["nodes"]) {
+    if (node["path"] != "fc") continue;
+    found = true;
+    EXPECT_EQ(node["quantized"], false);
+    EXPECT_EQ(node["reason"], "the configuration keeps it in float");
+  }
+  EXPECT_TRUE(found) << result.out;
+}
+
+TEST_F(QuantizeProgramSlow, ReportsAsPage) {
+  const Result result = run("--calibrate samples.pt --report html");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::StartsWith("<!doctype html>"));
+  for (const std::string part : {"Values, worst first", "quantized::linear", "aten::conv2d", "</html>"})
+    EXPECT_THAT(result.out, HasSubstr(part));
+}
+
+TEST_F(QuantizeProgramSlow, ConfigurationsAndGoals) {
+  std::ofstream(path("quant.json"))
+      << R"({"global": {"activation": {"range": "min-max"}}, "types": {"Conv2d": {"mode": "float"}}})";
+  Result result = run("--calibrate samples.pt --config quant.json --reasons -o out.pt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("aten::conv2d: float, the configuration keeps it in float"));
+  expect_saved_and_near();
+  result = run("--calibrate samples.pt --min-sqnr 15dB -o out.pt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  expect_saved_and_near();
+  expect_refused("--calibrate samples.pt --min-sqnr 90dB", "less than asked");
+  result = run("--calibrate samples.pt --min-sqnr 60dB --keep-float auto -o out.pt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("kept float"));
+  expect_saved_and_near();
+}
+
+TEST_F(QuantizeProgramSlow, BadSamplesEndInOneLine) {
+  const torch::Tensor good = torch::randn({2, 3, 8, 8});
+  torch::Tensor spoilt = good.clone();
+  spoilt[0][0][0][0] = NAN;
+  const auto list = [](std::vector<torch::Tensor> all) { return c10::List<torch::Tensor>(std::move(all)); };
+  write_samples("nan.pt", list({good, spoilt}));
+  write_samples("infinite.pt", list({good / 0.0}));
+  write_samples("channels.pt", list({torch::randn({2, 4, 8, 8})}));
+  write_samples("rank.pt", list({torch::randn({3})}));
+  write_samples("whole.pt", list({torch::ones({2, 3, 8, 8}, torch::kLong)}));
+  write_samples("none.pt", list({}));
+  write_samples("pairs.pt", c10::ivalue::Tuple::create(
+                                {c10::IValue(c10::ivalue::Tuple::create({c10::IValue(good), c10::IValue(good)}))}));
+  write_samples("words.pt", c10::IValue("words"));
+  std::ofstream(path("text.pt")) << "no pickle";
+  expect_refused("--calibrate nan.pt", "nan.pt: sample 2 is not finite");
+  expect_refused("--calibrate infinite.pt", "sample 1 is not finite");
+  expect_refused("--calibrate channels.pt", "channels.pt: sample 1");
+  expect_refused("--calibrate channels.pt --input 2x3x8x8", "sample 1 is float32[2, 4, 8, 8], --input says");
+  expect_refused("--calibrate rank.pt", "rank.pt: sample 1");
+  expect_refused("--calibrate whole.pt", "whole.pt: sample 1");
+  expect_refused("--calibrate none.pt", "holds no samples");
+  expect_refused("--calibrate pairs.pt", "sample 1 has 2 values, the program takes 1");
+  expect_refused("--calibrate words.pt", "not a list of samples");
+  expect_refused("--calibrate text.pt", "no file of samples");
+  expect_refused("--calibrate missing.pt", "missing.pt: cannot be read");
+  expect_refused("", "add --calibrate samples.pt");
+  expect_refused("--calibrate random", "add --input");
+}
+
+TEST_F(QuantizeProgramSlow, WhatIsNotThereEndsInOneLine) {
+  const auto config = [&](const std::string& text) {
+    std::ofstream(path("quant.json")) << text;
+    return std::string("--calibrate samples.pt --config quant.json");
+  };
+  expect_refused(config(R"({"paths": {"features.*": {"mode": "float"}}})"), "'features.*' fits no module");
+  expect_refused(config(R"({"nodes": {"add_7": {"mode": "float"}}})"), "the node 'add_7'");
+  expect_refused(config(R"({"types": {"Conv9d": {"mode": "float"}}})"), "the type 'Conv9d'");
+  expect_refused(config(R"({"globel": {}})"), "globel");
+  expect_refused(config(R"({"global": {"mode": "int4"}})"), "int4");
+  expect_refused(config("{"), "quant.json");
+  expect_refused("--calibrate samples.pt --config nowhere.json", "nowhere.json: cannot be read");
+  expect_refused("--calibrate samples.pt --keep-float nothing", "'nothing' fits no module");
+  expect_refused("--calibrate samples.pt --keep-float auto", "--keep-float auto needs a goal");
+  expect_refused("--calibrate samples.pt --min-sqnr much", "is no ratio");
+  const auto available = available_quant_backends();
+  for (const QuantBackend each : {QuantBackend::fbgemm, QuantBackend::onednn, QuantBackend::qnnpack}) {
+    if (std::ranges::find(available, each) != available.end()) continue;
+    expect_refused("--calibrate samples.pt --backend " + std::string(to_string(each)), std::string(to_string(each)));
+  }
+  const Result text = run("--calibrate samples.pt -o out.fx");
+  EXPECT_EQ(text.code, 1);
+  EXPECT_FALSE(fs::exists(path("out.fx")));
+}
+
+TEST_F(QuantizeProgramSlow, OtherCommandsKnowQuantizedValues) {
+  ASSERT_EQ(run("--calibrate samples.pt -o out.pt").code, 0);
+  const std::string report = "cd " + folder_.string() + " && " + fs::absolute(program_).string() +
+                             " report out.pt --input 2x3x8x8 --format json >report.json 2>stderr";
+  ASSERT_EQ(std::system(report.c_str()), 0) << read(path("stderr"));
+  EXPECT_THAT(read(path("report.json")), HasSubstr("quint8"));
+}
+
+TEST_F(QuantizeProgramSlow, PythonRunsWhatItSaves) {
+  const char* python = std::getenv("FXGRAPH_TEST_PYTHON");
+  if (!python) GTEST_SKIP() << "needs Python with torch: FXGRAPH_TEST_PYTHON";
+  ASSERT_EQ(run("--calibrate samples.pt -o out.pt").code, 0);
+  const torch::Tensor expected = torch::jit::load(path("out.pt")).forward({torch::full({2, 3, 8, 8}, 0.25)}).toTensor();
+  const std::string script = "import torch; print(float(torch.jit.load('" + path("out.pt") +
+                             "')(torch.full((2, 3, 8, 8), 0.25)).double().sum()))";
+  ASSERT_EQ(std::system((std::string(python) + " -c \"" + script + "\" >" + path("sum") + " 2>/dev/null").c_str()), 0);
+  EXPECT_NEAR(std::stod(read(path("sum"))), expected.to(torch::kDouble).sum().item<double>(), 1e-6);
+}
+
+}  // namespace
+}  // namespace fx
