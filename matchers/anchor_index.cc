@@ -9,12 +9,12 @@ namespace {
 constexpr int kMostQuestions = 6;
 
 /// A positional operand of the call that must be one certain call; null when there is none.
-const Operand* telling_operand(const CompiledPattern& program, std::uint32_t call) {
-  const PatternNode& node = program.node(call);
-  const CallPlan* plan = node.kind == PatternKind::call && !node.bare ? program.fixed_plan(call) : nullptr;
-  if (!plan || program.commutes(call, *plan)) return nullptr;
+const Operand* telling_operand(const PatternFacts& facts, std::uint32_t call) {
+  const PatternNode& node = facts.node(call);
+  const CallPlan* plan = node.kind == PatternKind::call && !node.bare ? facts.fixed_plan(call) : nullptr;
+  if (!plan || facts.commutes(call, *plan)) return nullptr;
   for (const Operand& operand : plan->operands) {
-    const PatternNode& below = program.node(operand.pattern);
+    const PatternNode& below = facts.node(operand.pattern);
     const bool call_of_one =
         below.kind == PatternKind::call && below.targets.is_finite() && below.targets.names().size() == 1;
     if (call_of_one && operand.position >= 0) return &operand;
@@ -24,9 +24,9 @@ const Operand* telling_operand(const CompiledPattern& program, std::uint32_t cal
 
 }  // namespace
 
-void AnchorIndex::add(std::uint32_t id, CompiledPattern& program, const SearchPlan& plan) {
+void AnchorIndex::add(std::uint32_t id, const PatternFacts& facts, const SearchPlan& plan) {
   if (plan.impossible) return;
-  if (plan.keys.empty() || program.normalizes()) {
+  if (plan.keys.empty() || (facts.normalize && !normalized_)) {
     anywhere_.push_back(id);
     return;
   }
@@ -37,11 +37,11 @@ void AnchorIndex::add(std::uint32_t id, CompiledPattern& program, const SearchPl
       trees_.push_back({key(wanted.op, wanted.target), {}, {}});
     }
     std::uint32_t tree = root;
-    const Operand* operand = plan.keys.size() == 1 ? telling_operand(program, plan.anchor) : nullptr;
+    const Operand* operand = plan.keys.size() == 1 ? telling_operand(facts, plan.anchor) : nullptr;
     for (int i = 0; operand && i < kMostQuestions; ++i) {
-      const PatternNode& below = program.node(operand->pattern);
+      const PatternNode& below = facts.node(operand->pattern);
       tree = branch(tree, static_cast<std::uint32_t>(operand->position), key(below.op, below.targets.names()[0]));
-      operand = telling_operand(program, operand->pattern);
+      operand = telling_operand(facts, operand->pattern);
     }
     trees_[tree].ids.push_back(id);
   }
@@ -64,6 +64,8 @@ void AnchorIndex::collect(std::uint32_t tree, const Node* node, std::vector<std:
   // Of the branches that are taken the last is followed here: mostly there is one.
   while (tree != 0) {
     const Tree& at = trees_[tree];
+    // Python's functions may take their arguments in another order: there the search itself looks.
+    if (normalized_ && key(node->op(), node->target()) != at.key) return collect_all(tree, ids);
     if (!at.ids.empty()) ids.insert(ids.end(), at.ids.begin(), at.ids.end());
     const ArgumentSpan args = node->args();
     const Node* operand = nullptr;
@@ -75,7 +77,7 @@ void AnchorIndex::collect(std::uint32_t tree, const Node* node, std::vector<std:
       if (branch.position != position) {
         position = branch.position;
         operand = position < args.size() ? args[position].node_or_null() : nullptr;
-        found = operand ? key(operand->op(), operand->target()) : 0;
+        found = operand ? key(*operand) : 0;
       }
       if (position >= args.size()) {
         collect_all(branch.tree, ids);  // given by keyword: the search itself looks
@@ -97,7 +99,7 @@ void AnchorIndex::collect_all(std::uint32_t tree, std::vector<std::uint32_t>& id
 void AnchorIndex::candidates(const Node& node, std::vector<std::uint32_t>& ids) const {
   ids.clear();
   if (!anywhere_.empty()) ids = anywhere_;
-  collect(root_of(key(node.op(), node.target())), &node, ids);
+  collect(root_of(key(node)), &node, ids);
   if (ids.size() > 1) std::sort(ids.begin(), ids.end());
 }
 

@@ -1,4 +1,4 @@
-// A pattern, prepared for one graph: how each call's arguments bind, where to start, and in which order to go on.
+// A pattern, prepared: how each call's arguments bind, where to start, and in which order to go on.
 // Internal to matchers/.
 #pragma once
 
@@ -52,22 +52,80 @@ struct SearchPlan {
   std::vector<PlanStep> steps;
 };
 
-/// A pattern's hot facts, and caches for one graph. Cheap to make: O(pattern). Used by one thread at a time.
+/// What the search would otherwise work out anew for each graph. Made once, read by any number of searches and threads;
+/// O(pattern).
+struct PatternFacts {
+  PatternFacts(std::shared_ptr<const PatternData> pattern, const FindOptions& options);
+
+  /// Of a pattern node.
+  struct Hot {
+    Op op = Op::call_function;
+    bool any_target = false;
+    bool fixed_plan = false;
+    bool tested = false;  ///< has a use count or a condition
+    Symbol single;
+  };
+
+  std::shared_ptr<const PatternData> pattern;
+  bool normalize;
+  bool commute_all;
+  bool has_alternatives = false;
+  bool has_negations = false;
+  bool has_interior = false;
+  bool has_constants = false;
+  bool needs_shapes = false;
+  bool needs_module_types = false;
+  std::vector<Hot> hot;
+  std::vector<CallPlan> fixed_plans;
+  std::vector<bool> direct;    ///< bound in every match, and reached from the roots by operands alone
+  std::vector<bool> required;  ///< bound in every match
+  std::vector<std::vector<std::uint32_t>> direct_children;  ///< of direct calls: operands, through lists
+
+  /// Throws Error(invalid_argument) when the pattern asks for what `options` do not know.
+  void check(const FindOptions& options) const;
+  const PatternNode& node(std::uint32_t i) const { return pattern->nodes[i]; }
+  std::size_t size() const { return pattern->nodes.size(); }
+  /// False when what fits at a node may depend on nodes at any distance.
+  bool is_local() const { return !has_interior && !has_constants; }
+  bool commutes(std::uint32_t call, const CallPlan& plan) const;
+  /// The plan of a call whose operator is known in advance, else null.
+  const CallPlan* fixed_plan(std::uint32_t call) const { return hot[call].fixed_plan ? &fixed_plans[call] : nullptr; }
+  /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern²) at worst. With
+  /// `normalize` the graph does not matter.
+  SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const;
+
+ private:
+  void find_direct();
+  template <typename Visit>
+  void for_each_bound(std::uint32_t index, Visit&& visit) const;
+  void add_direct_children(std::uint32_t call, std::uint32_t index);
+  bool keys_of(std::uint32_t index, std::vector<TargetKey>& keys) const;
+  std::size_t count(const Graph& graph, std::uint32_t index, std::vector<TargetKey>& keys) const;
+  void reach(std::uint32_t index, std::vector<bool>& reached) const;
+  bool next_step(const std::vector<bool>& reached, PlanStep& step) const;
+};
+
+/// What `node` calls, whatever its spelling: the operator that it stands for, if there is one.
+TargetKey normalized_key(const Node& node);
+
+/// A pattern's facts with caches for one graph. Used by one thread at a time.
 class CompiledPattern {
  public:
-  CompiledPattern(std::shared_ptr<const PatternData> pattern, const FindOptions& options);
+  CompiledPattern(std::shared_ptr<const PatternData> pattern, const FindOptions& options)
+      : CompiledPattern(std::make_shared<PatternFacts>(std::move(pattern), options), options) {}
+  /// Checks the options, which must outlive it.
+  CompiledPattern(std::shared_ptr<const PatternFacts> facts, const FindOptions& options);
 
+  const PatternFacts& facts() const { return *facts_; }
   const PatternData& pattern() const { return *pattern_; }
-  const std::shared_ptr<const PatternData>& shared_pattern() const { return pattern_; }
+  const std::shared_ptr<const PatternData>& shared_pattern() const { return facts_->pattern; }
   const PatternNode& node(std::uint32_t i) const { return pattern_->nodes[i]; }
   std::size_t size() const { return pattern_->nodes.size(); }
-  bool has_alternatives() const { return has_alternatives_; }
-  bool has_negations() const { return has_negations_; }
+  bool has_alternatives() const { return facts_->has_alternatives; }
+  bool has_negations() const { return facts_->has_negations; }
   /// True when matches may hold nodes that no single pattern node stands for: those seen through, and paths.
-  bool has_interior() const { return has_interior_; }
-  /// False when what fits at a node may depend on nodes at any distance.
-  bool is_local() const { return !has_interior_ && !has_constants_; }
-  bool commutes(std::uint32_t call, const CallPlan& plan) const;
+  bool has_interior() const { return facts_->has_interior; }
+  bool commutes(std::uint32_t call, const CallPlan& plan) const { return facts_->commutes(call, plan); }
 
   /// What `node` calls: with FindOptions::normalize the operator that it stands for.
   TargetKey key(const Node& node) const {
@@ -77,7 +135,7 @@ class CompiledPattern {
   }
   /// True when a call pattern's opcode and targets accept `key`.
   bool accepts(std::uint32_t call, const TargetKey& key) {
-    const Hot& hot = hot_[call];
+    const PatternFacts::Hot& hot = hot_[call];
     if (key.op != hot.op) return false;
     if (!hot.single.empty()) return key.target == hot.single;
     return hot.any_target || accepts_slowly(call, key.target);
@@ -88,9 +146,9 @@ class CompiledPattern {
   bool normalizes() const { return normalize_; }
   const Shapes* shapes() const { return options_.shapes; }
   /// True when every match binds the node.
-  bool is_required(std::uint32_t i) const { return required_[i]; }
+  bool is_required(std::uint32_t i) const { return facts_->required[i]; }
   /// The plan of a call whose operator is known in advance, else null.
-  const CallPlan* fixed_plan(std::uint32_t call) const { return hot_[call].fixed_plan ? &fixed_plans_[call] : nullptr; }
+  const CallPlan* fixed_plan(std::uint32_t call) const { return facts_->fixed_plan(call); }
   /// True when a value must pass a use count or a condition to be bound.
   bool is_tested(std::uint32_t i) const { return hot_[i].tested; }
   /// True when calls that the path of a dominates() accepts include `node`, its use count and conditions aside.
@@ -98,46 +156,19 @@ class CompiledPattern {
   /// The value that `node` hands on as it is, null when it computes one of its own.
   Node* forwarded_operand(const Node& node) const;
   const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key);
-
-  /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern²) at worst.
-  SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const;
+  SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const { return facts_->plan(graph, anchor); }
 
  private:
-  struct Hot {
-    Op op = Op::call_function;
-    bool any_target = false;
-    bool fixed_plan = false;
-    bool tested = false;  ///< has a use count or a condition
-    Symbol single;
-  };
-
-  TargetKey normalized_key(const Node& node) const;
   bool accepts_slowly(std::uint32_t call, Symbol target);
   bool accepts_type(const TargetSet& types, Symbol path) const;
-  CallPlan make_plan(const PatternNode& node, const OperatorSchema* schema) const;
-  bool keys_of(std::uint32_t index, std::vector<TargetKey>& keys) const;
-  std::size_t count(const Graph& graph, std::uint32_t index, std::vector<TargetKey>& keys) const;
-  void find_direct();
-  template <typename Visit>
-  void for_each_bound(std::uint32_t index, Visit&& visit) const;
-  void add_direct_children(std::uint32_t call, std::uint32_t index);
-  void reach(std::uint32_t index, std::vector<bool>& reached) const;
-  bool next_step(const std::vector<bool>& reached, PlanStep& step) const;
 
-  std::shared_ptr<const PatternData> pattern_;
+  std::shared_ptr<const PatternFacts> facts_;
+  const PatternData* pattern_;  // of the facts, as are the next
+  const PatternFacts::Hot* hot_;
+  const CallPlan* fixed_plans_;
   const FindOptions& options_;
   bool normalize_;
-  bool commute_all_;
-  bool has_alternatives_ = false;
-  bool has_negations_ = false;
-  bool has_interior_ = false;
-  bool has_constants_ = false;
-  std::vector<Hot> hot_;
-  std::vector<CallPlan> fixed_plans_;
-  std::vector<bool> direct_;    // bound in every match, and reached from the roots by operands alone
-  std::vector<bool> required_;  // bound in every match
-  std::vector<std::vector<std::uint32_t>> direct_children_;  // of direct calls: operands, through lists
-  FlatMap<std::uint8_t> accepted_;                           // (pattern node, target) -> 1 no, 2 yes
+  FlatMap<std::uint8_t> accepted_;  // (pattern node, target) -> 1 no, 2 yes
   std::unordered_map<std::uint64_t, CallPlan> other_plans_;
 };
 

@@ -49,7 +49,7 @@ std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& op
   bool any = false;
   for (std::uint32_t i = 0; i < patterns_.size(); ++i) {
     searches.push_back(std::make_unique<Search>(patterns_[i].shared_data(), graph, options, claimed));
-    index.add(i, searches.back()->program(), searches.back()->plan());
+    index.add(i, searches.back()->program().facts(), searches.back()->plan());
     any |= !searches.back()->plan().impossible;
   }
   if (any) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/legality.h>
@@ -135,27 +136,100 @@ Verdict check_later_writes(const Site& site, const Node& old, const Values& now,
   return {};
 }
 
-/// True for calls that want a certain layout of their input, or read past it.
-bool reads_layout(const Node& node) {
-  static constexpr std::array<std::string_view, 6> kReaders = {"aten::_unsafe_view", "aten::as_strided",
-                                                               "aten::view",         "aten::view.dtype",
-                                                               "aten::view_as",      "aten::view_as_complex"};
-  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-  return schema && std::find(kReaders.begin(), kReaders.end(), schema->target.view()) != kReaders.end();
+const OperatorSchema* operator_of(const Node& node) {
+  return node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
 }
 
-/// True when the operator lays its result out anew; a pointwise one follows its inputs.
-bool is_laid_out(const Node& node) {
-  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-  return schema && !schema->traits.pointwise && !schema->traits.view;
+// They give contiguous results whatever the strides of what they take. Packets, sorted.
+constexpr std::array<std::string_view, 22> kContiguous = {
+    "aten::addmm",        "aten::baddbmm",    "aten::bmm",         "aten::contiguous",  "aten::conv1d",
+    "aten::conv2d",       "aten::conv3d",     "aten::convolution", "aten::embedding",   "aten::group_norm",
+    "aten::index_select", "aten::layer_norm", "aten::linear",      "aten::log_softmax", "aten::masked_select",
+    "aten::matmul",       "aten::mm",         "aten::one_hot",     "aten::outer",       "aten::repeat",
+    "aten::softmax",      "aten::stack"};
+static_assert(std::ranges::is_sorted(kContiguous));
+
+/// Where the strides of a value show. A view may be impossible, numbers be drawn for other elements, and a reshape copy
+/// what it looked at before.
+class LayoutReaders {
+ public:
+  explicit LayoutReaders(const EffectIndex& effects) : effects_(effects) {}
+
+  /// The first reader of the strides of `value`, or, if its dimensions may lie in another order, of what follows them;
+  /// null when there is none, `value` itself when there are too many places to look at. Other gaps are seen in views
+  /// alone: what else is computed has none.
+  const Node* find(const Node& value, bool reordered) const {
+    constexpr std::size_t kMost = 1024;
+    std::vector<const Node*> open = {&value};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      const bool shared = effects_.escapes(*open[next]) || is_written(*open[next]);
+      for (const Node& user : open[next]->users()) {
+        if (user.is(Op::output)) continue;
+        const OperatorSchema* schema = operator_of(user);
+        if (reads(user, schema, shared)) return &user;
+        const bool anew = schema && std::ranges::binary_search(kContiguous, packet_of(schema->target.view()));
+        if (reordered ? anew : !effects_.may_share(user, *open[next])) continue;
+        if (open.size() == kMost) return &value;
+        if (std::ranges::find(open, &user) == open.end()) open.push_back(&user);
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  bool is_written(const Node& node) const {
+    return effects_.any_writes() && !effects_.writers(effects_.alias_class(node)).empty();
+  }
+  bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
+    static constexpr std::array<std::string_view, 8> kReaders = {
+        "aten::_unsafe_view", "aten::as_strided", "aten::is_contiguous", "aten::stride",
+        "aten::unflatten",    "aten::view",       "aten::view_as",       "aten::view_as_complex"};
+    if (!schema) return false;
+    const std::string_view packet = packet_of(schema->target.view());
+    return std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
+           (shared && schema->traits.may_copy);
+  }
+
+  const EffectIndex& effects_;
+};
+
+/// A copy that keeps the order of dimensions.
+bool is_copy(const Node& node, const OperatorSchema& schema) {
+  static constexpr std::array<std::string_view, 5> kCopies = {"aten::alpha_dropout", "aten::clone", "aten::dropout",
+                                                              "aten::feature_alpha_dropout", "aten::feature_dropout"};
+  static const Symbol kFormat("memory_format");
+  return std::ranges::find(kCopies, packet_of(schema.target.view())) != kCopies.end() && !node.kwarg(kFormat);
+}
+
+/// True when the operator lays its result out anew; a pointwise one follows its inputs, of those in `made` the first.
+bool is_laid_out(const Node& node, std::span<Node* const> made) {
+  const Node* at = &node;
+  while (true) {
+    const OperatorSchema* schema = operator_of(*at);
+    if (!schema || (schema->traits.view && !schema->traits.may_copy)) return false;
+    if (!schema->traits.pointwise && !is_copy(*at, *schema)) return true;
+    const Node* first = at->args().empty() ? nullptr : at->args()[0].node_or_null();
+    if (!first || std::ranges::find(made, first) == made.end()) return false;
+    at = first;
+  }
 }
 
 /// An older value in the place of a new one may have gaps, or another order of dimensions.
-Verdict check_layout(const Node& old, const EffectIndex& effects) {
-  const Node* reader = nullptr;
-  effects.any_use(old, [&](const Node& user) { return reads_layout(user) && (reader = &user); });
+Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects) {
+  const Node* reader = LayoutReaders(effects).find(old, reordered);
   if (!reader) return {};
   return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
+}
+
+/// A call that writes to a tensor and takes it a second time may want two: a view of it, and no other, is one.
+Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effects) {
+  for (const Node& user : old.users()) {
+    if (!effects.of(user).writes) continue;
+    bool takes = false;
+    user.for_each_input([&](const Node& input) { takes |= &input == &now; });
+    if (takes) return Objection{&old, user.name() + " writes, and would take " + now.name() + " twice"};
+  }
+  return {};
 }
 
 /// A new write to older storage: the match wrote there too, or nobody reads it any more.
@@ -216,9 +290,12 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     if (!old || !site.contains(*old)) continue;
     const Node* result = results[i].node_or_null();
+    if (result && effects.any_writes()) {
+      if (Verdict verdict = check_identity(*old, *result, effects)) return verdict;
+    }
     if (result && relations.kept(*old)) {
-      if (!loosens || !is_laid_out(*old) || is_laid_out(*result)) continue;
-      if (Verdict verdict = check_layout(*old, effects)) return verdict;
+      if (!loosens || !is_laid_out(*old, {}) || is_laid_out(*result, made)) continue;
+      if (Verdict verdict = check_layout(*old, true, effects)) return verdict;
       continue;
     }
     if (effects.any_writes()) {
@@ -226,7 +303,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
         return verdict;
     }
     if (!result) continue;
-    if (Verdict verdict = check_layout(*old, effects)) return verdict;
+    if (Verdict verdict = check_layout(*old, is_laid_out(*old, {}), effects)) return verdict;
     if (allow_output_aliases) continue;
     if (Verdict verdict = check_returned(*old, *result, effects)) return verdict;
   }

@@ -109,9 +109,10 @@ Outcome Applier::apply(Match& match, const ReplacementPlan& replacement,
   }
   annotate(site, results);
   // New nodes are known before uses move to them.
-  const bool pure = !effects_.any_impure() && !replacement.is_function() && !replacement.has_impure_nodes();
+  const bool all = effects_.any_impure() || effects_.any_writes();
+  const bool pure = !replacement.is_function() && !replacement.has_impure_nodes();
   for (Node* node : made_) {
-    if (!pure && (effects_.any_impure() || effects_.of(*node).impure())) effects_.add(*node);
+    if (all || (!pure && effects_.of(*node).impure())) effects_.add(*node);
   }
   redirect(site, results);
   erase(site);
@@ -237,7 +238,7 @@ void Applier::erase(const Site& site) {
   for (std::size_t i = site.nodes.size(); i-- > 0;) {
     Node* node = site.nodes[i];
     if (node->has_users() || node->is(Op::placeholder)) continue;
-    if (effects_.any_impure()) effects_.remove(*node);
+    effects_.remove(*node);
     rewriter_.erase_node(*node);
   }
   // Parameters of the match that nothing else uses.

@@ -2,20 +2,18 @@
 
 #include <deque>
 
-#include <fxgraph/rewriter/revisit.h>
 #include <fxgraph/rewriter/rule_runner.h>
 
 namespace fx {
 
 namespace {
 
-using internal::RevisitPaths;
+using internal::CompiledRules;
 using internal::RuleRunner;
 
 /// Runs `drive`, undoing everything when it throws.
 template <typename Drive>
-RewriteReport transact(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options, Drive&& drive) {
-  rules.validate();
+RewriteReport transact(Rewriter& rewriter, const DriverOptions& options, Drive&& drive) {
   const Rewriter::Mark mark = rewriter.mark();
   try {
     RewriteReport report = drive();
@@ -29,7 +27,7 @@ RewriteReport transact(Rewriter& rewriter, const RuleSet& rules, const DriverOpt
 
 // ── Once ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-RewriteReport once(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
+RewriteReport once(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options) {
   RuleRunner runner(rewriter, rules, options);
   Graph& graph = rewriter.graph();
   std::vector<bool> claimed(graph.id_bound());
@@ -69,16 +67,8 @@ class Changes : public RewriteListener {
 
 class FixedPoint {
  public:
-  FixedPoint(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options)
-      : rewriter_(rewriter), rules_(rules), runner_(rewriter, rules, options), queued_(rewriter.graph(), false) {
-    for (std::uint32_t i = 0; i < rules.size(); ++i) {
-      const bool paths_suffice = paths_.add(runner_.program(i), runner_.plan(i).anchor);
-      const bool reads_more = rules[i].when || !rules[i].replacement.graph() || has_conditions(rules[i].pattern);
-      if (paths_suffice && !reads_more) continue;
-      rescanned_.add(i, runner_.program(i), runner_.plan(i));
-      rescan_ = true;
-    }
-  }
+  FixedPoint(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options)
+      : rewriter_(rewriter), rules_(rules), runner_(rewriter, rules, options), queued_(rewriter.graph(), false) {}
 
   RewriteReport run() {
     rewriter_.set_listener(&changes_);
@@ -86,9 +76,9 @@ class FixedPoint {
     try {
       enqueue_all(runner_.index());
       stop = drain();
-      while (stop == RewriteStop::fixed_point && rescan_ && applied_since_scan_ > 0) {
+      while (stop == RewriteStop::fixed_point && rules_.far() && applied_since_scan_ > 0) {
         applied_since_scan_ = 0;
-        enqueue_all(rescanned_);
+        enqueue_all(*rules_.far());
         stop = drain();
       }
     } catch (...) {
@@ -100,13 +90,6 @@ class FixedPoint {
   }
 
  private:
-  static bool has_conditions(const Pattern& pattern) {
-    for (const internal::PatternNode& node : pattern.data().nodes) {
-      if (!node.conditions.empty() || node.min_uses > 0 || node.max_uses != internal::kManyUses) return true;
-    }
-    return false;
-  }
-
   void enqueue_all(const internal::AnchorIndex& index) {
     for (Node& node : rewriter_.graph().nodes()) {
       if (index.starts_at(node)) enqueue(node);
@@ -152,21 +135,19 @@ class FixedPoint {
   void revisit() {
     const auto look_again = [&](Node& place) { enqueue(place); };
     for (Node* node : changes_.touched) {
-      if (!node->is_erased()) paths_.walk(*node, look_again);
+      if (!node->is_erased()) rules_.paths().walk(*node, look_again);
     }
     // An inner value matters once few enough use it.
     for (Node* node : changes_.less_used) {
-      if (!node->is_erased() && node->num_users() <= paths_.most_users()) paths_.walk(*node, look_again);
+      if (!node->is_erased() && node->num_users() <= rules_.paths().most_users())
+        rules_.paths().walk(*node, look_again);
     }
   }
 
   Rewriter& rewriter_;
-  const RuleSet& rules_;
+  const CompiledRules& rules_;
   RuleRunner runner_;
-  RevisitPaths paths_;
   Changes changes_;
-  bool rescan_ = false;
-  internal::AnchorIndex rescanned_;  // where rules start that the paths do not lead back to
   std::size_t applied_since_scan_ = 0;
   NodeMap<bool> queued_;
   std::deque<Node*> queue_;
@@ -175,7 +156,8 @@ class FixedPoint {
 }  // namespace
 
 RewriteReport rewrite_once(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
-  return transact(rewriter, rules, options, [&] { return once(rewriter, rules, options); });
+  const CompiledRules compiled(rules, options.find, rewriter.graph());
+  return transact(rewriter, options, [&] { return once(rewriter, compiled, options); });
 }
 
 RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptions& options) {
@@ -183,8 +165,12 @@ RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptio
   return rewrite_once(rewriter, rules, options);
 }
 
+RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options) {
+  return transact(rewriter, options, [&] { return FixedPoint(rewriter, rules, options).run(); });
+}
+
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
-  return transact(rewriter, rules, options, [&] { return FixedPoint(rewriter, rules, options).run(); });
+  return rewrite_to_fixed_point(rewriter, CompiledRules(rules, options.find, rewriter.graph()), options);
 }
 
 RewriteReport rewrite_to_fixed_point(Graph& graph, const RuleSet& rules, const DriverOptions& options) {

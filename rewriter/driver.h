@@ -27,6 +27,10 @@
 
 namespace fx {
 
+namespace internal {
+class CompiledRules;
+}
+
 struct DriverOptions {
   FindOptions find{};       ///< overlap is always first, contained always on
   ModuleEffects modules{};  ///< what call_module does; without it: pure
@@ -44,5 +48,8 @@ RewriteReport rewrite_once(Rewriter& rewriter, const RuleSet& rules, const Drive
 
 RewriteReport rewrite_to_fixed_point(Graph& graph, const RuleSet& rules, const DriverOptions& options = {});
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options = {});
+/// For rules that were prepared once (rewriter/compiled_rules.h), with `options.find` or for its `normalize`.
+RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const internal::CompiledRules& rules,
+                                     const DriverOptions& options = {});
 
 }  // namespace fx

@@ -86,22 +86,48 @@ Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& 
   return {};
 }
 
+namespace {
+
+/// True when one of `values`, or what they are computed from, was computed from `read` before `write`; also when there
+/// is too much to look at.
+bool is_behind(const Node& read, const Node& write, std::vector<const Node*> values) {
+  constexpr std::size_t kMost = 256;
+  bool found = false;
+  for (std::size_t next = 0; next < values.size() && !found; ++next) {
+    if (values.size() > kMost) return true;
+    values[next]->for_each_input([&](const Node& input) {
+      found |= &input == &read && values[next]->is_before(write);
+      if (read.is_before(input) && std::find(values.begin(), values.end(), &input) == values.end())
+        values.push_back(&input);
+    });
+  }
+  return found;
+}
+
+}  // namespace
+
 Verdict check_reads(const Site& site, std::span<Node* const> made, std::span<const Argument> results,
                     const EffectIndex& effects) {
   if (!effects.any_writes()) return {};
   Verdict verdict;
-  // What the match took itself is as it was where the match stood; check_order has seen to that.
-  const auto is_known = [&](const Node& read) {
-    if (std::find(made.begin(), made.end(), &read) != made.end() || site.contains(read)) return true;
-    return std::any_of(site.nodes.begin(), site.nodes.end(), [&](const Node* node) {
-      bool takes = false;
-      node->for_each_input([&](const Node& input) { takes |= &input == &read; });
-      return takes;
-    });
+  // What the match took itself is as it was where the match stood; check_order has seen to that. Unless the function
+  // went on from what the match took, and means what another call had read before.
+  const auto is_known = [&](const Node& read, const Node& write) {
+    if (site.contains(read)) return true;
+    bool takes = false;
+    std::vector<const Node*> others;
+    for (const Node* node : site.nodes) {
+      node->for_each_input([&](const Node& input) {
+        takes |= &input == &read;
+        if (&input != &read && !site.contains(input)) others.push_back(&input);
+      });
+    }
+    return takes && !is_behind(read, write, std::move(others));
   };
   const auto check = [&](const Node& read) {
-    if (verdict || is_known(read) || !read.is_before(*site.at)) return;
-    if (const Node* write = effects.write_between(effects.alias_class(read), read, *site.at))
+    if (verdict || !read.is_before(*site.at) || std::find(made.begin(), made.end(), &read) != made.end()) return;
+    const Node* write = effects.write_between(effects.alias_class(read), read, *site.at);
+    if (write && !is_known(read, *write))
       verdict = Objection{&site.match.anchor(),
                           "the replacement reads " + read.name() + ", to which " + write->name() + " writes before"};
   };
@@ -178,6 +204,18 @@ std::string seen_by(const std::pair<const Node*, const Node*>& observer) {
          (observer.second ? ", which " + observer.second->name() + " reads later" : ", which the caller can see");
 }
 
+namespace {
+
+/// True when the match itself made the storage, and hands it out by its last node alone: who shares it outside has it
+/// from there, after all writes.
+bool is_inner(const Site& site, const Node& value, const EffectIndex& effects) {
+  const EffectIndex::Origin origin = effects.origin_of(value);
+  return origin.fresh && site.contains(*origin.node) && site.exits.size() == 1 &&
+         site.exits.front() == site.nodes.back();
+}
+
+}  // namespace
+
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects) {
   if (!effects.any_impure()) return {};
   bool writes = false;
@@ -192,7 +230,9 @@ Verdict check_owned(const Site& site, std::span<Node* const> also_written, const
         *node,
         [&](const Argument& written) {
           for_each_node(written, [&](const Node& value) {
-            if (verdict || is_written_too(also_written, effects.alias_class(value), effects)) return;
+            if (verdict || is_inner(site, value, effects) ||
+                is_written_too(also_written, effects.alias_class(value), effects))
+              return;
             const auto observer = find_observer(site, *node, value, effects);
             if (observer.first)
               verdict = Objection{node, "it writes to " + seen_by(observer) + ", and the replacement does not"};

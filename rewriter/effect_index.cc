@@ -121,6 +121,7 @@ void EffectIndex::note_write(Node& node) {
 }
 
 void EffectIndex::add_writer(Cell cell, Node& node, bool restructures) {
+  reserve(cell);
   Written& written = written_[root(cell)];
   written.restructured |= restructures;
   const auto at = std::lower_bound(written.writers.begin(), written.writers.end(), &node, GraphOrder{});
@@ -130,6 +131,7 @@ void EffectIndex::add_writer(Cell cell, Node& node, bool restructures) {
 }
 
 void EffectIndex::unite(Cell a, Cell b) {
+  reserve(std::max(a, b));
   a = root(a);
   b = root(b);
   if (a == b) return;

@@ -15,10 +15,10 @@ bool is_node_like(const PatternNode& node) {
 /// Walks a pattern from its anchor outward and notes the ways back.
 class RevisitPaths::Walk {
  public:
-  Walk(const CompiledPattern& program, RevisitPaths& paths)
-      : program_(program), paths_(paths), parents_(program.size()), seen_(program.size()) {
-    for (std::uint32_t i = 0; i < program.size(); ++i) {
-      program.node(i).for_each_child([&](std::uint32_t child) { parents_[child].push_back(i); });
+  Walk(const PatternFacts& facts, RevisitPaths& paths)
+      : facts_(facts), paths_(paths), parents_(facts.size()), seen_(facts.size()) {
+    for (std::uint32_t i = 0; i < facts.size(); ++i) {
+      facts.node(i).for_each_child([&](std::uint32_t child) { parents_[child].push_back(i); });
       paths.most_users_ = std::max(paths.most_users_, parents_[i].size());
     }
     for (const std::vector<std::uint32_t>& users : parents_)
@@ -59,17 +59,17 @@ class RevisitPaths::Walk {
   /// From a call to an operand is one use of it; through a list or an alternative is none.
   template <typename Visit>
   void for_each_neighbour(std::uint32_t index, Visit&& visit) {
-    const bool call = program_.node(index).kind == PatternKind::call;
-    program_.node(index).for_each_child([&](std::uint32_t child) {
-      if (is_node_like(program_.node(child))) visit(child, call ? 'u' : '\0');
+    const bool call = facts_.node(index).kind == PatternKind::call;
+    facts_.node(index).for_each_child([&](std::uint32_t child) {
+      if (is_node_like(facts_.node(child))) visit(child, call ? 'u' : '\0');
     });
     for (const std::uint32_t parent : parents_[index])
-      visit(parent, program_.node(parent).kind == PatternKind::call ? 'd' : '\0');
+      visit(parent, facts_.node(parent).kind == PatternKind::call ? 'd' : '\0');
   }
 
   /// `back` leads to the anchor when it is read from its end.
   void note(std::uint32_t index, const std::string& back) {
-    if (program_.node(index).kind == PatternKind::sequence) return;
+    if (facts_.node(index).kind == PatternKind::sequence) return;
     std::size_t at = 0;
     for (std::size_t i = back.size(); i-- > 0;) {
       const auto next = [&]() -> std::int32_t& {
@@ -85,17 +85,17 @@ class RevisitPaths::Walk {
     paths_.steps_[at].arrives = true;
   }
 
-  const CompiledPattern& program_;
+  const PatternFacts& facts_;
   RevisitPaths& paths_;
   std::vector<std::vector<std::uint32_t>> parents_;
   std::vector<bool> seen_;
   int ways_ = 0;
 };
 
-bool RevisitPaths::add(const CompiledPattern& program, std::uint32_t anchor) {
-  Walk walk(program, *this);
-  if (!program.is_local()) return false;
-  if (program.has_alternatives() || program.has_negations()) return program.size() <= 64 && walk.every_way(anchor, "");
+bool RevisitPaths::add(const PatternFacts& facts, std::uint32_t anchor) {
+  Walk walk(facts, *this);
+  if (!facts.is_local()) return false;
+  if (facts.has_alternatives || facts.has_negations) return facts.size() <= 64 && walk.every_way(anchor, "");
   walk.breadth_first(anchor);
   return true;
 }

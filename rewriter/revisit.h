@@ -18,7 +18,7 @@ class RevisitPaths {
 
   /// False when the pattern has too many paths to list, or what fits may depend on nodes at any distance: then all its
   /// places are to be tried again.
-  bool add(const CompiledPattern& program, std::uint32_t anchor);
+  bool add(const PatternFacts& facts, std::uint32_t anchor);
 
   /// The largest number of users that a contained inner value can have.
   std::size_t most_users() const { return most_users_; }

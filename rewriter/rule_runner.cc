@@ -2,57 +2,62 @@
 
 namespace fx::internal {
 
-RuleRunner::Run::Run(const Rule& rule, const Graph& graph, const FindOptions& find, Rewriter& rewriter,
-                     EffectIndex& effects, const DriverOptions& options)
-    : program(rule.pattern.shared_data(), find),
-      plan(program.plan(graph)),
-      engine(program, graph, find, stats),
-      replacement(rule.pattern.data(), rule.replacement),
-      applier(rewriter, effects, rule.name, options.allow_output_aliases, options.shapes) {
-  engine.set_plan(plan);
-  report.rule = rule.name;
+RuleRunner::Run::Run(RuleRunner& runner, std::size_t i)
+    : program(runner.rules_.facts(i), runner.find_),
+      engine(program, runner.rewriter_.graph(), runner.find_, stats),
+      applier(runner.rewriter_, runner.effects_, runner.rules_.rule(i).name, runner.options_.allow_output_aliases,
+              runner.options_.shapes) {
+  engine.set_plan(runner.rules_.plan(i));
 }
 
-RuleRunner::RuleRunner(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options)
+RuleRunner::RuleRunner(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options)
     : rewriter_(rewriter),
       rules_(rules),
       options_(options),
       find_(options.find),
-      effects_(rewriter.graph(), options.modules) {
+      effects_(rewriter.graph(), options.modules),
+      runs_(rules.size()),
+      reports_(rules.size()) {
   if (options.shapes) find_.shapes = options.shapes;
   if (!find_.modules) find_.modules = options.modules;
-  const Graph& graph = rewriter.graph();
-  max_rewrites_ = options.max_rewrites ? options.max_rewrites : 100 * graph.size() + 10000;
-  for (std::uint32_t i = 0; i < rules.size(); ++i) {
-    runs_.push_back(std::make_unique<Run>(rules[i], graph, find_, rewriter, effects_, options));
-    // An operator that is not there may come with a rewrite.
-    runs_.back()->plan.impossible = false;
-    index_.add(i, runs_.back()->program, runs_.back()->plan);
+  max_rewrites_ = options.max_rewrites ? options.max_rewrites : 100 * rewriter.graph().size() + 10000;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    rules.facts(i)->check(find_);
+    reports_[i].rule = rules.rule(i).name;
   }
 }
 
+RuleRunner::Run& RuleRunner::run_of(std::size_t i) {
+  if (!runs_[i]) runs_[i] = std::make_unique<Run>(*this, i);
+  return *runs_[i];
+}
+
 bool RuleRunner::apply(std::size_t i, Match& match) {
-  Run& run = *runs_[i];
+  Run& run = run_of(i);
+  RuleReport& report = reports_[i];
+  const Rule& rule = rules_.rule(i);
   const Node& anchor = match.anchor();
   const auto start = std::chrono::steady_clock::now();
-  const auto accepts = [&](const Match& again) { return static_cast<bool>(rules_[i].when(again)); };
+  const auto accepts = [&](const Match& again) { return static_cast<bool>(rule.when(again)); };
   const Outcome outcome =
-      run.applier.apply(match, run.replacement, rules_[i].when ? accepts : std::function<bool(const Match&)>());
-  run.report.time += std::chrono::steady_clock::now() - start;
-  if (outcome == Outcome::declined) ++run.report.filtered;
+      run.applier.apply(match, rules_.replacement(i), rule.when ? accepts : std::function<bool(const Match&)>());
+  report.time += std::chrono::steady_clock::now() - start;
+  if (outcome == Outcome::declined) ++report.filtered;
   if (outcome == Outcome::refused) refuse(i, anchor, *run.applier.objection().node, run.applier.objection().reason);
   if (outcome != Outcome::applied) return false;
-  ++run.report.applied;
+  ++report.applied;
   ++applied_;
   return true;
 }
 
 void RuleRunner::graph_changed() {
-  for (const auto& run : runs_) run->engine.forget_scans();
+  for (const auto& run : runs_) {
+    if (run) run->engine.forget_scans();
+  }
 }
 
 void RuleRunner::refuse(std::size_t i, const Node& anchor, const Node& node, const std::string& reason) {
-  Refusal refusal{rules_[i].name, node.name(), reason};
+  Refusal refusal{rules_.rule(i).name, node.name(), reason};
   const auto [at, fresh] = refused_at_.emplace((static_cast<std::uint64_t>(i) << 32) | anchor.id(), refused_.size());
   if (fresh) {
     refused_.push_back({i, &anchor, std::move(refusal)});
@@ -68,12 +73,12 @@ RewriteReport RuleRunner::report(RewriteStop stop) {
   for (const Refused& refused : refused_) {
     if (refused.anchor->is_erased()) continue;
     report.refused.push_back(refused.refusal);
-    ++runs_[refused.rule]->report.refused;
+    ++reports_[refused.rule].refused;
   }
   for (const auto& run : runs_) {
-    if (run->engine.exhausted()) report.stop = RewriteStop::search_budget;
-    report.rules.push_back(run->report);
+    if (run && run->engine.exhausted()) report.stop = RewriteStop::search_budget;
   }
+  report.rules = reports_;
   return report;
 }
 

@@ -1,4 +1,4 @@
-// The rules of a set, prepared for one graph: searches, replacements, counters. Internal to rewriter/.
+// The rules of a set at work on one graph: searches, counters, what was refused. Internal to rewriter/.
 #pragma once
 
 #include <chrono>
@@ -7,22 +7,19 @@
 #include <unordered_map>
 #include <vector>
 
-#include <fxgraph/matchers/anchor_index.h>
 #include <fxgraph/matchers/search.h>
 #include <fxgraph/rewriter/applier.h>
+#include <fxgraph/rewriter/compiled_rules.h>
 #include <fxgraph/rewriter/driver.h>
 
 namespace fx::internal {
 
 class RuleRunner {
  public:
-  RuleRunner(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options);
+  /// What it is given must outlive it.
+  RuleRunner(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options);
 
-  std::size_t size() const { return rules_.size(); }
-  const AnchorIndex& index() const { return index_; }
-  const Rule& rule(std::size_t i) const { return rules_[i]; }
-  CompiledPattern& program(std::size_t i) { return runs_[i]->program; }
-  const SearchPlan& plan(std::size_t i) const { return runs_[i]->plan; }
+  const AnchorIndex& index() const { return rules_.index(); }
 
   /// Finds the first match of rule `i` that starts at `anchor`, avoiding nodes for which `taken(node)` holds, and that
   /// the rule's condition accepts.
@@ -40,17 +37,14 @@ class RuleRunner {
   std::size_t max_rewrites() const { return max_rewrites_; }
 
  private:
+  /// Of a rule for which there is a place to try.
   struct Run {
-    Run(const Rule& rule, const Graph& graph, const FindOptions& find, Rewriter& rewriter, EffectIndex& effects,
-        const DriverOptions& options);
+    Run(RuleRunner& runner, std::size_t i);
 
     FindStats stats;
     CompiledPattern program;
-    SearchPlan plan;
     Engine engine;
-    ReplacementPlan replacement;
     Applier applier;
-    RuleReport report;
   };
   struct Refused {
     std::size_t rule;
@@ -58,15 +52,16 @@ class RuleRunner {
     Refusal refusal;
   };
 
+  Run& run_of(std::size_t i);
   void refuse(std::size_t i, const Node& anchor, const Node& node, const std::string& reason);
 
   Rewriter& rewriter_;
-  const RuleSet& rules_;
+  const CompiledRules& rules_;
   const DriverOptions& options_;
   FindOptions find_;
   EffectIndex effects_;
-  AnchorIndex index_;
-  std::vector<std::unique_ptr<Run>> runs_;
+  std::vector<std::unique_ptr<Run>> runs_;  // null: not met yet
+  std::vector<RuleReport> reports_;
   std::vector<Refused> refused_;
   std::unordered_map<std::uint64_t, std::size_t> refused_at_;  // (rule, anchor) -> position in refused_
   std::size_t applied_ = 0;
@@ -76,9 +71,10 @@ class RuleRunner {
 
 template <typename Taken>
 std::optional<Match> RuleRunner::find(std::size_t i, Node& anchor, Taken&& taken) {
-  Run& run = *runs_[i];
-  if (!run.program.may_be(run.plan.anchor, anchor)) return std::nullopt;
-  ++run.report.tried;
+  Run& run = run_of(i);
+  RuleReport& report = reports_[i];
+  if (!run.program.may_be(rules_.plan(i).anchor, anchor)) return std::nullopt;
+  ++report.tried;
   run.engine.start(anchor);
   std::pair<Node*, Node*> escape{nullptr, nullptr};
   bool matched = false;
@@ -94,9 +90,9 @@ std::optional<Match> RuleRunner::find(std::size_t i, Node& anchor, Taken&& taken
     if (!free) continue;
     matched = true;
     Match match = MatchBuilder::make(run.program, run.engine);
-    const Decision decision = rules_[i].when ? rules_[i].when(match) : true;
+    const Decision decision = rules_.rule(i).when ? rules_.rule(i).when(match) : true;
     if (decision) {
-      ++run.report.matched;
+      ++report.matched;
       return match;
     }
     filtered = true;
@@ -105,9 +101,9 @@ std::optional<Match> RuleRunner::find(std::size_t i, Node& anchor, Taken&& taken
   if (!why.empty()) {
     refuse(i, anchor, anchor, why);
   } else {
-    run.report.filtered += filtered;
+    report.filtered += filtered;
   }
-  run.report.matched += matched || escape.first;
+  report.matched += matched || escape.first;
   if (!matched && escape.first) refuse(i, anchor, *escape.first, "its value is also used by " + escape.second->name());
   return std::nullopt;
 }

@@ -110,4 +110,10 @@ RewriteReport rewrite_to_fixed_point(GraphModule& module, const RuleSet& rules, 
   return rewrite_to_fixed_point(module.graph(), rules, completed(module, options));
 }
 
+RewriteReport rewrite_to_fixed_point(GraphModule& module, const internal::CompiledRules& rules,
+                                     const DriverOptions& options) {
+  Rewriter rewriter(module.graph());
+  return rewrite_to_fixed_point(rewriter, rules, completed(module, options));
+}
+
 }  // namespace fx

@@ -1,6 +1,7 @@
 #include <fxgraph/rewriter/program/self_test.h>
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 
 #include <array>
 #include <cmath>
@@ -196,6 +197,8 @@ class SelfTest {
 
   SelfTestResult run() {
     const at::NoGradGuard no_grad;
+    Silence silence;
+    const c10::Warning::WarningHandlerGuard quiet(&silence);
     for (std::size_t tries = 0; result_.cases < options_.cases && tries < 8 * options_.cases; ++tries) {
       Source& source = sources_[tries % sources_.size()];
       std::optional<Graph> graph = internal::example_of(source.pattern.data(), random_);
@@ -206,6 +209,11 @@ class SelfTest {
   }
 
  private:
+  /// What LibTorch warns of is done on purpose here.
+  struct Silence : c10::WarningHandler {
+    void process(const c10::SourceLocation&, const std::string&, const bool) override {}
+  };
+
   /// Where programs come from, and forms of tensors that they ran with, or that the rule fired on: most do not fit, so
   /// those come again.
   struct Source {

@@ -29,7 +29,7 @@ namespace fx {
 struct SelfTestOptions {
   std::uint64_t seed = 1;
   std::size_t cases = 400;     ///< programs with inputs to try
-  std::size_t hostile = 0;     ///< programs in which what the rule looks for stands among other calls
+  std::size_t hostile = 60;    ///< programs in which what the rule looks for stands among other calls
   std::size_t wanted = 20;     ///< how often the rule must have fired for the test to say something
   bool special_values = true;  ///< NaN, infinities and zeros among the inputs
 };

@@ -60,6 +60,7 @@ struct Kind {
   std::size_t places = 0;
   std::string what;
   std::string fastest;
+  std::size_t choice = 0;  ///< in the result
 };
 
 bool may_be_view(const Node& node) {
@@ -276,6 +277,7 @@ class FastestRules {
         choice.fastest = i;
       }
       kind.fastest = kind.candidates[choice.fastest].rule;
+      kind.choice = result_.choices.size();
       result_.choices.push_back(std::move(choice));
     }
   }
@@ -302,6 +304,11 @@ class FastestRules {
     const RewriteReport done =
         rewrite_once(program_.module, set, {.find = {.normalize = true}, .shapes = &program_.shapes});
     result_.applied = done.applied;
+    for (const auto& [id, place] : places_) {
+      if (!chosen.count(place.nodes.front()) || place.nodes.front()->is_erased()) continue;
+      Choice& refused = result_.choices[kinds_.at(place.key).choice];
+      if (--refused.places == 0) refused.fastest = 0;
+    }
     for (const Refusal& refusal : done.refused) result_.refused.push_back(refusal);
     prepare_weights(program_.module);
   }

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
+#include <span>
 #include <string_view>
 #include <unordered_set>
 
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -20,6 +23,24 @@ namespace {
 
 using rules::Group;
 using rules::OptimizeRule;
+
+/// The rewrites of neighbouring rules as one set: made when they are first wanted, by whatever program.
+const internal::CompiledRules& compiled(std::span<const OptimizeRule* const> neighbours) {
+  static std::mutex mutex;
+  static std::map<std::vector<const OptimizeRule*>, std::unique_ptr<const internal::CompiledRules>> known;
+  const std::lock_guard lock(mutex);
+  auto& made = known[{neighbours.begin(), neighbours.end()}];
+  if (made) return *made;
+  RuleSet set;
+  for (const OptimizeRule* rule : neighbours) {
+    for (const Rule& rewrite : rule->rewrites()) set.add(rewrite);
+  }
+  FindOptions find;
+  find.normalize = true;
+  Graph any;
+  any.output(Argument());
+  return *(made = std::make_unique<const internal::CompiledRules>(set, find, any));
+}
 
 class Optimizer {
  public:
@@ -67,10 +88,12 @@ class Optimizer {
   /// Once, at the end: nothing is to look for operators that are packed calls by now.
   void lower(std::size_t from) {
     if (from == selected_.size()) return;
-    hides_free_sizes_ = false;  // what lowers chooses by the example, and is right for all
-    find_shapes();
+    find_shapes(false);
     if (!options_.inputs.empty() && report_.without_shapes.empty()) free_sizes_.find_samples(must_run_);
-    step_through(from, selected_.size());
+    for (std::size_t i = from; i < selected_.size(); ++i) {
+      find_shapes(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
+      run_pass(i);
+    }
     eliminate_dead_code(module_.graph(), module_effects(module_));
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
@@ -109,58 +132,44 @@ class Optimizer {
       dropped += outcome.dropped[k].second;
     }
     // These run once: those that follow must know what this one made.
-    const bool once = selected_[i]->group == Group::decomposition || selected_[i]->group == Group::lowering;
-    if (outcome.applied > 0 && once) find_shapes();
+    if (outcome.applied > 0 && selected_[i]->group == Group::decomposition) find_shapes();
     return outcome.applied + dropped > 0;
   }
 
   bool run_rewrites(std::size_t from, std::size_t to) {
     tell(selected_[from]->name);
-    const auto& [set, owner] = rewrites(from, to);
+    const internal::CompiledRules& set = compiled({selected_.data() + from, to - from});
     DriverOptions options;
     options.find.normalize = true;
     options.shapes = &shapes_;
     const RewriteReport done = rewrite_to_fixed_point(module_, set, options);
-    for (std::size_t i = from; i < to; ++i) report_.rules[i].refused.clear();
-    for (std::size_t k = 0; k < owner.size(); ++k) {
-      RuleOutcome& sum = report_.rules[owner[k]];
-      sum.tried += done.rules[k].tried;
-      sum.matched += done.rules[k].matched;
-      sum.applied += done.rules[k].applied;
-      sum.time += done.rules[k].time;
-      for (const Refusal& refusal : done.refused) {
-        if (refusal.rule == set[k].name) sum.refused.push_back(refusal);
+    std::size_t k = 0;
+    for (std::size_t i = from; i < to; ++i) {
+      RuleOutcome& sum = report_.rules[i];
+      sum.refused.clear();
+      for (const std::size_t end = k + selected_[i]->rewrites().size(); k < end; ++k) {
+        sum.tried += done.rules[k].tried;
+        sum.matched += done.rules[k].matched;
+        sum.applied += done.rules[k].applied;
+        sum.time += done.rules[k].time;
+        for (const Refusal& refusal : done.refused) {
+          if (refusal.rule == set.rule(k).name) sum.refused.push_back(refusal);
+        }
       }
     }
     if (done.stop >= RewriteStop::max_rewrites) report_.stop = done.stop;
     return done.changed();
   }
 
-  /// Neighbouring rewrites as one set, made and checked in the first round.
-  struct Rewrites {
-    RuleSet set;
-    std::vector<std::size_t> owner;  // of each rule, the position in selected_
-  };
-
-  const Rewrites& rewrites(std::size_t from, std::size_t to) {
-    Rewrites& made = rewrites_[from];
-    if (made.owner.empty()) {
-      for (std::size_t i = from; i < to; ++i) {
-        for (const Rule& rule : selected_[i]->rewrites()) {
-          made.set.add(rule);
-          made.owner.push_back(i);
-        }
-      }
-    }
-    return made;
-  }
-
   /// Works out the shapes of what is new since the last time, as far as they hold.
-  void find_shapes() {
+  void find_shapes() { find_shapes(reads_sizes_ && any_reader_of_sizes()); }
+
+  /// `any_size`: sizes that differ from call to call are hidden.
+  void find_shapes(bool any_size) {
     if (options_.inputs.empty()) return;
     propagate();
     if (!report_.without_shapes.empty()) return;
-    if (hides_free_sizes_ && reads_sizes_ && any_reader_of_sizes()) {
+    if (any_size) {
       if (must_run_) {
         free_sizes_.mark_all(shapes_);
       } else {
@@ -242,11 +251,9 @@ class Optimizer {
   GraphModule& module_;
   const OptimizeOptions& options_;
   std::vector<const OptimizeRule*> selected_;
-  std::map<std::size_t, Rewrites> rewrites_;  // by the position of the first
   ShapeProp shape_prop_{module_};
   rules::FreeSizes free_sizes_{module_, options_.inputs};
   bool reads_sizes_ = false;
-  bool hides_free_sizes_ = true;
   bool must_run_ = false;  // meta tensors do not do for this program
   Shapes shapes_;
   OptimizeReport report_;

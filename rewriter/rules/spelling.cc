@@ -6,6 +6,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/kernels.h>
 
 namespace fx::rules {
 
@@ -39,9 +40,13 @@ Argument list_of(const std::vector<std::int64_t>& numbers) {
   return Argument::list(std::vector<Argument>(numbers.begin(), numbers.end()));
 }
 
-bool is_floating(DType type) {
-  return type == DType::float16 || type == DType::bfloat16 || type == DType::float32 || type == DType::float64;
-}
+namespace {
+
+constexpr TypeSet kFloating = {DType::float16, DType::bfloat16, DType::float32, DType::float64};
+
+}  // namespace
+
+bool is_floating(DType type) { return kFloating.contains(type); }
 
 bool is_floating(const Match& match, std::string_view name) {
   const TensorInfo* info = match.info(name);
@@ -50,12 +55,6 @@ bool is_floating(const Match& match, std::string_view name) {
 
 namespace {
 
-// LibTorch has these for real floating-point numbers alone. Sorted.
-constexpr std::array<std::string_view, 17> kFloatOnly = {
-    "aten::batch_norm",  "aten::celu",      "aten::elu",           "aten::gelu",       "aten::group_norm",
-    "aten::hardsigmoid", "aten::hardswish", "aten::instance_norm", "aten::layer_norm", "aten::log_sigmoid",
-    "aten::log_softmax", "aten::mish",      "aten::selu",          "aten::silu",       "aten::softmax",
-    "aten::softplus",    "aten::softshrink"};
 // These give what they are given, as far as its type goes. Sorted.
 constexpr std::array<std::string_view, 34> kSameType = {"aten::adaptive_avg_pool2d",
                                                         "aten::alias",
@@ -91,7 +90,7 @@ constexpr std::array<std::string_view, 34> kSameType = {"aten::adaptive_avg_pool
                                                         "aten::unsqueeze",
                                                         "aten::view",
                                                         "aten::view_as"};
-static_assert(std::ranges::is_sorted(kFloatOnly) && std::ranges::is_sorted(kSameType));
+static_assert(std::ranges::is_sorted(kSameType));
 
 bool names_dtype(const Node& node, const OperatorSchema& schema) {
   const int index = schema.index_of(Symbol("dtype"));
@@ -99,13 +98,15 @@ bool names_dtype(const Node& node, const OperatorSchema& schema) {
   return dtype && !dtype->is_none();
 }
 
-/// Adds the values that must be floating for `node` to be; false when nothing is known of it.
-bool add_sources(const Node& node, std::vector<const Node*>& open) {
+/// Adds the values whose types the result of `node` may have, and takes from `types` what it cannot have; false when
+/// nothing is known of it.
+bool add_sources(const Node& node, std::vector<const Node*>& open, TypeSet& types) {
   const bool call = node.is(Op::call_function) || node.is(Op::call_method);
   const OperatorSchema* schema = call ? schema_of(node) : nullptr;
   if (!schema || names_dtype(node, *schema) || node.args().empty()) return false;
   const std::string_view packet = packet_of(schema->target.view());
-  if (std::ranges::binary_search(kFloatOnly, packet)) return true;
+  if (has_kernel_types(packet)) types = kernel_types(packet);
+  if (has_kernel_types(packet)) return true;
   const Node* first = node.args()[0].node_or_null();
   if (!first) return false;
   open.push_back(first);
@@ -116,17 +117,32 @@ bool add_sources(const Node& node, std::vector<const Node*>& open) {
   return other && (other->is_node() || other->is_int() || other->is_float());
 }
 
-}  // namespace
-
-Decision surely_floating(const Match& match, std::string_view name) {
-  if (match.info(name)) return is_floating(match, name);
+/// The types that the value may have.
+TypeSet types_of(const Match& match, std::string_view name) {
+  TypeSet types;
+  if (const TensorInfo* info = match.info(name)) {
+    types.add(info->dtype);
+    return types;
+  }
   constexpr std::size_t kMost = 64;
   std::vector<const Node*> open = {&match[name]};
   for (std::size_t next = 0; next < open.size(); ++next) {
-    if (next == kMost || !add_sources(*open[next], open))
-      return refuse("whether its input is of a floating-point type is not known; give --input");
+    TypeSet own;
+    if (next == kMost || !add_sources(*open[next], open, own)) return TypeSet::all();
+    types = types | own;
   }
-  return true;
+  return types;
+}
+
+}  // namespace
+
+Decision has_kernel(const Match& match, std::string_view name, std::string_view packet) {
+  const TypeSet types = types_of(match, name);
+  if (types.is_within(kFloating & kernel_types(packet))) return true;
+  if (types == TypeSet::all())
+    return refuse("whether its input is of a floating-point type is not known; give --input");
+  if (!types.is_within(kFloating)) return false;
+  return refuse("there is no " + std::string(packet) + " for numbers of its type, or of a type that it may have");
 }
 
 bool same_type(const Match& match, std::string_view a, std::string_view b) {

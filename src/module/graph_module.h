@@ -30,6 +30,7 @@
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/owning_module.h>
+#include <fxgraph/text/size_report.h>
 
 namespace fx {
 
@@ -53,6 +54,8 @@ class GraphModule : public OwningModule {
 
   Graph& graph() { return graph_; }
   const Graph& graph() const override { return graph_; }
+  /// For which sizes of its inputs the graph holds, as its trace has found or its assertions say.
+  SizeReport sizes() const { return SizeReport(graph_); }
   /// Python's `forward`, as torch.fx prints it. Other languages: fx::code (module/code.h).
   std::string code() const;
   /// Replaces the graph; its attributes must be here already when it runs.

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -70,6 +71,13 @@ bool is_of_torch(const torch::nn::Module& module) {
   return module.name().starts_with("torch::nn::");
 }
 
+/// The option is no tensor, and each type has its own: what it prints says it for all.
+bool is_in_place(const torch::nn::Module& module) {
+  std::ostringstream text;
+  module.pretty_print(text);
+  return text.str().find("inplace=true") != std::string::npos;
+}
+
 NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
   NodeEffects all;
   const Node* output = body.output_node();
@@ -104,8 +112,10 @@ NodeEffects effects_of_module(const GraphModule& module, const std::string& path
   if (const auto leaf = module.leaf(path); leaf && leaf->body()) return effects_of_body(*leaf->body(), {});
   NodeEffects effects;
   effects.may_alias = true;
-  // LibTorch's own modules without a body keep nothing in eval mode; of others nobody knows what they do.
+  // LibTorch's own modules without a body keep nothing in eval mode, but may write to what they are given; of others
+  // nobody knows what they do.
   effects.unknown = called && (called->is_training() || !is_of_torch(*called));
+  effects.writes = called && is_in_place(*called);
   return effects;
 }
 

@@ -178,11 +178,34 @@ std::optional<Graph> flatten_body(const nn::Module& module) {
                         {Argument(body.input), Argument(options.start_dim()), Argument(options.end_dim())});
 }
 
-std::optional<Graph> dropout_body(const nn::Module& module) {
-  const auto& dropout = dynamic_cast<const nn::DropoutImpl&>(module);
+namespace {
+
+template <typename Dropout>
+std::optional<Graph> dropout_of(const nn::Module& module, const std::string& target) {
+  const auto& dropout = dynamic_cast<const Dropout&>(module);
   Body body;
-  return body.returning(dropout.options.inplace() ? "aten::dropout_" : "aten::dropout",
+  return body.returning(dropout.options.inplace() ? target + "_" : target,
                         {Argument(body.input), Argument(dropout.options.p()), Argument(dropout.is_training())});
+}
+
+}  // namespace
+
+std::optional<Graph> dropout_body(const nn::Module& module) {
+  return dropout_of<nn::DropoutImpl>(module, "aten::dropout");
+}
+
+std::optional<Graph> feature_dropout_body(const nn::Module& module) {
+  if (dynamic_cast<const nn::Dropout2dImpl*>(&module))
+    return dropout_of<nn::Dropout2dImpl>(module, "aten::feature_dropout");
+  return dropout_of<nn::Dropout3dImpl>(module, "aten::feature_dropout");
+}
+
+std::optional<Graph> alpha_dropout_body(const nn::Module& module) {
+  return dropout_of<nn::AlphaDropoutImpl>(module, "aten::alpha_dropout");
+}
+
+std::optional<Graph> feature_alpha_dropout_body(const nn::Module& module) {
+  return dropout_of<nn::FeatureAlphaDropoutImpl>(module, "aten::feature_alpha_dropout");
 }
 
 std::optional<Graph> layer_norm_body(const nn::Module& module) {

@@ -130,10 +130,10 @@ void add_pools_and_padding(Table& table) {
 
 void add_the_rest(Table& table) {
   add<nn::DropoutImpl>(table, "Dropout", internal::dropout_body);
-  add<nn::Dropout2dImpl>(table, "Dropout2d");
-  add<nn::Dropout3dImpl>(table, "Dropout3d");
-  add<nn::AlphaDropoutImpl>(table, "AlphaDropout");
-  add<nn::FeatureAlphaDropoutImpl>(table, "FeatureAlphaDropout");
+  add<nn::Dropout2dImpl>(table, "Dropout2d", internal::feature_dropout_body);
+  add<nn::Dropout3dImpl>(table, "Dropout3d", internal::feature_dropout_body);
+  add<nn::AlphaDropoutImpl>(table, "AlphaDropout", internal::alpha_dropout_body);
+  add<nn::FeatureAlphaDropoutImpl>(table, "FeatureAlphaDropout", internal::feature_alpha_dropout_body);
   add<nn::LSTMImpl>(table, "LSTM");
   add<nn::GRUImpl>(table, "GRU");
   add<nn::RNNImpl>(table, "RNN");

@@ -1,5 +1,8 @@
 #include <ATen/core/stack.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include <fxgraph/nn/owning_module.h>
@@ -169,9 +172,46 @@ class PlanRunner {
     return tensors;
   }
 
+  // `x[1] must be 3: …`, as traces assert it, with the size that the input has: `x[1] must be 3, but is 4: …`. Nothing
+  // when it is another message, or the input has been used up.
+  std::optional<std::string> with_actual_size(const std::string& message) const {
+    const std::size_t must = message.find(" must be "), begin = message.find('[');
+    if (must == std::string::npos || begin >= must) return std::nullopt;
+    const std::string dimension = message.substr(0, must), name = message.substr(0, begin);
+    const IValue* value = nullptr;
+    for (const Plan::Code::Input& input : program_.inputs) {
+      if (input.name == name && input.slot != internal::kNoSlot) value = &slots_[input.slot];
+    }
+    // `xs[0].size(1)`: a part of a list
+    const bool is_part = dimension.ends_with(')');
+    const std::size_t last = dimension.rfind(is_part ? '(' : '[') + 1;
+    if (value && is_part && (value->isTuple() || value->isTensorList())) {
+      const auto part = std::strtoull(dimension.c_str() + begin + 1, nullptr, 10);
+      const std::vector<IValue> parts =
+          value->isTuple() ? value->toTupleRef().elements().vec() : value->toListRef().vec();
+      if (part >= parts.size()) return std::nullopt;
+      return with_size_of(parts[part], message, last);
+    }
+    return value && !is_part ? with_size_of(*value, message, last) : std::nullopt;
+  }
+
+  static std::optional<std::string> with_size_of(const IValue& value, const std::string& message, std::size_t at) {
+    if (!value.isTensor() || !value.toTensor().defined()) return std::nullopt;
+    const auto dim = static_cast<std::int64_t>(std::strtoull(message.c_str() + at, nullptr, 10));
+    if (dim >= value.toTensor().dim()) return std::nullopt;
+    const std::size_t reason = std::min(message.find(": "), message.size());
+    return message.substr(0, reason) + ", but is " + std::to_string(value.toTensor().size(dim)) +
+           message.substr(reason);
+  }
+
   [[noreturn]] void fail(const Step& step, const std::string& cause) const {
     const Origin& origin = program_.origins[step.origin];
     const Node* node = module_.graph().node_by_id(origin.node);
+    static const Symbol kAssert("torch._assert");
+    if (node && node->target() == kAssert) {
+      if (const std::optional<std::string> said = with_actual_size(cause))
+        throw Error(ErrorKind::execution, *said, node->name());
+    }
     std::string where = node ? call_text(*node) : "a node that is gone";
     if (const Node* inner = origin.body ? origin.body->node_by_id(origin.inner_node) : nullptr) {
       where += " (inside: " + call_text(*inner) + ")";

@@ -32,10 +32,21 @@ constexpr std::array<RankQuestion, 7> kRankQuestions = {{
 // Multiplies by one packed weight when query, key and value are equal, and by three slices of it else.
 constexpr std::string_view kAttention = "_ZN5torch2nn22MultiheadAttentionImpl7forward";
 
+constexpr std::string_view kCrossMapLrn = "_ZN5torch2nn17CrossMapLRN2dImpl7forward";
+
 // The exported name of the function around `address`, empty when it has none.
 std::string_view function_at(const void* address) {
   Dl_info info;
   return dladdr(address, &info) && info.dli_sname ? info.dli_sname : "";
+}
+
+bool is_within(std::string_view function) {
+  std::array<void*, 24> frames;
+  const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+  for (int i = 1; i < count; ++i) {
+    if (function_at(frames[static_cast<std::size_t>(i)]).starts_with(function)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -54,28 +65,27 @@ std::optional<RankAnswer> rank_for_caller() {
   return std::nullopt;
 }
 
-bool caller_takes_unequal() {
-  std::array<void*, 24> frames;
-  const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
-  for (int i = 1; i < count; ++i) {
-    if (function_at(frames[static_cast<std::size_t>(i)]).starts_with(kAttention)) return true;
-  }
-  return false;
+bool caller_takes_unequal() { return is_within(kAttention); }
+
+bool caller_is_differentiable() { return is_within(kCrossMapLrn); }
+
+CallPlace calling_place() {
+  CallPlace place;
+  place.count = backtrace(place.frames.data(), static_cast<int>(place.frames.size()));
+  return place;
 }
 
-std::string calling_function() {
+std::string function_at(const CallPlace& place) {
   static constexpr std::array<std::string_view, 6> kNotTheProgram = {
       "fx::", "at::", "c10::", "torch::", "std::", "testing::"};
-  std::array<void*, 48> frames;
-  const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
-  for (int i = 1; i < count; ++i) {
-    const std::string_view mangled = function_at(frames[static_cast<std::size_t>(i)]);
+  for (int i = 1; i < place.count; ++i) {
+    const std::string_view mangled = function_at(place.frames[static_cast<std::size_t>(i)]);
     if (mangled.empty()) continue;
     std::string name = c10::demangle(std::string(mangled).c_str());
     name = name.substr(0, name.find('('));
-    const auto is_within = [&](std::string_view prefix) { return name.find(prefix) != std::string::npos; };
+    const auto is_part = [&](std::string_view prefix) { return name.find(prefix) != std::string::npos; };
     if (name == "main" || name.starts_with('_') || name.find("::") == std::string::npos ||
-        std::any_of(kNotTheProgram.begin(), kNotTheProgram.end(), is_within)) {
+        std::any_of(kNotTheProgram.begin(), kNotTheProgram.end(), is_part)) {
       continue;
     }
     return name;

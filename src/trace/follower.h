@@ -29,6 +29,8 @@ class TraceFollower {
   /// May throw, which ends the trace.
   virtual void making(const TracedCall& call) = 0;
   virtual void made(Node& node) = 0;
+  /// The latest call returns a list of `length` tensors. May throw, which ends the trace.
+  virtual void returns_list(std::size_t length) = 0;
   /// The program asks for the shape of what `node` stands for.
   virtual void asked(const Node& node) = 0;
   /// An operator cannot run on these shapes: the trace is about to end with an error.

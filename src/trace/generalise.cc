@@ -12,8 +12,8 @@ namespace fx::internal {
 namespace {
 
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
-constexpr std::size_t kEnoughSamples = 3;      // to tell sizes, multiples and products apart
-constexpr std::size_t kMostSamples = 8;        // to agree on other expressions
+constexpr std::size_t kEnoughSamples = 3;  // larger, smaller, much larger: tells sizes, multiples and products apart
+constexpr std::size_t kMostSamples = 8;    // to agree on other expressions
 
 /// A number in the graph: leaf `second` of call `first`.
 using Place = std::pair<std::uint32_t, std::uint32_t>;
@@ -25,13 +25,9 @@ class Generaliser {
 
   void run() {
     std::string before;
-    for (std::size_t wanted = 2;;) {
+    for (std::size_t wanted = kEnoughSamples;;) {
       search_.find(wanted);
       if (!find_changes()) break;
-      if (search_.samples().size() < kEnoughSamples) {
-        wanted = kEnoughSamples;
-        continue;
-      }
       if (!explain()) {
         before.clear();
         wanted = kEnoughSamples;

@@ -35,6 +35,11 @@ c10::IValue Inputs::any_value(const InputItem& item) {
   return make_list(std::move(values), c10::TensorType::get());
 }
 
+void Inputs::refuse_none() {
+  throw Error(ErrorKind::invalid_argument,
+              "symbolic_trace: an input that is None is of a type that cannot be; give its value among the examples");
+}
+
 c10::IValue Inputs::bind_any(const Parameter& parameter) {
   InputItem item;
   if (!next(parameter, item)) return {};

@@ -175,7 +175,12 @@ class Inputs {
   template <typename Type>
   Type bind() {
     InputItem item;
-    if (!next(describe_parameter<Type>(), item)) return Type();
+    const bool is_given = next(describe_parameter<Type>(), item);
+    if constexpr (std::is_default_constructible_v<Type>) {
+      if (!is_given) return Type();
+    } else if (!is_given) {
+      refuse_none();
+    }
     return value_of<Type>(item);
   }
   /// The same for a program whose parameters are not in its type. An optional one without an example is None.
@@ -254,6 +259,7 @@ class Inputs {
   }
 
   c10::IValue any_value(const InputItem& item);
+  [[noreturn]] static void refuse_none();
 
   Session& session_;
   std::deque<std::vector<std::int64_t>> integer_lists_;  // what IntArrayRef parameters refer to

@@ -12,6 +12,7 @@
 
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/trace/dispatch_keys.h>
+#include <fxgraph/trace/member_state.h>
 #include <fxgraph/trace/proxy_impl.h>
 
 namespace fx::internal {
@@ -29,6 +30,7 @@ struct ModuleState::Globals {
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   std::uint64_t seed = 0;
   at::Tensor random;
+  MemberState members;  // of the modules, in their order
 
   Globals() {
     const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
@@ -92,7 +94,12 @@ ModuleState::ModuleState(Module* root) : globals_(std::make_unique<Globals>()) {
     find_below(found.path, *found.module);
   }
   visit("", *root);
-  for (const Found& found : below) visit(found.path, *found.module);
+  globals_->members.add(root->weak_from_this().lock());
+  for (const Found& found : below) {
+    visit(found.path, *found.module);
+    globals_->members.add(found.module);
+  }
+  globals_->members.begin();
 }
 
 void ModuleState::visit(const std::string& path, Module& module) {
@@ -136,6 +143,10 @@ std::vector<StateChange> ModuleState::changes() const {
     else if (!registered.tensor.grad().is_same(registered.gradient))
       result.push_back({Kind::registered, registered.path, "its gradient", {}, {}});
   }
+  for (const MemberState::Change& change : globals_->members.changes())
+    result.push_back({Kind::tensor, named(modules_[change.object]), "a tensor", change.before, change.now});
+  for (const std::size_t object : globals_->members.counting())
+    result.push_back({Kind::registered, named(modules_[object]), "a number or flag in each call", {}, {}});
   for (const Watched& watched : watched_) {
     if (!watched.tensor->is_same(watched.before))
       result.push_back({Kind::tensor, watched.name, "a tensor", watched.before, *watched.tensor});
@@ -147,6 +158,7 @@ std::vector<StateChange> ModuleState::changes() const {
 void ModuleState::restore() {
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
   globals_->restore();
+  globals_->members.restore();
   for (const Watched& watched : watched_) *watched.tensor = watched.before;
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);

@@ -142,9 +142,13 @@ bool PlaceholderInputs::next(const Parameter& parameter, InputItem& item) {
 }
 
 c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind) {
-  if (item.node || !item.example || !fits(*item.example, kind)) wrong_example(item.example, words_for(kind));
+  const bool is_part = item.node && !item.node->is(Op::placeholder);  // of a struct or tuple
+  if ((item.node && !is_part) || !item.example || !fits(*item.example, kind))
+    wrong_example(item.example, words_for(kind));
   const std::optional<Argument> value = to_argument(*item.example);
-  if (literals_ == Literals::holes) {
+  if (is_part) {
+    specialise(*item.node, *value);
+  } else if (literals_ == Literals::holes) {
     placeholder(nullptr, std::string(Parameter{kind, false, {}}.type_name()));
   } else {
     specialise(placeholder(&*value, annotation_), *value);

@@ -7,6 +7,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
+#include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
@@ -23,9 +24,12 @@ ProgramModes::ProgramModes() : autocast_(at::autocast::is_enabled()), autocast_c
 bool ProgramModes::enter() {
   if (depth > 0 && at::sequence_number::peek() != autograd_nodes) {
     autograd_nodes = at::sequence_number::peek();
-    throw trace_error(nullptr, "autograd::Function::apply()",
-                      "has a backward of its own, which a graph cannot hold; make the call an operator with fx::wrap, "
-                      "which is recorded whole, gradient and all");
+    inside_known_function_ = caller_is_differentiable();
+    if (!inside_known_function_)
+      throw trace_error(
+          nullptr, "autograd::Function::apply()",
+          "has a backward of its own, which a graph cannot hold; make the call an operator with fx::wrap, "
+          "which is recorded whole, gradient and all");
   }
   if (depth > 0 && c10::get_default_dtype() != default_dtype) {
     throw trace_error(nullptr, "set_default_dtype()",
@@ -36,7 +40,12 @@ bool ProgramModes::enter() {
                       "is switched inside the program, which a graph cannot hold; cast where it is wanted, or switch "
                       "autocast around the whole call");
   }
-  return !at::GradMode::is_enabled();
+  if (at::GradMode::is_enabled()) {
+    inside_known_function_ = false;
+    return false;
+  }
+  inside_known_function_ = inside_known_function_ && caller_is_differentiable();
+  return !inside_known_function_;
 }
 
 void ProgramModes::leave() { autograd_nodes = at::sequence_number::peek(); }

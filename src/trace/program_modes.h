@@ -2,7 +2,8 @@
 //
 // A graph has no regions: what a mode means for an operator must be said by nodes. Gradients that are switched off
 // (NoGradGuard, InferenceMode) are said by detaching what the operator is given. What cannot be said is refused by
-// name: autocast that is switched inside the program, and custom autograd functions, whose backward is C++.
+// name: autocast that is switched inside the program, and custom autograd functions, whose backward is C++. One of
+// these is LibTorch's own (CrossMapLRN2d): its operators have the gradient that it computes, so they are recorded.
 //
 // Cost: a few thread-local reads per operator.
 #pragma once
@@ -19,12 +20,15 @@ class ProgramModes {
   /// The program is about to run an operator. True when gradients are switched off. Throws Error(trace) for what cannot
   /// be recorded.
   bool enter();
+  /// Whether the program is inside a custom autograd function of LibTorch's that can be recorded as its operators.
+  bool inside_known_function() const { return inside_known_function_; }
   /// The operator has been recorded, or the program has ended.
   void leave();
 
  private:
   bool autocast_;
   bool autocast_cpu_;
+  bool inside_known_function_ = false;
 };
 
 /// While it lives, gradients are switched on: a trace means the same wherever it is made.

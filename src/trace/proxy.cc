@@ -1,5 +1,10 @@
 #include <fxgraph/trace/proxy.h>
 
+#include <c10/core/MemoryFormat.h>
+
+#include <algorithm>
+#include <vector>
+
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/proxy_impl.h>
 #include <fxgraph/trace/session.h>
@@ -41,7 +46,22 @@ const at::Tensor& ProxyImpl::shape_for(const char* call) const {
   return value_;
 }
 
-bool ProxyImpl::is_contiguous_for_all_sizes(at::MemoryFormat format) const { return value_.is_contiguous(format); }
+// Strides of dimensions of size one tell nothing at their size, but all at others: contiguous() is to be recorded
+// there.
+bool ProxyImpl::is_contiguous_for_all_sizes(at::MemoryFormat format) const {
+  if (!value_.is_contiguous(format)) return false;
+  const c10::IntArrayRef sizes = value_.sizes();
+  std::vector<std::int64_t> strides(sizes.size());
+  if (format == at::MemoryFormat::ChannelsLast && sizes.size() == 4) {
+    strides = c10::get_channels_last_strides_2d(sizes);
+  } else if (format == at::MemoryFormat::ChannelsLast3d && sizes.size() == 5) {
+    strides = c10::get_channels_last_strides_3d(sizes);
+  } else {
+    std::int64_t stride = 1;
+    for (std::size_t i = sizes.size(); i-- > 0; stride *= std::max<std::int64_t>(sizes[i], 1)) strides[i] = stride;
+  }
+  return value_.strides() == c10::IntArrayRef(strides);
+}
 
 std::int64_t ProxyImpl::dim_custom() const {
   if (value_.defined()) return value_.dim();

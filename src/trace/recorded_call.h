@@ -42,6 +42,7 @@ class Session::Call {
   bool compute();
   void take_from_first(const Node& node);
   c10::IValue shape_of(const c10::IValue& value, bool& known);
+  bool record_without_out();
   std::optional<bool> equality() const;
   void answer_without_node();
   std::optional<c10::IValue> known_number();
@@ -55,6 +56,7 @@ class Session::Call {
   Argument tensor_list(const c10::IValue& list);
   c10::IValue result(std::size_t i, Node& node);
   c10::IValue tensor_result(Node& node, const c10::IValue* value);
+  std::optional<std::size_t> length_is_rank();
   c10::IValue list_result(Node& node, const c10::IValue* value);
   void finish(std::vector<c10::IValue> results);
 

@@ -105,15 +105,27 @@ IValue Session::Call::tensor_result(Node& node, const IValue* value) {
   return session_.make_proxy(node, value->toTensor(), device_);
 }
 
+// `where(condition)`, `nonzero_numpy`: one list of indices for each dimension.
+std::optional<std::size_t> Session::Call::length_is_rank() {
+  static const Symbol kWhere("aten::where"), kNonzero("aten::nonzero_numpy");
+  if ((record_.target != kWhere && record_.target != kNonzero) || record_.arguments.size() != 1) return std::nullopt;
+  const at::Tensor& value = session_.meta_value(arguments_[0].toTensor());
+  if (!value.defined()) return std::nullopt;
+  return static_cast<std::size_t>(std::max<std::int64_t>(value.dim(), 1));
+}
+
 IValue Session::Call::list_result(Node& node, const IValue* value) {
   std::size_t length = 0;
   if (value) {
     length = value->toListRef().size();
   } else if (const auto count = result_list_length(record_, arguments_)) {
     length = *count;
+  } else if (const auto rank = length_is_rank()) {
+    length = *rank;
   } else {
     throw unknown_shape(first_node(), call_name(record_.target));
   }
+  if (session_.follower_) session_.follower_->returns_list(length);
   c10::List<at::Tensor> list;
   for (std::size_t i = 0; i < length; ++i) {
     Node& element = session_.getitem(node, static_cast<std::int64_t>(i));

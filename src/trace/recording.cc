@@ -48,6 +48,7 @@ void Session::record(const c10::OperatorHandle& op, Stack& stack) {
 void Session::Call::record() {
   if (on_constants()) return run_on_constants();
   without_grad_ = session_.modes_.enter();
+  if (session_.modes_.inside_known_function() && record_without_out()) return;
   if (!record_.all_results_are_tensors && record_.results.size() == 1) return answer_without_node();
   const bool compound = record_.results.size() != 1 || record_.results[0].kind == ValueKind::tensor_list;
   const bool again = session_.reference_ && !compound && !without_grad_;
@@ -66,6 +67,28 @@ void Session::Call::record() {
     results.push_back(result(i, several && !written ? session_.getitem(node, static_cast<std::int64_t>(i)) : node));
   }
   finish(std::move(results));
+}
+
+// `pow_out(y, x, 2)` has no gradient; `y.copy_(pow(x, 2))` has.
+bool Session::Call::record_without_out() {
+  const std::string& overload = op_.operator_name().overload_name;
+  if (!overload.ends_with("_out") || record_.results.size() != 1 || record_.results[0].written_argument < 0)
+    return false;
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  const auto functional = dispatcher.findSchema(
+      {op_.operator_name().name, overload.substr(0, overload.size() - std::string("_out").size())});
+  if (!functional) return false;
+  const auto out = static_cast<std::size_t>(record_.results[0].written_argument);
+  Stack call;
+  for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
+    if (i != out) call.push_back(arguments_[i]);
+  }
+  const IValue written = arguments_[out];
+  Call(session_, *functional, call).record();
+  Stack copy = {written, call.back(), false};
+  Call(session_, dispatcher.findSchemaOrThrow("aten::copy_", ""), copy).record();
+  finish({written});
+  return true;
 }
 
 void Session::Call::finish(std::vector<IValue> results) {

@@ -5,6 +5,7 @@
 
 #include <fxgraph/run/value.h>
 #include <fxgraph/trace/caller.h>
+#include <fxgraph/trace/left_over.h>
 
 namespace fx::internal {
 namespace {
@@ -21,6 +22,17 @@ std::string short_text(const Argument& argument) {
   std::string text = to_string(argument);
   if (text.size() > 40) text = text.substr(0, 37) + "...";
   return text;
+}
+
+// What the program itself has said, where an error of ours is around it.
+std::string reason_of(const std::exception& error) {
+  try {
+    std::rethrow_if_nested(error);
+  } catch (const std::exception& inner) {
+    return first_line(inner);
+  } catch (...) {
+  }
+  return first_line(error);
 }
 
 bool same_data(const at::Tensor& a, const at::Tensor& b) {
@@ -43,6 +55,7 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last) {
   session_ = std::make_shared<Session>(static_cast<NodeMaker&>(*this), program_.session.oracle());
   for (const auto& [path, tensor] : program_.attributes) session_->add_attribute(path, tensor);
   session_->follow(this);
+  LeftOver::watch(session_);
   try {
     program_.run(*session_, graph_, stand_ins);
     if (!ended_ && nodes_.size() != program_.log.size()) differs("the program ends early");
@@ -52,7 +65,7 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last) {
     if (!ended_) {
       ended_ = threw_ = true;
       failed_at_ = static_cast<std::uint32_t>(nodes_.size());
-      if (!operator_refused_) why_ = first_line(error);
+      if (!operator_refused_) why_ = reason_of(error);
     }
   }
   session_->follow(nullptr);
@@ -65,14 +78,14 @@ void Sample::differs(const std::string& how) {
   ended_ = true;
   failed_at_ = static_cast<std::uint32_t>(nodes_.size());
   why_ = how;
-  where_ = calling_function();
+  place_ = calling_place();
   throw EndOfSample();
 }
 
 void Sample::refused(const std::exception& why) {
   operator_refused_ = true;
   why_ = first_line(why);
-  where_ = calling_function();
+  place_ = calling_place();
 }
 
 void Sample::making(const TracedCall& call) {
@@ -87,7 +100,20 @@ void Sample::making(const TracedCall& call) {
   const ArgumentSpan arguments = log.arguments(at);
   if (arguments.size() != call.arguments.size()) differs(call.target.str() + " has another number of arguments");
   leaf_ = 0;
-  for (std::size_t i = 0; i < arguments.size(); ++i) compare(arguments[i], call.arguments[i]);
+  // What an assertion says names its input, and nodes of samples have no names.
+  static const Symbol kAssert("torch._assert");
+  const std::size_t count = call.target == kAssert ? 1 : arguments.size();
+  for (std::size_t i = 0; i < count; ++i) compare(arguments[i], call.arguments[i]);
+}
+
+// The program may take by number what is not there: it is not to see a shorter list.
+void Sample::returns_list(std::size_t length) {
+  const auto at = static_cast<std::uint32_t>(nodes_.size() - 1);
+  const TraceLog::Call& before = program_.log[at];
+  if (before.list_length == length) return end_after(at);
+  nodes_.pop_back();  // it is this call that differs
+  differs(before.target.str() + " returns " + std::to_string(length) + " tensors instead of " +
+          std::to_string(before.list_length));
 }
 
 void Sample::compare(const Argument& before, const Argument& now) {
@@ -122,10 +148,14 @@ void Sample::made(Node& node) {
   if (node.id() >= index_by_id_.size()) index_by_id_.resize(node.id() + 1 + index_by_id_.size() / 2);
   index_by_id_[node.id()] = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back(&node);
-  if (nodes_.size() > last_) {
-    ended_ = reached_ = true;
-    throw EndOfSample();
-  }
+  const auto at = static_cast<std::uint32_t>(nodes_.size() - 1);
+  if (program_.log[at].list_length == 0) end_after(at);  // else when its length is known
+}
+
+void Sample::end_after(std::uint32_t call) {
+  if (call < last_) return;
+  ended_ = reached_ = true;
+  throw EndOfSample();
 }
 
 void Sample::compare_constants() {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/placeholder_inputs.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/trace_log.h>
@@ -54,7 +55,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   /// After a run that failed: the call that did not come, why in words, and the function of the program that it is in.
   std::uint32_t failed_at() const { return failed_at_; }
   const std::string& why() const { return why_; }
-  const std::string& where() const { return where_; }
+  std::string where() const { return function_at(place_); }
   /// True when an operator cannot run on these sizes: a graph of it says so by itself.
   bool operator_refused() const { return operator_refused_; }
   /// True when the program has thrown, be it for that; false when it ran on, but not as before.
@@ -68,12 +69,14 @@ class Sample final : private TraceFollower, private NodeMaker {
  private:
   void making(const TracedCall& call) override;
   void made(Node& node) override;
+  void returns_list(std::size_t length) override;
   void asked(const Node&) override {}
   void refused(const std::exception& why) override;
   Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override;
   bool is_free_attribute(const std::string& path) const override { return program_.is_free_attribute(path); }
 
   void compare(const Argument& before, const Argument& now);
+  void end_after(std::uint32_t call);
   [[noreturn]] void differs(const std::string& how);
   void compare_constants();
 
@@ -87,7 +90,8 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool ended_ = false;  // a program may catch what ends it: then every further call ends it again
   bool reached_ = false;
   std::uint32_t failed_at_ = 0;
-  std::string why_, where_;
+  std::string why_;
+  CallPlace place_;
   bool operator_refused_ = false;
   bool threw_ = false;
   std::vector<Change> changes_;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include <fxgraph/trace/dispatch.h>
+#include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -59,6 +60,7 @@ bool replay(const SecondCallPlan& plan) {
   Replay maker(plan.graph, plan.is_free_attribute);
   const auto session = std::make_shared<Session>(maker, plan.session.oracle());
   session->refer_to(plan.session);
+  LeftOver::watch(session);
   for (const CapturedTensor& captured : plan.session.captured()) {
     if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
   }
@@ -97,6 +99,7 @@ void refuse_registered(const std::vector<StateChange>& changes) {
 
 SeparateCall::SeparateCall(const SecondCallPlan& plan)
     : session(std::make_shared<Session>(static_cast<NodeMaker&>(*this), plan.session.oracle())), plan_(plan) {
+  LeftOver::watch(session);
   for (const CapturedTensor& captured : plan.session.captured()) {
     if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
   }
@@ -118,7 +121,9 @@ bool SeparateCall::is_free_attribute(const std::string& path) const { return pla
 std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
   refuse_registered(plan.state.changes());
   std::vector<BufferUpdate> updates;
-  if (!replay(plan)) {
+  if (replay(plan)) {
+    refuse_registered(plan.state.changes());  // what counts has changed again
+  } else {
     plan.state.restore();
     SeparateCall first(plan);
     try {
@@ -135,6 +140,7 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
     if (const std::optional<std::string> difference = comparison.find_difference()) {
       refuse("a second call of the program does something else than the first: " + *difference, kPassState);
     }
+    refuse_registered(plan.state.changes());
     updates = comparison.updates(plan.graph);
   }
   return updates;

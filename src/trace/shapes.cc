@@ -189,11 +189,11 @@ std::optional<Stack> run_on_data(const c10::OperatorHandle& op, const OpRecord& 
   Stack zeros;
   try {
     zeros = run_filled(op, record, stack, below, zeros_like_meta);
-  } catch (const c10::Error&) {
+  } catch (const c10::Error& why) {
     try {
       run_filled(op, record, stack, below, ones_like_meta);
     } catch (const c10::Error&) {
-      run_filled(op, record, stack, below, zeros_like_meta);  // says why
+      throw c10::Error(why);
     }
     return std::nullopt;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 namespace fx::internal {
@@ -11,6 +12,9 @@ namespace {
 
 // How far the n-th group goes, so that groups of one size part.
 constexpr std::array<std::int64_t, 12> kJumps = {3, 5, 2, 7, 4, 9, 6, 11, 8, 13, 10, 12};
+
+// By four, in the first three rounds.
+constexpr std::array<std::array<std::int64_t, 3>, 4> kRemainders = {{{3, 2, 1}, {3, 2, 0}, {3, 0, 1}, {2, 3, 1}}};
 
 // Strides of a tensor of other sizes whose dimensions lie in the same order; broadcast ones stay broadcast.
 std::vector<std::int64_t> strides_like(const at::Tensor& example, const std::vector<std::int64_t>& sizes) {
@@ -70,19 +74,41 @@ GroupSizes SizeGroups::examples() const {
   return sizes;
 }
 
-// Larger, then smaller (a small size shrinks to one, which programs may treat on its own), then larger again.
+// Larger, then smaller (a small size shrinks to one, which programs may treat on its own), then much larger (programs
+// treat what is too long on its own), then larger again. The first three leave other remainders by four, for what
+// programs halve: three first, which is furthest from what doubles again, then others for each group, which tells
+// groups apart.
 std::int64_t SizeGroups::candidate(const SizeGroup& group, int round, std::size_t nth) const {
   const std::int64_t step = group.step, units = group.size / step;
   const auto n = static_cast<std::int64_t>(nth);
   const std::int64_t jump = kJumps[nth % kJumps.size()] + 12 * (n / 12);
   const bool up = group.above > group.size + step, down = group.below + step < group.size;
+  std::int64_t by = 0;
   if (((round % 2 == 1 && round < 3) || !up) && down) {
-    if (units > 8) return group.size - step * std::min(units - 2, units / 6 + jump + round / 2);
-    return step * std::clamp<std::int64_t>(1 + n + round / 2, 1, units - 1);
+    by = units > 8 ? -std::min(units - 2, units / 6 + jump + round / 2)
+                   : std::clamp<std::int64_t>(1 + n + round / 2, 1, units - 1) - units;
+  } else if (round == 2) {
+    by = units * (far_factor() - 1) + jump;
+  } else if (round > 2) {
+    by = 1 + (37 * n + 53 * round) % 97;  // far, and not in any step
+  } else {
+    by = (units > 16 ? units / 8 : 0) + jump + (round % 2 == 1 ? 7 : 0);
   }
-  if (round > 2) return group.size + step * (1 + (37 * n + 53 * round) % 97);  // far, and not in any step
-  const std::int64_t reach = units > 16 ? units / 8 : 0;
-  return group.size + step * (reach + jump + 14 * (round / 2) + (round % 2 == 1 ? 7 : 0));
+  const std::int64_t missing =
+      round < 3 ? ((kRemainders[nth % 4][static_cast<std::size_t>(round)] - by) % 4 + 4) % 4 : 0;
+  if (round < 3 && by > 0) by += missing;
+  if (round < 3 && by < -4) by += missing - 4;
+  return group.size + step * std::max(by, 1 - units);
+}
+
+// How many times larger "much larger" is: less where many dimensions grow, for what runs on zeros is computed.
+std::int64_t SizeGroups::far_factor() const {
+  constexpr double kMostElements = 1 << 21;
+  double elements = 1;
+  for (const BoundTensor& input : inputs_) elements = std::max(elements, static_cast<double>(input.example.numel()));
+  const double each =
+      std::pow(kMostElements / elements, 1.0 / static_cast<double>(std::max<std::size_t>(free().size(), 1)));
+  return each >= 7 ? 7 : each >= 5 ? 5 : each >= 3 ? 3 : 2;  // of other divisors than what programs divide by
 }
 
 GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round) const {
@@ -99,7 +125,7 @@ GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round)
       size = group.size - (group.size - size) / 2 / group.step * group.step;
     const std::int64_t wanted = size;
     for (int tries = 0; tries < 8 && std::find(taken.begin(), taken.end(), size) != taken.end(); ++tries) {
-      size += size < group.size ? -group.step : group.step;
+      size += size < group.size ? -group.step : 4 * group.step;
     }
     sizes[some[nth]] = fits(size) ? size : wanted;
     taken.push_back(sizes[some[nth]]);

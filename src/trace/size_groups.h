@@ -60,6 +60,7 @@ class SizeGroups {
   bool allow(const GroupSizes& sizes) const;
 
  private:
+  std::int64_t far_factor() const;
   std::int64_t candidate(const SizeGroup& group, int round, std::size_t nth) const;
 
   const std::vector<BoundTensor>& inputs_;

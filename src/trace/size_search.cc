@@ -8,6 +8,7 @@ namespace {
 
 // A program that goes another way each time is not followed for ever.
 constexpr int kAttemptsPerGroup = 24;
+constexpr int kTriesForABound = 12;
 
 bool is_prime(std::int64_t number) {
   for (std::int64_t divisor = 2; divisor * divisor <= number; ++divisor) {
@@ -37,8 +38,16 @@ void SizeSearch::find(std::size_t count) {
     const Some active = groups_.free();
     if (active.empty()) return;
     if (attempts_ > limit) {
-      for (const std::uint32_t group : active) fix(group, "the program goes another way each time", "");
-      return;
+      // The one that was in the way most often; what depends on no size is in the way of all.
+      blamed_.resize(groups_.groups.size());
+      const std::uint32_t most = *std::max_element(
+          active.begin(), active.end(), [&](std::uint32_t a, std::uint32_t b) { return blamed_[a] < blamed_[b]; });
+      fix(most, "the program goes another way each time", "");
+      attempts_ = 0;
+      samples_.clear();
+      sizes_.clear();
+      round_ = 0;
+      continue;
     }
     const GroupSizes sizes = groups_.choose(active, round_);
     bool came_through = false;
@@ -95,7 +104,9 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
     alone[group] = sizes[group];
     bool came_through = false;
     std::unique_ptr<Sample> sample = attempt(alone, last, &came_through);
-    if (came_through || (round_ > 0 && narrow(group, sizes, *sample))) {
+    blamed_.resize(groups_.groups.size());
+    if (!came_through) ++blamed_[group];
+    if (came_through || (round_ > 0 && narrow(group, sizes, *sample, last))) {
       if (!came_through) return;  // all again within the new bounds
       continue;
     }
@@ -136,16 +147,45 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
   }
 }
 
+// Whether the program goes another way at `bad`, but not at the multiple of a power of two next to it, nor at all sizes
+// just before.
+bool SizeSearch::is_about_steps(std::uint32_t index, std::int64_t bad, std::uint32_t last) {
+  const SizeGroup& group = groups_.groups[index];
+  std::int64_t power = group.size & -group.size;
+  if (power == group.size) power /= 2;
+  if (group.step != 1 || power < 2) return false;
+  const std::int64_t near = std::max(power, (bad + power / 2) / power * power);
+  if (near == group.size || !works_at({index}, near, last)) return false;
+  const std::int64_t towards = bad < group.size ? 1 : -1;
+  for (const std::int64_t by : {1, 2, 3}) {
+    if (!works_at({index}, bad + towards * by, last)) return true;
+  }
+  return false;
+}
+
 // A later round fails where an earlier one came through: the sizes between do. False when there are none.
-bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Sample& failure) {
+bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Sample& failure, std::uint32_t last) {
   SizeGroup& group = groups_.groups[index];
-  const std::int64_t size = sizes[index];
-  if (size < group.size) {
-    group.below = std::max(group.below, size);
+  if (!failure.threw() && is_about_steps(index, sizes[index], last) && find_steps({index}, failure)) {
+    if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
+    return true;
+  }
+  std::int64_t bad = sizes[index], good = bad < group.size ? group.lowest : group.highest;
+  // A program that goes another way from some size on: from which is looked for. One that throws says it by itself.
+  const auto distance = [&] { return bad < good ? good - bad : bad - good; };
+  for (int tries = 0; tries < kTriesForABound && !failure.threw() && distance() > group.step; ++tries) {
+    const std::int64_t middle = good + (bad - good) / group.step / 2 * group.step;
+    if (middle == good) break;
+    (works_at({index}, middle, last) ? good : bad) = middle;
+  }
+  if (bad < group.size) {
+    group.below = std::max(group.below, bad);
     group.below_said = group.below_said && failure.threw();
+    group.lowest = std::min(group.lowest, good);
   } else {
-    group.above = std::min(group.above, size);
+    group.above = std::min(group.above, bad);
     group.above_said = group.above_said && failure.threw();
+    group.highest = std::max(group.highest, good);
   }
   if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
   return group.above > group.size + group.step || group.below + group.step < group.size;
@@ -168,7 +208,7 @@ void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, co
     // Each alone went as far before: it is this corner that does not do, and the program says so by itself.
     if (round_ > 0 && (failure.threw() || failure.operator_refused())) {
       const bool below_said = group.below_said, above_said = group.above_said;
-      const bool narrowed = narrow(active[i], sizes, failure);
+      const bool narrowed = narrow(active[i], sizes, failure, last);
       group.below_said = below_said;
       group.above_said = above_said;
       if (narrowed) continue;

@@ -36,7 +36,8 @@ class SizeSearch {
   bool works(const GroupSizes& sizes, std::uint32_t last);
   void settle(const Some& active, const GroupSizes& sizes, const Sample& failure);
   void settle_together(const Some& active, const GroupSizes& sizes, const Sample& failure);
-  bool narrow(std::uint32_t group, const GroupSizes& sizes, const Sample& failure);
+  bool is_about_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
+  bool narrow(std::uint32_t group, const GroupSizes& sizes, const Sample& failure, std::uint32_t last);
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
   bool tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last);
   bool find_steps(const Some& some, const Sample& failure);
@@ -52,6 +53,7 @@ class SizeSearch {
   std::vector<std::unique_ptr<Sample>> samples_;
   std::vector<GroupSizes> sizes_;  // of the samples
   int round_ = 0;
+  std::vector<int> blamed_;  // how often each group alone was another program
   int attempts_ = 0;
 };
 

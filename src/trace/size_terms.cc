@@ -13,6 +13,7 @@ using Values = SizeTerms::Values;
 
 constexpr std::size_t kLargestPool = 96;
 constexpr std::int64_t kLargestDivisor = 64;
+constexpr std::int64_t kLargestFraction = 16;
 
 bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](std::int64_t value) { return value == values.front(); });
@@ -132,6 +133,12 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Values& values) {
   const auto failed = failed_.find(values);
   if (failed != failed_.end() && failed->second == pool_.size()) return std::nullopt;
   const std::optional<Id> id = search(values);
+  // Numbers that hardly change, or are as far from a size in all samples, may be many things.
+  const bool has_offset = id && (terms_[*id].op == SizeOp::add || terms_[*id].op == SizeOp::sub);
+  if (has_offset || (id && std::set<std::int64_t>(values.begin(), values.end()).size() < 3)) {
+    guessed_ = true;
+    guesses_.insert(*id);
+  }
   if (id) {
     know(*id);
   } else {
@@ -145,15 +152,15 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (const auto id = product(values, 1)) return id;
   if (const auto id = sum(values, /*with_offset=*/false)) return id;
   std::optional<Id> id = rounded(values, /*any_offset=*/false);
+  if (!id) id = fraction(values);
   if (!id) id = product(values, 2);
   if (!id) id = quotient(values);
   if (!id) id = sum(values, /*with_offset=*/true);
   if (!id) id = halves(values);
   if (!id) id = rounded(values, /*any_offset=*/true);
   if (!id) id = product(values, 3);
-  if (!id) return std::nullopt;
-  guessed_ = true;
-  guesses_.insert(*id);
+  guessed_ = guessed_ || id;
+  if (id) guesses_.insert(*id);
   return id;
 }
 
@@ -287,6 +294,27 @@ std::optional<SizeTerms::Id> SizeTerms::division(const Values& values, Id term, 
   return floor_of(offset(term, found->second), found->first);
 }
 
+// factor · term // divisor: what is resized by 1.5 or 0.75.
+std::optional<SizeTerms::Id> SizeTerms::fraction(const Values& values) {
+  for (const Id term : std::vector<Id>(pool_)) {
+    const Values& of = values_[term];
+    std::optional<std::pair<std::int64_t, std::int64_t>> found;
+    for (std::int64_t divisor = 2; divisor <= kLargestFraction; ++divisor) {
+      for (std::int64_t factor = 2; factor <= kLargestFraction; ++factor) {
+        if (std::gcd(factor, divisor) != 1) continue;
+        bool fits = true;
+        for (std::size_t i = 0; i < values.size() && fits; ++i)
+          fits = floor_divide(factor * of[i], divisor) == values[i];
+        if (!fits) continue;
+        ambiguous_ = ambiguous_ || found;
+        if (!found) found = {factor, divisor};
+      }
+    }
+    if (found) return floor_of(scaled(term, found->first), found->second);
+  }
+  return std::nullopt;
+}
+
 // term % divisor, and what is missing to a multiple.
 std::optional<SizeTerms::Id> SizeTerms::remainder(const Values& values, Id term) {
   const Values& of = values_[term];
@@ -318,7 +346,7 @@ std::optional<SizeTerms::Id> SizeTerms::rounded(const Values& values, bool any_o
   for (const std::int64_t value : values) common = std::gcd(common, value);
   const std::vector<Id> pool = pool_;
   for (const Id term : pool) {
-    // round up or down to a multiple
+    std::optional<std::pair<std::int64_t, std::int64_t>> found;  // unit, what is added before
     for (std::int64_t unit = 2; unit <= std::min(common, kLargestDivisor); ++unit) {
       if (common % unit != 0) continue;
       bool down = true, up = true;
@@ -326,9 +354,10 @@ std::optional<SizeTerms::Id> SizeTerms::rounded(const Values& values, bool any_o
         down = down && values[i] == floor_divide(values_[term][i], unit) * unit;
         up = up && values[i] == floor_divide(values_[term][i] + unit - 1, unit) * unit;
       }
-      if (down) return scaled(floor_of(term, unit), unit);
-      if (up) return scaled(floor_of(offset(term, unit - 1), unit), unit);
+      ambiguous_ = ambiguous_ || (found && (down || up));
+      if (!found && (down || up)) found = {unit, down ? 0 : unit - 1};
     }
+    if (found) return scaled(floor_of(offset(term, found->second), found->first), found->first);
     if (const auto id = division(values, term, any_offset)) return id;
     if (const auto id = remainder(values, term)) return id;
   }

@@ -79,8 +79,10 @@ class SizeTerms {
   std::optional<Id> quotient(const Values& values);
   std::optional<Id> rounded(const Values& values, bool any_offset);
   std::optional<Id> division(const Values& values, Id term, bool any_offset);
+  std::optional<Id> fraction(const Values& values);
   std::optional<Id> remainder(const Values& values, Id term);
   std::optional<Id> halves(const Values& values);
+  std::optional<Id> scaled_product(const Reals& values);
   std::optional<Id> real_of(const Reals& values);
   std::optional<Id> search(const Values& values);
 

@@ -68,6 +68,7 @@ std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
     if (scale == 0 || !all([&](std::size_t i) { return scale * static_cast<double>(values_[id][i]) + by; })) continue;
     return make(SizeOp::real_add, make(SizeOp::real_mul, id, real(scale)), real(by));
   }
+  if (const auto id = scaled_product(values)) return id;
   for (const std::int64_t less : {0, 1}) {
     for (const Id a : pool) {
       for (const Id b : pool) {
@@ -79,6 +80,44 @@ std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
         if (!all([&](std::size_t i) { return scale * ratio(i); })) continue;
         const Id top = scale == 1 ? offset(a, -less) : make(SizeOp::real_mul, offset(a, -less), real(scale));
         return make(SizeOp::truediv, top, offset(b, -less));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// A constant times, or over, the product of two or three terms: the elements of a tensor.
+std::optional<SizeTerms::Id> SizeTerms::scaled_product(const Reals& values) {
+  constexpr std::size_t kMostFactors = 12;
+  const std::vector<Id> pool(pool_.begin(),
+                             pool_.begin() + static_cast<std::ptrdiff_t>(std::min(pool_.size(), kMostFactors)));
+  const auto try_product = [&](const std::vector<Id>& factors) -> std::optional<Id> {
+    const auto product = [&](std::size_t i) {
+      double result = 1;
+      for (const Id factor : factors) result *= static_cast<double>(values_[factor][i]);
+      return result;
+    };
+    if (product(0) == 0) return std::nullopt;
+    const double times = tidy(values[0] / product(0)), over = tidy(values[0] * product(0));
+    bool multiplies = true, divides = true;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      multiplies = multiplies && nearly(values[i], times * product(i));
+      divides = divides && product(i) != 0 && nearly(values[i], over / product(i));
+    }
+    if (!multiplies && !divides) return std::nullopt;
+    Id term = factors[0];
+    for (std::size_t i = 1; i < factors.size(); ++i) term = make(SizeOp::mul, term, factors[i]);
+    return multiplies ? make(SizeOp::real_mul, term, real(times)) : make(SizeOp::truediv, real(over), term);
+  };
+  for (std::size_t a = 0; a < pool.size(); ++a) {
+    for (std::size_t b = a; b < pool.size(); ++b) {
+      if (const auto id = try_product({pool[a], pool[b]})) return id;
+    }
+  }
+  for (std::size_t a = 0; a < pool.size(); ++a) {
+    for (std::size_t b = a; b < pool.size(); ++b) {
+      for (std::size_t c = b; c < pool.size(); ++c) {
+        if (const auto id = try_product({pool[a], pool[b], pool[c]})) return id;
       }
     }
   }

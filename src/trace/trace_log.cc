@@ -8,7 +8,7 @@ void TraceLog::making(const TracedCall& call) {
   const auto first = static_cast<std::uint32_t>(arguments_.size());
   for (const Argument& argument : call.arguments) arguments_.push_back(argument);
   calls_.push_back(
-      {call.op, call.target, call.record, first, static_cast<std::uint32_t>(call.arguments.size()), nullptr});
+      {call.op, call.target, call.record, first, static_cast<std::uint32_t>(call.arguments.size()), nullptr, 0});
 }
 
 void TraceLog::made(Node& node) {

@@ -21,6 +21,7 @@ class TraceLog final : public TraceFollower {
     std::uint32_t first;
     std::uint32_t count;
     Node* node;
+    std::size_t list_length;  ///< of the result; 0 when it is no list
   };
   /// A question for the shape of the result of call `of`, when `at` calls had been made.
   struct Question {
@@ -30,6 +31,7 @@ class TraceLog final : public TraceFollower {
 
   void making(const TracedCall& call) override;
   void made(Node& node) override;
+  void returns_list(std::size_t length) override { calls_.back().list_length = length; }
   void asked(const Node& node) override;
   void refused(const std::exception&) override {}
 

@@ -10,6 +10,7 @@
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/generalise.h>
 #include <fxgraph/trace/leaf_modules.h>
+#include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/mode_switch.h>
 
 namespace fx {
@@ -20,7 +21,9 @@ using internal::Session;
 // Closes the session however the trace ends.
 class OpenSession {
  public:
-  explicit OpenSession(std::shared_ptr<Session> session) : session_(std::move(session)) {}
+  explicit OpenSession(std::shared_ptr<Session> session) : session_(std::move(session)) {
+    internal::LeftOver::watch(session_);
+  }
   ~OpenSession() { session_->close(); }
   Session& operator*() const { return *session_; }
   Session* operator->() const { return session_.get(); }
@@ -78,6 +81,13 @@ void refuse_writes(Symbol target, ArgumentSpan args) {
   }
 }
 
+[[noreturn]] void refuse_left_over(const torch::nn::Module& root) {
+  throw Error(ErrorKind::trace,
+              "symbolic_trace: forward of " + root.name() +
+                  " keeps a traced tensor where it cannot be put back (in a map, behind a pointer, outside of the "
+                  "module); return it, or keep it in a member that is a tensor or a vector of tensors");
+}
+
 }  // namespace
 
 Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10::IValue> examples,
@@ -87,6 +97,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   internal::install_dispatch();
   Trace trace;
   trace.root = callable.root;
+  const internal::LeftOver left_over;
   OpenSession session(std::make_shared<Session>(static_cast<internal::NodeMaker&>(*this)));
   struct Running {
     Tracer& tracer;
@@ -151,6 +162,10 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
     };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
     internal::generalise(trace.graph, {log, *session, run_sample, attributes, is_free}, inputs, options_.sizes);
+  }
+  if (state && root_) {
+    state->restore();
+    if (left_over.count() > 1) refuse_left_over(*root_);
   }
   // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
   if (!trace.modules.empty() || trace.graph.size() != size)

@@ -40,7 +40,7 @@ TEST(AnchorIndex, ArgumentsGivenByKeywordAreLookedAtByTheSearch) {
 struct Index {
   void add(const Pattern& pattern, const Graph& graph) {
     programs.emplace_back(pattern.shared_data(), options);
-    index.add(static_cast<std::uint32_t>(programs.size() - 1), programs.back(), programs.back().plan(graph));
+    index.add(static_cast<std::uint32_t>(programs.size() - 1), programs.back().facts(), programs.back().plan(graph));
   }
   FindOptions options;
   std::deque<internal::CompiledPattern> programs;

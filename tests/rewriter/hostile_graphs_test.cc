@@ -163,5 +163,25 @@ TEST(HostileGraphs, AnOperatorWithoutOverloadPrintsAsPythonHasIt) {
   EXPECT_EQ(print_graph(parse_graph(text)), text);
 }
 
+TEST(HostileGraphs, AValueMadeAfterTheLastWriteWentMayBeWritten) {
+  std::string body = "%x = placeholder[target=x]\n";
+  std::string last = "x";
+  for (int i = 0; i < 50; ++i) {
+    const std::string n = std::to_string(i);
+    body += "%r" + n + " = call_function[target=aten::relu](args = (%" + last + ",))\n";
+    body += "%n" + n + " = call_function[target=aten::neg_](args = (%r" + n + ",))\n";
+    body += "%a" + n + " = call_function[target=aten::abs](args = (%n" + n + ",))\n";
+    last = "a" + n;
+  }
+  Graph graph = graph_of(body + "return " + last);
+  const RuleSet rules = {
+      {.name = "no-write", .pattern = "aten::neg_(aten::relu(x))", .replacement = "aten::neg(aten::relu(x))"},
+      {.name = "write", .pattern = "aten::abs(v: aten::neg(_))", .replacement = "aten::abs_(v)"}};
+  EXPECT_EQ(rewrite_to_fixed_point(graph, rules).applied, 100u);
+  graph.lint();
+  EXPECT_EQ(graph.count(Op::call_function, "aten::neg_"), 0u);
+  EXPECT_EQ(graph.count(Op::call_function, "aten::abs_"), 50u);
+}
+
 }  // namespace
 }  // namespace fx

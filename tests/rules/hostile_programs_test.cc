@@ -81,8 +81,7 @@ void leave_out_rules(Trial& trial, const std::vector<std::string>& names, bool w
 TEST(HostileProgramsSlow, OptimizeKeepsWhatCallersSee) {
   std::vector<std::string> names;
   for (const rules::OptimizeRule* rule : rules::all_rules()) names.emplace_back(rule->name);
-  HostileRun run(0);
-  if (run.programs() == 0) GTEST_SKIP() << "FXGRAPH_HOSTILE_PROGRAMS says how many";
+  HostileRun run(600);
   run.run([&](std::uint64_t seed) {
     // Every other program through the default group, the others through one rule or several groups.
     std::vector<std::string> chosen;
@@ -90,7 +89,8 @@ TEST(HostileProgramsSlow, OptimizeKeepsWhatCallersSee) {
     if (seed % 16 == 0) chosen = {"inference", "fusion", "simplify"};
     if (seed % 16 == 8) chosen = {"decomposition", "inference"};
     const bool with_shapes = seed % 5 < 3;
-    return Trial{hostile::draw_program(seed, {.motifs = patterns_of(chosen)}), optimizing(chosen, with_shapes), "",
+    return Trial{hostile::draw_program(seed, {.motifs = patterns_of(chosen), .other_sizes_percent = 30}),
+                 optimizing(chosen, with_shapes), "",
                  [chosen, with_shapes](Trial& trial) { leave_out_rules(trial, chosen, with_shapes); }};
   });
   EXPECT_EQ(run.wrong(), 0u) << run;
@@ -143,10 +143,9 @@ std::optional<Graph> draw_part(hostile::Random& random, const Graph& graph) {
 }
 
 TEST(HostileReplacementsSlow, WhatIsReplacedByItselfStaysAsItIs) {
-  HostileRun run(0);
-  if (run.programs() == 0) GTEST_SKIP() << "FXGRAPH_HOSTILE_PROGRAMS says how many";
+  HostileRun run(600);
   run.run([&](std::uint64_t seed) {
-    Trial trial{hostile::draw_program(seed, {}), {}, "replace_pattern"};
+    Trial trial{hostile::draw_program(seed, {.other_sizes_percent = 30}), {}, "replace_pattern"};
     hostile::Random random(~seed);
     std::optional<Graph> part = draw_part(random, trial.program.graph);
     if (!part) part = Graph();

@@ -86,7 +86,7 @@ TEST_F(TransformerEncoderSlow, RuleByRule) {
     RecordProperty(rule, std::to_string(nodes.first) + " -> " + std::to_string(nodes.second));
     fired.push_back(rule);
   }
-  EXPECT_THAT(fired, ::testing::IsSupersetOf({"drop-no-ops", "recognise-attention"}));
+  EXPECT_THAT(fired, ::testing::Contains("recognise-attention"));
   EXPECT_EQ(count(*after_, "aten::dropout"), 0u);
   EXPECT_EQ(count(*after_, "aten::softmax.int"), 0u);
   EXPECT_EQ(count(*after_, "aten::linear"), 8u) << "four of each layer, with their biases";

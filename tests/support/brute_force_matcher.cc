@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::testing {
@@ -142,11 +143,27 @@ class BruteForce {
   }
 
   bool is_constant(const Node& node) const {
-    if (node.is(Op::get_attr)) return true;
-    if (node.is(Op::placeholder)) return false;
+    if (node.is(Op::get_attr)) return !changes(node.target());
+    if (node.is(Op::placeholder) || effects_of(node).impure()) return false;
     bool constant = true;
     node.for_each_input([&](const Node& input) { constant = constant && is_constant(input); });
     return constant;
+  }
+
+  /// The attribute, or what may share its storage, is written to or returned to the caller, who may write to it.
+  bool changes(Symbol path) const {
+    std::set<const Node*> shared;
+    bool found = false;
+    for (int pass = 0; pass < 2; ++pass) {  // the first learns what is shared
+      for (const Node& node : graph_.nodes()) {
+        if (node.is(Op::get_attr) && node.target() == path) shared.insert(&node);
+        const auto look = [&](const Node& value) { found |= shared.count(&value) > 0; };
+        for_each_written(node, [&](const Argument& argument) { for_each_node(argument, look); });
+        if (node.is(Op::output)) node.for_each_input(look);
+        for_each_aliased_input(node, [&](Node& input) { shared.insert(shared.count(&input) ? &node : nullptr); });
+      }
+    }
+    return found;
   }
 
   Ways match_copies(const PatternNode& p, const Argument& value, const Bindings& bound) {

@@ -166,7 +166,9 @@ Tensor every_kind(Tensor x, const Tensor& outside, torch::nn::Sequential& net, C
   countdown();
   y.select(0, 0).zero_();
   countdown();
-  Tracer inner;
+  TraceOptions once;
+  once.second_call = false;
+  Tracer inner(once);
   const Trace trace = inner.trace([&](Tensor z) {
     z = z.exp();
     countdown();

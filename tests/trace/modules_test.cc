@@ -60,8 +60,8 @@ TEST(TraceModules, ParametersAndBuffersAreQualifiedAttributes) {
               ElementsAre("aten::mul.Tensor(x, inner_weight)", "aten::add.Tensor(mul, inner_offset)",
                           "aten::add.Tensor(add, _tensor_constant0)", "aten::mul.Tensor(add_1, inner_weight)",
                           "aten::add.Tensor(mul_1, inner_offset)", "aten::add.Tensor(add_2, _tensor_constant0)",
-                          "aten::add.Tensor(add_3, inner_weight)", "aten::detach(inner_weight)",
-                          "aten::add.Tensor(add_4, detach)"));
+                          "aten::detach(inner_weight)", "aten::add.Tensor(add_3, detach)", "aten::detach(inner_weight)",
+                          "aten::add.Tensor(add_4, detach_1)"));
 }
 
 TEST(TraceModules, ConstantsAvoidTheNamesOfTheModule) {

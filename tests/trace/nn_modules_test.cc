@@ -65,7 +65,7 @@ const std::map<std::string, const char*> kAskForShapes = {{"Softmax2d", "dim()"}
                                                           {"GLU", "dim()"},
                                                           {"Unfold", "dim()"},
                                                           {"Fold", "dim()"},
-                                                          {"EmbeddingBag", "dim()"},
+                                                          {"EmbeddingBag", "(sizes|dim)()"},
                                                           {"Dropout2d", "dim()"},
                                                           {"Dropout3d", "dim()"},
                                                           {"Upsample", "dim()"},

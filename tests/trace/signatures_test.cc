@@ -65,6 +65,24 @@ TEST(Signatures, Structs) {
   EXPECT_TRUE(same_value(opaque->run({example(Opaque(y))}), tuple({y + 1})));
 }
 
+TEST(Signatures, PackedSequences) {
+  namespace rnn = torch::nn::utils::rnn;
+  const auto packed = [](std::vector<std::int64_t> lengths) {
+    return rnn::pack_padded_sequence(torch::rand({4, 2, 3}), torch::tensor(lengths), false, false);
+  };
+  const auto twice = [](const rnn::PackedSequence& p) { return p.data() * 2; };
+  const auto gm = symbolic_trace(twice, {example(packed({4, 2}))});
+  const auto other = packed({3, 1});
+  EXPECT_TRUE(same_value(gm->run({example(other)}), other.data() * 2));
+  EXPECT_FX_ERROR(symbolic_trace(twice, {c10::IValue()}), invalid_argument, HasSubstr("None"));
+  const auto net = std::make_shared<torch::nn::LSTMImpl>(3, 4);
+  EXPECT_FX_ERROR(
+      symbolic_trace(
+          net, [&net](const rnn::PackedSequence& p) { return std::get<0>(net->forward_with_packed_input(p)).data(); },
+          {example(packed({4, 2}))}),
+      trace, HasSubstr("item()"));
+}
+
 struct ConstForward : torch::nn::Module {
   Tensor w = register_parameter("w", torch::rand({3}));
   Tensor forward(const Tensor& x, double by = 3, bool negate = false) const { return negate ? -(x * w) : x * w * by; }
@@ -113,7 +131,7 @@ TEST(Signatures, DefaultsOfEveryKind) {
   EXPECT_TRUE(
       same_value(symbolic_trace(none, {x, c10::IValue(), y})->run({x, c10::IValue(), y}), none->forward(x, {}, y)));
   EXPECT_FX_ERROR(symbolic_trace(none, {x, c10::IValue(), y})->run({x, x, y}), execution, HasSubstr("None"));
-  EXPECT_FX_ERROR(symbolic_trace(none, {x})->forward(x, y), execution, HasSubstr("input"));
+  EXPECT_FX_ERROR(symbolic_trace(none, {x})->forward(x, y), invalid_argument, HasSubstr("takes 1 inputs"));
 }
 
 TEST(Signatures, References) {

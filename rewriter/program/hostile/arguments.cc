@@ -203,7 +203,13 @@ class CallDrawer {
         break;
       default: break;
     }
-    return list_of(sizes);
+    const Argument list = list_of(sizes);
+    if (!source_.integer || !random_.chance(30)) return list;
+    std::vector<Argument> elements(list.elements().begin(), list.elements().end());
+    for (Argument& element : elements) {
+      if (Node* number = source_.integer(element.as_int())) element = Argument(number);
+    }
+    return Argument::list(elements);
   }
 
   Argument last_sizes() {

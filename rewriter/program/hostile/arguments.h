@@ -19,6 +19,8 @@ struct ValueSource {
   std::function<at::Tensor(const Node&)> value_of;
   /// A scalar value of the program in place of a number; may give null.
   std::function<Node*()> number = {};
+  /// A whole number of the program that is this one; may give null.
+  std::function<Node*(std::int64_t)> integer = {};
 };
 
 struct DrawnCall {

@@ -235,8 +235,10 @@ class Comparison {
       if (!written && b && tensors_differ(b->tensor, b->initial, {})) return note(a.path + " is written to");
       if (written && !b && !is_kept_under_another_name(a)) return note(a.path + " is written to, and gone");
       if (!b) continue;
-      if (written && tensors_differ(a.tensor, b->tensor, tolerance_))
-        return note(a.path + " is left otherwise: " + describe(a.tensor) + ", now " + describe(b->tensor));
+      if (!written) continue;
+      if (const auto why = tensors_differ(a.tensor, b->tensor, tolerance_))
+        return note(a.path + " is left otherwise: " + *why + ": " + describe(a.tensor) + ", now " +
+                    describe(b->tensor));
     }
   }
 

@@ -84,11 +84,22 @@ class Generator : Values {
     const ValueSource source{
         .tensor = [&](const SchemaArgument& parameter, const at::Tensor& first) { return value_for(parameter, first); },
         .value_of = [&](const Node& node) { return tensor_of(node); },
-        .number = [&]() -> Node* { return numbers_.empty() ? nullptr : random_.pick(numbers_); }};
+        .number = [&]() -> Node* { return numbers_.empty() ? nullptr : random_.pick(numbers_); },
+        .integer = [&](std::int64_t value) { return number_that_is(value); }};
     auto call =
         draw_call(random_, *schema, source, {.optional_percent = optional_percent, .numbers = program_.numbers});
     if (!call) throw NoSuchCall();
     place(*schema, std::move(call->args), std::move(call->kwargs));
+  }
+
+  /// Numbers of the program, computed with as Python does.
+  void arithmetic() {
+    constexpr std::array<std::string_view, 5> kOperators = {"operator.add", "operator.mul", "operator.sub",
+                                                            "operator.floordiv", "aten::size.int"};
+    const std::string_view target = random_.pick(kOperators);
+    if (target == "aten::size.int" || numbers_.empty()) return operation("aten::size.int");
+    const Argument other = random_.chance(50) ? Argument(random_.pick(numbers_)) : Argument(random_.between(1, 3));
+    place(Op::call_function, target, {Argument(random_.pick(numbers_)), other});
   }
 
   void write() {
@@ -261,6 +272,8 @@ class Generator : Values {
         operation(random_.pick(operators));
       } else if (options_.modules && what < options_.motif_percent + options_.write_percent + 10) {
         module();
+      } else if (what < options_.motif_percent + options_.write_percent + 14) {
+        arithmetic();
       } else {
         const auto operators = computing_operators();
         operation(random_.pick(operators));
@@ -276,9 +289,18 @@ class Generator : Values {
     if (results.size() == 1 && random_.chance(80)) {
       program_.graph.output(results[0]);
     } else {
-      program_.graph.output(random_.chance(85) ? Argument::tuple(results) : Argument::list(results));
+      program_.graph.output(random_.chance(10)   ? nested(results)
+                            : random_.chance(85) ? Argument::tuple(results)
+                                                 : Argument::list(results));
     }
     program_.inputs.resize(options_.input_sets);
+    if (random_.chance(options_.other_sizes_percent)) add_other_sizes();
+  }
+
+  Argument nested(const std::vector<Argument>& results) {
+    const Argument rest = Argument::tuple(std::vector<Argument>(results.begin() + 1, results.end()));
+    if (random_.chance(50)) return Argument::tuple({results[0], rest});
+    return Argument::dict(std::vector<Argument>{Argument("a"), results[0], Argument("b"), rest});
   }
 
   Node* last(std::size_t back) {

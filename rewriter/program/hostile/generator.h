@@ -5,8 +5,15 @@
 // Made by running them: each call is tried on values at once and left out when it throws, so that nearly every program
 // runs. Among what they do: writes to any value, view or weight by in-place calls, methods, augmented assignments,
 // setitem and out=; optional arguments that are not their defaults; all spellings; weights under two names, rows of
-// weights, modules under two paths and called twice, in training; random draws; results that are inputs, weights, views
-// of either, or the same twice; tensors of all types, empty ones, numbers, strides of every kind, NaN and infinities.
+// weights, modules under two paths and called twice, in training; random draws; sizes that are asked for, computed with
+// and given to other calls; results that are inputs, weights, views of either, or the same twice, in nested tuples,
+// lists and dictionaries; tensors of all types, complex ones among them, empty ones, numbers, strides of every kind,
+// NaN and infinities; inputs of other sizes than those that an optimizer was told.
+//
+// Not among it: two inputs that share storage (callers promise that they do not); set_ and resize_, which show memory
+// that nobody has written; graphs as arguments (cond, while);
+// modules that call modules; string formatting; sparse, quantized and named tensors; gradients; devices but the CPU;
+// more than some dozens of calls.
 // Internal to rewriter/program and the tests. Deterministic for a seed.
 #pragma once
 
@@ -29,6 +36,7 @@ struct DrawOptions {
   bool spellings = true;
   bool modules = true;
   std::size_t input_sets = 2;
+  unsigned other_sizes_percent = 0;  ///< of the programs get one more set of inputs, of other sizes
 };
 
 /// Throws only what is a bug.

@@ -1,9 +1,11 @@
 #include <fxgraph/rewriter/program/hostile/modules.h>
 
+#include <torch/nn/functional/instancenorm.h>
 #include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/instancenorm.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/nn/modules/normalization.h>
 
@@ -17,7 +19,7 @@ namespace nn = torch::nn;
 namespace {
 
 std::shared_ptr<nn::Module> new_module(Random& random, std::int64_t n) {
-  switch (random.below(9)) {
+  switch (random.below(15)) {
     case 0:
     case 1: return nn::Linear(nn::LinearOptions(n, n).bias(random.chance(60))).ptr();
     case 2: {
@@ -29,6 +31,12 @@ std::shared_ptr<nn::Module> new_module(Random& random, std::int64_t n) {
     case 5: return nn::Identity().ptr();
     case 6: return nn::LayerNorm(nn::LayerNormOptions({n})).ptr();
     case 7: return nn::Conv2d(nn::Conv2dOptions(n, n, 1).bias(random.chance(60))).ptr();
+    case 8: return nn::GroupNorm(nn::GroupNormOptions(1, n)).ptr();
+    case 9: return nn::PReLU().ptr();
+    case 10: return nn::GELU().ptr();
+    case 11: return nn::Softmax(nn::SoftmaxOptions(-1)).ptr();
+    case 12: return nn::LeakyReLU(nn::LeakyReLUOptions().inplace(random.chance(50))).ptr();
+    case 13: return nn::InstanceNorm2d(nn::InstanceNorm2dOptions(n).track_running_stats(random.chance(50))).ptr();
     default: return nn::BatchNorm2d(n).ptr();
   }
 }
@@ -51,14 +59,18 @@ std::shared_ptr<nn::Module> draw_module(Random& random, std::int64_t n) {
 }
 
 std::optional<TensorForm> input_form(const nn::Module& module, std::int64_t n) {
-  if (module.as<nn::Dropout>() || module.as<nn::ReLU>() || module.as<nn::Identity>()) return {};
-  if (module.as<nn::Conv2d>() || module.as<nn::BatchNorm2d>()) return TensorForm{{2, n, n, n}, at::kFloat};
+  if (module.as<nn::Dropout>() || module.as<nn::ReLU>() || module.as<nn::Identity>() || module.as<nn::GELU>() ||
+      module.as<nn::LeakyReLU>() || module.as<nn::Softmax>() || module.as<nn::PReLU>())
+    return {};
+  if (module.as<nn::Conv2d>() || module.as<nn::BatchNorm2d>() || module.as<nn::InstanceNorm2d>())
+    return TensorForm{{2, n, n, n}, at::kFloat};
   return TensorForm{{n, n}, at::kFloat};
 }
 
 at::Tensor call_module(nn::Module& module, const at::Tensor& input) {
   return call_one_of<nn::Linear, nn::BatchNorm1d, nn::Dropout, nn::ReLU, nn::Identity, nn::LayerNorm, nn::Conv2d,
-                     nn::BatchNorm2d>(module, input);
+                     nn::BatchNorm2d, nn::GroupNorm, nn::PReLU, nn::GELU, nn::Softmax, nn::LeakyReLU,
+                     nn::InstanceNorm2d>(module, input);
 }
 
 }  // namespace fx::hostile

@@ -34,6 +34,10 @@ void visit_elements(const at::Tensor& tensor, Visit&& visit) {
 
 template <typename Visit>
 void visit_numbers(const at::Tensor& tensor, Visit&& visit) {
+  if (tensor.is_complex()) {
+    const at::Tensor plain = tensor.is_conj() ? at::_conj(tensor) : tensor;
+    return visit_numbers(at::view_as_real(plain.is_neg() ? at::_neg_view(plain) : plain), visit);
+  }
   switch (tensor.scalar_type()) {
     case at::kFloat: return visit_elements<float>(tensor, visit);
     case at::kDouble: return visit_elements<double>(tensor, visit);
@@ -94,7 +98,7 @@ at::Tensor copy_of(const at::Tensor& tensor) {
 
 at::Tensor nudged(Random& random, const at::Tensor& tensor, double step) {
   at::Tensor copy = copy_of(tensor);
-  if (!tensor.is_floating_point()) return copy;
+  if (!tensor.is_floating_point() && !tensor.is_complex()) return copy;
   visit_numbers(copy, [&](auto& element) {
     const auto number = static_cast<double>(element);
     if (std::isfinite(number))
@@ -106,7 +110,7 @@ at::Tensor nudged(Random& random, const at::Tensor& tensor, double step) {
 
 at::Tensor tamed(const at::Tensor& tensor) {
   at::Tensor copy = copy_of(tensor);
-  if (!tensor.is_floating_point()) return copy;
+  if (!tensor.is_floating_point() && !tensor.is_complex()) return copy;
   double next = 0.37;
   visit_numbers(copy, [&](auto& element) {
     if (!std::isfinite(static_cast<double>(element)))

@@ -12,8 +12,9 @@ constexpr std::int64_t kMostElements = 300;
 }  // namespace
 
 void Values::choose_theme() {
-  constexpr std::array kTypes = {at::kFloat, at::kFloat,    at::kFloat, at::kFloat, at::kDouble,
-                                 at::kLong,  at::kBFloat16, at::kInt,   at::kBool,  at::kHalf};
+  constexpr std::array kTypes = {at::kFloat, at::kFloat,  at::kFloat, at::kFloat,        at::kFloat,    at::kFloat,
+                                 at::kFloat, at::kDouble, at::kLong,  at::kLong,         at::kBFloat16, at::kBFloat16,
+                                 at::kInt,   at::kBool,   at::kHalf,  at::kComplexFloat, at::kByte,     at::kShort};
   constexpr std::array<std::int64_t, 8> kSizes = {2, 2, 3, 3, 3, 2, 1, 0};
   type_ = random_.pick(kTypes);
   n_ = random_.pick(kSizes);
@@ -24,7 +25,7 @@ void Values::choose_theme() {
 
 void Values::note_type(at::ScalarType type) {
   const auto bits = [](at::ScalarType t) {
-    return t == at::kBFloat16 ? 0 : t == at::kHalf ? 1 : t == at::kFloat ? 2 : 3;
+    return t == at::kBFloat16 ? 0 : t == at::kHalf ? 1 : t == at::kFloat || t == at::kComplexFloat ? 2 : 3;
   };
   if (bits(type) < bits(program_.narrowest)) program_.narrowest = type;
 }
@@ -38,7 +39,8 @@ TensorForm Values::draw_form() {
   if (random_.chance(5)) {
     for (std::int64_t& size : form.sizes) size = static_cast<std::int64_t>(1 + random_.below(3));
   }
-  constexpr std::array kTypes = {at::kFloat, at::kDouble, at::kLong, at::kBool, at::kInt, at::kBFloat16};
+  constexpr std::array kTypes = {at::kFloat, at::kDouble,   at::kLong, at::kBool,         at::kInt,
+                                 at::kFloat, at::kBFloat16, at::kHalf, at::kComplexDouble};
   if (random_.chance(10)) form.type = random_.pick(kTypes);
   return form;
 }
@@ -61,7 +63,8 @@ Node& Values::keep(Node& node, const c10::IValue& value) {
   if (values_.size() <= node.id()) values_.resize(node.id() + 1);
   values_[node.id()] = value;
   if (value.isTensor() && value.toTensor().defined() && value.toTensor().numel() <= kMostElements) {
-    if (value.toTensor().is_floating_point()) note_type(value.toTensor().scalar_type());
+    if (value.toTensor().is_floating_point() || value.toTensor().is_complex())
+      note_type(value.toTensor().scalar_type());
     pool_.push_back(&node);
   }
   if (value.isInt() || value.isDouble()) numbers_.push_back(&node);
@@ -85,8 +88,34 @@ Node& Values::input(const TensorForm& form) {
   };
   Node& node = place();
   program_.inputs.resize(options_.input_sets);
+  forms_.push_back(form);
   for (Tensors& set : program_.inputs) set.push_back(draw_tensor(random_, form, program_.numbers));
   return keep(node, copy_of(program_.inputs[0].back()));
+}
+
+void Values::add_other_sizes() {
+  std::vector<std::int64_t> sizes;
+  for (const TensorForm& form : forms_) sizes.insert(sizes.end(), form.sizes.begin(), form.sizes.end());
+  if (sizes.empty()) return;
+  const std::int64_t old = random_.pick(sizes);
+  const std::int64_t now = random_.chance(70) ? old + 1 : random_.between(0, 4);
+  const bool all = random_.chance(50);  // or where it comes first alone: a batch
+  Tensors set;
+  for (TensorForm form : forms_) {
+    for (std::size_t d = 0; d < form.sizes.size(); ++d) {
+      if (form.sizes[d] == old && (all || d == 0)) form.sizes[d] = now;
+    }
+    set.push_back(draw_tensor(random_, form, program_.numbers));
+  }
+  program_.inputs.push_back(std::move(set));
+}
+
+Node* Values::number_that_is(std::int64_t value) {
+  for (std::size_t i = numbers_.size(); i-- > 0;) {
+    const c10::IValue& known = value_of(*numbers_[i]);
+    if (known.isInt() && known.toInt() == value && random_.chance(70)) return numbers_[i];
+  }
+  return nullptr;
 }
 
 Node& Values::weight(const TensorForm& form) {

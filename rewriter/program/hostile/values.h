@@ -25,6 +25,10 @@ class Values {
   std::optional<TensorForm> form_called(std::string_view name) const;
   Node& keep(Node& node, const c10::IValue& value);
   Node& input(const TensorForm& form);
+  /// Adds a set of inputs in which one size, wherever it stands, is another.
+  void add_other_sizes();
+  /// A whole number of the program that is `value` here, or null.
+  Node* number_that_is(std::int64_t value);
   /// A weight of its own, one under a second name, or a row of another.
   Node& weight(const TensorForm& form);
   /// A value that is there: mostly a late one.
@@ -45,6 +49,7 @@ class Values {
   std::int64_t n_ = 2;
   std::size_t rank_ = 2;
   std::vector<c10::IValue> values_;
+  std::vector<TensorForm> forms_;  // of the inputs
   std::vector<Node*> pool_, numbers_;
   std::vector<at::Tensor> weights_;  // as program_.weights
 };

@@ -54,20 +54,30 @@ const std::vector<Rule>& hardswish() {
   return kRules;
 }
 
+/// There is no largest of none; where the size may become 0, logsumexp is near enough to it.
+Decision has_a_largest(const Match& match) {
+  if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
+  const auto& sizes = match.info("x")->sizes;
+  if (sizes.empty() || !has_kernel(match, "x", "aten::softmax")) return false;
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  const auto dim = static_cast<std::int64_t>(match.literal("d"));
+  return sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] > 0;
+}
+
 const std::vector<Rule>& softmax() {
   // The largest is taken off first: exp would overflow.
   static const std::vector<Rule> kRules = {
       {.name = "decompose-softmax",
        .pattern = "aten::softmax.int(x, d: int)",
-       .when = [](const Match& m) -> Decision {
-         if (!m.info("x")) return refuse("the shape of its input is not known; give --input");
-         const auto& sizes = m.info("x")->sizes;
-         if (sizes.empty()) return false;
-         const auto rank = static_cast<std::int64_t>(sizes.size());
-         const auto dim = static_cast<std::int64_t>(m.literal("d"));
-         return is_floating(m, "x") && sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] != 0;
-       },
+       .when = has_a_largest,
        .replacement = "e = aten::exp(aten::sub.Tensor(x, aten::amax(x, [d], True)))\n"
+                      "return aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], True))",
+       .promise = Promise::approximate,
+       .examples = {"aten::softmax.int(x, -1)", "aten::softmax.int(x, 0)"}},
+      {.name = "decompose-softmax/any-size",
+       .pattern = "aten::softmax.int(x, d: int)",
+       .when = [](const Match& m) -> Decision { return m.info("x") && has_kernel(m, "x", "aten::softmax"); },
+       .replacement = "e = aten::exp(aten::sub.Tensor(x, aten::logsumexp(x, [d], True)))\n"
                       "return aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], True))",
        .promise = Promise::approximate,
        .examples = {"aten::softmax.int(x, -1)", "aten::softmax.int(x, 0)"}},
@@ -89,7 +99,6 @@ std::span<const OptimizeRule> decomposition_activations() {
           .group = Group::decomposition,
           .inference = false,
           .promise = Promise::bit_exact,
-          .reads_sizes = true,
           .rewrites = relu,
       },
       {
@@ -124,12 +133,13 @@ std::span<const OptimizeRule> decomposition_activations() {
       },
       {
           .name = "decompose-softmax",
-          .summary = "softmax(x) becomes exp(x - max) over its sum",
-          .preconditions = "the shape of x is known (--input), and not empty along the dimension; no dtype argument",
+          .summary = "softmax(x) becomes exp(x - max) over its sum, or, where its size may be 0, logsumexp for max",
+          .preconditions = "the shape of x is known (--input); no dtype argument",
           .order = 70,
           .group = Group::decomposition,
           .inference = false,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = softmax,
       },
   };

@@ -19,7 +19,10 @@ bool chooses(const Match& match) {
 
 Decision may_decompose(const Match& match) {
   if (!match.info("q")) return refuse("the shape of its query is not known; give --input");
-  if (match.info("q")->sizes.back() <= 0) return false;
+  if (match.info("q")->sizes.empty() || match.info("q")->sizes.back() == 0) return false;
+  if (match.info("q")->sizes.back() < 0 && !match.has("scale"))
+    return refuse("the size of a head differs from call to call");
+  if (!same_type(match, "q", "k") || !same_type(match, "q", "v")) return refuse("key and value are of other types");
   if (match.has("mask") && !same_type(match, "mask", "q") && !chooses(match))
     return refuse("its mask is neither of the query's type nor of bools");
   // Newer LibTorch gives zeros for it.
@@ -95,6 +98,7 @@ std::span<const OptimizeRule> decomposition_attention() {
           .group = Group::decomposition,
           .inference = false,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = rules,
       },
   };

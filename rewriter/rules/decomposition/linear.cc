@@ -1,6 +1,8 @@
 // linear and addmm as products and sums.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <cmath>
+
 #include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
@@ -44,7 +46,11 @@ const std::vector<Rule>& addmm() {
       {.name = "decompose-addmm",
        .pattern = "aten::addmm(c, x, y, beta=beta: literal, alpha=alpha: literal)",
        .when = [](const Match& m) -> Decision {
-         if (m.literal("beta") == 0 || m.literal("alpha") == 0) return false;  // what is left out may hold NaN, unread
+         const double alpha = m.literal("alpha"), beta = m.literal("beta");
+         if (beta == 0 || alpha == 0) return false;                        // what is left out may hold NaN, unread
+         if (!std::isfinite(alpha) || !std::isfinite(beta)) return false;  // of a sum of products, or of each
+         if ((alpha != 1 || beta != 1) && !m.info("x"))
+           return refuse("the type of its factors is not known; give --input");
          return types_agree(m, {"x", "y", "c"});
        },
        .replacement = [](const Match& m, Rewriter& r) -> Node& {

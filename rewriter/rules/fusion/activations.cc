@@ -8,7 +8,10 @@ namespace fx::rules {
 
 namespace {
 
-Decision takes_floats(const Match& match) { return surely_floating(match, "x"); }
+/// A condition: LibTorch has the operator for the type of x.
+auto takes(std::string_view packet) {
+  return [packet](const Match& match) { return has_kernel(match, "x", packet); };
+}
 
 /// `0.5 * x * (1 + inner)`, wherever the half stands; `inner` is a line that binds e.
 std::string half_of_one_plus(std::string_view inner) {
@@ -22,7 +25,7 @@ const std::vector<Rule>& gelu() {
       {.name = "recognise-gelu/erf",
        .pattern = half_of_one_plus(spelled(
            "e = aten::erf((commutative($mul(x: node, near(0.70710678, 1e-4))) | $div(x, near(1.41421356, 1e-4))))")),
-       .when = takes_floats,
+       .when = takes("aten::gelu"),
        .replacement = "aten::gelu(x)",
        .promise = Promise::approximate},
       {.name = "recognise-gelu/tanh",
@@ -31,7 +34,7 @@ square = aten::pow.Tensor_Scalar(x: node, near(2, 1e-6)) | aten::mul.Tensor(x, x
 cube = aten::pow.Tensor_Scalar(x, near(3, 1e-6)) | commutative(aten::mul.Tensor(square, x))
 sum = commutative($add(commutative($mul(cube, near(0.044715, 1e-4))), x)) | commutative($mul(commutative($add(commutative($mul(square, near(0.044715, 1e-4))), near(1, 1e-6))), x))
 e = aten::tanh(commutative($mul(sum, near(0.79788456, 1e-4)))))")),
-       .when = takes_floats,
+       .when = takes("aten::gelu"),
        .replacement = "aten::gelu(x, approximate='tanh')",
        .promise = Promise::approximate},
   };
@@ -42,7 +45,7 @@ const std::vector<Rule>& silu() {
   static const std::vector<Rule> kRules = {
       {.name = "recognise-silu",
        .pattern = "commutative(aten::mul.Tensor(x: node, aten::sigmoid(x)))",
-       .when = takes_floats,
+       .when = takes("aten::silu"),
        .replacement = "aten::silu(x)",
        .promise = Promise::approximate},
   };
@@ -60,17 +63,17 @@ const std::vector<Rule>& hardswish() {
        .pattern =
            spelled(std::string(kClampedAtSix) + "return commutative(aten::mul.Tensor(x, $div(c, near(6, 1e-6)))) | "
                                                 "$div(commutative(aten::mul.Tensor(x, c)), near(6, 1e-6))"),
-       .when = takes_floats,
+       .when = takes("aten::hardswish"),
        .replacement = "aten::hardswish(x)",
        .promise = Promise::approximate},
       {.name = "recognise-hardswish/sigmoid",
        .pattern = spelled(std::string(kClampedAtSix) + "return $div(c, near(6, 1e-6))"),
-       .when = takes_floats,
+       .when = takes("aten::hardsigmoid"),
        .replacement = "aten::hardsigmoid(x)",
        .promise = Promise::approximate},
       {.name = "recognise-hardswish/product",
        .pattern = "commutative(aten::mul.Tensor(x: node, aten::hardsigmoid(x)))",
-       .when = takes_floats,
+       .when = takes("aten::hardswish"),
        .replacement = "aten::hardswish(x)",
        .promise = Promise::approximate},
   };
@@ -82,7 +85,7 @@ const std::vector<Rule>& leaky_relu() {
       {.name = "recognise-leaky-relu",
        .pattern = spelled("aten::where.self(aten::gt.Scalar(x: node, near(0, 0)), x, "
                           "commutative($mul(x, a: float)))"),
-       .when = takes_floats,
+       .when = takes("aten::leaky_relu"),
        .replacement = "aten::leaky_relu(x, a)",
        .promise = Promise::approximate},
   };

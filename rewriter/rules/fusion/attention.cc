@@ -77,6 +77,9 @@ bool keeps_precision(const Match& match) {
   return true;
 }
 
+/// Else the operator takes it from the size of a head.
+bool takes_scale() { return find_torch_operator("aten::scaled_dot_product_attention") != nullptr; }
+
 Decision is_attention(const Match& match) {
   const TensorInfo *q = match.info("q"), *k = match.info("k"), *v = match.info("v");
   if (!q || !k || !v) return refuse("the shapes of query, key and value are not known; give --input");
@@ -86,7 +89,8 @@ Decision is_attention(const Match& match) {
   for (std::size_t i = 0; i + 2 < rank; ++i) {
     if (q->sizes[i] != k->sizes[i] || q->sizes[i] != v->sizes[i]) return false;
   }
-  if (q->sizes.back() <= 0) return false;
+  if (q->sizes.back() == 0) return false;
+  if (q->sizes.back() < 0 && !takes_scale()) return refuse("the size of a head differs from call to call");
   // `transpose(1, 2)` is the last two of three dimensions, `transpose(2, 3)` those of four.
   const auto turned = [&](const char* name) { return match.has(name) ? match.literal(name) : -1; };
   const auto last = static_cast<double>(rank) - 1;
@@ -111,7 +115,7 @@ Node& attention(const Match& match, Rewriter& rewriter) {
   if (match.has("hidden")) mask = rewriter.call_function("aten::logical_not", std::vector<Argument>{mask});
   const double scale = total_scale(match);
   Node &q = match["q"], &k = match["k"], &v = match["v"];
-  if (find_torch_operator("aten::scaled_dot_product_attention")) {
+  if (takes_scale()) {
     const std::vector<NamedArgument> kwargs = {{"scale", Argument(scale)}};
     return rewriter.call_function("aten::scaled_dot_product_attention", std::vector<Argument>{q, k, v, mask}, kwargs);
   }
@@ -175,6 +179,7 @@ std::span<const OptimizeRule> fusion_attention() {
           .group = Group::fusion,
           .inference = false,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = rules,
       },
   };

@@ -13,14 +13,14 @@ bool has_rank(const Match& match, std::string_view name, std::size_t rank) {
 
 Decision weight_is_matrix(const Match& match) {
   if (!match.info("w")) return refuse("the shape of its weight is not known; give --input");
-  return has_rank(match, "w", 2);
+  return has_rank(match, "w", 2) && same_type(match, "x", "w");  // of nothing, matmul takes others
 }
 
 Decision bias_fits(const Match& match) {
   if (!match.info("b") || !match.info("w"))
     return refuse("the shapes of its weight and bias are not known; give --input");
   return has_rank(match, "w", 2) && has_rank(match, "b", 1) && match.info("b")->sizes[0] == match.info("w")->sizes[0] &&
-         match.info("b")->sizes[0] >= 0 && same_type(match, "b", "w");
+         match.info("b")->sizes[0] >= 0 && same_type(match, "b", "w") && same_type(match, "x", "w");
 }
 
 /// Of sizes [n], [1, n] or [m, n]: what does not make the product larger.

@@ -33,7 +33,7 @@ std::vector<Argument> trailing_sizes(const Match& match) {
 
 Decision normalises_the_end(const Match& match) {
   if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
-  if (!is_floating(match, "x")) return false;
+  if (const Decision known = has_kernel(match, "x", "aten::layer_norm"); !known) return known;
   if (trailing_sizes(match).empty()) return refuse("it does not normalise the last dimensions, in order");
   return true;
 }
@@ -132,6 +132,7 @@ std::span<const OptimizeRule> fusion_norms() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = layer_norm,
       },
       {
@@ -143,6 +144,7 @@ std::span<const OptimizeRule> fusion_norms() {
           .group = Group::fusion,
           .inference = true,
           .promise = Promise::approximate,
+          .reads_sizes = true,
           .rewrites = rms_norm,
       },
   };

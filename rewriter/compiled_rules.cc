@@ -1,0 +1,36 @@
+#include <fxgraph/rewriter/compiled_rules.h>
+
+namespace fx::internal {
+
+namespace {
+
+bool has_conditions(const Pattern& pattern) {
+  for (const PatternNode& node : pattern.data().nodes) {
+    if (!node.conditions.empty() || node.min_uses > 0 || node.max_uses != kManyUses) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, const Graph& graph)
+    : rules_(rules), index_(find.normalize), far_(find.normalize) {
+  rules_.validate();
+  entries_.reserve(rules_.size());
+  for (std::uint32_t i = 0; i < rules_.size(); ++i) {
+    const Rule& rule = rules_[i];
+    auto facts = std::make_shared<const PatternFacts>(rule.pattern.shared_data(), find);
+    SearchPlan plan = facts->plan(graph);
+    // An operator that is not there may come with a rewrite.
+    plan.impossible = false;
+    index_.add(i, *facts, plan);
+    const bool paths_suffice = paths_.add(*facts, plan.anchor);
+    if (!paths_suffice || rule.when || !rule.replacement.graph() || has_conditions(rule.pattern)) {
+      far_.add(i, *facts, plan);
+      any_far_ = true;
+    }
+    entries_.push_back({std::move(facts), std::move(plan), ReplacementPlan(rule.pattern.data(), rule.replacement)});
+  }
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,82 @@
+#include <fxgraph/rewriter/rules/kernels.h>
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <array>
+
+#include <fxgraph/run/value.h>
+
+namespace fx::rules {
+
+namespace {
+
+struct Trial {
+  std::string_view packet;
+  at::Tensor (*call)(const at::Tensor& x);  // of sizes [1, 2, 2]
+};
+
+// Operators whose result is of the type of their first argument. Sorted.
+constexpr std::array<Trial, 19> kTrials = {{
+    {"aten::_scaled_dot_product_attention",
+     [](const at::Tensor& x) { return at::matmul(at::softmax(at::matmul(x, x), -1), x); }},
+    {"aten::batch_norm",
+     [](const at::Tensor& x) { return at::batch_norm(x, {}, {}, x[0][0], x[0][0], false, 0.1, 0.1, false); }},
+    {"aten::celu", [](const at::Tensor& x) { return at::celu(x); }},
+    {"aten::elu", [](const at::Tensor& x) { return at::elu(x); }},
+    {"aten::gelu", [](const at::Tensor& x) { return at::gelu(x); }},
+    {"aten::group_norm", [](const at::Tensor& x) { return at::group_norm(x, 1); }},
+    {"aten::hardsigmoid", [](const at::Tensor& x) { return at::hardsigmoid(x); }},
+    {"aten::hardswish", [](const at::Tensor& x) { return at::hardswish(x); }},
+    {"aten::instance_norm",
+     [](const at::Tensor& x) { return at::instance_norm(x, {}, {}, {}, {}, true, 0.1, 0.1, false); }},
+    {"aten::layer_norm", [](const at::Tensor& x) { return at::layer_norm(x, {2}); }},
+    {"aten::leaky_relu", [](const at::Tensor& x) { return at::leaky_relu(x); }},
+    {"aten::log_sigmoid", [](const at::Tensor& x) { return at::log_sigmoid(x); }},
+    {"aten::log_softmax", [](const at::Tensor& x) { return at::log_softmax(x, -1); }},
+    {"aten::mish", [](const at::Tensor& x) { return at::mish(x); }},
+    {"aten::selu", [](const at::Tensor& x) { return at::selu(x); }},
+    {"aten::silu", [](const at::Tensor& x) { return at::silu(x); }},
+    {"aten::softmax", [](const at::Tensor& x) { return at::softmax(x, -1); }},
+    {"aten::softplus", [](const at::Tensor& x) { return at::softplus(x); }},
+    {"aten::softshrink", [](const at::Tensor& x) { return at::softshrink(x); }},
+}};
+static_assert(std::ranges::is_sorted(kTrials, {}, &Trial::packet));
+
+constexpr std::array kTypes = {at::kByte,         at::kChar,          at::kShort, at::kInt,
+                               at::kLong,         at::kHalf,          at::kFloat, at::kDouble,
+                               at::kComplexFloat, at::kComplexDouble, at::kBool,  at::kBFloat16};
+
+TypeSet try_types(const Trial& trial) {
+  const at::NoGradGuard no_grad;
+  TypeSet types;
+  for (const at::ScalarType type : kTypes) {
+    try {
+      if (trial.call(at::ones({1, 2, 2}, type)).scalar_type() == type) types.add(to_dtype(type));
+    } catch (const std::exception&) {
+      // It has no kernel for them.
+    }
+  }
+  return types;
+}
+
+const Trial* trial_of(std::string_view packet) {
+  const auto* at = std::ranges::lower_bound(kTrials, packet, {}, &Trial::packet);
+  return at != kTrials.end() && at->packet == packet ? at : nullptr;
+}
+
+}  // namespace
+
+bool has_kernel_types(std::string_view packet) { return trial_of(packet) != nullptr; }
+
+TypeSet kernel_types(std::string_view packet) {
+  static const std::array<TypeSet, kTrials.size()> kKnown = [] {
+    std::array<TypeSet, kTrials.size()> known;
+    std::ranges::transform(kTrials, known.begin(), try_types);
+    return known;
+  }();
+  return kKnown[static_cast<std::size_t>(trial_of(packet) - kTrials.data())];
+}
+
+}  // namespace fx::rules

@@ -1,0 +1,42 @@
+// LeftOver: how many traced tensors outlive the traces of a program.
+//
+// Proxies hold their session: a session that is alive after everybody has let go of it is held by a proxy that the
+// program has kept. Cost: a few words per session. Thread-safety: one each for a thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+namespace fx::internal {
+
+class Session;
+
+class LeftOver {
+ public:
+  LeftOver() : outer_(current()) { current() = this; }
+  ~LeftOver() { current() = outer_; }
+  LeftOver(const LeftOver&) = delete;
+  LeftOver& operator=(const LeftOver&) = delete;
+
+  /// Tells the trace that this thread is in of a session.
+  static void watch(const std::shared_ptr<Session>& session) {
+    if (current()) current()->sessions_.push_back(session);
+  }
+  /// How many references to the sessions there are.
+  long count() const {
+    long count = 0;
+    for (const std::weak_ptr<Session>& session : sessions_) count += session.use_count();
+    return count;
+  }
+
+ private:
+  static LeftOver*& current() {
+    static thread_local LeftOver* innermost = nullptr;
+    return innermost;
+  }
+
+  LeftOver* outer_;
+  std::vector<std::weak_ptr<Session>> sessions_;
+};
+
+}  // namespace fx::internal

@@ -1,0 +1,64 @@
+// What a trace that holds for every size costs beside one for the sizes of its examples, in processor time.
+#include <ctime>
+
+#include <algorithm>
+
+#include "tests/trace/trace_testing.h"
+
+namespace fx {
+namespace {
+
+using torch::Tensor;
+
+double seconds_of(const std::function<void()>& work) {
+  const std::clock_t begin = std::clock();
+  work();
+  return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+// The least of several, taken turn by turn: what else runs on the machine makes both slower.
+double ratio(const std::function<void()>& work, const std::function<void()>& beside) {
+  double mine = 1e9, other = 1e9;
+  for (int i = 0; i < 7; ++i) {
+    other = std::min(other, seconds_of(beside));
+    mine = std::min(mine, seconds_of(work));
+  }
+  return mine / other;
+}
+
+TraceOptions plain() {
+  TraceOptions options;
+  options.sizes = Sizes::fixed;
+  return options;
+}
+
+TEST(TraceCostSlow, IsLinear) {
+  const auto nodes = [](int count) {
+    return [count](Tensor x) {
+      for (int i = 0; i < count; ++i) x = (x * 2).view({x.size(1), -1}) + x.size(0);
+      return x;
+    };
+  };
+  const Tensor example = torch::rand({4, 4});
+  const double found = ratio([&] { symbolic_trace(nodes(8000), {example}); },
+                             [&] {
+                               for (int i = 0; i < 8; ++i) symbolic_trace(nodes(1000), {example});
+                             });
+  std::cout << "8000 over 8 times 1000: " << found << "\n";
+  EXPECT_LE(found, 1.5);
+}
+
+TEST(TraceCostSlow, OfAModule) {
+  torch::nn::Sequential net;
+  for (int i = 0; i < 300; ++i) {
+    net->push_back(torch::nn::Linear(8, 8));
+    net->push_back(torch::nn::ReLU());
+  }
+  const Tensor example = torch::rand({4, 8});
+  const double found = ratio([&] { symbolic_trace(net, {example}); }, [&] { symbolic_trace(net, {example}, plain()); });
+  std::cout << "generic over plain, module: " << found << "\n";
+  EXPECT_LE(found, 4);
+}
+
+}  // namespace
+}  // namespace fx
