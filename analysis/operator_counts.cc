@@ -8,16 +8,10 @@
 #include <fxgraph/support/error.h>
 
 namespace fx {
-namespace {
-
-bool is_call(const Node& node) {
-  return node.is(Op::call_function) || node.is(Op::call_method) || node.is(Op::call_module);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 std::string get_node_target(const Node& node, const ModuleTypes& module_types) {
-  if (!is_call(node)) {
+  if (!node.is_callable()) {
     throw Error(ErrorKind::invalid_argument,
                 "%" + node.name() + " calls nothing: it is a " + std::string(to_string(node.op())), node.name());
   }
@@ -30,7 +24,7 @@ std::string get_node_target(const Node& node, const ModuleTypes& module_types) {
 std::vector<OperatorCount> count_operators(const Graph& graph, const ModuleTypes& module_types) {
   std::map<std::pair<Op, std::string>, std::size_t> counts;
   for (const Node& node : graph.nodes()) {
-    if (is_call(node)) ++counts[{node.op(), get_node_target(node, module_types)}];
+    if (node.is_callable()) ++counts[{node.op(), get_node_target(node, module_types)}];
   }
   std::vector<OperatorCount> all;
   for (const auto& [what, count] : counts) all.push_back({what.second, what.first, count});

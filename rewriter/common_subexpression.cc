@@ -108,9 +108,7 @@ class Eliminator {
   }
 
  private:
-  static bool is_call(const Node& node) {
-    return node.is(Op::call_function) || node.is(Op::call_method) || node.is(Op::call_module) || node.is(Op::get_attr);
-  }
+  static bool is_call(const Node& node) { return node.is_callable() || node.is(Op::get_attr); }
   bool mergeable(const Node& node) {
     if (!is_call(node) || sets_.index().of(node).impure() || (banned_ && banned_(node))) return false;
     // A read of an attribute is the attribute itself, and a view looks at what it looks at, written or not; any other

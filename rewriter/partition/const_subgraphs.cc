@@ -14,8 +14,6 @@ namespace {
 
 constexpr const char* kConstants = "const_subgraph";
 
-bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
-
 /// True when the value is one tensor: what an attribute can hold.
 bool is_tensor(const Node& node) {
   static const Symbol kGetItem("operator.getitem");
@@ -40,7 +38,7 @@ NodeMap<bool> find_constants(const GraphModule& module, const std::function<bool
   const auto movable = why_not_movable(module);
   NodeMap<bool> constant(graph, false);
   for (const Node& node : graph.nodes()) {
-    if (!is_call(node) || movable(node) || (skip && skip(node))) continue;
+    if (!node.is_callable() || movable(node) || (skip && skip(node))) continue;
     bool all = true;
     node.for_each_input([&](const Node& input) { all &= input.is(Op::get_attr) || constant[input]; });
     for (const Effects::Set set : effects.sets(node)) all &= !returned[set];

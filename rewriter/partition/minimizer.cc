@@ -15,8 +15,6 @@
 namespace fx {
 namespace {
 
-bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
-
 c10::IValue copy_of(const c10::IValue& value) { return value.deepcopy(); }
 
 /// Notes a copy of every value as it is when it is made.
@@ -74,7 +72,7 @@ void Minimizer::find_units() {
   std::vector<Node*> calls;
   NodeMap<std::size_t> place(module_.graph(), 0);
   for (Node& node : module_.graph().nodes()) {
-    if (!is_call(node)) continue;
+    if (!node.is_callable()) continue;
     place[node] = calls.size();
     calls.push_back(&node);
   }
@@ -85,7 +83,7 @@ void Minimizer::find_units() {
     const std::size_t last = place[*effects.writers(set).back()];
     std::size_t first = place[*effects.writers(set).front()];
     for (const Node* member : effects.members(set)) {
-      if (is_call(*member)) first = std::min(first, place[*member]);
+      if (member->is_callable()) first = std::min(first, place[*member]);
     }
     reach[first] = std::max(reach[first], last);
   }

@@ -56,8 +56,6 @@ class Network {
   Flow graph_;
 };
 
-bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
-
 }  // namespace
 
 void MinimumCuts::improve(NodeMap<std::uint32_t>& stage) const {
@@ -122,7 +120,7 @@ NodeMap<std::uint32_t> MinimumCuts::cut(const NodeMap<std::uint32_t>& stage, std
   const auto is_near = [&](const Node& value) {
     if (free[value]) return true;
     for (const Node& user : value.users()) {
-      if (is_call(user) && free[user]) return true;
+      if (user.is_callable() && free[user]) return true;
     }
     return false;
   };
@@ -131,7 +129,7 @@ NodeMap<std::uint32_t> MinimumCuts::cut(const NodeMap<std::uint32_t>& stage, std
     const Vertex made = vertex_of[value], sent = network.add();
     network.connect(made, sent, static_cast<double>(problem_.bytes[value]));
     for (const Node& user : value.users()) {
-      const Vertex used = is_call(user) ? vertex_of[user] : Network::kRight;
+      const Vertex used = user.is_callable() ? vertex_of[user] : Network::kRight;
       network.connect(sent, used, kNoLimit);
       network.connect(used, made, kNoLimit);
     }
@@ -139,10 +137,10 @@ NodeMap<std::uint32_t> MinimumCuts::cut(const NodeMap<std::uint32_t>& stage, std
   if (problem_.order) {
     for (const Node* call : window) {
       for (const Node* before : problem_.order->before(*call)) {
-        if (is_call(*before)) network.connect(vertex_of[*call], vertex_of[*before], kNoLimit);
+        if (before->is_callable()) network.connect(vertex_of[*call], vertex_of[*before], kNoLimit);
       }
       for (const Node* after : problem_.order->after(*call)) {
-        if (is_call(*after)) network.connect(vertex_of[*after], vertex_of[*call], kNoLimit);
+        if (after->is_callable()) network.connect(vertex_of[*after], vertex_of[*call], kNoLimit);
       }
     }
   }
@@ -176,10 +174,10 @@ double MinimumCuts::sent(const NodeMap<std::uint32_t>& stage) const {
   double total = 0;
   for (const Node& value : problem_.graph->nodes()) {
     if (value.is(Op::get_attr) || value.is(Op::output)) continue;
-    const std::uint32_t made = is_call(value) ? stage[value] : 0;
+    const std::uint32_t made = value.is_callable() ? stage[value] : 0;
     std::set<std::uint32_t> to;
     for (const Node& user : value.users()) {
-      const std::uint32_t at = is_call(user) ? stage[user] : static_cast<std::uint32_t>(problem_.stages - 1);
+      const std::uint32_t at = user.is_callable() ? stage[user] : static_cast<std::uint32_t>(problem_.stages - 1);
       if (at != made) to.insert(at);
     }
     total += static_cast<double>(problem_.bytes[value]) * static_cast<double>(to.size());

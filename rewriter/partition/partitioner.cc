@@ -18,14 +18,12 @@
 namespace fx {
 namespace {
 
-bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
-
 /// What makes the tuple or list that `node` takes an element of; null when it does something else.
 Node* maker_of(const Node& node) {
   static const Symbol kGetItem("operator.getitem");
   if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return nullptr;
   Node* maker = node.arg(0).node_or_null();
-  if (!maker || !is_call(*maker) || !node.arg(1).is_int()) return nullptr;
+  if (!maker || !maker->is_callable() || !node.arg(1).is_int()) return nullptr;
   const OperatorSchema* schema = schema_of(*maker);
   const bool several =
       schema && (schema->returns.size() > 1 || (schema->returns.size() == 1 && schema->returns[0].type.list));
@@ -76,7 +74,7 @@ class Partitioner {
   // Gives every call a group and every group its colour; elements of tuples join what makes the tuple.
   void colour(const WhyNot& why_not) {
     for (Node& node : const_cast<Graph&>(graph_).nodes()) {
-      if (!is_call(node)) continue;
+      if (!node.is_callable()) continue;
       if (const Node* maker = maker_of(node); maker && !ordered(node)) {
         groups_.add_to(groups_.of(*maker), node);
         if (groups_.colour(groups_.of(node)) == kOutside) reject(node, "it is an element of what is not supported");
@@ -108,7 +106,7 @@ class Partitioner {
                     node->name());
       }
     }
-    if (!is_call(a) || !is_call(b)) return;
+    if (!a.is_callable() || !b.is_callable()) return;
     if (groups_.of(a) != groups_.of(b)) rivals_.add(groups_.of(a), groups_.of(b));
   }
 

@@ -108,7 +108,7 @@ class Pipeline::Step {
   static Channel forth(std::size_t i) { return {static_cast<std::int64_t>(i), false}; }
   static Channel back(std::size_t i) { return {static_cast<std::int64_t>(i), true}; }
 
-  // Behind the values: which of them want a gradient, and what the sender believes that everybody does.
+  // Behind the values: what the sender believes that everybody does, and which of the values want a gradient.
   enum Word : std::uint8_t { kBatch, kMicroBatches, kTraining, kWords };
   std::vector<std::int64_t> words(bool training) const {
     return {batch_, static_cast<std::int64_t>(how_.micro_batches), training ? 1 : 0};
@@ -143,18 +143,18 @@ class Pipeline::Step {
   void send_results(int to, const Values& values, std::size_t i, bool training) {
     const std::vector<WiredValue>& needed = wiring_.needs(to, rank_);
     if (needed.empty()) return;
-    std::vector<c10::IValue> list, flags;
+    std::vector<c10::IValue> list;
+    std::vector<std::int64_t> behind = words(training);
     for (const WiredValue& name : needed) {
       list.push_back(values.at(name));
-      flags.emplace_back(wants_gradient(values.at(name)));
+      behind.push_back(wants_gradient(values.at(name)));
       if (training && holds_tensors(values.at(name))) {
         throw Error(ErrorKind::unsupported,
                     "a list of tensors goes to rank " + std::to_string(to) +
                         ", whose gradients would not come back: let the program take it apart, or return its tensors");
       }
     }
-    list.emplace_back(c10::ivalue::Tuple::create(std::move(flags)));
-    list.emplace_back(words(training));
+    list.emplace_back(at::tensor(behind, at::kLong));
     send_values(workers_, list, to, forth(i));
   }
 
@@ -163,14 +163,15 @@ class Pipeline::Step {
     if (needed.empty()) return;
     const Stopwatch waiting(pipe_.statistics_.waiting_seconds);
     std::vector<c10::IValue> list = receive_values(workers_, from, forth(i));
-    if (list.size() != needed.size() + 2) {
-      throw Error(ErrorKind::execution, "rank " + std::to_string(from) + " sent " + std::to_string(list.size() - 2) +
-                                            " values where " + std::to_string(needed.size()) + " are needed");
+    if (list.size() != needed.size() + 1 || !list.back().isTensor() ||
+        list.back().toTensor().numel() != static_cast<std::int64_t>(kWords + needed.size())) {
+      throw Error(ErrorKind::execution, "rank " + std::to_string(from) + " sent other values than the " +
+                                            std::to_string(needed.size()) + " that are needed");
     }
-    check_words(from, list.back().toIntVector(), training);
-    const std::vector<c10::IValue> flags = list[needed.size()].toTupleRef().elements();
+    const std::int64_t* const behind = list.back().toTensor().data_ptr<std::int64_t>();
+    check_words(from, {behind, behind + kWords}, training);
     for (std::size_t k = 0; k < needed.size(); ++k) {
-      if (training && flags[k].toBool()) list[k].toTensor().requires_grad_();
+      if (training && behind[kWords + k]) list[k].toTensor().requires_grad_();
       values[needed[k]] = list[k];
     }
   }

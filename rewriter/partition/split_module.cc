@@ -55,9 +55,6 @@ class Splitter {
   }
 
  private:
-  static bool is_call(const Node& node) {
-    return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output);
-  }
   std::string path_of(const Part& part) const {
     return options_.name ? options_.name(part.id) : "submod_" + std::to_string(part.id);
   }
@@ -66,7 +63,7 @@ class Splitter {
   void assign(const std::function<std::int64_t(const Node&)>& partition_of) {
     std::map<std::int64_t, PartIndex> index_of;
     for (const Node& node : graph_.nodes()) {
-      if (!is_call(node)) continue;
+      if (!node.is_callable()) continue;
       if (options_.stays && options_.stays(node)) {
         part_of_[node] = static_cast<PartIndex>(parts_.size());
         parts_.emplace_back().stays = &node;
@@ -187,7 +184,7 @@ class Splitter {
         values[i][attribute->id()] = &part.graph->node_copy(*attribute, [](Node&) { return Argument(); });
     }
     for (const Node& node : graph_.nodes()) {
-      if (!is_call(node)) continue;
+      if (!node.is_callable()) continue;
       const PartIndex i = part_of_[node];
       if (parts_[i].stays) continue;
       values[i][node.id()] =

@@ -22,8 +22,6 @@
 namespace fx {
 namespace {
 
-bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
-
 const void* storage_of(const torch::Tensor& tensor) {
   if (tensor.has_storage()) return tensor.storage().unsafeGetStorageImpl();
   return tensor.unsafeGetTensorImpl();
@@ -38,9 +36,9 @@ class Units {
       if (!effects.writers(set).empty()) join_set(set);
     }
     for (Node& node : const_cast<Graph&>(graph).nodes()) {
-      if (!is_call(node) || shapes[node].tensors.size() < 2) continue;
+      if (!node.is_callable() || shapes[node].tensors.size() < 2) continue;
       for (Node& user : node.users()) {
-        if (is_call(user)) join(node, user);
+        if (user.is_callable()) join(node, user);
       }
     }
   }
@@ -49,7 +47,7 @@ class Units {
     NodeMap<std::uint32_t> numbers(graph_, 0);
     std::map<std::uint32_t, std::uint32_t> known;  // by id of the head
     for (Node& node : const_cast<Graph&>(graph_).nodes()) {
-      if (!is_call(node) || !head_[node]) continue;
+      if (!node.is_callable() || !head_[node]) continue;
       numbers[node] = known.emplace(find(node).id(), static_cast<std::uint32_t>(known.size() + 1)).first->second;
     }
     return numbers;
@@ -82,9 +80,9 @@ class Units {
                     writers.front()->name());
       }
       kept |= member->is(Op::get_attr);
-      if (is_call(*member)) touching.push_back(member);
+      if (member->is_callable()) touching.push_back(member);
       for (Node& user : member->users()) {
-        if (is_call(user)) touching.push_back(&user);
+        if (user.is_callable()) touching.push_back(&user);
       }
     }
     kept |= effects_.is_external(set);
@@ -170,7 +168,7 @@ class PipelineSplitter {
     std::map<const void*, std::uint32_t> known;  // by storage; what is asked is membership alone
     for (const Node& node : graph_.nodes()) {
       problem.bytes[node] = node.is(Op::get_attr) ? 0 : bytes_of(node);
-      if (!is_call(node)) continue;
+      if (!node.is_callable()) continue;
       std::vector<std::uint32_t>& reads = problem.weights[node];
       for_each_weight(node, [&](const torch::Tensor& tensor) {
         const auto [at, is_new] = known.emplace(storage_of(tensor), static_cast<std::uint32_t>(known.size()));
@@ -206,14 +204,14 @@ class PipelineSplitter {
     for (const Node& node : graph_.nodes()) {
       if (!node.is(Op::get_attr) && !node.is(Op::output)) {
         std::set<std::uint32_t> to;
-        const std::uint32_t from = is_call(node) ? stage[node] : 0;
+        const std::uint32_t from = node.is_callable() ? stage[node] : 0;
         for (const Node& user : node.users())
-          to.insert(is_call(user) ? stage[user] : static_cast<std::uint32_t>(stages_ - 1));
+          to.insert(user.is_callable() ? stage[user] : static_cast<std::uint32_t>(stages_ - 1));
         to.erase(from);
         if (from == at) result.sent_bytes += bytes_of(node) * static_cast<std::int64_t>(to.size());
       }
       by_name[node.name()] = &node;
-      if (!is_call(node) || stage[node] != at) continue;
+      if (!node.is_callable() || stage[node] != at) continue;
       ++result.nodes;
       result.seconds += seconds_[node];
       for_each_weight(node, [&](const torch::Tensor& tensor) {

@@ -13,13 +13,11 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-bool is_call(const Node& node) { return !node.is(Op::placeholder) && !node.is(Op::get_attr) && !node.is(Op::output); }
-
 class StageCutter {
  public:
   explicit StageCutter(const StageProblem& problem) : problem_(problem), place_(*problem.graph, 0) {
     for (Node& node : const_cast<Graph&>(*problem.graph).nodes()) {
-      if (!is_call(node)) continue;
+      if (!node.is_callable()) continue;
       place_[node] = calls_.size();
       calls_.push_back(&node);
     }
@@ -51,7 +49,7 @@ class StageCutter {
     for (std::size_t i = 0; i < count; ++i) seconds_[i + 1] = seconds_[i] + problem_.seconds[*calls_[i]];
     for (const Node& node : problem_.graph->nodes()) {
       if (node.is(Op::get_attr) || node.is(Op::output)) continue;
-      const std::size_t made = is_call(node) ? place_[node] : 0;
+      const std::size_t made = node.is_callable() ? place_[node] : 0;
       std::size_t last = made;
       for (const Node& user : node.users()) last = std::max(last, user.is(Op::output) ? count - 1 : place_[user]);
       change[made + 1] += static_cast<double>(problem_.bytes[node]);

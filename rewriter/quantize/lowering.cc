@@ -8,6 +8,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
@@ -118,6 +119,9 @@ class LoweringRules {
       const bool relu = place.is_relu() && !row.kernel_relu.empty();
       const std::string fault = trial_.fault(*made, place.op, relu, /*compare=*/row.role != Role::weighted);
       if (!fault.empty()) return refuse(place, fault);
+      if (row.role == Role::weighted)  // what has run remembers the sizes of its first run and is slow for others
+        module_.replace_submodule(made->arg(1).node().target().str(),
+                                  std::make_shared<ObjectAttribute>(packed(row, place)));
       if (row.role != Role::share) made = &clamp(row, place, *made, rewriter);
       const Meta* meta = place.match.anchor().find_meta();
       if (const std::string* value = meta ? meta->get<std::string>(meta_key::kValue) : nullptr)
@@ -150,8 +154,7 @@ class LoweringRules {
   // What only moves elements takes quantized tensors as they are, once it is sure that the range stays.
   static Node* share(const Place& place, Rewriter& rewriter) {
     const Meta* notes = place.match.anchor().find_meta();
-    const bool shared = notes && notes->get<bool>(meta_key::kShared);
-    return shared ? &on_quantized(place.op, place.match, rewriter) : nullptr;
+    return notes && notes->get<bool>(meta_key::kShared) ? &on_quantized(place.op, place.match, rewriter) : nullptr;
   }
 
   /// The same call with the quantized value in place of its dequantization.
@@ -173,9 +176,10 @@ class LoweringRules {
 
   Node& weighted(const Row& row, const Place& place, Rewriter& rewriter) {
     const bool relu = place.is_relu() && !row.kernel_relu.empty();
-    Node& packed = rewriter.get_attr(pack(row, place));
+    const std::string path =
+        install_object(module_, place.match["wq"].target().str(), "packed_params", packed(row, place));
     return rewriter.call_function(relu ? row.kernel_relu : row.kernel,
-                                  {place.match["xq"], packed, place.scale, place.zero_point});
+                                  {place.match["xq"], rewriter.get_attr(path), place.scale, place.zero_point});
   }
 
   c10::IValue constant(const Argument& argument) const {
@@ -191,9 +195,8 @@ class LoweringRules {
     return c10::IValue(c10::List<std::int64_t>(at::ArrayRef<std::int64_t>(all)));
   }
 
-  std::string pack(const Row& row, const Place& place) {
-    const std::string weight_path = place.match["wq"].target().str();
-    const at::Tensor weight = module_.attribute(weight_path);
+  c10::IValue packed(const Row& row, const Place& place) {
+    const at::Tensor weight = module_.attribute(place.match["wq"].target().str());
     std::vector<c10::IValue> arguments = {weight, constant(place.argument("bias"))};
     if (row.packet != "aten::linear") {
       const std::int64_t size = weight.dim() - 2;
@@ -205,8 +208,7 @@ class LoweringRules {
       arguments.push_back(place.argument("groups").as_int());
     }
     const EngineScope engine(backend_);
-    c10::IValue packed = call_operator(row.prepack, std::move(arguments));
-    return install_object(module_, weight_path, "packed_params", std::move(packed));
+    return call_operator(row.prepack, std::move(arguments));
   }
 
   // ── Others ───────────────────────────────────────────────────────────────────────────────────────────────────────

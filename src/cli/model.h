@@ -15,9 +15,9 @@
 
 #include <fxgraph/analysis/cost.h>
 #include <fxgraph/analysis/dead_code.h>
-#include <fxgraph/analysis/node_times.h>
 #include <fxgraph/codegen/code.h>
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_times.h>
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/ops/effects.h>
 

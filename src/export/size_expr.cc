@@ -91,18 +91,18 @@ class Parser {
   int terms_ = 0;
 };
 
-using Value = std::optional<std::int64_t>;
+using Size = std::optional<std::int64_t>;
 
-Value floor_divide(std::int64_t a, std::int64_t b) {
+Size floor_divide(std::int64_t a, std::int64_t b) {
   if (b == 0 || (a == INT64_MIN && b == -1)) return std::nullopt;
   const std::int64_t quotient = a / b;
   return quotient - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
-Value modulo(std::int64_t a, std::int64_t b) {
-  const Value quotient = floor_divide(a, b);
-  return quotient ? Value(a - *quotient * b) : std::nullopt;
+Size modulo(std::int64_t a, std::int64_t b) {
+  const Size quotient = floor_divide(a, b);
+  return quotient ? Size(a - *quotient * b) : std::nullopt;
 }
-Value power(std::int64_t base, std::int64_t exponent) {
+Size power(std::int64_t base, std::int64_t exponent) {
   if (exponent < 0) return std::nullopt;
   std::int64_t result = 1;
   for (std::int64_t i = 0; i < exponent; ++i) {
@@ -116,32 +116,32 @@ struct Function {
   const char* name;
   const char* infix;  ///< null: written as a call
   int precedence;     ///< of the infix
-  Value (*apply)(std::int64_t, std::int64_t);
+  Size (*apply)(std::int64_t, std::int64_t);
 };
 const Function kFunctions[] = {
     {"Add", " + ", 1,
-     [](std::int64_t a, std::int64_t b) -> Value {
+     [](std::int64_t a, std::int64_t b) -> Size {
        std::int64_t sum = 0;
-       return __builtin_add_overflow(a, b, &sum) ? std::nullopt : Value(sum);
+       return __builtin_add_overflow(a, b, &sum) ? std::nullopt : Size(sum);
      }},
     {"Mul", "*", 2,
-     [](std::int64_t a, std::int64_t b) -> Value {
+     [](std::int64_t a, std::int64_t b) -> Size {
        std::int64_t product = 0;
-       return __builtin_mul_overflow(a, b, &product) ? std::nullopt : Value(product);
+       return __builtin_mul_overflow(a, b, &product) ? std::nullopt : Size(product);
      }},
     {"FloorDiv", "//", 2, floor_divide},
     {"CleanDiv", "//", 2, floor_divide},
     {"CeilDiv", nullptr, 0,
-     [](std::int64_t a, std::int64_t b) -> Value {
-       const Value down = floor_divide(-a, b);
-       return down ? Value(-*down) : std::nullopt;
+     [](std::int64_t a, std::int64_t b) -> Size {
+       const Size down = floor_divide(-a, b);
+       return down ? Size(-*down) : std::nullopt;
      }},
     {"Mod", "%", 2, modulo},
     {"PythonMod", "%", 2, modulo},
     {"Pow", "**", 3, power},
     {"PowByNatural", "**", 3, power},
-    {"Max", nullptr, 0, [](std::int64_t a, std::int64_t b) -> Value { return std::max(a, b); }},
-    {"Min", nullptr, 0, [](std::int64_t a, std::int64_t b) -> Value { return std::min(a, b); }},
+    {"Max", nullptr, 0, [](std::int64_t a, std::int64_t b) -> Size { return std::max(a, b); }},
+    {"Min", nullptr, 0, [](std::int64_t a, std::int64_t b) -> Size { return std::min(a, b); }},
 };
 
 const Function* find_function(const std::string& name) {
@@ -219,9 +219,9 @@ std::optional<std::int64_t> SizeExpr::evaluate(const std::map<std::string, std::
   }
   const Function* function = find_function(name_);
   if (!function || operands_.empty()) return std::nullopt;
-  Value result = operands_[0].evaluate(symbols);
+  Size result = operands_[0].evaluate(symbols);
   for (std::size_t i = 1; i < operands_.size() && result; ++i) {
-    const Value next = operands_[i].evaluate(symbols);
+    const Size next = operands_[i].evaluate(symbols);
     result = next ? function->apply(*result, *next) : std::nullopt;
   }
   return result;

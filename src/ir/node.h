@@ -66,6 +66,8 @@ class Node {
   bool is_erased() const { return erased_; }
 
   bool is(Op op) const { return op_ == op; }
+  /// True for what calls something: call_function, call_method, call_module (FX's CALLABLE_NODE_OPS).
+  bool is_callable() const { return op_ == Op::call_function || op_ == Op::call_method || op_ == Op::call_module; }
   /// True for a call_function of this operator, in any spelling that canonical_target knows.
   bool is_call(Symbol target) const { return op_ == Op::call_function && target_ == canonical_target(target); }
 

@@ -8,7 +8,7 @@
 // minds keeps them (module/state_keeper.h). Errors are the Interpreter's.
 #pragma once
 
-#include <fxgraph/analysis/node_times.h>
+#include <fxgraph/ir/node_times.h>
 #include <fxgraph/module/interpreter.h>
 
 namespace fx {

@@ -16,8 +16,8 @@
 #include <fxgraph/analysis/cost.h>
 #include <fxgraph/analysis/dead_code.h>
 #include <fxgraph/analysis/liveness.h>
-#include <fxgraph/analysis/node_times.h>
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/node_times.h>
 #include <fxgraph/ir/tensor_info.h>
 
 namespace fx {

@@ -1,11 +1,11 @@
 #include <fxgraph/trace/sample.h>
 
 #include <cmath>
-#include <cstring>
 
 #include <fxgraph/run/value.h>
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/left_over.h>
+#include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
 namespace {
@@ -33,15 +33,6 @@ std::string reason_of(const std::exception& error) {
   } catch (...) {
   }
   return first_line(error);
-}
-
-bool same_data(const at::Tensor& a, const at::Tensor& b) {
-  if (a.is_same(b)) return true;
-  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() || a.layout() != b.layout()) return false;
-  if (a.layout() != at::kStrided || !a.device().is_cpu() || !b.device().is_cpu()) return false;
-  c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
-  const at::Tensor x = a.detach().contiguous(), y = b.detach().contiguous();
-  return std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
 }
 
 }  // namespace

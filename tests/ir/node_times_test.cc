@@ -1,5 +1,5 @@
 // Medians and spreads of times, and of sums of them.
-#include <fxgraph/analysis/node_times.h>
+#include <fxgraph/ir/node_times.h>
 
 #include <gtest/gtest.h>
 

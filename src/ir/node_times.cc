@@ -1,4 +1,4 @@
-#include <fxgraph/analysis/node_times.h>
+#include <fxgraph/ir/node_times.h>
 
 #include <algorithm>
 
