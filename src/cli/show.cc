@@ -29,7 +29,7 @@ template <Language language>
 std::string print_code(Model& model) {
   return model.code(language);
 }
-const std::vector<std::pair<std::string, Printer>> kFormats = {
+const std::vector<std::pair<std::string, Printer>> kShown = {
     {"table", [](Model& model) { return print_table(model.graph()); }},
     {"text", [](Model& model) { return print_graph(model.graph()); }},
     {"python", print_code<Language::python>},
@@ -43,13 +43,13 @@ const std::vector<std::pair<std::string, Printer>> kFormats = {
 
 std::vector<std::string> show_formats() {
   std::vector<std::string> names;
-  for (const auto& [name, printer] : kFormats) names.push_back(name);
+  for (const auto& [name, printer] : kShown) names.push_back(name);
   return names;
 }
 
 int show(const ShowOptions& options, Backend* backend) {
   const auto model = load_model(options.file, backend);
-  for (const auto& [name, printer] : kFormats) {
+  for (const auto& [name, printer] : kShown) {
     if (name == options.format) write_output("", printer(*model));
   }
   return kDone;
