@@ -64,15 +64,41 @@ Word table_of(const c10::TensorImpl* impl) {
   return word;
 }
 
+// What was read is a copy of heads of tensors, which memory that is used again must not show: nobody may take it for
+// one.
+struct Wiped {
+  std::vector<Word>& words;
+  ~Wiped() { explicit_bzero(words.data(), words.size() * kWord); }
+  bool holds(Word address) const {
+    const auto begin = reinterpret_cast<Word>(words.data());
+    return address >= begin && address < begin + words.size() * kWord;
+  }
+};
+
+// The size of the chunk that malloc() gave, which it keeps before it.
+Word chunk_of(Word word) { return word & ~Word{7}; }
+
 struct Tables {
   Word tensor, proxy;
+  Word tensor_chunk, proxy_chunk;
+
+  bool fit(Word chunk, Word table) const {
+    const Word least = table == tensor ? tensor_chunk : table == proxy ? proxy_chunk : 0;
+    return least != 0 && (chunk_of(chunk) == least || chunk_of(chunk) == least + 2 * kWord);
+  }
 };
 const Tables& tables() {
   static const Tables known = [] {
     const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
     const at::Tensor dense = at::empty({0});
     const auto proxy = c10::make_intrusive<ProxyImpl>(nullptr, nullptr, at::Tensor(), std::nullopt);
-    return Tables{table_of(dense.unsafeGetTensorImpl()), table_of(proxy.get())};
+    const auto chunk = [](const c10::TensorImpl* impl) {
+      Word word = 0;
+      std::memcpy(&word, reinterpret_cast<const char*>(impl) - kWord, kWord);  // NOLINT
+      return chunk_of(word);
+    };
+    const c10::TensorImpl *tensor = dense.unsafeGetTensorImpl(), *traced = proxy.get();
+    return Tables{table_of(tensor), table_of(traced), chunk(tensor), chunk(traced)};
   }();
   return known;
 }
@@ -91,20 +117,22 @@ bool add_reference(Word impl) {
 
 // The live tensors at these addresses; undefined where there is none.
 std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {
-  std::vector<Word> candidates;
+  std::vector<Word> candidates;  // the chunk's size, the table and the count of references stand there
   for (const Word word : words) {
-    if (may_be_address(word) && word % 16 == 0 && word != undefined()) candidates.push_back(word);
+    if (may_be_address(word) && word % 16 == 0 && word != undefined()) candidates.push_back(word - kWord);
   }
   std::vector<Word> heads;
-  const std::vector<bool> can = read_each(candidates, 2, heads);
+  const Wiped wiped{heads};
+  const std::vector<bool> can = read_each(candidates, 3, heads);
+  const auto first = reinterpret_cast<Word>(words.data()), last = first + words.size() * kWord;
   std::unordered_map<Word, at::Tensor> found;  // look-up only
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (!can[i] || (heads[2 * i] != tables().tensor && heads[2 * i] != tables().proxy) || heads[2 * i + 1] == 0)
-      continue;
-    auto* impl = static_cast<c10::TensorImpl*>(pointer(candidates[i]));
-    if (!add_reference(candidates[i])) continue;
-    found.emplace(candidates[i],
-                  at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
+    const Word address = candidates[i] + kWord;
+    if (!can[i] || !tables().fit(heads[3 * i], heads[3 * i + 1]) || heads[3 * i + 2] == 0) continue;
+    if (wiped.holds(address) || (address >= first && address < last)) continue;
+    auto* impl = static_cast<c10::TensorImpl*>(pointer(address));
+    if (!add_reference(address)) continue;
+    found.emplace(address, at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
   }
   std::vector<at::Tensor> result(words.size());
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -170,6 +198,7 @@ std::optional<std::vector<at::Tensor>> tensors_between(Word begin, Word end) {
   const std::size_t count = (end - begin) / kWord;
   if (count == 0) return std::vector<at::Tensor>();
   std::vector<Word> words;
+  const Wiped wiped{words};
   if (!read_each({begin}, count, words)[0]) return std::nullopt;
   std::vector<at::Tensor> tensors = tensors_at(words);
   for (std::size_t i = 0; i < count; ++i) {

@@ -6,9 +6,12 @@
 // lies further away. Nothing is written on a guess:
 //   - How large an object is, is known of objects that a shared pointer has made or deletes, and of those that the
 //     tracer was given by reference. Others are not looked at.
-//   - A word is a tensor when it is the address of a TensorImpl that is alive: its table of virtual functions is the
-//     right one and its count of references is not zero, which it is in one that has been destroyed. It is read through
-//     the kernel, so that any number may be asked about. What a tensor was before is kept alive from the start.
+//   - A word is a tensor when it is the address of a TensorImpl that is alive: it begins a chunk of malloc() of the
+//   right
+//     size, its table of virtual functions is the right one, and its count of references is not zero, which it is in
+//     one that has been destroyed. It is read through the kernel, so that any number may be asked about, and copies of
+//     what was read are wiped: an old address must not find them. What a tensor was before is kept alive from the
+//     start.
 //   - A number is put back when neither it nor what it was is an address of anything, and no pointer near it has
 //     changed: the sizes of containers stay with their containers.
 // What else has changed stays. Traced tensors left in it are counted by trace/left_over.h, and the trace is refused.

@@ -99,7 +99,7 @@ TEST_F(Program, ManualAndCompletionComeFromTheOptions) {
     EXPECT_THAT(manual.out, HasSubstr(std::string(".SS \"") + command)) << "a section of the manual page";
     EXPECT_THAT(run(std::string(command) + " --help").out, HasSubstr("--help"));
   }
-  EXPECT_THAT(manual.out, HasSubstr("\\-\\-format table|text|python|torchscript|cpp|dot|json"));
+  EXPECT_THAT(manual.out, HasSubstr("\\-\\-format table|text|python|torchscript|cpp|dot|operators|json"));
   EXPECT_EQ(run("manual html").code, 2);
 }
 

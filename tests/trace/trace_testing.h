@@ -84,6 +84,16 @@ inline ::testing::AssertionResult same_value(const c10::IValue& a, const c10::IV
     }
     return ::testing::AssertionSuccess();
   }
+  if (a.isGenericDict() && b.isGenericDict()) {
+    const auto xs = a.toGenericDict(), ys = b.toGenericDict();
+    if (xs.size() != ys.size()) return ::testing::AssertionFailure() << xs.size() << " and " << ys.size() << " entries";
+    for (const auto& entry : xs) {
+      if (!ys.contains(entry.key())) return ::testing::AssertionFailure() << entry.key() << " is in one of two dicts";
+      if (auto result = same_value(entry.value(), ys.at(entry.key()), tolerance); !result)
+        return result << " (entry " << entry.key() << ")";
+    }
+    return ::testing::AssertionSuccess();
+  }
   if (a.isNone() != b.isNone()) {
     const c10::IValue& other = a.isNone() ? b : a;
     if (other.isTensor() && !other.toTensor().defined()) return ::testing::AssertionSuccess();
