@@ -15,6 +15,8 @@
 #include <fxgraph/rewriter/partition/process_group.h>
 #include <fxgraph/torchscript/import.h>
 
+#include "tests/support/scratch_folder.h"
+
 namespace fx {
 namespace {
 
@@ -32,14 +34,11 @@ class PipelineCommandSlow : public ::testing::Test {
     const char* program = std::getenv("FXGRAPH_PROGRAM");
     if (!program || !can_connect()) GTEST_SKIP() << "the program or gloo is missing";
     program_ = program;
-    folder_ = std::filesystem::temp_directory_path() / ("fx_stages_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   /// Exit code; what is printed goes to `out` and `err` in the folder.
   int shell(const std::string& command) const {
-    const int status = std::system(("cd '" + folder_.string() + "' && { " + command + "; } >out 2>err").c_str());
+    const int status = std::system(("cd '" + folder_.path().string() + "' && { " + command + "; } >out 2>err").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   std::string out() const { return text_of(folder_ / "out"); }
@@ -47,7 +46,7 @@ class PipelineCommandSlow : public ::testing::Test {
   std::string demo() const { return std::filesystem::absolute("examples/models/demo.pt").string(); }
 
   std::string program_;
-  std::filesystem::path folder_;
+  testing::ScratchFolder folder_;
 };
 
 TEST_F(PipelineCommandSlow, StagesComputeWhatTheProgramComputes) {

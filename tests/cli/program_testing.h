@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -12,6 +11,8 @@
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "tests/support/scratch_folder.h"
 
 namespace fx::testing {
 
@@ -30,10 +31,7 @@ class Program : public ::testing::Test {
     const char* program = std::getenv("FXGRAPH_PROGRAM");
     ASSERT_NE(program, nullptr) << "FXGRAPH_PROGRAM names the program to test";
     program_ = program;
-    folder_ = fs::temp_directory_path() / ("fxgraph_cli_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   Result run(const std::string& arguments, const std::string& input = "/dev/null") {
     const std::string out = path("stdout"), err = path("stderr");
@@ -52,12 +50,12 @@ class Program : public ::testing::Test {
   }
   std::vector<std::string> files() const {
     std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(folder_)) names.push_back(entry.path().filename().string());
+    for (const auto& entry : fs::directory_iterator(folder_.path())) names.push_back(entry.path().filename().string());
     return names;
   }
 
   std::string program_;
-  fs::path folder_;
+  testing::ScratchFolder folder_;
 };
 
 inline constexpr const char* kText =

@@ -6,7 +6,6 @@
 #include <torch/torch.h>
 
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,6 +17,8 @@
 #include <fxgraph/rewriter/quantize/config.h>
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>
+
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -51,8 +52,6 @@ class QuantizeProgramSlow : public ::testing::Test {
     const char* program = std::getenv("FXGRAPH_PROGRAM");
     ASSERT_NE(program, nullptr) << "FXGRAPH_PROGRAM names the program to test";
     program_ = program;
-    folder_ = fs::temp_directory_path() / ("fxgraph_cli_quantize_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
     torch::manual_seed(1);
     auto net = std::make_shared<Net>();
     net->eval();
@@ -61,7 +60,6 @@ class QuantizeProgramSlow : public ::testing::Test {
     for (int i = 0; i < 4; ++i) samples.push_back(torch::randn({2, 3, 8, 8}));
     write_samples("samples.pt", c10::List<torch::Tensor>(samples));
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   void write_samples(const std::string& name, const c10::IValue& samples) const {
     const std::vector<char> bytes = torch::pickle_save(samples);
@@ -74,11 +72,11 @@ class QuantizeProgramSlow : public ::testing::Test {
     return text.str();
   }
 
-  /// `fxgraph quantize net.pt ARGUMENTS`.
+  /// `fxgraph quantize net.pt ARGUMENTS`, or another model.
   Result run(const std::string& arguments) const {
     const std::string out = path("stdout"), err = path("stderr");
-    const std::string command =
-        "cd " + folder_.string() + " && " + fs::absolute(program_).string() + " quantize net.pt " + arguments;
+    const std::string command = "cd " + folder_.path().string() + " && " + fs::absolute(program_).string() +
+                                " quantize " + model_ + " " + arguments;
     const int status = std::system(("(" + command + ") </dev/null >" + out + " 2>" + err).c_str());
     return {WEXITSTATUS(status), read(out), read(err)};
   }
@@ -104,8 +102,20 @@ class QuantizeProgramSlow : public ::testing::Test {
   }
 
   std::string program_;
-  fs::path folder_;
+  std::string model_ = "net.pt";
+  testing::ScratchFolder folder_;
 };
+
+TEST_F(QuantizeProgramSlow, ProgramsOfTorchExport) {
+  load(path("net.pt"))->save(path("net.pt2"));
+  model_ = "net.pt2";
+  for (const char* arguments : {"--calibrate samples.pt", "--mode dynamic --input 2x3x8x8"}) {
+    const Result result = run(std::string(arguments) + " -o out.pt");
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    expect_saved_and_near();
+  }
+}
 
 TEST_F(QuantizeProgramSlow, EveryModeAndEngine) {
   for (const std::string mode : {"static", "dynamic", "weight-only"}) {
@@ -233,7 +243,7 @@ TEST_F(QuantizeProgramSlow, WhatIsNotThereEndsInOneLine) {
 
 TEST_F(QuantizeProgramSlow, OtherCommandsKnowQuantizedValues) {
   ASSERT_EQ(run("--calibrate samples.pt -o out.pt").code, 0);
-  const std::string report = "cd " + folder_.string() + " && " + fs::absolute(program_).string() +
+  const std::string report = "cd " + folder_.path().string() + " && " + fs::absolute(program_).string() +
                              " report out.pt --input 2x3x8x8 --format json >report.json 2>stderr";
   ASSERT_EQ(std::system(report.c_str()), 0) << read(path("stderr"));
   EXPECT_THAT(read(path("report.json")), HasSubstr("quint8"));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Nothing in the repository points to one machine's directories or puts work off to later."""
+"""Nothing in the repository points to one machine's directories or puts work off to later, and no two tests share a file."""
 
 import re
 
@@ -8,16 +8,22 @@ import house
 # Spelt in halves, or this file would break its own rule.
 DIRECTORIES = ["/wo" "rk/", "/ho" "me/", "/ro" "ot/"]
 LATER = ["TO" "DO", "FIX" "ME", "XX" "X"]
+SHARED = ["temp_directory" "_path", "Temp" "Dir"]
+SCRATCH = "tests/support/scratch_folder.h"
 PATTERNS = [
     (re.compile(r"(?<![\w.}])(" + "|".join(DIRECTORIES) + ")"), "names a directory of one machine; use a relative path"),
     (re.compile(r"\b(" + "|".join(LATER) + r")\b"), "puts work off; do it, or open an issue"),
+]
+IN_TESTS = PATTERNS + [
+    (re.compile(r"\b(" + "|".join(SHARED) + r")\b"), f"is shared by tests that run side by side; use ScratchFolder ({SCRATCH})"),
 ]
 
 
 def check(root, _options):
     for path in house.files(root):
+        patterns = IN_TESTS if path.parts[0] == "tests" and str(path) != SCRATCH else PATTERNS
         for number, line in house.lines(root, path):
-            for pattern, advice in PATTERNS:
+            for pattern, advice in patterns:
                 found = pattern.search(line)
                 if found:
                     yield house.Violation(path, number, f"'{found.group(1)}' {advice}")
@@ -25,6 +31,7 @@ def check(root, _options):
 
 CLEAN = {"README.md": "a network/ of home/ roots; mktemp /tmp/a." + "X" * 6 + "\n", "src/frame" + DIRECTORIES[0] + "a.cc": ""}
 PLANTED = [({"docs/a.md": f"\nsee {word}\n"}, f"docs/a.md:2: '{word}'") for word in DIRECTORIES + LATER]
+PLANTED += [({"tests/a_test.cc": f"\nfs::{word}()\n"}, f"tests/a_test.cc:2: '{word}'") for word in SHARED]
 
 if __name__ == "__main__":
     house.main(check, CLEAN, PLANTED)

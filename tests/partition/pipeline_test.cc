@@ -22,6 +22,7 @@
 
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/partition/pipeline_models.h"
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/trace_testing.h"
 
 extern char** environ;
@@ -117,11 +118,7 @@ TEST(PipelineWorker, DISABLED_Run) {
 
 class Ranks {
  public:
-  Ranks()
-      : folder_(std::filesystem::temp_directory_path() /
-                ("fx_pipeline_" + std::to_string(getpid()) + "_" + std::to_string(counter_++))) {
-    std::filesystem::create_directories(folder_);
-  }
+  Ranks() = default;
   ~Ranks() {
     for (const pid_t child : children_) {
       if (child > 0) kill(child, SIGKILL);
@@ -129,7 +126,6 @@ class Ranks {
     for (const pid_t child : children_) {
       if (child > 0) waitpid(child, nullptr, 0);
     }
-    std::filesystem::remove_all(folder_);
   }
 
   void start(int ranks, std::map<std::string, std::string> settings, int world = 0) {
@@ -137,7 +133,7 @@ class Ranks {
     settings.insert({{"WORLD_SIZE", std::to_string(world ? world : ranks)},
                      {"MASTER_ADDR", "127.0.0.1"},
                      {"MASTER_PORT", std::to_string(++port)},
-                     {"FX_OUT", folder_.string()},
+                     {"FX_OUT", folder_.path().string()},
                      {"OMP_NUM_THREADS", "1"}});
     settings.emplace("FX_STAGES", std::to_string(ranks));
     for (int rank = 0; rank < ranks; ++rank) children_.push_back(spawn(rank, settings));
@@ -198,8 +194,7 @@ class Ranks {
     return child;
   }
 
-  inline static int counter_ = 0;
-  std::filesystem::path folder_;
+  testing::ScratchFolder folder_;
   std::vector<pid_t> children_;
 };
 

@@ -14,6 +14,8 @@
 #include <map>
 #include <string>
 
+#include "tests/support/scratch_folder.h"
+
 namespace fx::testing {
 
 using Json = nlohmann::json;
@@ -26,11 +28,10 @@ inline std::string read_file(const std::string& path) {
 
 inline std::string archive_of(const std::string& name) { return "tests/corpus/pt2/" + name + ".pt2"; }
 
-inline std::string scratch() { return (std::filesystem::temp_directory_path() / "fxgraph_hostile_test.pt2").string(); }
-
 // What loading these bytes says; empty when it works. Anything but an Error that names the file fails the test.
 inline std::string outcome(const std::string& bytes) {
-  const std::string path = scratch();
+  const ScratchFolder scratch;
+  const std::string path = scratch / "damaged.pt2";
   std::ofstream(path, std::ios::binary) << bytes;
   try {
     load_exported(path)->graph().lint();

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "tests/pt2/archives.h"
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -20,16 +21,24 @@ namespace {
 using namespace fx::testing;
 using ::testing::HasSubstr;
 
-std::string written_path(const std::string& name) {
-  const char* keep = std::getenv("FXGRAPH_TEST_PT2_KEEP");
-  return (keep ? std::filesystem::path(keep) : std::filesystem::temp_directory_path()) / (name + ".pt2");
-}
+// Files of one test; FXGRAPH_TEST_PT2_KEEP names a folder where they stay.
+class Written {
+ public:
+  std::string operator()(const std::string& name) const {
+    const char* keep = std::getenv("FXGRAPH_TEST_PT2_KEEP");
+    return (keep ? std::filesystem::path(keep) : scratch_.path()) / (name + ".pt2");
+  }
+
+ private:
+  ScratchFolder scratch_;
+};
 
 class SavedArchive : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(SavedArchive, IsTheProgramThatWasLoaded) {
   const auto gm = load_exported(corpus() + "/" + GetParam() + ".pt2");
-  const std::string path = written_path(GetParam());
+  const Written written;
+  const std::string path = written(GetParam());
   try {
     save_exported(*gm, path);
   } catch (const Error& error) {
@@ -46,11 +55,9 @@ TEST_P(SavedArchive, IsTheProgramThatWasLoaded) {
   }
   for (const auto& item : gm->named_buffers()) EXPECT_TRUE(again->find_attribute(item.key()).defined()) << item.key();
   // Written once more, it is the same: names, order, structure of the call.
-  const std::string second = written_path(GetParam() + ".again");
+  const std::string second = written(GetParam() + ".again");
   save_exported(*again, second);
   EXPECT_EQ(print_graph(load_exported(second)->graph()), print_graph(again->graph()));
-  std::filesystem::remove(second);
-  if (!std::getenv("FXGRAPH_TEST_PT2_KEEP")) std::filesystem::remove(path);
 }
 
 std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
@@ -63,21 +70,21 @@ INSTANTIATE_TEST_SUITE_P(OfPython, SavedArchive, ::testing::ValuesIn(archives())
 
 TEST(SaveExported, WhatIsTiedStaysTied) {
   const auto gm = load_exported("tests/corpus/pt2/tied.pt2");
-  const std::string path = written_path("tied_again");
+  const Written written;
+  const std::string path = written("tied_again");
   save_exported(*gm, path);
   const auto again = load_exported(path);
   EXPECT_TRUE(again->attribute("e.weight").is_same(again->attribute("o.weight")));
-  std::filesystem::remove(path);
 }
 
 TEST(SaveExported, SizesThatVaryStayFree) {
   const auto gm = load_exported("tests/corpus/pt2/mlp.pt2");
-  const std::string path = written_path("mlp_again");
+  const Written written;
+  const std::string path = written("mlp_again");
   save_exported(*gm, path);
   const auto again = load_exported(path);
   for (const std::int64_t batch : {1, 5, 64}) EXPECT_EQ(again->forward(at::rand({batch, 8})).size(0), batch);
   EXPECT_THROW(again->forward(at::rand({65, 8})), Error);
-  std::filesystem::remove(path);
 }
 
 TEST(SaveExported, ShapesMustBeKnown) {
@@ -85,7 +92,8 @@ TEST(SaveExported, ShapesMustBeKnown) {
   Node& x = graph.placeholder("x");
   graph.output(graph.call_function("aten::relu", {x}));
   const GraphModule gm(std::move(graph));
-  const std::string path = written_path("unknown");
+  const Written written;
+  const std::string path = written("unknown");
   try {
     save_exported(gm, path);
     FAIL();
@@ -97,7 +105,6 @@ TEST(SaveExported, ShapesMustBeKnown) {
   const auto again = load_exported(path);
   EXPECT_EQ(again->forward(at::rand({7, 3})).size(0), 7);
   EXPECT_THROW(again->forward(at::rand({10, 3})), Error);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/quantize/programs.h"
 #include "tests/support/error_of.h"
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -91,7 +92,8 @@ TEST(Convert, WhatItMakesIsSavedAndLoaded) {
   const auto gm = traced_net();
   const Samples samples = images(2);
   const auto int8 = convert(*calibrated(*gm, samples));
-  const std::string file = std::filesystem::temp_directory_path() / "fxgraph_quantize_test.pt";
+  const testing::ScratchFolder scratch;
+  const std::string file = scratch / "int8.pt";
   int8->save(file);
   torch::jit::Module script = torch::jit::load(file);
   const auto again = load(file);
@@ -102,7 +104,6 @@ TEST(Convert, WhatItMakesIsSavedAndLoaded) {
     EXPECT_TRUE(torch::equal(expected, int8->clone_graph_module()->run(inputs).toTensor()));
   }
   EXPECT_EQ(count_prefix(*again, "quantized::conv2d"), 2U);
-  std::filesystem::remove(file);
 }
 
 TEST(Convert, KeepsFloatWhatItIsToldTo) {

@@ -15,6 +15,7 @@
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/quantize/programs.h"
 #include "tests/support/error_of.h"
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -237,10 +238,10 @@ TEST(Dynamic, LinearRecurrentAndEmbeddingLayers) {
       EXPECT_EQ(count_prefix(*int8, "aten::quantized_lstm"), 1U);
       EXPECT_EQ(count_prefix(*int8, "aten::quantized_gru"), 1U);
       EXPECT_EQ(count_prefix(*int8, "quantized::embedding_byte"), 1U);
-      const std::string file = std::filesystem::temp_directory_path() / "fxgraph_dynamic_test.pt";
+      const testing::ScratchFolder scratch;
+      const std::string file = scratch / "dynamic.pt";
       int8->save(file);
       EXPECT_TRUE(torch::equal(torch::jit::load(file).forward({x}).toTensor(), int8->forward(x)));
-      std::filesystem::remove(file);
     }
     EXPECT_LT((int8->forward(x) - expected).abs().max().item<double>(), 0.03) << to_string(backend);
   }

@@ -20,6 +20,7 @@
 #include <fxgraph/rewriter/quantize/compare.h>
 #include <fxgraph/torchscript/import.h>
 #include "tests/quantize/programs.h"
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -66,9 +67,8 @@ struct Result {
 };
 
 Result beside_python(const std::string& python, const std::string& name, int seed) {
-  const fs::path folder = fs::temp_directory_path() / ("fxgraph_quantize_" + name);
-  fs::create_directories(folder);
-  const std::string command = python + " tests/quantize/python_models.py " + folder.string() + " " +
+  const testing::ScratchFolder folder;
+  const std::string command = python + " tests/quantize/python_models.py " + folder.path().string() + " " +
                               std::to_string(seed) + " " + name + " 2>/dev/null";
   EXPECT_EQ(std::system(command.c_str()), 0) << command;
   const std::string stem = (folder / name).string();
@@ -80,7 +80,6 @@ Result beside_python(const std::string& python, const std::string& name, int see
       theirs["mode"] == "dynamic" ? QuantConfig::dynamic() : QuantConfig::defaults(QuantBackend::automatic);
   const auto int8 = convert(*testing::calibrated(*gm, samples, config));
   torch::jit::Module peer = torch::jit::load(stem + ".int8.pt");
-  fs::remove_all(folder);
   return {compare_outputs(*gm, *int8, samples).output.sqnr_db, theirs["sqnr_db"], time_ratio(*int8, peer, samples[0]),
           testing::count_prefix(*int8, "quantized::") + testing::count_prefix(*int8, "aten::quantized_"),
           theirs["kernels"]};

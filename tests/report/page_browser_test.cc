@@ -3,7 +3,6 @@
 // (tools/install-deps --with-browser).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -14,6 +13,7 @@
 #include <fxgraph/report/page.h>
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -55,11 +55,6 @@ class PageBrowserSlow : public ::testing::Test {
   void SetUp() override {
     browser_ = find_browser();
     if (browser_.empty()) GTEST_SKIP() << "no Chromium here; tools/install-deps --with-browser installs it";
-    folder_ = std::filesystem::temp_directory_path() / ("fxgraph_page_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
   }
 
   /// Opens the page, runs `script`, which returns an object, and returns that with `errors` added.
@@ -90,7 +85,7 @@ class PageBrowserSlow : public ::testing::Test {
   }
 
   std::string browser_;
-  std::filesystem::path folder_;
+  testing::ScratchFolder folder_;
 };
 
 Shapes all_of_one_size(const Graph& graph) {

@@ -11,6 +11,8 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
+#include "tests/support/scratch_folder.h"
+
 namespace fx {
 namespace {
 
@@ -46,10 +48,9 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 TEST(GraphTransformObserver, test_graph_transform_observer) {
-  const auto folder = std::filesystem::path(::testing::TempDir()) / "graph_transform_observer";
-  std::filesystem::remove_all(folder);
+  const testing::ScratchFolder folder;
   Graph graph = program();
-  GraphTransformObserver observer(graph, "replace/add", folder.string());
+  GraphTransformObserver observer(graph, "replace/add", folder.path().string());
   replace_add(graph);
   ASSERT_EQ(observer.created_nodes().size(), 1u);
   const std::string made = observer.created_nodes()[0];

@@ -17,6 +17,8 @@
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
+#include "tests/support/scratch_folder.h"
+
 namespace fx {
 namespace {
 
@@ -121,8 +123,7 @@ TEST_F(TransformerEncoderSlow, OptimizedItIsNotSlower) {
 
 TEST_F(TransformerEncoderSlow, SavedItRunsInLibTorchAndInPython) {
   optimize(*after_, {.rules = {"inference", "fusion"}, .inputs = {TensorInfo{.sizes = kSizes}}});
-  const fs::path folder = fs::path(::testing::TempDir()) / "transformer_encoder";
-  fs::create_directories(folder);
+  const testing::ScratchFolder folder;
   const std::string saved = (folder / "encoder.pt").string();
   save(*after_, saved);
   EXPECT_TRUE(torch::allclose(load(saved)->forward(x_), expected_, 1e-4, 1e-5));
@@ -140,10 +141,10 @@ with torch.no_grad():
     found = torch.jit.load(sys.argv[1] + '/encoder.pt')(x)
 assert torch.allclose(found, expected, 1e-4, 1e-5), (found - expected).abs().max()
 )py";
-  EXPECT_EQ(
-      std::system(
-          (std::string(python) + " -B -W ignore " + (folder / "check.py").string() + " " + folder.string()).c_str()),
-      0);
+  EXPECT_EQ(std::system(
+                (std::string(python) + " -B -W ignore " + (folder / "check.py").string() + " " + folder.path().string())
+                    .c_str()),
+            0);
 }
 
 }  // namespace

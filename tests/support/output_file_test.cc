@@ -2,13 +2,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include <fxgraph/support/error.h>
+
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -17,8 +18,6 @@ namespace fs = std::filesystem;
 
 class OutputFile : public ::testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(folder_); }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
   static std::string read(const std::string& file) {
     std::ostringstream text;
@@ -38,10 +37,10 @@ class OutputFile : public ::testing::Test {
     return "";
   }
   std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
 
-  fs::path folder_ = fs::temp_directory_path() / ("fxgraph_output_file_" + std::to_string(::getpid()));
+  testing::ScratchFolder folder_;
 };
 
 TEST_F(OutputFile, IsWrittenAndReplaced) {
@@ -85,7 +84,7 @@ TEST_F(OutputFile, DevicesStayDevicesAndAFullOneIsToldAtTheEnd) {
 
 TEST_F(OutputFile, SaysWhatIsInTheWay) {
   EXPECT_THAT(failure(path("no/file")), ::testing::HasSubstr("does not exist; create it first"));
-  EXPECT_THAT(failure(folder_.string()), ::testing::HasSubstr("it is a folder; name a file in it"));
+  EXPECT_THAT(failure(folder_.path().string()), ::testing::HasSubstr("it is a folder; name a file in it"));
   EXPECT_THAT(failure(path(std::string(300, 'x'))), ::testing::HasSubstr("File name too long"));
   EXPECT_EQ(files(), 0u);
 }

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include <unistd.h>
-
 #include <fxgraph/text/parse.h>
+
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -132,12 +132,11 @@ TEST(ParseErrors, ColumnsCountCharacters) { EXPECT_EQ(in_args("'éé' b"), "g.fx
 class Files : public ::testing::Test {
  protected:
   std::string write(std::string_view text) {
-    path_ = (std::filesystem::temp_directory_path() / ("fx_text_test_" + std::to_string(::getpid()) + ".fx")).string();
     std::ofstream(path_, std::ios::binary) << text;
     return path_;
   }
-  void TearDown() override { std::filesystem::remove(path_); }
-  std::string path_;
+  testing::ScratchFolder scratch_;
+  const std::string path_ = scratch_ / "text.fx";
 };
 
 TEST_F(Files, AreRead) {

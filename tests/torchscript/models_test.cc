@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/script.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +13,8 @@
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
+
+#include "tests/support/scratch_folder.h"
 
 namespace fx {
 namespace {
@@ -30,12 +31,6 @@ std::string models_folder() {
 nlohmann::json manifest() {
   std::ifstream file(models_folder() + "/manifest.json");
   return file ? nlohmann::json::parse(file) : nlohmann::json::array();
-}
-
-fs::path scratch_folder() {
-  const fs::path folder = fs::path(::testing::TempDir()) / ("fxgraph_models_" + std::to_string(getpid()));
-  fs::create_directories(folder);
-  return folder;
 }
 
 /// Largest |difference| / largest |expected| of all tensors; structure and numbers must be equal.
@@ -96,7 +91,8 @@ void check_loaded(const nlohmann::json& entry, const std::string& file) {
   EXPECT_LE(difference(got, io.attr("output")), entry["rtol"].get<double>());
 
   // A model that writes its own state gives another result the second time: save a fresh one.
-  const fs::path saved = scratch_folder() / entry["file"].get<std::string>();
+  const testing::ScratchFolder scratch;
+  const fs::path saved = scratch / entry["file"].get<std::string>();
   const auto fresh = load(file);
   save(*fresh, saved.string());
   torch::jit::Module script = torch::jit::load(saved.string());
@@ -135,7 +131,6 @@ void check_all(const Wanted& wanted) {
     ++count;
   }
   EXPECT_GT(count, 0);
-  fs::remove_all(scratch_folder());
 }
 
 bool is_torchvision(const nlohmann::json& entry) {
@@ -175,23 +170,22 @@ std::string load_error(const std::string& path) {
 }
 
 TEST(Files, ThatAreNoModelsSayWhy) {
-  const fs::path folder = scratch_folder();
+  const testing::ScratchFolder folder;
   const auto write = [&](const char* name, const std::string& content) {
     std::ofstream(folder / name, std::ios::binary) << content;
     return (folder / name).string();
   };
   EXPECT_THAT(load_error("/no/such/file.pt"), ::testing::HasSubstr("/no/such/file.pt: there is no such file"));
-  EXPECT_THAT(load_error(folder.string()), ::testing::HasSubstr("is a directory"));
+  EXPECT_THAT(load_error(folder.path().string()), ::testing::HasSubstr("is a directory"));
   EXPECT_THAT(load_error(write("empty.pt", "")), ::testing::HasSubstr("it is empty"));
   EXPECT_THAT(load_error(write("text.pt", "hello, world")), ::testing::HasSubstr("it is no zip archive"));
   EXPECT_THAT(load_error(write("garbage.pt", std::string(1 << 20, '\x5a'))), ::testing::HasSubstr("torch.jit.save"));
   EXPECT_THAT(load_error(write("cut.pt", "PK\x03\x04" + std::string(1000, 'x'))),
               ::testing::HasSubstr("it is cut short"));
-  fs::remove_all(folder);
 }
 
 TEST(Files, AreWrittenWholeOrNotAtAll) {
-  const fs::path folder = scratch_folder();
+  const testing::ScratchFolder folder;
   Graph graph;
   Node& x = graph.placeholder("x");
   graph.output(graph.call_function("aten::relu", {x}));
@@ -200,12 +194,12 @@ TEST(Files, AreWrittenWholeOrNotAtAll) {
   EXPECT_TRUE(
       load((folder / "relu.pt").string())->forward(torch::tensor({-1.0, 2.0})).equal(torch::tensor({0.0, 2.0})));
   EXPECT_THROW(save(gm, (folder / "none" / "relu.pt").string()), Error);
-  EXPECT_THROW(save(gm, folder.string()), Error);
+  EXPECT_THROW(save(gm, folder.path().string()), Error);
   Graph broken;
   broken.output(broken.call_function("my.function", {broken.placeholder("x")}));
   EXPECT_THROW(save(GraphModule(std::move(broken)), (folder / "broken.pt").string()), Error);
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator()), 1) << "only relu.pt is left";
-  fs::remove_all(folder);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()), 1)
+      << "only relu.pt is left";
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/trace/symbolic_trace.h>
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/larger_models.h"
 #include "tests/trace/nn_cases.h"
 
@@ -50,8 +51,7 @@ using Run = void (*)(const std::string&, const std::vector<c10::IValue>&, c10::I
 
 class Compiled {
  public:
-  Compiled(const std::string& name, const std::vector<Case>& cases) : folder_(fs::path(::testing::TempDir()) / name) {
-    fs::create_directories(folder_);
+  explicit Compiled(const std::vector<Case>& cases) {
     std::ofstream source(folder_ / "generated.cc");
     for (const Case& each : cases) {
       each.module->set_class_name(each.name);
@@ -63,7 +63,6 @@ class Compiled {
         std::string(std::getenv("FXGRAPH_TEST_COMPILE")) + " " + (folder_ / "generated.cc").string() + " " + object;
     if (std::system(command.c_str()) == 0) library_ = dlopen(object.c_str(), RTLD_NOW);
   }
-  ~Compiled() { fs::remove_all(folder_); }  // the object stays loaded: tensors may have deleters in it
 
   bool ok() const { return library_ != nullptr; }
   c10::IValue run(const Case& each) const {
@@ -81,8 +80,8 @@ class Compiled {
   }
 
  private:
-  fs::path folder_;
-  void* library_ = nullptr;
+  testing::ScratchFolder folder_;
+  void* library_ = nullptr;  // stays loaded: tensors may have deleters in it
 };
 
 void expect_equal(const c10::IValue& a, const c10::IValue& b, const std::string& where) {
@@ -101,8 +100,8 @@ void expect_equal(const c10::IValue& a, const c10::IValue& b, const std::string&
   }
 }
 
-void expect_same_outputs(const std::string& name, const std::vector<Case>& cases) {
-  const Compiled compiled(name, cases);
+void expect_same_outputs(const std::vector<Case>& cases) {
+  const Compiled compiled(cases);
   ASSERT_TRUE(compiled.ok());
   const torch::NoGradGuard no_grad;
   for (const Case& each : cases) {
@@ -148,7 +147,7 @@ Case parsed(const std::string& name, const std::string& text, std::vector<c10::I
   return {name, std::make_shared<GraphModule>(parse_graph(text)), std::move(inputs)};
 }
 
-TEST(GeneratedCpp, OfAConvNetGivesTheSameOutputs) { expect_same_outputs("conv_net", {conv_net()}); }
+TEST(GeneratedCpp, OfAConvNetGivesTheSameOutputs) { expect_same_outputs({conv_net()}); }
 
 TEST(GeneratedCpp, SaysWhatItCannotSay) {
   const Graph graph = parse_graph(
@@ -259,7 +258,7 @@ std::vector<Case> operator_cases() {
   return cases;
 }
 
-TEST(GeneratedCppSlow, OfEveryFormOfCallGivesTheSameOutputs) { expect_same_outputs("operators", operator_cases()); }
+TEST(GeneratedCppSlow, OfEveryFormOfCallGivesTheSameOutputs) { expect_same_outputs(operator_cases()); }
 
 // ── Modules
 // ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -307,7 +306,7 @@ TEST(GeneratedCppSlow, OfModulesGivesTheSameOutputs) {
     if (makes_one && takes_tensors_alone(each)) cases.push_back(std::move(each));
   }
   EXPECT_GT(cases.size(), 20U);
-  expect_same_outputs("modules", cases);
+  expect_same_outputs(cases);
 }
 
 template <typename Model>
@@ -318,10 +317,10 @@ Case evaluated(const std::string& name, Model model, std::vector<c10::IValue> in
 
 TEST(GeneratedCppSlow, OfLargerModelsGivesTheSameOutputs) {
   torch::manual_seed(3);
-  expect_same_outputs("larger_models", {evaluated("CrnnAgain", testing::Crnn(), {torch::rand({2, 1, 8, 12})}),
-                                        evaluated("TranslatorAgain", testing::Translator(),
-                                                  {torch::randint(11, {5, 2}), torch::randint(13, {4, 2})}),
-                                        evaluated("VitAgain", testing::Vit(), {torch::rand({2, 3, 16, 16})})});
+  expect_same_outputs(
+      {evaluated("CrnnAgain", testing::Crnn(), {torch::rand({2, 1, 8, 12})}),
+       evaluated("TranslatorAgain", testing::Translator(), {torch::randint(11, {5, 2}), torch::randint(13, {4, 2})}),
+       evaluated("VitAgain", testing::Vit(), {torch::rand({2, 3, 16, 16})})});
 }
 
 }  // namespace

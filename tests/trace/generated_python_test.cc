@@ -15,6 +15,8 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
+#include "tests/support/scratch_folder.h"
+
 namespace fx {
 namespace {
 
@@ -70,7 +72,8 @@ TEST(GeneratedPythonSlow, AFolderIsRunAndTracedAgainByPython) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor x = torch::randn({2, 3, 9, 9});
   const auto gm = traced_net(x);
-  const fs::path folder = fs::path(::testing::TempDir()) / "python_net";
+  const testing::ScratchFolder scratch;
+  const fs::path folder = scratch / "python_net";
   to_folder(*gm, folder, "Net");
 
   const auto result = gm->run({x}).toTupleRef().elements();
@@ -88,15 +91,15 @@ TEST(GeneratedPythonSlow, AFolderIsRunAndTracedAgainByPython) {
       std::system(
           (std::string(python) + " -B -W ignore " + (folder / "check.py").string() + " " + folder.string()).c_str()),
       0);
-  fs::remove_all(folder);
 }
 
 TEST(GeneratedPython, RefusesModulesThatItDoesNotKnow) {
   GraphModule::Attributes attributes = {{"gru", std::shared_ptr<torch::nn::Module>(torch::nn::GRU(2, 2).ptr())}};
   GraphModule gm(attributes, parse_graph("graph():\n%x = placeholder[target=x]\n"
                                          "%y = call_module[target=gru](args = (%x,))\nreturn y"));
-  EXPECT_THROW(to_folder(gm, fs::path(::testing::TempDir()) / "never", "Net"), Error);
-  EXPECT_FALSE(fs::exists(fs::path(::testing::TempDir()) / "never"));
+  const testing::ScratchFolder scratch;
+  EXPECT_THROW(to_folder(gm, scratch / "never", "Net"), Error);
+  EXPECT_FALSE(fs::exists(scratch / "never"));
 }
 
 TEST(GeneratedTorchScript, CompilesAndComputesTheSame) {

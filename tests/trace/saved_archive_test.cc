@@ -10,6 +10,7 @@
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 #include <fxgraph/text/size_report.h>
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/larger_models.h"
 #include "tests/trace/size_models.h"
 #include "tests/trace/torch_models.h"
@@ -37,12 +38,13 @@ class SavedArchive : public ::testing::Test {
  protected:
   void SetUp() override { torch::manual_seed(5); }
 
+  testing::ScratchFolder scratch_;
+
   // Traces `model` on the first inputs, writes and reads it, and compares it on all.
   template <typename Model, typename Run>
   void check(const std::string& name, Model model, Run run, const std::vector<Inputs>& all) {
     const char* keep = std::getenv("FXGRAPH_TEST_PT2_KEEP");
-    const std::string path =
-        (keep ? std::filesystem::path(keep) : std::filesystem::temp_directory_path()) / ("traced_" + name + ".pt2");
+    const std::string path = (keep ? std::filesystem::path(keep) : scratch_.path()) / ("traced_" + name + ".pt2");
     model->eval();
     const auto traced = symbolic_trace(model, all[0]);
     traced->save(path);
@@ -58,7 +60,6 @@ class SavedArchive : public ::testing::Test {
                                                                 << SizeReport(traced->graph());
       if (keep) record(path + "." + std::to_string(i) + ".io", all[i], wanted);
     }
-    if (!keep) std::filesystem::remove(path);
   }
 };
 
@@ -131,7 +132,7 @@ TORCH_MODULE(Counter);
 TEST_F(SavedArchive, BuffersThatAreWritten) {
   Counter counter;
   counter->train();
-  const std::string path = std::filesystem::temp_directory_path() / "traced_counter.pt2";
+  const std::string path = scratch_ / "counter.pt2";
   symbolic_trace(counter, {torch::rand({4, 3})})->save(path);
   const auto again = load_exported(path);
   for (const std::int64_t batch : {4, 7}) {
@@ -140,7 +141,6 @@ TEST_F(SavedArchive, BuffersThatAreWritten) {
   }
   EXPECT_TRUE(same_value(again->attribute("calls"), counter->calls, 0));
   EXPECT_TRUE(same_value(again->attribute("norm.running_mean"), counter->norm->running_mean, 1e-6));
-  std::filesystem::remove(path);
 }
 
 TEST_F(SavedArchive, FixedSizesStayFixed) {
@@ -149,12 +149,11 @@ TEST_F(SavedArchive, FixedSizesStayFixed) {
         return x.view({2, -1}) * 2;
       },
       {torch::rand({2, 3, 4})}, {.sizes = Sizes::fixed});
-  const std::string path = std::filesystem::temp_directory_path() / "traced_fixed.pt2";
+  const std::string path = scratch_ / "fixed.pt2";
   gm->save(path);
   const auto again = load_exported(path);
   EXPECT_EQ(again->forward(torch::rand({2, 3, 4})).size(1), 12);
   EXPECT_THROW(again->forward(torch::rand({4, 3, 4})), Error);
-  std::filesystem::remove(path);
 }
 
 }  // namespace

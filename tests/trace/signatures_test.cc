@@ -6,6 +6,7 @@
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/wrap.h>
+#include "tests/support/scratch_folder.h"
 #include "tests/trace/trace_testing.h"
 
 namespace fx {
@@ -162,7 +163,8 @@ TEST(Signatures, TemplatesHaveNamesThatCanBeRead) {
   const auto net = std::make_shared<Templated<double, 2>>();
   const auto gm = symbolic_trace(net, {torch::rand({3})});
   EXPECT_EQ(gm->class_name(), "Templated_double_2");
-  const std::string file = ::testing::TempDir() + "fxgraph_templated.pt";
+  const testing::ScratchFolder scratch;
+  const std::string file = scratch / "templated.pt";
   fx::save(*gm, file);
   const Tensor x = torch::rand({3});
   EXPECT_TRUE(same_value(fx::load(file)->forward(x), net->forward(x), 1e-6));
