@@ -8,7 +8,6 @@
 #include <fxgraph/support/error.h>
 
 namespace fx {
-namespace {}  // namespace
 
 std::string get_node_target(const Node& node, const ModuleTypes& module_types) {
   if (!node.is_callable()) {

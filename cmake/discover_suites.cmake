@@ -17,19 +17,8 @@ if(${program} IS_NEWER_THAN ${list_file} OR (EXISTS ${manifest} AND ${manifest} 
   file(WRITE ${list_file} "${listing}")
 endif()
 
-# What is known to fail is left out.
-set(left_out "")
-file(STRINGS ${directory}/tests/known_failures.txt failures REGEX "^${folder} ")
-foreach(failure IN LISTS failures)
-  string(REGEX REPLACE "^[a-z0-9]+ ([^ ]+).*" "\\1" failure "${failure}")
-  string(APPEND left_out "${failure}:")
-endforeach()
-if(left_out)
-  string(PREPEND left_out "-")
-endif()
-
 function(add_shard name suite shard shards)
-  add_test(${name} ${program} --gtest_filter=${suite}.*${left_out} --gtest_brief=1)
+  add_test(${name} ${program} --gtest_filter=${suite}.* --gtest_brief=1)
   set(labels torch)
   if(suite MATCHES "Slow(/|$)")
     list(APPEND labels slow)

@@ -5,7 +5,8 @@
 #   fxgraph_program(<name> <main file> [TORCH] DEPS <name>...)
 #   fxgraph_umbrella()
 #
-# A library named ir is the target fxgraph_ir, alias fxgraph::ir.
+# ALONE: its files are compiled one by one, where others are compiled several at a time (CMAKE_UNITY_BUILD): those whose helpers
+# share names. A library named ir is the target fxgraph_ir, alias fxgraph::ir.
 
 function(fxgraph_library name folder)
   cmake_parse_arguments(PARSE_ARGV 2 arg "TORCH;INTERNAL;ALONE" "" "EXCLUDE;DEPS;LINKS")

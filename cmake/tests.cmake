@@ -38,14 +38,8 @@ endfunction()
 
 function(fxgraph_core_tests target folder)
   set(common TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  set(left_out "")
-  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/known_failures.txt failures REGEX "^${folder} ")
-  foreach(failure IN LISTS failures)
-    string(REGEX REPLACE "^[a-z0-9]+ ([^ ]+).*" "\\1" failure "${failure}")
-    string(APPEND left_out ":${failure}")
-  endforeach()
-  gtest_discover_tests(${target} ${common} TEST_FILTER "-*Slow.*${left_out}" PROPERTIES LABELS core TIMEOUT 120)
-  gtest_discover_tests(${target} ${common} TEST_FILTER "*Slow.*-${left_out}" PROPERTIES LABELS "core;slow" TIMEOUT 600)
+  gtest_discover_tests(${target} ${common} TEST_FILTER -*Slow.* PROPERTIES LABELS core TIMEOUT 120)
+  gtest_discover_tests(${target} ${common} TEST_FILTER *Slow.* PROPERTIES LABELS "core;slow" TIMEOUT 600)
 endfunction()
 
 # Half the compile time of a test goes into optimising LibTorch's inline functions, hence -O1.

@@ -26,8 +26,7 @@ std::string read_pattern(const std::string& pattern) {
     return pattern;
   }
   if (is_archive(pattern)) {
-    throw Error(ErrorKind::invalid_argument, "the pattern " + pattern +
-                                                 " is a TorchScript file, and patterns are text: " +
+    throw Error(ErrorKind::invalid_argument, "the pattern " + pattern + " is a saved program, and patterns are text: " +
                                                  "write it as fxgraph show --format text does, or as an expression");
   }
   std::ifstream file(pattern, std::ios::binary);
@@ -57,7 +56,7 @@ FindOptions pattern_facts(Model& model, const std::string& file, const Pattern& 
   if (pattern.needs_module_types() && !found.module_type) {
     throw Error(ErrorKind::invalid_argument,
                 "the pattern names types of modules, and " + file +
-                    " does not know them: match the TorchScript file, or modules by path, call_module[path](x)");
+                    " does not know them: match the saved program, or modules by path, call_module[path](x)");
   }
   if (pattern.needs_shapes() && inputs.empty())
     throw Error(ErrorKind::invalid_argument, "the pattern asks for shapes: say those of the inputs, --input SHAPE");

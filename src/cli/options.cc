@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -104,6 +105,10 @@ std::string human_seconds(double seconds) {
   if (seconds < 1e-3) return fmt::format("{:.1f} µs", seconds * 1e6);
   if (seconds < 1) return fmt::format("{:.1f} ms", seconds * 1e3);
   return fmt::format("{:.2f} s", seconds);
+}
+std::string human_decibels(double signal_to_noise) {
+  if (std::isinf(signal_to_noise)) return signal_to_noise > 0 ? "equal" : "nothing in common";
+  return fmt::format("{:.1f} dB", signal_to_noise);
 }
 
 }  // namespace fx::cli

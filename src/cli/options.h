@@ -49,9 +49,10 @@ class Progress {
   std::size_t width_ = 0;
 };
 
-/// `25.6 M`, `24.1 MiB`, `41.2 ms`: numbers as people say them.
+/// `25.6 M`, `24.1 MiB`, `41.2 ms`, `30.2 dB` (`equal` without noise): numbers as people say them.
 std::string human_count(double count);
 std::string human_bytes(double bytes);
 std::string human_seconds(double seconds);
+std::string human_decibels(double signal_to_noise);
 
 }  // namespace fx::cli

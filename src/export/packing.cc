@@ -40,12 +40,4 @@ TreeSpec spec_of_value(const c10::IValue& value) {
   return TreeSpec::dict(std::move(keys), std::move(children));
 }
 
-std::vector<c10::IValue> elements_of(const c10::IValue& value) {
-  if (value.isTuple()) return value.toTupleRef().elements().vec();
-  if (value.isList()) return value.toListRef().vec();
-  std::vector<c10::IValue> values;
-  for (const auto& item : value.toGenericDict()) values.push_back(item.value());
-  return values;
-}
-
 }  // namespace fx::pt2

@@ -6,7 +6,6 @@
 #include <ATen/core/ivalue.h>
 
 #include <functional>
-#include <vector>
 
 #include <fxgraph/export/tree_spec.h>
 
@@ -17,8 +16,5 @@ c10::IValue packed_value(const TreeSpec& spec, const std::function<c10::IValue()
 
 /// How `value` is packed. Throws Error(unsupported) for keys that are neither strings nor ints.
 TreeSpec spec_of_value(const c10::IValue& value);
-
-/// The values in a tuple, list or dict, one level deep.
-std::vector<c10::IValue> elements_of(const c10::IValue& value);
 
 }  // namespace fx::pt2

@@ -1,7 +1,6 @@
+// The order of nodes in their graph, as a comparison for sort, set and binary searches. O(1) each (see
+// Node::is_before).
 #pragma once
-
-/// The order of nodes in their graph, as a comparison for sort, set and binary searches. O(1) each (see
-/// Node::is_before).
 
 #include <fxgraph/ir/node.h>
 

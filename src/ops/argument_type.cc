@@ -64,7 +64,7 @@ constexpr NamedKind kMethods[] = {
     {"is_signed", kBool},
 };
 
-constexpr NamedKind kNamedFunctions[] = {
+constexpr NamedKind kFunctionTypes[] = {
     {"builtins.len", kInt}, {"builtins.int", kInt}, {"builtins.float", kFloat}, {"builtins.bool", kBool},
     {"math.ceil", kInt},    {"math.floor", kInt},   {"math.trunc", kInt},       {"math.gcd", kInt},
     {"math.prod", kInt},    {"math.sqrt", kFloat},  {"math.exp", kFloat},       {"math.log", kFloat},
@@ -159,7 +159,7 @@ class Inference {
     if (info.exact || (info.schema && is_default_call(*info.schema, node))) return result(*info.schema);
     if (!info.overloads->empty()) return kUnknownType;
     const std::string_view name = node.target().view();
-    if (const ArgumentType* kind = find_kind(kNamedFunctions, name)) return *kind;
+    if (const ArgumentType* kind = find_kind(kFunctionTypes, name)) return *kind;
     if (const ArgumentType* kind = find_kind(kArithmetic, name)) return arithmetic(node, *kind);
     if (node.args().size() < 2) return kUnknownType;
     if (name == "operator.getitem") return item(node);

@@ -206,12 +206,12 @@ class ReportMaker {
       part.total.seconds = 0;  // one node after the other, not the whole at once
     }
     std::vector<const Node*> nodes;
-    NodeMap<double> measured(graph_, 0.0);
+    NodeMap<MeasuredTime> measured(graph_, MeasuredTime());
     std::map<std::string, std::vector<double>, std::less<>> of_modules;  // by path; "": the whole
     for (const Node& node : graph_.nodes()) {
       if (inputs_.times) {
         const std::vector<double>& runs = (*inputs_.times)[node];
-        measured[node] = summarize(runs).seconds;
+        measured[node] = summarize(runs);
         add_to_modules(of_modules, module_path(node), runs);
       }
       if (inputs_.machine) part.total.seconds += roofline_seconds(cost_->of(node), *inputs_.machine);
@@ -220,7 +220,7 @@ class ReportMaker {
     if (inputs_.times) part.total.measured = summarize(of_modules[""]);
     std::stable_sort(nodes.begin(), nodes.end(), [&](const Node* a, const Node* b) {
       const NodeCost &x = cost_->of(*a), &y = cost_->of(*b);
-      if (inputs_.times) return measured[*a] > measured[*b];
+      if (inputs_.times) return measured[*a].seconds > measured[*b].seconds;
       if (inputs_.machine) return roofline_seconds(x, *inputs_.machine) > roofline_seconds(y, *inputs_.machine);
       return x.flops != y.flops ? x.flops > y.flops : x.bytes() > y.bytes();
     });
@@ -229,7 +229,7 @@ class ReportMaker {
       part.nodes.push_back(row(cost_->of(*node)));
       part.nodes.back().name = node->name();
       part.nodes.back().target = node->target().str();
-      if (inputs_.times) part.nodes.back().measured = summarize((*inputs_.times)[*node]);
+      if (inputs_.times) part.nodes.back().measured = measured[*node];
     }
     for (std::size_t i = 1; i < cost_->modules().size() && part.modules.size() < options_.max_rows; ++i) {
       const ModuleCost& module = cost_->modules()[i];

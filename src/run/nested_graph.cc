@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fxgraph/run/autocast_scope.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -17,14 +18,10 @@ using Values = std::vector<IValue>;
 
 Values values_of(const IValue& value) {
   if (value.isNone()) return {};
-  if (value.isTuple()) return value.toTupleRef().elements().vec();
-  if (value.isList()) return value.toListRef().vec();
-  return {value};
+  return value.isTuple() || value.isList() ? elements_of(value) : Values{value};
 }
 
 IValue tuple_of(Values values) { return c10::ivalue::Tuple::create(std::move(values)); }
-
-NestedGraph& graph_of(const IValue& value) { return nested_graph(value); }
 
 thread_local NestedGraphRunner* runner = nullptr;
 
@@ -32,11 +29,11 @@ void append(Values& values, const Values& more) { values.insert(values.end(), mo
 
 bool holds(const IValue& value) { return value.isTensor() ? value.toTensor().is_nonzero() : value.toBool(); }
 
-IValue cond(Values& args) { return graph_of(args[holds(args[0]) ? 1 : 2]).call(values_of(args[3])); }
+IValue cond(Values& args) { return nested_graph(args[holds(args[0]) ? 1 : 2]).call(values_of(args[3])); }
 
 IValue while_loop(Values& args) {
-  NestedGraph& condition = graph_of(args[0]);
-  NestedGraph& body = graph_of(args[1]);
+  NestedGraph& condition = nested_graph(args[0]);
+  NestedGraph& body = nested_graph(args[1]);
   Values carried = values_of(args[2]);
   const std::size_t count = carried.size();
   append(carried, values_of(args.size() > 3 ? args[3] : IValue()));
@@ -88,7 +85,7 @@ IValue map(Values& args) {
   for (std::int64_t i = 0; i < length; ++i) {
     Values inputs = slices(sequences, i);
     append(inputs, values_of(args[2]));
-    rows.push_back(values_of(graph_of(args[0]).call(std::move(inputs))));
+    rows.push_back(values_of(nested_graph(args[0]).call(std::move(inputs))));
   }
   return tuple_of(stacked(rows));
 }
@@ -105,7 +102,7 @@ IValue scan(Values& args) {
   for (std::int64_t i = 0; i < length; ++i) {
     append(carried, slices(sequences, i));
     append(carried, values_of(args.size() > 3 ? args[3] : IValue()));
-    const Values results = values_of(graph_of(args[0]).call(std::move(carried)));
+    const Values results = values_of(nested_graph(args[0]).call(std::move(carried)));
     if (results.size() < count) fail("the body of a scan returns fewer values than it carries");
     carried.assign(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(count));
     rows.emplace_back(results.begin() + static_cast<std::ptrdiff_t>(count), results.end());
@@ -123,14 +120,14 @@ IValue associative_scan(Values& args) {
     Values inputs = rows.back();
     append(inputs, slices(sequences, i));
     append(inputs, values_of(args.size() > 2 ? args[2] : IValue()));
-    rows.push_back(values_of(graph_of(args[0]).call(std::move(inputs))));
+    rows.push_back(values_of(nested_graph(args[0]).call(std::move(inputs))));
   }
   return tuple_of(stacked(rows));
 }
 
 // The call's values from the `first` on are the graph's.
 IValue call_with_rest(Values& args, std::size_t graph, std::size_t first) {
-  return graph_of(args.at(graph)).call(Values(args.begin() + static_cast<std::ptrdiff_t>(first), args.end()));
+  return nested_graph(args.at(graph)).call(Values(args.begin() + static_cast<std::ptrdiff_t>(first), args.end()));
 }
 
 IValue wrap_with_set_grad_enabled(Values& args) {
@@ -187,7 +184,7 @@ const std::vector<PythonFunction>& higher_order_functions() {
       {"higher_order::wrap", {}, [](Values& args) { return call_with_rest(args, 0, 1); }},
       {"higher_order::strict_mode",
        {"callable", "operands"},
-       [](Values& args) { return graph_of(args[0]).call(values_of(args[1])); }},
+       [](Values& args) { return nested_graph(args[0]).call(values_of(args[1])); }},
       {"higher_order::tag_activation_checkpoint", {}, [](Values& args) { return call_with_rest(args, 0, 1); }},
   };
   return table;

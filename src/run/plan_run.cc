@@ -187,8 +187,7 @@ class PlanRunner {
     const std::size_t last = dimension.rfind(is_part ? '(' : '[') + 1;
     if (value && is_part && (value->isTuple() || value->isTensorList())) {
       const auto part = std::strtoull(dimension.c_str() + begin + 1, nullptr, 10);
-      const std::vector<IValue> parts =
-          value->isTuple() ? value->toTupleRef().elements().vec() : value->toListRef().vec();
+      const std::vector<IValue> parts = elements_of(*value);
       if (part >= parts.size()) return std::nullopt;
       return with_size_of(parts[part], message, last);
     }

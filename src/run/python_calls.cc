@@ -29,10 +29,6 @@ IValue at_or_fail(const std::vector<IValue>& elements, std::int64_t index) {
   return elements[static_cast<std::size_t>(index < 0 ? index + size : index)];
 }
 
-std::vector<IValue> sequence_of(const IValue& value) {
-  return value.isTuple() ? value.toTupleRef().elements().vec() : value.toListRef().vec();
-}
-
 auto slice_bound(const IValue& value) {
   return (value.isTensor() ? IValue(value.toTensor().item<std::int64_t>()) : value).toOptional<std::int64_t>();
 }
@@ -62,7 +58,7 @@ std::vector<TensorIndex> to_tensor_indices(const IValue& index) {
 }
 
 IValue slice_of(const IValue& sequence, const IValue& slice) {
-  const std::vector<IValue> all = sequence_of(sequence);
+  const std::vector<IValue> all = elements_of(sequence);
   const auto& part = slice.toTupleRef().elements();
   const auto size = static_cast<std::int64_t>(all.size());
   const std::int64_t step = part[3].isNone() ? 1 : part[3].toInt();
@@ -94,7 +90,7 @@ IValue getitem(Args& args) {
   }
   if (object.isTuple() || object.isList()) {
     if (is_slice(index)) return slice_of(object, index);
-    return at_or_fail(sequence_of(object), index.isTensor() ? index.toTensor().item<std::int64_t>() : index.toInt());
+    return at_or_fail(elements_of(object), index.isTensor() ? index.toTensor().item<std::int64_t>() : index.toInt());
   }
   fail("a " + object.tagKind() + " cannot be indexed");
 }
@@ -151,7 +147,7 @@ IValue python_len(Args& args) {
   if (value.isTensor()) return value.toTensor().size(0);
   if (value.isString()) return static_cast<std::int64_t>(value.toStringRef().size());
   if (value.isGenericDict()) return static_cast<std::int64_t>(value.toGenericDict().size());
-  return static_cast<std::int64_t>(sequence_of(value).size());
+  return static_cast<std::int64_t>(elements_of(value).size());
 }
 
 struct TensorAttribute {

@@ -84,11 +84,6 @@ TypePtr narrowest_type(const std::vector<IValue>& elements) {
   return c10::AnyType::get();
 }
 
-std::vector<IValue> elements_of(const IValue& value) {
-  if (value.isTuple()) return value.toTupleRef().elements().vec();
-  return value.toListRef().vec();
-}
-
 void coerce_to_list(IValue& value, const c10::ListType& type, int repeat) {
   const TypePtr element = decided(type.getElementType());
   if (!element) {
@@ -333,17 +328,21 @@ TensorInfo tensor_info(const at::Tensor& tensor) {
   return info;
 }
 
+std::vector<IValue> elements_of(const IValue& value) {
+  if (value.isTuple()) return value.toTupleRef().elements().vec();
+  if (value.isList()) return value.toListRef().vec();
+  std::vector<IValue> values;
+  for (const auto& item : value.toGenericDict()) values.push_back(item.value());
+  return values;
+}
+
 TensorInfos tensor_infos(const IValue& value) {
   TensorInfos infos;
   if (value.isTensor()) {
     if (value.toTensor().defined()) infos.push_back(tensor_info(value.toTensor()));
-  } else if (value.isTuple() || value.isList()) {
+  } else if (value.isTuple() || value.isList() || value.isGenericDict()) {
     for (const IValue& element : elements_of(value)) {
       for (TensorInfo& info : tensor_infos(element)) infos.push_back(std::move(info));
-    }
-  } else if (value.isGenericDict()) {
-    for (const auto& item : value.toGenericDict()) {
-      for (TensorInfo& info : tensor_infos(item.value())) infos.push_back(std::move(info));
     }
   }
   return infos;

@@ -48,6 +48,9 @@ c10::IValue make_list(std::vector<c10::IValue> elements, const c10::TypePtr& ele
 /// Makes a dict from alternating keys and values.
 c10::IValue make_dict(const std::vector<c10::IValue>& keys_and_values);
 
+/// The values in a tuple, list or dict, one level deep.
+std::vector<c10::IValue> elements_of(const c10::IValue& value);
+
 /// A slice as a value, for indexing only; nothing for any other value.
 c10::IValue make_slice(c10::IValue start, c10::IValue stop, c10::IValue step);
 bool is_slice(const c10::IValue& value);

@@ -7,6 +7,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/reflected.h>
 
 namespace fx::internal {
 namespace {
@@ -20,10 +21,6 @@ struct Call {
   ArgumentSpan args;
   const NamedValueOf& value_of;
 
-  static const jit::SourceRange& no_source() {
-    static const jit::SourceRange range(std::make_shared<jit::Source>(std::string("fx graph")), 0, 8);
-    return range;
-  }
   Value* builtin(const char* name, const std::vector<NamedValue>& operands) const {
     return jit::emitBuiltinCall(no_source(), built, c10::Symbol::fromQualString(name), operands, {});
   }

@@ -299,10 +299,6 @@ class Quantization {
 
   static void row(const std::string& head, const std::string& text) { fmt::print("{:<20} {}\n", head, text); }
 
-  static std::string decibels(double ratio) {
-    return std::isinf(ratio) ? (ratio > 0 ? "equal" : "nothing in common") : fmt::format("{:.1f} dB", ratio);
-  }
-
   void print_text() const {
     row(options_.file,
         fmt::format("{} nodes, {} of weights", float_.graph().size(), human_bytes(weight_bytes(float_))));
@@ -320,12 +316,12 @@ class Quantization {
     }
     print_reasons();
     row("results",
-        fmt::format("{}, agreement {:.1f} %", decibels(comparison_.output.sqnr_db), comparison_.agreement * 100));
+        fmt::format("{}, agreement {:.1f} %", human_decibels(comparison_.output.sqnr_db), comparison_.agreement * 100));
     row("forward", fmt::format("{} -> {}, medians of {} interleaved runs", human_seconds(float_seconds_),
                                human_seconds(seconds_), kTimedRounds));
     if (options_.compare) {
       for (const ActivationDifference& each : comparison_.nodes)
-        row(decibels(each.sqnr_db), each.node + "  " + each.op);
+        row(human_decibels(each.sqnr_db), each.node + "  " + each.op);
     }
     if (!options_.output.empty()) row("saved", options_.output);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fxgraph/cli/options.h>
 #include <fxgraph/report/draw.h>
 
 namespace fx::cli {
@@ -22,18 +23,13 @@ i.bad{{background:#c2452d}}td.b{{width:12em}}.float{{color:#a33}}
 </style></head><body><h1>{0}</h1>
 )";
 
-std::string decibels(double ratio) {
-  if (std::isinf(ratio)) return ratio > 0 ? "equal" : "nothing in common";
-  return fmt::format("{:.1f} dB", ratio);
-}
-
 std::string row(const ActivationDifference& each, double goal) {
   const double part =
       std::isinf(each.sqnr_db) ? (each.sqnr_db > 0 ? 1 : 0) : std::clamp(each.sqnr_db / kFullBar, 0.0, 1.0);
   return fmt::format(
       "<tr><td>{}</td><td>{}</td><td class=n>{}</td><td class=b><i{} style=\"width:{:.0f}%\"></i></td><td "
       "class=n>{:.3g}</td><td class=n>{:.3g}</td></tr>\n",
-      escape_xml(each.node), escape_xml(each.op), decibels(each.sqnr_db), each.sqnr_db < goal ? " class=bad" : "",
+      escape_xml(each.node), escape_xml(each.op), human_decibels(each.sqnr_db), each.sqnr_db < goal ? " class=bad" : "",
       100 * part, each.largest, each.magnitude);
 }
 
@@ -46,7 +42,8 @@ std::string quantize_page(const std::string& name, const ActivationComparison& c
   page += fmt::format(
       "<p>Results: <b>{}</b> over {} samples, the same largest element in {:.1f} % of the rows. {} of {} operators are "
       "quantized.</p>\n",
-      decibels(comparison.output.sqnr_db), comparison.samples, comparison.agreement * 100, quantized, reasons.size());
+      human_decibels(comparison.output.sqnr_db), comparison.samples, comparison.agreement * 100, quantized,
+      reasons.size());
   page +=
       "<h2>Values, worst first</h2><table><tr><th>node</th><th>made by</th><th>signal to noise</th><th></th>"
       "<th>largest difference</th><th>largest value</th></tr>\n";
