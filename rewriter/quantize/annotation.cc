@@ -7,6 +7,7 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::quantize {
 
@@ -24,17 +25,19 @@ const Argument* operand(const Node& node, std::size_t i) {
   return i < node.args().size() ? &node.args()[i] : nullptr;
 }
 
-/// Is the value not the same to all its readers? A write after it, through any alias, says so. What weights are is
-/// settled when the program is converted: no write at all may reach them.
-std::function<bool(const Node&)> write_test(const GraphModule& flat) {
+/// A value changes by a write after it, through any alias. What weights are is settled when the program is converted:
+/// no write at all may reach them, nor may a caller be given them.
+std::function<std::string(const Node&)> change_test(const GraphModule& flat) {
   const auto effects = std::make_shared<Effects>(flat.graph(), EffectsOptions{.modules = module_effects(flat)});
-  return [effects](const Node& value) {
+  const auto weights = std::make_shared<rules::ProgramEffects>(flat);
+  return [effects, weights](const Node& value) -> std::string {
+    if (value.is(Op::get_attr)) return weights->not_constant(value.target().str());
     for (const Effects::Set set : effects->sets(value)) {
       for (const Node* writer : effects->writers(set)) {
-        if (value.is(Op::get_attr) || value.is_before(*writer)) return true;
+        if (value.is_before(*writer)) return "the program writes to " + value.name();
       }
     }
-    return false;
+    return {};
   };
 }
 
@@ -42,11 +45,12 @@ std::function<bool(const Node&)> write_test(const GraphModule& flat) {
 
 const Row* row_for(const Node& node) {
   if (!node.is(Op::call_function)) return nullptr;
-  const Row* row = row_of(node.target().view());
-  const std::string_view packet = packet_of(node.target().view());
-  if (packet != "aten::mul" && packet != "aten::div") return row;
-  const Argument* factor = operand(node, 1);
-  return factor && factor->is_number() ? row_of(packet == "aten::mul" ? "aten::mul.Scalar" : "aten::div.Scalar") : row;
+  const Argument* second = operand(node, 1);
+  if (second && second->is_number()) {
+    const Row* row = row_of(std::string(packet_of(node.target().view())) + ".Scalar");
+    if (row && row->role == Role::by_number) return row;
+  }
+  return row_of(node.target().view());
 }
 
 void for_each_quantized_operand(const Row& row, const Node& node, const std::function<void(Node&)>& visit) {
@@ -69,7 +73,7 @@ Annotation::Annotation(const GraphModule& flat, const Shapes& shapes, const Quan
       wanted_(flat.graph(), false),
       made_(flat.graph(), false),
       ranges_(flat.graph(), kNone) {
-  is_written_ = write_test(flat);
+  changes_ = change_test(flat);
   mark_candidates(config);
   fuse_activations();
   spread();
@@ -95,12 +99,12 @@ std::string Annotation::weight_obstacle(const Site& site) const {
   const Argument *weight = site.argument("weight"), *bias = site.argument("bias");
   const Node* attribute = weight ? weight->node_or_null() : nullptr;
   if (!attribute || !attribute->is(Op::get_attr)) return "its weight is computed, not an attribute";
-  if (is_written_(*attribute)) return "the program writes to its weight";
+  if (std::string why = changes_(*attribute); !why.empty()) return why;
   if (!is_float(flat_.find_attribute(attribute->target().str()))) return "its weight is not float32";
   if (bias && !bias->is_none()) {
     const Node* value = bias->node_or_null();
     if (!value || !value->is(Op::get_attr)) return "its bias is computed, not an attribute";
-    if (is_written_(*value)) return "the program writes to its bias";
+    if (std::string why = changes_(*value); !why.empty()) return why;
     if (!is_float(flat_.find_attribute(value->target().str()))) return "its bias is not float32";
   }
   for (const char* name : {"stride", "padding", "dilation", "output_padding", "groups"}) {
@@ -130,15 +134,14 @@ std::string Annotation::obstacle(Node& node, const Row& row) const {
   for_each_quantized_operand(row, node, [&](Node& value) {
     ++operands;
     if (!reason.empty()) return;
-    if (is_written_(value)) {
-      reason = "the program writes to " + value.name();
-    } else if (!is_float_tensor(value)) {
+    reason = changes_(value);
+    if (reason.empty() && !is_float_tensor(value)) {
       reason = value.name() + " is not a float32 tensor";
     }
   });
   if (!reason.empty()) return reason;
   if (operands < expected) return "there is no quantized kernel for numbers";
-  if (is_written_(node)) return "the program writes to its value";
+  if (!changes_(node).empty()) return "the program writes to its value";
   if (!is_float_value(node)) return "its value is not float32";
   if (row.rank && site.input_rank() != row.rank) {
     return "the kernel wants an input of rank " + std::to_string(row.rank) + ", this has " +
@@ -178,7 +181,7 @@ void Annotation::mark_candidates(const QuantConfig& config) {
 void Annotation::fuse_activations() {
   for (Node& node : const_cast<Graph&>(flat_.graph()).nodes()) {
     Mark& mark = marks_[node];
-    if (!mark.quantized || mark.row->role == Role::fixed || mark.row->role == Role::rescale) continue;
+    if (!mark.quantized || mark.row->role == Role::fixed || mark.row->role == Role::by_number) continue;
     if (node.num_users() != 1) continue;
     Node& user = *node.users().begin();
     if (!is_share(marks_[user]) || !bounds_of(user).is_activation) continue;
@@ -238,7 +241,7 @@ void Annotation::find_ranges() {
 bool Annotation::has_free_range(const Node& root) const {
   if (!made_[root]) return true;
   const Role role = marks_[maker(root)].row->role;
-  return role != Role::fixed && role != Role::rescale;
+  return role != Role::fixed && role != Role::by_number;
 }
 
 // What is joined has one range, so that joining rounds nothing anew. An activation after it gives the result bounds of

@@ -63,7 +63,8 @@ class Annotation {
 
   const GraphModule& flat_;
   const Shapes& shapes_;
-  std::function<bool(const Node&)> is_written_;
+  /// Why the value is not the same to all its readers, at every call; empty when it is.
+  std::function<std::string(const Node&)> changes_;
   NodeMap<Mark> marks_;
   NodeMap<bool> wanted_, made_;
   NodeMap<int> ranges_;

@@ -51,6 +51,7 @@ std::string same_type(const Site& site) {
 }
 
 std::string of_batch(const Site& site) {
+  if (site.input_rank() < 3) return "the kernel wants a batch of at least one dimension";
   const Argument* statistics = site.argument("use_input_stats");
   return statistics && statistics->is_bool() && statistics->as_bool() ? ""
                                                                       : "the kernel knows the input's statistics only";
@@ -63,13 +64,17 @@ std::string running_statistics(const Site& site) {
   return rank == 4 || rank == 5 ? "" : "there are kernels for images and volumes only";
 }
 
-std::string by_positive_number(const Site& site) {
-  const Argument* factor = bound_argument(site.schema, site.node, 1);
+std::string by_number(const Site& site) {
+  const Argument* number = bound_argument(site.schema, site.node, 1);
   const Argument* rounding = site.argument("rounding_mode");
   if (rounding && !rounding->is_none()) return "it rounds the quotient";
-  return factor && factor->is_number() && factor->as_float() > 0 && std::isfinite(factor->as_float())
-             ? ""
-             : "there are kernels for a positive number only";
+  if (!number || !number->is_number()) return "its operand is computed";
+  return std::isfinite(number_of(site.node)) ? "" : "its operand is not finite";
+}
+
+std::string plus_number(const Site& site) {
+  const std::string obstacle = plain_sum(site);
+  return obstacle.empty() ? by_number(site) : obstacle;
 }
 
 std::string constant_or_reflected(const Site& site) {
@@ -84,7 +89,8 @@ std::string dense_unpadded(const Site& site) {
   return !divisor || divisor->is_none() ? "" : "the kernel has no divisor_override";
 }
 
-constexpr Role W = Role::weighted, E = Role::elementwise, O = Role::own, F = Role::fixed, S = Role::share;
+constexpr Role W = Role::weighted, E = Role::elementwise, O = Role::own, F = Role::fixed, N = Role::by_number,
+               S = Role::share;
 
 constexpr std::array kRows = std::to_array<Row>({
     {.packet = "aten::conv1d",
@@ -135,10 +141,12 @@ constexpr std::array kRows = std::to_array<Row>({
      .obstacle = plain_sum},
     {.packet = "aten::mul", .role = E, .kernel = "quantized::mul", .kernel_relu = "quantized::mul_relu"},
     {.packet = "aten::matmul", .role = E, .kernel = "quantized::matmul", .obstacle = equal_ranks},
+    {.packet = "aten::prelu", .role = E, .kernel = "quantized::prelu"},
     {.packet = "aten::cat", .role = Role::concat, .kernel = "quantized::cat"},
 
     {.packet = "aten::hardswish", .role = O, .kernel = "quantized::hardswish"},
     {.packet = "aten::elu", .role = O, .kernel = "quantized::elu"},
+    {.packet = "aten::celu", .role = O, .kernel = "quantized::celu"},
     {.packet = "aten::leaky_relu", .role = O, .kernel = "quantized::leaky_relu"},
     {.packet = "aten::layer_norm", .role = O, .kernel = "quantized::layer_norm"},
     {.packet = "aten::group_norm", .role = O, .kernel = "quantized::group_norm"},
@@ -154,14 +162,10 @@ constexpr std::array kRows = std::to_array<Row>({
     {.packet = "aten::tanh", .role = F, .scale = 2.0 / 256, .zero_point = 128},
     {.packet = "aten::softmax", .role = F, .kernel = "quantized::softmax", .scale = 1.0 / 256, .obstacle = same_type},
 
-    {.packet = "aten::mul.Scalar",
-     .role = Role::rescale,
-     .kernel = "quantized::mul.Scalar",
-     .obstacle = by_positive_number},
-    {.packet = "aten::div.Scalar",
-     .role = Role::rescale,
-     .kernel = "quantized::mul.Scalar",
-     .obstacle = by_positive_number},
+    {.packet = "aten::mul.Scalar", .role = N, .kernel = "quantized::mul.Scalar", .obstacle = by_number},
+    {.packet = "aten::div.Scalar", .role = N, .kernel = "quantized::mul.Scalar", .obstacle = by_number},
+    {.packet = "aten::add.Scalar", .role = N, .kernel = "quantized::add.Scalar", .obstacle = plus_number},
+    {.packet = "aten::sub.Scalar", .role = N, .kernel = "quantized::add.Scalar", .obstacle = plus_number},
 
     {.packet = "aten::relu", .role = S},
     {.packet = "aten::relu6", .role = S},
@@ -240,6 +244,8 @@ constexpr std::array kModuleTypes = std::to_array<std::string_view>({"Conv1d",
                                                                      "Tanh",
                                                                      "Softmax",
                                                                      "ELU",
+                                                                     "CELU",
+                                                                     "PReLU",
                                                                      "LeakyReLU",
                                                                      "MaxPool1d",
                                                                      "MaxPool2d",
@@ -280,9 +286,10 @@ bool is_known_type(std::string_view type) {
          type == "aten::lstm" || type == "aten::gru";
 }
 
-double rescale_factor(const Node& node) {
-  const double number = node.arg(1).as_float();
-  return packet_of(node.target().view()) == "aten::div" ? 1 / number : number;
+double number_of(const Node& node) {
+  const double number = bound_argument(node, "other")->as_float();
+  const std::string_view packet = packet_of(node.target().view());
+  return packet == "aten::div" ? 1 / number : packet == "aten::sub" ? -number : number;
 }
 
 Bounds bounds_of(const Node& node) {

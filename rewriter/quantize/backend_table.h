@@ -20,7 +20,7 @@ enum class Role : std::uint8_t {
   concat,       ///< a list of quantized tensors, result has a range of its own
   own,          ///< the first operand quantized, result has a range of its own
   fixed,        ///< the same with a range that is known: sigmoid
-  rescale,      ///< times or over a number: the result's scale is the input's times that
+  by_number,    ///< with a number: the result's range follows from the input's
   share,        ///< moves or picks elements: result and input have one range
   share_all,    ///< the same with several inputs, all of one range: stack
 };
@@ -61,8 +61,9 @@ const Row* row_of(std::string_view target);
 /// True for the module types and operators that the table knows, for configurations: `Conv2d`, `aten::conv2d`.
 bool is_known_type(std::string_view type);
 
-/// What a `rescale` row multiplies by: the number, or one over it where it divides.
-double rescale_factor(const Node& node);
+/// What the kernel of a `by_number` row multiplies by or adds: a division is by one over the number, a subtraction adds
+/// the negative.
+double number_of(const Node& node);
 
 /// Bounds of an activation that may become part of the operator before it: relu, relu6, hardtanh, clamp around zero.
 struct Bounds {

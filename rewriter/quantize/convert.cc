@@ -37,7 +37,7 @@ std::shared_ptr<GraphModule> without_observers(const GraphModule& prepared, cons
   if (record.training) {
     fold_trained_layers(*flat, record);
   } else {
-    for (const auto& [path, tensor] : record.state) flat->attribute(path).detach().copy_(tensor);
+    for (const QuantRecord::State& state : record.state) state.restore(flat->attribute(state.path));
   }
   flat->eval();
   return flat;

@@ -2,6 +2,8 @@
 
 #include <ATen/core/grad_mode.h>
 
+#include <optional>
+
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
@@ -9,6 +11,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/spelling.h>
@@ -173,13 +176,31 @@ std::string functional_twin(const OperatorSchema& schema) {
 
 }  // namespace
 
-std::size_t make_functional(Graph& graph) {
+std::size_t make_functional(GraphModule& flat, const std::vector<c10::IValue>& example) {
+  std::optional<Shapes> shapes;
+  const auto type_of = [&](const Node& value) -> std::optional<DType> {
+    if (example.empty()) return std::nullopt;
+    if (!shapes) {
+      const StateKeeper keeper(flat);
+      shapes = propagate_shapes(flat, example);
+    }
+    const TensorInfo* info = (*shapes)[value].tensor();
+    return info ? std::optional(info->dtype) : std::nullopt;
+  };
+  // A call that writes gives the type of what it writes, its twin that of all operands.
+  const auto keeps_type = [&](const Node& call, const Node& written) {
+    bool alike = true;
+    call.for_each_input([&](const Node& input) {
+      alike = alike && (&input == &written || (type_of(input) && type_of(input) == type_of(written)));
+    });
+    return alike;
+  };
   std::size_t changed = 0;
-  for (Node& node : graph.nodes()) {
+  for (Node& node : flat.graph().nodes()) {
     const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
     const std::string twin = schema ? functional_twin(*schema) : std::string();
-    Node* written = twin.empty() || node.args().empty() ? nullptr : node.arg(0).node_or_null();
-    if (!written || !makes_a_fresh_tensor(*written)) continue;
+    Node* written = twin.empty() || !row_of(twin) || node.args().empty() ? nullptr : node.arg(0).node_or_null();
+    if (!written || !makes_a_fresh_tensor(*written) || !keeps_type(node, *written)) continue;
     bool seen_elsewhere = false;
     for (const Node& user : written->users()) {
       if (&user != &node && effects_of(user).may_alias && user.is_before(node)) seen_elsewhere = true;
@@ -227,7 +248,7 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   for (Node& node : flat->graph().nodes()) convolutions.respell(node);
   ask_inputs_for_ranks(flat->graph());
   ask_for_no_strides(*flat, example);
-  make_functional(flat->graph());
+  make_functional(*flat, example);
   if (fold) {
     std::vector<TensorInfo> inputs;
     for (const c10::IValue& value : example) {

@@ -31,7 +31,8 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
 std::string module_path(const Node& node);
 std::string module_type(const Node& node);
 
-/// Turns calls that write a fresh operand which nobody else sees into those that return a new value; returns how many.
-std::size_t make_functional(Graph& graph);
+/// Turns calls of operators that can be quantized, and write a fresh operand which nobody else sees, into those that
+/// return a new value of the same type; returns how many. `example` tells the types of other operands.
+std::size_t make_functional(GraphModule& flat, const std::vector<c10::IValue>& example);
 
 }  // namespace fx::quantize

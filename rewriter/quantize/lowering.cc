@@ -8,6 +8,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
@@ -40,7 +41,7 @@ std::string_view operands(Role role) {
       return "x = aten::dequantize.self(xq: node)\nz = aten::dequantize.self(zq: node)\ny = $op(x, z, ...)\n";
     case Role::concat:
     case Role::share_all: return "y = $op(tensors, ...)\n";
-    case Role::rescale: return "x = aten::dequantize.self(xq: node)\ny = $op(x, factor: literal)\n";
+    case Role::by_number: return "x = aten::dequantize.self(xq: node)\ny = $op(x, number: literal)\n";
     default: return "x = aten::dequantize.self(xq: node)\ny = $op(x, ...)\n";
   }
 }
@@ -85,7 +86,7 @@ class LoweringRules {
     std::vector<Rule> rules;
     for (const Row& row : backend_table()) {
       if (row.packet.starts_with("operator.")) continue;
-      const bool takes_activation = row.role != Role::share && row.role != Role::fixed && row.role != Role::rescale;
+      const bool takes_activation = row.role != Role::share && row.role != Role::fixed && row.role != Role::by_number;
       if (takes_activation) rules.push_back(rule(row, true));
       rules.push_back(rule(row, false));
     }
@@ -146,7 +147,7 @@ class LoweringRules {
       case Role::weighted: return &weighted(row, place, rewriter);
       case Role::concat: return concat(row, place, rewriter);
       case Role::share_all: return stack(row, place, rewriter);
-      case Role::rescale: return &rewriter.call_function(row.kernel, {place.match["xq"], rescale_factor(place.op)});
+      case Role::by_number: return &rewriter.call_function(row.kernel, {place.match["xq"], number_of(place.op)});
       default: return &by_schema(row, place, rewriter);
     }
   }
@@ -338,7 +339,10 @@ class ListLowering {
     std::vector<Argument> args = list.args().to_vector();
     args[0] = floats->arg(0);
     rewriter_.set_args(list, args);
-    for (const auto& [element, quantize] : elements) rewriter_.replace_all_uses_with(*quantize, *element);
+    for (const auto& [element, quantize] : elements) {
+      element->meta().set(meta_key::kValue, element->name());
+      rewriter_.replace_all_uses_with(*quantize, *element);
+    }
   }
 
   Rewriter rewriter_;
@@ -350,7 +354,7 @@ Unlowered lower(GraphModule& reference, QuantBackend backend, const Trial::Value
   const at::NoGradGuard no_grad;
   Unlowered unlowered;
   ListLowering(reference.graph()).run();
-  eliminate_dead_code(reference.graph());
+  eliminate_dead_code(reference.graph(), module_effects(reference));
   LoweringRules rules(reference, backend, values, unlowered);
   rewrite_once(reference, RuleSet(rules.make()));
   restore_strides(reference, values);

@@ -84,8 +84,9 @@ class Preparation {
     std::set<std::string> seen;
     for (const Node& node : graph_.nodes()) {
       const std::string path = node.target().str();
-      if (node.is(Op::get_attr) && !written.not_constant(path).empty() && seen.insert(path).second)
-        record_->state.emplace_back(path, flat_->attribute(path).detach().clone());
+      if (!node.is(Op::get_attr) || written.not_constant(path).empty() || !seen.insert(path).second) continue;
+      const at::Tensor tensor = flat_->attribute(path).detach();
+      record_->state.push_back({path, tensor.clone(), tensor.strides().vec()});
     }
   }
 

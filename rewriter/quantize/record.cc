@@ -15,6 +15,18 @@ std::shared_ptr<torch::nn::Module> QuantRecord::clone(const TorchDeviceOption&) 
   return copy;
 }
 
+void QuantRecord::State::restore(const at::Tensor& tensor) const {
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(value.sizes(), strides);
+  // Of an expanded tensor one element is written for all that share its memory.
+  at::Tensor to = tensor.detach(), from = value;
+  for (std::int64_t dim = 0; dim < to.dim(); ++dim) {
+    if (to.stride(dim) != 0 || to.size(dim) < 2) continue;
+    to = to.narrow(dim, 0, 1);
+    from = from.narrow(dim, 0, 1);
+  }
+  to.copy_(from);
+}
+
 Shapes QuantRecord::shapes_of(const Graph& graph) const {
   Shapes shapes(graph);
   for (const Node& node : graph.nodes()) {

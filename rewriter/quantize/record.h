@@ -36,8 +36,15 @@ class QuantRecord : public torch::nn::Module {
     std::string result;  ///< the node whose value is the layer's in the float program; empty: the layer's own
   };
   std::unordered_map<std::string, Layer> layers;  ///< by node; look-up only
-  /// What the program writes, as it was before any sample ran; by path.
-  std::vector<std::pair<std::string, at::Tensor>> state;
+  /// What the program writes, as it was before any sample ran.
+  struct State {
+    std::string path;
+    at::Tensor value;
+    std::vector<std::int64_t> strides;  ///< of the tensor at the path
+    /// Gives `tensor` these numbers, sizes and strides.
+    void restore(const at::Tensor& tensor) const;
+  };
+  std::vector<State> state;
 
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
   /// The shapes of `graph`, by the names of its nodes.

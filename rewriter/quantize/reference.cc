@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -26,6 +27,30 @@ at::Tensor quantized_weight(const Quantizer& quantizer, const at::Tensor& weight
 
 namespace {
 
+// The range that the kernel gives to the result of a value and a number: where it can, the whole numbers stay as they
+// are and mean something else.
+QuantParameters by_number(const Row& row, const Node& node, QuantParameters parameters) {
+  const double number = number_of(node), scale = parameters.scale_value();
+  const bool is_signed = parameters.dtype == DType::qint8;
+  const double low = is_signed ? -128 : 0, high = low + 255;
+  double made = scale, zero_point = static_cast<double>(parameters.zero_point_value());
+  if (row.kernel == "quantized::add.Scalar") {
+    zero_point -= std::nearbyint(number / scale);
+    if (zero_point < low) {
+      made = scale * (high - zero_point) / 255, zero_point = low;
+    } else if (zero_point > high) {
+      made = scale * (zero_point - low) / 255, zero_point = high;
+    }
+  } else {
+    made = number == 0 ? 1 : scale * std::abs(number);
+    zero_point = number > 0 ? zero_point : number < 0 ? high + low - zero_point : 0;
+  }
+  parameters.scale = at::full({1}, made, at::kFloat);
+  parameters.zero_point = at::full({1}, static_cast<std::int64_t>(zero_point), at::kLong);
+  parameters.quant_min = static_cast<std::int64_t>(low), parameters.quant_max = static_cast<std::int64_t>(high);
+  return parameters;
+}
+
 class ReferenceWriter {
  public:
   ReferenceWriter(GraphModule& flat, const Annotation& annotation, const GraphModule& prepared,
@@ -36,8 +61,8 @@ class ReferenceWriter {
     for (int range = 0; range < annotation_.num_ranges(); ++range) {
       const Node& maker = annotation_.maker(annotation_.root(range));
       const Mark& mark = annotation_.of(maker);
-      if (mark.quantized && mark.row->role == Role::rescale)
-        rescaled_from_[range] = annotation_.range_of(maker.arg(0).node());
+      if (mark.quantized && mark.row->role == Role::by_number)
+        follows_[range] = annotation_.range_of(maker.arg(0).node());
     }
     std::vector<Node*> nodes;
     for (Node& node : graph_.nodes()) nodes.push_back(&node);
@@ -83,9 +108,8 @@ class ReferenceWriter {
     QuantParameters found;
     if (row && row->role == Role::fixed) {
       found = fixed_parameters(row->scale, row->zero_point);
-    } else if (row && row->role == Role::rescale) {
-      found = parameters_of(rescaled_from_.at(range));
-      found.scale = found.scale * rescale_factor(maker);
+    } else if (row && row->role == Role::by_number) {
+      found = by_number(*row, maker, parameters_of(follows_.at(range)));
     } else {
       auto path = record_.observers.find(root.name());
       // An operator that now stays float may have had an activation as its part: then that was observed, and saturates
@@ -146,7 +170,7 @@ class ReferenceWriter {
   const QuantRecord& record_;
   std::map<std::pair<std::string, std::int64_t>, std::string> weights_;
   std::map<int, QuantParameters> parameters_;
-  std::map<int, int> rescaled_from_;  // the range of what is multiplied, by that of the product
+  std::map<int, int> follows_;  // of the result of a number and a value: the value's
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/effects.h>
@@ -193,7 +194,7 @@ void train_layers(GraphModule& folded, const GraphModule& unfolded, const Annota
     spell_out(*layer);
     training.train(*layer, annotation.of(*layer));
   }
-  eliminate_dead_code(folded.graph());
+  eliminate_dead_code(folded.graph(), module_effects(folded));
   folded.delete_all_unused_attributes();
 }
 
@@ -236,7 +237,7 @@ void fold_trained_layers(GraphModule& module, const QuantRecord& record) {
     const std::vector<Node*> chain = layer->users().to_vector();
     result->replace_all_uses_with(*layer);
   }
-  eliminate_dead_code(graph);
+  eliminate_dead_code(graph, module_effects(module));
 }
 
 }  // namespace fx::quantize

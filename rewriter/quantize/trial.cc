@@ -62,10 +62,10 @@ std::optional<Grid> grid_of(const Node& quantized) {
 }
 
 at::Tensor Trial::stand_in(const Node& value, Layout layout) const {
-  const std::string* name = value_name(value);
-  const auto known = name ? values_.find(*name) : values_.end();
+  const std::string* quantized = value_name(value);
+  const auto known = values_.find(quantized ? *quantized : value.name());
   const TensorInfo* info = known == values_.end() ? nullptr : known->second.tensor();
-  if (!info) throw NotKnown();
+  if (!info || (!quantized && info->dtype != DType::float32)) throw NotKnown();
   std::int64_t count = 1;
   for (const std::int64_t size : info->sizes) {
     if (size <= 0) throw NotKnown();
@@ -77,6 +77,7 @@ at::Tensor Trial::stand_in(const Node& value, Layout layout) const {
   if (layout == Layout::channels_last && (numbers.dim() == 4 || numbers.dim() == 5))
     numbers =
         numbers.contiguous(numbers.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d);
+  if (!quantized) return numbers.to(at::kFloat) / 256;
   const Grid grid = grid_of(value).value_or(Grid{0.05, 128});
   return at::_make_per_tensor_quantized_tensor(numbers, grid.scale, grid.zero_point);
 }

@@ -25,10 +25,17 @@ bool erase_from(Tensors& tensors, const std::string& name) {
   return true;
 }
 
+/// What is expanded stays so: a write reaches all elements that share memory in the copy too.
 torch::Tensor copy_of(const torch::Tensor& tensor, const c10::Device* device) {
   torch::NoGradGuard guard;
-  torch::Tensor copy = device ? tensor.to(*device, tensor.scalar_type(), /*non_blocking=*/false, /*copy=*/true)
-                              : tensor.detach().clone();
+  torch::Tensor own = tensor.detach();
+  if (own.layout() == torch::kStrided) {
+    for (std::int64_t dim = 0; dim < own.dim(); ++dim) {
+      if (own.stride(dim) == 0 && own.size(dim) > 1) own = own.narrow(dim, 0, 1);
+    }
+  }
+  torch::Tensor copy = device ? own.to(*device, own.scalar_type(), /*non_blocking=*/false, /*copy=*/true) : own.clone();
+  if (!copy.sizes().equals(tensor.sizes())) copy = copy.expand(tensor.sizes());
   return copy.set_requires_grad(tensor.requires_grad());
 }
 

@@ -55,7 +55,9 @@ class QuantizeProgramSlow : public ::testing::Test {
     torch::manual_seed(1);
     auto net = std::make_shared<Net>();
     net->eval();
-    symbolic_trace(net, {torch::rand({2, 3, 8, 8})})->save(path("net.pt"));
+    const auto traced = symbolic_trace(net, {torch::rand({2, 3, 8, 8})});
+    traced->save(path("net.pt"));
+    traced->save(path("net.pt2"));
     std::vector<torch::Tensor> samples;
     for (int i = 0; i < 4; ++i) samples.push_back(torch::randn({2, 3, 8, 8}));
     write_samples("samples.pt", c10::List<torch::Tensor>(samples));
@@ -107,7 +109,6 @@ class QuantizeProgramSlow : public ::testing::Test {
 };
 
 TEST_F(QuantizeProgramSlow, ProgramsOfTorchExport) {
-  load(path("net.pt"))->save(path("net.pt2"));
   model_ = "net.pt2";
   for (const char* arguments : {"--calibrate samples.pt", "--mode dynamic --input 2x3x8x8"}) {
     const Result result = run(std::string(arguments) + " -o out.pt");

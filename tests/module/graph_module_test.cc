@@ -166,6 +166,16 @@ TEST(GraphModule, ClonesDeeply) {
   EXPECT_TRUE(copy->attribute("block.scale").requires_grad());
 }
 
+TEST(GraphModule, ClonesOfExpandedBuffersAreExpanded) {
+  const torch::Tensor row = torch::tensor({1.0F, 2.0F});
+  const GraphModule gm({{"w", row.expand({3, 2})}}, parse_graph("graph():\n    %w = get_attr[target=w]\n    return w"));
+  const torch::Tensor copy = gm.clone_graph_module()->attribute("w");
+  EXPECT_TRUE(copy.equal(gm.attribute("w")));
+  copy.select(0, 0).zero_();
+  EXPECT_EQ(copy.abs().sum().item<float>(), 0);
+  EXPECT_EQ(row[0].item<float>(), 1);
+}
+
 // One tensor under two names, a view of a buffer, a C++ module that shares its weight, one module under two names.
 struct TiedImpl : torch::nn::Module {
   TiedImpl() {

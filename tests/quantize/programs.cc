@@ -5,6 +5,7 @@
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/rewriter/quantize/annotation.h>
 #include <fxgraph/rewriter/quantize/observer.h>
+#include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/record.h>
 #include <fxgraph/rewriter/quantize/reference.h>
 #include "tests/support/short_graph.h"
@@ -52,10 +53,12 @@ class Rounded : public Interpreter {
     if (row && row->role == quantize::Role::fixed) return fixed_parameters(row->scale, row->zero_point);
     const Node* input = observed.args().empty() ? nullptr : observed.arg(0).node_or_null();
     const bool input_observed = input && input->is(Op::call_module);
-    if (row && row->role == quantize::Role::rescale) {
-      QuantParameters parameters = parameters_of(input->arg(0).node());
-      parameters.scale = parameters.scale * quantize::rescale_factor(observed);
-      return parameters;
+    if (row && row->role == quantize::Role::by_number) {
+      const QuantParameters from = parameters_of(input->arg(0).node());
+      const at::Tensor value =
+          at::quantize_per_tensor(at::zeros({1}), from.scale_value(), from.zero_point_value(), at::kQUInt8);
+      const at::Tensor result = quantize::call_operator(row->kernel, {value, quantize::number_of(observed)}).toTensor();
+      return fixed_parameters(result.q_scale(), result.q_zero_point());
     }
     if (row && row->role == quantize::Role::share && input_observed) return parameters_of(input->arg(0).node());
     for (const Node& user : observed.users()) {

@@ -102,17 +102,19 @@ class Network {
   void activation() {
     const Image in = some();
     made(emit("aten::" +
-              one_of({"relu", "sigmoid", "tanh", "gelu", "silu", "hardsigmoid", "neg", "elu", "leaky_relu", "hardtanh",
-                      "detach", "clone", "contiguous"}) +
+              one_of({"relu", "sigmoid", "tanh", "gelu", "silu", "hardsigmoid", "neg", "elu", "celu", "leaky_relu",
+                      "hardtanh", "detach", "clone", "contiguous"}) +
               "(%" + in.name + ")"),
          in.sizes);
   }
 
   void number() {
     const Image in = some();
-    made(emit(one_of({"aten::mul.Tensor", "aten::div.Tensor", "aten::add.Tensor", "operator.mul", "operator.truediv"}) +
-              "(%" + in.name + ", " + one_of({"0.5", "3", "0.3"}) + ")"),
-         in.sizes);
+    const std::string target = one_of({"aten::mul.Tensor", "aten::div.Tensor", "aten::add.Tensor", "aten::sub.Tensor",
+                                       "operator.mul", "operator.truediv", "operator.add", "operator.sub"});
+    std::string number = one_of({"0.5", "3", "0.3", "-0.25", "-2", "0"});
+    if (number == "0" && target.find("div") != std::string::npos) number = "-7";
+    made(emit(target + "(%" + in.name + ", " + number + ")"), in.sizes);
   }
 
   void residual() {

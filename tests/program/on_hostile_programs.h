@@ -1,0 +1,50 @@
+// Hostile programs (rewriter/program/hostile) one after the other, for tests that are no rewrite of a module in place.
+// FXGRAPH_HOSTILE_PROGRAMS and FXGRAPH_HOSTILE_SEED ask for more, and others.
+#pragma once
+
+#include <c10/util/Exception.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fxgraph/rewriter/program/hostile/behaviour.h>
+#include <fxgraph/rewriter/program/hostile/generator.h>
+
+namespace fx::testing {
+
+inline std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value ? std::strtoull(value, nullptr, 10) : otherwise;
+}
+
+/// Tries `action(program, seed)` on those of `usual` programs that run; it returns what is wrong, or nothing.
+template <typename Action>
+void on_hostile_programs(std::uint64_t usual, const hostile::DrawOptions& options, Action&& action) {
+  struct : c10::WarningHandler {
+    void process(const c10::SourceLocation&, const std::string&, const bool) override {}
+  } silence;
+  const c10::Warning::WarningHandlerGuard quiet(&silence);
+  c10::SetStackTraceFetcher([] { return std::string(); });
+  const std::uint64_t first = environment_number("FXGRAPH_HOSTILE_SEED", 0);
+  const std::uint64_t count = environment_number("FXGRAPH_HOSTILE_PROGRAMS", usual);
+  std::uint64_t ran = 0;
+  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+    const hostile::Program program = hostile::draw_program(seed, options);
+    if (!hostile::runs(program)) continue;
+    ++ran;
+    std::optional<std::string> wrong;
+    try {
+      wrong = action(program, seed);
+    } catch (const std::exception& error) {
+      wrong = std::string("it throws: ") + error.what();
+    }
+    ASSERT_FALSE(wrong) << "seed " << seed << ": " << *wrong << "\n" << program.str();
+  }
+  EXPECT_GT(ran * 2, count);
+}
+
+}  // namespace fx::testing
