@@ -19,7 +19,10 @@ struct PatternToken {
 /// space starts a comment that ends with the line.
 class PatternLexer {
  public:
-  explicit PatternLexer(std::string_view text) : text_(text) { advance(); }
+  /// Reads `text` from the offset `from` on.
+  explicit PatternLexer(std::string_view text, std::size_t from = 0) : text_(text), next_(from) { advance(); }
+
+  std::string_view text() const { return text_; }
 
   const PatternToken& peek() const { return token_; }
   PatternToken take() {
@@ -55,8 +58,8 @@ class PatternLexer {
   std::size_t string_end(std::size_t at) const;
 
   std::string_view text_;
-  std::size_t next_ = 0;  // where the token after the current one starts
-  int depth_ = 0;         // open brackets before `next_`
+  std::size_t next_;  // where the token after the current one starts
+  int depth_ = 0;     // open brackets before `next_`
   PatternToken token_;
 };
 

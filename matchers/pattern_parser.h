@@ -11,9 +11,17 @@
 
 namespace fx::internal {
 
+/// `let name(parameters) = body`: a part of patterns that has a name. It is read anew wherever it is used.
+struct Formula {
+  std::string_view name;
+  std::vector<std::string_view> parameters;
+  std::string_view text;  ///< up to the end of the body
+  std::size_t body;       ///< where that begins
+};
+
 class PatternParser {
  public:
-  PatternParser(std::string_view text, const Predicates& predicates) : lexer_(text), predicates_(predicates) {}
+  PatternParser(std::string_view text, const Predicates& predicates);
 
   /// Reads the whole text; returns what the pattern returns.
   std::vector<match::Expr> parse();
@@ -41,6 +49,14 @@ class PatternParser {
   Expr tail();
   std::string_view value_name(const PatternToken& token) const;
 
+  // Formulas: pattern_formulas.cc.
+  PatternParser(const PatternParser& caller, const Formula& formula, std::unordered_map<std::string_view, Expr> values);
+  void let();
+  const Formula* find_formula(std::string_view name) const;
+  Expr use(const Formula& formula, std::size_t at);
+  std::vector<Formula> read_formulas();
+  static const std::vector<Formula>& standard_formulas();
+
   // What follows an expression: pattern_text_calls.cc.
   Expr modified(Expr expr);
   Expr modify(const Expr& expr, std::string_view modifier);
@@ -58,8 +74,12 @@ class PatternParser {
 
   PatternLexer lexer_;
   const Predicates& predicates_;
-  std::unordered_map<std::string_view, Expr> bound_;
+  std::unordered_map<std::string_view, Expr> bound_;  ///< values; in the body of a formula its parameters
+  std::vector<Formula> formulas_;                     ///< later ones go before earlier ones
+  bool in_formula_ = false;
   int depth_ = 0;
+  std::size_t* uses_;  ///< of formulas, in the whole pattern
+  std::size_t own_uses_ = 0;
 };
 
 }  // namespace fx::internal

@@ -1,5 +1,6 @@
 // The text of patterns: statements and expressions.
 #include <array>
+#include <cctype>
 #include <cstdlib>
 
 #include <fxgraph/matchers/pattern_parser.h>
@@ -45,6 +46,8 @@ std::vector<Expr> PatternParser::parse() {
     if (lexer_.is_word("return")) {
       lexer_.take();
       results = list_until_line_ends();
+    } else if (lexer_.is_word("let") && std::isalpha(static_cast<unsigned char>(lexer_.next_character()))) {
+      let();
     } else if (lexer_.peek().kind == Kind::word && lexer_.next_character() == '=' && !lexer_.is_word("_")) {
       statement();
     } else {
@@ -121,6 +124,7 @@ Expr PatternParser::word() {
   if (text == "inf" || text == "nan") return literal(text);
   if (text == "call_module" || text == "call_method" || text == "call_function") return spelled_call(text);
   if (text == "get_attr" && lexer_.is("[")) return modified(match::parameter({}, bracketed('[', ']')));
+  if (const Formula* formula = lexer_.is("(") ? find_formula(text) : nullptr) return modified(use(*formula, token.at));
   if (lexer_.is("(") || lexer_.is("[")) {
     for (const std::string_view known :
          {"maybe(", "commutative(", "lit(", "near(", "dominates(", "repeat(", "unordered["}) {
@@ -143,9 +147,8 @@ Expr PatternParser::word() {
     return modifier.empty() ? call(Op::call_function, TargetSet(bare))
                             : with_modifier(match::call(Op::call_function, TargetSet(bare), {}));
   }
-  const std::string_view name = value_name({token.kind, bare, token.at});
-  const auto known = bound_.find(name);
-  return with_modifier(known != bound_.end() ? known->second : match::any(name));
+  const auto known = bound_.find(bare.starts_with('%') ? bare.substr(1) : bare);
+  return with_modifier(known != bound_.end() ? known->second : match::any(value_name({token.kind, bare, token.at})));
 }
 
 /// `#view`, where modifiers may be part of the word.
@@ -255,7 +258,12 @@ std::string_view PatternParser::value_name(const PatternToken& token) const {
     lexer_.fail_at(token.at, "'" + std::string(token.text) + "' is no name; write arguments after an operator, `" +
                                  std::string(token.text) + "(...)`");
   }
-  return name;
+  const auto parameter = in_formula_ ? bound_.find(name) : bound_.end();
+  if (parameter == bound_.end()) return name;
+  const ExprNode& value = parameter->second.node();
+  if (value.kind != PatternKind::any || value.name.empty())
+    lexer_.fail_at(token.at, "the parameter " + std::string(name) + " names a value here: give a name for it");
+  return value.name.view();
 }
 
 bool is_graph_text(std::string_view text) {

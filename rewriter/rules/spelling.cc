@@ -2,39 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/kernels.h>
 
 namespace fx::rules {
-
-namespace {
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kWords = {{
-    {"$add", "{aten::add.Tensor, aten::add.Scalar}"},
-    {"$sub", "{aten::sub.Tensor, aten::sub.Scalar}"},
-    {"$mul", "{aten::mul.Tensor, aten::mul.Scalar}"},
-    {"$div", "{aten::div.Tensor, aten::div.Scalar}"},
-}};
-
-}  // namespace
-
-std::string spelled(std::string_view text) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size();) {
-    bool replaced = false;
-    for (const auto& [word, meaning] : kWords) {
-      if (!text.substr(at).starts_with(word)) continue;
-      result += meaning;
-      at += word.size();
-      replaced = true;
-    }
-    if (!replaced) result += text[at++];
-  }
-  return result;
-}
 
 Argument list_of(const std::vector<std::int64_t>& numbers) {
   return Argument::list(std::vector<Argument>(numbers.begin(), numbers.end()));

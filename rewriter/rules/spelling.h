@@ -1,4 +1,4 @@
-// What patterns of rules have in common: short words for arithmetic in all its spellings, and conditions on types.
+// What rules have in common: arguments, and conditions on types.
 #pragma once
 
 #include <string>
@@ -9,10 +9,6 @@
 #include <fxgraph/rewriter/rule.h>
 
 namespace fx::rules {
-
-/// `text` with `$add`, `$sub`, `$mul` and `$div` standing for the operator with a tensor or a number as its second
-/// operand.
-std::string spelled(std::string_view text);
 
 /// A list of sizes, strides or dimensions as an argument.
 Argument list_of(const std::vector<std::int64_t>& numbers);

@@ -56,6 +56,47 @@ TEST(PatternText, EveryFormReadsAndPrints) {
   EXPECT_EQ(printed("aten::clamp(x, -inf, inf)"), "return aten::clamp(x, -inf, inf)\n");
 }
 
+TEST(PatternText, FormulasAreReadWhereTheyAreUsed) {
+  EXPECT_EQ(printed("let twice(v) = aten::add.Tensor(v, v)\nreturn twice(aten::relu(x))"),
+            "_1 = aten::relu(x)\nreturn aten::add.Tensor(_1, _1)\n");
+  EXPECT_EQ(
+      printed("let f(v) = aten::neg(v)\nlet g(v, w) = aten::add.Tensor(f(v), f(w))\nreturn g(x, g(y, x)).used_once"),
+      printed(
+          "return aten::add.Tensor(aten::neg(x), aten::neg(aten::add.Tensor(aten::neg(y), aten::neg(x)))).used_once"));
+  // A parameter that names a value.
+  EXPECT_EQ(printed("let by(v, s) = aten::mul.Scalar(v, s: float)\nreturn by(by(x, a), b)"),
+            "return aten::mul.Scalar(aten::mul.Scalar(x, a: float), b: float)\n");
+  // What stands for a value stands for the same one everywhere.
+  EXPECT_EQ(printed("let square(v) = aten::mul.Tensor(v, v)\nreturn square(n: node)"),
+            "return aten::mul.Tensor(n: node, n)\n");
+  // A body may take several lines; an own formula goes before that of the same name that is always there.
+  EXPECT_EQ(printed("let act(v) = aten::relu(v)\n  | aten::gelu(v)\nreturn act(x)"),
+            printed("return (aten::relu(x) | aten::gelu(x))"));
+  EXPECT_EQ(printed("let plus(a, b) = my::plus(b, a)\nreturn plus(x, y)"), "return my::plus(y, x)\n");
+  EXPECT_EQ(printed("plus(x, 1)"), "return commutative({aten::add.Tensor, aten::add.Scalar}(x, 1))\n");
+  EXPECT_EQ(printed("let = aten::relu(x)\nreturn aten::neg(let)"), "let = aten::relu(x)\nreturn aten::neg(let)\n");
+}
+
+TEST(PatternText, MistakesInFormulasAreLocated) {
+  EXPECT_EQ(error_of("let f(v) = aten::neg(,)\nreturn f(x)"), "<pattern>:1:22: expected a value, found ','");
+  EXPECT_EQ(error_of("let f(v) = aten::neg(v) x\nreturn f(x)"),
+            "<pattern>:1:25: expected the end of the line, found 'x'");
+  EXPECT_EQ(error_of("let f(v, v) = aten::neg(v)\nreturn f(x)"), "<pattern>:1:10: two parameters have the name v");
+  EXPECT_EQ(error_of("let f(v)\nreturn f(x)"),
+            "<pattern>:1:9: expected '=' and what f stands for, found the end of the line");
+  EXPECT_EQ(error_of("let f(v) = aten::neg(v)\nreturn f(x, y)"), "<pattern>:2:8: f takes 1 arguments, not 2");
+  EXPECT_EQ(error_of("let f(v) = aten::neg(v)\nreturn f(...)"),
+            "<pattern>:2:8: f takes values: '...' belongs into what it stands for");
+  EXPECT_EQ(error_of("let by(v, s) = aten::mul.Scalar(v, s: float)\nreturn by(x, 2)"),
+            "<pattern>:1:36: the parameter s names a value here: give a name for it");
+  std::string large = "let f0(v) = aten::neg(v)\n";
+  for (int i = 1; i < 40; ++i) {
+    const std::string before = "f" + std::to_string(i - 1);
+    large += "let f" + std::to_string(i) + "(v) = aten::add.Tensor(" + before + "(v), " + before + "(v))\n";
+  }
+  EXPECT_THAT(error_of(large + "return f39(x)"), ::testing::HasSubstr("its formulas use each other too often"));
+}
+
 TEST(PatternText, FxTextIsAPatternToo) {
   EXPECT_EQ(printed("graph(%x, %y):\n    %add : [num_users=1] = call_function[target=torch.ops.aten.add.Tensor](args = "
                     "(%x, %y), kwargs = {})\n"

@@ -13,27 +13,26 @@ auto takes(std::string_view packet) {
   return [packet](const Match& match) { return has_kernel(match, "x", packet); };
 }
 
-/// `0.5 * x * (1 + inner)`, wherever the half stands; `inner` is a line that binds e.
-std::string half_of_one_plus(std::string_view inner) {
-  return std::string(inner) + spelled(R"(
-s = commutative($add(e, near(1, 1e-6)))
-return commutative($mul((commutative($mul(x: node, near(0.5, 1e-6))) | $div(x, near(2, 1e-6))), s)) | commutative($mul(x, (commutative($mul(s, near(0.5, 1e-6))) | $div(s, near(2, 1e-6))))) | commutative($mul(commutative($mul(x, s)), near(0.5, 1e-6))) | $div(commutative($mul(x, s)), near(2, 1e-6)))");
-}
+// x/2 (1 + e), wherever the half stands.
+constexpr std::string_view kGelu =
+    "let half_product(x, s) = times(half(x), s) | times(x, half(s)) | half(times(x, s))\n"
+    "let gelu(x, e) = half_product(x, plus(e, near(1, 1e-6)))\n";
 
 const std::vector<Rule>& gelu() {
   static const std::vector<Rule> kRules = {
       {.name = "recognise-gelu/erf",
-       .pattern = half_of_one_plus(spelled(
-           "e = aten::erf((commutative($mul(x: node, near(0.70710678, 1e-4))) | $div(x, near(1.41421356, 1e-4))))")),
+       .pattern = std::string(kGelu) + R"(
+let over_root_of_two(x) = times(x, near(0.70710678, 1e-4)) | over(x, near(1.41421356, 1e-4))
+return gelu(x, aten::erf(over_root_of_two(x: node))))",
        .when = takes("aten::gelu"),
        .replacement = "aten::gelu(x)",
        .promise = Promise::approximate},
       {.name = "recognise-gelu/tanh",
-       .pattern = half_of_one_plus(spelled(R"(
-square = aten::pow.Tensor_Scalar(x: node, near(2, 1e-6)) | aten::mul.Tensor(x, x)
-cube = aten::pow.Tensor_Scalar(x, near(3, 1e-6)) | commutative(aten::mul.Tensor(square, x))
-sum = commutative($add(commutative($mul(cube, near(0.044715, 1e-4))), x)) | commutative($mul(commutative($add(commutative($mul(square, near(0.044715, 1e-4))), near(1, 1e-6))), x))
-e = aten::tanh(commutative($mul(sum, near(0.79788456, 1e-4)))))")),
+       .pattern = std::string(kGelu) + R"(
+squared = square(x: node)
+cubed = aten::pow.Tensor_Scalar(x, near(3, 1e-6)) | commutative(aten::mul.Tensor(squared, x))
+sum = plus(times(cubed, near(0.044715, 1e-4)), x) | times(x, plus(times(squared, near(0.044715, 1e-4)), near(1, 1e-6)))
+return gelu(x, aten::tanh(times(sum, near(0.79788456, 1e-4)))))",
        .when = takes("aten::gelu"),
        .replacement = "aten::gelu(x, approximate='tanh')",
        .promise = Promise::approximate},
@@ -52,22 +51,22 @@ const std::vector<Rule>& silu() {
   return kRules;
 }
 
-/// `min(max(x + 3, 0), 6)`.
+// min(max(x + 3, 0), 6).
 constexpr std::string_view kClampedAtSix =
-    "t = commutative($add(x: node, near(3, 1e-6)))\n"
-    "c = aten::clamp(t, near(0, 0), near(6, 1e-6)) | aten::hardtanh(t, near(0, 0), near(6, 1e-6)) | aten::relu6(t)\n";
+    "let clamped(t) = aten::clamp(t, near(0, 0), near(6, 1e-6)) | aten::hardtanh(t, near(0, 0), near(6, 1e-6)) | "
+    "aten::relu6(t)\n"
+    "let sixth(t) = over(t, near(6, 1e-6))\n"
+    "c = clamped(plus(x: node, near(3, 1e-6)))\n";
 
 const std::vector<Rule>& hardswish() {
   static const std::vector<Rule> kRules = {
       {.name = "recognise-hardswish",
-       .pattern =
-           spelled(std::string(kClampedAtSix) + "return commutative(aten::mul.Tensor(x, $div(c, near(6, 1e-6)))) | "
-                                                "$div(commutative(aten::mul.Tensor(x, c)), near(6, 1e-6))"),
+       .pattern = std::string(kClampedAtSix) + "return times(x, sixth(c)) | sixth(times(x, c))",
        .when = takes("aten::hardswish"),
        .replacement = "aten::hardswish(x)",
        .promise = Promise::approximate},
       {.name = "recognise-hardswish/sigmoid",
-       .pattern = spelled(std::string(kClampedAtSix) + "return $div(c, near(6, 1e-6))"),
+       .pattern = std::string(kClampedAtSix) + "return sixth(c)",
        .when = takes("aten::hardsigmoid"),
        .replacement = "aten::hardsigmoid(x)",
        .promise = Promise::approximate},
@@ -83,8 +82,7 @@ const std::vector<Rule>& hardswish() {
 const std::vector<Rule>& leaky_relu() {
   static const std::vector<Rule> kRules = {
       {.name = "recognise-leaky-relu",
-       .pattern = spelled("aten::where.self(aten::gt.Scalar(x: node, near(0, 0)), x, "
-                          "commutative($mul(x, a: float)))"),
+       .pattern = "aten::where.self(aten::gt.Scalar(x: node, near(0, 0)), x, times(x, a: float))",
        .when = takes("aten::leaky_relu"),
        .replacement = "aten::leaky_relu(x, a)",
        .promise = Promise::approximate},

@@ -21,7 +21,7 @@ double factor(const Match& match, const char* part, const char* name) {
 
 double total_scale(const Match& match) {
   return factor(match, "left", "q_scale") * factor(match, "keys", "k_scale") * factor(match, "right", "r_scale") *
-         factor(match, "scaled", "scale");
+         factor(match, "scores", "scale");
 }
 
 /// What hides scores: `mask` is added to them; where `hidden` is True, or `shown` is False, they become -inf.
@@ -128,19 +128,19 @@ Node& attention(const Match& match, Rewriter& rewriter) {
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> kRules = {
       {.name = "recognise-attention",
-       .pattern = spelled(R"(
-keys = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(k: node, k_scale: float) | k
-turned = aten::transpose.int(keys, a: int, b: int) | aten::permute(keys, [0, 1, 3, 2]) | aten::permute(keys, [0, 2, 1]) | aten::mT(keys)
-right = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(turned, r_scale: float) | turned
-left = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(q: node, q_scale: float) | q
-scores = {aten::matmul, aten::bmm}(left, right)
-scaled = {aten::mul.Tensor, aten::mul.Scalar, aten::div.Tensor, aten::div.Scalar}(scores, scale: float) | scores
-masked = commutative(aten::add.Tensor(scaled, mask: node)) | aten::masked_fill.Scalar(scaled, hidden: node, hidden_fill: float) | aten::where.ScalarOther(shown: node, scaled, shown_fill: float) | scaled
-cast = aten::to.dtype(masked, wide: literal, ...) | aten::_to_copy(masked, dtype=wide: literal, ...) | masked
-probs = aten::softmax.int(cast, -1, maybe(probs_type: literal))
-back = aten::to.dtype(probs, ...) | aten::_to_copy(probs, ...) | probs
+       .pattern = R"(
+keys = scaled(k: node, k_scale)
+turned = aten::transpose.int(keys, a: int, b: int) | aten::permute(keys, [0, 1, 3, 2]) | aten::permute(keys, [0, 2, 1])
+       | aten::mT(keys)
+right = scaled(turned, r_scale)
+left = scaled(q: node, q_scale)
+scores = scaled(matrix_product(left, right), scale)
+masked = commutative(aten::add.Tensor(scores, mask: node)) | aten::masked_fill.Scalar(scores, hidden: node, hidden_fill: float)
+       | aten::where.ScalarOther(shown: node, scores, shown_fill: float) | scores
+probs = aten::softmax.int(cast(masked, wide), -1, maybe(probs_type: literal))
+back = cast(probs, back_type)
 kept = aten::dropout(back, _, False) | back
-return {aten::matmul, aten::bmm}(kept, v: node))"),
+return matrix_product(kept, v: node))",
        .when = is_attention,
        .replacement = attention,
        .promise = Promise::approximate,

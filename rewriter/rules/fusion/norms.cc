@@ -62,12 +62,12 @@ Decision scales_elementwise(const Match& match) {
 const std::vector<Rule>& layer_norm() {
   static const std::vector<Rule> kRules = {
       {.name = "recognise-layer-norm",
-       .pattern = spelled(R"(
+       .pattern = R"(
+let variance(x, c, d) = aten::mean.dim(square(c), d, True) | aten::var.dim(x, d, False, True)
+                      | aten::var.correction(x, d, correction=0, keepdim=True)
 m = aten::mean.dim(x: node, d: literal, True)
 c = aten::sub.Tensor(x, m)
-v = aten::mean.dim((aten::pow.Tensor_Scalar(c, near(2, 1e-6)) | aten::mul.Tensor(c, c)), d, True) | aten::var.dim(x, d, False, True) | aten::var.correction(x, d, correction=0, keepdim=True)
-e = $add(v, eps: literal)
-return aten::div.Tensor(c, aten::sqrt(e)) | commutative(aten::mul.Tensor(c, aten::rsqrt(e))))"),
+return over_root(c, plus(variance(x, c, d), eps: literal)))",
        .when = normalises_the_end,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return normalise("aten::layer_norm", m, r, {{}, {}, Argument(m.literal("eps"))});
@@ -99,10 +99,7 @@ std::vector<Rule> make_rms_norm() {
   if (!find_torch_operator("aten::rms_norm")) return {};
   return {
       {.name = "recognise-rms-norm",
-       .pattern = spelled(R"(
-v = aten::mean.dim((aten::pow.Tensor_Scalar(x: node, near(2, 1e-6)) | aten::mul.Tensor(x, x)), d: literal, True)
-e = $add(v, eps: literal)
-return commutative(aten::mul.Tensor(x, aten::rsqrt(e))) | aten::div.Tensor(x, aten::sqrt(e)))"),
+       .pattern = "return over_root(x, plus(aten::mean.dim(square(x: node), d: literal, True), eps: literal))",
        .when = normalises_the_end,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return normalise("aten::rms_norm", m, r, {{}, Argument(m.literal("eps"))});

@@ -32,19 +32,19 @@ const std::vector<Rule>& arithmetic() {
   static const std::vector<Rule> kRules = {
       // Of -0.0, + 0 makes 0.0, and one divided by it is another infinity.
       {.name = "identity-arithmetic/add",
-       .pattern = spelled("commutative($add(x: node, c: (0 | 0.0)))"),
+       .pattern = "plus(x: node, c: (0 | 0.0))",
        .when = keeps_whole_numbers,
        .replacement = "x"},
       {.name = "identity-arithmetic/sub",
-       .pattern = spelled("$sub(x: node, c: (0 | 0.0))"),
+       .pattern = "minus(x: node, c: (0 | 0.0))",
        .when = keeps_type,
        .replacement = "x"},
       {.name = "identity-arithmetic/mul",
-       .pattern = spelled("commutative($mul(x: node, c: (1 | 1.0)))"),
+       .pattern = "times(x: node, c: (1 | 1.0))",
        .when = keeps_type,
        .replacement = "x"},
       {.name = "identity-arithmetic/div",
-       .pattern = spelled("$div(x: node, (1 | 1.0))"),
+       .pattern = "over(x: node, (1 | 1.0))",
        .when = keeps_floating,
        .replacement = "x"},
       {.name = "identity-arithmetic/pow",
@@ -97,7 +97,7 @@ Decision has_reciprocal(const Match& match) {
 const std::vector<Rule>& division() {
   static const std::vector<Rule> kRules = {
       {.name = "division-by-constant",
-       .pattern = spelled("$div(x: node, c: (float | int))"),
+       .pattern = "over(x: node, c: (float | int))",
        .when = has_reciprocal,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return r.call_function("aten::mul.Scalar", {m["x"], 1 / m.literal("c")});
@@ -125,7 +125,7 @@ Decision may_merge_sum(const Match& match) {
 const std::vector<Rule>& constants() {
   static const std::vector<Rule> kRules = {
       {.name = "constant-arithmetic/add",
-       .pattern = spelled("commutative($add(commutative($add(x: node, a: (float | int))), b: (float | int)))"),
+       .pattern = "plus(plus(x: node, a: (float | int)), b: (float | int))",
        .when = may_merge_sum,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return r.call_function("aten::add.Scalar", {m["x"], m.literal("a") + m.literal("b")});
@@ -133,7 +133,7 @@ const std::vector<Rule>& constants() {
        .promise = Promise::approximate,
        .examples = {"aten::add.Scalar(aten::add.Scalar(x, 2), 3.5)", "aten::add.Scalar(aten::add.Tensor(x, 1.5), 2)"}},
       {.name = "constant-arithmetic/mul",
-       .pattern = spelled("commutative($mul(commutative($mul(x: node, a: (float | int))), b: (float | int)))"),
+       .pattern = "times(times(x: node, a: (float | int)), b: (float | int))",
        .when = may_merge,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return r.call_function("aten::mul.Scalar", {m["x"], m.literal("a") * m.literal("b")});
