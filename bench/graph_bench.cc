@@ -1,4 +1,5 @@
-// The graph itself: build, clone, lint, dead code.
+// The graph itself: build, clone, lint, dead code, edits with and without hooks.
+#include <fxgraph/ir/graph_hooks.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/text/print.h>
 #include "bench/harness.h"
@@ -43,11 +44,52 @@ void dead_code(benchmark::State& state, const Graph& graph) {
       [](Graph& copy) { benchmark::DoNotOptimize(eliminate_dead_code(copy)); });
 }
 
+// Every relu makes way for another: a node is created, takes over the uses, the old one is erased.
+std::size_t edit(Graph& graph) {
+  std::size_t edits = 0;
+  for (Node* relu : graph.find_nodes(Op::call_function, "aten::relu")) {
+    const auto scope = graph.inserting_before(*relu);
+    Node& made = graph.call_function("aten::neg", {relu->arg(0)});
+    relu->replace_all_uses_with(made);
+    graph.erase_node(*relu);
+    ++edits;
+  }
+  return edits;
+}
+
+void edits(benchmark::State& state, const Graph& graph) {
+  Graph copy = graph.clone();
+  const std::size_t relus = graph.find_nodes(Op::call_function, "aten::relu").size();
+  if (!verified(state, edit(copy) == relus && copy.check().empty(), "the edits")) return;
+  time_editing(
+      state, graph.size(), [&] { return graph.clone(); },
+      [](Graph& subject) { benchmark::DoNotOptimize(edit(subject)); });
+}
+
+// The same while a pass counts what happens: three calls for each relu.
+void hooked_edits(benchmark::State& state, const Graph& graph) {
+  std::size_t told = 0;
+  const auto edit_hooked = [&told](Graph& subject) {
+    const GraphHooks hooks(subject, {.created = [&](Node&) { ++told; },
+                                     .erased = [&](Node&) { ++told; },
+                                     .replaced = [&](Node&, const Argument&, Node&) { ++told; }});
+    return edit(subject);
+  };
+  Graph copy = graph.clone();
+  const std::size_t relus = graph.find_nodes(Op::call_function, "aten::relu").size();
+  if (!verified(state, edit_hooked(copy) == relus && told == 3 * relus, "what hooks are told")) return;
+  time_editing(
+      state, graph.size(), [&] { return graph.clone(); },
+      [&](Graph& subject) { benchmark::DoNotOptimize(edit_hooked(subject)); });
+}
+
 const bool registered = register_works({
     {.name = "Build", .time = build, .chain_only = true},
     {.name = "Clone", .time = clone},
     {.name = "Lint", .time = lint},
     {.name = "DeadCode", .time = dead_code, .edits = true},
+    {.name = "Edits", .time = edits, .edits = true, .chain_only = true},
+    {.name = "EditsHooked", .time = hooked_edits, .edits = true, .chain_only = true},
 });
 
 }  // namespace

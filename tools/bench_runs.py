@@ -27,6 +27,8 @@ GOALS = [
     Row("Clone", 30, "JitClone", 30, 8),
     Row("Lint", 25, "JitLint", 100, 6),
     Row("DeadCode", 15, "JitDeadCode", 80, 15),
+    Row("Edits"),
+    Row("EditsHooked"),
     Row("CommonSubexpression", 80, "JitCommonSubexpression", 10, 6),
     Row("MatchMiss", 0.1, "JitMatchMiss", 100, 100),
     Row("MatchMiss64", 10, "JitMatchMiss64", 100, 100),

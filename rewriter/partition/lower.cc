@@ -6,6 +6,7 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -82,6 +83,14 @@ Lowered lower(GraphModule& module, const Backend& backend, const LowerOptions& o
   std::optional<ShapeProp> prop;
   if (!options.examples.empty()) prop.emplace(module).propagate(options.examples);
   const Shapes* shapes = prop ? &prop->shapes() : nullptr;
+  if (options.tensors_only && !shapes) {
+    throw Error(ErrorKind::invalid_argument,
+                "lower: which values are tensors is not known; tensors_only needs example inputs");
+  }
+  const std::function<bool(const Node&)> is_tensor = [&](const Node& value) {
+    const OperatorSchema* schema = schema_of(value);  // a list of one tensor is no tensor
+    return (*shapes)[value].tensor() && (!schema || (schema->returns.size() == 1 && !schema->returns[0].type.list));
+  };
   const auto movable = why_not_movable(module);
   const OrderEdges order = order_edges_of(module);
   const Partitioning parts = propose_partitions(module.graph(),
@@ -92,6 +101,7 @@ Lowered lower(GraphModule& module, const Backend& backend, const LowerOptions& o
                                                 {.order = &order,
                                                  .colour = options.colour,
                                                  .keep_apart = options.keep_apart,
+                                                 .crosses = options.tensors_only ? is_tensor : nullptr,
                                                  .min_size = options.min_size,
                                                  .trim = options.trim});
 

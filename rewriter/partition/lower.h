@@ -62,6 +62,9 @@ struct LowerOptions {
   std::size_t min_size = 1;
   std::function<std::int64_t(const Node&)> colour{};
   std::vector<std::pair<const Node*, const Node*>> keep_apart{};
+  /// Single tensors alone go into parts and come out of them, beside what the caller of the program gives: FX's
+  /// allow_non_tensor = False. Needs examples.
+  bool tensors_only = false;
   bool trim = false;
 };
 

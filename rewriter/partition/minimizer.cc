@@ -15,8 +15,6 @@
 namespace fx {
 namespace {
 
-c10::IValue copy_of(const c10::IValue& value) { return value.deepcopy(); }
-
 /// Notes a copy of every value as it is when it is made.
 class Noting : public Interpreter {
  public:
@@ -148,6 +146,7 @@ std::vector<Node*> Minimizer::minimize(const MinimizeOptions& options) {
     case MinimizeOptions::Traverse::binary: return binary();
     case MinimizeOptions::Traverse::accumulate: return accumulate();
     case MinimizeOptions::Traverse::block: return block();
+    case MinimizeOptions::Traverse::graph: return graph();
   }
   return {};
 }
@@ -234,6 +233,66 @@ std::vector<Node*> Minimizer::block() {
     }
   }
   return nodes_of(low, end);
+}
+
+std::vector<std::size_t> Minimizer::units_before(std::size_t unit, const NodeMap<std::size_t>& unit_of) const {
+  std::vector<std::size_t> before;
+  for (const Node* node : units_[unit]) {
+    node->for_each_input([&](const Node& input) {
+      if (input.is_callable() && unit_of[input] != unit) before.push_back(unit_of[input]);
+    });
+  }
+  std::ranges::sort(before);
+  before.erase(std::ranges::unique(before).begin(), before.end());
+  return before;
+}
+
+/// The nodes of a unit and of all that it depends on.
+std::vector<Node*> Minimizer::all_before(std::size_t unit, const NodeMap<std::size_t>& unit_of) const {
+  std::vector<bool> needed(units_.size());
+  needed[unit] = true;
+  std::vector<Node*> nodes;
+  for (std::size_t i = unit + 1; i-- > 0;) {
+    if (!needed[i]) continue;
+    for (const std::size_t before : units_before(i, unit_of)) needed[before] = true;
+  }
+  for (std::size_t i = 0; i <= unit; ++i) {
+    const std::vector<Node*> some = needed[i] ? nodes_of(i, i + 1) : std::vector<Node*>();
+    nodes.insert(nodes.end(), some.begin(), some.end());
+  }
+  return nodes;
+}
+
+// Units come after what they use, so one look from the last to the first meets each behind all that leads to it.
+std::vector<Node*> Minimizer::graph() {
+  NodeMap<std::size_t> unit_of(module_.graph(), 0);
+  for (std::size_t i = 0; i < units_.size(); ++i) {
+    for (const Node* node : units_[i]) unit_of[*node] = i;
+  }
+  std::vector<bool> asked(units_.size()), wrong(units_.size());
+  const auto is_wrong = [&](std::size_t unit) {
+    if (!asked[unit]) wrong[unit] = differs(all_before(unit, unit_of), "what leads to");
+    asked[unit] = true;
+    return wrong[unit];
+  };
+  if (const Node* output = module_.graph().output_node()) {
+    output->for_each_input([&](const Node& value) {
+      if (value.is_callable()) is_wrong(unit_of[value]);
+    });
+  }
+  std::vector<std::size_t> first;
+  for (std::size_t i = units_.size(); i-- > 0;) {
+    if (!wrong[i]) continue;
+    bool inputs_agree = true;
+    for (const std::size_t before : units_before(i, unit_of)) inputs_agree &= !is_wrong(before);
+    if (inputs_agree) first.push_back(i);
+  }
+  std::vector<Node*> culprits;
+  for (auto unit = first.rbegin(); unit != first.rend() && (culprits.empty() || options_.find_all); ++unit) {
+    const std::vector<Node*> nodes = nodes_of(*unit, *unit + 1);
+    culprits.insert(culprits.end(), nodes.begin(), nodes.end());
+  }
+  return culprits;
 }
 
 }  // namespace fx

@@ -38,6 +38,7 @@ struct MinimizeOptions {
     binary,      ///< halves of halves, as long as they differ
     accumulate,  ///< more and more nodes from the first: at which the difference comes
     block,       ///< the shortest run of neighbours that differs
+    graph,       ///< from the results back along what differs: the first on each way, whose inputs all agree
   };
   Traverse traverse = Traverse::sequential;
   /// Goes on after the first that is found.
@@ -70,6 +71,9 @@ class Minimizer {
   std::vector<Node*> binary();
   std::vector<Node*> accumulate();
   std::vector<Node*> block();
+  std::vector<Node*> graph();
+  std::vector<std::size_t> units_before(std::size_t unit, const NodeMap<std::size_t>& unit_of) const;
+  std::vector<Node*> all_before(std::size_t unit, const NodeMap<std::size_t>& unit_of) const;
 
   GraphModule& module_;
   std::vector<c10::IValue> inputs_;

@@ -9,6 +9,8 @@
 #include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 #include <set>
 
+#include <fxgraph/rewriter/partition/stage_memory.h>
+
 // Boost's edge iterators are optional until they are used; the compiler cannot see that they are set then.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
@@ -157,12 +159,16 @@ bool MinimumCuts::within_limits(const NodeMap<std::uint32_t>& stage) const {
   std::vector<std::size_t> calls(problem_.stages);
   for (const Node* call : calls_) {
     seconds[stage[*call]] += problem_.seconds[*call];
-    for (const std::uint32_t weight : problem_.max_weights ? problem_.weights[*call] : std::vector<std::uint32_t>()) {
+    const bool limited = problem_.max_weights || problem_.max_memory;
+    for (const std::uint32_t weight : limited ? problem_.weights[*call] : std::vector<std::uint32_t>()) {
       if (held.emplace(stage[*call], weight).second) weights[stage[*call]] += problem_.weight_bytes[weight];
     }
     ++calls[stage[*call]];
   }
+  const std::vector<std::int64_t> peaks =
+      problem_.max_memory ? stage_peaks(problem_, calls_, stage) : std::vector<std::int64_t>(problem_.stages, 0);
   for (std::size_t i = 0; i < problem_.stages; ++i) {
+    if (problem_.max_memory && weights[i] + peaks[i] > problem_.max_memory) return false;
     if (seconds[i] > limit_ * (1 + 1e-9) || calls[i] == 0) return false;
     if (problem_.max_weights && weights[i] > problem_.max_weights) return false;
   }

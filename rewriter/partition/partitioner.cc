@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/partition/fusion_groups.h>
 #include <fxgraph/rewriter/partition/partition_groups.h>
 #include <fxgraph/support/error.h>
 
@@ -73,18 +75,47 @@ class Partitioner {
 
   // Gives every call a group and every group its colour; elements of tuples join what makes the tuple.
   void colour(const WhyNot& why_not) {
+    for (const auto& [a, b] : options_.keep_apart) check(*a), check(*b);
+    NodeMap<std::uint32_t> colours(graph_, kOutside);
+    NodeMap<Node*> element_of(graph_);
     for (Node& node : const_cast<Graph&>(graph_).nodes()) {
       if (!node.is_callable()) continue;
-      if (const Node* maker = maker_of(node); maker && !ordered(node)) {
-        groups_.add_to(groups_.of(*maker), node);
-        if (groups_.colour(groups_.of(node)) == kOutside) reject(node, "it is an element of what is not supported");
+      if (Node* maker = maker_of(node); maker && !ordered(node)) {
+        element_of[node] = maker;
+        colours[node] = colours[*maker];
+        if (colours[node] == kOutside) reject(node, "it is an element of what is not supported");
         continue;
       }
       const std::optional<std::string> why = why_not(node);
       if (why) reject(node, *why);
-      groups_.add(node, why ? kOutside : colour_of(node));
+      colours[node] = why ? kOutside : colour_of(node);
     }
+    std::optional<FusionGroups> fused;
+    if (options_.crosses) {
+      fused.emplace(graph_, options_, colours, element_of);
+      for (const auto& [node, why] : fused->refused()) {
+        colours[*node] = kOutside;
+        reject(*node, why);
+      }
+    }
+    make_groups(colours, element_of, fused ? &*fused : nullptr);
     for (const auto& [a, b] : options_.keep_apart) add_rivals(*a, *b);
+  }
+
+  void make_groups(const NodeMap<std::uint32_t>& colours, const NodeMap<Node*>& element_of, const FusionGroups* fused) {
+    std::map<std::uint32_t, Group> made;  // by number of the fusion group
+    for (Node& node : const_cast<Graph&>(graph_).nodes()) {
+      if (!node.is_callable()) continue;
+      const std::uint32_t together = fused ? fused->of(node) : 0;
+      if (const auto known = made.find(together); together && known != made.end()) {
+        groups_.add_to(known->second, node);
+      } else if (element_of[node] && !together) {
+        groups_.add_to(groups_.of(*element_of[node]), node);
+      } else {
+        groups_.add(node, colours[node]);
+        if (together) made[together] = groups_.of(node);
+      }
+    }
   }
 
   bool ordered(const Node& node) const {
@@ -98,14 +129,14 @@ class Partitioner {
     return at->second;
   }
 
+  void check(const Node& node) const {
+    if (&node.graph() == &graph_ && !node.is_erased()) return;
+    throw Error(ErrorKind::invalid_argument,
+                "propose_partitions: %" + node.name() + " is to be kept apart but is no node of this graph",
+                node.name());
+  }
+
   void add_rivals(const Node& a, const Node& b) {
-    for (const Node* node : {&a, &b}) {
-      if (&node->graph() != &graph_ || node->is_erased()) {
-        throw Error(ErrorKind::invalid_argument,
-                    "propose_partitions: %" + node->name() + " is to be kept apart but is no node of this graph",
-                    node->name());
-      }
-    }
     if (!a.is_callable() || !b.is_callable()) return;
     if (groups_.of(a) != groups_.of(b)) rivals_.add(groups_.of(a), groups_.of(b));
   }

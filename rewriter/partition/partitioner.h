@@ -42,6 +42,9 @@ struct PartitionOptions {
   std::function<std::int64_t(const Node&)> colour{};
   /// Pairs that may not share a partition.
   std::vector<std::pair<const Node*, const Node*>> keep_apart{};
+  /// A value for which it says no does not leave its partition: what makes it and all that uses it are in one, with all
+  /// that comes between them, or in none. FX's fusion groups.
+  std::function<bool(const Node&)> crosses{};
   /// A partition with fewer nodes that compute is given up. FX's allows_single_node_partition = False is 2.
   std::size_t min_size = 0;
   /// Which nodes count for that; without it all but views and getitem.

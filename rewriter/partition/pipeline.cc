@@ -50,11 +50,15 @@ class Pipeline::Step {
 
   c10::IValue run(const std::vector<c10::IValue>& inputs) {
     at::NoGradGuard inference;
+    if (how_.micro_batches > 1 && !pipe_.plan_.not_joined.empty()) {
+      throw Error(ErrorKind::invalid_argument,
+                  "micro-batches do not make up the batch: " + pipe_.plan_.not_joined + "; run it as one micro-batch");
+    }
     begin(inputs);
     std::vector<c10::IValue> results;
     for (std::size_t i = 0; i < how_.micro_batches; ++i) {
       // What was sent is held until it is received: a fast stage may not run ahead with the whole batch.
-      workers_.finish_sends(static_cast<std::int64_t>(i) - kAhead);
+      workers_.finish_sends(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kPipelineAhead));
       const Values values = forward(i, false);
       if (rank_ == last_) results.push_back(wiring_.output(values));
     }
@@ -94,8 +98,6 @@ class Pipeline::Step {
     Values values;
     at::Tensor loss;
   };
-
-  static constexpr std::int64_t kAhead = 4;
 
   void begin(const std::vector<c10::IValue>& inputs) {
     if (rank_ != 0) return;

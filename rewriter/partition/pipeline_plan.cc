@@ -10,7 +10,7 @@
 namespace fx {
 namespace {
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 std::string line(const char* format, auto... values) {
   char text[200];
@@ -21,27 +21,6 @@ std::string line(const char* format, auto... values) {
 double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1024.0 * 1024.0); }
 
 }  // namespace
-
-double PipelinePlan::seconds(std::size_t micro_batches) const {
-  double total = 0, slowest = 0;
-  for (const StageForecast& stage : stages) {
-    total += stage.seconds;
-    slowest = std::max(slowest, stage.seconds);
-  }
-  return micro_batches == 0 ? 0 : total + static_cast<double>(micro_batches - 1) * slowest;
-}
-
-double PipelinePlan::bubble(std::size_t micro_batches) const {
-  double busy = 0;
-  for (const StageForecast& stage : stages) busy += stage.seconds * static_cast<double>(micro_batches);
-  const double all = seconds(micro_batches) * static_cast<double>(stages.size());
-  return all > 0 ? 1 - busy / all : 0;
-}
-
-double PipelinePlan::busy(std::size_t stage, std::size_t micro_batches) const {
-  const double all = seconds(micro_batches);
-  return all > 0 ? stages.at(stage).seconds * static_cast<double>(micro_batches) / all : 0;
-}
 
 std::string PipelinePlan::str() const {
   double total = 0;
@@ -64,13 +43,17 @@ std::string PipelinePlan::str() const {
 }
 
 std::string PipelinePlan::json() const {
-  nlohmann::ordered_json out = {{"version", kVersion}, {"measured", measured}, {"stages", nlohmann::json::array()}};
+  nlohmann::ordered_json out = {{"version", kVersion}, {"measured", measured},     {"micro_batches", micro_batches},
+                                {"threads", threads},  {"not_joined", not_joined}, {"stages", nlohmann::json::array()}};
   for (const StageForecast& stage : stages) {
+    nlohmann::ordered_json sends = nlohmann::json::array();
+    for (const auto& [to, bytes] : stage.sends) sends.push_back({{"to", to}, {"bytes", bytes}});
     out["stages"].push_back({{"nodes", stage.nodes},
                              {"seconds", stage.seconds},
                              {"weight_bytes", stage.weight_bytes},
                              {"peak_bytes", stage.peak_bytes},
-                             {"sent_bytes", stage.sent_bytes}});
+                             {"sent_bytes", stage.sent_bytes},
+                             {"sends", std::move(sends)}});
   }
   out["tied"] = nlohmann::json::array();
   for (const TiedParameter& one : tied) {
@@ -88,10 +71,19 @@ PipelinePlan PipelinePlan::from_json(const std::string& text) {
     if (in.at("version").get<int>() != kVersion) throw std::runtime_error("it has another version");
     PipelinePlan plan;
     plan.measured = in.at("measured").get<bool>();
+    plan.micro_batches = in.at("micro_batches").get<std::size_t>();
+    plan.threads = in.at("threads").get<int>();
+    plan.not_joined = in.at("not_joined").get<std::string>();
+    if (plan.micro_batches == 0) throw std::runtime_error("it has no micro-batches");
     for (const nlohmann::json& stage : in.at("stages")) {
-      plan.stages.push_back({stage.at("nodes").get<std::size_t>(), stage.at("seconds").get<double>(),
-                             stage.at("weight_bytes").get<std::int64_t>(), stage.at("peak_bytes").get<std::int64_t>(),
-                             stage.at("sent_bytes").get<std::int64_t>()});
+      plan.stages.push_back({stage.at("nodes").get<std::size_t>(),
+                             stage.at("seconds").get<double>(),
+                             stage.at("weight_bytes").get<std::int64_t>(),
+                             stage.at("peak_bytes").get<std::int64_t>(),
+                             stage.at("sent_bytes").get<std::int64_t>(),
+                             {}});
+      for (const nlohmann::json& send : stage.at("sends"))
+        plan.stages.back().sends.emplace_back(send.at("to").get<std::size_t>(), send.at("bytes").get<std::int64_t>());
     }
     for (const nlohmann::json& one : in.at("tied")) {
       TiedParameter& tied = plan.tied.emplace_back();

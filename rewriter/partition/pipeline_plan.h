@@ -26,24 +26,52 @@
 namespace fx {
 
 struct PipelineOptions {
-  /// Where the time of a call comes from: its operations and bytes, or the median of runs on the examples.
+  /// Where the time of a call comes from: its operations and bytes, or the fastest of a few runs.
   enum class Cost : std::uint8_t { modelled, measured };
   Cost cost = Cost::modelled;
   /// How much slower than it could be the slowest stage may be, so that less is sent.
   double slack = 0.1;
   /// Bytes of parameters and buffers of a stage; 0: no limit.
   std::int64_t max_weights = 0;
+  /// Bytes of those and of a stage's activations at once, for one micro-batch in a forward; 0: no limit.
+  std::int64_t max_memory = 0;
+  /// Into how many micro-batches the examples are cut: costs and peaks are those of one.
+  std::size_t micro_batches = 1;
   /// Random draws are allowed: each stage draws from the generator of its process.
   bool allow_random = false;
 };
 
+/// A rank runs at most so many micro-batches ahead of those that take from it.
+inline constexpr std::size_t kPipelineAhead = 4;
+
 /// What is expected of a stage, for inputs like the examples.
 struct StageForecast {
   std::size_t nodes = 0;
-  double seconds = 0;             ///< of a forward; modelled ones are those of no machine, only their ratios count
+  double seconds = 0;             ///< of a forward, of all micro-batches; modelled ones are those of no machine, only
+                                  ///< their ratios count
   std::int64_t weight_bytes = 0;  ///< of its parameters and buffers
-  std::int64_t peak_bytes = 0;    ///< of activations at once, in a forward
-  std::int64_t sent_bytes = 0;    ///< to other stages
+  std::int64_t peak_bytes = 0;    ///< of a micro-batch's activations at once, in a forward
+  std::int64_t sent_bytes = 0;    ///< to other stages, of all micro-batches
+  std::vector<std::pair<std::size_t, std::int64_t>> sends{};  ///< the same by stage
+};
+
+/// Where and how a plan is carried out.
+struct PipelineSetting {
+  std::size_t micro_batches = 1;
+  std::size_t rounds = 1;  ///< batches, one right after the other; of several the first is not counted
+  /// By stage, the machine it runs on, and by machine, how many stages can compute on it at once as fast as alone: its
+  /// processors by the threads of a stage. Without them each stage has a machine for itself.
+  std::vector<std::size_t> machine_of{};
+  std::vector<double> processors{};
+  double bytes_per_second = 1e9;  ///< between two stages
+  double message_seconds = 3e-4;  ///< what a message takes beside its bytes
+};
+
+/// What comes of it.
+struct PipelineForecast {
+  double seconds = 0;        ///< of a round
+  std::vector<double> busy;  ///< by stage, the part of its time in which it computes
+  double bubble = 0;         ///< the part of all stages' time in which they wait for others
 };
 
 /// A parameter that several stages have: their gradients are added up.
@@ -56,14 +84,18 @@ struct PipelinePlan {
   std::string wiring;
   std::vector<StageForecast> stages;
   std::vector<TiedParameter> tied;
-  bool measured = false;  ///< the seconds were measured
+  bool measured = false;          ///< the seconds were measured
+  std::size_t micro_batches = 1;  ///< in so many
+  int threads = 0;                ///< of so many threads; 0: not measured
+  /// Why the results of micro-batches are not the whole's in rows: their shapes change with the batch in another way.
+  /// Empty when they are, or when it is not known.
+  std::string not_joined;
 
-  /// Seconds for so many micro-batches, each as long as the examples, and the part of all machines' time that they
-  /// wait (bubbles), sending left out.
-  double seconds(std::size_t micro_batches) const;
-  double bubble(std::size_t micro_batches) const;
-  /// The part of its time that a stage works.
-  double busy(std::size_t stage, std::size_t micro_batches) const;
+  /// Plays the forwards of a batch like the examples through: who computes when, waits for whom, shares which machine's
+  /// processors. Without processors of their own stages are slower, not idle. Seconds of a plan that was not measured
+  /// are those of no machine, and its messages take no time.
+  /// Throws Error(invalid_argument) when the setting does not fit the stages.
+  PipelineForecast forecast(const PipelineSetting& setting = {}) const;
   /// A table, a line a stage: times where they were measured, else shares of the work.
   std::string str() const;
   std::string json() const;

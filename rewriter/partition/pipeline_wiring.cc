@@ -92,7 +92,8 @@ std::map<WiredValue, c10::IValue> Pipeline::Wiring::bind(const std::vector<c10::
   const std::vector<Node*> parameters = graph_.placeholders();
   if (inputs.size() > parameters.size()) {
     throw Error(ErrorKind::invalid_argument, "the program takes " + std::to_string(parameters.size()) +
-                                                 " inputs, not " + std::to_string(inputs.size()));
+                                                 (parameters.size() == 1 ? " input, not " : " inputs, not ") +
+                                                 std::to_string(inputs.size()));
   }
   std::map<WiredValue, c10::IValue> values;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

@@ -2,9 +2,8 @@
 // does not answer.
 #include <fxgraph/rewriter/partition/process_group.h>
 
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 #if __has_include(<gloo/rendezvous/store.h>)
 #ifndef USE_C10D_GLOO
 #define USE_C10D_GLOO
@@ -17,18 +16,16 @@
 
 #include <cstdlib>
 #include <deque>
-#include <future>
 #include <thread>
 #include <utility>
 
-#include <fxgraph/run/value.h>
+#include <fxgraph/rewriter/partition/rendezvous.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
 namespace {
 
-constexpr const char* kFault = "fault";
-const std::string kInformed = "informed/";  // and the rank
+const std::string kLeft = "left/";  // and the rank
 // How long to look for a reason: a store that lives answers in a few milliseconds.
 constexpr std::chrono::milliseconds kPatience(1500);
 
@@ -62,22 +59,11 @@ std::string first_host(const std::string& list) {
 std::vector<std::uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 std::string text_of(const std::vector<std::uint8_t>& bytes) { return {bytes.begin(), bytes.end()}; }
 
-/// Runs `action` and waits for it as long as kPatience; its result, or nothing when it throws or takes longer.
+/// What `action` returns; nothing when it throws or takes longer than kPatience.
 template <typename Action>
 auto patiently(Action action) -> std::optional<decltype(action())> {
-  using Result = decltype(action());
-  auto promise = std::make_shared<std::promise<Result>>();
-  std::future<Result> future = promise->get_future();
-  std::thread([promise, action = std::move(action)]() mutable {
-    try {
-      promise->set_value(action());
-    } catch (...) {
-      promise->set_exception(std::current_exception());
-    }
-  }).detach();
-  if (future.wait_for(kPatience) != std::future_status::ready) return std::nullopt;
   try {
-    return future.get();
+    return within(kPatience, std::move(action));
   } catch (...) {
     return std::nullopt;
   }
@@ -92,23 +78,15 @@ class GlooGroup : public c10d::ProcessGroupGloo {
 };
 #endif
 
+std::string seconds_of(std::chrono::milliseconds time) {
+  const auto tenths = (time.count() + 50) / 100;
+  return std::to_string(tenths / 10) + (tenths % 10 ? "." + std::to_string(tenths % 10) : "");
+}
+
 void close_connections([[maybe_unused]] c10d::ProcessGroup& group) {
 #if FXGRAPH_HAS_GLOO
   if (auto* gloo = dynamic_cast<GlooGroup*>(&group)) gloo->close();
 #endif
-}
-
-/// Waits until every rank is there.
-void meet(c10d::Store& store, const WorkerAddress& address) {
-  const auto until = std::chrono::steady_clock::now() + address.timeout;
-  if (store.add("rank/" + std::to_string(address.rank), 1) > 1) throw std::runtime_error("there are two of this rank");
-  store.add("arrived", 1);
-  for (std::int64_t here = 0; (here = store.add("arrived", 0)) < address.world;) {
-    if (std::chrono::steady_clock::now() > until) {
-      throw std::runtime_error(std::to_string(here) + " of " + std::to_string(address.world) + " are there");
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
 }
 
 }  // namespace
@@ -177,10 +155,17 @@ int Workers::rank() const { return group_->getRank(); }
 int Workers::world() const { return group_->getSize(); }
 std::int64_t Workers::bytes_sent() const { return traffic_->bytes; }
 
-void Workers::fail(const std::string& what, const std::exception& error) const {
-  const std::string said = reason();
+bool Workers::has_left(int other) const {
+  if (!store_) return false;
+  return patiently([store = store_, other] { return store->check({kLeft + std::to_string(other)}); }).value_or(false);
+}
+
+void Workers::fail(const std::string& what, int other, const std::exception& error) const {
+  std::string why = reason();
+  if (why.empty() && has_left(other)) why = "it has finished; all ranks must call the same, as often";
+  if (why.empty()) why = plain_message(error);
   throw Error(ErrorKind::execution,
-              "rank " + std::to_string(rank()) + ": " + what + ": " + (said.empty() ? first_line(error) : said));
+              "rank " + std::to_string(rank()) + ": " + what + " rank " + std::to_string(other) + ": " + why);
 }
 
 void Workers::require_alive() const {
@@ -194,7 +179,7 @@ void Workers::send(const at::Tensor& tensor, int to, int tag, std::int64_t step)
     std::vector<at::Tensor> tensors = {tensor};
     traffic_->sends.push_back({group_->send(tensors, to, tag), tensor, to, step});
   } catch (const std::exception& error) {
-    fail("cannot send to rank " + std::to_string(to), error);
+    fail("cannot send to", to, error);
   }
   traffic_->bytes += static_cast<std::int64_t>(tensor.nbytes());
 }
@@ -205,7 +190,7 @@ void Workers::receive(at::Tensor& tensor, int from, int tag) {
     std::vector<at::Tensor> tensors = {tensor};
     if (!group_->recv(tensors, from, tag)->wait(timeout_)) throw std::runtime_error("nothing came in time");
   } catch (const std::exception& error) {
-    fail("lost rank " + std::to_string(from), error);
+    fail("lost", from, error);
   }
 }
 
@@ -216,7 +201,7 @@ void Workers::finish_sends(std::int64_t before) {
     try {
       if (!message.work->wait(timeout_)) throw std::runtime_error("it took nothing in time");
     } catch (const std::exception& error) {
-      fail("lost rank " + std::to_string(message.to), error);
+      fail("lost", message.to, error);
     }
   }
 }
@@ -229,7 +214,7 @@ std::vector<std::string> Workers::exchange(const std::string& what, const std::s
   try {
     store_->set(prefix + std::to_string(rank()), bytes_of(words));
   } catch (const std::exception& error) {
-    fail("cannot reach rank 0", error);
+    fail("cannot reach", 0, error);
   }
   for (int other = 0; other < world(); ++other) {
     const std::string key = prefix + std::to_string(other);
@@ -243,7 +228,7 @@ std::vector<std::string> Workers::exchange(const std::string& what, const std::s
       }
       all.push_back(text_of(store_->get(key)));
     } catch (const std::exception& error) {
-      fail("no word from rank " + std::to_string(other), error);
+      fail("no word from", other, error);
     }
   }
   return all;
@@ -252,10 +237,10 @@ std::vector<std::string> Workers::exchange(const std::string& what, const std::s
 void Workers::leave() {
   if (!store_) return;
   try {
-    store_->set("left/" + std::to_string(rank()), bytes_of("1"));
+    store_->set(kLeft + std::to_string(rank()), bytes_of("1"));
     const auto until = std::chrono::steady_clock::now() + timeout_;
     for (int other = 1; rank() == 0 && other < world(); ++other) {
-      while (!store_->check({"left/" + std::to_string(other)}) && !store_->check({kFault})) {
+      while (!store_->check({kLeft + std::to_string(other)}) && !store_->check({kFault})) {
         if (std::chrono::steady_clock::now() > until) return;
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
       }
@@ -317,25 +302,17 @@ Workers connect(const WorkerAddress& address) {
   const std::string self = "rank " + std::to_string(address.rank) + " of " + std::to_string(address.world);
   const std::string place = address.host + ":" + std::to_string(address.port);
   try {
-    c10d::TCPStoreOptions options;
-    options.port = address.port;
-    options.isServer = address.rank == 0;
-    options.waitWorkers = false;  // it would go on without those that are missing
-    options.timeout = address.timeout;
-    auto store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
-    store->setTimeout(address.timeout);
-    auto prefixed = c10::make_intrusive<c10d::PrefixStore>("fxgraph", store);
-    meet(*prefixed, address);
+    const auto store = meet(address);
     auto gloo = c10d::ProcessGroupGloo::Options::create();
     gloo->timeout = address.timeout;
     const bool local = address.host == "127.0.0.1" || address.host == "localhost";
     gloo->devices.push_back(local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
                                   : c10d::ProcessGroupGloo::createDefaultDevice());
-    auto group = c10::make_intrusive<GlooGroup>(prefixed, address.rank, address.world, gloo);
-    return Workers(group, prefixed, address.timeout);
+    auto group = c10::make_intrusive<GlooGroup>(store, address.rank, address.world, gloo);
+    return Workers(group, store, address.timeout);
   } catch (const std::exception& error) {
     throw Error(ErrorKind::execution, self + ": not all ranks met at " + place + " within " +
-                                          std::to_string(address.timeout.count() / 1000) + " s: " + first_line(error));
+                                          seconds_of(address.timeout) + " s: " + plain_message(error));
   }
 #else
   throw Error(ErrorKind::unsupported,

@@ -83,7 +83,9 @@ class Workers {
  private:
   struct Traffic;
   void require_alive() const;
-  [[noreturn]] void fail(const std::string& what, const std::exception& error) const;
+  /// `rank`: whom it was about.
+  [[noreturn]] void fail(const std::string& what, int rank, const std::exception& error) const;
+  bool has_left(int rank) const;
 
   c10::intrusive_ptr<c10d::ProcessGroup> group_;
   c10::intrusive_ptr<c10d::Store> store_;

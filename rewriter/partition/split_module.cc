@@ -21,6 +21,18 @@ namespace {
 using PartIndex = std::uint32_t;
 constexpr PartIndex kMain = ~PartIndex{0};
 
+// What is noted of a value is noted of the input of a part that stands for it, but for what tells how the value came to
+// be, or what it is to the whole program: sizes, examples and forms of inputs, what was transformed or quantized.
+void copy_notes(const Node& value, Node& input) {
+  static const Symbol kOfTheWhole[] = {
+      "sizes",       "example",         "val",           "tree_spec",        "keyword", "state", "traced_body",
+      "transformed", "source_fn_stack", "quantize_path", "quantize_operator"};
+  const Meta* notes = value.find_meta();
+  if (!notes || notes->empty()) return;
+  input.meta() = *notes;
+  for (const Symbol& key : kOfTheWhole) input.meta().erase(key);
+}
+
 /// Why `to` waits for `from`.
 struct Edge {
   PartIndex from;
@@ -175,9 +187,7 @@ class Splitter {
         const Node& input = *part.inputs[k];
         Node& made =
             part.graph->placeholder(options_.keep_original_input_names ? input.name() : "arg_" + std::to_string(k));
-        const Meta* meta = input.find_meta();
-        if (const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr)
-          made.meta().set(meta_key::kType, *type);
+        copy_notes(input, made);
         values[i][input.id()] = &made;
       }
       for (const Node* attribute : part.attributes)

@@ -4,6 +4,8 @@
 // module's state) everything that touches it is, since the next call reads what this one wrote.
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 
+#include <ATen/ops/cat.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -12,9 +14,11 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/analysis/liveness.h>
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/rewriter/partition/stage_costs.h>
 #include <fxgraph/rewriter/partition/stage_cuts.h>
+#include <fxgraph/run/machine.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/print.h>
@@ -124,10 +128,15 @@ class PipelineSplitter {
                    const PipelineOptions& options)
       : module_(module),
         graph_(module.graph()),
-        examples_(examples),
         options_(options),
         stages_(stages),
-        effects_(graph_, {.modules = module_effects(module)}) {}
+        effects_(graph_, {.modules = module_effects(module)}) {
+    const std::int64_t batch = batch_of(examples);
+    check_batch(batch, options.micro_batches);
+    for (const c10::IValue& example : examples) examples_.push_back(fx::cut(example, batch, 0, options.micro_batches));
+    const std::int64_t samples = part_of(batch, 0, options.micro_batches).second;
+    if (options.micro_batches > 1) parts_ = static_cast<double>(batch) / static_cast<double>(samples);
+  }
 
   PipelineStages run() {
     if (stages_ == 0) throw Error(ErrorKind::invalid_argument, "split_pipeline: there must be at least one stage");
@@ -135,19 +144,23 @@ class PipelineSplitter {
     refuse_returned_weights(graph_);
     ShapeProp prop(module_);
     shapes_ = prop.propagate(examples_);
-    seconds_ = options_.cost == PipelineOptions::Cost::measured ? measured_seconds(module_, examples_)
-                                                                : modelled_seconds(module_, shapes_);
+    const bool measured = options_.cost == PipelineOptions::Cost::measured;
+    seconds_ = measured ? measured_seconds(module_, examples_) : modelled_seconds(module_, shapes_);
     const NodeMap<std::uint32_t> stage = cut();
     const auto split = split_module(module_, [&](const Node& node) { return static_cast<std::int64_t>(stage[node]); },
                                     {.name = [](std::int64_t i) { return "stage_" + std::to_string(i); }});
     PipelineStages result;
     result.plan.wiring = print_graph(split->graph());
-    result.plan.measured = options_.cost == PipelineOptions::Cost::measured;
+    result.plan.measured = measured;
+    result.plan.micro_batches = options_.micro_batches;
+    if (measured) result.plan.threads = threads();
     for (std::size_t i = 0; i < stages_; ++i) {
       auto part = std::dynamic_pointer_cast<GraphModule>(split->submodule("stage_" + std::to_string(i)));
       result.plan.stages.push_back(forecast(stage, static_cast<std::uint32_t>(i), *part));
       result.modules.push_back(std::move(part));
     }
+    if (measured) measure_stages(*split, result.plan);
+    result.plan.not_joined = why_not_joined();
     find_tied(result);
     return result;
   }
@@ -165,6 +178,8 @@ class PipelineSplitter {
     problem.stages = stages_;
     problem.slack = options_.slack;
     problem.max_weights = options_.max_weights;
+    problem.max_memory = options_.max_memory;
+    if (options_.max_memory) number_storages(problem);
     std::map<const void*, std::uint32_t> known;  // by storage; what is asked is membership alone
     for (const Node& node : graph_.nodes()) {
       problem.bytes[node] = node.is(Op::get_attr) ? 0 : bytes_of(node);
@@ -177,6 +192,75 @@ class PipelineSplitter {
       });
     }
     return cut_stages(problem);
+  }
+
+  void number_storages(StageProblem& problem) const {
+    problem.storages = NodeMap<std::vector<std::uint32_t>>(graph_);
+    std::map<std::int64_t, std::uint32_t> known;  // by number of the storage in the shapes
+    std::set<std::int64_t> weights;
+    for (const Node* weight : graph_.find_nodes(Op::get_attr)) {
+      for (const TensorInfo& tensor : shapes_[*weight].tensors) weights.insert(tensor.storage);
+    }
+    weights.erase(-1);
+    for (const Node& node : graph_.nodes()) {
+      if (!node.is_callable() && !node.is(Op::placeholder)) continue;
+      for (const TensorInfo& tensor : shapes_[node].tensors) {
+        if (weights.contains(tensor.storage)) continue;
+        const auto next = static_cast<std::uint32_t>(problem.storage_bytes.size());
+        const std::uint32_t number = tensor.storage < 0 ? next : known.emplace(tensor.storage, next).first->second;
+        if (number == next) problem.storage_bytes.push_back(tensor.held_bytes());
+        std::vector<std::uint32_t>& all = problem.storages[node];
+        if (std::ranges::find(all, number) == all.end()) all.push_back(number);
+      }
+    }
+  }
+
+  /// The cut was made by the times of single calls; what the plan says is how long the stages take as they will run.
+  void measure_stages(GraphModule& split, PipelinePlan& plan) const {
+    const NodeMap<double> seconds = measured_seconds(split, examples_);
+    for (const Node& call : split.graph().nodes()) {
+      for (std::size_t i = 0; i < stages_; ++i) {
+        if (call.is(Op::call_module) && call.target().view() == "stage_" + std::to_string(i))
+          plan.stages[i].seconds = seconds[call] * parts_;
+      }
+    }
+  }
+
+  /// The shapes at half the batch, or twice a single sample, beside those at the whole.
+  std::string why_not_joined() const {
+    const std::int64_t batch = batch_of(examples_);
+    if (batch < 1 || !graph_.output_node()) return {};
+    std::vector<c10::IValue> other;
+    for (const c10::IValue& example : examples_) {
+      const bool doubled = batch == 1 && example.isTensor() && batch_of(example) == 1;
+      other.push_back(doubled ? c10::IValue(at::cat({example.toTensor(), example.toTensor()}))
+                              : fx::cut(example, batch, 0, batch == 1 ? 1 : 2));
+    }
+    const std::int64_t size = batch_of(other);
+    try {
+      ShapeProp prop(module_);
+      const Shapes& shapes = prop.propagate(other);
+      std::string why;
+      graph_.output_node()->for_each_input([&](const Node& value) {
+        const TensorInfos &whole = shapes_[value].tensors, &part = shapes[value].tensors;
+        for (std::size_t i = 0; i < whole.size() && why.empty(); ++i) {
+          const std::vector<std::int64_t>& sizes = whole[i].sizes;
+          if (sizes.empty()) continue;  // to join them is refused by itself
+          std::vector<std::int64_t> expected = sizes;
+          expected[0] = sizes[0] * size / batch;
+          if (sizes[0] * size % batch != 0 || i >= part.size() || part[i].sizes != expected)
+            why = "the first dimension of the result %" + value.name() + ", " + to_string(whole[i]) +
+                  ", is not the batch";
+        }
+      });
+      return why;
+    } catch (const std::exception&) {
+      return {};  // other sizes do not run; then they are refused when they come
+    }
+  }
+
+  std::int64_t of_all_parts(std::int64_t bytes) const {
+    return static_cast<std::int64_t>(static_cast<double>(bytes) * parts_ + 0.5);
   }
 
   // What is no tensor is a number or two.
@@ -199,6 +283,7 @@ class PipelineSplitter {
   StageForecast forecast(const NodeMap<std::uint32_t>& stage, std::uint32_t at, const GraphModule& part) const {
     StageForecast result;
     std::set<const void*> weights;
+    std::map<std::size_t, std::int64_t> sends;
     Shapes shapes(part.graph());
     std::map<std::string, const Node*> by_name;
     for (const Node& node : graph_.nodes()) {
@@ -208,16 +293,21 @@ class PipelineSplitter {
         for (const Node& user : node.users())
           to.insert(user.is_callable() ? stage[user] : static_cast<std::uint32_t>(stages_ - 1));
         to.erase(from);
-        if (from == at) result.sent_bytes += bytes_of(node) * static_cast<std::int64_t>(to.size());
+        for (const std::uint32_t other : from == at ? to : std::set<std::uint32_t>())
+          sends[other] += of_all_parts(bytes_of(node));
       }
       by_name[node.name()] = &node;
       if (!node.is_callable() || stage[node] != at) continue;
       ++result.nodes;
-      result.seconds += seconds_[node];
+      result.seconds += seconds_[node] * parts_;
       for_each_weight(node, [&](const torch::Tensor& tensor) {
         if (weights.insert(storage_of(tensor)).second)
           result.weight_bytes += static_cast<std::int64_t>(tensor.nbytes());
       });
+    }
+    for (const auto& [to, bytes] : sends) {
+      result.sends.emplace_back(to, bytes);
+      result.sent_bytes += bytes;
     }
     for (const Node& node : part.graph().nodes()) {
       if (const auto whole = by_name.find(node.name()); whole != by_name.end()) shapes[node] = shapes_[*whole->second];
@@ -244,9 +334,10 @@ class PipelineSplitter {
 
   GraphModule& module_;
   const Graph& graph_;
-  const std::vector<c10::IValue>& examples_;
+  std::vector<c10::IValue> examples_;  // a micro-batch of them
   const PipelineOptions& options_;
   std::size_t stages_;
+  double parts_ = 1;  // of which the whole has so many
   Effects effects_;
   Shapes shapes_;
   NodeMap<double> seconds_;

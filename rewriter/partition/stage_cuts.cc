@@ -4,8 +4,10 @@
 #include <deque>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include <fxgraph/rewriter/partition/minimum_cut.h>
+#include <fxgraph/rewriter/partition/stage_memory.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -23,11 +25,12 @@ class StageCutter {
     }
     sum_up();
     find_places();
+    if (problem.max_memory) lives_.emplace(problem, calls_);
   }
 
   NodeMap<std::uint32_t> run() {
     NodeMap<std::uint32_t> stage(*problem_.graph, 0);
-    if (problem_.stages == 1 && !problem_.max_weights) return stage;
+    if (problem_.stages == 1 && !problem_.max_weights && !problem_.max_memory) return stage;
     if (calls_.size() < problem_.stages) refuse(calls_.size());
     limit_ = fastest() * (1 + problem_.slack);
     const std::vector<std::size_t> cuts = cheapest_cuts();
@@ -101,13 +104,20 @@ class StageCutter {
     std::vector<std::uint32_t> readers(problem_.weight_bytes.size(), 0);
     std::int64_t weights = 0;
     std::size_t from = 0;
+    std::optional<WindowPeak> peak;
+    if (lives_) peak.emplace(problem_, *lives_, calls_.size());
+    const auto is_too_much = [&](std::size_t to) {
+      return seconds_[to] - seconds_[from] > limit || (problem_.max_weights && weights > problem_.max_weights) ||
+             (peak && weights + peak->bytes() > problem_.max_memory);
+    };
     for (std::size_t to = 1; to <= calls_.size(); ++to) {
+      if (peak) peak->push();
       for (const std::uint32_t weight : problem_.weights[*calls_[to - 1]])
         weights += readers[weight]++ == 0 ? problem_.weight_bytes[weight] : 0;
-      while (from < to &&
-             (seconds_[to] - seconds_[from] > limit || (problem_.max_weights && weights > problem_.max_weights))) {
+      while (from < to && is_too_much(to)) {
         for (const std::uint32_t weight : problem_.weights[*calls_[from]])
           weights -= --readers[weight] == 0 ? problem_.weight_bytes[weight] : 0;
+        if (peak) peak->pop();
         ++from;
       }
       begins[to] = from;
@@ -136,6 +146,12 @@ class StageCutter {
     double low = 0, high = seconds_.back() * (1 + 1e-9) + 1e-12;
     const std::size_t cuts = 1 + static_cast<std::size_t>(std::count(allowed_.begin(), allowed_.end() - 1, true));
     if (cuts < problem_.stages) refuse(cuts);
+    if (stages_within(high) > problem_.stages && problem_.max_memory) {
+      throw Error(ErrorKind::invalid_argument, "split_pipeline: " + std::to_string(problem_.stages) +
+                                                   " stages do not do with " + std::to_string(problem_.max_memory) +
+                                                   " bytes of weights and activations each; ask for more stages, " +
+                                                   "smaller micro-batches, or more bytes");
+    }
     if (stages_within(high) > problem_.stages) {
       const std::int64_t all =
           std::accumulate(problem_.weight_bytes.begin(), problem_.weight_bytes.end(), std::int64_t{0});
@@ -186,6 +202,7 @@ class StageCutter {
   NodeMap<std::size_t> place_;
   std::vector<double> seconds_, sent_;
   std::vector<bool> allowed_;  // by place: may a stage begin here
+  std::optional<StorageLives> lives_;
   double limit_ = 0;
 };
 

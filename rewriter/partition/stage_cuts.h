@@ -6,7 +6,8 @@
 // (Boost.Graph) over the nodes near it, which no use or order edge crosses backwards, may send still less. Nodes of one
 // unit are never parted.
 //
-// Cost: O(stages · nodes) and the flows, of at most kWindow nodes each. Thread-safety: reads the graph only.
+// Cost: O(stages · nodes), with max_memory times log nodes, and the flows, of at most kWindow nodes each.
+// Thread-safety: reads the graph only.
 #pragma once
 
 #include <cstddef>
@@ -30,10 +31,14 @@ struct StageProblem {
   std::size_t stages = 1;
   double slack = 0.1;
   std::int64_t max_weights = 0;  ///< bytes of a stage's weights; 0: no limit
+  /// The storages that a value lies in, each once, without weights; looked at with max_memory alone.
+  NodeMap<std::vector<std::uint32_t>> storages;
+  std::vector<std::int64_t> storage_bytes;
+  std::int64_t max_memory = 0;  ///< bytes of a stage's weights and of its activations at once; 0: no limit
 };
 
 /// Returns the stage of each call, from 0, never before the stage of what it uses. Throws Error(invalid_argument) when
-/// the program cannot be cut into so many stages, or into stages of so few bytes.
+/// the program cannot be cut into so many stages, or, along the graph's order, into stages of so few bytes.
 NodeMap<std::uint32_t> cut_stages(const StageProblem& problem);
 
 }  // namespace fx

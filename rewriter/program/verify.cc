@@ -67,7 +67,7 @@ std::string describe(const c10::IValue& value) {
 
 std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& values) {
   std::vector<c10::IValue> copies;
-  for (const c10::IValue& value : values) copies.push_back(value.deepcopy());
+  for (const c10::IValue& value : values) copies.push_back(copy_of(value));
   return copies;
 }
 
@@ -103,7 +103,7 @@ void name_first_difference(GraphModule& before, GraphModule& after, const std::v
                            std::uint64_t seed, double tolerance, Verification& found) {
   std::unordered_map<std::string, c10::IValue> values;
   observe(before, inputs, seed, [&](const Node& node, const c10::IValue& value) {
-    if (!node.is(Op::output)) values.emplace(node.name(), value.deepcopy());
+    if (!node.is(Op::output)) values.emplace(node.name(), copy_of(value));
   });
   observe(after, inputs, seed, [&](const Node& node, const c10::IValue& value) {
     const auto same = values.find(node.name());
@@ -117,6 +117,29 @@ void name_first_difference(GraphModule& before, GraphModule& after, const std::v
 }
 
 }  // namespace
+
+c10::IValue copy_of(const c10::IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined() ? c10::IValue(value.toTensor().clone()) : value;
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements()) elements.push_back(copy_of(element));
+    const auto type = value.toTupleRef().type();
+    return type->schema() ? c10::IValue(c10::ivalue::Tuple::createNamed(std::move(elements), type))
+                          : c10::IValue(c10::ivalue::Tuple::create(std::move(elements)));
+  }
+  if (value.isList()) {
+    c10::impl::GenericList list(value.toList().elementType());
+    for (const c10::IValue& element : value.toListRef()) list.push_back(copy_of(element));
+    return list;
+  }
+  if (value.isGenericDict()) {
+    const auto from = value.toGenericDict();
+    c10::impl::GenericDict dict(from.keyType(), from.valueType());
+    for (const auto& entry : from) dict.insert(entry.key(), copy_of(entry.value()));
+    return dict;
+  }
+  return value;
+}
 
 double relative_difference(const c10::IValue& a, const c10::IValue& b, double least_scale) {
   std::vector<at::Tensor> x, y;

@@ -60,7 +60,7 @@ struct RunOptions {
   int rank = -1;  ///< -1: what the launcher's environment says
   int world = 0;  ///< 0: likewise
   std::string master;
-  int micro_batches = 1;
+  int micro_batches = 0;  ///< 0: what the plan says
   double timeout = 60;
   std::string output;
 };
@@ -71,9 +71,11 @@ struct PipelineCommand {
   std::string output;
   int stages = 2;
   int micro_batches = 1;
-  bool measured = false;
+  bool modelled = false;
+  int threads = 0;         ///< 0: as LibTorch has it
   double slack = 10;       ///< in percent
   double max_weights = 0;  ///< in MiB; 0: no limit
+  double max_memory = 0;   ///< the same
   bool allow_random = false;
   bool json = false;
 };

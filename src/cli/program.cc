@@ -208,7 +208,8 @@ class Commands {
     sub->add_option("--rank", run_.rank, "of a pipeline: which stage this is; default: the launcher's environment");
     sub->add_option("--world", run_.world, "of a pipeline: how many ranks there are; default: likewise");
     sub->add_option("--master", run_.master, "of a pipeline: HOST:PORT of the first rank; default: likewise");
-    sub->add_option("--micro-batches", run_.micro_batches, "of a pipeline: into how many a batch is cut")
+    sub->add_option("--micro-batches", run_.micro_batches,
+                    "of a pipeline: into how many a batch is cut; default: what the plan was made for")
         ->check(CLI::Range(1, 1000000));
     sub->add_option("--timeout", run_.timeout, "of a pipeline: seconds that anything may wait for another rank")
         ->check(CLI::Range(0.1, 1e6));
@@ -228,13 +229,16 @@ class Commands {
     add_inputs(sub, pipeline_.inputs);
     add_output(sub, pipeline_.output, "the folder for plan.json, stage_0.pt, stage_1.pt, …");
     sub->get_option("--output")->required();
-    sub->add_option("--micro-batches", pipeline_.micro_batches, "check that the batch may be cut into so many")
+    sub->add_option("--micro-batches", pipeline_.micro_batches, "into how many a batch is cut; checked that it may be")
         ->check(CLI::Range(1, 1000000));
-    sub->add_flag("--measured", pipeline_.measured, "balance by measured times instead of operations and bytes");
+    sub->add_flag("--modelled", pipeline_.modelled, "balance by operations and bytes instead of times measured here");
     sub->add_option("--slack", pipeline_.slack, "percent that the slowest stage may be slower so that less is sent")
         ->check(CLI::Range(0.0, 1000.0))
         ->capture_default_str();
     sub->add_option("--max-weights", pipeline_.max_weights, "MiB of parameters that a stage may have");
+    sub->add_option("--max-memory", pipeline_.max_memory,
+                    "MiB of parameters and of activations at once that a stage may have");
+    add_threads(sub, pipeline_.threads);
     sub->add_flag("--allow-random", pipeline_.allow_random, "each stage draws random numbers by itself");
     add_json(sub, pipeline_.json);
   }

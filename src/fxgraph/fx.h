@@ -38,6 +38,7 @@
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/module_arguments.h>
 #include <fxgraph/module/profile.h>
 #include <fxgraph/rewriter/partition/const_subgraphs.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
@@ -50,6 +51,7 @@
 #include <fxgraph/rewriter/partition/process_group.h>
 #include <fxgraph/rewriter/partition/source_partitions.h>
 #include <fxgraph/rewriter/partition/split_module.h>
+#include <fxgraph/rewriter/partition/submodule_inputs.h>
 #include <fxgraph/rewriter/partition/xnnpack.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>

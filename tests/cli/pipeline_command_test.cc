@@ -15,6 +15,7 @@
 #include <fxgraph/rewriter/partition/process_group.h>
 #include <fxgraph/torchscript/import.h>
 
+#include "tests/support/free_port.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx {
@@ -57,11 +58,36 @@ TEST_F(PipelineCommandSlow, StagesComputeWhatTheProgramComputes) {
   const nlohmann::json plan = nlohmann::json::parse(out());
   EXPECT_EQ(plan.at("stages").size(), 2u);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "stages/stage_1.pt"));
-  const std::string port = std::to_string(23000 + getpid() % 20000);
-  const std::string run =
-      program_ + " run stages --world 2 --master 127.0.0.1:" + port + " --micro-batches 2 --timeout 60";
-  ASSERT_EQ(shell(run + " --rank 1 -o result.pt & " + run + " --rank 0 && wait $!"), 0) << err();
-  EXPECT_THAT(out(), HasSubstr("rank 0 of 2: "));
+  const std::string port = std::to_string(testing::free_port());
+  // Each rank on its own: it has the plan and its own stage, and no other. The plan says how many micro-batches.
+  for (const char* rank : {"0", "1"}) {
+    const std::filesystem::path own = folder_ / (std::string("rank") + rank);
+    std::filesystem::create_directories(own);
+    for (const std::string& file : {std::string("plan.json"), std::string("stage_") + rank + ".pt"})
+      std::filesystem::copy_file(folder_ / "stages" / file, own / file);
+  }
+  // In it are the weights of the stage, and no others.
+  for (const std::size_t stage : {0u, 1u}) {
+    std::int64_t bytes = 0;
+    const auto module = load((folder_ / "stages" / ("stage_" + std::to_string(stage) + ".pt")).string());
+    for (const torch::Tensor& tensor : module->parameters()) bytes += static_cast<std::int64_t>(tensor.nbytes());
+    for (const torch::Tensor& tensor : module->buffers()) bytes += static_cast<std::int64_t>(tensor.nbytes());
+    EXPECT_EQ(plan.at("stages")[stage].at("weight_bytes"), bytes);
+  }
+  std::filesystem::remove_all(folder_ / "stages");
+  const auto run = [&](const std::string& rank) {
+    return program_ + " run rank" + rank + " --world 2 --master 127.0.0.1:" + port + " --timeout 60 --rank " + rank;
+  };
+  ASSERT_EQ(shell(run("1") + " -o result.pt & " + run("0") + " --repeat 2 --format json && wait $!"), 1)
+      << "one runs two rounds and one a single one";
+  EXPECT_THAT(err(), HasSubstr("lost rank 1: it has finished; all ranks must call the same, as often"));
+  ASSERT_EQ(shell(run("1") + " -o result.pt & " + run("0") + " --format json && wait $!"), 0) << err();
+  EXPECT_THAT(out(), HasSubstr("rank 1 of 2: "));
+  const nlohmann::json figures =
+      nlohmann::json::parse(out().substr(out().find('{'), out().find('\n', out().find('{'))));
+  EXPECT_EQ(figures.at("micro_batches"), 2);
+  EXPECT_EQ(figures.at("machines"), 1);
+  EXPECT_GT(figures.at("forecast").at("seconds").get<double>(), 0);
   const std::string bytes = text_of(folder_ / "result.pt");
   const torch::Tensor result = torch::pickle_load({bytes.begin(), bytes.end()}).toTensor();
   EXPECT_EQ(result.size(0), 4);
@@ -82,20 +108,28 @@ TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   EXPECT_THAT(err(), HasSubstr("has 2 stages and there are 3 ranks"));
   EXPECT_EQ(shell(program_ + " run stages --rank 1 --world 2 --master here"), 1);
   EXPECT_THAT(err(), HasSubstr("'here' is no address of the first rank"));
-  const std::string port = std::to_string(22000 + getpid() % 20000);
+  const std::string port = std::to_string(testing::free_port());
   EXPECT_EQ(shell(program_ + " run stages --rank 0 --world 2 --timeout 1 --master 127.0.0.1:" + port), 1);
-  EXPECT_THAT(err(), HasSubstr("1 of 2 are there"));
-  const auto both = [&](int shift, const std::string& zero, const std::string& one) {
-    const std::string run = program_ + " run stages --world 2 --timeout 20 --master 127.0.0.1:" +
-                            std::to_string(21000 + shift + getpid() % 20000);
+  EXPECT_THAT(err(), HasSubstr("not all ranks met at 127.0.0.1:" + port + " within 1 s: rank 1 of 2 did not come"));
+  EXPECT_EQ(shell(program_ + " run stages --rank 1 --world 2 --timeout 1.5 --master 127.0.0.1:" + port), 1);
+  EXPECT_EQ(err(), "fxgraph: rank 1 of 2: not all ranks met at 127.0.0.1:" + port +
+                       " within 1.5 s: nobody answers there: rank 0 did not come, or has another address\n");
+  EXPECT_EQ(shell(program_ + " run stages --rank 1 --world 2 --timeout 1 --master nowhere.invalid:" + port), 1);
+  EXPECT_THAT(err(), HasSubstr("the host 'nowhere.invalid' is not known"));
+  const std::string zero = program_ + " run stages --world 2 --rank 0 --master 127.0.0.1:" + port;
+  EXPECT_EQ(shell(zero + " --timeout 6 & sleep 2; " + zero + " --timeout 2; a=$?; wait $!; exit $a"), 1);
+  EXPECT_THAT(err(), HasSubstr("port " + port + " is in use, by another rank 0 or program; give all ranks another\n"));
+  const auto both = [&](const std::string& zero, const std::string& one) {
+    const std::string run =
+        program_ + " run stages --world 2 --timeout 20 --master 127.0.0.1:" + std::to_string(testing::free_port());
     return shell("{ " + run + " --rank 1 " + one + "; } & " + run + " --rank 0 " + zero +
                  "; a=$?; wait $!; [ $? = 1 ] && exit $a");
   };
-  EXPECT_EQ(both(0, "--micro-batches 2", "--micro-batches 4"), 1);
+  EXPECT_EQ(both("--micro-batches 2", "--micro-batches 4"), 1);
   EXPECT_THAT(err(), HasSubstr("rank 1: rank 0 runs in 2 micro-batches and this one runs in 4 micro-batches"));
   std::filesystem::copy_file(folder_ / "stages/stage_0.pt", folder_ / "stages/stage_1.pt",
                              std::filesystem::copy_options::overwrite_existing);
-  EXPECT_EQ(both(1, "", ""), 1);
+  EXPECT_EQ(both("", ""), 1);
   const std::string said = err();
   const std::string wanted = "stage_1.pt is not the file that the plan was made with";
   const std::size_t once = said.find(wanted);

@@ -99,6 +99,27 @@ TEST(Minimizer, FindsWrongOperatorsEachWay) {
   EXPECT_THAT(minimizer.report(), HasSubstr("node %d: "));
 }
 
+TEST(Minimizer, SearchesTheGraphFromItsResults) {
+  const auto gm = two_tanhs();
+  Minimizer minimizer(*gm, {torch::rand({4})}, {.run_b = &run_with_wrong_tanh});
+  // %d is wrong, too, but what it is given is: the first on the way is at fault.
+  EXPECT_THAT(names(minimizer.minimize({.traverse = Traverse::graph, .find_all = true})), ElementsAre("b"))
+      << minimizer.report();
+  EXPECT_THAT(minimizer.report(), HasSubstr("what leads to"));
+  const auto two_ways = std::make_shared<GraphModule>(parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %a = call_function[target=aten::tanh](args = (%x,))
+    %b = call_function[target=aten::exp](args = (%x,))
+    %c = call_function[target=aten::tanh](args = (%b,))
+    %d = call_function[target=aten::neg](args = (%b,))
+    return (a, [c, d]))"));
+  Minimizer ways(*two_ways, {torch::rand({4})}, {.run_b = &run_with_wrong_tanh});
+  EXPECT_THAT(names(ways.minimize({.traverse = Traverse::graph, .find_all = true})), ElementsAre("a", "c"));
+  EXPECT_THAT(names(ways.minimize({.traverse = Traverse::graph})), ElementsAre("a"));
+  Minimizer right(*two_ways, {torch::rand({4})}, wrong_with({}));
+  EXPECT_THAT(right.minimize({.traverse = Traverse::graph}), IsEmpty());
+}
+
 TEST(Minimizer, ErrorsAddUpOnRequest) {
   // Each step is off by less than the tolerance.
   const auto off = [](GraphModule& part, std::vector<c10::IValue> inputs) -> c10::IValue {

@@ -2,44 +2,32 @@
 // another fails. Every rank is this program once more, run as the test PipelineWorker.Run.
 #include <fxgraph/rewriter/partition/pipeline.h>
 
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
-#include <map>
 #include <random>
-#include <sstream>
 #include <thread>
 
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/partition/pipeline_models.h"
-#include "tests/support/scratch_folder.h"
+#include "tests/partition/ranks.h"
 #include "tests/trace/trace_testing.h"
-
-extern char** environ;
 
 namespace fx {
 namespace {
 
 using ::testing::AllOf;
+using testing::expect_all_done;
 using ::testing::HasSubstr;
 using testing::PipelineCase;
-using testing::same_value;
+using testing::Ranks;
+using testing::setting;
 using torch::Tensor;
-
-std::string setting(const char* name, const char* otherwise = "") {
-  const char* value = std::getenv(name);
-  return value ? value : otherwise;
-}
 
 // ── A rank ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -116,92 +104,6 @@ TEST(PipelineWorker, DISABLED_Run) {
 
 // ── All ranks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-class Ranks {
- public:
-  Ranks() = default;
-  ~Ranks() {
-    for (const pid_t child : children_) {
-      if (child > 0) kill(child, SIGKILL);
-    }
-    for (const pid_t child : children_) {
-      if (child > 0) waitpid(child, nullptr, 0);
-    }
-  }
-
-  void start(int ranks, std::map<std::string, std::string> settings, int world = 0) {
-    static int port = 21000 + getpid() % 20000;
-    settings.insert({{"WORLD_SIZE", std::to_string(world ? world : ranks)},
-                     {"MASTER_ADDR", "127.0.0.1"},
-                     {"MASTER_PORT", std::to_string(++port)},
-                     {"FX_OUT", folder_.path().string()},
-                     {"OMP_NUM_THREADS", "1"}});
-    settings.emplace("FX_STAGES", std::to_string(ranks));
-    for (int rank = 0; rank < ranks; ++rank) children_.push_back(spawn(rank, settings));
-  }
-
-  /// Exit codes by rank; -1 for one that has not ended in time, 128 + n for one ended by signal n.
-  std::vector<int> wait(double seconds, std::size_t without = ~std::size_t{0}) {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    std::vector<int> codes(children_.size(), -1);
-    bool all = false;
-    while (!all && std::chrono::steady_clock::now() < until) {
-      all = true;
-      for (std::size_t i = 0; i < children_.size(); ++i) {
-        int status = 0;
-        if (children_[i] > 0 && waitpid(children_[i], &status, WNOHANG) == children_[i]) {
-          codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-          children_[i] = 0;
-        }
-        all &= children_[i] <= 0 || i == without;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return codes;
-  }
-
-  void end(int rank, int signal) { kill(children_[static_cast<std::size_t>(rank)], signal); }
-  std::string said(int rank) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / ("err" + std::to_string(rank))).rdbuf();
-    const std::size_t at = text.str().find("SENTENCE ");
-    return at == std::string::npos ? text.str() : text.str().substr(at + 9);
-  }
-  c10::IValue result(int rank) const {
-    std::ifstream file(folder_ / std::to_string(rank), std::ios::binary);
-    const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    return bytes.empty() ? c10::IValue() : torch::pickle_load(bytes);
-  }
-
- private:
-  pid_t spawn(int rank, const std::map<std::string, std::string>& settings) const {
-    std::vector<std::string> words = {"RANK=" + std::to_string(rank)};
-    for (const auto& [name, value] : settings) words.push_back(name + "=" + value);
-    for (char** variable = environ; *variable; ++variable) words.emplace_back(*variable);
-    std::vector<char*> environment;
-    for (std::string& word : words) environment.push_back(word.data());
-    environment.push_back(nullptr);
-    std::string self = "/proc/self/exe", filter = "--gtest_filter=PipelineWorker.*", brief = "--gtest_brief=1";
-    std::string disabled = "--gtest_also_run_disabled_tests";
-    char* arguments[] = {self.data(), filter.data(), brief.data(), disabled.data(), nullptr};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    const std::string err = (folder_ / ("err" + std::to_string(rank))).string();
-    posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
-    pid_t child = -1;
-    posix_spawn(&child, self.c_str(), &actions, nullptr, arguments, environment.data());
-    posix_spawn_file_actions_destroy(&actions);
-    return child;
-  }
-
-  testing::ScratchFolder folder_;
-  std::vector<pid_t> children_;
-};
-
-void expect_all_done(const std::vector<int>& codes, const Ranks& ranks) {
-  for (std::size_t i = 0; i < codes.size(); ++i) EXPECT_EQ(codes[i], 0) << i << ": " << ranks.said(static_cast<int>(i));
-}
-
 class PipelineSlow : public ::testing::TestWithParam<std::tuple<const char*, int>> {};
 
 TEST_P(PipelineSlow, ResultsAndGradientsAreThoseOfOneProcess) {
@@ -214,7 +116,8 @@ TEST_P(PipelineSlow, ResultsAndGradientsAreThoseOfOneProcess) {
   loss.backward();
   constexpr int kMicroBatches = 4;
   Ranks ranks;
-  ranks.start(stages, {{"FX_TASK", "train"}, {"FX_MODEL", name}, {"FX_MICRO", std::to_string(kMicroBatches)}});
+  ranks.start("PipelineWorker", stages,
+              {{"FX_TASK", "train"}, {"FX_MODEL", name}, {"FX_MICRO", std::to_string(kMicroBatches)}});
   expect_all_done(ranks.wait(180), ranks);
   std::size_t compared = 0;
   for (int rank = 0; rank < stages; ++rank) {
@@ -260,7 +163,8 @@ constexpr double kLimit = 60;
 TEST(PipelineFaultsSlow, AStageThatThrowsIsNamedByAll) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks ranks;
-  ranks.start(3, {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_THROW", "1"}, {"FX_TIMEOUT", "5000"}});
+  ranks.start("PipelineWorker", 3,
+              {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_THROW", "1"}, {"FX_TIMEOUT", "5000"}});
   EXPECT_EQ(ranks.wait(kLimit), (std::vector<int>{1, 1, 1}));
   EXPECT_THAT(ranks.said(1), HasSubstr("the cooling failed"));
   for (const int rank : {0, 2}) EXPECT_THAT(ranks.said(rank), HasSubstr("rank 1: the cooling failed")) << rank;
@@ -269,7 +173,8 @@ TEST(PipelineFaultsSlow, AStageThatThrowsIsNamedByAll) {
 TEST(PipelineFaultsSlow, AStageThatHangsIsLeft) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks ranks;
-  ranks.start(3, {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_HANG", "2"}, {"FX_TIMEOUT", "2000"}});
+  ranks.start("PipelineWorker", 3,
+              {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_HANG", "2"}, {"FX_TIMEOUT", "2000"}});
   const std::vector<int> codes = ranks.wait(kLimit, 2);
   EXPECT_EQ(codes[0], 1) << ranks.said(0);
   EXPECT_EQ(codes[1], 1) << ranks.said(1);
@@ -279,13 +184,17 @@ TEST(PipelineFaultsSlow, AStageThatHangsIsLeft) {
 TEST(PipelineFaultsSlow, ARankTooFewOrTooManyAndAWrongPlan) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
   Ranks few;
-  few.start(2, {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_STAGES", "3"}, {"FX_TIMEOUT", "2000"}}, 3);
+  few.start("PipelineWorker", 2,
+            {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_STAGES", "3"}, {"FX_TIMEOUT", "2000"}}, 3);
   Ranks many;
-  many.start(3, {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_STAGES", "2"}, {"FX_TIMEOUT", "5000"}});
+  many.start("PipelineWorker", 3,
+             {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_STAGES", "2"}, {"FX_TIMEOUT", "5000"}});
   Ranks wrong;
-  wrong.start(3, {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_WRONG", "2"}, {"FX_TIMEOUT", "5000"}});
+  wrong.start("PipelineWorker", 3,
+              {{"FX_TASK", "forward"}, {"FX_MODEL", "mlp"}, {"FX_WRONG", "2"}, {"FX_TIMEOUT", "5000"}});
   EXPECT_EQ(few.wait(kLimit), (std::vector<int>{1, 1}));
   EXPECT_THAT(few.said(0), HasSubstr("not all ranks met at 127.0.0.1"));
+  for (const int rank : {0, 1}) EXPECT_THAT(few.said(rank), HasSubstr("rank 2 of 3 did not come")) << rank;
   EXPECT_EQ(many.wait(kLimit), (std::vector<int>{1, 1, 1}));
   EXPECT_THAT(many.said(2), HasSubstr("the plan has 2 stages and there are 3 ranks"));
   EXPECT_EQ(wrong.wait(kLimit), (std::vector<int>{1, 1, 1}));
@@ -302,7 +211,8 @@ TEST(PipelineFaultsSlow, KilledAtRandomMomentsNobodyHangs) {
     Ranks ranks;
     const int victim = static_cast<int>(random() % 4);
     const auto moment = std::chrono::milliseconds(random() % 2500);
-    ranks.start(4, {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_MICRO", "2"}, {"FX_TIMEOUT", "4000"}});
+    ranks.start("PipelineWorker", 4,
+                {{"FX_TASK", "loop"}, {"FX_MODEL", "mlp"}, {"FX_MICRO", "2"}, {"FX_TIMEOUT", "4000"}});
     std::this_thread::sleep_for(moment);
     ranks.end(victim, SIGKILL);
     const std::vector<int> codes = ranks.wait(kLimit);

@@ -6,9 +6,11 @@
 #include <torch/torch.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 
 #include <fxgraph/module/inline_modules.h>
+#include <fxgraph/rewriter/partition/submodule_inputs.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
@@ -196,6 +198,108 @@ TEST(SplitModule, AnyAssignmentComputesTheSameOrIsRefused) {
   }
   EXPECT_GT(split, 80);
   EXPECT_GT(refused, 20);
+}
+
+// ── torch.fx's test/fx/test_fx_split.py, each case by its name there: tags are what the callback gives, names what the
+// option says ──
+
+std::shared_ptr<GraphModule> split_by_tags(const GraphModule& module, const std::map<std::string, std::int64_t>& tags,
+                                           std::int64_t otherwise,
+                                           std::vector<std::pair<std::string, std::string>>* paths = nullptr) {
+  static const std::vector<std::string> kTags = {"red", "blue", "green"};
+  return split_module(
+      module,
+      [&](const Node& node) {
+        const auto tag = tags.find(node.name());
+        return tag == tags.end() ? otherwise : tag->second;
+      },
+      {.name = [](std::int64_t tag) { return kTags.at(static_cast<std::size_t>(tag)); }, .module_paths = paths});
+}
+
+TEST(TestFXSplit, test_split_preserve_node_meta) {
+  const auto gm = std::make_shared<GraphModule>(parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %y = placeholder[target=y]
+    %add = call_function[target=aten::add.Tensor](args = (%x, %x))
+    %mul = call_function[target=aten::mul.Tensor](args = (%y, %y))
+    %sub = call_function[target=aten::sub.Tensor](args = (%add, %mul))
+    return sub)"));
+  for (Node& node : gm->graph().nodes()) node.meta().set("name", node.name());
+  const auto split = split_by_tags(*gm, {{"add", 0}, {"mul", 1}, {"sub", 2}}, 2);
+  const auto expect_named = [](const Node& node) {
+    const Meta* notes = node.find_meta();
+    ASSERT_TRUE(notes && notes->get<std::string>("name")) << node.name();
+    EXPECT_EQ(*notes->get<std::string>("name"), node.name());
+  };
+  for (const char* tag : {"red", "blue", "green"}) {
+    for (const Node& node : part(split, tag)->graph().nodes()) {
+      if (!node.is(Op::output)) expect_named(node);
+    }
+  }
+  for (const Node* placeholder : split->graph().placeholders()) expect_named(*placeholder);
+}
+
+TEST(TestSplitByTags, test_split_by_tags) {
+  struct ModuleImpl : torch::nn::Module {
+    ModuleImpl() {
+      for (const auto& [name, in, out] : std::vector<std::tuple<const char*, int, int>>{
+               {"linear1", 2, 3}, {"linear2", 4, 5}, {"linear3", 6, 7}, {"linear4", 15, 6}})
+        linears.push_back(register_module(name, torch::nn::Linear(in, out)));
+    }
+    Tensor forward(const Tensor& x1, const Tensor& x2, const Tensor& x3) {
+      return linears[3](torch::cat({linears[0](x1), linears[1](x2), linears[2](x3)}, 1));
+    }
+    std::vector<torch::nn::Linear> linears;
+  };
+  const std::vector<c10::IValue> inputs = {torch::rand({2, 2}), torch::rand({2, 4}), torch::rand({2, 6})};
+  const auto gm = symbolic_trace(std::make_shared<ModuleImpl>(), inputs, {.sizes = Sizes::fixed});
+  std::vector<std::pair<std::string, std::string>> paths;
+  const auto split = split_by_tags(*gm, {{"linear1", 0}, {"linear2", 1}}, 2, &paths);
+  EXPECT_THAT(split->named_children().keys(), ElementsAre("red", "blue", "green"));
+  const auto calls = [&](const char* tag) {
+    std::vector<std::string> names;
+    for (const Node* call : part(split, tag)->graph().find_nodes(Op::call_module)) names.push_back(call->name());
+    return names;
+  };
+  EXPECT_THAT(calls("red"), ElementsAre("linear1"));
+  EXPECT_THAT(calls("blue"), ElementsAre("linear2"));
+  EXPECT_THAT(calls("green"), ElementsAre("linear3", "linear4"));
+  using Path = std::pair<std::string, std::string>;
+  EXPECT_THAT(paths, ElementsAre(Path("red.linear1", "linear1"), Path("blue.linear2", "linear2"),
+                                 Path("green.linear3", "linear3"), Path("green.linear4", "linear4")));
+  EXPECT_TRUE(torch::equal(split->run(inputs).toTensor(), gm->run(inputs).toTensor()));
+}
+
+TEST(TestSplitOutputType, test_split_by_tags) {
+  const auto gm = std::make_shared<GraphModule>(GraphModule::Attributes{{"conv", torch::nn::Conv2d(3, 16, 3).ptr()}},
+                                                parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %conv = call_module[target=conv](args = (%x,))
+    %mul = call_function[target=aten::mul.Tensor](args = (%conv, 0.5))
+    %relu = call_function[target=aten::relu](args = (%mul,))
+    return relu)"));
+  const auto split = split_by_tags(*gm, {{"conv", 0}, {"mul", 1}}, 2);
+  const Tensor x = torch::randn({1, 3, 24, 24});
+  const c10::IValue result = split->run({x});
+  ASSERT_TRUE(result.isTensor()) << "no tuple around it";
+  EXPECT_TRUE(torch::equal(result.toTensor(), gm->forward(x)));
+}
+
+// FX's generate_inputs_for_submodules: with these examples a part can be lowered by itself.
+TEST(SubmoduleInputs, AreWhatThePartsAreCalledWith) {
+  Net net;
+  const std::vector<c10::IValue> inputs = {torch::rand({2, 4}), torch::rand({2, 4})};
+  const auto gm = symbolic_trace(net, inputs, {.sizes = Sizes::fixed});
+  const auto split = split_module(*gm, by_half);
+  const SubmoduleInputs heard = inputs_of_submodules(*split, inputs);
+  ASSERT_EQ(heard.size(), 2u);
+  torch::NoGradGuard inference;
+  const c10::IValue first = part(split, "submod_0")->run(heard.at("submod_0"));
+  EXPECT_TRUE(torch::equal(first.toTensor(), heard.at("submod_1").at(0).toTensor()) ||
+              torch::equal(first.toTensor(), heard.at("submod_1").at(1).toTensor()));
+  EXPECT_THAT(inputs_of_submodules(*split, inputs, {"submod_1"}).size(), 1u);
+  EXPECT_THAT([&] { inputs_of_submodules(*split, inputs, {"nothing"}); },
+              ThrowsMessage<Error>(HasSubstr("the program does not call 'nothing'")));
 }
 
 }  // namespace

@@ -40,7 +40,57 @@ struct Judged {
   bool legal = true;
 };
 
-Judged judge(const StageProblem& problem, const NodeMap<std::uint32_t>& stage) {
+/// A storage: the calls that touch it, by place, and the places between which it lives; from -1 for an input.
+struct Held {
+  std::vector<std::size_t> touching;
+  std::int64_t made = -1, last = -1;
+};
+
+std::vector<Held> held_of(const StageProblem& problem) {
+  std::vector<Held> all;
+  if (!problem.max_memory) return all;
+  const std::vector<const Node*> calls = calls_of(*problem.graph);
+  for (std::uint32_t storage = 0; storage < problem.storage_bytes.size(); ++storage) {
+    const auto holds = [&](const Node& value) {
+      return std::ranges::find(problem.storages[value], storage) != problem.storages[value].end();
+    };
+    Held& held = all.emplace_back();
+    held.made = static_cast<std::int64_t>(calls.size());
+    for (std::size_t i = calls.size(); i-- > 0;) {
+      bool touched = holds(*calls[i]);
+      if (touched) held.made = static_cast<std::int64_t>(i);
+      calls[i]->for_each_input([&](const Node& input) { touched |= holds(input); });
+      if (touched) held.touching.push_back(i);
+      if (touched) held.last = std::max(held.last, static_cast<std::int64_t>(i));
+    }
+    for (const Node* input : problem.graph->placeholders()) held.made = holds(*input) ? -1 : held.made;
+    if (problem.graph->output_node())
+      problem.graph->output_node()->for_each_input(
+          [&](const Node& value) { held.last = holds(value) ? 1000 : held.last; });
+  }
+  return all;
+}
+
+/// The most bytes that a stage holds while one of its calls runs: of storages that its calls touch, those that it makes
+/// from there to the last use anywhere, those that it is given all the time.
+std::int64_t peak_of(const StageProblem& problem, const std::vector<Held>& all, const std::vector<std::uint32_t>& stage,
+                     std::uint32_t at) {
+  std::vector<std::int64_t> bytes(stage.size(), 0);
+  for (std::size_t storage = 0; storage < all.size(); ++storage) {
+    const Held& held = all[storage];
+    if (std::ranges::none_of(held.touching, [&](std::size_t place) { return stage[place] == at; })) continue;
+    const bool own = held.made >= 0 && stage[static_cast<std::size_t>(held.made)] == at;
+    for (std::size_t now = 0; now < stage.size(); ++now) {
+      const auto place = static_cast<std::int64_t>(now);
+      if (!own || (held.made <= place && place <= held.last)) bytes[now] += problem.storage_bytes[storage];
+    }
+  }
+  std::int64_t most = 0;
+  for (std::size_t now = 0; now < stage.size(); ++now) most = stage[now] == at ? std::max(most, bytes[now]) : most;
+  return most;
+}
+
+Judged judge(const StageProblem& problem, const NodeMap<std::uint32_t>& stage, const std::vector<Held>& held) {
   Judged result;
   const std::size_t stages = problem.stages;
   std::vector<double> seconds(stages, 0);
@@ -71,12 +121,17 @@ Judged judge(const StageProblem& problem, const NodeMap<std::uint32_t>& stage) {
     to.erase(made);
     result.sent += bytes * static_cast<double>(to.size());
   }
+  std::vector<std::uint32_t> by_place;
+  for (const Node* call : problem.max_memory ? calls_of(*problem.graph) : std::vector<const Node*>())
+    by_place.push_back(stage[*call]);
   for (std::size_t i = 0; i < stages; ++i) {
     result.slowest = std::max(result.slowest, seconds[i]);
     result.legal &= calls[i] > 0;
     std::int64_t bytes = 0;
     for (const std::uint32_t weight : weights[i]) bytes += problem.weight_bytes[weight];
     result.weights = std::max(result.weights, bytes);
+    if (problem.max_memory && result.legal)
+      result.legal = bytes + peak_of(problem, held, by_place, static_cast<std::uint32_t>(i)) <= problem.max_memory;
   }
   if (problem.max_weights) result.legal &= result.weights <= problem.max_weights;
   return result;
@@ -91,6 +146,7 @@ struct Best {
 template <typename Visit>
 void for_each_cut(const StageProblem& problem, Visit&& visit) {
   const std::vector<const Node*> calls = calls_of(*problem.graph);
+  const std::vector<Held> held = held_of(problem);
   std::vector<std::size_t> ends(problem.stages, 0);
   const auto place = [&](auto&& self, std::size_t at, std::size_t begin) -> void {
     if (at + 1 == problem.stages) {
@@ -100,7 +156,7 @@ void for_each_cut(const StageProblem& problem, Visit&& visit) {
         while (now + 1 < problem.stages && i >= ends[now]) ++now;
         stage[*calls[i]] = now;
       }
-      visit(judge(problem, stage));
+      visit(judge(problem, stage, held));
       return;
     }
     for (std::size_t end = begin + 1; end < calls.size(); ++end) {
@@ -136,7 +192,18 @@ StageProblem random_problem(const Graph& graph, const OrderEdges& order, testing
   problem.slack = random.chance(50) ? 0 : 0.25 * static_cast<double>(random.below(4));
   for (int i = 0; i < 4; ++i) problem.weight_bytes.push_back(random.between(1, 20));
   if (random.chance(40)) problem.max_weights = random.between(10, 45);
+  problem.storages = NodeMap<std::vector<std::uint32_t>>(graph);
+  if (random.chance(40)) problem.max_memory = random.between(30, 90);
   for (const Node& node : graph.nodes()) {
+    if (problem.max_memory && !node.is(Op::get_attr) && !node.is(Op::output)) {
+      // A storage of its own, one of before, or both.
+      const auto count = static_cast<std::uint32_t>(problem.storage_bytes.size());
+      if (!count || random.chance(75)) {
+        problem.storages[node].push_back(count);
+        problem.storage_bytes.push_back(random.between(1, 20));
+      }
+      if (count && random.chance(25)) problem.storages[node].push_back(static_cast<std::uint32_t>(random.below(count)));
+    }
     problem.bytes[node] = node.is(Op::get_attr) ? 0 : random.between(1, 30);
     if (!is_call(node)) continue;
     problem.seconds[node] = static_cast<double>(random.between(0, 12));
@@ -160,7 +227,7 @@ TEST(StageCuts, AreTheBestOfAllOnSmallRandomGraphs) {
     const std::optional<Best> best = best_cut(problem);
     try {
       const NodeMap<std::uint32_t> stage = cut_stages(problem);
-      const Judged got = judge(problem, stage);
+      const Judged got = judge(problem, stage, held_of(problem));
       ASSERT_TRUE(best) << seed;
       ASSERT_TRUE(got.legal) << seed;
       ASSERT_LE(got.slowest, best->slowest * (1 + problem.slack) * (1 + 1e-9)) << seed;
@@ -214,11 +281,18 @@ TEST(StageCuts, AHundredThousandNodesInASecond) {
   for (const Node& node : graph.nodes()) problem.unit[node] = 0;
   problem.stages = 8;
   problem.max_weights = 0;
+  problem.max_memory = std::int64_t{1} << 40;
+  problem.storages = NodeMap<std::vector<std::uint32_t>>(graph);
+  for (const Node& node : graph.nodes()) {
+    problem.storages[node] = {static_cast<std::uint32_t>(problem.storage_bytes.size())};
+    problem.storage_bytes.push_back(8);
+  }
   const std::clock_t start = std::clock();
   const NodeMap<std::uint32_t> stage = cut_stages(problem);
   const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   RecordProperty("seconds", std::to_string(seconds));
-  EXPECT_TRUE(judge(problem, stage).legal);
+  problem.max_memory = 0;  // judging it takes longer
+  EXPECT_TRUE(judge(problem, stage, {}).legal);
   EXPECT_LT(seconds, 5) << "of an unoptimised build on a busy machine; a second is the goal";
 }
 

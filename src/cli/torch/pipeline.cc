@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <torch/csrc/jit/serialization/pickle.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,9 +10,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <sstream>
+#include <thread>
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
@@ -117,16 +120,49 @@ void check_micro_batches(const GraphModule& module, const std::vector<c10::IValu
 
 fx::PipelineOptions options_of(const PipelineCommand& command) {
   fx::PipelineOptions options;
-  options.cost = command.measured ? fx::PipelineOptions::Cost::measured : fx::PipelineOptions::Cost::modelled;
+  options.cost = command.modelled ? fx::PipelineOptions::Cost::modelled : fx::PipelineOptions::Cost::measured;
   options.slack = command.slack / 100;
   options.max_weights = static_cast<std::int64_t>(command.max_weights * 1024 * 1024);
+  options.max_memory = static_cast<std::int64_t>(command.max_memory * 1024 * 1024);
+  options.micro_batches = static_cast<std::size_t>(command.micro_batches);
   options.allow_random = command.allow_random;
   return options;
 }
 
 }  // namespace
 
+namespace {
+
+/// What a plan promises when every stage has a machine for itself.
+nlohmann::ordered_json promises(const PipelinePlan& plan) {
+  const PipelineForecast alone = plan.forecast({.micro_batches = plan.micro_batches});
+  const PipelineForecast on = plan.forecast({.micro_batches = plan.micro_batches, .rounds = 10});
+  nlohmann::ordered_json out = {{"bubble", alone.bubble}, {"busy", on.busy}};
+  if (plan.measured) out.update({{"seconds_alone", alone.seconds}, {"seconds", on.seconds}});
+  return out;
+}
+
+void print_promises(const PipelinePlan& plan) {
+  const nlohmann::ordered_json all = promises(plan);
+  fmt::print("{} micro-batch{}, a machine for each stage{}: ", plan.micro_batches, plan.micro_batches == 1 ? "" : "es",
+             plan.measured ? "" : ", as modelled");
+  if (plan.measured) fmt::print("{} for a batch; ", human_seconds(all.at("seconds_alone").get<double>()));
+  fmt::print("the stages wait {:.0f} % of their time for a batch alone
+             batch after batch
+             : ",
+                   100 *
+                   all.at("bubble").get<double>());
+  if (plan.measured) fmt::print("{} each; ", human_seconds(all.at("seconds").get<double>()));
+  std::string busy;
+  for (const double part : all.at("busy").get<std::vector<double>>())
+    busy += fmt::format("{}{:.0f}", busy.empty() ? "" : ", ", 100 * part);
+  fmt::print("the stages compute {} % of the time\n", busy);
+}
+
+}  // namespace
+
 int TorchBackend::pipeline(const PipelineCommand& command) {
+  prepare_machine(command.threads);
   const std::unique_ptr<Model> model = load(command.file);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
   const std::vector<TensorInfo> infos = parse_inputs(command.inputs);
@@ -147,14 +183,14 @@ int TorchBackend::pipeline(const PipelineCommand& command) {
   if (command.json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::parse(stages.plan.json());
     out.erase("wiring");
-    out["micro_batches"] = micro_batches;
-    out["bubble"] = stages.plan.bubble(micro_batches);
+    out["forecast"] = promises(stages.plan);
     out["saved"] = command.output;
     fmt::print("{}\n", out.dump(2));
     return kDone;
   }
-  fmt::print("{}{} micro-batch{}: the stages wait {:.0f} % of their time\nsaved {}\n", stages.plan.str(), micro_batches,
-             micro_batches == 1 ? "" : "es", 100 * stages.plan.bubble(micro_batches), command.output);
+  fmt::print("{}", stages.plan.str());
+  print_promises(stages.plan);
+  fmt::print("saved {}\n", command.output);
   return kDone;
 }
 
@@ -176,9 +212,10 @@ struct StageRun {
   PipelineStatistics work;
 };
 
-StageRun run_rounds(Pipeline& pipe, const std::vector<c10::IValue>& inputs, const RunOptions& options) {
+StageRun run_rounds(Pipeline& pipe, const std::vector<c10::IValue>& inputs, const RunOptions& options,
+                    std::size_t micro_batches) {
   StageRun done;
-  const PipelineRun how{.micro_batches = static_cast<std::size_t>(options.micro_batches)};
+  const PipelineRun how{.micro_batches = micro_batches};
   done.result = pipe.run(inputs, how);
   const PipelineStatistics before = pipe.statistics();
   for (int i = 0; i < options.repeat; ++i) {
@@ -193,26 +230,48 @@ StageRun run_rounds(Pipeline& pipe, const std::vector<c10::IValue>& inputs, cons
   return done;
 }
 
+/// Which rank shares a machine with which, and how many of them it has processors for.
+PipelineSetting setting_of(Workers& workers) {
+  char name[256] = "";
+  gethostname(name, sizeof name - 1);
+  const auto here = std::thread::hardware_concurrency() / static_cast<double>(threads());
+  const std::vector<std::string> machines = workers.exchange("machine", fmt::format("{} {}", here, name));
+  PipelineSetting setting;
+  std::map<std::string, std::size_t> known;
+  for (const std::string& words : machines) {
+    const std::size_t space = words.find(' ');
+    const auto [at, is_new] = known.emplace(words.substr(space + 1), known.size());
+    // A stage alone is as fast as it was when it was measured.
+    if (is_new) setting.processors.push_back(std::max(1.0, std::stod(words.substr(0, space))));
+    setting.machine_of.push_back(at->second);
+  }
+  return setting;
+}
+
 /// What was measured beside what the plan expects of the rank.
 nlohmann::ordered_json figures(const StageRun& done, const PipelinePlan& plan, const WorkerAddress& address,
-                               const RunOptions& options) {
+                               const RunOptions& options, PipelineSetting setting) {
   std::vector<double> sorted = done.seconds;
   std::ranges::sort(sorted);
   const double all = std::accumulate(sorted.begin(), sorted.end(), 0.0);
   const auto rank = static_cast<std::size_t>(address.rank);
-  // Rounds follow one another without a pause.
-  const auto micro_batches = static_cast<std::size_t>(options.micro_batches) * sorted.size();
+  setting.rounds = 1 + sorted.size();  // with the one that is not counted
+  const PipelineForecast forecast = plan.forecast(setting);
   nlohmann::ordered_json out = {
       {"rank", address.rank},
       {"world", address.world},
-      {"micro_batches", options.micro_batches},
+      {"micro_batches", setting.micro_batches},
+      {"machines", setting.processors.size()},
+      {"threads", threads()},
       {"repeat", options.repeat},
       {"seconds", sorted[sorted.size() / 2]},
       {"spread", (sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4]) / 2},
       {"busy", all > 0 ? done.work.busy_seconds / all : 0},
       {"sent_bytes", done.work.sent_bytes / options.repeat},
-      {"forecast", {{"busy", plan.busy(rank, micro_batches)}, {"sent_bytes", plan.stages[rank].sent_bytes}}},
+      {"forecast",
+       {{"measured", plan.measured}, {"busy", forecast.busy[rank]}, {"sent_bytes", plan.stages[rank].sent_bytes}}},
       {"outputs", nlohmann::json::array()}};
+  if (plan.measured) out["forecast"]["seconds"] = forecast.seconds;
   if (!done.result.isNone()) {
     for (const TensorInfo& info : tensor_infos(done.result))
       out["outputs"].push_back({{"sizes", info.sizes}, {"dtype", to_string(info.dtype)}});
@@ -229,8 +288,10 @@ void print_run(const nlohmann::ordered_json& done, bool json) {
   std::string time = human_seconds(done.at("seconds").get<double>());
   if (repeat > 1) time += fmt::format(" ± {} (median of {})", human_seconds(done.at("spread").get<double>()), repeat);
   const nlohmann::ordered_json& plan = done.at("forecast");
-  fmt::print("rank {} of {}: {}, busy {:.0f} % (plan: {:.0f} %), sent {} (plan: {})\n", done.at("rank").get<int>(),
-             done.at("world").get<int>(), time, 100 * done.at("busy").get<double>(),
+  const char* source = plan.at("measured").get<bool>() ? "plan" : "model";
+  if (plan.contains("seconds")) time += fmt::format(" (plan: {})", human_seconds(plan.at("seconds").get<double>()));
+  fmt::print("rank {} of {}: {}, busy {:.0f} % ({}: {:.0f} %), sent {} (plan: {})\n", done.at("rank").get<int>(),
+             done.at("world").get<int>(), time, 100 * done.at("busy").get<double>(), source,
              100 * plan.at("busy").get<double>(), human_bytes(done.at("sent_bytes").get<double>()),
              human_bytes(plan.at("sent_bytes").get<double>()));
 }
@@ -249,21 +310,30 @@ std::shared_ptr<GraphModule> load_stage(const std::string& folder, const SavedPl
 }  // namespace
 
 int TorchBackend::run_stage(const RunOptions& options) {
-  prepare_machine(options.threads);
   const SavedPlan saved = load_plan(options.file);
+  // The plan's times hold for its threads; who starts many ranks on one machine says how many each may use.
+  prepare_machine(options.threads || std::getenv("OMP_NUM_THREADS") ? options.threads : saved.plan.threads);
   const WorkerAddress address = address_of(options);
   if (address.world != static_cast<int>(saved.plan.stages.size())) {
     throw Error(ErrorKind::invalid_argument,
                 fmt::format("{} has {} stages and there are {} ranks: start one for each stage", options.file,
                             saved.plan.stages.size(), address.world));
   }
+  // c10d's own threads throw where nobody catches when what they are connected to goes.
+  std::set_terminate([] {
+    std::cerr << "fxgraph: the connection to rank 0 broke" << std::endl;
+    std::_Exit(kFailed);
+  });
   Workers workers = connect(address);
   try {
     Pipeline pipe(saved.plan, load_stage(options.file, saved, address.rank), workers);
     const std::vector<TensorInfo> infos = parse_inputs(options.inputs.empty() ? saved.inputs : options.inputs);
     at::manual_seed(0);  // the same inputs in every run
     const std::vector<c10::IValue> inputs = address.rank == 0 ? random_inputs(infos) : std::vector<c10::IValue>();
-    const StageRun done = run_rounds(pipe, inputs, options);
+    PipelineSetting setting = setting_of(workers);
+    setting.micro_batches =
+        options.micro_batches > 0 ? static_cast<std::size_t>(options.micro_batches) : saved.plan.micro_batches;
+    const StageRun done = run_rounds(pipe, inputs, options, setting.micro_batches);
     if (!options.output.empty() && address.rank == address.world - 1) {
       write_file(options.output, [&](std::ostream& file) {
         const std::vector<char> bytes = torch::jit::pickle_save(done.result);
@@ -271,7 +341,7 @@ int TorchBackend::run_stage(const RunOptions& options) {
       });
     }
     pipe.finish();
-    print_run(figures(done, saved.plan, address, options), options.json);
+    print_run(figures(done, saved.plan, address, options, setting), options.json);
     return kDone;
   } catch (const std::exception& error) {
     // Threads of the connection may wait for a rank that is gone: this process does not wait for them.

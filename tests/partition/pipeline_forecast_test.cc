@@ -1,0 +1,195 @@
+// What a plan promises: against the recurrence of who waits for whom, and against processes that sleep for their work.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <nlohmann/json.hpp>
+
+#include <fxgraph/rewriter/partition/lower.h>
+#include <fxgraph/rewriter/partition/pipeline.h>
+#include <fxgraph/text/parse.h>
+#include "tests/partition/ranks.h"
+#include "tests/support/error_of.h"
+#include "tests/support/random.h"
+
+namespace fx {
+namespace {
+
+using testing::expect_all_done;
+using ::testing::HasSubstr;
+using testing::Random;
+using testing::Ranks;
+using testing::setting;
+
+/// Stages in a row, each of so many seconds for the whole batch.
+PipelinePlan row_of(const std::vector<double>& seconds, std::int64_t bytes = 0) {
+  PipelinePlan plan;
+  plan.measured = true;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    StageForecast& stage = plan.stages.emplace_back();
+    stage.seconds = seconds[i];
+    if (i + 1 < seconds.size()) stage.sends = {{i + 1, bytes}};
+  }
+  return plan;
+}
+
+TEST(PipelineForecast, OfStagesThatAreEqual) {
+  const PipelinePlan plan = row_of({4, 4, 4});
+  const PipelineForecast alone = plan.forecast({.micro_batches = 4, .message_seconds = 0});
+  EXPECT_NEAR(alone.seconds, 6, 1e-9);
+  EXPECT_NEAR(alone.bubble, 1 - 12.0 / 18, 1e-9);
+  const PipelineForecast on = plan.forecast({.micro_batches = 4, .rounds = 100, .message_seconds = 0});
+  EXPECT_NEAR(on.seconds, 4, 0.01);
+  for (const double busy : on.busy) EXPECT_NEAR(busy, 1, 0.01);
+  EXPECT_NEAR(on.bubble, 0, 0.01);
+}
+
+TEST(PipelineForecast, StagesThatShareProcessorsAreSlowerNotIdle) {
+  const PipelinePlan plan = row_of({8, 8, 8, 8});
+  PipelineSetting setting{.micro_batches = 8, .rounds = 10, .message_seconds = 0};
+  EXPECT_NEAR(plan.forecast(setting).seconds, 8, 0.1);
+  setting.machine_of = {0, 0, 0, 0};
+  setting.processors = {2};
+  const PipelineForecast shared = plan.forecast(setting);
+  EXPECT_NEAR(shared.seconds, 16, 0.1);
+  for (const double busy : shared.busy) EXPECT_NEAR(busy, 1, 0.02);
+  setting.processors = {4};
+  EXPECT_NEAR(plan.forecast(setting).seconds, 8, 0.1);
+  setting.machine_of = {0, 0, 1, 1};
+  setting.processors = {1, 2};
+  EXPECT_NEAR(plan.forecast(setting).seconds, 16, 0.1);
+}
+
+TEST(PipelineForecast, TheSlowestStageAndItsMessagesDecide) {
+  const PipelinePlan plan = row_of({1, 3, 1}, 4'000'000'000);
+  const PipelineForecast forecast = plan.forecast({.micro_batches = 4, .rounds = 50, .bytes_per_second = 4e9});
+  EXPECT_NEAR(forecast.seconds, 4, 0.05) << "three to compute, one to receive";
+  EXPECT_NEAR(forecast.busy[1], 0.75, 0.02);
+  EXPECT_NEAR(forecast.busy[0], 0.25, 0.02);
+}
+
+TEST(PipelineForecast, IsTheRecurrenceOnRandomRows) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random(seed);
+    const std::size_t stages = 1 + random.below(5), count = 1 + random.below(15);
+    std::vector<double> seconds;
+    for (std::size_t i = 0; i < stages; ++i) seconds.push_back(0.01 * static_cast<double>(random.between(0, 30)));
+    const double message = random.chance(50) ? 0 : 0.003;
+    // Of stage s and micro-batch i: when it has taken its input, and when it has its result.
+    std::vector<std::vector<double>> taken(stages + 1, std::vector<double>(count, 0)), done = taken;
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t s = 0; s < stages; ++s) {
+        double begin = i ? done[s][i - 1] : 0;
+        if (s + 1 < stages && i > kPipelineAhead) begin = std::max(begin, taken[s + 1][i - 1 - kPipelineAhead]);
+        taken[s][i] = s ? std::max(begin, done[s - 1][i]) + message : begin;
+        done[s][i] = taken[s][i] + seconds[s] / static_cast<double>(count);
+      }
+    }
+    const PipelineForecast forecast = row_of(seconds).forecast({.micro_batches = count, .message_seconds = message});
+    ASSERT_NEAR(forecast.seconds, done[stages - 1][count - 1], 1e-9) << seed;
+    for (std::size_t s = 0; s < stages; ++s) {
+      if (forecast.seconds > 0) {
+        ASSERT_NEAR(forecast.busy[s], seconds[s] / forecast.seconds, 1e-9) << seed;
+      }
+    }
+  }
+}
+
+TEST(PipelineForecast, RefusesWhatDoesNotFit) {
+  const auto refused = [](const PipelinePlan& plan, const PipelineSetting& setting) {
+    return testing::error_of([&] { plan.forecast(setting); });
+  };
+  EXPECT_THAT(refused(row_of({1, 1}), {.micro_batches = 0}), HasSubstr("there must be a micro-batch"));
+  EXPECT_THAT(refused(row_of({1, 1}), {.machine_of = {0}}), HasSubstr("the machines of 1 stages, and there are 2"));
+  EXPECT_THAT(refused(row_of({1, 1}), {.machine_of = {0, 1}, .processors = {1}}),
+              HasSubstr("machine 1 has no processors"));
+  PipelinePlan plan = row_of({1, 1});
+  plan.stages[1].sends = {{0, 5}};
+  EXPECT_THAT(refused(plan, {}), HasSubstr("stage 1 sends to no later one"));
+}
+
+// ── Processes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Sleeps instead of computing, so that it needs no processor.
+struct Nap : CompiledPart {
+  explicit Nap(double seconds) : seconds(seconds) {}
+  c10::IValue run(std::vector<c10::IValue> inputs) override {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    return inputs.at(0);
+  }
+  double seconds;
+};
+struct Napping : Backend {
+  explicit Napping(double seconds) : seconds(seconds) {}
+  std::string name() const override { return "nap"; }
+  bool supports(const CallFacts&) const override { return true; }
+  std::shared_ptr<torch::nn::Module> compile(std::shared_ptr<GraphModule>) const override {
+    return std::make_shared<Nap>(seconds);
+  }
+  double seconds;
+};
+
+// Much longer than what starting a process's turn takes on a busy machine.
+const std::vector<double> kNaps = {0.04, 0.1, 0.06};
+constexpr std::size_t kMicroBatches = 4, kRounds = 5;
+
+PipelineStages napping_stages() {
+  PipelineStages stages;
+  std::vector<double> seconds;
+  std::string wiring = "graph():\n    %x = placeholder[target=x]\n", last = "x";
+  for (std::size_t i = 0; i < kNaps.size(); ++i) {
+    GraphModule part(
+        parse_graph("graph():\n    %x = placeholder[target=x]\n    %r = call_function[target=aten::relu](args = "
+                    "(%x,))\n    return r\n"));
+    stages.modules.push_back(lower(part, Napping(kNaps[i])).module());
+    seconds.push_back(kNaps[i] * kMicroBatches);
+    const std::string name = "stage_" + std::to_string(i);
+    wiring += "    %" + name + " = call_module[target=" + name + "](args = (%" + last + ",))\n";
+    last = name;
+  }
+  stages.plan = row_of(seconds, 64);
+  stages.plan.wiring = wiring + "    return " + last + "\n";
+  return stages;
+}
+
+TEST(NappingRank, DISABLED_Run) {
+  try {
+    Workers workers = connect(*workers_from_environment());
+    Pipeline pipe(napping_stages(), workers);
+    const PipelineRun how{.micro_batches = kMicroBatches};
+    const std::vector<c10::IValue> inputs = {torch::ones({8, 2})};
+    pipe.run(inputs, how);
+    const double before = pipe.statistics().busy_seconds;
+    const auto start = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < kRounds; ++i) pipe.run(inputs, how);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const nlohmann::json out = {{"seconds", seconds / kRounds},
+                                {"busy", (pipe.statistics().busy_seconds - before) / seconds}};
+    pipe.finish();
+    std::ofstream(setting("FX_OUT") + "/figures" + setting("RANK")) << out;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "SENTENCE %s\n", error.what());
+    std::fflush(stderr);
+    std::_Exit(1);
+  }
+  std::_Exit(0);
+}
+
+TEST(PipelineForecastSlow, IsWhatProcessesThatSleepMeasure) {
+  if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
+  Ranks ranks;
+  ranks.start("NappingRank", static_cast<int>(kNaps.size()), {});
+  expect_all_done(ranks.wait(60), ranks);
+  const PipelineForecast forecast =
+      napping_stages().plan.forecast({.micro_batches = kMicroBatches, .rounds = kRounds + 1});
+  EXPECT_NEAR(forecast.seconds, 0.4, 0.02);
+  for (std::size_t i = 0; i < kNaps.size(); ++i) {
+    nlohmann::json figures;
+    std::ifstream(ranks.folder() / ("figures" + std::to_string(i))) >> figures;
+    EXPECT_NEAR(figures.at("seconds").get<double>(), forecast.seconds, 0.15 * forecast.seconds) << i;
+    EXPECT_NEAR(figures.at("busy").get<double>(), forecast.busy[i], 0.1) << i;
+  }
+}
+
+}  // namespace
+}  // namespace fx
