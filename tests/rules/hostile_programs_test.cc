@@ -2,8 +2,6 @@
 // callers can see stays as it was.
 #include <gtest/gtest.h>
 
-#include <map>
-
 #include <fxgraph/rewriter/program/hostile/generator.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/optimize.h>
@@ -17,24 +15,10 @@ namespace {
 using hostile::Program;
 using hostile::Rewritten;
 using testing::HostileRun;
+using testing::patterns_of;
 using testing::Trial;
 
 // ── optimize ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/// What the rules of these names look for, and the programs that they are tested on.
-const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names) {
-  static std::map<std::vector<std::string>, std::vector<Pattern>> known;
-  const auto [at, is_new] = known.try_emplace(names);
-  if (!is_new) return at->second;
-  for (const rules::OptimizeRule* rule : rules::select(names)) {
-    if (!rule->rewrites) continue;
-    for (const Rule& rewrite : rule->rewrites()) {
-      at->second.push_back(rewrite.pattern);
-      for (const std::string& example : rewrite.examples) at->second.emplace_back(example);
-    }
-  }
-  return at->second;
-}
 
 bool needs_finite(const OptimizeReport& report) {
   for (const RuleOutcome& outcome : report.rules) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include <fxgraph/rewriter/rules/rules.h>
+
 namespace fx::testing {
 
 namespace {
@@ -25,6 +27,20 @@ std::string kind_of(const std::string& name, const std::string& wrong) {
 }
 
 }  // namespace
+
+const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names) {
+  static std::map<std::vector<std::string>, std::vector<Pattern>> known;
+  const auto [at, is_new] = known.try_emplace(names);
+  if (!is_new) return at->second;
+  for (const rules::OptimizeRule* rule : rules::select(names)) {
+    if (!rule->rewrites) continue;
+    for (const Rule& rewrite : rule->rewrites()) {
+      at->second.push_back(rewrite.pattern);
+      for (const std::string& example : rewrite.examples) at->second.emplace_back(example);
+    }
+  }
+  return at->second;
+}
 
 Quiet::Quiet() : guard_(&silence_) {
   at::set_num_threads(1);
