@@ -148,7 +148,7 @@ Rewritten lower_everywhere(GraphModule& module, const Program& program, std::str
   Shapes shapes = shapes_of(module, program);
   rewrite_to_fixed_point(module, set, {.find = {.normalize = true}, .shapes = &shapes});
   optimize(module, {.rules = {"channels-last", "in-place"}, .inputs = inputs});
-  return {module.graph().revision() != revision};
+  return {module.graph().revision() != revision, true};
 }
 
 TEST(HostileLoweringSlow, TheTargetCpuKeepsWhatCallersSee) {

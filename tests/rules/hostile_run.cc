@@ -57,9 +57,18 @@ void HostileRun::run(const std::function<Trial(std::uint64_t seed)>& make) {
   for (std::uint64_t seed = first_; seed < first_ + programs_; ++seed) {
     if (trace) std::cerr << "seed " << seed << std::endl;
     const auto begun = Clock::now();
-    Trial trial = make(seed);
-    const auto drawn = Clock::now();
-    const hostile::Verdict verdict = judge(trial.program, trial.rewrite);
+    Trial trial;
+    auto drawn = begun;
+    hostile::Verdict verdict;
+    try {
+      trial = make(seed);
+      drawn = Clock::now();
+      verdict = judge(trial.program, trial.rewrite);
+    } catch (const std::exception& error) {  // a mistake of whoever draws or judges
+      ++wrong_;
+      kinds_[std::string("throws ") + error.what()].text = "seed " + std::to_string(seed);
+      continue;
+    }
     drawing += drawn - begun;
     judging += Clock::now() - drawn;
     changed_ += verdict.changed;

@@ -178,7 +178,6 @@ constexpr std::string_view kRare[] = {
     "aten::resolve_conj",
     "aten::resolve_neg",
     "aten::_conj",
-    "aten::_neg_view",
     "aten::view_as_complex",
     "aten::atleast_1d",
     "aten::atleast_3d",
