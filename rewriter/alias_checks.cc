@@ -181,9 +181,12 @@ class LayoutReaders {
     return effects_.any_writes() && !effects_.writers(effects_.alias_class(node)).empty();
   }
   bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
-    static constexpr std::array<std::string_view, 8> kReaders = {
-        "aten::_unsafe_view", "aten::as_strided", "aten::is_contiguous", "aten::stride",
-        "aten::unflatten",    "aten::view",       "aten::view_as",       "aten::view_as_complex"};
+    static constexpr std::array<std::string_view, 14> kReaders = {
+        "aten::_unsafe_view", "aten::as_strided", "aten::is_contiguous", "aten::stride", "aten::unflatten",
+        "aten::view", "aten::view_as", "aten::view_as_complex",
+        // They take their source element by element in the order in which the others lie in memory.
+        "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
+        "aten::put_"};
     if (!schema) return false;
     const std::string_view packet = packet_of(schema->target.view());
     return std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||

@@ -9,6 +9,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rewriter.h>
 
 namespace fx {
 namespace {
@@ -72,6 +73,7 @@ class Reinplacer {
 
   ReinplaceReport run() {
     ReinplaceReport report;
+    Rewriter rewriter(graph_);
     for (Node& node : graph_.nodes()) {
       const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
       const OperatorSchema* variant = schema && schema->target == node.target() ? writing_variant(*schema) : nullptr;
@@ -80,7 +82,7 @@ class Reinplacer {
         report.kept.emplace_back(&node, *why);
         continue;
       }
-      node.set_target(variant->target);
+      rewriter.set_target(node, variant->target);
       report.changed.push_back(&node);
     }
     return report;
