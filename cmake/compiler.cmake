@@ -48,3 +48,10 @@ find_program(FXGRAPH_MOLD mold)
 if(FXGRAPH_MOLD AND PROJECT_IS_TOP_LEVEL)
   add_link_options(-fuse-ld=mold)
 endif()
+
+# Reads debug information, so that messages of traces can name lines. It comes with GCC; without it they name functions.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_LIBRARIES backtrace)
+check_cxx_source_compiles("#include <backtrace.h>
+int main() { return backtrace_create_state(nullptr, 1, nullptr, nullptr) == nullptr; }" FXGRAPH_BACKTRACE)
+unset(CMAKE_REQUIRED_LIBRARIES)

@@ -102,6 +102,7 @@ constexpr std::array kForms = std::to_array<Form>({
     {"aten::lt.int", "({} < {})", CppKind::boolean},
     {"aten::mul.float", "({} * {})", CppKind::floating},
     {"aten::mul.int", "({} * {})", CppKind::integer},
+    {"prim::dtype", "static_cast<int64_t>({}.scalar_type())", CppKind::integer},
     {"aten::ne.int", "({} != {})", CppKind::boolean},
     {"aten::neg.int", "-({})", CppKind::integer},
     {"aten::numel", "{}.numel()", CppKind::integer},

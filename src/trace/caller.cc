@@ -69,30 +69,6 @@ bool caller_takes_unequal() { return is_within(kAttention); }
 
 bool caller_is_differentiable() { return is_within(kCrossMapLrn); }
 
-CallPlace calling_place() {
-  CallPlace place;
-  place.count = backtrace(place.frames.data(), static_cast<int>(place.frames.size()));
-  return place;
-}
-
-std::string function_at(const CallPlace& place) {
-  static constexpr std::array<std::string_view, 6> kNotTheProgram = {
-      "fx::", "at::", "c10::", "torch::", "std::", "testing::"};
-  for (int i = 1; i < place.count; ++i) {
-    const std::string_view mangled = function_at(place.frames[static_cast<std::size_t>(i)]);
-    if (mangled.empty()) continue;
-    std::string name = c10::demangle(std::string(mangled).c_str());
-    name = name.substr(0, name.find('('));
-    const auto is_part = [&](std::string_view prefix) { return name.find(prefix) != std::string::npos; };
-    if (name == "main" || name.starts_with('_') || name.find("::") == std::string::npos ||
-        std::any_of(kNotTheProgram.begin(), kNotTheProgram.end(), is_part)) {
-      continue;
-    }
-    return name;
-  }
-  return "";
-}
-
 std::string stack_of_calls() {
   const std::string frames = c10::get_backtrace(1, 128, /*skip_python_frames=*/true);  // the innermost first
   // What lies inside the operator is the dispatcher and the tracer.

@@ -5,7 +5,6 @@
 // read from the call stack, by the names that LibTorch exports.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,16 +25,6 @@ bool caller_takes_unequal();
 
 /// Whether the present asker is a custom autograd function whose operators have the gradient that it computes.
 bool caller_is_differentiable();
-
-/// Where the traced program is: cheap to note, dear to put into words.
-struct CallPlace {
-  std::array<void*, 48> frames;
-  int count = 0;
-};
-CallPlace calling_place();
-/// The function of the traced program at a place, `Net::forward`: the innermost that is neither LibTorch's nor ours.
-/// Empty when the program does not export its names.
-std::string function_at(const CallPlace& place);
 
 /// The calls that led to the operator being recorded, a line each, the one that called it last. Slow.
 std::string stack_of_calls();

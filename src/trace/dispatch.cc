@@ -62,4 +62,8 @@ RecordingScope::RecordingScope(Session& session) : outer_(current_session), mode
 
 RecordingScope::~RecordingScope() { current_session = outer_; }
 
+void RecordingScope::refused(const std::string& message) {
+  if (current_session) current_session->note_refused(message);
+}
+
 }  // namespace fx::internal

@@ -4,6 +4,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <memory>
+#include <string>
 
 #include <fxgraph/trace/dispatch_keys.h>
 #include <fxgraph/trace/program_modes.h>
@@ -23,6 +24,9 @@ class RecordingScope {
   ~RecordingScope();
   RecordingScope(const RecordingScope&) = delete;
   RecordingScope& operator=(const RecordingScope&) = delete;
+
+  /// Tells the trace that this thread is in, if any, that a question is about to be refused with this message.
+  static void refused(const std::string& message);
 
  private:
   Session* outer_;

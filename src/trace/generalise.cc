@@ -7,6 +7,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/size_search.h>
 #include <fxgraph/trace/size_writer.h>
+#include <fxgraph/trace/type_dependence.h>
 
 namespace fx::internal {
 namespace {
@@ -301,6 +302,7 @@ void generalise(Graph& graph, const SampledProgram& program, const std::vector<B
   const KeepRandomState keep;
   Generaliser(graph, program, inputs, groups).run();
   check_named(inputs, groups, sizes);
+  assert_types(graph, program, inputs, groups.stand_ins(groups.examples()));
 }
 
 }  // namespace fx::internal

@@ -1,4 +1,4 @@
-// LeftOver: how many traced tensors outlive the traces of a program.
+// LeftOver: which traced tensors outlive the traces of a program.
 //
 // Proxies hold their session: a session that is alive after everybody has let go of it is held by a proxy that the
 // program has kept. Cost: a few words per session. Thread-safety: one each for a thread.
@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-namespace fx::internal {
+#include <fxgraph/trace/session.h>
 
-class Session;
+namespace fx::internal {
 
 class LeftOver {
  public:
@@ -27,6 +27,16 @@ class LeftOver {
     long count = 0;
     for (const std::weak_ptr<Session>& session : sessions_) count += session.use_count();
     return count;
+  }
+  /// The proxies that are alive of the trace that this thread is in. Whoever asks must be alone with them.
+  static std::vector<ProxyImpl*> proxies() {
+    std::vector<ProxyImpl*> found;
+    if (!current()) return found;
+    for (const std::weak_ptr<Session>& known : current()->sessions_) {
+      if (const std::shared_ptr<Session> session = known.lock())
+        session->proxies().for_each([&](ProxyImpl& proxy) { found.push_back(&proxy); });
+    }
+    return found;
   }
 
  private:

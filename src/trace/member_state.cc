@@ -1,149 +1,27 @@
 #include <fxgraph/trace/member_state.h>
 
-#include <ATen/ops/empty.h>
-#include <c10/core/UndefinedTensorImpl.h>
 #include <malloc.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/nn/module_tree.h>
-#include <fxgraph/trace/dispatch_keys.h>
+#include <fxgraph/trace/borrowed.h>
+#include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/proxy_impl.h>
 
 namespace fx::internal {
 namespace {
 
 using torch::nn::Module;
-using Word = std::uintptr_t;
 
-constexpr std::size_t kWord = sizeof(Word);
 constexpr std::size_t kLargestObject = std::size_t{1} << 20;
 constexpr std::size_t kLargestVector = std::size_t{1} << 16;  // bytes
-constexpr std::size_t kNear = 8;                              // words: no container is larger
-
-// ── Reading what may not be there ─────────────────────────────────────────────────────────────────────────────────
-
-void* pointer(Word word) { return reinterpret_cast<void*>(word); }  // NOLINT: addresses are what this file is about
-
-// Reads `count` words at each of the addresses. Tells which could be read.
-std::vector<bool> read_each(const std::vector<Word>& addresses, std::size_t count, std::vector<Word>& out) {
-  constexpr std::size_t kMost = 512;
-  out.assign(addresses.size() * count, 0);
-  std::vector<bool> can(addresses.size(), false);
-  for (std::size_t first = 0; first < addresses.size();) {
-    std::vector<iovec> from, to;
-    for (std::size_t i = first; i < std::min(first + kMost, addresses.size()); ++i) {
-      from.push_back({pointer(addresses[i]), count * kWord});
-      to.push_back({&out[i * count], count * kWord});
-    }
-    const ssize_t got = process_vm_readv(getpid(), to.data(), to.size(), from.data(), from.size(), 0);
-    const std::size_t whole = got <= 0 ? 0 : static_cast<std::size_t>(got) / (count * kWord);
-    for (std::size_t i = 0; i < whole; ++i) can[first + i] = true;
-    first += whole < from.size() ? whole + 1 : whole;  // past what cannot be read
-  }
-  return can;
-}
-
-bool may_be_address(Word word) { return word % alignof(void*) == 0 && word >= 0x10000 && word < (Word{1} << 47); }
-
-bool is_mapped(Word word) {
-  std::vector<Word> value;
-  return word >= 0x10000 && word < (Word{1} << 47) && read_each({word & ~Word{7}}, 1, value)[0];
-}
-
-Word table_of(const c10::TensorImpl* impl) {
-  Word word = 0;
-  std::memcpy(&word, static_cast<const void*>(impl), kWord);
-  return word;
-}
-
-// What was read is a copy of heads of tensors, which memory that is used again must not show: nobody may take it for
-// one.
-struct Wiped {
-  std::vector<Word>& words;
-  ~Wiped() { explicit_bzero(words.data(), words.size() * kWord); }
-  bool holds(Word address) const {
-    const auto begin = reinterpret_cast<Word>(words.data());
-    return address >= begin && address < begin + words.size() * kWord;
-  }
-};
-
-// The size of the chunk that malloc() gave, which it keeps before it.
-Word chunk_of(Word word) { return word & ~Word{7}; }
-
-struct Tables {
-  Word tensor, proxy;
-  Word tensor_chunk, proxy_chunk;
-
-  bool fit(Word chunk, Word table) const {
-    const Word least = table == tensor ? tensor_chunk : table == proxy ? proxy_chunk : 0;
-    return least != 0 && (chunk_of(chunk) == least || chunk_of(chunk) == least + 2 * kWord);
-  }
-};
-const Tables& tables() {
-  static const Tables known = [] {
-    const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
-    const at::Tensor dense = at::empty({0});
-    const auto proxy = c10::make_intrusive<ProxyImpl>(nullptr, nullptr, at::Tensor(), std::nullopt);
-    const auto chunk = [](const c10::TensorImpl* impl) {
-      Word word = 0;
-      std::memcpy(&word, reinterpret_cast<const char*>(impl) - kWord, kWord);  // NOLINT
-      return chunk_of(word);
-    };
-    const c10::TensorImpl *tensor = dense.unsafeGetTensorImpl(), *traced = proxy.get();
-    return Tables{table_of(tensor), table_of(traced), chunk(tensor), chunk(traced)};
-  }();
-  return known;
-}
-
-Word undefined() { return reinterpret_cast<Word>(c10::UndefinedTensorImpl::singleton()); }
-
-// One reference more, unless there is none: then it is being destroyed. The count stands behind the table.
-bool add_reference(Word impl) {
-  auto& count = *static_cast<std::size_t*>(pointer(impl + kWord));
-  std::atomic_ref<std::size_t> references(count);
-  for (std::size_t known = references.load(); known != 0;) {
-    if (references.compare_exchange_weak(known, known + 1)) return true;
-  }
-  return false;
-}
-
-// The live tensors at these addresses; undefined where there is none.
-std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {
-  std::vector<Word> candidates;  // the chunk's size, the table and the count of references stand there
-  for (const Word word : words) {
-    if (may_be_address(word) && word % 16 == 0 && word != undefined()) candidates.push_back(word - kWord);
-  }
-  std::vector<Word> heads;
-  const Wiped wiped{heads};
-  const std::vector<bool> can = read_each(candidates, 3, heads);
-  const auto first = reinterpret_cast<Word>(words.data()), last = first + words.size() * kWord;
-  std::unordered_map<Word, at::Tensor> found;  // look-up only
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Word address = candidates[i] + kWord;
-    if (!can[i] || !tables().fit(heads[3 * i], heads[3 * i + 1]) || heads[3 * i + 2] == 0) continue;
-    if (wiped.holds(address) || (address >= first && address < last)) continue;
-    auto* impl = static_cast<c10::TensorImpl*>(pointer(address));
-    if (!add_reference(address)) continue;
-    found.emplace(address, at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
-  }
-  std::vector<at::Tensor> result(words.size());
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (const auto at = found.find(words[i]); at != found.end()) result[i] = at->second;
-  }
-  return result;
-}
-
-bool is_proxy_impl(const at::Tensor& tensor) {
-  return tensor.defined() && table_of(tensor.unsafeGetTensorImpl()) == tables().proxy;
-}
+constexpr std::size_t kNear = 4;  // words: no container has its count further from an address
 
 std::vector<Word> words_at(Word begin, std::size_t count) {
   std::vector<Word> words(count);
@@ -153,58 +31,79 @@ std::vector<Word> words_at(Word begin, std::size_t count) {
 
 // ── Objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// Types whose forward keeps nothing but what is registered.
-bool keeps_members(const Module& module) {
-  if (dynamic_cast<const GraphModule*>(&module) || dynamic_cast<const LeafModule*>(&module) ||
-      dynamic_cast<const Holder*>(&module)) {
-    return false;
-  }
-  return !module.name().starts_with("torch::nn::");
+// Types that have nothing but what is registered.
+bool has_members(const Module& module) {
+  return !(dynamic_cast<const GraphModule*>(&module) || dynamic_cast<const LeafModule*>(&module) ||
+           dynamic_cast<const Holder*>(&module));
 }
 
-// The bytes from `object` to the end of what was allocated for it; 0 where that is not known.
-std::size_t bytes_of(const std::shared_ptr<Module>& module, const void* object) {
-  if (const auto* borrowed = std::get_deleter<Borrowed>(module)) return borrowed->size;
-#if defined(__GLIBC__) && defined(__GLIBCXX__)
-  std::array<void*, 2> words;  // the pointer and its control block
+// Their tensors are registered, each and every one.
+bool is_of_torch(const Module& module) { return module.name().starts_with("torch::nn::"); }
+
+struct Extent {
+  Word begin = 0, end = 0;
+};
+
+// A shared pointer's own words.
+std::array<Word, 2> words_of(const std::shared_ptr<Module>& module) {
+  std::array<Word, 2> words;
   static_assert(sizeof(module) == sizeof(words));
   std::memcpy(words.data(), static_cast<const void*>(&module), sizeof(module));
-  if (!words[1]) return 0;
-  const auto* control = static_cast<const std::_Sp_counted_base<__gnu_cxx::__default_lock_policy>*>(words[1]);
-  const std::string_view type = typeid(*control).name();
-  const void* allocation = nullptr;
+  return words;
+}
+
+// From the object to the end of what was allocated for it; nothing where that is not known.
+Extent extent_of(const std::shared_ptr<Module>& module) {
+  if (const auto* borrowed = std::get_deleter<Borrowed>(module))
+    return {word_of(borrowed->begin), word_of(borrowed->begin) + borrowed->size};
+#if defined(__GLIBC__) && defined(__GLIBCXX__)
+  const Word object = word_of(dynamic_cast<const void*>(module.get()));
+  const Word control = words_of(module)[1];
+  if (control == 0) return {};
+  const auto* counted = static_cast<const std::_Sp_counted_base<__gnu_cxx::__default_lock_policy>*>(pointer(control));
+  const std::string_view type = typeid(*counted).name();
+  Word allocation = 0;
   if (type.starts_with("St23_Sp_counted_ptr_inplace") && type.find("SaI") != std::string_view::npos) {
-    allocation = words[1];  // std::make_shared
-  } else if (type.starts_with("St15_Sp_counted_ptrI")) {
-    allocation = object;  // new
+    allocation = control;  // std::make_shared
+  } else if (type.starts_with("St15_Sp_counted_ptrI") && words_at(control + 2 * kWord, 1)[0] == object) {
+    allocation = object;  // new; the pointer that will be deleted stands behind the counts
   }
-  if (!allocation) return 0;
-  const auto before = static_cast<std::size_t>(static_cast<const char*>(object) - static_cast<const char*>(allocation));
-  const std::size_t size = malloc_usable_size(const_cast<void*>(allocation));
-  return size > before && size < kLargestObject ? size - before : 0;
+  const std::size_t size = allocation ? malloc_usable_size(pointer(allocation)) : 0;
+  const std::size_t before = object - allocation;
+  return size > before && size < kLargestObject ? Extent{object, object + (size - before)} : Extent();
 #else
-  (void)object;
-  return 0;
+  return {};
 #endif
 }
 
+// ── Vectors ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Three addresses in one chunk, which begins with the first; or three that are null.
 bool may_be_vector(Word begin, Word end, Word capacity) {
-  return begin <= end && end <= capacity && (end - begin) % kWord == 0 && capacity - begin <= kLargestVector &&
-         (begin == 0 ? capacity == 0 : may_be_address(begin));
+  if (begin > end || end > capacity || (end - begin) % kWord != 0 || capacity - begin > kLargestVector) return false;
+  return begin == 0 ? capacity == 0 : capacity > begin && is_chunk_of(begin, capacity - begin);
 }
 
 // The tensors of what may be a vector of them; nothing when it is none.
 std::optional<std::vector<at::Tensor>> tensors_between(Word begin, Word end) {
-  const std::size_t count = (end - begin) / kWord;
-  if (count == 0) return std::vector<at::Tensor>();
   std::vector<Word> words;
-  const Wiped wiped{words};
-  if (!read_each({begin}, count, words)[0]) return std::nullopt;
+  if (!read_words(begin, (end - begin) / kWord, words)) return std::nullopt;
   std::vector<at::Tensor> tensors = tensors_at(words);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!tensors[i].defined() && words[i] != undefined()) return std::nullopt;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!tensors[i].defined() && words[i] != undefined_word()) return std::nullopt;
   }
   return tensors;
+}
+
+// ── Flags ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Whether the flag of an optional, which stands before or behind its value, went from one state to the other.
+bool flag_went(const std::vector<Word>& before, const std::vector<Word>& now, std::size_t at, Word from, Word to) {
+  return at < now.size() && (before[at] & 0xff) == from && (now[at] & 0xff) == to;
+}
+
+bool flag_was_cleared(const std::vector<Word>& before, const std::vector<Word>& now, std::size_t i, std::size_t size) {
+  return flag_went(before, now, i - 1, 1, 0) || flag_went(before, now, i + size, 1, 0);
 }
 
 }  // namespace
@@ -213,15 +112,25 @@ std::optional<std::vector<at::Tensor>> tensors_between(Word begin, Word end) {
 
 void MemberState::add(const std::shared_ptr<Module>& module) {
   const std::size_t number = objects_++;
-  if (!module || !keeps_members(*module)) return;
-  const void* object = dynamic_cast<const void*>(module.get());
-  const Word begin = reinterpret_cast<Word>(object), end = begin + bytes_of(module, object) / kWord * kWord;
-  const Word base = reinterpret_cast<Word>(static_cast<const Module*>(module.get()));
-  const auto add_region = [&](Word from, Word to) {
-    if (from < to) regions_.push_back({number, from, std::vector<Word>((to - from) / kWord), {}, {}});
+  if (!module) return;
+  for (const Word word : words_of(module)) registered_.insert(word);
+  registered_.insert(word_of(dynamic_cast<const void*>(module.get())));
+  const auto add_tensor = [&](const at::Tensor& tensor) {
+    if (tensor.defined() && registered_.insert(word_of(tensor.unsafeGetTensorImpl())).second)
+      held_.emplace(word_of(tensor.unsafeGetTensorImpl()), tensor);
   };
-  add_region(begin, std::min(end, base));
-  add_region(base + sizeof(Module), end);
+  for (const at::Tensor& tensor : module->parameters(/*recurse=*/false)) add_tensor(tensor);
+  for (const at::Tensor& tensor : module->buffers(/*recurse=*/false)) add_tensor(tensor);
+  if (!has_members(*module)) return;
+  const bool known = is_of_torch(*module);
+  const Extent extent = extent_of(module);
+  const Word base = word_of(static_cast<const Module*>(module.get()));
+  const auto add_region = [&](Word from, Word to) {
+    if (from < to && (to - from) / kWord > 0)
+      regions_.push_back({number, from, known, std::vector<Word>((to - from) / kWord), {}, {}});
+  };
+  add_region(extent.begin, std::min(extent.end, base));
+  add_region(base + sizeof(Module), extent.end);
 }
 
 void MemberState::begin() {
@@ -229,13 +138,16 @@ void MemberState::begin() {
   for (Region& region : regions_) {
     region.before = region.last = words_at(region.begin, region.before.size());
     region.times.assign(region.before.size(), 0);
-    all.insert(all.end(), region.before.begin(), region.before.end());
+    if (!region.is_known) all.insert(all.end(), region.before.begin(), region.before.end());
   }
   hold(all);
-  for (std::size_t i = 0; i < regions_.size(); ++i) find_vectors(i);
+  for (std::size_t i = 0; i < regions_.size(); ++i) {
+    if (!regions_[i].is_known) find_vectors(i);
+  }
 }
 
 void MemberState::hold(const std::vector<Word>& words) {
+  held_.emplace(undefined_word(), at::Tensor());
   const std::vector<at::Tensor> tensors = tensors_at(words);
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (tensors[i].defined()) held_.emplace(words[i], tensors[i]);
@@ -255,10 +167,9 @@ void MemberState::find_vectors(std::size_t region) {
 
 // ── Comparing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-at::Tensor MemberState::tensor_before(Word word, bool* known) const {
+const at::Tensor* MemberState::tensor_before(Word word) const {
   const auto held = held_.find(word);
-  *known = held != held_.end() || word == undefined();
-  return held == held_.end() ? at::Tensor() : held->second;
+  return held == held_.end() ? nullptr : &held->second;
 }
 
 std::vector<MemberState::Change> MemberState::changes() const {
@@ -268,12 +179,10 @@ std::vector<MemberState::Change> MemberState::changes() const {
     std::vector<Word> changed;
     std::vector<at::Tensor> before;
     for (std::size_t i = 0; i < now.size(); ++i) {
-      bool known = false;
-      if (now[i] == region.before[i]) continue;
-      const at::Tensor was = tensor_before(region.before[i], &known);
-      if (!known) continue;
+      const at::Tensor* was = now[i] == region.before[i] ? nullptr : tensor_before(region.before[i]);
+      if (!was) continue;
       changed.push_back(now[i]);
-      before.push_back(was);
+      before.push_back(*was);
     }
     const std::vector<at::Tensor> tensors = tensors_at(changed);
     for (std::size_t i = 0; i < changed.size(); ++i) {
@@ -283,30 +192,22 @@ std::vector<MemberState::Change> MemberState::changes() const {
   return result;
 }
 
-// Words that are no addresses, were none, and have no changed address near them.
-std::vector<std::size_t> MemberState::changed_numbers(const std::vector<Word>& before, const std::vector<Word>& now,
-                                                      const std::vector<bool>& settled) {
-  std::vector<std::size_t> numbers, addresses, result;
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    if (now[i] == before[i] || settled[i]) continue;
-    (is_mapped(now[i]) || is_mapped(before[i]) ? addresses : numbers).push_back(i);
-  }
-  for (const std::size_t i : numbers) {
-    const auto near = std::lower_bound(addresses.begin(), addresses.end(), i < kNear ? 0 : i - kNear);
-    if (near == addresses.end() || *near > i + kNear) result.push_back(i);
-  }
-  return result;
-}
-
+// Only to tell: words that are no addresses, were none, and have no changed address near them.
 std::vector<std::size_t> MemberState::counting() {
   std::vector<std::size_t> objects;
   for (Region& region : regions_) {
     const std::vector<Word> now = words_at(region.begin, region.before.size());
-    // Tensors are no numbers, and what lies beside them may be.
-    std::vector<bool> settled(now.size(), false);
+    if (now == region.last) continue;
     const std::vector<at::Tensor> tensors = tensors_at(now);
-    for (std::size_t i = 0; i < now.size(); ++i) settled[i] = tensors[i].defined() || now[i] == undefined();
-    for (const std::size_t i : changed_numbers(region.last, now, settled)) {
+    std::vector<std::size_t> numbers, addresses;
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      if (now[i] == region.last[i] || tensors[i].defined() || now[i] == undefined_word()) continue;
+      (is_mapped(now[i]) || is_mapped(region.last[i]) ? addresses : numbers).push_back(i);
+    }
+    for (const std::size_t i : numbers) {
+      const std::size_t from = i < 2 * kNear ? 0 : i - 2 * kNear;
+      const auto near = std::lower_bound(addresses.begin(), addresses.end(), from);
+      if (near != addresses.end() && *near <= i + 2 * kNear) continue;
       if (++region.times[i] < 2) continue;
       if (objects.empty() || objects.back() != region.object) objects.push_back(region.object);
     }
@@ -315,65 +216,175 @@ std::vector<std::size_t> MemberState::counting() {
   return objects;
 }
 
-// ── Putting back ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-// A vector of tensors is one that was, or one that was empty and holds nothing but tensors, a traced one among them.
-std::vector<bool> MemberState::restore_vectors(std::size_t index, const std::vector<Word>& now) {
-  const Region& region = regions_[index];
-  std::vector<bool> settled(now.size(), false);
-  const auto put_back = [&](std::size_t at, const std::vector<at::Tensor>& before) {
-    *static_cast<std::vector<at::Tensor>*>(pointer(region.begin + at * kWord)) = before;
-    settled[at] = settled[at + 1] = settled[at + 2] = true;
+MemberState::Places MemberState::places() const {
+  Places found;
+  for (const ProxyImpl* proxy : LeftOver::proxies()) found.emplace(word_of(proxy), 0);
+  if (found.empty()) return found;
+  const auto count = [&](const std::vector<Word>& words) {
+    for (const Word word : words) {
+      if (const auto at = found.find(word); at != found.end()) ++at->second;
+    }
   };
-  for (const Vector& vector : vectors_) {
-    if (vector.region != index || !may_be_vector(now[vector.at], now[vector.at + 1], now[vector.at + 2])) continue;
-    const auto tensors = tensors_between(now[vector.at], now[vector.at + 1]);
-    if (!tensors) continue;
-    const bool same = tensors->size() == vector.tensors.size() &&
-                      std::equal(tensors->begin(), tensors->end(), vector.tensors.begin(),
-                                 [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
-    if (same) {
-      settled[vector.at] = settled[vector.at + 1] = settled[vector.at + 2] = true;
-    } else {
-      put_back(vector.at, vector.tensors);
+  for (const Region& region : regions_) {
+    const std::vector<Word> now = words_at(region.begin, region.before.size());
+    count(now);
+    for (std::size_t i = 0; !region.is_known && i + 2 < now.size(); ++i) {
+      if (now[i] == now[i + 1] || !may_be_vector(now[i], now[i + 1], now[i + 2])) continue;
+      std::vector<Word> words;
+      if (read_words(now[i], (now[i + 1] - now[i]) / kWord, words)) count(words);
     }
   }
-  for (std::size_t i = 0; i + 2 < now.size(); ++i) {
-    const bool was_empty = region.before[i] == region.before[i + 1] &&
-                           may_be_vector(region.before[i], region.before[i + 1], region.before[i + 2]);
-    if (settled[i] || !was_empty || now[i] == now[i + 1] || !may_be_vector(now[i], now[i + 1], now[i + 2])) continue;
-    const auto tensors = tensors_between(now[i], now[i + 1]);
-    if (tensors && std::any_of(tensors->begin(), tensors->end(), is_proxy_impl)) put_back(i, {});
+  return found;
+}
+
+std::vector<ProxyImpl*> MemberState::proxies_elsewhere() const {
+  std::vector<ProxyImpl*> elsewhere;
+  const Places found = places();
+  for (ProxyImpl* proxy : LeftOver::proxies()) {
+    const auto at = found.find(word_of(proxy));
+    const auto owners = c10::raw::intrusive_ptr::use_count(proxy);
+    if (owners > (at == found.end() ? 0 : at->second)) elsewhere.push_back(proxy);
   }
-  return settled;
+  return elsewhere;
+}
+
+// ── Putting back ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+namespace {
+
+// Whether the places in which the tensor stands own it. The handle here is one owner more.
+bool is_owned(const at::Tensor& tensor, const std::unordered_map<Word, std::size_t>& places) {
+  if (!tensor.defined()) return true;
+  const auto at = places.find(word_of(tensor.unsafeGetTensorImpl()));
+  return at == places.end() ? !tensor.key_set().has(kProxyKey) : at->second < tensor.use_count();
+}
+
+}  // namespace
+
+// A vector of tensors is one that was, or one that was empty and holds nothing but tensors, a traced one among them.
+void MemberState::restore_vector(const Region& region, std::size_t at, const std::vector<at::Tensor>& before,
+                                 Places& places, Now& now) const {
+  const std::vector<Word>& words = now.words;
+  if (!may_be_vector(words[at], words[at + 1], words[at + 2])) return;
+  std::vector<Word> elements;
+  if (!read_words(words[at], (words[at + 1] - words[at]) / kWord, elements)) return;
+  bool same = elements.size() == before.size(), traced = false;
+  if (flag_was_cleared(region.before, words, at, 3)) return;  // an optional that was emptied
+  for (std::size_t i = 0; i < elements.size(); ++i) {
+    const at::Tensor tensor = tensors_at({elements[i]})[0];
+    if (!tensor.defined() && elements[i] != undefined_word()) return;
+    if (!is_owned(tensor, places)) return;
+    traced |= places.contains(elements[i]);
+    same = same && tensor.is_same(before[i]);
+  }
+  if (!same && before.empty() && !traced) return;
+  if (!same) {
+    *static_cast<std::vector<at::Tensor>*>(pointer(region.begin + at * kWord)) = before;
+    for (const Word element : elements) {
+      if (const auto place = places.find(element); place != places.end()) --place->second;
+    }
+  }
+  now.settled[at] = now.settled[at + 1] = now.settled[at + 2] = true;
+}
+
+void MemberState::restore_vectors(std::size_t index, Places& places, Now& now) const {
+  const Region& region = regions_[index];
+  for (const Vector& vector : vectors_) {
+    if (vector.region == index) restore_vector(region, vector.at, vector.tensors, places, now);
+  }
+  for (std::size_t i = 0; i + 2 < now.words.size(); ++i) {
+    const auto is_new = [&](std::size_t at) { return now.words[at] != region.before[at] && !now.settled[at]; };
+    if ((is_new(i) || is_new(i + 1)) && region.before[i] == region.before[i + 1] &&
+        may_be_vector(region.before[i], region.before[i + 1], region.before[i + 2])) {
+      restore_vector(region, i, {}, places, now);
+    }
+  }
+}
+
+void MemberState::restore_tensors(const Region& region, Places& places, Now& now) const {
+  for (std::size_t i = 0; i < now.words.size(); ++i) {
+    if (now.words[i] == region.before[i] || now.settled[i]) continue;
+    const at::Tensor* before = tensor_before(region.before[i]);
+    {
+      at::Tensor tensor = tensors_at({now.words[i]})[0];
+      const bool traced = tensor.defined() && tensor.key_set().has(kProxyKey);
+      if (before ? !tensor.defined() && now.words[i] != undefined_word() : !traced) continue;
+      if (!is_owned(tensor, places)) continue;
+      // Perhaps the word of an optional that was emptied, which owns nothing: what is taken from it is given back.
+      if (before && flag_was_cleared(region.before, now.words, i, 1)) tensor.unsafeReleaseTensorImpl();
+    }
+    if (before) {
+      *static_cast<at::Tensor*>(pointer(region.begin + i * kWord)) = *before;
+      now.settled[i] = true;
+    } else if (!restore_optional(region, i, now)) {
+      continue;
+    }
+    if (const auto place = places.find(now.words[i]); place != places.end()) --place->second;
+  }
+}
+
+// One that was empty: its value goes together with its flag.
+bool MemberState::restore_optional(const Region& region, std::size_t at, Now& now) {
+  for (const std::size_t flag : {at + 1, at - 1}) {
+    if (!flag_went(region.before, now.words, flag, 0, 1)) continue;
+    auto* value = static_cast<at::Tensor*>(pointer(region.begin + at * kWord));
+    value->~Tensor();
+    std::memcpy(static_cast<void*>(value), &region.before[at], kWord);
+    std::memcpy(pointer(region.begin + flag * kWord), &region.before[flag], 1);
+    return now.settled[at] = true;
+  }
+  return false;
+}
+
+// Words of which it is known that no number beside them belongs to them.
+std::vector<bool> MemberState::understood(const Region& region, const Now& now) const {
+  const std::vector<Word>&before = region.before, &words = now.words;
+  std::vector<bool> result = now.settled;
+  const auto unchanged = [&](std::size_t at, std::size_t count) {
+    return at + count <= words.size() && std::equal(&words[at], &words[at] + count, &before[at]);
+  };
+  const auto understand = [&](std::size_t at, std::size_t count) {
+    for (std::size_t i = at; i < at + count; ++i) result[i] = true;
+  };
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (unchanged(i, 1) && (tensor_before(words[i]) || registered_.contains(words[i]))) {
+      // A flag behind a tensor that was cleared: perhaps that of an optional which does not own its tensor any more.
+      const bool is_clear = words[i] == undefined_word() || registered_.contains(words[i]);
+      result[i] = is_clear || !flag_was_cleared(before, words, i, 1);
+    } else if ((!is_mapped(words[i]) && !is_mapped(before[i])) || (unchanged(i, 1) && is_constant(words[i]))) {
+      result[i] = true;
+    } else if (unchanged(i, 4) && words[i] == region.begin + (i + 2) * kWord && words[i + 1] < 2 * kWord) {
+      understand(i, 4);  // a short std::string
+      i += 3;
+    } else if (unchanged(i, 3) && may_be_vector(words[i], words[i + 1], words[i + 2])) {
+      understand(i, 3);
+      i += 2;
+    }
+  }
+  return result;
+}
+
+void MemberState::restore_numbers(const Region& region, const Now& now) const {
+  const std::vector<bool> clear = understood(region, now);
+  for (std::size_t i = 0; i < now.words.size(); ++i) {
+    if (now.words[i] == region.before[i] || now.settled[i]) continue;
+    const std::size_t from = i < kNear ? 0 : i - kNear, to = std::min(i + kNear + 1, clear.size());
+    if (std::all_of(clear.begin() + static_cast<std::ptrdiff_t>(from), clear.begin() + static_cast<std::ptrdiff_t>(to),
+                    [](bool each) { return each; }))
+      std::memcpy(pointer(region.begin + i * kWord), &region.before[i], kWord);
+  }
 }
 
 void MemberState::restore() {
+  Places found = places();
   for (std::size_t index = 0; index < regions_.size(); ++index) {
     Region& region = regions_[index];
-    std::vector<Word> now = words_at(region.begin, region.before.size());
-    std::vector<bool> settled = restore_vectors(index, now);
-    if (now == region.before) continue;
-    std::vector<at::Tensor> tensors = tensors_at(now);
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      if (now[i] == region.before[i] || settled[i] || (!tensors[i].defined() && now[i] != undefined())) continue;
-      bool known = false;
-      const at::Tensor before = tensor_before(region.before[i], &known);
-      auto* slot = static_cast<at::Tensor*>(pointer(region.begin + i * kWord));
-      const auto was_set = [&](std::size_t flag) {
-        return flag < now.size() && (region.before[flag] & 0xff) == 0 && (now[flag] & 0xff) == 1;
-      };
-      if (known) {
-        *slot = before;
-        settled[i] = true;
-      } else if (is_proxy_impl(tensors[i]) && (was_set(i + 1) || was_set(i - 1))) {
-        slot->~Tensor();  // an optional that was empty; its flag is a number
-        std::memcpy(static_cast<void*>(slot), &region.before[i], kWord);
-        settled[i] = true;
-      }
+    Now now{words_at(region.begin, region.before.size()), std::vector<bool>(region.before.size(), false)};
+    if (!region.is_known) restore_vectors(index, found, now);
+    if (now.words != region.before) {
+      restore_tensors(region, found, now);
+      restore_numbers(region, now);
     }
-    for (const std::size_t i : changed_numbers(region.before, now, settled))
-      std::memcpy(pointer(region.begin + i * kWord), &region.before[i], kWord);
     region.last = region.before;
     std::fill(region.times.begin(), region.times.end(), 0);
   }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/trace/kept_constants.h>
 
 namespace fx::internal {
 namespace {
@@ -99,6 +100,17 @@ class DropoutModules {
   int next_ = 0;
 };
 
+// The argument that says whether the operator trains; nothing when it is none of those that ask.
+std::optional<std::size_t> mode_argument(const Node& node) {
+  if (!node.is(Op::call_function)) return std::nullopt;
+  const bool norm = node.target() == "aten::batch_norm" && node.args().size() > 5 && !node.arg(3).is_none();
+  const bool drops =
+      node.args().size() == 3 && std::any_of(kDropouts.begin(), kDropouts.end(),
+                                             [&](const DropoutRow& row) { return node.target() == row.target; });
+  const std::size_t argument = norm ? 5 : 2;
+  return (norm || drops) && node.arg(argument).is_bool() ? std::optional(argument) : std::nullopt;
+}
+
 const char* mode_name(bool training) { return training ? "train() mode" : "eval() mode"; }
 
 }  // namespace
@@ -108,7 +120,9 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(roo
   try {
     root.train(!training_);
     other.run();
+    settle_kept_constants(*other.session);
   } catch (const std::exception&) {
+    settle_kept_constants(*other.session);
     // With these examples, that is (one value per channel is too little for statistics): dropout is told by its flags.
     plan.state.restore();
     for (const Node& node : plan.graph.nodes()) {
@@ -125,6 +139,13 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(roo
   if (const std::optional<std::string> difference = comparison.find_difference()) difference_ = *difference;
   for (const OtherFlag& flag : comparison.other_flags())
     flags_.push_back({flag.node->id(), flag.argument, flag.node->target()});
+  for (const Node& node : plan.graph.nodes()) {
+    const std::optional<std::size_t> argument = mode_argument(node);
+    const bool follows =
+        std::any_of(flags_.begin(), flags_.end(), [&](const Flag& flag) { return flag.node == node.id(); });
+    if (argument && !follows && node.arg(*argument).as_bool() == training_)
+      frozen_.push_back({node.id(), *argument, node.target()});
+  }
   for (const Node* node : comparison.other_writes()) writes_.emplace_back(node->id(), node->target().str());
   added_ = comparison.added_writes();
 }
@@ -151,6 +172,11 @@ std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root
   for (const auto& each : ours) left += each.second;
   for (const auto& each : theirs) added += each.second;
   if (left != added) return here + "the program writes other parameters or buffers";
+  // The module that was raised from it will do what the program never lets it do.
+  for (const Flag& flag : frozen_) {
+    if (!still_there(flag.node, flag.target))
+      return here + "a module that it calls stays in its own mode (" + flag.target.str() + ")";
+  }
   DropoutModules dropouts(root);
   for (const Flag& flag : flags_) {
     Node* node = still_there(flag.node, flag.target);

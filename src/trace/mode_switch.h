@@ -38,6 +38,7 @@ class ModeSwitch {
   bool training_;
   std::string difference_;
   std::vector<Flag> flags_;
+  std::vector<Flag> frozen_;                                   // that stay as they are in the other mode
   std::vector<std::pair<std::uint32_t, std::string>> writes_;  // node, in words
   std::vector<std::string> added_;
 };

@@ -5,6 +5,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <unordered_set>
@@ -73,7 +74,7 @@ at::Tensor other_handle(const at::Tensor& tensor) {
 
 }  // namespace
 
-ModuleState::ModuleState(Module* root) : globals_(std::make_unique<Globals>()) {
+ModuleState::ModuleState(const std::shared_ptr<Module>& root) : globals_(std::make_unique<Globals>()) {
   if (!root) return;
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
   struct Found {
@@ -81,7 +82,7 @@ ModuleState::ModuleState(Module* root) : globals_(std::make_unique<Globals>()) {
     std::shared_ptr<Module> module;
   };
   std::vector<Found> below;
-  std::unordered_set<const Module*> known{root};
+  std::unordered_set<const Module*> known{root.get()};
   const auto find_below = [&](const std::string& path, const Module& module) {
     for (const auto& child : module.named_children()) {
       if (child.value() && known.insert(child.value().get()).second)
@@ -94,7 +95,7 @@ ModuleState::ModuleState(Module* root) : globals_(std::make_unique<Globals>()) {
     find_below(found.path, *found.module);
   }
   visit("", *root);
-  globals_->members.add(root->weak_from_this().lock());
+  globals_->members.add(root);
   for (const Found& found : below) {
     visit(found.path, *found.module);
     globals_->members.add(found.module);
@@ -109,7 +110,7 @@ void ModuleState::visit(const std::string& path, Module& module) {
   };
   for (const auto& item : module.named_parameters(/*recurse=*/false)) add(item.key(), item.value());
   for (const auto& item : module.named_buffers(/*recurse=*/false)) add(item.key(), item.value());
-  modules_.push_back({path, &module, module.is_training()});
+  modules_.push_back({path, &module, module.is_training(), module.named_children().size()});
 }
 
 // ── Comparing and putting back
@@ -134,6 +135,8 @@ std::vector<StateChange> ModuleState::changes() const {
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training)
       result.push_back({Kind::registered, named(visited), "its train() or eval() mode", {}, {}});
+    if (visited.module->named_children().size() != visited.children)
+      result.push_back({Kind::registered, named(visited), "its submodules", {}, {}});
   }
   for (const Registered& registered : registered_) {
     if (has_other_contents(registered))
@@ -155,6 +158,16 @@ std::vector<StateChange> ModuleState::changes() const {
   return result;
 }
 
+std::vector<ProxyImpl*> ModuleState::proxies_elsewhere() const {
+  std::vector<ProxyImpl*> found = globals_->members.proxies_elsewhere();
+  const auto is_watched = [&](const ProxyImpl* proxy) {
+    return std::any_of(watched_.begin(), watched_.end(),
+                       [&](const Watched& watched) { return watched.tensor->unsafeGetTensorImpl() == proxy; });
+  };
+  found.erase(std::remove_if(found.begin(), found.end(), is_watched), found.end());
+  return found;
+}
+
 void ModuleState::restore() {
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
   globals_->restore();
@@ -162,6 +175,8 @@ void ModuleState::restore() {
   for (const Watched& watched : watched_) *watched.tensor = watched.before;
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);
+    while (visited.module->named_children().size() > visited.children)
+      visited.module->unregister_module(visited.module->named_children().back().key());
   }
   for (const Registered& registered : registered_) {
     c10::TensorImpl& impl = *registered.tensor.unsafeGetTensorImpl();

@@ -1,6 +1,6 @@
 // ModuleState: what running a module's forward may leave behind, remembered and put back.
 //
-//   const ModuleState state(root, size);   // before
+//   const ModuleState state(root);         // before
 //   run the program …                      // counters count, caches are reassigned, switches are thrown
 //   state.changes();                       // which
 //   }                                      // the destructor puts everything back
@@ -21,6 +21,8 @@
 
 namespace fx::internal {
 
+class ProxyImpl;
+
 /// Something that is not as it was.
 struct StateChange {
   enum class Kind : std::uint8_t { tensor, registered, random };
@@ -34,7 +36,7 @@ struct StateChange {
 class ModuleState {
  public:
   /// `root` may be null.
-  explicit ModuleState(torch::nn::Module* root);
+  explicit ModuleState(const std::shared_ptr<torch::nn::Module>& root);
   ~ModuleState();
   ModuleState(const ModuleState&) = delete;
   ModuleState& operator=(const ModuleState&) = delete;
@@ -43,6 +45,8 @@ class ModuleState {
   void watch(const std::string& name, at::Tensor& tensor) { watched_.push_back({name, &tensor, tensor}); }
 
   std::vector<StateChange> changes() const;
+  /// The traced tensors that the program keeps where this does not look; between calls of it.
+  std::vector<ProxyImpl*> proxies_elsewhere() const;
   /// Puts everything back; may be called more than once.
   void restore();
 
@@ -51,6 +55,7 @@ class ModuleState {
     std::string path;
     torch::nn::Module* module;
     bool training;
+    std::size_t children;
   };
   struct Registered {
     std::string path;

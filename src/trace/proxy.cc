@@ -22,6 +22,36 @@ ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor va
       device_(device) {
   set_custom_sizes_strides(SizesStridesPolicy::CustomSizes);
   if (!device_) set_custom_device(true);
+  if (session_) session_->proxies().add(*this);
+}
+
+ProxyImpl::~ProxyImpl() {
+  if (session_) session_->proxies().remove(*this);
+}
+
+void ProxyList::add(ProxyImpl& proxy) {
+  const Lock lock(busy_);
+  proxy.links_ = {newest_, nullptr};
+  if (newest_) newest_->links_.newer = &proxy;
+  newest_ = &proxy;
+}
+
+void ProxyList::remove(ProxyImpl& proxy) {
+  const Lock lock(busy_);
+  const Links links = proxy.links_;
+  (links.newer ? links.newer->links_.older : newest_) = links.older;
+  if (links.older) links.older->links_.newer = links.newer;
+}
+
+// From now on it answers as any tensor: with the keys of one, nothing of a proxy is asked any more.
+void ProxyImpl::become(const at::Tensor& value) {
+  session_->proxies().remove(*this);
+  session_.reset();
+  node_ = nullptr;
+  value_ = at::Tensor();
+  set_custom_sizes_strides(SizesStridesPolicy::Default);
+  set_custom_device(false);
+  c10::TensorImpl::shallow_copy_from(value.getIntrusivePtr());
 }
 
 ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant)
@@ -78,12 +108,12 @@ std::int64_t ProxyImpl::dim_custom() const {
 c10::Device ProxyImpl::device_custom() const { throw unknown_shape(open_node(), "device()"); }
 
 bool ProxyImpl::has_storage() const {
-  if (is_constant_) return true;
+  if (is_constant_ || !session_) return true;
   throw no_data(open_node(), "data_ptr()");
 }
 
 const c10::Storage& ProxyImpl::storage() const {
-  if (is_constant_) return storage_;
+  if (is_constant_ || !session_) return storage_;
   throw no_data(open_node(), "storage()");
 }
 
@@ -93,7 +123,8 @@ c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::copy() const {
 }
 
 c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(const c10::VariableVersion& version_counter,
-                                                                       bool) const {
+                                                                       bool allow_tensor_metadata_change) const {
+  if (!session_) return c10::TensorImpl::shallow_copy_and_detach(version_counter, allow_tensor_metadata_change);
   auto result = copy();
   result->set_version_counter(version_counter);
   return result;
@@ -102,6 +133,9 @@ c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(const c10
 // data() and variable_data() forbid changes of the shape; whoever else copies handles allows them.
 c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(c10::VariableVersion&& version_counter,
                                                                        bool allow_tensor_metadata_change) const {
+  if (!session_) {
+    return c10::TensorImpl::shallow_copy_and_detach(std::move(version_counter), allow_tensor_metadata_change);
+  }
   const bool data = !allow_tensor_metadata_change && !is_constant_ && session_->is_open();
   auto result = data ? session_->without_grad(*this) : copy();
   result->set_version_counter(std::move(version_counter));
@@ -109,6 +143,7 @@ c10::intrusive_ptr<c10::TensorImpl> ProxyImpl::shallow_copy_and_detach(c10::Vari
 }
 
 void ProxyImpl::shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl>& impl) {
+  if (!session_) return c10::TensorImpl::shallow_copy_from(impl);
   if (!impl->key_set().has(kProxyKey)) {
     throw trace_error(open_node(), "set_data()",
                       "replaces a traced value by an ordinary tensor; assign the variable instead");

@@ -9,6 +9,7 @@
 #include <fxgraph/ir/node.h>
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/trace/dispatch_keys.h>
+#include <fxgraph/trace/proxy_list.h>
 
 namespace fx::internal {
 
@@ -21,6 +22,10 @@ class ProxyImpl final : public c10::TensorImpl {
   ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor value, std::optional<c10::Device> device);
   /// A constant under construction (`torch::tensor({1, 2})`): has data, stands for no node until it is used.
   ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant);
+  ~ProxyImpl() override;
+
+  /// Makes this an ordinary tensor, wherever its handles lie: another one for `value`. The trace must have ended.
+  void become(const at::Tensor& value);
 
   const std::shared_ptr<Session>& session() const { return session_; }
   Node* node() const { return node_; }
@@ -75,6 +80,8 @@ class ProxyImpl final : public c10::TensorImpl {
   virtual TorchTruth sym_is_non_overlapping_and_dense_custom() const { return is_non_overlapping_and_dense_custom(); }
 
  private:
+  friend class ProxyList;
+
   const at::Tensor& shape_for(const char* call) const;
   bool is_contiguous_for_all_sizes(at::MemoryFormat format) const;
   c10::intrusive_ptr<c10::TensorImpl> copy() const;
@@ -83,6 +90,7 @@ class ProxyImpl final : public c10::TensorImpl {
   Node* node_ = nullptr;
   at::Tensor value_;
   std::optional<c10::Device> device_;
+  ProxyList::Links links_;
   bool is_constant_ = false;
   bool was_constant_ = false;
   // The rank that a function was told which only checks it, when the graph had so many nodes: good until the next.
@@ -95,5 +103,11 @@ class ProxyImpl final : public c10::TensorImpl {
 
 /// The impl of a proxy, or null.
 ProxyImpl* proxy_impl(const at::Tensor& tensor);
+
+template <typename Visit>
+void ProxyList::for_each(Visit&& visit) {
+  const Lock lock(busy_);
+  for (ProxyImpl* proxy = newest_; proxy; proxy = proxy->links_.older) visit(*proxy);
+}
 
 }  // namespace fx::internal

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include <fxgraph/run/value.h>
-#include <fxgraph/trace/caller.h>
+#include <fxgraph/trace/kept_constants.h>
 #include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/tensor_memory.h>
 
@@ -41,9 +41,11 @@ Sample::~Sample() {
   if (session_) session_->close();
 }
 
-bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last) {
+bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, std::optional<OtherType> type) {
   last_ = last;
+  types_may_differ_ = type.has_value();
   session_ = std::make_shared<Session>(static_cast<NodeMaker&>(*this), program_.session.oracle());
+  if (type) session_->read_as(*type);
   for (const auto& [path, tensor] : program_.attributes) session_->add_attribute(path, tensor);
   session_->follow(this);
   LeftOver::watch(session_);
@@ -61,6 +63,7 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last) {
   }
   session_->follow(nullptr);
   session_->close();
+  settle_kept_constants(*session_);
   if (reached_) compare_constants();
   return reached_;
 }
@@ -123,8 +126,8 @@ void Sample::compare(const Argument& before, const Argument& now) {
     return;
   }
   if (!same_number(before, now)) {
-    if (!now.is_int() && !now.is_float())
-      differs("an argument is " + short_text(now) + " instead of " + short_text(before));
+    const bool may_differ = now.is_int() || now.is_float() || (types_may_differ_ && now.kind() == ArgumentKind::dtype);
+    if (!may_differ) differs("an argument is " + short_text(now) + " instead of " + short_text(before));
     changes_.push_back({static_cast<std::uint32_t>(nodes_.size()), leaf_, now});
   }
   ++leaf_;
@@ -146,6 +149,7 @@ void Sample::made(Node& node) {
 void Sample::end_after(std::uint32_t call) {
   if (call < last_) return;
   ended_ = reached_ = true;
+  place_ = calling_place();
   throw EndOfSample();
 }
 

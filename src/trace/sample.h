@@ -8,11 +8,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/placeholder_inputs.h>
+#include <fxgraph/trace/program_place.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/trace_log.h>
 
@@ -49,13 +50,15 @@ class Sample final : private TraceFollower, private NodeMaker {
   explicit Sample(const SampledProgram& program) : program_(program) {}
   ~Sample() override;
 
-  /// Runs the program until call `last` is the same as in the first trace. True when it is.
-  bool run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last = kToTheEnd);
+  /// Runs the program until call `last` is the same as in the first trace. True when it is. With another type, types
+  /// may differ as numbers may.
+  bool run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last = kToTheEnd,
+           std::optional<OtherType> type = {});
 
-  /// After a run that failed: the call that did not come, why in words, and the function of the program that it is in.
+  /// After a run that failed: the call that did not come, why in words, and the place in the program.
   std::uint32_t failed_at() const { return failed_at_; }
   const std::string& why() const { return why_; }
-  std::string where() const { return function_at(place_); }
+  std::string where() const { return words_for(place_); }
   /// True when an operator cannot run on these sizes: a graph of it says so by itself.
   bool operator_refused() const { return operator_refused_; }
   /// True when the program has thrown, be it for that; false when it ran on, but not as before.
@@ -92,6 +95,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   std::uint32_t failed_at_ = 0;
   std::string why_;
   CallPlace place_;
+  bool types_may_differ_ = false;
   bool operator_refused_ = false;
   bool threw_ = false;
   std::vector<Change> changes_;

@@ -132,6 +132,10 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
       refuse("a second call of the program cannot be traced, it may use what the first call kept: " + error.message(),
              kPassState);
     }
+    // The first call again: what could not be put back shows itself.
+    if (const auto difference =
+            SameProgram(plan.graph, plan.session, first.graph, *first.session, {}).find_difference())
+      refuse("a second call of the program does something else than the first: " + *difference, kPassState);
     const std::vector<StateChange> between = plan.state.changes();
     SeparateCall second(plan);
     second.session->follow_call(first.session);

@@ -109,15 +109,23 @@ Node& Session::attribute_node(CapturedTensor& captured) {
   }
   Node& node = create_node(Op::get_attr, captured.path);
   captured.node = captured.attribute = &node;
-  remember(node, captured.value.defined() ? captured.value : captured.value = to_meta(captured.tensor),
-           captured.tensor.device());
+  remember(node, meta_value(captured), captured.tensor.device());
   return node;
 }
 
 const at::Tensor& Session::meta_value(const at::Tensor& tensor) {
   if (const ProxyImpl* proxy = proxy_impl(tensor)) return proxy->value();
-  CapturedTensor& captured = capture(tensor);
-  if (!captured.value.defined()) captured.value = to_meta(tensor);
+  return meta_value(capture(tensor));
+}
+
+const at::Tensor& Session::meta_value(CapturedTensor& captured) const {
+  if (captured.value.defined()) return captured.value;
+  captured.value = to_meta(captured.tensor);
+  const bool other = other_type_ && captured.of_root && captured.tensor.scalar_type() == other_type_->from;
+  if (other && captured.value.defined()) {
+    const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+    captured.value = captured.value.to(other_type_->to);
+  }
   return captured.value;
 }
 

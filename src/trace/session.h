@@ -48,6 +48,11 @@ struct CapturedTensor {
   at::Tensor value;           ///< its shape, on the meta device
 };
 
+/// Tensors of the type `from` are taken for tensors of the type `to`.
+struct OtherType {
+  at::ScalarType from, to;
+};
+
 class Session : public std::enable_shared_from_this<Session> {
  public:
   /// `oracle` may be shared by sessions of one thread, so that equal shapes are worked out once.
@@ -83,6 +88,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void mark_without_grad(const Node& node) { without_grad_.insert(node.id()); }
   /// Tells `follower` (null: nobody) of everything from now on.
   void follow(TraceFollower* follower) { follower_ = follower; }
+  /// Takes the root's tensors for tensors of another type.
+  void read_as(OtherType type) { other_type_ = type; }
+  /// Notes a question that is refused, for the program may go on as if nothing had been.
+  void note_refused(const std::string& message) {
+    if (refused_.empty()) refused_ = message;
+  }
+  /// The first question that was refused; empty when none was.
+  const std::string& refused() const { return refused_; }
   bool is_followed() const { return follower_ != nullptr; }
   /// The program asks for the shape of what `node` stands for.
   void asked(const Node* node) const {
@@ -92,6 +105,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Replaces the arguments of `op` on the stack by its results, having made a node of it.
   void record(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
+  ProxyList& proxies() { return proxies_; }
   const std::vector<CapturedTensor>& captured() const { return captured_; }
   /// The tensor that a get_attr of this trace stands for, or null.
   const CapturedTensor* captured_by(const Node& node) const;
@@ -127,6 +141,7 @@ class Session : public std::enable_shared_from_this<Session> {
   CapturedTensor& capture(const at::Tensor& tensor);
   Node& attribute_node(CapturedTensor& captured);
   const at::Tensor& meta_value(const at::Tensor& tensor);
+  const at::Tensor& meta_value(CapturedTensor& captured) const;
   void settle(ProxyImpl& constant);
   at::Tensor make_proxy(Node& node, at::Tensor value, std::optional<c10::Device> device);
   void remember(const Node& node, const at::Tensor& value, std::optional<c10::Device> device);
@@ -137,6 +152,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Node& create_followed(const TracedCall& call, ArgumentSpan args, KwargSpan kwargs, std::string_view name);
 
   NodeMaker* maker_;
+  ProxyList proxies_;
   TraceFollower* follower_ = nullptr;
   std::shared_ptr<ShapeOracle> oracle_;
   std::vector<CapturedTensor> captured_;
@@ -148,6 +164,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::unordered_map<std::uint32_t, Node*> replaced_;  // by the id of the node that was; look-up only
   bool reshapes_in_place_ = false;
   std::uint32_t next_constant_ = 0;
+  std::string refused_;
+  std::optional<OtherType> other_type_;
   ProgramModes modes_;
   std::recursive_mutex mutex_;  // the program may use several threads
   const Session* reference_ = nullptr;

@@ -171,20 +171,21 @@ bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Samp
     return true;
   }
   std::int64_t bad = sizes[index], good = bad < group.size ? group.lowest : group.highest;
-  // A program that goes another way from some size on: from which is looked for. One that throws says it by itself.
+  // A program that goes another way from some size on: from which is looked for. An operator that refuses says it by
+  // itself.
   const auto distance = [&] { return bad < good ? good - bad : bad - good; };
-  for (int tries = 0; tries < kTriesForABound && !failure.threw() && distance() > group.step; ++tries) {
+  for (int tries = 0; tries < kTriesForABound && !failure.operator_refused() && distance() > group.step; ++tries) {
     const std::int64_t middle = good + (bad - good) / group.step / 2 * group.step;
     if (middle == good) break;
     (works_at({index}, middle, last) ? good : bad) = middle;
   }
   if (bad < group.size) {
     group.below = std::max(group.below, bad);
-    group.below_said = group.below_said && failure.threw();
+    group.below_said = group.below_said && failure.operator_refused();
     group.lowest = std::min(group.lowest, good);
   } else {
     group.above = std::min(group.above, bad);
-    group.above_said = group.above_said && failure.threw();
+    group.above_said = group.above_said && failure.operator_refused();
     group.highest = std::max(group.highest, good);
   }
   if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
@@ -309,7 +310,7 @@ bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
   if (size == 1 || !works_at(some, size - 1, last)) return false;
   for (const std::uint32_t group : some) {
     groups_.groups[group].above = size + 1;
-    groups_.groups[group].above_said = failure.threw();
+    groups_.groups[group].above_said = failure.operator_refused();
   }
   return true;
 }
@@ -332,6 +333,7 @@ void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, st
                            const std::string& why) {
   const Some active = groups_.free();
   bool any = false;
+  std::string where;
   for (const std::uint32_t group : active) {
     const GroupSizes chosen = groups_.choose(active, 0);
     GroupSizes alone = groups_.examples();
@@ -339,11 +341,12 @@ void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, st
     bool came_through = false;
     const std::unique_ptr<Sample> sample = attempt(alone, last, &came_through);
     if (came_through && !depends(*sample)) continue;
-    fix(group, why, "");
+    where = sample->where();
+    fix(group, why, where);
     any = true;
   }
   for (const std::uint32_t group : active) {
-    if (!any) fix(group, why, "");
+    if (!any) fix(group, why, where);
   }
   samples_.clear();
   sizes_.clear();

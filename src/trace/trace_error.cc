@@ -2,6 +2,8 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <fxgraph/trace/dispatch.h>
+
 namespace fx::internal {
 
 Error trace_error(const Node* node, std::string_view call, std::string_view explanation) {
@@ -11,15 +13,25 @@ Error trace_error(const Node* node, std::string_view call, std::string_view expl
   return Error(ErrorKind::trace, message, std::move(name));
 }
 
+namespace {
+
+// The program may catch it.
+Error question(Error error) {
+  RecordingScope::refused(error.message());
+  return error;
+}
+
+}  // namespace
+
 Error unknown_shape(const Node* node, std::string_view call) {
-  return trace_error(node, call, "asks for what " + std::string(kOnlyExamplesTell));
+  return question(trace_error(node, call, "asks for what " + std::string(kOnlyExamplesTell)));
 }
 
 Error no_data(const Node* node, std::string_view call) {
-  return trace_error(
+  return question(trace_error(
       node, call,
       "asks for data, and a traced tensor has none; keep the choice in tensors (torch::where), or hide the code "
-      "behind an operator of your own (TORCH_LIBRARY), which is recorded whole");
+      "behind an operator of your own (TORCH_LIBRARY), which is recorded whole"));
 }
 
 std::optional<Error> no_typed_data(const std::exception& error) {

@@ -9,6 +9,7 @@
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/generalise.h>
+#include <fxgraph/trace/kept_constants.h>
 #include <fxgraph/trace/leaf_modules.h>
 #include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/mode_switch.h>
@@ -81,6 +82,13 @@ void refuse_writes(Symbol target, ArgumentSpan args) {
   }
 }
 
+[[noreturn]] void refuse_handled(const std::string& message) {
+  throw Error(ErrorKind::trace,
+              "symbolic_trace: the program handles this error, and goes on as it would not without "
+              "a trace: " +
+                  message);
+}
+
 [[noreturn]] void refuse_left_over(const torch::nn::Module& root) {
   throw Error(ErrorKind::trace,
               "symbolic_trace: forward of " + root.name() +
@@ -92,6 +100,15 @@ void refuse_writes(Symbol target, ArgumentSpan args) {
 
 Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10::IValue> examples,
                              internal::PlaceholderInputs::Literals literals) {
+  constexpr int kMostConstants = 8;  // that a program makes one after the other
+  for (int again = kMostConstants;; --again) {
+    if (std::optional<Trace> trace = try_trace(callable, examples, literals, again > 0)) return std::move(*trace);
+  }
+}
+
+// Nothing when the program has to be traced again, which it is if `may_repeat`.
+std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const std::vector<c10::IValue>& examples,
+                                       internal::PlaceholderInputs::Literals literals, bool may_repeat) {
   if (graph_)
     throw Error(ErrorKind::trace, "this Tracer is tracing already; use another one for a trace inside a trace");
   internal::install_dispatch();
@@ -115,7 +132,7 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
   std::optional<internal::ModuleState> state;
   std::optional<internal::ModeSwitch> mode_switch;
   if (literals == internal::PlaceholderInputs::Literals::specialise) {
-    state.emplace(root_.get());
+    state.emplace(root_);
     for (const auto& [name, tensor] : options_.state) state->watch(name, *tensor);
   }
   internal::TraceLog log;
@@ -130,11 +147,25 @@ Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10
     internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
     if (stand_ins) inputs.replace_examples(*stand_ins);
     internal::RecordingScope recording(target);
-    target.create_node(Op::output, "output", {internal::run(callable, inputs)}, {}, "output");
+    const Argument result = internal::run(callable, inputs);
+    if (!target.refused().empty()) refuse_handled(target.refused());
+    target.create_node(Op::output, "output", {result}, {}, "output");
     return inputs.bound();
   };
-  const std::vector<internal::BoundTensor> inputs = run_program(*session, trace.graph, nullptr);
+  const auto run_first = [&] {
+    try {
+      return run_program(*session, trace.graph, nullptr);
+    } catch (...) {
+      if (state) internal::settle_kept_constants(*session);
+      throw;
+    }
+  };
+  const std::vector<internal::BoundTensor> inputs = run_first();
   session->follow(nullptr);
+  if (state && may_repeat && left_over.count() > 1) {
+    const std::vector<internal::ProxyImpl*> elsewhere = state->proxies_elsewhere();
+    if (internal::settle_kept_constants(*session, elsewhere)) return std::nullopt;
+  }
   if (state) {
     const auto run_again = [&](Session& target, Graph& graph) { run_program(target, graph, nullptr); };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };

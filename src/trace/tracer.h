@@ -28,6 +28,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <utility>
@@ -125,6 +126,8 @@ class Tracer : private internal::NodeMaker {
   Trace trace_callable(
       const internal::Callable& callable, std::vector<c10::IValue> examples,
       internal::PlaceholderInputs::Literals literals = internal::PlaceholderInputs::Literals::specialise);
+  std::optional<Trace> try_trace(const internal::Callable& callable, const std::vector<c10::IValue>& examples,
+                                 internal::PlaceholderInputs::Literals literals, bool may_repeat);
   void write_buffers(internal::Session& session, const std::vector<internal::BufferUpdate>& updates);
   bool is_free_attribute(const std::string& path) const override;
 

@@ -1,0 +1,37 @@
+#include <fxgraph/trace/kept_constants.h>
+
+#include <fxgraph/trace/known_values.h>
+#include <fxgraph/trace/proxy_impl.h>
+#include <fxgraph/trace/session.h>
+#include <fxgraph/trace/tensor_memory.h>
+
+namespace fx::internal {
+namespace {
+
+at::Tensor value_of(const Session& session, const ProxyImpl& proxy) {
+  if (proxy.is_constant()) return own_copy(proxy.value());
+  if (!proxy.node() || proxy.node()->is_erased()) return {};
+  const std::optional<KnownValues> known = known_values(session, {proxy.node()});
+  if (!known || known->of_attribute || !known->values.front().isTensor()) return {};
+  return known->values.front().toTensor();
+}
+
+}  // namespace
+
+bool settle_kept_constants(const Session& session, const std::vector<ProxyImpl*>& proxies) {
+  std::vector<std::pair<ProxyImpl*, at::Tensor>> found;
+  for (ProxyImpl* proxy : proxies) {
+    if (proxy->session().get() != &session) continue;
+    if (at::Tensor value = value_of(session, *proxy); value.defined()) found.emplace_back(proxy, std::move(value));
+  }
+  for (const auto& [proxy, value] : found) proxy->become(value);
+  return !found.empty();
+}
+
+void settle_kept_constants(Session& session) {
+  std::vector<ProxyImpl*> alive;
+  session.proxies().for_each([&](ProxyImpl& proxy) { alive.push_back(&proxy); });
+  if (!alive.empty()) settle_kept_constants(session, alive);
+}
+
+}  // namespace fx::internal

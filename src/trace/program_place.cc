@@ -1,0 +1,109 @@
+#include <fxgraph/trace/program_place.h>
+
+#include <c10/util/Type.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#if FXGRAPH_BACKTRACE
+#include <backtrace.h>
+#endif
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+namespace fx::internal {
+namespace {
+
+/// One function at an address: several where some are inlined into others.
+struct Level {
+  std::string function;  // with its parameters
+  std::string file;      // empty when it is not known
+  int line = 0;
+};
+
+#if FXGRAPH_BACKTRACE
+// Of the innermost first.
+std::vector<Level> levels_at(const void* address) {
+  static backtrace_state* const state = backtrace_create_state(
+      nullptr, /*threaded=*/1, [](void*, const char*, int) {}, nullptr);
+  std::vector<Level> levels;
+  const auto add = [](void* data, std::uintptr_t, const char* file, int line, const char* function) {
+    if (function || file)
+      static_cast<std::vector<Level>*>(data)->push_back(
+          {function ? c10::demangle(function) : "", file ? file : "", line});
+    return 0;
+  };
+  const auto call = reinterpret_cast<std::uintptr_t>(address) - 1;  // the address is where the call returns to
+  if (state)
+    backtrace_pcinfo(
+        state, call, add, [](void*, const char*, int) {}, &levels);
+  return levels;
+}
+#else
+std::vector<Level> levels_at(const void*) { return {}; }
+#endif
+
+std::string exported_name(const void* address) {
+  Dl_info info;
+  return dladdr(address, &info) && info.dli_sname ? c10::demangle(info.dli_sname) : "";
+}
+
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+
+// Where the tracer calls the program: what called the tracer is no place in it.
+bool is_entry(const Level& level) {
+  return level.function.starts_with("fx::internal::run(") || level.function.starts_with("fx::Tracer::try_trace(");
+}
+
+std::string without_parameters(const std::string& function) { return function.substr(0, function.find('(')); }
+
+bool is_of_program(const Level& level) {
+  if (!level.file.empty()) {
+    static constexpr std::array<std::string_view, 6> kNotTheProgram = {"/torch/csrc/", "/ATen/", "/c10/",
+                                                                       "/torch/nn/",   "/c++/",  "/torch/include/"};
+    return !level.file.starts_with("/usr/include") && !contains(level.function, "fx::internal::") &&
+           !contains(level.function, "fx::Tracer::") &&
+           std::none_of(kNotTheProgram.begin(), kNotTheProgram.end(),
+                        [&](std::string_view part) { return contains(level.file, part); });
+  }
+  static constexpr std::array<std::string_view, 6> kNotTheProgram = {
+      "fx::", "at::", "c10::", "torch::", "std::", "testing::"};
+  const std::string name = without_parameters(level.function);
+  return contains(name, "::") && !name.starts_with('_') &&
+         std::none_of(kNotTheProgram.begin(), kNotTheProgram.end(),
+                      [&](std::string_view part) { return contains(name, part); });
+}
+
+std::string text_of(const Level& level) {
+  const bool has_name = contains(level.function, "::") && !contains(level.function, "operator()") &&
+                        !contains(level.function, "{lambda") && !contains(level.function, "(anonymous");
+  const std::string name = has_name ? without_parameters(level.function) : "";
+  if (level.file.empty()) return name;
+  const std::size_t slash = level.file.rfind('/');
+  const std::string line =
+      level.file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" + std::to_string(level.line);
+  return name.empty() || contains(name, " ") ? line : line + ", " + name;
+}
+
+}  // namespace
+
+CallPlace calling_place() {
+  CallPlace place;
+  place.count = backtrace(place.frames.data(), static_cast<int>(place.frames.size()));
+  return place;
+}
+
+std::string words_for(const CallPlace& place) {
+  for (int i = 1; i < place.count; ++i) {
+    const void* frame = place.frames[static_cast<std::size_t>(i)];
+    std::vector<Level> levels = levels_at(frame);
+    if (levels.empty()) levels.push_back({exported_name(frame), "", 0});
+    for (const Level& level : levels) {
+      if (is_entry(level)) return "";
+      if (is_of_program(level)) return text_of(level);
+    }
+  }
+  return "";
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,38 @@
+// Words of memory that may be addresses of tensors: which of them are.
+//
+// A word is taken for a tensor when a TensorImpl that is alive begins there: malloc() gave a chunk of the right size at
+// that address, its table of virtual functions is that of an ordinary tensor or of a proxy, and its count of references
+// is not zero, as it is in one that has been destroyed. Any number may be asked about: what is not known to be there is
+// read through the kernel. No copy of a tensor's head is made, which a later look could take for a tensor.
+//
+// Only with GNU's C library; elsewhere nothing is found. Thread-safety: another thread must not be destroying what is
+// asked about. What a program holds, nobody destroys.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace fx::internal {
+
+using Word = std::uintptr_t;
+constexpr std::size_t kWord = sizeof(Word);
+
+inline void* pointer(Word word) { return reinterpret_cast<void*>(word); }  // NOLINT: addresses are what this is about
+inline Word word_of(const void* address) { return reinterpret_cast<Word>(address); }  // NOLINT
+
+/// The word in a Tensor that is undefined.
+Word undefined_word();
+/// Whether the word is the address of memory that can be read.
+bool is_mapped(Word word);
+/// Whether the word is the address of code, or of data that the program cannot write: a table of virtual functions.
+bool is_constant(Word word);
+/// Whether malloc() gave memory for `bytes` at `begin`, and not for much more.
+bool is_chunk_of(Word begin, std::size_t bytes);
+/// A handle on each tensor whose address is among the words; undefined for others. Cost: a system call for every 300.
+std::vector<at::Tensor> tensors_at(const std::vector<Word>& words);
+/// `count` words at `begin`; false when they cannot be read.
+bool read_words(Word begin, std::size_t count, std::vector<Word>& words);
+
+}  // namespace fx::internal
