@@ -30,7 +30,7 @@ namespace fx {
 
 /// What one node, or several added up, does and moves; the counts are defined at the top of this file.
 struct NodeCost {
-  double macs = 0;  ///< multiply-accumulates
+  double macs = 0;   ///< multiply-accumulates
   double flops = 0;  ///< floating-point operations, macs included
   /// Inputs, each once, and results, in bytes; views move nothing.
   /// @{
@@ -52,7 +52,8 @@ struct NodeCost {
 /// order (weight, bias).
 struct ModuleCall {
   Symbol packet;  ///< without overload
-  std::vector<TensorInfo> parameters;  ///< what the call reads beside its inputs, in the order of the operator's arguments
+  std::vector<TensorInfo>
+      parameters;  ///< what the call reads beside its inputs, in the order of the operator's arguments
 };
 
 /// Where the cost of modules comes from.
@@ -63,10 +64,10 @@ struct CostOptions {
 
 /// The cost of a module with all that lies below it.
 struct ModuleCost {
-  std::string path;  ///< empty for the whole graph
-  int depth = 0;     ///< parts of the path
+  std::string path;       ///< empty for the whole graph
+  int depth = 0;          ///< parts of the path
   std::size_t nodes = 0;  ///< calls, not placeholders, attributes or the output
-  NodeCost cost;  ///< parameters counted once each
+  NodeCost cost;          ///< parameters counted once each
 };
 
 /// The cost of each node, of each module and of the whole.

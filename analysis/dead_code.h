@@ -39,7 +39,7 @@ struct DeadFinding {
     unused_attribute,  ///< a parameter or buffer that no live node reads
     unused_module,     ///< a module none of whose attributes is read and that no live node calls
   };
-  Kind kind;  ///< says which of the other members mean something
+  Kind kind;                ///< says which of the other members mean something
   Node* node = nullptr;     ///< null for attributes and modules
   int output = -1;          ///< of unused_output: which
   std::string path{};       ///< of attributes and modules
@@ -53,14 +53,14 @@ std::string_view to_string(DeadFinding::Kind kind);
 
 /// A parameter or buffer that the module has, so that unused ones are found.
 struct AttributeInfo {
-  std::string path;  ///< as get_attr nodes name it
+  std::string path;        ///< as get_attr nodes name it
   std::int64_t bytes = 0;  ///< shown with a finding
 };
 
 /// What is known of a graph beside its nodes.
 struct DeadCodeOptions {
-  const Effects* effects = nullptr;  ///< made before; else computed, with pure modules
-  const Shapes* shapes = nullptr;    ///< finds more no-ops, and unused results of operators without a schema
+  const Effects* effects = nullptr;         ///< made before; else computed, with pure modules
+  const Shapes* shapes = nullptr;           ///< finds more no-ops, and unused results of operators without a schema
   std::vector<AttributeInfo> attributes{};  ///< all that the module has: those that nothing reads are findings
 };
 

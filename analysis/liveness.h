@@ -58,16 +58,16 @@ struct LivenessOptions {
 struct Storage {
   /// Who holds it: the run itself, the caller, or the module.
   enum class Kind : std::uint8_t { activation, input, attribute };
-  Node* base = nullptr;  ///< the first node whose value lies in it
-  std::int64_t bytes = 0;  ///< rounded up to LivenessOptions::alignment
-  Interval interval;  ///< over the whole run for inputs and attributes
+  Node* base = nullptr;          ///< the first node whose value lies in it
+  std::int64_t bytes = 0;        ///< rounded up to LivenessOptions::alignment
+  Interval interval;             ///< over the whole run for inputs and attributes
   Kind kind = Kind::activation;  ///< of what made it
-  bool counted = true;  ///< part of the bytes; see LivenessOptions
+  bool counted = true;           ///< part of the bytes; see LivenessOptions
 };
 
 /// The most bytes that are live at once, and where.
 struct MemoryPeak {
-  Node* node = nullptr;  ///< while it runs; null in an empty graph
+  Node* node = nullptr;    ///< while it runs; null in an empty graph
   std::int64_t bytes = 0;  ///< of the counted storages, while that node runs
 };
 

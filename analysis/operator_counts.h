@@ -18,9 +18,9 @@ using ModuleTypes = std::function<std::string(std::string_view path)>;
 
 /// One line of the table: what is called, how, and how often.
 struct OperatorCount {
-  std::string target;  ///< as get_node_target says it
+  std::string target;         ///< as get_node_target says it
   Op op = Op::call_function;  ///< call_function, call_method or call_module
-  std::size_t count = 0;  ///< calls in the graph
+  std::size_t count = 0;      ///< calls in the graph
   /// Member by member.
   friend bool operator==(const OperatorCount&, const OperatorCount&) = default;
 };

@@ -225,8 +225,8 @@ class NodeProperty {
   NodeMap<T>* map_;
 };
 
-template <typename T>
 /// Makes a property map of a table of one's own; `map` must outlive it.
+template <typename T>
 NodeProperty<T> node_property(NodeMap<T>& map) {
   return NodeProperty<T>(map);
 }
