@@ -40,11 +40,14 @@ namespace fx::match {
 
 /// `_`: a wildcard of its own at each place where it stands.
 struct Wildcard {};
-inline constexpr Wildcard _{};
+inline constexpr Wildcard _{};  ///< the wildcard itself: `op("aten::add.Tensor", _, _)`
 
+/// A pattern of one value, made by the functions below and changed by its modifiers; see the top of this file.
 class Expr {
  public:
+  /// Any argument, as any() without a name.
   Expr(Wildcard);
+  /// This number and kind of number, as lit().
   template <typename T>
   requires std::is_arithmetic_v<T> Expr(T literal) : Expr(Argument(literal)) {}
   /// The literal `value`; it names no nodes.
@@ -79,8 +82,11 @@ class Expr {
     return apply({Expr(inputs)...});
   }
 
+  /// What it is made of, for the pattern that is compiled from it.
+  /// @{
   const internal::ExprNode& node() const { return *node_; }
   explicit Expr(std::shared_ptr<const internal::ExprNode> node) : node_(std::move(node)) {}
+  /// @}
 
  private:
   Expr apply(const std::vector<Expr>& inputs) const;
@@ -101,6 +107,7 @@ Expr parameter(std::string_view name = {}, TargetSet path = {});
 
 /// A call of an operator.
 Expr call(Op op, TargetSet targets, std::vector<Expr> args);
+/// A call of an operator or function; without arguments, of any arguments.
 template <typename... Args>
 Expr op(TargetSet targets, Args... args) {
   return call(Op::call_function, std::move(targets), {Expr(args)...});
@@ -122,6 +129,7 @@ Expr module_of(TargetSet types, Args... args) {
 }
 /// An operator whose first two operands may stand in either order.
 Expr commutative_call(TargetSet targets, std::vector<Expr> args);
+/// The same with the arguments one after the other.
 template <typename... Args>
 Expr commutative(TargetSet targets, Args... args) {
   return commutative_call(std::move(targets), {Expr(args)...});
@@ -135,11 +143,15 @@ Expr lit(const Argument& value);
 Expr near(double value, double tolerance = 1e-6);
 /// Any literal: an argument that names no node. None is one, too.
 Expr lit_any(std::string_view name = {});
+/// Any int; a bool is none.
 Expr lit_int(std::string_view name = {});
 /// A float; an int is accepted where a float is meant.
 Expr lit_float(std::string_view name = {});
+/// Any literal of that kind.
+/// @{
 Expr lit_bool(std::string_view name = {});
 Expr lit_string(std::string_view name = {});
+/// @}
 
 /// A list or tuple with these elements.
 Expr list(std::vector<Expr> elements);
@@ -148,6 +160,7 @@ Expr unordered(std::vector<Expr> elements);
 
 /// The first of the alternatives that fits; Match::alternative says which.
 Expr any_of(std::vector<Expr> alternatives);
+/// The same with the alternatives one after the other: `one_of(a, b).name("kind")`.
 template <typename... Alternatives>
 Expr one_of(Alternatives... alternatives) {
   return any_of({Expr(alternatives)...});

@@ -25,6 +25,7 @@ struct PatternData;
 struct MatchBuilder;
 }  // namespace internal
 
+/// What the names of a pattern stand for at one place; see the top of this file.
 class Match {
  public:
   Match() = default;
@@ -70,7 +71,7 @@ class Match {
 
   /// The values by the index of the pattern's node; for the rewriter.
   std::span<const Argument> values() const { return values_; }
-  const internal::PatternData& pattern() const { return *pattern_; }
+  const internal::PatternData& pattern() const { return *pattern_; }  ///< what values() are numbered by
 
   /// True when both bind the same values at every place.
   friend bool operator==(const Match& a, const Match& b) { return a.pattern_ == b.pattern_ && a.values_ == b.values_; }
@@ -99,6 +100,7 @@ struct InternalMatch {
   std::vector<std::pair<std::string, Node*>> name_node_map;  ///< the named nodes among nodes_map
 };
 
+/// Makes it; the graph's nodes are the match's own.
 InternalMatch internal_match(const Match& match);
 
 }  // namespace fx

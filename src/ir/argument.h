@@ -69,7 +69,7 @@ std::string_view to_string(ArgumentKind kind);
 /// One value among a node's arguments; see the top of this file.
 class Argument {
  public:
-  using Kind = ArgumentKind;  ///< as it is asked for: `Argument::Kind::list`
+  using Kind = ArgumentKind;              ///< as it is asked for: `Argument::Kind::list`
   static constexpr int kMaxNesting = 64;  ///< making a container that is deeper throws Error(invalid_argument)
 
   constexpr Argument() noexcept {}
