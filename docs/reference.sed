@@ -1,5 +1,6 @@
-# What Doxygen reads in place of a header: its head comment is the description of the file.
+# What Doxygen reads in place of a header: the comment at its top describes the file, and indented lines are code.
 1,/^#pragma once$/ {
   s,^// \{0\,1\},/// ,
   s,^#pragma once$,/// @file,
 }
+s,^\( *\)///   \( *[^ -]\),\1///     \2,

@@ -6,12 +6,11 @@
 //   fx::Pattern p = act(commutative("aten::add.Tensor", conv.used_once(), any("residual")));
 //
 // Rules of the language:
-//   - Arguments are compared after binding to the operator's schema: positional, keyword and default spellings of one
-//   call are
-//     one call. Arguments that a pattern does not mention must have their defaults; `rest()` in the last place leaves
-//     them open. An operator with no arguments at all, `op("aten::relu")`, accepts any.
-//   - The same name, or the same Expr object, means the same value wherever it stands. Different names may bind one
-//   value.
+//   - Arguments are compared after binding to the operator's schema: positional, keyword and default spellings of a
+//     call are one call. Arguments that a pattern does not mention must have their defaults; `rest()` in the last
+//     place leaves them open. An operator with no arguments at all, `op("aten::relu")`, accepts any.
+//   - The same name, or the same Expr object, means the same value wherever it stands. Different names may bind
+//     one value.
 //   - A literal matches its own kind and value: 1 is not 1.0. `near` gives a tolerance.
 //
 // Expr is an immutable value; copies share. The modifiers return a changed copy that stands for the same value.

@@ -1,8 +1,8 @@
 // Pattern: what to look for in a graph. One form, three ways to write it:
 //
-//   a Graph        its placeholders are wildcards, its returned values the outputs (a traced function arrives this
-//   way); combinators    matchers/expr.h; text           FX text of such a graph, or the expression form that every
-//   pattern prints as:
+//   a Graph        its placeholders are wildcards, its returned values the outputs; a traced function arrives so
+//   combinators    matchers/expr.h
+//   text           FX text of such a graph, or the expression form that every pattern prints as:
 //                      conv = aten::conv2d(x, w: get_attr, maybe(b: get_attr), ...)
 //                      return aten::relu(conv.used_once)
 //

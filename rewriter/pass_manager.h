@@ -37,6 +37,7 @@ struct PassReport {
   std::chrono::nanoseconds time{0};  ///< without the lint behind it
 };
 
+/// What a PassManager did, pass by pass.
 struct PipelineReport {
   std::vector<PassReport> passes;  ///< in the order in which they ran; a repeated pass is there each time
   /// True when any pass changed the graph.

@@ -3,9 +3,8 @@
 //   a Graph      its placeholders are the pattern's inputs;
 //   text         FX text of such a graph, or the expression form of matchers/pattern.h:
 //                    aten::clamp_min(aten::sub.Tensor(x, y), 0)
-//   a function   (const Match&, Rewriter&) -> Node&, Argument, or a vector of them: makes nodes through the Rewriter,
-//   which
-//                inserts them at the right place. An empty vector leaves the match alone.
+//   a function   (const Match&, Rewriter&) -> Node&, Argument, or a vector of them: makes nodes through the
+//                Rewriter, which inserts them at the right place. An empty vector leaves the match alone.
 //
 // Inputs are bound by name: any name of the pattern, literals included. When the pattern and the replacement are both
 // graphs they are bound by position, as in torch.fx.

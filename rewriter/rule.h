@@ -31,6 +31,7 @@ enum class Promise : std::uint8_t {
   reassociates,  ///< the same real number, rounded in another order
   approximate,   ///< within a tolerance
 };
+/// Returns the name as it is spelt above.
 std::string_view to_string(Promise promise);
 
 /// What must hold for the rule to be right; who runs the rules knows whether it does.

@@ -25,10 +25,11 @@
 
 namespace fx {
 
+/// How a program is cut into stages.
 struct PipelineOptions {
   /// Where the time of a call comes from: its operations and bytes, or the median of runs on the examples.
   enum class Cost : std::uint8_t { modelled, measured };
-  Cost cost = Cost::modelled;
+  Cost cost = Cost::modelled;  ///< what stages are balanced by
   /// How much slower than it could be the slowest stage may be, so that less is sent.
   double slack = 0.1;
   /// Bytes of parameters and buffers of a stage; 0: no limit.
@@ -39,7 +40,7 @@ struct PipelineOptions {
 
 /// What is expected of a stage, for inputs like the examples.
 struct StageForecast {
-  std::size_t nodes = 0;
+  std::size_t nodes = 0;          ///< of the program, in the stage
   double seconds = 0;             ///< of a forward; modelled ones are those of no machine, only their ratios count
   std::int64_t weight_bytes = 0;  ///< of its parameters and buffers
   std::int64_t peak_bytes = 0;    ///< of activations at once, in a forward
@@ -51,21 +52,24 @@ struct TiedParameter {
   std::vector<std::pair<std::size_t, std::string>> places;  ///< stage and path in it, the first keeps the sum
 };
 
+/// How stages work together; the same in every process, as text where it has to travel.
 struct PipelinePlan {
   /// The graph that calls stage_0, stage_1, …: who gives what to whom, as FX text.
   std::string wiring;
-  std::vector<StageForecast> stages;
-  std::vector<TiedParameter> tied;
-  bool measured = false;  ///< the seconds were measured
+  std::vector<StageForecast> stages;  ///< by number of the stage
+  std::vector<TiedParameter> tied;    ///< parameters that more than one stage has
+  bool measured = false;              ///< the seconds were measured
 
   /// Seconds for so many micro-batches, each as long as the examples, and the part of all machines' time that they
   /// wait (bubbles), sending left out.
   double seconds(std::size_t micro_batches) const;
+  /// The part of all machines' time that they wait, from 0 to 1.
   double bubble(std::size_t micro_batches) const;
   /// The part of its time that a stage works.
   double busy(std::size_t stage, std::size_t micro_batches) const;
   /// A table, a line a stage: times where they were measured, else shares of the work.
   std::string str() const;
+  /// The text that from_json() reads.
   std::string json() const;
   /// Throws Error(syntax) when the text is no plan.
   static PipelinePlan from_json(const std::string& text);
@@ -73,8 +77,9 @@ struct PipelinePlan {
   std::string digest() const;
 };
 
+/// What split_pipeline() returns.
 struct PipelineStages {
-  PipelinePlan plan;
+  PipelinePlan plan;  ///< how they work together
   /// By stage; a process that runs one stage needs its own alone.
   std::vector<std::shared_ptr<GraphModule>> modules;
 };

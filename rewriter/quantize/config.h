@@ -1,8 +1,8 @@
 // QuantConfig: what is quantized, and how: for the whole program, by module path, by type, by node.
 //
 //   fx::QuantConfig config = fx::QuantConfig::defaults();              // static, as torch.ao.quantization's defaults
-//   config.keep_float_paths({"features\\.0.*"});                       // RE2, on the path of a module or of one around
-//   it config.nodes.push_back({"add_3", fx::QuantSettings::keep_float()});
+//   config.keep_float_paths({"features\\.0.*"});                       // RE2, on a module's path or that of one around
+//   config.nodes.push_back({"add_3", fx::QuantSettings::keep_float()});
 //
 // What is more particular wins: a node, then a path, then a type, then the global settings; among equals the last.
 //

@@ -1,7 +1,7 @@
 // SizeExpr: a size that depends on the inputs, as torch.export writes it: SymPy's text of an expression of symbols.
 //
-//   SizeExpr::parse("Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))").str()   // 2*s77 +
-//   1
+//   SizeExpr::parse("Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))").str()
+//   // 2*s77 + 1
 //
 // Thread-safety: values. Costs: linear in the expression, which may be kMaxTerms long.
 #pragma once

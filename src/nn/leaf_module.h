@@ -2,12 +2,10 @@
 //
 // It is a torch::nn::Module with its own parameters and buffers and a type name. What it computes is known in one of
 // two ways:
-//  - a *body*: a small Graph of operators over its own attributes (get_attr "weight"), hyper-parameters written as
-//  literals.
-//    Plans inline it, so that calling a leaf costs nothing; rules read hyper-parameters from it:
+//  - a *body*: a small Graph of operators over its own attributes (get_attr "weight"), hyper-parameters written
+//    as literals. Plans inline it, so that calling a leaf costs nothing; rules read hyper-parameters from it:
 //      graph(): %input = placeholder; %weight = get_attr[target=weight]; %bias = …
-//               %conv2d = call_function[target=torch.ops.aten.conv2d.default](args = (%input, %weight, %bias, [2, 2]),
-//               …)
+//               %conv2d = call_function[target=torch.ops.aten.conv2d.default](args = (%input, %weight, %bias, …
 //  - a TorchScript module, run as it is, for leaves whose forward branches on data.
 // A leaf may have different bodies for training and evaluation; train() and eval() choose.
 #pragma once

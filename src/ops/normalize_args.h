@@ -27,9 +27,8 @@ std::optional<NormalizedArguments> normalized_arguments(const Node& node, bool t
 /// calls changed. What they compute stays.
 std::size_t normalize_args(Graph& graph);
 
-/// `tuple[int, ...]`, `List[str]`, also as `typing.List[str]`) what the element is; returns how many annotations
-/// changed.
-/// `tuple[int, ...]`, `List[str]`, also `typing.…`) what the element is; returns how many annotations changed.
+/// Notes at each `operator.getitem` of a value that is annotated as a tuple or list (`Tuple[Tensor, int]`,
+/// `tuple[int, ...]`, `List[str]`, also `typing.List[str]`) what the element is; returns how many annotations changed.
 std::size_t annotate_getitem_nodes(Graph& graph);
 
 }  // namespace fx

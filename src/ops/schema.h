@@ -190,8 +190,7 @@ std::optional<std::string> check_call(const OperatorSchema& schema, ArgumentSpan
 
 /// Picks the overload of `packet` that the call fits best: the first that fits with the fewest conversions (an int for
 /// a float, a number for a tensor). A node counts as a tensor unless the call or annotation that makes it says
-/// otherwise
-/// (`x.size(0)`, `x.shape[1] // 2`). Null when none fits; `why` then says what was tried.
+/// otherwise (`x.size(0)`, `x.shape[1] // 2`). Null when none fits; `why` then says what was tried.
 const OperatorSchema* resolve_overload(Symbol packet, ArgumentSpan args, KwargSpan kwargs, std::string* why = nullptr);
 
 /// Returns the schema that this node calls: its own overload, or for an operator without overload, `torch.relu`,

@@ -31,12 +31,16 @@ std::ostream& operator<<(std::ostream& out, const Graph& graph);
 std::string print_dot(const Graph& graph);
 
 /// JSON, one node a line:
+///
 ///   {"nodes": [{"name", "op", "target", "type"?, "args": [], "kwargs": {}, "users": []}, …]}
+///
 /// None, bools, ints, finite floats (always with a point or exponent), strings and lists are themselves; every other
-/// argument is an object of one key: {"node": name}, {"tuple": []}, {"dict": [[key, value], …]}, {"slice": [start,
-/// stop, step]},
-/// {"complex": [real, imaginary]}, {"float": "inf"}, {"dtype": "float32"}, {"device": "cuda:0"}, {"layout": "strided"},
-/// {"memory_format": "channels_last"}, {"ellipsis": true}, {"opaque": text}.
+/// argument is an object of one key:
+///
+///   {"node": name}, {"tuple": []}, {"dict": [[key, value], …]}, {"slice": [start, stop, step]},
+///   {"complex": [real, imaginary]}, {"float": "inf"}, {"dtype": "float32"}, {"device": "cuda:0"},
+///   {"layout": "strided"}, {"memory_format": "channels_last"}, {"ellipsis": true}, {"opaque": text}
+///
 /// Bytes that are no UTF-8 become U+FFFD.
 std::string print_json(const Graph& graph);
 

@@ -20,9 +20,10 @@ namespace fx {
 /// What a parameter of a traced function is to the graph.
 enum class ParameterKind : std::uint8_t { tensor, container, floating, integer, boolean, string, other_literal };
 
+/// A parameter of a traced function, as its C++ type tells.
 struct Parameter {
-  ParameterKind kind = ParameterKind::tensor;
-  bool optional = false;
+  ParameterKind kind = ParameterKind::tensor;  ///< what it is to the graph
+  bool optional = false;                       ///< may be left out: a std::optional
   /// Python's words for the type: `typing.List[torch.Tensor]`; empty for a plain tensor.
   std::string annotation;
 
