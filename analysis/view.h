@@ -42,6 +42,7 @@ class GraphView {
   using edge_descriptor = ValueEdge;
   using directed_category = boost::bidirectional_tag;
   using edge_parallel_category = boost::allow_parallel_edge_tag;
+  /// Which of Boost.Graph's concepts it models.
   struct traversal_category : virtual boost::bidirectional_graph_tag,
                               virtual boost::adjacency_graph_tag,
                               virtual boost::vertex_list_graph_tag,

@@ -228,10 +228,12 @@ class NodeRangeOf {
   bool reverse_;
 };
 
+/// The nodes of a graph that may be edited.
 class Graph::NodeRange : public NodeRangeOf<Node> {
  public:
   using NodeRangeOf::NodeRangeOf;
 };
+/// The nodes of a graph that may only be read.
 class Graph::ConstNodeRange : public NodeRangeOf<const Node> {
  public:
   using NodeRangeOf::NodeRangeOf;
