@@ -50,8 +50,8 @@ struct LivenessOptions {
   bool count_inputs = false;      ///< bytes of placeholders, held by the caller all the time
   bool count_attributes = false;  ///< bytes of parameters and buffers, held by the module all the time
   std::int64_t alignment = 64;    ///< storages are rounded up to this, as LibTorch's CPU allocator does
-  const Effects* effects =
-      nullptr;  ///< alias sets made before; else they are computed, with modules making new storage
+  /// Alias sets made before; else they are computed, with modules making new storage.
+  const Effects* effects = nullptr;
 };
 
 /// One piece of memory and from where to where it is needed.

@@ -28,7 +28,7 @@ struct MatchBuilder;
 /// What the names of a pattern stand for at one place; see the top of this file.
 class Match {
  public:
-  Match() = default;
+  Match() = default;  ///< of no pattern: binds nothing
 
   /// The node bound to `name`. Throws Error(not_found) for a name the pattern does not bind, and
   /// Error(invalid_argument) when a literal, a list or nothing is bound.
@@ -100,7 +100,7 @@ struct InternalMatch {
   std::vector<std::pair<std::string, Node*>> name_node_map;  ///< the named nodes among nodes_map
 };
 
-/// Makes it; the graph's nodes are the match's own.
+/// Says the match in torch.fx's way; it names the same nodes.
 InternalMatch internal_match(const Match& match);
 
 }  // namespace fx

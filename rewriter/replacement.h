@@ -31,8 +31,8 @@ namespace fx {
 /// What is put in a match's place; see the top of this file.
 class Replacement {
  public:
-  using Builder = std::function<std::vector<Argument>(const Match&,
-                                                      Rewriter&)>;  ///< returns a value for each result of the pattern
+  /// Returns a value for each result of the pattern.
+  using Builder = std::function<std::vector<Argument>(const Match&, Rewriter&)>;
 
   /// Copies the graph.
   Replacement(const Graph& graph);
@@ -44,8 +44,8 @@ class Replacement {
   Replacement(const char* text) : Replacement(std::string_view(text)) {}
   Replacement(const std::string& text) : Replacement(std::string_view(text)) {}
   /// @}
-  /// What the combinators of matchers/expr.h write; they must say one thing: no alternatives, tests or unnamed
-  /// wildcards.
+  /// What the combinators of matchers/expr.h write, as far as it says one thing: Error(invalid_argument) for
+  /// alternatives, optional parts, rest(), sets of operators and wildcards without a name.
   /// @{
   Replacement(const match::Expr& result);
   Replacement(const std::vector<match::Expr>& results);

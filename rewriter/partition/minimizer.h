@@ -24,8 +24,8 @@ namespace fx {
 
 /// The two ways to run a part, and what counts as a difference.
 struct MinimizerFunctions {
-  using Run = std::function<c10::IValue(GraphModule& part,
-                                        std::vector<c10::IValue> inputs)>;  ///< returns what the part returns
+  /// Returns what the part returns.
+  using Run = std::function<c10::IValue(GraphModule& part, std::vector<c10::IValue> inputs)>;
   /// What is compared: how much `a` and `b` differ. Without it the largest relative difference.
   using Compare = std::function<double(const c10::IValue& a, const c10::IValue& b)>;
   Run run_a{};              ///< without it the part itself runs

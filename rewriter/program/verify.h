@@ -23,9 +23,9 @@ namespace fx {
 struct Verification {
   bool equal = true;       ///< within the tolerance
   std::size_t rounds = 0;  ///< how many sets of inputs were tried
-  double largest =
-      0;             ///< largest difference over largest magnitude of a tensor; infinite when results do not correspond
-  std::string node;  ///< the first node of `after` that differs from the node of that name in `before`
+  /// Largest difference over largest magnitude of a tensor; infinite when results do not correspond.
+  double largest = 0;
+  std::string node;    ///< the first node of `after` that differs from the node of that name in `before`
   std::string detail;  ///< what differs, in words
 };
 /// Prints one line, `equal` or where and by how much they differ.

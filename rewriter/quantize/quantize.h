@@ -40,8 +40,8 @@ std::shared_ptr<GraphModule> prepare_qat(const GraphModule& module, const QuantC
 
 /// How a prepared program is converted.
 struct ConvertOptions {
-  QuantBackend backend =
-      QuantBackend::automatic;  ///< whose kernels it will call; `reference` stops at the reference form
+  /// Whose kernels it will call; `reference` stops at the reference form.
+  QuantBackend backend = QuantBackend::automatic;
   /// More nodes that stay float, by name.
   std::vector<std::string> keep_float{};
 };

@@ -24,7 +24,7 @@ class SizeExpr {
   static constexpr int kMaxDepth = 100;    ///< how deep a text may nest
   static constexpr int kMaxTerms = 10000;  ///< how long a text may be, in numbers, symbols and functions
 
-  SizeExpr() = default;
+  SizeExpr() = default;  ///< the number 0
   /// A number, or a symbol of this name.
   /// @{
   static SizeExpr integer(std::int64_t value);

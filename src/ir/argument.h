@@ -72,7 +72,7 @@ class Argument {
   using Kind = ArgumentKind;              ///< as it is asked for: `Argument::Kind::list`
   static constexpr int kMaxNesting = 64;  ///< making a container that is deeper throws Error(invalid_argument)
 
-  constexpr Argument() noexcept {}
+  constexpr Argument() noexcept {}  ///< None
   /// What C++ has for it: null is None, a pointer to a node (never null) the node, a bool itself (other types are not
   /// taken for bools), numbers and strings themselves. Unsigned integers beyond 2^63 - 1 wrap around.
   /// @{

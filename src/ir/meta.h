@@ -17,8 +17,8 @@ namespace meta_key {
 inline constexpr const char* kType = "type";               ///< std::string: the annotation printed after the name
 inline constexpr const char* kStackTrace = "stack_trace";  ///< std::string: where the node was made, innermost last
 inline constexpr const char* kModuleStack = "nn_module_stack";  ///< std::string: path of the module the node came from
-inline constexpr const char* kProvenance =
-    "from_node";  ///< std::string or fx::Provenance: the rule and the nodes it was made from
+/// std::string or fx::Provenance: the rule and the nodes it was made from.
+inline constexpr const char* kProvenance = "from_node";
 }  // namespace meta_key
 
 /// A small dictionary from names to values of any type, in the order in which they were set.

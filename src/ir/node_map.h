@@ -15,7 +15,7 @@ namespace fx {
 template <typename T>
 class NodeMap {
  public:
-  NodeMap() = default;
+  NodeMap() = default;  ///< an empty table, with T() for every node
   /// A table of `graph` as it is now, with `initial` for every node, newer ones included.
   explicit NodeMap(const Graph& graph, T initial = T())
       : initial_(std::move(initial)), values_(graph.id_bound(), initial_) {}

@@ -42,8 +42,8 @@ class GraphModule : public OwningModule {
   /// What a bag of attributes holds under a path. A tensor that requires grad becomes a parameter, another one a
   /// buffer.
   using Attribute = std::variant<torch::Tensor, std::shared_ptr<torch::nn::Module>>;
-  using Attributes =
-      std::vector<std::pair<std::string, Attribute>>;  ///< later entries of a path that is there already are ignored
+  /// Of several entries of one path the first counts.
+  using Attributes = std::vector<std::pair<std::string, Attribute>>;
 
   /// A module without attributes.
   explicit GraphModule(Graph graph = {}, std::string class_name = "GraphModule");
@@ -86,9 +86,9 @@ class GraphModule : public OwningModule {
     (values.emplace_back(std::forward<Values>(inputs)), ...);
     return run_to_tensor(std::move(values));
   }
+  /// The same as forward().
   template <typename... Values>
   torch::Tensor operator()(Values&&... inputs) {
-    /// The same as forward().
     return forward(std::forward<Values>(inputs)...);
   }
   /// Runs and returns whatever the graph returns. Missing trailing inputs take their defaults.

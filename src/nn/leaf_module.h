@@ -64,7 +64,7 @@ class LeafModule : public torch::nn::Module {
   /// The TorchScript module that this leaf came from, or null. It shares the leaf's tensors.
   const torch::jit::Module* script() const { return script_.get(); }
   const std::string& script_method() const { return script_method_; }  ///< the one that a call of the leaf runs
-  /// Lets the leaf run `module`, whose tensors are the leaf's own from then on.
+  /// Lets the leaf run `method` of `module`, which must have the leaf's own tensors.
   void set_script(const torch::jit::Module& module, std::string method = "forward");
 
   /// The tensor at a path inside this leaf; undefined when there is none.

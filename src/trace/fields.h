@@ -143,8 +143,8 @@ Type from_fields(FieldsTuple<Type> fields) {
 template <>
 struct Fields<torch::nn::utils::rnn::PackedSequence> {
   using Type = torch::nn::utils::rnn::PackedSequence;  ///< what is taken apart
-  using Parts = std::tuple<at::Tensor, at::Tensor, at::Tensor,
-                           at::Tensor>;  ///< what it is made of: data, batch sizes, sorted and unsorted indices
+  /// What it is made of: data, batch sizes, sorted and unsorted indices.
+  using Parts = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
   /// Takes it apart; indices may be undefined.
   static Parts parts(const Type& value) {
     return {value.data(), value.batch_sizes(), value.sorted_indices(), value.unsorted_indices()};

@@ -20,7 +20,7 @@ class Sizes {
   /// when there is no such dimension, or when one cannot vary.
   static Sizes varying(std::vector<std::string> dimensions) { return Sizes(false, std::move(dimensions)); }
 
-  Sizes() = default;
+  Sizes() = default;  ///< `any`
   /// True for `fixed`.
   bool is_fixed() const { return !any_ && names_.empty(); }
   /// True for `any`.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Every public name is documented: what src/fxgraph/fx.h brings, directly and through what it includes, as tools/docs writes it
-down. Doxygen reads the headers and names what has no comment, and comments that speak of parameters that do not exist; types without
-members it forgets, so they are looked for in what it wrote. The values of an enumeration may be told by its own comment."""
+down. Doxygen reads the headers and names what has no comment, and comments that speak of parameters that do not exist. It forgets
+some (types without members, templates of operators), so what it wrote is looked through, too. Nothing need be said of destructors, of
+constructors without parameters and of what is deleted; the values of an enumeration may be told by its own comment."""
 
 import re
 import shutil
@@ -17,6 +18,7 @@ from reference import make_reference, public_headers  # noqa: E402
 
 SKIPPED = 77  # ctest takes it for a test that was left out
 UNDOCUMENTED = re.compile(r"(?:Compound|Member) (?P<name>.+?) (?:\(\w+\) of .+ )?is not documented\.")
+TYPES = ("class", "struct", "union", "concept")
 ABSENT = re.compile(r"argument '(?P<parameter>\w+)' of command @param is not found in the argument list of (?P<name>.+)")
 
 
@@ -33,23 +35,35 @@ def is_empty(element, *names):
     return not any("".join(element.find(name).itertext()).strip() for name in names)
 
 
-def types_without_comment(folder):
-    """The types and concepts in Doxygen's XML that nothing is said of: (header, line, name)."""
-    for path in sorted(folder.glob("*fx_1_1*.xml")):
-        for found in ElementTree.parse(path).iter("compounddef"):
-            if found.get("kind") in ("class", "struct", "union", "concept") and found.get("prot", "public") == "public" and \
-                    is_empty(found, "briefdescription", "detaileddescription"):
-                place = found.find("location")
-                yield place.get("file").removeprefix("fxgraph/"), int(place.get("line")), found.findtext("compoundname")
+def speaks_for_itself(member):
+    name, arguments = member.findtext("name"), member.findtext("argsstring") or ""
+    return member.get("kind") == "friend" and not arguments or name.startswith("~") or \
+        re.search(r"=\s*(delete|default)", arguments) is not None or \
+        member.find("type") is not None and is_empty(member, "type") and arguments.startswith("()")
+
+
+def without_comment(folder):
+    """What stands in Doxygen's XML and nothing is said of: (header, line, name)."""
+    for path in sorted(folder.glob("*fx*.xml")):
+        for compound in ElementTree.parse(path).iter("compounddef"):
+            if compound.get("prot", "public") == "private":
+                continue
+            names = [(compound, compound.findtext("compoundname"))] if compound.get("kind") in TYPES else []
+            names += [(member, member.findtext("qualifiedname") or member.findtext("name")) for member in compound.iter("memberdef")
+                      if member.get("prot") != "private" and not speaks_for_itself(member)]
+            for element, name in names:
+                if is_empty(element, "briefdescription", "detaileddescription"):
+                    place = element.find("location")
+                    yield place.get("file").removeprefix("fxgraph/"), int(place.get("line")), name
 
 
 def check(root, _options):
     with tempfile.TemporaryDirectory() as directory:
-        found = {(path, line, advice(text)) for path, line, text in make_reference(root, Path(directory), html=False)}
+        found = {(path, line): advice(text) for path, line, text in make_reference(root, Path(directory), html=False)}
         headers = public_headers(root)
-        for header, line, name in types_without_comment(Path(directory) / "xml"):
-            found.add((headers[header], line, advice(f"Compound {name} is not documented.")))
-    yield from (house.Violation(*each) for each in sorted(found))
+        for header, line, name in without_comment(Path(directory) / "xml"):
+            found.setdefault((headers[header], line), advice(f"Member {name} is not documented."))
+    yield from (house.Violation(*place, text) for place, text in sorted(found.items()))
 
 
 UMBRELLA = {"src/fxgraph/fx.h": "// All.\n#pragma once\n#include <fxgraph/ir/a.h>\n"}
@@ -67,6 +81,7 @@ PLANTED = [
     (tree("struct S {};"), "src/ir/a.h:5: fx::S has no comment"),
     (tree("template <typename T>\nconcept C = sizeof(T) == 1;"), "fx::C has no comment"),
     (tree("/// A thing.\nstruct S {\n  int a = 0;\n};"), "src/ir/a.h:7: a has no comment"),
+    (tree("/// A thing.\nstruct S {\n  S() = default;\n  template <typename T> int operator()(T t);\n};"), "operator()(T t) has no comment"),
     (tree("/// Adds one.\n/// @param y the number\nint f(int x);"), "has no parameter y"),
     (tree("/// Adds <b>one.\nint f(int x);"), "Doxygen cannot read a comment"),
     (tree("") | {"src/ir/b.h": "// Another.\n#pragma once\nint f();\n"}, "src/ir/b.h:3: f() has no comment"),
