@@ -57,7 +57,7 @@ struct PassManagerOptions {
 /// Runs passes in order, each timed and checked; see the top of this file.
 class PassManager {
  public:
-  /// Without passes, which do nothing.
+  /// Begins without passes.
   explicit PassManager(PassManagerOptions options = {}) : options_(std::move(options)) {}
 
   /// Adds a pass. Throws when the name is taken.

@@ -43,7 +43,7 @@ struct MinimizeOptions {
     accumulate,  ///< more and more nodes from the first: at which the difference comes
     block,       ///< the shortest run of neighbours that differs
   };
-  Traverse traverse = Traverse::sequential;  ///< see above
+  Traverse traverse = Traverse::sequential;  ///< the order
   /// Goes on after the first that is found.
   bool find_all = false;
   /// The second way gets what it computed before itself, so that errors add up.

@@ -81,8 +81,8 @@ std::string_view to_string(QuantMode mode);
 struct QuantSettings {
   QuantMode mode = QuantMode::fixed_range;  ///< what of it
   Quantizer activation{};                   ///< its inputs and result; quint8 by default
-  Quantizer weight{
-      .dtype = DType::qint8, .symmetric = true, .per_channel = true, .range = RangeKind::min_max};  ///< its weight
+  /// Its weight.
+  Quantizer weight{.dtype = DType::qint8, .symmetric = true, .per_channel = true, .range = RangeKind::min_max};
 
   /// Settings that leave a node as it is.
   static QuantSettings keep_float() { return {.mode = QuantMode::keep_float}; }

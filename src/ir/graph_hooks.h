@@ -28,8 +28,8 @@ namespace fx {
 struct EditHooks {
   std::function<void(Node& node)> created{};  ///< behind a node that was made or came back
   std::function<void(Node& node)> erased{};   ///< before a node goes
-  std::function<void(Node& old, const Argument& by, Node& user)>
-      replaced{};  ///< before `user` gets `by` in place of `old`
+  /// Before `user` gets `by` in place of `old`.
+  std::function<void(Node& old, const Argument& by, Node& user)> replaced{};
 };
 
 /// Keeps hooks set while it lives; cannot be copied or moved.
