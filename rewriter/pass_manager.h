@@ -70,7 +70,8 @@ class PassManager {
   /// Error(invalid_argument) naming the passes when they cannot be met.
   std::vector<std::string> order() const;
 
-  /// Runs all passes. An exception leaves with the pass's name before its message; the graph is as that pass left it.
+  /// Runs all passes. An Error leaves with the pass's name before its message, any other exception as it is; the graph
+  /// is as that pass left it.
   PipelineReport run(Graph& graph) const;
 
  private:

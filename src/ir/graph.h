@@ -74,7 +74,7 @@ class Graph {
   Node* find(std::string_view name) const;
   /// The nodes with this opcode and, unless it is empty, this target, in order. O(nodes) when there are any, else O(1).
   std::vector<Node*> find_nodes(Op op, Symbol target = {}) const;
-  /// How many nodes have this opcode and target. O(1).
+  /// How many nodes have this opcode and target, an operator in its canonical spelling. O(1).
   std::size_t count(Op op, Symbol target) const;
   /// The placeholders, in order. O(placeholders).
   std::vector<Node*> placeholders() const;
