@@ -30,7 +30,7 @@ class RE2;
 
 namespace fx {
 
-/// A property of operators, from their schemas.
+/// A property of operators, as OperatorTraits has it; `mutating` stands for its `writes`.
 enum class Tag : std::uint8_t { pointwise, view, reduction, random, mutating };
 
 /// Returns the tag's name as it is spelt above.

@@ -17,7 +17,8 @@
 
 namespace fx {
 
-/// What a parameter of a traced function is to the graph.
+/// What a parameter of a traced function is to the graph: a value (tensors, and lists, tuples and dicts of them) or a
+/// literal.
 enum class ParameterKind : std::uint8_t { tensor, container, floating, integer, boolean, string, other_literal };
 
 /// A parameter of a traced function, as its C++ type tells.

@@ -17,8 +17,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from reference import make_reference, public_headers  # noqa: E402
 
 SKIPPED = 77  # ctest takes it for a test that was left out
-UNDOCUMENTED = re.compile(r"(?:Compound|Member) (?P<name>.+?) (?:\(\w+\) of .+ )?is not documented\.")
 TYPES = ("class", "struct", "union", "concept")
+UNDOCUMENTED = re.compile(r"(?:Compound|Member) (?P<name>.+?) (?:\(\w+\) of .+ )?is not documented\.")
 ABSENT = re.compile(r"argument '(?P<parameter>\w+)' of command @param is not found in the argument list of (?P<name>.+)")
 
 
@@ -32,14 +32,16 @@ def advice(text):
 
 
 def is_empty(element, *names):
-    return not any("".join(element.find(name).itertext()).strip() for name in names)
+    parts = [element.find(name) for name in names]
+    return not any("".join(part.itertext()).strip() for part in parts if part is not None)
 
 
 def speaks_for_itself(member):
     name, arguments = member.findtext("name"), member.findtext("argsstring") or ""
-    return member.get("kind") == "friend" and not arguments or name.startswith("~") or \
-        re.search(r"=\s*(delete|default)", arguments) is not None or \
-        member.find("type") is not None and is_empty(member, "type") and arguments.startswith("()")
+    if member.get("kind") == "friend":
+        return arguments == ""  # a class
+    is_constructor = is_empty(member, "type") and not name.startswith("operator")
+    return name.startswith("~") or is_constructor and arguments.startswith("()") or bool(re.search(r"=\s*(delete|default)", arguments))
 
 
 def without_comment(folder):
@@ -74,14 +76,17 @@ def tree(text):
                        "src/ir/b.h": "// Another.\n#pragma once\n"}
 
 
-CLEAN = tree("/// Adds one to `x`.\nint f(int x);\n/// A thing.\nstruct S {\n  int a = 0;  ///< its size\n private:\n  int b = 0;\n};\n"
-             "namespace internal {\nint g();\n}") | {"src/ir/c.h": "int nobody_includes_this();\n"}
+CLEAN = tree("/// Adds one to `x`.\nint f(int x);\n/// A thing.\nstruct S {\n  S();\n  ~S();\n  int a = 0;  ///< its size\n"
+             "  /// Both ends.\n  /// @{\n  int begin = 0;\n  int end = 0;\n  /// @}\n private:\n  int b = 0;\n};\n"
+             "/// Yes or no.\nenum class E { yes, no };\nnamespace internal {\nint g();\n}") | {"src/ir/c.h": "int nobody_includes_this();\n"}
 PLANTED = [
     (tree("int f(int x);"), "src/ir/a.h:5: f(int x) has no comment"),
     (tree("struct S {};"), "src/ir/a.h:5: fx::S has no comment"),
     (tree("template <typename T>\nconcept C = sizeof(T) == 1;"), "fx::C has no comment"),
     (tree("/// A thing.\nstruct S {\n  int a = 0;\n};"), "src/ir/a.h:7: a has no comment"),
     (tree("/// A thing.\nstruct S {\n  S() = default;\n  template <typename T> int operator()(T t);\n};"), "operator()(T t) has no comment"),
+    (tree("/// A thing.\nstruct S {\n  explicit operator bool() const;\n};"), "src/ir/a.h:7: operator bool() const has no comment"),
+    (tree("enum class E { yes, no };"), "src/ir/a.h:5: E has no comment"),
     (tree("/// Adds one.\n/// @param y the number\nint f(int x);"), "has no parameter y"),
     (tree("/// Adds <b>one.\nint f(int x);"), "Doxygen cannot read a comment"),
     (tree("") | {"src/ir/b.h": "// Another.\n#pragma once\nint f();\n"}, "src/ir/b.h:3: f() has no comment"),
