@@ -28,27 +28,35 @@
 
 namespace fx {
 
+/// What one node, or several added up, does and moves; the counts are defined at the top of this file.
 struct NodeCost {
-  double macs = 0;
-  double flops = 0;
+  double macs = 0;   ///< multiply-accumulates
+  double flops = 0;  ///< floating-point operations, macs included
+  /// Inputs, each once, and results, in bytes; views move nothing.
+  /// @{
   std::int64_t bytes_read = 0;
   std::int64_t bytes_written = 0;
+  /// @}
   std::int64_t parameter_bytes = 0;  ///< of the parameters and buffers that it reads, part of bytes_read
-  bool known = true;
+  bool known = true;  ///< false when a shape or the operator's cost is missing: the counts are then lower bounds
 
+  /// All that is moved: read and written.
   std::int64_t bytes() const { return bytes_read + bytes_written; }
   /// Flops per byte; 0 when nothing is moved.
   double intensity() const { return bytes() > 0 ? flops / static_cast<double>(bytes()) : 0.0; }
+  /// Adds the counts up; the sum is known when both are.
   NodeCost& operator+=(const NodeCost& other);
 };
 
 /// What a call_module computes, in terms of an operator: `aten::conv2d` and the module's parameters, in that operator's
 /// order (weight, bias).
 struct ModuleCall {
-  Symbol packet;
-  std::vector<TensorInfo> parameters;
+  Symbol packet;  ///< without overload
+  std::vector<TensorInfo>
+      parameters;  ///< what the call reads beside its inputs, in the order of the operator's arguments
 };
 
+/// Where the cost of modules comes from.
 struct CostOptions {
   /// Says what the module called computes; nothing when it does not know. Without it the cost of modules is unknown.
   std::function<std::optional<ModuleCall>(const Node& call)> modules;
@@ -56,16 +64,19 @@ struct CostOptions {
 
 /// The cost of a module with all that lies below it.
 struct ModuleCost {
-  std::string path;  ///< empty for the whole graph
-  int depth = 0;     ///< parts of the path
-  std::size_t nodes = 0;
-  NodeCost cost;  ///< parameters counted once each
+  std::string path;       ///< empty for the whole graph
+  int depth = 0;          ///< parts of the path
+  std::size_t nodes = 0;  ///< calls, not placeholders, attributes or the output
+  NodeCost cost;          ///< parameters counted once each
 };
 
+/// The cost of each node, of each module and of the whole.
 class Cost {
  public:
+  /// Takes the sizes of all values from `shapes`, which is read during construction only.
   Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options = {});
 
+  /// The cost of this call; zero for what calls nothing.
   const NodeCost& of(const Node& node) const { return costs_[node]; }
   /// The sum; parameters are counted once each.
   const NodeCost& total() const { return modules_.front().cost; }
@@ -83,9 +94,12 @@ class Cost {
 
 /// A machine, as far as a roofline sees it.
 struct Machine {
-  std::string name;
+  std::string name;  ///< as reports show it
+  /// At best; 0 means that this bound does not count.
+  /// @{
   double flops_per_second = 0;
   double bytes_per_second = 0;
+  /// @}
 };
 
 /// The least time: whichever takes longer, computing or moving bytes (S. Williams, A. Waterman, D. Patterson,

@@ -27,7 +27,9 @@
 
 namespace fx {
 
+/// Something that the program could do without.
 struct DeadFinding {
+  /// What is found, in the order in which findings() has it.
   enum class Kind : std::uint8_t {
     dead_node,         ///< its value is not needed
     dead_store,        ///< what it writes is never read
@@ -37,7 +39,7 @@ struct DeadFinding {
     unused_attribute,  ///< a parameter or buffer that no live node reads
     unused_module,     ///< a module none of whose attributes is read and that no live node calls
   };
-  Kind kind;
+  Kind kind;                ///< says which of the other members mean something
   Node* node = nullptr;     ///< null for attributes and modules
   int output = -1;          ///< of unused_output: which
   std::string path{};       ///< of attributes and modules
@@ -51,31 +53,37 @@ std::string_view to_string(DeadFinding::Kind kind);
 
 /// A parameter or buffer that the module has, so that unused ones are found.
 struct AttributeInfo {
-  std::string path;
-  std::int64_t bytes = 0;
+  std::string path;        ///< as get_attr nodes name it
+  std::int64_t bytes = 0;  ///< shown with a finding
 };
 
+/// What is known of a graph beside its nodes.
 struct DeadCodeOptions {
-  const Effects* effects = nullptr;  ///< made before; else computed, with pure modules
-  const Shapes* shapes = nullptr;    ///< finds more no-ops, and unused results of operators without a schema
-  std::vector<AttributeInfo> attributes{};
+  const Effects* effects = nullptr;         ///< made before; else computed, with pure modules
+  const Shapes* shapes = nullptr;           ///< finds more no-ops, and unused results of operators without a schema
+  std::vector<AttributeInfo> attributes{};  ///< all that the module has: those that nothing reads are findings
 };
 
+/// Finds what a graph does not need; see the top of this file.
 class DeadCode {
  public:
+  /// Analyses `graph` as it is now. What `options` points to is read during construction only.
   explicit DeadCode(const Graph& graph, const DeadCodeOptions& options = {});
 
+  /// True when nothing that is live needs `node`.
   bool is_dead(const Node& node) const { return !live_[node.id()]; }
+  /// True for a dead node that writes: what it stores is never read.
   bool is_dead_store(const Node& node) const { return is_dead(node) && writes_[node.id()]; }
   /// By kind, and within a kind in graph order (attributes and modules: by path).
   std::span<const DeadFinding> findings() const { return findings_; }
+  /// How many findings are of this kind.
   std::size_t count(DeadFinding::Kind kind) const;
   /// One line: the node or path, what it is, and the chain of reasons, cut after kMaxReasons.
   std::string explain(const DeadFinding& finding) const;
   /// The chain of reasons for a dead node: "its only user b is dead because nothing uses it"; empty for a live one.
   std::string why(const Node& node) const;
 
-  static constexpr int kMaxReasons = 6;
+  static constexpr int kMaxReasons = 6;  ///< links of a chain of reasons that explain and why write out
 
  private:
   void find_dead_nodes(const Effects& effects);

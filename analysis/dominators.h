@@ -39,6 +39,7 @@ class DominatorTree {
     const Record &x = record(a), &y = record(b);
     return x.begin <= y.begin && y.begin < x.end;
   }
+  /// The same, but no node strictly dominates itself.
   bool strictly_dominates(const Node& a, const Node& b) const { return &a != &b && dominates(a, b); }
   /// The nearest node that dominates both, or null when only the virtual root does.
   Node* common(const Node& a, const Node& b) const { return at(nearest_common(a.id(), b.id())); }
@@ -57,9 +58,11 @@ class DominatorTree {
   /// there may be quadratically many pairs.
   std::vector<std::pair<Node*, Node*>> frontiers() const;
 
+  /// The graph that was given, which must still be there and unchanged.
   const Graph& graph() const { return *graph_; }
 
  protected:
+  /// @cond
   struct Record {
     std::uint32_t parent, jump, depth, begin, end;  // [begin, end): places of the subtree in preorder_
   };
@@ -83,24 +86,31 @@ class DominatorTree {
   std::uint32_t root_;                   // the id of the virtual root: one past the ids of nodes
   std::vector<Record> records_;          // by id
   std::vector<std::uint32_t> preorder_;  // ids; while the tree grows, in the order of attaching
+  /// @endcond
 };
 
+/// Which nodes every path of values from an input to a node leads through.
 class Dominators : public DominatorTree {
  public:
+  /// Makes the tree of `graph` as it is now.
   explicit Dominators(const Graph& graph) : DominatorTree(graph, false) {}
 };
 
 /// `dominates(a, b)`: does every path from `b` to the output or a dead end lead through `a`?
 class PostDominators : public DominatorTree {
  public:
+  /// Makes the tree of `graph` as it is now, dead ends included.
   explicit PostDominators(const Graph& graph) : DominatorTree(graph, true) {}
 };
 
 /// A contiguous piece of the preorder.
 class DominatorTree::SubtreeRange {
  public:
+  /// Goes forward once; the tree must outlive it.
   class iterator {
    public:
+    /// As the standard library wants it of an input iterator.
+    /// @{
     using value_type = Node;
     using difference_type = std::ptrdiff_t;
     using reference = Node&;
@@ -112,6 +122,7 @@ class DominatorTree::SubtreeRange {
       return *this;
     }
     bool operator==(const iterator& other) const { return place_ == other.place_; }
+    /// @}
 
    private:
     const DominatorTree* tree_;
@@ -119,19 +130,25 @@ class DominatorTree::SubtreeRange {
     bool skip_;  // over the subtree: from child to child
   };
 
+  /// A range for `for` loops; the nodes come as `Node&`.
+  /// @{
   iterator begin() const { return {tree_, begin_, skip_}; }
   iterator end() const { return {tree_, end_, skip_}; }
   bool empty() const { return begin_ == end_; }
+  /// @}
 
  protected:
   friend class DominatorTree;
+  /// @cond
   SubtreeRange(const DominatorTree* tree, std::uint32_t begin, std::uint32_t end, bool skip)
       : tree_(tree), begin_(begin), end_(end), skip_(skip) {}
   const DominatorTree* tree_;
   std::uint32_t begin_, end_;
   bool skip_;
+  /// @endcond
 };
 
+/// The children of one node of the tree, or of the virtual root.
 class DominatorTree::ChildRange : public SubtreeRange {
  private:
   friend class DominatorTree;

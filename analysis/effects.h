@@ -31,31 +31,39 @@
 
 namespace fx {
 
+/// What is known of a program beside its graph.
 struct EffectsOptions {
   /// What call_module does (without it: pure, the result may alias the inputs), and which attributes share storage.
   ModuleEffects modules{};
   bool inputs_may_alias = false;  ///< true: a caller may pass one tensor for two placeholders
 };
 
+/// The effects of every node, alias sets and the order that writes impose; see the top of this file.
 class Effects {
  public:
   /// An alias set, numbered from 0 by first appearance in the graph.
   using Set = std::uint32_t;
-  static constexpr std::size_t kMaxSets = 4;
+  static constexpr std::size_t kMaxSets = 4;  ///< sets of one value; when there would be more they are united
 
+  /// Analyses `graph` as it is now. `options` is read during construction only.
   explicit Effects(const Graph& graph, const EffectsOptions& options = {});
 
   // ── What a node does ─────────────────────────────────────────────────────────────────────────────────────────────
+  /// What this call does, by its schema or module; nothing for placeholders, get_attr and output.
   const NodeEffects& of(const Node& node) const { return effects_[node.id()]; }
+  /// True when `node` may write to a value of the graph or to a module's state.
   bool writes(const Node& node) const { return !written_sets(node).empty() || of(node).writes; }
+  /// True when `node` must stay, and in its place: it writes, draws random numbers, raises, or nobody knows.
   bool impure(const Node& node) const { return of(node).impure(); }
   /// The sets that `node` may write to, module state included.
   std::span<const Set> written_sets(const Node& node) const;
 
   // ── Aliases ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  /// True when a write to one may change the other; true of a node and itself when it has a storage.
   bool may_alias(const Node& a, const Node& b) const;
   /// The sets that the value of `node` is in; none for the output.
   std::span<const Set> sets(const Node& node) const { return values_[node.id()].span(lists_); }
+  /// How many alias sets there are; Set counts from 0.
   std::size_t num_sets() const { return external_.size(); }
   /// The values in a set, in graph order.
   std::span<Node* const> members(Set set) const { return members_.of(set); }
@@ -87,6 +95,7 @@ class Effects {
   /// uses and these does the same. O(nodes + uses) edges. Inputs stay first and the output last by themselves.
   OrderEdges order_edges() const;
 
+  /// The graph that was given, which must still be there and unchanged.
   const Graph& graph() const { return *graph_; }
 
  private:

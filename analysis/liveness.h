@@ -30,50 +30,69 @@ namespace fx {
 
 /// Places in the order of the graph, from 0; both ends belong to it.
 struct Interval {
+  /// The first and the last place.
+  /// @{
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
+  /// @}
 
+  /// Both ends count: intervals that meet at one place overlap.
+  /// @{
   bool contains(std::uint32_t place) const { return begin <= place && place <= end; }
   bool overlaps(const Interval& other) const { return begin <= other.end && other.begin <= end; }
+  /// @}
+  /// Equal when both ends are.
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
+/// What counts as memory, and how it is counted.
 struct LivenessOptions {
   bool count_inputs = false;      ///< bytes of placeholders, held by the caller all the time
   bool count_attributes = false;  ///< bytes of parameters and buffers, held by the module all the time
   std::int64_t alignment = 64;    ///< storages are rounded up to this, as LibTorch's CPU allocator does
-  const Effects* effects =
-      nullptr;  ///< alias sets made before; else they are computed, with modules making new storage
+  /// Alias sets made before; else they are computed, with modules making new storage.
+  const Effects* effects = nullptr;
 };
 
+/// One piece of memory and from where to where it is needed.
 struct Storage {
+  /// Who holds it: the run itself, the caller, or the module.
   enum class Kind : std::uint8_t { activation, input, attribute };
-  Node* base = nullptr;  ///< the first node whose value lies in it
-  std::int64_t bytes = 0;
-  Interval interval;
-  Kind kind = Kind::activation;
-  bool counted = true;  ///< part of the bytes; see LivenessOptions
+  Node* base = nullptr;          ///< the first node whose value lies in it
+  std::int64_t bytes = 0;        ///< rounded up to LivenessOptions::alignment
+  Interval interval;             ///< over the whole run for inputs and attributes
+  Kind kind = Kind::activation;  ///< of what made it
+  bool counted = true;           ///< part of the bytes; see LivenessOptions
 };
 
+/// The most bytes that are live at once, and where.
 struct MemoryPeak {
-  Node* node = nullptr;  ///< while it runs; null in an empty graph
-  std::int64_t bytes = 0;
+  Node* node = nullptr;    ///< while it runs; null in an empty graph
+  std::int64_t bytes = 0;  ///< of the counted storages, while that node runs
 };
 
+/// Intervals of values and, with shapes, of storages; see the top of this file.
 class Liveness {
  public:
   class LiveRange;
 
+  /// Intervals of values only: without shapes there are no storages and no bytes.
   explicit Liveness(const Graph& graph);
+  /// The same with storages. `shapes` and `options` are read during construction only.
   Liveness(const Graph& graph, const Shapes& shapes, const LivenessOptions& options = {});
 
   // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  /// Where `node` stands in the order of the graph, from 0.
   std::uint32_t place(const Node& node) const { return place_[node.id()]; }
+  /// The node at a place below num_places().
   Node& node_at(std::uint32_t place) const { return *graph_->node_by_id(ids_[place]); }
+  /// How many nodes the graph had.
   std::uint32_t num_places() const { return static_cast<std::uint32_t>(ids_.size()); }
+  /// From the place of the node to that of its last use.
   Interval interval(const Node& value) const { return {place(value), last_[0][place(value)]}; }
   /// The last node that uses `value`; itself when nothing does.
   Node& last_use(const Node& value) const { return node_at(interval(value).end); }
+  /// True from the node that makes `value` to its last use, both included.
   bool is_live_at(const Node& value, const Node& at) const { return interval(value).contains(place(at)); }
   /// True when both values are needed at once, so that they cannot share a register or buffer.
   bool interfere(const Node& a, const Node& b) const { return interval(a).overlaps(interval(b)); }
@@ -82,6 +101,7 @@ class Liveness {
   LiveRange at(const Node& node) const;
   /// The most values that are live at once, and the first node where they are.
   std::uint32_t peak_live() const { return peak_live_; }
+  /// The first node where peak_live() values are live; null in an empty graph.
   Node* peak_live_node() const { return graph_->empty() ? nullptr : &node_at(peak_live_place_); }
 
   // ── Storages (with shapes) ───────────────────────────────────────────────────────────────────────────────────────
@@ -91,11 +111,14 @@ class Liveness {
   std::span<const std::uint32_t> touched_storages(const Node& node) const;
   /// Bytes live while the node at each place runs.
   std::span<const std::int64_t> bytes() const { return bytes_; }
+  /// Bytes of the counted storages that are live while `node` runs; 0 without shapes.
   std::int64_t bytes_at(const Node& node) const { return bytes_.empty() ? 0 : bytes_[place(node)]; }
+  /// The first place where the most bytes are live; zero bytes at no node without shapes.
   MemoryPeak peak() const { return peak_; }
   /// The counted storages that are live while `node` runs, largest first. O(storages).
   std::vector<const Storage*> storages_at(const Node& node) const;
 
+  /// The graph that was given, which must still be there and unchanged.
   const Graph& graph() const { return *graph_; }
 
  private:
@@ -121,10 +144,14 @@ class Liveness {
   MemoryPeak peak_;
 };
 
+/// The values that are live at one node, found while iterating; the analysis must outlive it.
 class Liveness::LiveRange {
  public:
+  /// Goes forward once, in graph order.
   class iterator {
    public:
+    /// As the standard library wants it of an input iterator.
+    /// @{
     using value_type = Node;
     using difference_type = std::ptrdiff_t;
     using reference = Node&;
@@ -137,14 +164,18 @@ class Liveness::LiveRange {
       return *this;
     }
     bool operator==(const iterator& other) const { return place_ == other.place_; }
+    /// @}
 
    private:
     const Liveness* live_;
     std::uint32_t place_, at_;
   };
 
+  /// A range for `for` loops; the nodes come as `Node&`.
+  /// @{
   iterator begin() const { return {live_, live_->next_live(0, at_), at_}; }
   iterator end() const { return {live_, at_ + 1, at_}; }
+  /// @}
 
  private:
   friend class Liveness;

@@ -15,8 +15,9 @@ namespace fx {
 
 class Effects;
 
+/// A call that could be replaced by one of its arguments.
 struct NoOp {
-  Node* node;
+  Node* node;          ///< the call
   Node* same_as;       ///< the argument that it returns
   std::string reason;  ///< "adds 0"
 };

@@ -16,10 +16,12 @@ namespace fx {
 /// The type of the module at a path (`Conv2d`); empty where it is not known.
 using ModuleTypes = std::function<std::string(std::string_view path)>;
 
+/// One line of the table: what is called, how, and how often.
 struct OperatorCount {
-  std::string target;
-  Op op = Op::call_function;
-  std::size_t count = 0;
+  std::string target;         ///< as get_node_target says it
+  Op op = Op::call_function;  ///< call_function, call_method or call_module
+  std::size_t count = 0;      ///< calls in the graph
+  /// Member by member.
   friend bool operator==(const OperatorCount&, const OperatorCount&) = default;
 };
 

@@ -14,22 +14,31 @@
 
 namespace fx {
 
+/// `before` must run before `after`, though no value may lead from one to the other.
 struct OrderEdge {
+  /// Nodes of one graph; never null.
+  /// @{
   Node* before;
   Node* after;
+  /// @}
 };
 
+/// A table of such edges, asked by node.
 class OrderEdges {
  public:
   OrderEdges() = default;
+  /// Keeps the edges of each node in the order of `edges`, duplicates included. The nodes are of `graph`.
   OrderEdges(const Graph& graph, std::span<const OrderEdge> edges);
 
   /// The nodes that must run after `node`, in the order in which their edges were given.
   std::span<Node* const> after(const Node& node) const { return after_.of(node.id()); }
   /// The nodes that must run before `node`.
   std::span<Node* const> before(const Node& node) const { return before_.of(node.id()); }
+  /// Counts edges.
+  /// @{
   std::size_t size() const { return after_.nodes.size(); }
   bool empty() const { return size() == 0; }
+  /// @}
 
  private:
   struct Table {

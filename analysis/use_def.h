@@ -30,6 +30,7 @@ inline std::vector<Node*> backward_slice(Node& root, const OrderEdges* order = n
   Node* roots[] = {&root};
   return backward_slice(root.graph(), roots, order);
 }
+/// Everything computed from `root`, itself included.
 inline std::vector<Node*> forward_slice(Node& root, const OrderEdges* order = nullptr) {
   Node* roots[] = {&root};
   return forward_slice(root.graph(), roots, order);
@@ -45,6 +46,7 @@ inline std::vector<Node*> forward_slice(Node& root, const OrderEdges* order = nu
 /// `a` and `b`, and O(1) when the order or the levels deny it.
 class Reachability {
  public:
+  /// Levels are computed now; `graph` and `order` must outlive this and stay as they are.
   explicit Reachability(const Graph& graph, const OrderEdges* order = nullptr);
 
   /// True when `b` is computed from `a`, or is `a`.

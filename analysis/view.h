@@ -33,12 +33,16 @@
 
 namespace fx {
 
+/// The graph as Boost.Graph's concepts see it: cheap to copy, made by view().
 class GraphView {
  public:
+  /// The types that Boost.Graph's concepts ask for.
+  /// @{
   using vertex_descriptor = Node*;
   using edge_descriptor = ValueEdge;
   using directed_category = boost::bidirectional_tag;
   using edge_parallel_category = boost::allow_parallel_edge_tag;
+  /// Which of Boost.Graph's concepts it models.
   struct traversal_category : virtual boost::bidirectional_graph_tag,
                               virtual boost::adjacency_graph_tag,
                               virtual boost::vertex_list_graph_tag,
@@ -52,14 +56,20 @@ class GraphView {
   using vertices_size_type = std::size_t;
   using edges_size_type = std::size_t;
   using degree_size_type = std::size_t;
+  /// @}
+  /// Stands for no vertex: null.
   static vertex_descriptor null_vertex() { return nullptr; }
 
+  /// What view() returns; `order` may be null.
   explicit GraphView(const Graph& graph, const OrderEdges* order = nullptr) : graph_(&graph), order_(order) {
     if (graph.size() != graph.id_bound()) number_by_order();
   }
 
+  /// The graph that is looked at.
   const Graph& graph() const { return *graph_; }
+  /// The edges beside those of values, or null.
   const OrderEdges* order_edges() const { return order_; }
+  /// The vertex's number for Boost.Graph's tables: below num_vertices.
   std::uint32_t index(const Node& node) const { return index_ ? (*index_)[node.id()] : node.id(); }
 
  private:
@@ -76,6 +86,7 @@ class GraphView {
 };
 
 // Const results, because some algorithms take their graph as `Graph&`: of a const temporary they make a `const Graph&`.
+/// The edges of values only; `graph` must outlive the view. O(1), or O(ids) where nodes were erased.
 inline const GraphView view(const Graph& graph) { return GraphView(graph); }
 /// With edges that keep effects in order; `order` must outlive the view.
 inline const GraphView view(const Graph& graph, const OrderEdges& order) { return GraphView(graph, &order); }
@@ -84,12 +95,15 @@ const GraphView view(const Graph&, const OrderEdges&&) = delete;
 
 // ── VertexListGraph, EdgeListGraph ───────────────────────────────────────────────────────────────────────────────────
 
+/// All nodes, in the order of the graph.
 inline std::pair<GraphView::vertex_iterator, GraphView::vertex_iterator> vertices(const GraphView& view) {
   const auto nodes = view.graph().nodes();
   return {GraphView::vertex_iterator(nodes.begin()), GraphView::vertex_iterator(nodes.end())};
 }
+/// How many nodes there are. O(1).
 inline std::size_t num_vertices(const GraphView& view) { return view.graph().size(); }
 
+/// All edges, by their sources in the order of the graph.
 inline std::pair<GraphView::edge_iterator, GraphView::edge_iterator> edges(const GraphView& view) {
   const auto [begin, end] = vertices(view);
   return {{begin, end, view.order_edges()}, {end, end, view.order_edges()}};
@@ -100,23 +114,29 @@ inline std::size_t num_edges(const GraphView& view) {
   for (const Node& node : view.graph().nodes()) node.for_each_input([&](Node&) { ++count; });
   return count;
 }
+/// Where the edge comes from: the value that is used, or what must run first.
 inline Node* source(const ValueEdge& edge, const GraphView&) { return edge.source; }
+/// Where the edge leads to: the user, or what must run later.
 inline Node* target(const ValueEdge& edge, const GraphView&) { return edge.target; }
 
 // ── BidirectionalGraph, AdjacencyGraph ───────────────────────────────────────────────────────────────────────────────
 
+/// The uses of `node`, one edge each, then its order edges.
 inline std::pair<GraphView::out_edge_iterator, GraphView::out_edge_iterator> out_edges(Node* node,
                                                                                        const GraphView& view) {
   return {internal::first_out_edge(node, view.order_edges()), internal::past_out_edges(node, view.order_edges())};
 }
+/// What `node` uses, one edge for each time that an argument names it, then its order edges.
 inline std::pair<GraphView::in_edge_iterator, GraphView::in_edge_iterator> in_edges(Node* node, const GraphView& view) {
   return {internal::first_in_edge(node, view.order_edges()), internal::past_in_edges(node, view.order_edges())};
 }
+/// The targets of out_edges: a user that names `node` twice comes twice.
 inline std::pair<GraphView::adjacency_iterator, GraphView::adjacency_iterator> adjacent_vertices(
     Node* node, const GraphView& view) {
   const auto [begin, end] = out_edges(node, view);
   return {GraphView::adjacency_iterator(begin, {}), GraphView::adjacency_iterator(end, {})};
 }
+/// The sources of in_edges: a value that is named twice comes twice.
 inline std::pair<GraphView::inv_adjacency_iterator, GraphView::inv_adjacency_iterator> inv_adjacent_vertices(
     Node* node, const GraphView& view) {
   const auto [begin, end] = in_edges(node, view);
@@ -132,6 +152,7 @@ inline std::size_t in_degree(Node* node, const GraphView& view) {
   const auto [begin, end] = in_edges(node, view);
   return static_cast<std::size_t>(std::distance(begin, end));
 }
+/// Edges in and out. O(uses + arguments).
 inline std::size_t degree(Node* node, const GraphView& view) { return in_degree(node, view) + out_degree(node, view); }
 
 // ── Property maps ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -139,12 +160,17 @@ inline std::size_t degree(Node* node, const GraphView& view) { return in_degree(
 /// vertex_index: see the top of this file.
 class VertexIndexMap {
  public:
+  /// The types that Boost.Graph's property maps have.
+  /// @{
   using key_type = Node*;
   using value_type = std::size_t;
   using reference = std::size_t;
   using category = boost::readable_property_map_tag;
+  /// @}
 
+  /// Keeps a copy of the view.
   explicit VertexIndexMap(const GraphView& view) : view_(view) {}
+  /// The vertex's index.
   friend std::size_t get(const VertexIndexMap& map, const Node* node) { return map.view_.index(*node); }
 
  private:
@@ -154,38 +180,53 @@ class VertexIndexMap {
 /// vertex_name: the node's name, for write_graphviz and its kind.
 class VertexNameMap {
  public:
+  /// The types that Boost.Graph's property maps have.
+  /// @{
   using key_type = Node*;
   using value_type = std::string;
   using reference = std::string;
   using category = boost::readable_property_map_tag;
+  /// @}
 
+  /// The node's name, made anew at each call.
   friend std::string get(const VertexNameMap&, const Node* node) { return node->name(); }
 };
 
+/// What Boost.Graph's algorithms ask for by itself; pass no map to them and they call these.
+/// @{
 inline VertexIndexMap get(boost::vertex_index_t, const GraphView& view) { return VertexIndexMap(view); }
 inline std::size_t get(boost::vertex_index_t, const GraphView& view, const Node* node) { return view.index(*node); }
 inline VertexNameMap get(boost::vertex_name_t, const GraphView&) { return {}; }
 inline std::string get(boost::vertex_name_t, const GraphView&, const Node* node) { return node->name(); }
+/// @}
 
 /// A property map over a side table: algorithms read and write `map[node]`.
 template <typename T>
 class NodeProperty {
  public:
+  /// The types that Boost.Graph's property maps have.
+  /// @{
   using key_type = Node*;
   using value_type = T;
   using reference = typename std::vector<T>::reference;
   using category = std::conditional_t<std::is_same_v<reference, T&>, boost::lvalue_property_map_tag,
                                       boost::read_write_property_map_tag>;
+  /// @}
 
+  /// Refers to `map`, which must outlive it.
   explicit NodeProperty(NodeMap<T>& map) : map_(&map) {}
+  /// Reads and writes the table; reading a node that is newer than the table lets it grow.
+  /// @{
   reference operator[](const Node* node) const { return (*map_)[*node]; }
   friend reference get(const NodeProperty& map, const Node* node) { return (*map.map_)[*node]; }
   friend void put(const NodeProperty& map, const Node* node, const T& value) { (*map.map_)[*node] = value; }
+  /// @}
 
  private:
   NodeMap<T>* map_;
 };
 
+/// Makes a property map of a table of one's own; `map` must outlive it.
 template <typename T>
 NodeProperty<T> node_property(NodeMap<T>& map) {
   return NodeProperty<T>(map);

@@ -14,11 +14,13 @@ namespace fx {
 /// An edge of the view: `target` names `source` in `argument`, or must run after it (an order edge, `argument` is
 /// null). A node that names another twice has two edges, told apart by their arguments.
 struct ValueEdge {
-  Node* source = nullptr;
-  Node* target = nullptr;
-  const Argument* argument = nullptr;
+  Node* source = nullptr;              ///< the value that is used, or what must run first
+  Node* target = nullptr;              ///< the user, or what must run later
+  const Argument* argument = nullptr;  ///< the argument of `target` that names `source`; null for an order edge
 
+  /// True when it comes from OrderEdges and no value flows along it.
   bool is_order() const { return argument == nullptr; }
+  /// Equal when all three members are.
   friend bool operator==(const ValueEdge&, const ValueEdge&) = default;
 };
 

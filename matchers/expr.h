@@ -6,12 +6,11 @@
 //   fx::Pattern p = act(commutative("aten::add.Tensor", conv.used_once(), any("residual")));
 //
 // Rules of the language:
-//   - Arguments are compared after binding to the operator's schema: positional, keyword and default spellings of one
-//   call are
-//     one call. Arguments that a pattern does not mention must have their defaults; `rest()` in the last place leaves
-//     them open. An operator with no arguments at all, `op("aten::relu")`, accepts any.
-//   - The same name, or the same Expr object, means the same value wherever it stands. Different names may bind one
-//   value.
+//   - Arguments are compared after binding to the operator's schema: positional, keyword and default spellings of a
+//     call are one call. Arguments that a pattern does not mention must have their defaults; `rest()` in the last
+//     place leaves them open. An operator with no arguments at all, `op("aten::relu")`, accepts any.
+//   - The same name, or the same Expr object, means the same value wherever it stands. Different names may bind
+//     one value.
 //   - A literal matches its own kind and value: 1 is not 1.0. `near` gives a tolerance.
 //
 // Expr is an immutable value; copies share. The modifiers return a changed copy that stands for the same value.
@@ -40,11 +39,14 @@ namespace fx::match {
 
 /// `_`: a wildcard of its own at each place where it stands.
 struct Wildcard {};
-inline constexpr Wildcard _{};
+inline constexpr Wildcard _{};  ///< the wildcard itself: `op("aten::add.Tensor", _, _)`
 
+/// A pattern of one value, made by the functions below and changed by its modifiers; see the top of this file.
 class Expr {
  public:
+  /// Any argument, as any() without a name.
   Expr(Wildcard);
+  /// This number and kind of number, as lit().
   template <typename T>
   requires std::is_arithmetic_v<T> Expr(T literal) : Expr(Argument(literal)) {}
   /// The literal `value`; it names no nodes.
@@ -79,8 +81,11 @@ class Expr {
     return apply({Expr(inputs)...});
   }
 
+  /// What it is made of, for the pattern that is compiled from it.
+  /// @{
   const internal::ExprNode& node() const { return *node_; }
   explicit Expr(std::shared_ptr<const internal::ExprNode> node) : node_(std::move(node)) {}
+  /// @}
 
  private:
   Expr apply(const std::vector<Expr>& inputs) const;
@@ -101,6 +106,7 @@ Expr parameter(std::string_view name = {}, TargetSet path = {});
 
 /// A call of an operator.
 Expr call(Op op, TargetSet targets, std::vector<Expr> args);
+/// A call of an operator or function; without arguments, of any arguments.
 template <typename... Args>
 Expr op(TargetSet targets, Args... args) {
   return call(Op::call_function, std::move(targets), {Expr(args)...});
@@ -122,6 +128,7 @@ Expr module_of(TargetSet types, Args... args) {
 }
 /// An operator whose first two operands may stand in either order.
 Expr commutative_call(TargetSet targets, std::vector<Expr> args);
+/// The same with the arguments one after the other.
 template <typename... Args>
 Expr commutative(TargetSet targets, Args... args) {
   return commutative_call(std::move(targets), {Expr(args)...});
@@ -135,11 +142,15 @@ Expr lit(const Argument& value);
 Expr near(double value, double tolerance = 1e-6);
 /// Any literal: an argument that names no node. None is one, too.
 Expr lit_any(std::string_view name = {});
+/// Any int; a bool is none.
 Expr lit_int(std::string_view name = {});
 /// A float; an int is accepted where a float is meant.
 Expr lit_float(std::string_view name = {});
+/// Any literal of that kind.
+/// @{
 Expr lit_bool(std::string_view name = {});
 Expr lit_string(std::string_view name = {});
+/// @}
 
 /// A list or tuple with these elements.
 Expr list(std::vector<Expr> elements);
@@ -148,6 +159,7 @@ Expr unordered(std::vector<Expr> elements);
 
 /// The first of the alternatives that fits; Match::alternative says which.
 Expr any_of(std::vector<Expr> alternatives);
+/// The same with the alternatives one after the other: `one_of(a, b).name("kind")`.
 template <typename... Alternatives>
 Expr one_of(Alternatives... alternatives) {
   return any_of({Expr(alternatives)...});

@@ -25,9 +25,10 @@ struct PatternData;
 struct MatchBuilder;
 }  // namespace internal
 
+/// What the names of a pattern stand for at one place; see the top of this file.
 class Match {
  public:
-  Match() = default;
+  Match() = default;  ///< of no pattern: binds nothing
 
   /// The node bound to `name`. Throws Error(not_found) for a name the pattern does not bind, and
   /// Error(invalid_argument) when a literal, a list or nothing is bound.
@@ -70,7 +71,7 @@ class Match {
 
   /// The values by the index of the pattern's node; for the rewriter.
   std::span<const Argument> values() const { return values_; }
-  const internal::PatternData& pattern() const { return *pattern_; }
+  const internal::PatternData& pattern() const { return *pattern_; }  ///< what values() are numbered by
 
   /// True when both bind the same values at every place.
   friend bool operator==(const Match& a, const Match& b) { return a.pattern_ == b.pattern_ && a.values_ == b.values_; }
@@ -99,6 +100,7 @@ struct InternalMatch {
   std::vector<std::pair<std::string, Node*>> name_node_map;  ///< the named nodes among nodes_map
 };
 
+/// Says the match in torch.fx's way; it names the same nodes.
 InternalMatch internal_match(const Match& match);
 
 }  // namespace fx

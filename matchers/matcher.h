@@ -43,25 +43,27 @@ enum class SearchStop : std::uint8_t {
   complete,  ///< everything was tried
   budget,    ///< FindOptions::budget was used up: matches may be missing
 };
+/// Returns the name as it is spelt above.
 std::string_view to_string(SearchStop stop);
 
 /// What a search did. The counters are the same on every machine.
 struct FindStats {
-  SearchStop stop = SearchStop::complete;
-  std::uint64_t candidates = 0;     ///< anchors tried
-  std::uint64_t nodes_visited = 0;  ///< pairs of a pattern node and a graph node that were compared
-  std::uint64_t matches = 0;        ///< complete matches, before containment and overlap
-  std::uint64_t escaped = 0;        ///< anchors where each match had an inner value that is used outside
-  std::uint64_t explained = 0;      ///< failures that were looked into; none unless an explanation is asked for
+  SearchStop stop = SearchStop::complete;  ///< whether the result is all there is
+  std::uint64_t candidates = 0;            ///< anchors tried
+  std::uint64_t nodes_visited = 0;         ///< pairs of a pattern node and a graph node that were compared
+  std::uint64_t matches = 0;               ///< complete matches, before containment and overlap
+  std::uint64_t escaped = 0;               ///< anchors where each match had an inner value that is used outside
+  std::uint64_t explained = 0;             ///< failures that were looked into; none unless an explanation is asked for
 };
 
+/// What counts as a match, which matches are kept, and what is known beside the graph.
 struct FindOptions {
-  Overlap overlap = Overlap::first;
-  bool contained = true;         ///< inner values may not be used outside the match
-  bool convex = false;           ///< no result may come back into its own match; the rewriter always sees to it
-  bool ignore_literals = false;  ///< literals match any literal, as torch.fx's ignore_literals
-  bool normalize = false;        ///< `torch.relu(x)`, `x.relu()`, `operator.add(x, y)` are the operators they stand for
-  bool commutative = false;      ///< operands of every operator whose schema says so may be swapped
+  Overlap overlap = Overlap::first;  ///< which of the matches that share a node are kept
+  bool contained = true;             ///< inner values may not be used outside the match
+  bool convex = false;               ///< no result may come back into its own match; the rewriter always sees to it
+  bool ignore_literals = false;      ///< literals match any literal, as torch.fx's ignore_literals
+  bool normalize = false;    ///< `torch.relu(x)`, `x.relu()`, `operator.add(x, y)` are the operators they stand for
+  bool commutative = false;  ///< operands of every operator whose schema says so may be swapped
   /// What the values of the graph are, for patterns that ask, `x: f32[N, C]`, and for Match::info. Nodes without an
   /// entry fit no such test.
   const Shapes* shapes = nullptr;
@@ -75,6 +77,8 @@ struct FindOptions {
   FindStats* stats = nullptr;  ///< filled when given
 };
 
+/// Returns the matches in graph order. Throws Error(invalid_argument) for a pattern that asks for shapes or module
+/// types which `options` has not got, and under Overlap::error.
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});
 
 /// True when the pattern's first result can be `node`: a match that ends there. O(pattern), whatever the graph; a
@@ -94,6 +98,7 @@ class NodeMatcher {
   /// `graph`, and what `options` points to, must outlive it.
   NodeMatcher(const Graph& graph, const Pattern& pattern, const FindOptions& options = {});
   ~NodeMatcher();
+  /// Keeps its graph and what it has counted.
   NodeMatcher(NodeMatcher&&) noexcept;
 
   /// True when the pattern's first result can be `node`.

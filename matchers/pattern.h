@@ -1,8 +1,8 @@
 // Pattern: what to look for in a graph. One form, three ways to write it:
 //
-//   a Graph        its placeholders are wildcards, its returned values the outputs (a traced function arrives this
-//   way); combinators    matchers/expr.h; text           FX text of such a graph, or the expression form that every
-//   pattern prints as:
+//   a Graph        its placeholders are wildcards, its returned values the outputs; a traced function arrives so
+//   combinators    matchers/expr.h
+//   text           FX text of such a graph, or the expression form that every pattern prints as:
 //                      conv = aten::conv2d(x, w: get_attr, maybe(b: get_attr), ...)
 //                      return aten::relu(conv.used_once)
 //
@@ -46,16 +46,20 @@ struct PatternOptions {
 template <typename F>
 struct TracedFunction;
 
+/// A function on tensors that a Pattern or a replacement can be made of.
 template <typename F>
 concept Traceable = requires(const F& function) {
   { TracedFunction<F>::graph(function) } -> std::same_as<Graph>;
 };
 
+/// What to look for; see the top of this file.
 class Pattern {
  public:
+  /// The pattern of one result, and of everything that it is made of.
   Pattern(const match::Expr& result);
   /// Several results, which make several outputs.
   Pattern(const std::vector<match::Expr>& results);
+  /// The same with the results in braces.
   Pattern(std::initializer_list<match::Expr> results) : Pattern(std::vector<match::Expr>(results)) {}
 
   /// Placeholders are wildcards: annotated `Tensor` they match nodes only, annotated `int`, `float`, `bool` or `str`
@@ -63,13 +67,18 @@ class Pattern {
   /// code.
   Pattern(const Graph& graph, const PatternOptions& options = {});
 
+  /// The graph that the function computes, as tracing it finds.
   template <Traceable F>
   Pattern(const F& function) : Pattern(TracedFunction<F>::graph(function)) {}
 
   /// Reads FX text when it starts with `graph(`, else the expression form. Throws Error(syntax) with line and column.
   Pattern(std::string_view text);
+  /// The same as from a std::string_view.
+  /// @{
   Pattern(const char* text) : Pattern(std::string_view(text)) {}
   Pattern(const std::string& text) : Pattern(std::string_view(text)) {}
+  /// @}
+  /// The same with predicates that the text calls by name.
   Pattern(std::string_view text, const Predicates& predicates);
 
   /// The same pattern, where each call may be reached through calls that hand their input on as it is: contiguous,
@@ -80,20 +89,25 @@ class Pattern {
   std::vector<Symbol> captures() const;
   /// The wildcards and literal holes that have names: what a replacement takes as inputs.
   std::vector<Symbol> inputs() const;
-  std::size_t num_outputs() const;
+  std::size_t num_outputs() const;  ///< how many values a match hands on, and a replacement returns
   /// The expression form. Reading it back, with the predicates that it names, gives the same pattern.
   std::string str() const;
-  /// True when it can only be looked for with FindOptions::shapes, or with FindOptions::module_type.
+  /// True when it can only be looked for with FindOptions::shapes.
   bool needs_shapes() const;
+  /// True when it can only be looked for with FindOptions::module_type.
   bool needs_module_types() const;
 
+  /// What it is compiled to, for the search.
+  /// @{
   const internal::PatternData& data() const { return *data_; }
   const std::shared_ptr<const internal::PatternData>& shared_data() const { return data_; }
+  /// @}
 
  private:
   std::shared_ptr<const internal::PatternData> data_;
 };
 
+/// Prints str().
 std::ostream& operator<<(std::ostream& out, const Pattern& pattern);
 
 }  // namespace fx

@@ -30,23 +30,29 @@ class RE2;
 
 namespace fx {
 
-/// A property of operators, from their schemas.
+/// A property of operators, as OperatorTraits has it; `mutating` stands for its `writes`.
 enum class Tag : std::uint8_t { pointwise, view, reduction, random, mutating };
 
 /// Returns the tag's name as it is spelt above.
 std::string_view to_string(Tag tag);
 
+/// The operators that a pattern node accepts; see the top of this file.
 class TargetSet {
  public:
   /// Every target.
   TargetSet() = default;
+  /// One operator; a name without overload stands for what the top of this file says.
+  /// @{
   TargetSet(Symbol name) : names_{name} {}
   TargetSet(const char* name) : TargetSet(Symbol(name)) {}
   TargetSet(const std::string& name) : TargetSet(Symbol(name)) {}
   TargetSet(std::string_view name) : TargetSet(Symbol(name)) {}
+  /// @}
+  /// Every operator that carries the tag.
   TargetSet(Tag tag) : tags_{tag} {}
   /// The union.
   TargetSet(std::initializer_list<TargetSet> sets);
+  /// The union.
   TargetSet(const std::vector<TargetSet>& sets);
 
   /// Every target that the RE2 expression matches from end to end. Throws Error(syntax) for a bad expression.
@@ -57,14 +63,18 @@ class TargetSet {
 
   /// True when `target` is in the set. O(names), and the cost of the expressions where there are any.
   bool contains(Symbol target) const;
+  /// True for the set of every target, which has nothing in it.
   bool accepts_all() const { return names_.empty() && expressions_.empty() && tags_.empty(); }
   /// True when the set is nothing but names().
   bool is_finite() const { return !names_.empty() && expressions_.empty() && tags_.empty(); }
+  /// The names in the set, as they were given or, after resolved(), canonical.
   const std::vector<Symbol>& names() const { return names_; }
+  /// The tags in the set.
   const std::vector<Tag>& tags() const { return tags_; }
   /// The expressions as they were written.
   std::vector<std::string> expressions() const;
 
+  /// True when both are made of the same names, expressions and tags, in the same order.
   friend bool operator==(const TargetSet& a, const TargetSet& b);
 
  private:

@@ -31,10 +31,11 @@ namespace internal {
 class CompiledRules;
 }
 
+/// What counts as a match, what is known beside the graph, and when to stop.
 struct DriverOptions {
-  FindOptions find{};       ///< overlap is always first, contained always on
-  ModuleEffects modules{};  ///< what call_module does; without it: pure
-  bool allow_output_aliases = false;
+  FindOptions find{};                 ///< overlap is always first, contained always on
+  ModuleEffects modules{};            ///< what call_module does; without it: pure
+  bool allow_output_aliases = false;  ///< a returned value may become an input or another returned value
   /// What is known of the values, for conditions. A new value gets the type and sizes of the one it replaces, its other
   /// new nodes stay unknown.
   Shapes* shapes = nullptr;
@@ -43,11 +44,19 @@ struct DriverOptions {
   std::chrono::nanoseconds max_time{0};  ///< 0: no limit
 };
 
+/// Rewrites the matches that the graph has now; see the top of this file. With a Rewriter it is part of a larger
+/// rewrite, which can be undone.
+/// @{
 RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptions& options = {});
 RewriteReport rewrite_once(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options = {});
+/// @}
 
+/// Rewrites until nothing applies any more or a limit is reached; see the top of this file. With a Rewriter it is part
+/// of a larger rewrite, which can be undone.
+/// @{
 RewriteReport rewrite_to_fixed_point(Graph& graph, const RuleSet& rules, const DriverOptions& options = {});
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options = {});
+/// @}
 /// For rules that were prepared once (rewriter/compiled_rules.h), with `options.find` or for its `normalize`.
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const internal::CompiledRules& rules,
                                      const DriverOptions& options = {});

@@ -20,6 +20,7 @@
 
 namespace fx {
 
+/// Watches a graph while it lives, and says what was edited, by name; see the top of this file.
 class GraphTransformObserver {
  public:
   /// With a folder the graph is drawn, too.
@@ -29,7 +30,7 @@ class GraphTransformObserver {
 
   /// Names in the order of the edits. A node that was made and erased is in both.
   const std::vector<std::string>& created_nodes() const { return created_; }
-  const std::vector<std::string>& erased_nodes() const { return erased_; }
+  const std::vector<std::string>& erased_nodes() const { return erased_; }  ///< in the order of the edits
   /// Old value and new, each pair once, in the order of the edits; new ones that are no nodes as FX prints them.
   const std::vector<std::pair<std::string, std::string>>& replaced_nodes() const { return replaced_; }
   /// `fuse: created a, b; erased c; replaced c by a`.

@@ -20,37 +20,44 @@
 
 namespace fx {
 
-using PassFunction = std::function<void(Graph&)>;
+using PassFunction = std::function<void(Graph&)>;  ///< may edit the graph in any way that leaves it whole
 
+/// Where a pass may stand among the others.
 struct PassConstraints {
   std::vector<std::string> after{};   ///< passes that, if present, must have run
   std::vector<std::string> before{};  ///< passes that, if present, must not have run yet
 };
 
+/// What one run of one pass did.
 struct PassReport {
-  std::string pass;
-  bool changed = false;
-  std::size_t nodes_before = 0;
-  std::size_t nodes_after = 0;
-  std::chrono::nanoseconds time{0};
+  std::string pass;                  ///< the name that it was added under
+  bool changed = false;              ///< by Graph::revision
+  std::size_t nodes_before = 0;      ///< counted with placeholders and output
+  std::size_t nodes_after = 0;       ///< counted with placeholders and output
+  std::chrono::nanoseconds time{0};  ///< without the lint behind it
 };
 
+/// What a PassManager did, pass by pass.
 struct PipelineReport {
   std::vector<PassReport> passes;  ///< in the order in which they ran; a repeated pass is there each time
+  /// True when any pass changed the graph.
   bool changed() const;
 };
 
 /// One line a pass: `simplify   175 -> 122 nodes   1.2 ms`.
 std::ostream& operator<<(std::ostream& out, const PipelineReport& report);
 
+/// What is done around each pass.
 struct PassManagerOptions {
   bool lint = true;                                                     ///< after each pass that changed something
   std::function<void(const std::string& pass, const Graph&)> before{};  ///< told before each pass, for dumps
   std::function<void(const PassReport&, const Graph&)> after{};         ///< told after each pass
 };
 
+/// Runs passes in order, each timed and checked; see the top of this file.
 class PassManager {
  public:
+  /// Begins without passes.
   explicit PassManager(PassManagerOptions options = {}) : options_(std::move(options)) {}
 
   /// Adds a pass. Throws when the name is taken.
@@ -63,7 +70,8 @@ class PassManager {
   /// Error(invalid_argument) naming the passes when they cannot be met.
   std::vector<std::string> order() const;
 
-  /// Runs all passes. An exception leaves with the pass's name before its message; the graph is as that pass left it.
+  /// Runs all passes. An Error leaves with the pass's name before its message, any other exception as it is; the graph
+  /// is as that pass left it.
   PipelineReport run(Graph& graph) const;
 
  private:

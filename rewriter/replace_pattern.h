@@ -32,17 +32,20 @@ namespace fx {
 /// inputs an earlier rewrite has replaced.
 using MatchFilter = std::function<bool(const Match&)>;
 
+/// What counts as a match, which matches are rewritten, and what is known beside the graph.
 struct ReplaceOptions {
-  std::string name = "replace_pattern";  ///< of the rule, for the report and the new nodes' notes
-  FindOptions find{};                    ///< contained is always on
-  std::vector<MatchFilter> filters{};    ///< all must accept
-  ModuleEffects modules{};               ///< what call_module does; without it: pure
-  bool allow_output_aliases = false;     ///< a returned value may become an input or another returned value
-  Shapes* shapes = nullptr;              ///< kept up to date as in DriverOptions
-  bool dry_run = false;                  ///< check everything, then undo it
-  std::size_t max_rewrites = ~std::size_t{0};
+  std::string name = "replace_pattern";        ///< of the rule, for the report and the new nodes' notes
+  FindOptions find{};                          ///< contained is always on
+  std::vector<MatchFilter> filters{};          ///< all must accept
+  ModuleEffects modules{};                     ///< what call_module does; without it: pure
+  bool allow_output_aliases = false;           ///< a returned value may become an input or another returned value
+  Shapes* shapes = nullptr;                    ///< kept up to date as in DriverOptions
+  bool dry_run = false;                        ///< check everything, then undo it
+  std::size_t max_rewrites = ~std::size_t{0};  ///< stop behind this many; RewriteStop::max_rewrites says that it did
 };
 
+/// Rewrites every match and returns what was done and refused. Throws Error(invalid_argument) when `replacement` takes
+/// inputs that the pattern does not bind or returns another number of values, and what a callback throws.
 RewriteReport replace_pattern(Graph& graph, const Pattern& pattern, const Replacement& replacement,
                               const ReplaceOptions& options = {});
 /// The same as part of a larger rewrite: it can be undone through the rewriter. Throws like the other, undoing its own

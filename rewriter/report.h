@@ -19,31 +19,35 @@ enum class RewriteStop : std::uint8_t {
   max_time,       ///< the limit on time was reached
   search_budget,  ///< a search used up its budget: matches may be missing
 };
+/// Returns the name as it is spelt above.
 std::string_view to_string(RewriteStop stop);
 
 /// A match that was not rewritten.
-struct Refusal {
+struct Refusal {  ///< the name of the rule
   std::string rule;
   std::string node;    ///< the node to look at
   std::string reason;  ///< names the other nodes concerned
 };
 
+/// What became of one rule.
 struct RuleReport {
-  std::string rule;
-  std::size_t tried = 0;    ///< places where a match could start
-  std::size_t matched = 0;  ///< places where the pattern fits
-  std::size_t refused = 0;
-  std::size_t filtered = 0;  ///< declined by a filter, a condition, or the replacement itself
-  std::size_t applied = 0;
-  std::chrono::nanoseconds time{0};
+  std::string rule;                  ///< the name of the rule
+  std::size_t tried = 0;             ///< places where a match could start
+  std::size_t matched = 0;           ///< places where the pattern fits
+  std::size_t refused = 0;           ///< places where the rewrite would have changed more than it may
+  std::size_t filtered = 0;          ///< declined by a filter, a condition, or the replacement itself
+  std::size_t applied = 0;           ///< matches that were rewritten
+  std::chrono::nanoseconds time{0};  ///< spent on this rule's searches and rewrites
 };
 
+/// What a rewrite did, rule by rule.
 struct RewriteReport {
-  std::size_t applied = 0;
-  std::vector<Refusal> refused;
-  std::vector<RuleReport> rules;
-  RewriteStop stop = RewriteStop::complete;
+  std::size_t applied = 0;                   ///< matches that were rewritten, by all rules
+  std::vector<Refusal> refused;              ///< in the order in which they were met
+  std::vector<RuleReport> rules;             ///< one for each rule, in the order of the set
+  RewriteStop stop = RewriteStop::complete;  ///< why it ended
 
+  /// True when anything was rewritten.
   bool changed() const { return applied > 0; }
   /// Adds what another rewrite did; rules of one name are summed.
   void add(const RewriteReport& other);

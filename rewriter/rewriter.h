@@ -30,6 +30,7 @@ namespace fx {
 class RewriteListener {
  public:
   virtual ~RewriteListener() = default;
+  /// The node is in its place and has its arguments.
   virtual void created(Node&) {}
   /// Before the node goes: it still has its arguments.
   virtual void erased(Node&) {}
@@ -39,16 +40,23 @@ class RewriteListener {
   virtual void replaced(Node&, const Argument&) {}
 };
 
+/// Edits one graph and remembers how to undo it; see the top of this file.
 class Rewriter {
  public:
+  /// Starts with an empty journal; `graph` must outlive it.
   explicit Rewriter(Graph& graph) : graph_(&graph) {}
   Rewriter(const Rewriter&) = delete;
   Rewriter& operator=(const Rewriter&) = delete;
 
+  /// The graph that is edited. Edits that go round the rewriter are not in its journal.
+  /// @{
   Graph& graph() { return *graph_; }
   const Graph& graph() const { return *graph_; }
+  /// @}
 
   // Edits, with the contracts of the same functions of Graph and Node.
+  /// The edits of Graph and Node, with their contracts; `move_before` is `next.prepend(node)`.
+  /// @{
   Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {});
   Node& get_attr(Symbol path) { return create_node(Op::get_attr, path); }
   Node& call_function(Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {}) {
@@ -69,6 +77,7 @@ class Rewriter {
   void replace_input_with(Node& node, Node& from, Node& to);
   void set_target(Node& node, Symbol target);
   void move_before(Node& node, Node& next);
+  /// @}
   /// Makes all users of `from` use `to`; from then on forwarded(from) is `to`.
   void replace_all_uses_with(Node& from, const Argument& to);
   /// Erases `node` and then, upward, what only it used, as far as nothing uses them and `may_go` accepts them.
@@ -76,8 +85,10 @@ class Rewriter {
   void erase_unused(Node& node, MayGo&& may_go);
 
   // The journal.
-  using Mark = std::size_t;
+  using Mark = std::size_t;  ///< a place in the journal
+  /// What rollback() and changed() count from.
   Mark mark() const { return journal_.size(); }
+  /// True when something was done since, undone edits left out.
   bool changed(Mark since = 0) const { return journal_.size() > since; }
   /// Undoes what was done since, newest first.
   void rollback(Mark to = 0);
@@ -89,6 +100,8 @@ class Rewriter {
   /// True when forwarded() would change something.
   bool any_replaced() const { return !forwards_.empty(); }
 
+  /// Tells `listener` of every edit from now on, in place of the one before; null tells nobody. It must outlive the
+  /// rewriter.
   void set_listener(RewriteListener* listener) { listener_ = listener; }
 
  private:

@@ -31,6 +31,7 @@ enum class Promise : std::uint8_t {
   reassociates,  ///< the same real number, rounded in another order
   approximate,   ///< within a tolerance
 };
+/// Returns the name as it is spelt above.
 std::string_view to_string(Promise promise);
 
 /// What must hold for the rule to be right; who runs the rules knows whether it does.
@@ -43,10 +44,12 @@ struct RuleNeeds {
 /// What a condition says: yes; no; or no, because.
 class Decision {
  public:
+  /// Yes, or no without a reason.
   Decision(bool accepted) : accepted_(accepted) {}
   /// No, with a reason for the report; see refuse().
   explicit Decision(std::string reason) : accepted_(false), reason_(std::move(reason)) {}
 
+  /// True for yes.
   explicit operator bool() const { return accepted_; }
   /// Empty when there is nothing to say about it.
   const std::string& reason() const { return reason_; }
@@ -59,14 +62,15 @@ class Decision {
 /// A place that nearly fits, worth a line in the report: `return refuse("the bias is computed");`.
 inline Decision refuse(std::string reason) { return Decision(std::move(reason)); }
 
+/// What to look for, what to put in its place, and when.
 struct Rule {
-  std::string name;
-  Pattern pattern;
+  std::string name;  ///< unique in a set; reports and new nodes' notes have it
+  Pattern pattern;   ///< what is looked for
   /// Must accept the match; reads the match, its nodes and what it knows of their shapes.
   std::function<Decision(const Match&)> when{};
-  Replacement replacement;
-  Promise promise = Promise::bit_exact;
-  RuleNeeds needs{};
+  Replacement replacement;               ///< what stands there afterwards
+  Promise promise = Promise::bit_exact;  ///< how results compare
+  RuleNeeds needs{};                     ///< who runs the rule sees to it
   /// The replacement may contain the pattern again; `when` or the limits of the driver end it.
   bool may_repeat = false;
   /// One line for lists of rules.
@@ -78,24 +82,32 @@ struct Rule {
 
 /// Something wrong with a set of rules.
 struct RuleProblem {
-  bool error = true;  ///< false: a warning
-  std::string rule;
+  bool error = true;    ///< false: a warning
+  std::string rule;     ///< the rule that is at fault
   std::string message;  ///< names the other rule where there is one
 };
 
+/// Rules in order: at one place the first that fits wins.
 class RuleSet {
  public:
   RuleSet() = default;
+  /// In this order; nothing is checked yet.
+  /// @{
   RuleSet(std::initializer_list<Rule> rules) : rules_(rules) {}
   RuleSet(std::vector<Rule> rules) : rules_(std::move(rules)) {}
+  /// @}
 
+  /// Adds the rule behind the others; it is checked by the next validate().
   void add(Rule rule) {
     rules_.push_back(std::move(rule));
     valid_ = false;
   }
+  /// The rules, in their order; the index is not checked.
+  /// @{
   std::size_t size() const { return rules_.size(); }
   const Rule& operator[](std::size_t i) const { return rules_[i]; }
   const std::vector<Rule>& rules() const { return rules_; }
+  /// @}
   /// The rule of this name, or null.
   const Rule* find(std::string_view name) const;
   /// The rules of these names, in this set's order. Throws Error(not_found) for a name that is not there.

@@ -18,6 +18,7 @@
 
 namespace fx {
 
+/// A program in two: one that computes constants, one that reads them.
 struct ConstSplit {
   std::shared_ptr<GraphModule> module;     ///< reads the constants from its attributes
   std::shared_ptr<GraphModule> constants;  ///< takes nothing, returns them as a tuple; null when there are none

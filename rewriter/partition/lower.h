@@ -55,19 +55,21 @@ class CompiledPart : public torch::nn::Module {
   virtual c10::IValue run(std::vector<c10::IValue> inputs) = 0;
 };
 
+/// Which calls may go together, as in PartitionOptions, and what back ends are told.
 struct LowerOptions {
   /// Example inputs: with them back ends can ask for shapes and dtypes.
   std::vector<c10::IValue> examples{};
   /// Parts that compute fewer nodes stay in the program.
   std::size_t min_size = 1;
-  std::function<std::int64_t(const Node&)> colour{};
-  std::vector<std::pair<const Node*, const Node*>> keep_apart{};
+  std::function<std::int64_t(const Node&)> colour{};              ///< as PartitionOptions::colour
+  std::vector<std::pair<const Node*, const Node*>> keep_apart{};  ///< as PartitionOptions::keep_apart
   /// Single tensors alone go into parts and come out of them, beside what the caller of the program gives: FX's
   /// allow_non_tensor = False. Needs examples.
   bool tensors_only = false;
-  bool trim = false;
+  bool trim = false;  ///< as PartitionOptions::trim
 };
 
+/// A program with parts in a back end's hands, made by lower().
 class Lowered {
  public:
   /// The program with its parts compiled.

@@ -22,17 +22,21 @@
 
 namespace fx {
 
+/// The two ways to run a part, and what counts as a difference.
 struct MinimizerFunctions {
+  /// Returns what the part returns.
   using Run = std::function<c10::IValue(GraphModule& part, std::vector<c10::IValue> inputs)>;
   /// What is compared: how much `a` and `b` differ. Without it the largest relative difference.
   using Compare = std::function<double(const c10::IValue& a, const c10::IValue& b)>;
-  Run run_a{};  ///< without it the part itself runs
-  Run run_b;
-  Compare compare{};
+  Run run_a{};              ///< without it the part itself runs
+  Run run_b;                ///< the way under suspicion
+  Compare compare{};        ///< never called for what threw
   double tolerance = 1e-3;  ///< what is above it is a mismatch; what throws is one, too
 };
 
+/// How the search goes.
 struct MinimizeOptions {
+  /// In which order parts are tried.
   enum class Traverse : std::uint8_t {
     sequential,  ///< each node by itself
     binary,      ///< halves of halves, as long as they differ
@@ -40,7 +44,7 @@ struct MinimizeOptions {
     block,       ///< the shortest run of neighbours that differs
     graph,       ///< from the results back along what differs: the first on each way, whose inputs all agree
   };
-  Traverse traverse = Traverse::sequential;
+  Traverse traverse = Traverse::sequential;  ///< the order
   /// Goes on after the first that is found.
   bool find_all = false;
   /// The second way gets what it computed before itself, so that errors add up.
@@ -49,8 +53,11 @@ struct MinimizeOptions {
   std::function<bool(const Node&)> skip{};
 };
 
+/// Finds the nodes that make two ways of running a program differ; see the top of this file.
 class Minimizer {
  public:
+  /// Runs a copy of `module` once on `inputs`, to have the values that parts start from. `module` must outlive this.
+  /// Throws Error(invalid_argument) without a `run_b`.
   Minimizer(GraphModule& module, std::vector<c10::IValue> inputs, MinimizerFunctions functions);
 
   /// Returns the nodes at fault in graph order; none when nothing differs.

@@ -35,9 +35,12 @@ namespace fx {
 /// A call, as far as a back end may ask. Valid while module, shapes and graph are.
 class CallFacts {
  public:
+  /// `node` is a call of `module`'s graph; without `shapes` nothing is known of tensors.
   CallFacts(const GraphModule& module, const Node& node, const Shapes* shapes = nullptr);
 
+  /// The call.
   const Node& node() const { return *node_; }
+  /// The program that it is in.
   const GraphModule& module() const { return *module_; }
   /// Null when nothing is known.
   const Shapes* shapes() const { return shapes_; }
@@ -52,6 +55,7 @@ class CallFacts {
   const std::vector<Node*>& inputs() const { return inputs_; }
   /// The tensor that the i-th of them is; null when it is none or nothing is known.
   const TensorInfo* input(std::size_t i) const;
+  /// The tensor that `value` is; null when it is none, several, or not known.
   const TensorInfo* info(const Node& value) const;
   /// All tensors in it; null when nothing is known.
   const std::vector<TensorInfo>* infos(const Node& value) const;
@@ -71,15 +75,19 @@ class CallFacts {
   std::vector<Node*> inputs_;
 };
 
+/// What a back end takes, and why it does not take the rest.
 class OperatorSupport {
  public:
   /// Returns why the call is not supported, or nothing when it is.
   using Test = std::function<std::optional<std::string>(const CallFacts&)>;
   /// Supports nothing.
   OperatorSupport();
+  /// Supports what `test` finds no reason against.
   explicit OperatorSupport(Test test) : test_(std::move(test)) {}
 
+  /// Returns the reason against the call, or nothing.
   std::optional<std::string> why_not(const CallFacts& call) const { return test_(call); }
+  /// True when there is no reason against the call.
   bool is_node_supported(const CallFacts& call) const { return !why_not(call); }
 
  private:
@@ -89,8 +97,8 @@ class OperatorSupport {
 /// What an operator's tensors may be, FX's support_dict: by place among the arguments (an empty set: anything), and by
 /// name.
 struct SupportedDTypes {
-  std::vector<std::set<DType>> args;
-  std::map<std::string, std::set<DType>> kwargs;
+  std::vector<std::set<DType>> args;              ///< by place; what lies beyond may be anything
+  std::map<std::string, std::set<DType>> kwargs;  ///< by name; what is not named may be anything
 };
 
 /// Supports these: `aten::add.Tensor` (that overload), `aten::add` (all), `torch.add`, `operator.add` (that spelling
@@ -115,6 +123,7 @@ OperatorSupport support_ranks(std::size_t least, std::size_t most);
 OperatorSupport support_sizes(std::int64_t most);
 /// FX's OpSupports.
 OperatorSupport decline_if_input_dtype(DType dtype);
+/// Supports all calls but those of these nodes.
 OperatorSupport decline_if_node_in_names(std::set<std::string> names);
 
 }  // namespace fx

@@ -31,10 +31,11 @@ namespace fx {
 
 /// Nodes that may stand in one place, in graph order.
 struct Partition {
-  std::int64_t colour = 0;
-  std::vector<Node*> nodes;
+  std::int64_t colour = 0;   ///< of all its nodes
+  std::vector<Node*> nodes;  ///< calls; attributes that they read are not among them
 };
 
+/// What else may and may not share a partition, and which partitions are worth it.
 struct PartitionOptions {
   /// What else must keep its order: Effects::order_edges(). Without it uses alone count.
   const OrderEdges* order = nullptr;
@@ -53,6 +54,7 @@ struct PartitionOptions {
   bool trim = false;
 };
 
+/// The partitions of a graph, and the reasons for what is outside; refers to the graph and to the order edges.
 class Partitioning {
  public:
   /// In an order in which they can run, each at one go.

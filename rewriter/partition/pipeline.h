@@ -30,22 +30,24 @@
 
 namespace fx {
 
+/// How a batch goes through the stages; equal on all ranks.
 struct PipelineRun {
   /// In training: `fill_drain` holds the activations of all micro-batches at once, `one_forward_one_backward` of at
   /// most as many as there are stages.
   enum class Schedule : std::uint8_t { fill_drain, one_forward_one_backward };
-  std::size_t micro_batches = 1;
-  Schedule schedule = Schedule::one_forward_one_backward;
+  std::size_t micro_batches = 1;                           ///< pieces of a batch, at most as many as it has samples
+  Schedule schedule = Schedule::one_forward_one_backward;  ///< in training: when a micro-batch goes back
 };
 
 /// What this process did since the pipeline was made.
 struct PipelineStatistics {
-  double busy_seconds = 0;     ///< in its stage, forward and backward
-  double waiting_seconds = 0;  ///< for other ranks
-  std::int64_t sent_bytes = 0;
+  double busy_seconds = 0;             ///< in its stage, forward and backward
+  double waiting_seconds = 0;          ///< for other ranks
+  std::int64_t sent_bytes = 0;         ///< to other ranks
   std::size_t peak_micro_batches = 0;  ///< held at once for their backward
 };
 
+/// The stage of this process, and its connection to the others; see the top of this file.
 class Pipeline {
  public:
   /// Takes the mean loss of a micro-batch: what the program returned for it, and its part of the targets.
@@ -68,8 +70,11 @@ class Pipeline {
   torch::Tensor train_step(const std::vector<c10::IValue>& inputs, const std::vector<torch::Tensor>& targets,
                            const Loss& loss, const PipelineRun& how = {});
 
+  /// The stage of this rank: its parameters are those that train_step gives gradients to.
   GraphModule& module() { return *module_; }
+  /// The plan, equal on all ranks.
   const PipelinePlan& plan() const { return plan_; }
+  /// What this rank did so far, in all calls.
   PipelineStatistics statistics() const;
   /// Waits until every rank has come here; rank 0 keeps the store and goes last.
   void finish();

@@ -25,10 +25,11 @@
 
 namespace fx {
 
+/// How a program is cut into stages.
 struct PipelineOptions {
   /// Where the time of a call comes from: its operations and bytes, or the fastest of a few runs.
   enum class Cost : std::uint8_t { modelled, measured };
-  Cost cost = Cost::modelled;
+  Cost cost = Cost::modelled;  ///< what stages are balanced by
   /// How much slower than it could be the slowest stage may be, so that less is sent.
   double slack = 0.1;
   /// Bytes of parameters and buffers of a stage; 0: no limit.
@@ -46,7 +47,7 @@ inline constexpr std::size_t kPipelineAhead = 4;
 
 /// What is expected of a stage, for inputs like the examples.
 struct StageForecast {
-  std::size_t nodes = 0;
+  std::size_t nodes = 0;          ///< of the program, in the stage
   double seconds = 0;             ///< of a forward, of all micro-batches; modelled ones are those of no machine, only
                                   ///< their ratios count
   std::int64_t weight_bytes = 0;  ///< of its parameters and buffers
@@ -57,11 +58,11 @@ struct StageForecast {
 
 /// Where and how a plan is carried out.
 struct PipelineSetting {
-  std::size_t micro_batches = 1;
-  std::size_t rounds = 1;  ///< batches, one right after the other; of several the first is not counted
-  /// By stage, the machine it runs on, and by machine, how many stages can compute on it at once as fast as alone: its
-  /// processors by the threads of a stage. Without them each stage has a machine for itself.
+  std::size_t micro_batches = 1;  ///< of a batch
+  std::size_t rounds = 1;         ///< batches, one right after the other; of several the first is not counted
+  /// By stage, the machine it runs on. Without them each stage has a machine for itself.
   std::vector<std::size_t> machine_of{};
+  /// By machine, how many stages can compute on it at once as fast as alone: its processors by the threads of a stage.
   std::vector<double> processors{};
   double bytes_per_second = 1e9;  ///< between two stages
   double message_seconds = 3e-4;  ///< what a message takes beside its bytes
@@ -79,14 +80,15 @@ struct TiedParameter {
   std::vector<std::pair<std::size_t, std::string>> places;  ///< stage and path in it, the first keeps the sum
 };
 
+/// How stages work together; the same in every process, as text where it has to travel.
 struct PipelinePlan {
   /// The graph that calls stage_0, stage_1, …: who gives what to whom, as FX text.
   std::string wiring;
-  std::vector<StageForecast> stages;
-  std::vector<TiedParameter> tied;
-  bool measured = false;          ///< the seconds were measured
-  std::size_t micro_batches = 1;  ///< in so many
-  int threads = 0;                ///< of so many threads; 0: not measured
+  std::vector<StageForecast> stages;  ///< by number of the stage
+  std::vector<TiedParameter> tied;    ///< parameters that more than one stage has
+  bool measured = false;              ///< the seconds were measured
+  std::size_t micro_batches = 1;      ///< in so many
+  int threads = 0;                    ///< of so many threads; 0: not measured
   /// Why the results of micro-batches are not the whole's in rows: their shapes change with the batch in another way.
   /// Empty when they are, or when it is not known.
   std::string not_joined;
@@ -98,6 +100,7 @@ struct PipelinePlan {
   PipelineForecast forecast(const PipelineSetting& setting = {}) const;
   /// A table, a line a stage: times where they were measured, else shares of the work.
   std::string str() const;
+  /// The text that from_json() reads.
   std::string json() const;
   /// Throws Error(syntax) when the text is no plan.
   static PipelinePlan from_json(const std::string& text);
@@ -105,8 +108,9 @@ struct PipelinePlan {
   std::string digest() const;
 };
 
+/// What split_pipeline() returns.
 struct PipelineStages {
-  PipelinePlan plan;
+  PipelinePlan plan;  ///< how they work together
   /// By stage; a process that runs one stage needs its own alone.
   std::vector<std::shared_ptr<GraphModule>> modules;
 };

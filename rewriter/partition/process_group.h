@@ -27,18 +27,20 @@ class Store;
 
 namespace fx {
 
+/// Where a process stands among the others, and where they meet.
 struct WorkerAddress {
-  int rank = 0;
-  int world = 1;
+  int rank = 0;                    ///< from 0
+  int world = 1;                   ///< how many there are
   std::string host = "127.0.0.1";  ///< of rank 0
-  std::uint16_t port = 29500;
+  std::uint16_t port = 29500;      ///< of rank 0's store
   /// How long anything may wait for another rank.
   std::chrono::milliseconds timeout = std::chrono::seconds(60);
 };
 
 /// What the launcher said: torchrun's RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; else SLURM's SLURM_PROCID,
-/// SLURM_NTASKS, the first of SLURM_STEP_NODELIST (or SLURM_NODELIST) and a port made from SLURM_JOB_ID; nothing
-/// without either. Throws Error(invalid_argument) naming the variable that is missing or no number.
+/// SLURM_NTASKS, and where MASTER_ADDR and MASTER_PORT are not set, the first of SLURM_STEP_NODELIST (or
+/// SLURM_NODELIST) and a port made from SLURM_JOB_ID; nothing without either. Throws Error(invalid_argument) naming the
+/// variable that is missing or no number.
 std::optional<WorkerAddress> workers_from_environment();
 /// Reads `HOST:PORT`. Throws Error(invalid_argument).
 void set_master(WorkerAddress& address, const std::string& master);
@@ -51,12 +53,20 @@ class Workers {
   Workers(c10::intrusive_ptr<c10d::ProcessGroup> group, c10::intrusive_ptr<c10d::Store> store = {},
           std::chrono::milliseconds timeout = std::chrono::seconds(60));
   ~Workers();
+  /// Another name for the same group.
+  /// @{
   Workers(const Workers&);
   Workers& operator=(const Workers&);
+  /// @}
 
+  /// This process, and how many there are.
+  /// @{
   int rank() const;
   int world() const;
+  /// @}
+  /// How long anything may wait for another rank.
   std::chrono::milliseconds timeout() const { return timeout_; }
+  /// LibTorch's own object, for what is not offered here.
   const c10::intrusive_ptr<c10d::ProcessGroup>& group() const { return group_; }
 
   /// Begins to send a contiguous tensor, and holds it until it has arrived. `step` numbers what belongs together, from

@@ -30,14 +30,15 @@ inline constexpr const char* kSourceFn = "source_fn_stack";  ///< SourceFnStack
 
 /// One call of a module or function.
 struct SourcePartition {
-  std::string name;    ///< of this call: a note's name, the path of a module, the name of a node
-  std::string source;  ///< the type of module or the function
-  std::vector<Node*> nodes;
+  std::string name;                 ///< of this call: a note's name, the path of a module, the name of a node
+  std::string source;               ///< the type of module or the function
+  std::vector<Node*> nodes;         ///< in graph order
   std::vector<Node*> input_nodes;   ///< what they use from outside, attributes left out
   std::vector<Node*> output_nodes;  ///< those that are used outside
   std::vector<Node*> params;        ///< the attributes that they use
 };
 
+/// What is known of modules, and which nodes count.
 struct SourceOptions {
   /// The type of the module at a path; without it a module's source is its path.
   std::function<std::string(std::string_view path)> module_type{};

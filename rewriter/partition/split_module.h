@@ -19,6 +19,7 @@
 
 namespace fx {
 
+/// How the parts look, and what they are called.
 struct SplitOptions {
   /// A partition with one result returns it in a tuple, as those with several do.
   bool tuple_return = false;

@@ -16,6 +16,7 @@
 
 namespace fx {
 
+/// Compiles convolutions and linear layers with XNNPACK; see the top of this file for what it takes.
 class XnnpackBackend : public Backend {
  public:
   /// True when LibTorch was built with it.

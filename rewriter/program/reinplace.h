@@ -21,12 +21,14 @@
 
 namespace fx {
 
+/// What reinplace() changed, and what it left.
 struct ReinplaceReport {
   std::vector<Node*> changed;  ///< in graph order
   /// The calls that have a variant that writes and stay, with the reason.
   std::vector<std::pair<Node*, std::string>> kept;
 };
 
+/// Rewrites the graph; `shapes` are those of its values and say which share storage.
 ReinplaceReport reinplace(Graph& graph, const Shapes& shapes, const EffectsOptions& effects = {});
 
 }  // namespace fx

@@ -52,9 +52,12 @@ Graph pattern_from(const PatternFunction& function);
 
 }  // namespace internal
 
+/// Makes functions of tensors and literals patterns and replacements, by tracing them.
 template <typename F>
 requires(internal::is_function_of_tensors<F>()) struct TracedFunction<F> {
+  /// What the pattern looks for. Throws what tracing throws.
   static Graph graph(const F& function) { return internal::pattern_from(PatternFunction(function)); }
+  /// What stands in its place: a graph, or for a function of literals, one that is traced at each match.
   static Replacement replacement(const F& function) { return internal::replacement_from(PatternFunction(function)); }
 };
 

@@ -19,14 +19,16 @@
 
 namespace fx {
 
+/// How two programs compare.
 struct Verification {
-  bool equal = true;
+  bool equal = true;       ///< within the tolerance
   std::size_t rounds = 0;  ///< how many sets of inputs were tried
-  double largest =
-      0;             ///< largest difference over largest magnitude of a tensor; infinite when results do not correspond
-  std::string node;  ///< the first node of `after` that differs from the node of that name in `before`
+  /// Largest difference over largest magnitude of a tensor; infinite when results do not correspond.
+  double largest = 0;
+  std::string node;    ///< the first node of `after` that differs from the node of that name in `before`
   std::string detail;  ///< what differs, in words
 };
+/// Prints one line, `equal` or where and by how much they differ.
 std::ostream& operator<<(std::ostream& out, const Verification& verification);
 
 /// Runs both on copies of each set of inputs, random numbers drawn alike, and compares what they return and what they
@@ -58,10 +60,10 @@ double usual_tolerance(at::ScalarType type);
 
 /// The rewrite that breaks a program.
 struct Culprit {
-  std::string rule;
+  std::string rule;                ///< the rule that made it
   std::size_t rewrite = 0;         ///< it is the so-manieth, from 1
   std::vector<std::string> nodes;  ///< what it made, by name
-  double difference = 0;
+  double difference = 0;           ///< relative, as run_difference has it
 };
 
 /// Applies the rules to copies of `module`, with ever fewer rewrites, to find the first after which the result differs

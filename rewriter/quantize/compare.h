@@ -19,6 +19,7 @@
 
 namespace fx {
 
+/// How one value of the quantized program differs from the float one's, over all samples.
 struct ActivationDifference {
   std::string node;      ///< in the quantized program
   std::string op;        ///< what makes it there
@@ -27,12 +28,14 @@ struct ActivationDifference {
   double magnitude = 0;  ///< the largest absolute value of the float program
 };
 
+/// All values that both programs have, and their results.
 struct ActivationComparison {
   std::vector<ActivationDifference> nodes;  ///< worst first
   ActivationDifference output;              ///< of all results together
   double agreement = 0;                     ///< share of rows of the first result with the same largest element
-  std::size_t samples = 0;
+  std::size_t samples = 0;                  ///< sets of inputs that were run
 };
+/// Prints a table, worst node first.
 std::ostream& operator<<(std::ostream& out, const ActivationComparison& comparison);
 /// {"output": {…}, "agreement": …, "nodes": […]}: one JSON text.
 std::string to_json(const ActivationComparison& comparison);

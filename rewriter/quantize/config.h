@@ -1,8 +1,8 @@
 // QuantConfig: what is quantized, and how: for the whole program, by module path, by type, by node.
 //
 //   fx::QuantConfig config = fx::QuantConfig::defaults();              // static, as torch.ao.quantization's defaults
-//   config.keep_float_paths({"features\\.0.*"});                       // RE2, on the path of a module or of one around
-//   it config.nodes.push_back({"add_3", fx::QuantSettings::keep_float()});
+//   config.keep_float_paths({"features\\.0.*"});                       // RE2, on a module's path or that of one around
+//   config.nodes.push_back({"add_3", fx::QuantSettings::keep_float()});
 //
 // What is more particular wins: a node, then a path, then a type, then the global settings; among equals the last.
 //
@@ -28,6 +28,7 @@ enum class QuantBackend : std::uint8_t {
   qnnpack,
   reference,  ///< none: dequantize, the operator on floats, quantize
 };
+/// Returns the name as it is spelt above.
 std::string_view to_string(QuantBackend backend);
 /// Throws Error(invalid_argument) that lists the names.
 QuantBackend parse_quant_backend(std::string_view name);
@@ -44,60 +45,74 @@ enum class RangeKind : std::uint8_t {
   histogram,       ///< the range with the least squared error, by the histogram of all values
   percentile,      ///< what leaves out the rarest on both sides
 };
+/// Returns the name as parse_quant_config reads it.
 std::string_view to_string(RangeKind kind);
 
 /// How one kind of value becomes whole numbers.
 struct Quantizer {
-  DType dtype = DType::quint8;  ///< quint8 or qint8
-  bool symmetric = false;       ///< zero is the middle
-  bool per_channel = false;     ///< weights: a scale for each output channel
-  RangeKind range = RangeKind::histogram;
-  bool reduce_range = false;         ///< one bit less, for kernels that add up in 16 bits
-  double averaging_constant = 0.01;  ///< moving_average: the weight of a new run
-  double percentile = 99.99;         ///< percentile: how much stays inside
-  int bins = 2048;                   ///< histogram, percentile
+  DType dtype = DType::quint8;             ///< quint8 or qint8
+  bool symmetric = false;                  ///< zero is the middle
+  bool per_channel = false;                ///< weights: a scale for each output channel
+  RangeKind range = RangeKind::histogram;  ///< how scale and zero point are found
+  bool reduce_range = false;               ///< one bit less, for kernels that add up in 16 bits
+  double averaging_constant = 0.01;        ///< moving_average: the weight of a new run
+  double percentile = 99.99;               ///< percentile: how much stays inside
+  int bins = 2048;                         ///< histogram, percentile
 
   /// The smallest and largest whole number.
   std::int64_t quant_min() const;
+  /// The largest whole number; with reduce_range one bit less.
   std::int64_t quant_max() const;
+  /// Equal in everything.
   friend bool operator==(const Quantizer&, const Quantizer&) = default;
 };
 
+/// What of a node is quantized.
 enum class QuantMode : std::uint8_t {
   keep_float,   ///< as it is
   fixed_range,  ///< weights and activations; ranges from samples (static quantization)
   dynamic,      ///< weights; ranges of activations found anew in each run: linear, LSTM, GRU
   weight_only,  ///< weights, computed with as floats: linear and convolutions; embeddings have a kernel
 };
+/// Returns the name as parse_quant_config reads it.
 std::string_view to_string(QuantMode mode);
 
+/// How one node is quantized.
 struct QuantSettings {
-  QuantMode mode = QuantMode::fixed_range;
-  Quantizer activation{};
+  QuantMode mode = QuantMode::fixed_range;  ///< what of it
+  Quantizer activation{};                   ///< its inputs and result; quint8 by default
+  /// Its weight.
   Quantizer weight{.dtype = DType::qint8, .symmetric = true, .per_channel = true, .range = RangeKind::min_max};
 
+  /// Settings that leave a node as it is.
   static QuantSettings keep_float() { return {.mode = QuantMode::keep_float}; }
+  /// Equal in everything.
   friend bool operator==(const QuantSettings&, const QuantSettings&) = default;
 };
 
+/// What is quantized and how; see the top of this file.
 struct QuantConfig {
-  using Entry = std::pair<std::string, QuantSettings>;
-  QuantSettings global{};
-  std::vector<Entry> types{};  ///< `Conv2d`, `aten::conv2d`
-  std::vector<Entry> paths{};  ///< RE2 on the whole path of a module, or of one around it
-  std::vector<Entry> nodes{};  ///< by the name that the node has in prepare's result
+  using Entry = std::pair<std::string, QuantSettings>;  ///< what it applies to, and how
+  QuantSettings global{};                               ///< for what no entry is about
+  std::vector<Entry> types{};                           ///< `Conv2d`, `aten::conv2d`
+  std::vector<Entry> paths{};                           ///< RE2 on the whole path of a module, or of one around it
+  std::vector<Entry> nodes{};                           ///< by the name that the node has in prepare's result
   /// Scales channels between neighbouring layers so that their weights have like ranges, before anything is measured.
   bool equalize = false;
 
   /// What torch.ao.quantization takes for this engine: static; activations by histogram, weights per channel (qnnpack:
   /// per tensor); fbgemm without one bit of the activations.
   static QuantConfig defaults(QuantBackend backend = QuantBackend::automatic);
+  /// Weights ahead, activations in each run: no samples are needed.
   static QuantConfig dynamic();
+  /// Weights alone: no samples are needed.
   static QuantConfig weight_only();
   /// For training: moving averages.
   static QuantConfig training(QuantBackend backend = QuantBackend::automatic);
 
+  /// Adds entries for these nodes.
   void keep_float_nodes(const std::vector<std::string>& names);
+  /// Adds entries for these paths, RE2 on the whole path.
   void keep_float_paths(const std::vector<std::string>& expressions);
 
   /// Returns the settings for a node: its name, its type, the path of its module. Complexity: the entries.

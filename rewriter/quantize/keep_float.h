@@ -15,16 +15,18 @@
 
 namespace fx {
 
+/// How good the quantized program must be; both must hold.
 struct QuantGoal {
   double min_sqnr_db = 0;    ///< of the results
   double min_agreement = 0;  ///< share of rows with the same largest element
 };
 
+/// What must stay float for that.
 struct KeptFloat {
   std::vector<std::string> nodes;  ///< what stays float, noisiest first; for ConvertOptions::keep_float
   double sqnr_db = 0;              ///< then
-  double agreement = 0;
-  std::size_t layers = 0;  ///< how many there were to choose from
+  double agreement = 0;            ///< then
+  std::size_t layers = 0;          ///< how many there were to choose from
 };
 
 /// `prepared` has seen its samples; `float_module` is what it was made from. `progress` is told how many of the layers

@@ -38,7 +38,9 @@ std::shared_ptr<GraphModule> prepare(const GraphModule& module, const QuantConfi
 std::shared_ptr<GraphModule> prepare_qat(const GraphModule& module, const QuantConfig& config,
                                          const std::vector<c10::IValue>& example);
 
+/// How a prepared program is converted.
 struct ConvertOptions {
+  /// Whose kernels it will call; `reference` stops at the reference form.
   QuantBackend backend = QuantBackend::automatic;
   /// More nodes that stay float, by name.
   std::vector<std::string> keep_float{};
@@ -56,11 +58,11 @@ std::size_t correct_bias(GraphModule& prepared, const std::vector<std::vector<c1
 
 /// What became of one node of the float program.
 struct QuantReason {
-  std::string node;
-  std::string op;
-  std::string path;  ///< of its module, if it has one
-  bool quantized = false;
-  std::string reason;  ///< why not; or what is to be known about how
+  std::string node;        ///< its name in the flat program
+  std::string op;          ///< the operator that it calls
+  std::string path;        ///< of its module, if it has one
+  bool quantized = false;  ///< whether convert does
+  std::string reason;      ///< why not; or what is to be known about how
 };
 
 /// For each operator of the flat program, in its order: what convert would do, and why.

@@ -19,6 +19,7 @@
 
 namespace fx {
 
+/// Which rules are applied, and what is known of the program.
 struct OptimizeOptions {
   std::vector<std::string> rules{};  ///< rules or groups by name; empty: inference
   /// Shapes and types of the inputs, if they are known: some rules need them. See ShapeProp.
@@ -30,34 +31,39 @@ struct OptimizeOptions {
   /// With a target: call only what several threads may run at once in one loaded copy of the result. (A GraphModule may
   /// be run by several threads in any case.)
   bool concurrent = false;
-  std::size_t max_rounds = 8;
+  std::size_t max_rounds = 8;                             ///< at most; what is left then, OptimizeReport::stop says
   std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
 };
 
 /// What became of one rule, over all rounds.
 struct RuleOutcome {
-  const rules::OptimizeRule* rule = nullptr;
-  std::size_t tried = 0;    ///< places where its patterns could start; 0 for passes
-  std::size_t matched = 0;  ///< places where they fit
-  std::size_t applied = 0;
-  std::vector<Refusal> refused{};  ///< in the end
-  std::vector<std::pair<std::string, std::size_t>> dropped{};
-  std::vector<rules::Choice> choices{};
-  std::chrono::nanoseconds time{0};
+  const rules::OptimizeRule* rule = nullptr;  ///< as it is in the list
+  std::size_t tried = 0;                      ///< places where its patterns could start; 0 for passes
+  std::size_t matched = 0;                    ///< places where they fit
+  std::size_t applied = 0;                    ///< rewrites, or what a pass counts as one
+  std::vector<Refusal> refused{};             ///< in the end
+  std::vector<std::pair<std::string, std::size_t>>
+      dropped{};                         ///< what else passes count: {"module", 53} is 53 modules dropped
+  std::vector<rules::Choice> choices{};  ///< what was measured, by rules of the group `lowering`
+  std::chrono::nanoseconds time{0};      ///< over all rounds
 };
 
+/// What optimize() did, rule by rule.
 struct OptimizeReport {
-  std::vector<RuleOutcome> rules;  ///< in the order of the list
-  std::size_t rounds = 0;
+  std::vector<RuleOutcome> rules;     ///< in the order of the list
+  std::size_t rounds = 0;             ///< until nothing changed, or OptimizeOptions::max_rounds
   std::size_t shapes_worked_out = 0;  ///< nodes; after the first round only those that changed, and what they reach
   /// Why shapes are not known although inputs were given: the program does not run on zeros of those shapes. Rules that
   /// need them refuse.
   std::string without_shapes{};
-  RewriteStop stop = RewriteStop::fixed_point;
+  RewriteStop stop = RewriteStop::fixed_point;  ///< `max_rewrites` when the rounds were used up
 
+  /// The sum over all rules.
   std::size_t applied() const;
 };
 
+/// Changes `module`. Throws Error(not_found) for a rule that does not exist, Error(invalid_argument) for options that
+/// do not fit, and what a rule throws.
 OptimizeReport optimize(GraphModule& module, const OptimizeOptions& options = {});
 
 }  // namespace fx

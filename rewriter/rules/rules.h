@@ -4,8 +4,8 @@
 // (rewriter/program/self_test.h). The others are passes: functions on the whole program, such as those that compute
 // with weights. Both say where they do not apply and why.
 //
-// A family of rules is one file in a subfolder: <group>/<family>.cc defines `<group>_<family>()`, which returns the
-// family's table. The build lists the files (rule_families.h, generated): adding a rule touches its file alone.
+// A family of rules is one file in a subfolder: `<group>/<family>.cc` defines `<group>_<family>()`, which returns
+// the family's table. The build lists the files (rule_families.h, generated): adding a rule touches its file alone.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class FreeSizes;
 
 /// What passes work on.
 struct RuleContext {
-  GraphModule& module;
+  GraphModule& module;    ///< the program
   std::string_view rule;  ///< the name of the rule that is applied
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
   /// Which sizes hold for other inputs; null when the program runs on these alone.
@@ -38,28 +38,32 @@ struct RuleContext {
 
 /// A time that was measured turn about with others: lower quartile, and from there to the upper one.
 struct Measured {
-  std::string name;
+  std::string name;  ///< of what was measured
+  /// Per run.
+  /// @{
   double seconds = 0;
   double spread = 0;
+  /// @}
 };
 
 /// What was chosen because it is fastest on this machine.
 struct Choice {
-  std::string what;        ///< the first place of its kind, and what enters it
-  std::size_t places = 0;  ///< that are alike
-  std::vector<Measured> measured{};
-  std::size_t fastest = 0;  ///< in `measured`
+  std::string what;                  ///< the first place of its kind, and what enters it
+  std::size_t places = 0;            ///< that are alike
+  std::vector<Measured> measured{};  ///< one for each that could be chosen
+  std::size_t fastest = 0;           ///< in `measured`
 };
 
 /// What one application of a pass did.
 struct PassResult {
-  std::size_t applied = 0;
+  std::size_t applied = 0;         ///< how often it did what it is for
   std::vector<Refusal> refused{};  ///< places that looked like fitting; `rule` may be left empty
   /// More that is worth counting: {"module", 53} prints as "53 modules dropped".
   std::vector<std::pair<std::string, std::size_t>> dropped{};
   std::vector<Choice> choices{};  ///< what was measured
 };
 
+/// What a rule is for.
 enum class Group : std::uint8_t {
   fusion,         ///< several operations become one
   decomposition,  ///< one operation becomes simpler ones
@@ -67,25 +71,27 @@ enum class Group : std::uint8_t {
   lowering,       ///< what one kind of machine computes fastest; see OptimizeOptions::target
 };
 
+/// Returns the name as it is spelt above.
 std::string_view to_string(Group group);
 
+/// One line of the list: a family of rewrites, or a pass, with what `fxgraph rules` says of it.
 struct OptimizeRule {
-  std::string_view name;
-  std::string_view summary;
-  std::string_view preconditions;
+  std::string_view name;           ///< as `--rules` takes it
+  std::string_view summary;        ///< what it does, in a line
+  std::string_view preconditions;  ///< when it may, in a line
   /// The place among all rules when they are applied: what takes apart comes first (up to 120), then what makes others
   /// possible (250), what looks for written-out forms (330), what folds and merges weights, what cleans up (from 380),
   /// what lowers (from 500).
   int order;
-  Group group;
+  Group group;  ///< what it is for
   /// Among the rules that run when none are asked for.
   bool inference;
-  Promise promise;
+  Promise promise;  ///< how results compare
   /// Reads sizes of values: those that differ from call to call are hidden from it.
   bool reads_sizes = false;
   // One of the two, or both: then the pass decides where the rewrites apply.
   const std::vector<Rule>& (*rewrites)() = nullptr;  ///< tried in this order; each named `<name>` or `<name>/<case>`
-  PassResult (*pass)(RuleContext&) = nullptr;
+  PassResult (*pass)(RuleContext&) = nullptr;        ///< may be null
 };
 
 /// All rules, in the order in which they are applied.
@@ -93,9 +99,9 @@ std::span<const OptimizeRule* const> all_rules();
 
 /// A named selection of rules.
 struct Selection {
-  std::string_view name;
-  std::string_view summary;
-  std::vector<const OptimizeRule*> rules;
+  std::string_view name;                   ///< as `--rules` takes it
+  std::string_view summary;                ///< what is in it, in a line
+  std::vector<const OptimizeRule*> rules;  ///< in the order in which they are applied
 };
 /// `inference`, then one for each Group.
 const std::vector<Selection>& selections();

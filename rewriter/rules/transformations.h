@@ -23,14 +23,17 @@
 
 namespace fx {
 
+/// A change of a program that can be taken back; see the top of this file.
 class Transformation {
  public:
   /// `transform` changes the program in any way that leaves it whole. What it did is noted under `name`.
   Transformation(std::string name, std::function<void(GraphModule&)> transform);
 
+  /// What its changes are noted under.
   const std::string& name() const { return name_; }
   /// Applies it; returns how many nodes it made, changed and removed. An exception leaves what `transform` left.
   std::size_t transform(GraphModule& module) const;
+  /// The same as transform().
   std::size_t operator()(GraphModule& module) const { return transform(module); }
   /// Takes back all that transformations of this name did and nobody took back yet, the latest first; returns how many
   /// nodes that restored or removed. Throws Error(invalid_argument) naming the node when a node that it made or changed

@@ -17,6 +17,7 @@
 
 namespace fx {
 
+/// What the source is written in.
 enum class Language : std::uint8_t {
   python,       ///< the method `forward`, as torch.fx generates it: codegen/python.h
   cpp,          ///< a `struct … : torch::nn::Module` that compiles against LibTorch: codegen/cpp.h
@@ -25,25 +26,26 @@ enum class Language : std::uint8_t {
 
 /// A parameter or buffer that the graph reads.
 struct CodeTensor {
-  std::string path;
-  TensorInfo info;
-  bool is_parameter = true;
+  std::string path;          ///< as get_attr nodes name it
+  TensorInfo info;           ///< dtype and sizes, with which C++ makes it
+  bool is_parameter = true;  ///< else a buffer
 };
 
 /// A module of torch::nn that the graph calls and that is made anew in generated C++.
 struct CodeModule {
-  std::string path{};
+  std::string path{};          ///< as call_module nodes name it
   std::string type{};          ///< `torch::nn::LSTM`
   std::string construction{};  ///< the expression that makes one
   /// What its forward returns: a tensor, or a tuple of parts.
   struct Result {
-    std::vector<Result> parts{};
-  } result{};
-  bool training = false;
+    std::vector<Result> parts{};  ///< of a tuple, in order; empty: a tensor
+  } result{};                     ///< the whole result
+  bool training = false;          ///< the mode that the generated module is put into
 };
 
+/// What the source is called and what is known beside the graph.
 struct CodeOptions {
-  std::string class_name = "Module";
+  std::string class_name = "Module";  ///< of the struct or class that is written
   /// What is known of the tensors that get_attr nodes name; the others get their shapes with the weights.
   std::vector<CodeTensor> tensors{};
   /// The modules that call_module nodes name, as far as C++ can make them. Other languages have no use for them.

@@ -19,6 +19,7 @@
 
 namespace fx {
 
+/// How an archive is read.
 struct ExportedOptions {
   /// Which program of an archive with several; the name of its `models/NAME.json`. Empty: the only one.
   std::string model;

@@ -25,9 +25,9 @@ namespace fx {
 
 /// A size of an input that may vary.
 struct DynamicSize {
-  std::size_t input = 0;  ///< which tensor, counted over all that the call takes
-  std::int64_t dimension = 0;
-  pt2::SizeRange range{};  ///< what it may be; open ends are found by nobody
+  std::size_t input = 0;       ///< which tensor, counted over all that the call takes
+  std::int64_t dimension = 0;  ///< which of its dimensions, from 0
+  pt2::SizeRange range{};      ///< what it may be; open ends are found by nobody
 };
 
 /// Which sizes of the inputs may vary, beside those that SaveExportedOptions::dynamic names.
@@ -37,11 +37,12 @@ enum class ExportedSizes : std::uint8_t {
   fixed,  ///< none
 };
 
+/// What a program is exported with.
 struct SaveExportedOptions {
   /// One value per argument. Empty: tensors of the shapes with which the program was traced or exported.
   std::vector<c10::IValue> inputs{};
-  std::vector<DynamicSize> dynamic{};
-  ExportedSizes sizes = ExportedSizes::noted;
+  std::vector<DynamicSize> dynamic{};          ///< sizes that vary whatever `sizes` says
+  ExportedSizes sizes = ExportedSizes::noted;  ///< which others do
 };
 
 /// Writes `path`, beside it first and then renamed. Throws Error(invalid_argument) when the inputs' shapes are not

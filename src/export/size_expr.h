@@ -1,7 +1,7 @@
 // SizeExpr: a size that depends on the inputs, as torch.export writes it: SymPy's text of an expression of symbols.
 //
-//   SizeExpr::parse("Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))").str()   // 2*s77 +
-//   1
+//   SizeExpr::parse("Add(Mul(Integer(2), Symbol('s77', positive=True, integer=True)), Integer(1))").str()
+//   // 2*s77 + 1
 //
 // Thread-safety: values. Costs: linear in the expression, which may be kMaxTerms long.
 #pragma once
@@ -16,15 +16,20 @@
 
 namespace fx::pt2 {
 
+/// An immutable expression over whole numbers; see the top of this file.
 class SizeExpr {
  public:
+  /// A number, a symbol, or a function of other expressions.
   enum class Kind : std::uint8_t { integer, symbol, call };
-  static constexpr int kMaxDepth = 100;
-  static constexpr int kMaxTerms = 10000;
+  static constexpr int kMaxDepth = 100;    ///< how deep a text may nest
+  static constexpr int kMaxTerms = 10000;  ///< how long a text may be, in numbers, symbols and functions
 
-  SizeExpr() = default;
+  SizeExpr() = default;  ///< the number 0
+  /// A number, or a symbol of this name.
+  /// @{
   static SizeExpr integer(std::int64_t value);
   static SizeExpr symbol(std::string name);
+  /// @}
   /// `function` is SymPy's: Add, Mul, Pow, FloorDiv, Mod, Max, Min, …
   static SizeExpr call(std::string function, std::vector<SizeExpr> operands);
 
@@ -35,17 +40,21 @@ class SizeExpr {
   /// As people write it: `2*s77 + 1`.
   std::string str() const;
 
+  /// What it is, which decides what the others mean.
+  /// @{
   Kind kind() const { return kind_; }
   bool is_integer() const { return kind_ == Kind::integer; }
   bool is_symbol() const { return kind_ == Kind::symbol; }
-  std::int64_t value() const { return value_; }
+  /// @}
+  std::int64_t value() const { return value_; }  ///< of a number; else 0
   /// The symbol's or the function's name.
   const std::string& name() const { return name_; }
-  const std::vector<SizeExpr>& operands() const { return operands_; }
+  const std::vector<SizeExpr>& operands() const { return operands_; }  ///< of a function, in order; else empty
   /// Calls `visit` for every symbol, once per occurrence.
   void for_each_symbol(const std::function<void(const std::string&)>& visit) const;
   /// Its value for these symbols; nothing when a symbol is not there, the function is not known, or it overflows.
   std::optional<std::int64_t> evaluate(const std::map<std::string, std::int64_t>& symbols) const;
+  /// Equal as they are written: `a + b` is not `b + a`.
   friend bool operator==(const SizeExpr&, const SizeExpr&) = default;
 
  private:
@@ -57,8 +66,9 @@ class SizeExpr {
 
 /// What a symbol may be: both ends belong to it, a missing one is open.
 struct SizeRange {
-  std::optional<std::int64_t> min;
-  std::optional<std::int64_t> max;
+  std::optional<std::int64_t> min;  ///< the least that it may be
+  std::optional<std::int64_t> max;  ///< the most that it may be
+  /// Same ends.
   friend bool operator==(const SizeRange&, const SizeRange&) = default;
 };
 

@@ -1,4 +1,4 @@
-// Everything public, in one include: #include <fxgraph/fx.h>.
+// Everything public, in one include: `#include <fxgraph/fx.h>`.
 //
 // In a package built with LibTorch this brings modules and TorchScript too; a file that only works on graphs compiles
 // in a fraction of the time with the narrow headers named here.

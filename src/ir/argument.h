@@ -42,6 +42,7 @@ struct GraphStorage;
 struct Slot;
 }  // namespace internal
 
+/// What an argument is; the names are Python's types where it has them.
 enum class ArgumentKind : std::uint8_t {
   none,
   node,
@@ -65,12 +66,16 @@ enum class ArgumentKind : std::uint8_t {
 /// Returns the kind's name in words that a reader of Python knows: `int`, `list`.
 std::string_view to_string(ArgumentKind kind);
 
+/// One value among a node's arguments; see the top of this file.
 class Argument {
  public:
-  using Kind = ArgumentKind;
-  static constexpr int kMaxNesting = 64;
+  using Kind = ArgumentKind;              ///< as it is asked for: `Argument::Kind::list`
+  static constexpr int kMaxNesting = 64;  ///< making a container that is deeper throws Error(invalid_argument)
 
-  constexpr Argument() noexcept {}
+  constexpr Argument() noexcept {}  ///< None
+  /// What C++ has for it: null is None, a pointer to a node (never null) the node, a bool itself (other types are not
+  /// taken for bools), numbers and strings themselves. Unsigned integers beyond 2^63 - 1 wrap around.
+  /// @{
   constexpr Argument(std::nullptr_t) noexcept {}
   Argument(Node* node) noexcept : kind_(Kind::node) { payload_.node = node; }
   Argument(Node& node) noexcept : Argument(&node) {}
@@ -92,17 +97,26 @@ class Argument {
   Argument(const Layout& layout) noexcept : kind_(Kind::layout) { payload_.integer = layout.name.id(); }
   Argument(const MemoryFormat& format) noexcept : kind_(Kind::memory_format) { payload_.integer = format.name.id(); }
   Argument(std::complex<double> value);
+  /// @}
   /// A list, so that `{{&a, &b}, 1}` reads as the arguments of `cat`. Inside braces a single argument is a list of one.
   Argument(std::initializer_list<Argument> elements);
 
+  /// A container of these elements, copied once and shared from then on.
+  /// @{
   static Argument list(ArgumentSpan elements);
   static Argument tuple(ArgumentSpan elements);
+  /// @}
   /// `pairs` alternate: key, value, key, value.
   static Argument dict(ArgumentSpan pairs);
+  /// A slice as in `x[start:stop:step]`; None stands for what is left out.
   static Argument slice(const Argument& start, const Argument& stop, const Argument& step = {});
+  /// Python's `...`.
   static Argument ellipsis() noexcept;
+  /// Something known by its text alone; see ArgumentKind::opaque.
   static Argument opaque(std::string_view text);
 
+  /// Containers are shared, so that copies are cheap.
+  /// @{
   Argument(const Argument& other) : kind_(other.kind_), payload_(other.payload_) {
     if (is_container()) share(other);
   }
@@ -113,12 +127,18 @@ class Argument {
     swap(other);
     return *this;
   }
+  /// @}
   ~Argument() {
     if (flags_ & kOwnsBlock) release();
   }
+  /// Exchanges values, not the slots in which they stand.
   void swap(Argument& other) noexcept;
 
+  /// What it is; decides which of the questions below have an answer.
   Kind kind() const { return kind_; }
+  /// Asks for the kind; a number is an int, float or complex, a sequence a list or tuple, a container any kind from
+  /// list on.
+  /// @{
   bool is_none() const { return kind_ == Kind::none; }
   bool is_node() const { return kind_ == Kind::node; }
   bool is_bool() const { return kind_ == Kind::boolean; }
@@ -132,13 +152,16 @@ class Argument {
   bool is_dict() const { return kind_ == Kind::dict; }
   bool is_slice() const { return kind_ == Kind::slice; }
   bool is_container() const { return kind_ >= Kind::list; }
+  /// @}
 
-  // The values. Asking for another kind throws Error(invalid_argument) that names both kinds.
+  /// The value. Asking for another kind throws Error(invalid_argument) that names both kinds.
+  /// @{
   Node& node() const;
   bool as_bool() const;
   std::int64_t as_int() const;
   /// An int is also accepted.
   double as_float() const;
+  /// An int or float is also accepted.
   std::complex<double> as_complex() const;
   /// Strings and opaque texts.
   Symbol as_symbol() const;
@@ -147,13 +170,16 @@ class Argument {
   Device as_device() const;
   Layout as_layout() const;
   MemoryFormat as_memory_format() const;
+  /// @}
   /// The elements of a container, as listed at ArgumentKind; empty for anything else.
   ArgumentSpan elements() const;
 
   /// The node, or null when this is something else. Never throws.
   Node* node_or_null() const noexcept { return is_node() ? payload_.node : nullptr; }
 
+  /// Same kind and same value, element by element; see the top of this file.
   friend bool operator==(const Argument& a, const Argument& b) { return a.equals(b); }
+  /// Equal arguments have equal hashes; nodes count by their address, so hashes differ from run to run.
   std::size_t hash() const;
 
  private:
@@ -194,6 +220,8 @@ static_assert(sizeof(Argument) == 16);
 class ArgumentSpan {
  public:
   ArgumentSpan() = default;
+  /// Refers to them, copies nothing; `stride` is the distance of neighbours in bytes.
+  /// @{
   ArgumentSpan(std::initializer_list<Argument> arguments)
       : ArgumentSpan(arguments.begin(), arguments.size(), sizeof(Argument)) {}
   ArgumentSpan(const std::vector<Argument>& arguments)
@@ -202,9 +230,13 @@ class ArgumentSpan {
       : ArgumentSpan(arguments.data(), arguments.size(), sizeof(Argument)) {}
   ArgumentSpan(const Argument* first, std::size_t size, std::size_t stride)
       : first_(first), size_(static_cast<std::uint32_t>(size)), stride_(static_cast<std::uint32_t>(stride)) {}
+  /// @}
 
+  /// Goes forward; valid as long as what the span refers to.
   class iterator {
    public:
+    /// As the standard library wants it of a forward iterator.
+    /// @{
     using value_type = Argument;
     using difference_type = std::ptrdiff_t;
     using reference = const Argument&;
@@ -224,18 +256,24 @@ class ArgumentSpan {
       return old;
     }
     bool operator==(const iterator& other) const { return at_ == other.at_; }
+    /// @}
 
    private:
     const Argument* at_ = nullptr;
     std::uint32_t stride_ = sizeof(Argument);
   };
 
+  /// As of a vector; the index is not checked.
+  /// @{
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   const Argument& operator[](std::size_t i) const { return *place(i); }
   iterator begin() const { return {first_, stride_}; }
   iterator end() const { return {place(size_), stride_}; }
+  /// @}
+  /// The arguments from position `from` on, which is at most size().
   ArgumentSpan subspan(std::size_t from) const { return ArgumentSpan(place(from), size_ - from, stride_); }
+  /// A copy that outlives the span.
   std::vector<Argument> to_vector() const { return {begin(), end()}; }
 
  private:
@@ -250,8 +288,9 @@ class ArgumentSpan {
 
 /// A keyword argument.
 struct NamedArgument {
-  Symbol name;
-  Argument value;
+  Symbol name;     ///< the keyword
+  Argument value;  ///< what is passed for it
+  /// Same keyword, equal value.
   friend bool operator==(const NamedArgument&, const NamedArgument&) = default;
 };
 
@@ -259,6 +298,8 @@ struct NamedArgument {
 class KwargSpan {
  public:
   KwargSpan() = default;
+  /// Refers to them, copies nothing; `name_stride` is the distance of neighbouring names in bytes.
+  /// @{
   KwargSpan(std::initializer_list<NamedArgument> kwargs) : KwargSpan(std::span(kwargs.begin(), kwargs.size())) {}
   KwargSpan(const std::vector<NamedArgument>& kwargs) : KwargSpan(std::span(kwargs)) {}
   KwargSpan(std::span<const NamedArgument> kwargs)
@@ -267,14 +308,18 @@ class KwargSpan {
         name_stride_(sizeof(NamedArgument)) {}
   KwargSpan(const Symbol* names, std::size_t name_stride, ArgumentSpan values)
       : values_(values), names_(names), name_stride_(static_cast<std::uint32_t>(name_stride)) {}
+  /// @}
 
   /// What iterating yields.
   struct Item {
-    Symbol name;
-    const Argument& value;
+    Symbol name;            ///< the keyword
+    const Argument& value;  ///< what is passed for it
   };
+  /// Goes forward, in the order in which the keywords were given.
   class iterator {
    public:
+    /// As the standard library wants it of an input iterator.
+    /// @{
     using value_type = Item;
     using difference_type = std::ptrdiff_t;
     using reference = Item;
@@ -286,12 +331,15 @@ class KwargSpan {
       return *this;
     }
     bool operator==(const iterator& other) const { return at_ == other.at_; }
+    /// @}
 
    private:
     const KwargSpan* span_;
     std::size_t at_;
   };
 
+  /// As of a vector of keywords with what is passed for them; the index is not checked.
+  /// @{
   std::size_t size() const { return values_.size(); }
   bool empty() const { return values_.empty(); }
   Symbol name(std::size_t i) const {
@@ -299,6 +347,7 @@ class KwargSpan {
   }
   const Argument& value(std::size_t i) const { return values_[i]; }
   Item operator[](std::size_t i) const { return {name(i), values_[i]}; }
+  /// @}
   /// The value of `name`, or null.
   const Argument* find(Symbol name) const {
     for (std::size_t i = 0; i < size(); ++i) {
@@ -306,9 +355,11 @@ class KwargSpan {
     }
     return nullptr;
   }
+  /// The values alone, in the order of the keywords.
   ArgumentSpan values() const { return values_; }
-  iterator begin() const { return {this, 0}; }
-  iterator end() const { return {this, size()}; }
+  iterator begin() const { return {this, 0}; }     ///< iterating yields Item
+  iterator end() const { return {this, size()}; }  ///< iterating yields Item
+  /// A copy that outlives the span.
   std::vector<NamedArgument> to_vector() const;
 
  private:
@@ -333,7 +384,9 @@ enum class NodeStyle : std::uint8_t { percent, plain };
 
 /// Appends `argument` as FX prints it, except that strings are quoted, so that the text reads back as what it was.
 void format(std::string& out, const Argument& argument, NodeStyle style = NodeStyle::percent);
+/// The text that format() writes.
 std::string to_string(const Argument& argument, NodeStyle style = NodeStyle::percent);
+/// Prints what to_string() returns.
 std::ostream& operator<<(std::ostream& out, const Argument& argument);
 
 /// Appends `value` as Python's repr writes it: the shortest text that reads back as the same double.

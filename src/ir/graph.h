@@ -36,26 +36,36 @@ class NodeMap;
 
 /// One broken invariant: its number in docs/ir.md, the node at fault, and what is wrong.
 struct LintViolation {
-  int rule;
-  std::string node;
-  std::string message;
+  int rule;             ///< its number in docs/ir.md
+  std::string node;     ///< the name of the node at fault; empty when it is the graph as a whole
+  std::string message;  ///< one line
 };
 
+/// A program as an ordered list of nodes, which it owns; see the top of this file.
 class Graph {
  public:
   Graph();
   ~Graph();
+  /// Nodes keep their addresses and hooks stay set; what was moved from is an empty graph.
+  /// @{
   Graph(Graph&& other) noexcept;
   Graph& operator=(Graph&& other) noexcept;
+  /// @}
 
   // ── Looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
   /// The nodes in order, both ways. Erasing any node and inserting anywhere is safe while iterating.
   class NodeRange;
+  /// All nodes in order; `reversed()` of the range goes backward.
+  /// @{
   NodeRange nodes();
   class ConstNodeRange;
   ConstNodeRange nodes() const;
+  /// @}
+  /// Counts nodes, placeholders and output included. O(1).
+  /// @{
   std::size_t size() const;
   bool empty() const { return size() == 0; }
+  /// @}
   /// One more than the largest Node::id(): the size of side tables.
   std::uint32_t id_bound() const;
   /// The node with this id, or null when it was erased or never existed.
@@ -64,7 +74,7 @@ class Graph {
   Node* find(std::string_view name) const;
   /// The nodes with this opcode and, unless it is empty, this target, in order. O(nodes) when there are any, else O(1).
   std::vector<Node*> find_nodes(Op op, Symbol target = {}) const;
-  /// How many nodes have this opcode and target. O(1).
+  /// How many nodes have this opcode and target, an operator in its canonical spelling. O(1).
   std::size_t count(Op op, Symbol target) const;
   /// The placeholders, in order. O(placeholders).
   std::vector<Node*> placeholders() const;
@@ -78,9 +88,14 @@ class Graph {
   // ── Building ─────────────────────────────────────────────────────────────────────────────────────────────────────
   // New nodes go to the insertion point: at first the end of the graph, before the output if there is one. `name` is a
   // candidate; without one the node is named after its target. Arguments must name nodes of this graph.
+  /// Makes any kind of node. Throws Error(invalid_argument) for a second output and for arguments of another graph.
   Node& create_node(Op op, Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {});
+  /// A new input; `*args` and `**kwargs` are named without their stars. `default_value` is taken when a caller passes
+  /// none.
   Node& placeholder(std::string_view name, std::optional<Argument> default_value = std::nullopt);
+  /// Fetches the parameter, buffer or constant at `path`, `layer1.0.weight`.
   Node& get_attr(Symbol path) { return create_node(Op::get_attr, path); }
+  /// Calls an operator or function, `aten::relu` or `torch.relu`; operators are kept in their canonical spelling.
   Node& call_function(Symbol target, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {}) {
     return create_node(Op::call_function, target, args, kwargs, name);
   }
@@ -88,6 +103,7 @@ class Graph {
   Node& call_method(Symbol method, ArgumentSpan args, KwargSpan kwargs = {}, std::string_view name = {}) {
     return create_node(Op::call_method, method, args, kwargs, name);
   }
+  /// Calls the submodule at `path`, `layer1.0.conv`.
   Node& call_module(Symbol path, ArgumentSpan args = {}, KwargSpan kwargs = {}, std::string_view name = {}) {
     return create_node(Op::call_module, path, args, kwargs, name);
   }
@@ -97,8 +113,11 @@ class Graph {
   /// While it lives, new nodes go to another place; several keep the order in which they are made. On its end the
   /// insertion point is what it was before.
   class InsertionScope;
+  /// Just before or just after `node`, a node of this graph.
+  /// @{
   [[nodiscard]] InsertionScope inserting_before(Node& node);
   [[nodiscard]] InsertionScope inserting_after(Node& node);
+  /// @}
   /// At the start of the graph.
   [[nodiscard]] InsertionScope inserting_before();
   /// At the end of the graph (before the output).
@@ -117,7 +136,7 @@ class Graph {
   std::size_t eliminate_dead_code(const std::function<bool(const Node&)>& is_impure);
 
   // ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────
-  using ValueMap = NodeMap<Argument>;
+  using ValueMap = NodeMap<Argument>;  ///< values by node: what graph_copy binds
   /// Copies `node` (of any graph) to the insertion point of this one; its arguments' nodes are replaced by `map`.
   Node& node_copy(const Node& node, const std::function<Argument(Node&)>& map);
   /// Copies all nodes of `other` to the insertion point, but for those that `values` maps already to something else
@@ -134,6 +153,7 @@ class Graph {
   void lint() const;
   /// FX's table: opcode, name, target, args, kwargs.
   void print_tabular(std::ostream& out) const;
+  /// The same to std::cout.
   void print_tabular() const;
 
  private:
@@ -146,14 +166,20 @@ class Graph {
 template <typename NodeType>
 class NodeIterator {
  public:
+  /// What std::iterator_traits asks for.
+  /// @{
   using value_type = NodeType;
   using difference_type = std::ptrdiff_t;
   using reference = NodeType&;
   using pointer = NodeType*;
   using iterator_category = std::bidirectional_iterator_tag;
+  /// @}
 
   NodeIterator() = default;
+  /// Stands at `at`; `root` is the graph's anchor, where both directions end.
   NodeIterator(Node* at, Node* root, bool reverse) : at_(at), root_(root), reverse_(reverse) {}
+  /// As the standard library wants it of a bidirectional iterator; a step passes over erased nodes.
+  /// @{
   reference operator*() const { return *at_; }
   pointer operator->() const { return at_; }
   NodeIterator& operator++() {
@@ -170,6 +196,7 @@ class NodeIterator {
     return *this;
   }
   bool operator==(const NodeIterator& other) const { return at_ == other.at_; }
+  /// @}
 
  private:
   static Node* step(Node* node, bool backward);
@@ -178,18 +205,22 @@ class NodeIterator {
   bool reverse_ = false;
 };
 
+/// What Graph::nodes() returns: a view, valid as long as the graph.
 template <typename NodeType>
 class NodeRangeOf {
  public:
-  using iterator = NodeIterator<NodeType>;
+  using iterator = NodeIterator<NodeType>;  ///< goes both ways
+  /// Made by Graph::nodes(); `size` is the number of nodes now.
   NodeRangeOf(Node* root, std::size_t size, bool reverse) : root_(root), size_(size), reverse_(reverse) {}
+  /// The first node in this direction. Nodes may be erased and inserted while iterating.
   iterator begin() const { return ++iterator(root_, root_, reverse_); }
-  iterator end() const { return iterator(root_, root_, reverse_); }
-  std::size_t size() const { return size_; }
-  bool empty() const { return size_ == 0; }
+  iterator end() const { return iterator(root_, root_, reverse_); }  ///< behind the last node; `--` leads to it
+  std::size_t size() const { return size_; }  ///< nodes that the graph had when the range was made
+  bool empty() const { return size_ == 0; }   ///< true when the graph had none then
+  /// The same nodes in the other direction.
   NodeRangeOf reversed() const { return {root_, size_, !reverse_}; }
-  NodeType& front() const { return *begin(); }
-  NodeType& back() const { return *--end(); }
+  NodeType& front() const { return *begin(); }  ///< the range must not be empty
+  NodeType& back() const { return *--end(); }   ///< the range must not be empty
 
  private:
   Node* root_;
@@ -197,15 +228,18 @@ class NodeRangeOf {
   bool reverse_;
 };
 
+/// The nodes of a graph that may be edited.
 class Graph::NodeRange : public NodeRangeOf<Node> {
  public:
   using NodeRangeOf::NodeRangeOf;
 };
+/// The nodes of a graph that may only be read.
 class Graph::ConstNodeRange : public NodeRangeOf<const Node> {
  public:
   using NodeRangeOf::NodeRangeOf;
 };
 
+/// Keeps the insertion point elsewhere while it lives; made by inserting_before and inserting_after.
 class Graph::InsertionScope {
  public:
   InsertionScope(const InsertionScope&) = delete;

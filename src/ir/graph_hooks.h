@@ -24,14 +24,18 @@
 
 namespace fx {
 
+/// Whom to tell of what, see the top of this file; those that are left empty are not called.
 struct EditHooks {
-  std::function<void(Node& node)> created{};
-  std::function<void(Node& node)> erased{};
+  std::function<void(Node& node)> created{};  ///< behind a node that was made or came back
+  std::function<void(Node& node)> erased{};   ///< before a node goes
+  /// Before `user` gets `by` in place of `old`.
   std::function<void(Node& old, const Argument& by, Node& user)> replaced{};
 };
 
+/// Keeps hooks set while it lives; cannot be copied or moved.
 class GraphHooks {
  public:
+  /// Sets the hooks, behind those that are set already.
   GraphHooks(Graph& graph, EditHooks hooks);
   ~GraphHooks();
   GraphHooks(const GraphHooks&) = delete;

@@ -17,12 +17,14 @@ namespace meta_key {
 inline constexpr const char* kType = "type";               ///< std::string: the annotation printed after the name
 inline constexpr const char* kStackTrace = "stack_trace";  ///< std::string: where the node was made, innermost last
 inline constexpr const char* kModuleStack = "nn_module_stack";  ///< std::string: path of the module the node came from
-inline constexpr const char* kProvenance =
-    "from_node";  ///< std::string or fx::Provenance: the rule and the nodes it was made from
+/// std::string or fx::Provenance: the rule and the nodes it was made from.
+inline constexpr const char* kProvenance = "from_node";
 }  // namespace meta_key
 
+/// A small dictionary from names to values of any type, in the order in which they were set.
 class Meta {
  public:
+  /// True when no key is set.
   bool empty() const { return !first_.second.has_value(); }
   /// Sets `key`, replacing what it held.
   template <typename T>
@@ -35,6 +37,7 @@ class Meta {
     const std::any* value = const_cast<Meta*>(this)->find(key);
     return value ? std::any_cast<T>(value) : nullptr;
   }
+  /// Forgets `key`; nothing happens when it is not set.
   void erase(Symbol key);
   /// The keys, in the order in which they were first set.
   std::vector<Symbol> keys() const;

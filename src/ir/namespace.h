@@ -18,18 +18,22 @@ namespace fx {
 
 /// A node's name: a stem, and a number unless it is kNoNumber.
 struct NodeName {
-  static constexpr std::uint32_t kNoNumber = ~std::uint32_t{0};
-  Symbol stem;
-  std::uint32_t number = kNoNumber;
+  static constexpr std::uint32_t kNoNumber = ~std::uint32_t{0};  ///< says that a name is the stem alone
+  Symbol stem;                                                   ///< `add` of `add_3`
+  std::uint32_t number = kNoNumber;                              ///< 3 of `add_3`
 
+  /// Appends `stem` or `stem_number`.
   void append_to(std::string& out) const;
+  /// The name as text.
   std::string str() const;
+  /// Same stem, same number.
   friend bool operator==(const NodeName&, const NodeName&) = default;
 };
 
 /// Splits a trailing `_<digits>` off `text`.
 NodeName split_name(std::string_view text);
 
+/// The names that one graph has given out.
 class Namespace {
  public:
   /// Returns a fresh name for `candidate`: itself when free.

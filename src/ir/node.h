@@ -31,6 +31,7 @@ enum class Op : std::uint8_t { placeholder, get_attr, call_function, call_method
 
 /// Returns the opcode's name: `call_function`.
 std::string_view to_string(Op op);
+/// Prints the opcode's name.
 std::ostream& operator<<(std::ostream& out, Op op);
 
 /// Iterates over the distinct users of a node, in the order in which they first used it.
@@ -38,33 +39,45 @@ class UserRange;
 /// Iterates over every use of a node: an argument slot that names it.
 class UseRange;
 
+/// One operation and its value; made by a Graph, never copied. See the top of this file.
 class Node {
  public:
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
+  /// Which of FX's six kinds of node it is.
   Op op() const { return op_; }
   /// What is called or fetched: an operator (`aten::add.Tensor`), a method, an attribute or module path, an input's
   /// name.
   Symbol target() const { return target_; }
+  /// A view of what is passed by position, or by keyword; valid until the arguments change.
+  /// @{
   ArgumentSpan args() const;
   KwargSpan kwargs() const;
+  /// @}
+  /// The positional argument `i`. Throws Error(invalid_argument) when there are not that many.
   const Argument& arg(std::size_t i) const;
   /// The keyword argument `name`, or null.
   const Argument* kwarg(Symbol name) const { return kwargs().find(name); }
 
   /// The name, unique in the graph. O(length); see append_name to avoid the copy.
   std::string name() const { return name_parts().str(); }
+  /// The name as stem and number: no allocation.
   NodeName name_parts() const;
+  /// Appends what name() returns.
   void append_name(std::string& out) const { name_parts().append_to(out); }
 
   /// A number that no other node of the graph ever has; below Graph::id_bound().
   std::uint32_t id() const { return id_; }
+  /// The graph that made it.
+  /// @{
   Graph& graph();
   const Graph& graph() const;
+  /// @}
   /// True once the graph has erased the node. Its address stays valid, its arguments and users are gone.
   bool is_erased() const { return erased_; }
 
+  /// The same as `this->op() == op`.
   bool is(Op op) const { return op_ == op; }
   /// True for what calls something: call_function, call_method, call_module (FX's CALLABLE_NODE_OPS).
   bool is_callable() const { return op_ == Op::call_function || op_ == Op::call_method || op_ == Op::call_module; }
@@ -74,6 +87,7 @@ class Node {
   // Order. The list of nodes is the order of execution.
   Node* next() const;      ///< null at the end
   Node* previous() const;  ///< null at the start
+  /// True when it runs before `other`, a node of the same graph; false of a node and itself. O(1).
   bool is_before(const Node& other) const { return order_ < other.order_; }
   /// Moves `node` to just before this node (FX's prepend). Uses and users do not change.
   void prepend(Node& node);
@@ -81,9 +95,14 @@ class Node {
   void append(Node& node);
 
   // Users and inputs.
+  /// Distinct nodes, each counted once however often it names this one.
+  /// @{
   std::uint32_t num_users() const { return num_users_; }
   bool has_users() const { return num_users_ != 0; }
+  /// @}
+  /// The nodes that name this one, each once.
   UserRange users() const;
+  /// Every argument that names this node; a user that names it twice comes twice.
   UseRange uses() const;
   /// The distinct nodes among the arguments: args first, then kwargs, left to right.
   std::vector<Node*> all_input_nodes() const;
@@ -93,13 +112,19 @@ class Node {
 
   // Edits. Arguments may name nodes of this graph only. Each re-registers this node's uses: it becomes the last user of
   // its inputs, as in FX.
+  /// Replaces all arguments of that kind; `set_args_kwargs` replaces both at once.
+  /// @{
   void set_args(ArgumentSpan args);
   void set_kwargs(KwargSpan kwargs);
   void set_args_kwargs(ArgumentSpan args, KwargSpan kwargs);
+  /// @}
+  /// Replaces the argument at position `i`. Throws Error(invalid_argument) when there is none.
   void update_arg(std::size_t i, const Argument& value);
+  /// Replaces the argument of that keyword, or adds it behind the others.
   void update_kwarg(Symbol name, const Argument& value);
   /// Inserts before position `i`, 0 ≤ i ≤ number of args.
   void insert_arg(std::size_t i, const Argument& value);
+  /// Calls or fetches something else; an operator's spelling is made canonical. The name stays.
   void set_target(Symbol target);
   /// The same with another opcode: a method call that becomes a function call. Both must be call opcodes.
   void set_target(Op op, Symbol target);
@@ -155,13 +180,17 @@ auto except(const Nodes&... nodes) {
   return [... excluded = &nodes](const Node& user) { return ((&user != excluded) && ...); };
 }
 
+/// Prints the name.
 std::ostream& operator<<(std::ostream& out, const Node& node);
 
 /// One use of a node: argument `argument()` of `user()` names it.
 class Use {
  public:
+  /// Stands for one slot of a user's arguments; made by UseRange.
   explicit Use(internal::Slot* slot) : slot_(slot) {}
+  /// The node whose arguments it is among.
   Node& user() const { return *slot_->user(); }
+  /// The argument itself: this node, as it stands in the user's args or kwargs.
   const Argument& argument() const { return slot_->value; }
   /// True for one use of each distinct user.
   bool is_first() const { return slot_->is_first_use(); }
@@ -210,12 +239,17 @@ class UseIterator {
 
 }  // namespace internal
 
+/// What Node::users() returns: valid until users change.
 class UserRange {
  public:
+  /// The users of `node`.
   explicit UserRange(const Node& node) : last_(node.last_use_) {}
-  using iterator = internal::UseIterator<true>;
+  using iterator = internal::UseIterator<true>;  ///< goes forward and yields `Node&`
+  /// A range for `for` loops; see to_vector() for loops that change users.
+  /// @{
   iterator begin() const { return iterator(last_); }
   iterator end() const { return {}; }
+  /// @}
   /// A snapshot, for loops that change users.
   std::vector<Node*> to_vector() const {
     std::vector<Node*> users;
@@ -227,12 +261,17 @@ class UserRange {
   internal::Slot* last_;
 };
 
+/// What Node::uses() returns: valid until users change.
 class UseRange {
  public:
+  /// The uses of `node`.
   explicit UseRange(const Node& node) : last_(node.last_use_) {}
-  using iterator = internal::UseIterator<false>;
+  using iterator = internal::UseIterator<false>;  ///< goes forward and yields Use
+  /// A range for `for` loops that change no users.
+  /// @{
   iterator begin() const { return iterator(last_); }
   iterator end() const { return {}; }
+  /// @}
 
  private:
   internal::Slot* last_;

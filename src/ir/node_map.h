@@ -11,10 +11,12 @@
 
 namespace fx {
 
+/// A value for each node of a graph; see the top of this file.
 template <typename T>
 class NodeMap {
  public:
-  NodeMap() = default;
+  NodeMap() = default;  ///< an empty table, with T() for every node
+  /// A table of `graph` as it is now, with `initial` for every node, newer ones included.
   explicit NodeMap(const Graph& graph, T initial = T())
       : initial_(std::move(initial)), values_(graph.id_bound(), initial_) {}
 
@@ -23,9 +25,11 @@ class NodeMap {
     if (node.id() >= values_.size()) values_.resize(node.id() + 1 + values_.size() / 2, initial_);
     return values_[node.id()];
   }
+  /// The value of `node`; the initial value for a node that is newer than the table.
   typename std::vector<T>::const_reference operator[](const Node& node) const {
     return node.id() < values_.size() ? values_[node.id()] : initial_const();
   }
+  /// How many ids the table covers; grows when newer nodes are written.
   std::size_t size() const { return values_.size(); }
 
  private:

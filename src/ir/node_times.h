@@ -13,10 +13,11 @@ namespace fx {
 /// Seconds of each run, for each node; nodes that did not run have none.
 using NodeTimes = NodeMap<std::vector<double>>;
 
+/// What many runs of one node come to.
 struct MeasuredTime {
-  double seconds = 0;  ///< median
-  double spread = 0;   ///< half of what lies between the quartiles
-  std::size_t runs = 0;
+  double seconds = 0;    ///< median
+  double spread = 0;     ///< half of what lies between the quartiles
+  std::size_t runs = 0;  ///< how many there were; 0: never measured
 };
 
 /// O(runs log runs).

@@ -18,6 +18,7 @@ Symbol canonical_target(Symbol target);
 
 /// Appends `target` as FX text spells it.
 void format_target(std::string& out, Symbol target);
+/// What format_target appends.
 std::string target_text(Symbol target);
 
 /// Returns the operator's name without overload: `aten::add` for `aten::add.Tensor`.

@@ -19,10 +19,10 @@ namespace fx {
 
 /// One tensor.
 struct TensorInfo {
-  DType dtype = DType::float32;
-  std::vector<std::int64_t> sizes{};
+  DType dtype = DType::float32;         ///< of the elements
+  std::vector<std::int64_t> sizes{};    ///< 0 elements where one is 0; empty for a scalar tensor
   std::vector<std::int64_t> strides{};  ///< in elements; empty: contiguous
-  Device device{};
+  Device device{};                      ///< where it lies; no type means not known
   /// Which storage it lies in, as a number that tensors share when they share storage; -1: not known, operator schemas
   /// decide.
   std::int64_t storage = -1;
@@ -34,7 +34,9 @@ struct TensorInfo {
   std::int64_t bytes() const { return numel() * element_size(dtype); }
   /// The bytes it holds on to: storage_bytes, or what sizes and strides span.
   std::int64_t held_bytes() const;
+  /// True when the elements lie in order without gaps; strides of dimensions of size 1 do not count.
   bool is_contiguous() const;
+  /// Equal in everything, storages included.
   friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };
 
@@ -43,14 +45,18 @@ using TensorInfos = std::vector<TensorInfo>;
 
 /// One value: a tensor, several (a tuple or list, flattened left to right), or none (a number, or nothing is known).
 struct ValueInfo {
-  TensorInfos tensors;
+  TensorInfos tensors;  ///< flattened; the structure is in the graph, not here
 
   ValueInfo() = default;
+  /// A value that is a tensor, or these tensors.
+  /// @{
   ValueInfo(TensorInfo tensor) { tensors.push_back(std::move(tensor)); }
   ValueInfo(TensorInfos all) : tensors(std::move(all)) {}
+  /// @}
 
   /// The tensor if it is exactly one, else null.
   const TensorInfo* tensor() const { return tensors.size() == 1 ? tensors.data() : nullptr; }
+  /// The sum over its tensors of TensorInfo::bytes.
   std::int64_t bytes() const;
 };
 

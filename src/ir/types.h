@@ -48,8 +48,9 @@ int element_size(DType dtype);
 
 /// A device such as `cpu` or `cuda:1`; index -1 means "the current one".
 struct Device {
-  Symbol type;
-  std::int32_t index = -1;
+  Symbol type;              ///< `cpu`, `cuda`, `meta`, …
+  std::int32_t index = -1;  ///< which of several; -1: the current one
+  /// Same type, same index: `cuda` and `cuda:0` differ.
   friend bool operator==(const Device&, const Device&) = default;
 };
 
@@ -60,13 +61,15 @@ std::string to_string(const Device& device);
 
 /// `strided`, `sparse_coo`, …
 struct Layout {
-  Symbol name;
+  Symbol name;  ///< as Python has it, without the `torch` before it
+  /// Same name.
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
 /// `contiguous_format`, `channels_last`, `preserve_format`, …
 struct MemoryFormat {
-  Symbol name;
+  Symbol name;  ///< as Python has it, without the `torch` before it
+  /// Same name.
   friend bool operator==(const MemoryFormat&, const MemoryFormat&) = default;
 };
 

@@ -36,11 +36,13 @@ namespace fx {
 
 class Plan;
 
+/// A graph that runs over its own tree of parameters and modules; see the top of this file.
 class GraphModule : public OwningModule {
  public:
   /// What a bag of attributes holds under a path. A tensor that requires grad becomes a parameter, another one a
   /// buffer.
   using Attribute = std::variant<torch::Tensor, std::shared_ptr<torch::nn::Module>>;
+  /// Of several entries of one path the first counts.
   using Attributes = std::vector<std::pair<std::string, Attribute>>;
 
   /// A module without attributes.
@@ -52,7 +54,9 @@ class GraphModule : public OwningModule {
   GraphModule(const Attributes& attributes, Graph graph, std::string class_name = "GraphModule");
   ~GraphModule() override;
 
+  /// The graph, to be edited: the next run notices.
   Graph& graph() { return graph_; }
+  /// The graph, to be read.
   const Graph& graph() const override { return graph_; }
   /// For which sizes of its inputs the graph holds, as its trace has found or its assertions say.
   SizeReport sizes() const { return SizeReport(graph_); }
@@ -62,6 +66,7 @@ class GraphModule : public OwningModule {
   void set_graph(Graph graph);
   /// The name of the class that code and saved files give it.
   const std::string& class_name() const { return class_name_; }
+  /// Names the class anew.
   void set_class_name(std::string name) { class_name_ = std::move(name); }
 
   /// Refuses from now on, for `reason`, to be switched from train() to eval() or back: the graph holds for this mode.
@@ -81,6 +86,7 @@ class GraphModule : public OwningModule {
     (values.emplace_back(std::forward<Values>(inputs)), ...);
     return run_to_tensor(std::move(values));
   }
+  /// The same as forward().
   template <typename... Values>
   torch::Tensor operator()(Values&&... inputs) {
     return forward(std::forward<Values>(inputs)...);
@@ -97,6 +103,7 @@ class GraphModule : public OwningModule {
   torch::Tensor attribute(const std::string& path) const;
   /// The same; undefined when there is none.
   torch::Tensor find_attribute(const std::string& path) const;
+  /// True for a parameter, false for a buffer and for paths where there is no tensor.
   bool is_parameter(const std::string& path) const;
   /// The module at `path`. Throws Error(not_found).
   std::shared_ptr<torch::nn::Module> submodule(const std::string& path) const;
@@ -111,7 +118,9 @@ class GraphModule : public OwningModule {
   /// Sets the tensor at `path`, making holders on the way. A tensor that is there already is replaced and stays what it
   /// was, parameter or buffer; a new one is a parameter if it requires grad.
   void set_attribute(const std::string& path, const torch::Tensor& tensor);
+  /// Sets the tensor as a parameter, whatever was there.
   void set_parameter(const std::string& path, const torch::Tensor& tensor);
+  /// Sets the tensor as a buffer, whatever was there.
   void set_buffer(const std::string& path, const torch::Tensor& tensor);
   /// Puts a module at `path`, making holders on the way, and replacing the one that is there.
   void add_submodule(const std::string& path, std::shared_ptr<torch::nn::Module> module);
@@ -132,10 +141,12 @@ class GraphModule : public OwningModule {
   // ── torch::nn::Module ────────────────────────────────────────────────────────────────────────────────────────────
   /// A deep copy: graph, tensors and modules.
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
+  /// The same as clone(), with its type.
   std::shared_ptr<GraphModule> clone_graph_module() const;
   /// Writes a TorchScript file: fx::save(*this, file) (torchscript/export.h, in the library fxgraph::torchscript).
   void save(const std::string& file) const;
   using torch::nn::Module::save;
+  /// Prints class_name(): the line that printing a module has for this one.
   void pretty_print(std::ostream& stream) const override;
 
  private:

@@ -34,13 +34,15 @@
 
 namespace fx {
 
-using Value = c10::IValue;
-using Target = Symbol;
-using Args = std::vector<Value>;
-using Kwargs = std::vector<std::pair<Symbol, Value>>;
+using Value = c10::IValue;                             ///< what flows along the edges of a graph
+using Target = Symbol;                                 ///< what a node names: operator, method or path
+using Args = std::vector<Value>;                       ///< what a node is given by position
+using Kwargs = std::vector<std::pair<Symbol, Value>>;  ///< what a node is given by name
 
+/// Runs a graph node by node; see the top of this file.
 class Interpreter {
  public:
+  /// Runs the module's own graph; `module` must outlive the interpreter.
   explicit Interpreter(GraphModule& module) : Interpreter(module, module.graph()) {}
   /// Runs another graph over the module's attributes. Both must outlive the interpreter.
   Interpreter(GraphModule& module, const Graph& graph) : module_(module), graph_(graph) {}
@@ -79,8 +81,11 @@ class Interpreter {
   virtual Value output(const Target& target, const Args& args, const Kwargs& kwargs);
 
  protected:
+  /// What is run, and over whose attributes.
+  /// @{
   GraphModule& module() { return module_; }
   const Graph& graph() const { return graph_; }
+  /// @}
   /// The node that is running; null outside of run().
   const Node* current_node() const { return current_; }
 

@@ -24,6 +24,7 @@
 
 namespace fx {
 
+/// What one call does beside returning a value; all false for a pure one.
 struct NodeEffects {
   bool writes = false;        ///< writes to an argument (or to module state)
   bool random = false;        ///< draws random numbers
@@ -35,6 +36,7 @@ struct NodeEffects {
 
   /// True when the node may not be removed or merged though nothing uses it.
   bool impure() const { return writes || random || side_effect || unknown; }
+  /// Equal in everything.
   friend bool operator==(const NodeEffects&, const NodeEffects&) = default;
 };
 
@@ -50,10 +52,14 @@ struct ModuleEffects {
   std::function<void(Symbol module, const std::function<void(Symbol storage)>& visit)> state{};
 
   ModuleEffects() = default;
+  /// Lets a function that says what calls of modules do stand for all of it.
   template <std::invocable<const Node&> F>
   requires(!std::same_as<std::remove_cvref_t<F>, ModuleEffects>) ModuleEffects(F effects) : call(std::move(effects)) {}
+  /// True when there is a function for calls.
   explicit operator bool() const { return static_cast<bool>(call); }
+  /// What calling the module does; `call` must be there.
   NodeEffects operator()(const Node& node) const { return call(node); }
+  /// The name of the storage behind `path`: itself unless `storage` says otherwise.
   Symbol storage_of(Symbol path) const { return storage ? storage(path) : path; }
 };
 

@@ -11,9 +11,10 @@
 
 namespace fx {
 
+/// The arguments of one call, in the order of the schema.
 struct NormalizedArguments {
-  std::vector<Argument> args;
-  std::vector<NamedArgument> kwargs;
+  std::vector<Argument> args;         ///< by position
+  std::vector<NamedArgument> kwargs;  ///< by name
 };
 
 /// The arguments of a call of an operator by the names of its schema, defaults filled in: FX's
@@ -27,7 +28,7 @@ std::optional<NormalizedArguments> normalized_arguments(const Node& node, bool t
 std::size_t normalize_args(Graph& graph);
 
 /// Notes at each `operator.getitem` of a value that is annotated as a tuple or list (`Tuple[Tensor, int]`,
-/// `tuple[int, ...]`, `List[str]`, also `typing.…`) what the element is; returns how many annotations changed.
+/// `tuple[int, ...]`, `List[str]`, also `typing.List[str]`) what the element is; returns how many annotations changed.
 std::size_t annotate_getitem_nodes(Graph& graph);
 
 }  // namespace fx

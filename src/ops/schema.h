@@ -25,6 +25,7 @@ namespace fx {
 
 /// The type of an argument or result, as far as rewriting cares: its base, whether None may stand for it, and lists.
 struct SchemaType {
+  /// What the type is made of; `int[]` is a list of `integer`.
   enum class Base : std::uint8_t {
     tensor,
     scalar,    ///< `Scalar`, `number`: any number
@@ -40,13 +41,14 @@ struct SchemaType {
     generator,
     other,  ///< type variables, `Any`, dictionaries, tuples, classes, lists of lists
   };
-  Base base = Base::other;
+  Base base = Base::other;         ///< without list, optional and size
   bool optional = false;           ///< `Tensor?`
   bool list = false;               ///< `int[]`, `Tensor[]`, `int[2]`
   bool optional_elements = false;  ///< `Tensor?[]`
   std::uint8_t fixed_size = 0;     ///< `int[2]`: 2; a single value is accepted and repeated
   std::string text;                ///< as written, without alias annotation
 
+  /// True for tensors and lists of tensors.
   bool is_tensor() const { return base == Base::tensor; }
 };
 
@@ -59,24 +61,27 @@ struct AliasInfo {
   bool writes = false;           ///< `!`: the call writes to it
   std::uint16_t position = 0;    ///< where in SchemaType::text the annotation is written
 
+  /// True when the declaration has no annotation there.
   bool empty() const { return !sets && !sets_after && !wildcard && !wildcard_after && !writes; }
 };
 
+/// One argument of a declaration.
 struct SchemaArgument {
-  Symbol name;
-  SchemaType type;
-  AliasInfo alias;
-  bool keyword_only = false;
-  std::optional<Argument> default_value;
+  Symbol name;                            ///< keywords are matched by it
+  SchemaType type;                        ///< what may be passed
+  AliasInfo alias;                        ///< what the call may do to it, and what the results share with it
+  bool keyword_only = false;              ///< comes behind the `*` of the declaration
+  std::optional<Argument> default_value;  ///< none: it must be passed
   // What the declaration does not say and the operator does:
   bool hidden_write = false;  ///< may be written all the same: the running statistics of batch_norm
   bool hidden_alias = false;  ///< the result may be it or share its storage: dropout in eval mode returns its input
 };
 
+/// One result of a declaration.
 struct SchemaReturn {
-  Symbol name;  ///< often empty
-  SchemaType type;
-  AliasInfo alias;
+  Symbol name;      ///< often empty
+  SchemaType type;  ///< what is returned
+  AliasInfo alias;  ///< which arguments it shares storage with
 };
 
 /// What the operator does beside computing its results, and the groups that patterns name.
@@ -95,21 +100,23 @@ struct OperatorTraits {
 /// An argument that turns an effect of the operator off when it is this literal: dropout draws nothing when `train` is
 /// False.
 struct EffectSwitch {
+  /// Which effect is turned off.
   enum class Effect : std::uint8_t { random, writes };
-  std::uint32_t argument;
-  Argument off;
-  Effect effect;
+  std::uint32_t argument;  ///< its position
+  Argument off;            ///< the literal
+  Effect effect;           ///< what does not happen then
 };
 
+/// A declaration, parsed, with what is known of the operator beside it.
 class OperatorSchema {
  public:
-  Symbol target;  ///< canonical: `aten::add.Tensor`
-  std::vector<SchemaArgument> arguments;
-  std::vector<SchemaReturn> returns;
-  bool varargs = false;     ///< `...` after the arguments
-  bool varreturns = false;  ///< `-> ...`
-  OperatorTraits traits;
-  std::vector<EffectSwitch> switches;
+  Symbol target;                          ///< canonical: `aten::add.Tensor`
+  std::vector<SchemaArgument> arguments;  ///< in the order of the declaration
+  std::vector<SchemaReturn> returns;      ///< one for each result
+  bool varargs = false;                   ///< `...` after the arguments
+  bool varreturns = false;                ///< `-> ...`
+  OperatorTraits traits;                  ///< of the operator as a whole
+  std::vector<EffectSwitch> switches;     ///< what literals among the arguments turn off
 
   /// Position of the argument `name`, or -1.
   int index_of(Symbol name) const;
@@ -143,12 +150,13 @@ std::vector<const OperatorSchema*> overloads_of(Symbol packet);
 /// do anything.
 const OperatorSchema& register_schema(std::string_view declaration, OperatorTraits traits = {});
 
-/// Who is asked for the schemas of an operator before the built-in ones are. LibTorch's is installed by src/module.
+/// Who is asked for the schemas of an operator before the built-in ones are. LibTorch's is installed by src/run.
 struct SchemaSource {
   /// Returns the declarations of all overloads of `packet`, empty when there are none. Called under a lock, once per
   /// packet: it must not ask for schemas itself. A declaration that does not parse counts as absent.
   std::vector<std::string> (*overloads)(std::string_view packet) = nullptr;
 };
+/// Replaces the source; what was asked before is forgotten. Schemas that were handed out stay valid.
 void set_schema_source(SchemaSource source);
 
 /// Every target of the built-in list, sorted.
@@ -163,6 +171,7 @@ inline const Argument* bound_argument(const OperatorSchema& schema, ArgumentSpan
   if (const Argument* value = kwargs.find(argument.name)) return value;
   return argument.default_value ? &*argument.default_value : nullptr;
 }
+/// The same for the arguments of a node, whatever it calls.
 inline const Argument* bound_argument(const OperatorSchema& schema, const Node& node, std::size_t i) {
   return bound_argument(schema, node.args(), node.kwargs(), i);
 }
@@ -181,8 +190,7 @@ std::optional<std::string> check_call(const OperatorSchema& schema, ArgumentSpan
 
 /// Picks the overload of `packet` that the call fits best: the first that fits with the fewest conversions (an int for
 /// a float, a number for a tensor). A node counts as a tensor unless the call or annotation that makes it says
-/// otherwise
-/// (`x.size(0)`, `x.shape[1] // 2`). Null when none fits; `why` then says what was tried.
+/// otherwise (`x.size(0)`, `x.shape[1] // 2`). Null when none fits; `why` then says what was tried.
 const OperatorSchema* resolve_overload(Symbol packet, ArgumentSpan args, KwargSpan kwargs, std::string* why = nullptr);
 
 /// Returns the schema that this node calls: its own overload, or for an operator without overload, `torch.relu`,
@@ -191,10 +199,11 @@ const OperatorSchema* resolve_overload(Symbol packet, ArgumentSpan args, KwargSp
 /// the others.
 const OperatorSchema* schema_of(const Node& node);
 
-/// Rewrites every call of `torch.*`, `torch.nn.functional.*`, `operator.*` and tensor methods that one ATen overload
-/// does exactly into a call of that overload, arguments included, and spells out the overload of operators called
-/// without one; returns how many nodes changed. Calls that no single overload does (`operator.getitem`, functionals
-/// with control flow) stay. Names, order and notes stay. A placeholder without annotation is taken to be a tensor.
+/// Rewrites every call of torch's functions (`torch.relu`, `torch.nn.functional.relu`), Python's operators
+/// (`operator.add`) and tensor methods that one ATen overload does exactly into a call of that overload, arguments
+/// included, and spells out the overload of operators called without one; returns how many nodes changed. Calls that no
+/// single overload does (`operator.getitem`, functionals with control flow) stay. Names, order and notes stay. A
+/// placeholder without annotation is taken to be a tensor.
 std::size_t normalize_operators(Graph& graph);
 
 }  // namespace fx

@@ -47,6 +47,7 @@ class ShapeProp {
   /// Propagates from these inputs through the whole graph; of tensors only shape, dtype and device are read. Throws
   /// Error(execution) naming the node that fails; the shapes are then as before.
   const Shapes& propagate(const std::vector<c10::IValue>& inputs);
+  /// The same for inputs of these shapes.
   const Shapes& propagate(const std::vector<TensorInfo>& inputs);
 
   /// Runs the nodes that are new or call something else or with other arguments than before, the get_attr and
@@ -54,6 +55,7 @@ class ShapeProp {
   /// as propagate. What changed inside a called module is not noticed. O(nodes) beside what is run.
   std::size_t update();
 
+  /// What the last propagate() or update() found; empty before the first.
   const Shapes& shapes() const { return shapes_; }
 
  private:

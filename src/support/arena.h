@@ -12,9 +12,10 @@
 
 namespace fx {
 
+/// Hands out storage that lives until the arena ends; runs no destructors.
 class Arena {
  public:
-  static constexpr std::size_t kPoolLimit = std::size_t{256} << 20;
+  static constexpr std::size_t kPoolLimit = std::size_t{256} << 20;  ///< bytes that the process-wide pool keeps
 
   Arena() = default;
   Arena(const Arena&) = delete;

@@ -11,6 +11,7 @@
 
 namespace fx {
 
+/// What went wrong, for programs that act on it.
 enum class ErrorKind : std::uint8_t {
   invalid_argument,  ///< a call that its contract forbids (wrong graph, node still in use, arity)
   syntax,            ///< a text that does not parse
@@ -28,25 +29,34 @@ std::string_view to_string(ErrorKind kind);
 
 /// A place in a text: 1-based line and column; `file` may be empty (a string in memory).
 struct SourceLocation {
-  std::string file;
+  std::string file;  ///< empty for a string in memory
+  /// From 1; 0 is not known.
+  /// @{
   int line = 0;
   int column = 0;
+  /// @}
 
+  /// True when there is at least a line.
   bool known() const { return line > 0; }
   /// Returns `file:line:column`, leaving out what is not known.
   std::string str() const;
 };
 
+/// What every failed call throws; what() is the place and the message in one line.
 class Error : public std::runtime_error {
  public:
+  /// `message` says cause and cure; the place is not known.
   Error(ErrorKind kind, const std::string& message) : Error(kind, message, {}, {}) {}
+  /// The same about a node of this name, or a place in a text; either may be empty.
   Error(ErrorKind kind, const std::string& message, std::string node, SourceLocation location = {});
 
+  /// What a program decides by.
   ErrorKind kind() const { return kind_; }
   /// The message without the location.
   const std::string& message() const { return message_; }
   /// The name of the node at fault, or empty.
   const std::string& node() const { return node_; }
+  /// The place in a text; not known() for errors that are not about texts.
   const SourceLocation& location() const { return location_; }
 
  private:

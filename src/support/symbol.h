@@ -17,26 +17,37 @@
 
 namespace fx {
 
+/// A text as a number: cheap to copy, compare and hash.
 class Symbol {
  public:
   /// The empty text.
   constexpr Symbol() = default;
+  /// Interns `text`: the same text gives the same symbol.
+  /// @{
   Symbol(std::string_view text);  // NOLINT: a target is written as a string wherever one is wanted
   Symbol(const char* text) : Symbol(std::string_view(text)) {}
   Symbol(const std::string& text) : Symbol(std::string_view(text)) {}
+  /// @}
 
   /// Returns the symbol of `text` if it was ever interned, else the empty symbol: a look-up that leaves no trace.
   static Symbol find(std::string_view text);
+  /// The symbol of this id(), which must have come from one.
   static constexpr Symbol from_id(std::uint32_t id) { return Symbol(id, 0); }
 
-  constexpr std::uint32_t id() const { return id_; }
+  constexpr std::uint32_t id() const { return id_; }  ///< 0 for the empty text; numbers differ from run to run
+  /// True for the empty text, which is also what find() returns for an unknown one.
   constexpr bool empty() const { return id_ == 0; }
+  /// The text, valid as long as the process.
   std::string_view view() const;
+  /// A copy of the text.
   std::string str() const { return std::string(view()); }
 
+  /// Equal when the texts are.
+  /// @{
   friend constexpr bool operator==(Symbol a, Symbol b) { return a.id_ == b.id_; }
   friend bool operator==(Symbol a, std::string_view b) { return a.view() == b; }
   friend bool operator==(Symbol a, const char* b) { return a.view() == b; }
+  /// @}
   /// Orders by text, so that sorted output does not depend on what was interned first.
   friend bool operator<(Symbol a, Symbol b) { return a.view() < b.view(); }
 
@@ -45,6 +56,7 @@ class Symbol {
   std::uint32_t id_ = 0;
 };
 
+/// Prints the text.
 std::ostream& operator<<(std::ostream& out, Symbol symbol);
 
 namespace internal {

@@ -13,6 +13,7 @@
 
 namespace fx {
 
+/// What is drawn, and how.
 struct DotOptions {
   std::string name = "graph_";          ///< of the digraph
   bool ignore_getattr = false;          ///< reads of parameters and buffers are left out

@@ -21,25 +21,30 @@ namespace fx {
 
 /// What is known of some dimensions, which are always equal.
 struct SizeStatement {
+  /// What is known.
   enum class Kind : std::uint8_t {
     any,    ///< every size that the operators take
     steps,  ///< multiples of `value`
     fixed,  ///< `value`
     noted,  ///< what the message of an assertion says
   };
-  Kind kind = Kind::any;
+  Kind kind = Kind::any;   ///< which of the kinds above
   std::string dimensions;  ///< `x[0]`, `x[0] = y[0]`; of `noted`: the message
-  std::int64_t value = 0;
-  std::string why;
+  std::int64_t value = 0;  ///< the size, or the step; 0 for the other kinds
+  std::string why;         ///< who fixes it: `conv1.weight (aten::conv2d): …`; empty when nothing does
 
+  /// One line: `x[1] = 3: conv1.weight …`.
   std::string str() const;
 };
 
+/// The statements of one graph; see the top of this file.
 class SizeReport {
  public:
   SizeReport() = default;
+  /// Collects what `graph` says; the graph may go afterwards.
   explicit SizeReport(const Graph& graph);
 
+  /// In the order of the inputs and their dimensions.
   const std::vector<SizeStatement>& statements() const { return statements_; }
   /// How many dimensions there are in statements of this kind.
   std::size_t count(SizeStatement::Kind kind) const;
@@ -50,6 +55,7 @@ class SizeReport {
   std::vector<SizeStatement> statements_;
 };
 
+/// Prints str().
 std::ostream& operator<<(std::ostream& out, const SizeReport& report);
 
 namespace meta_key {

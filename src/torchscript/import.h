@@ -22,6 +22,7 @@ struct Module;
 
 namespace fx {
 
+/// How a model is read, by load() and from_torchscript().
 struct LoadOptions {
   /// Which submodules stay call_module. Sees Python's qualified class name (`torch.nn.modules.conv.Conv2d`) and the
   /// path. Default: torch.nn and torch.ao.nn but for containers, see is_torch_nn_leaf.

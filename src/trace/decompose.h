@@ -20,11 +20,14 @@
 
 namespace fx {
 
+/// A function for each operator that is to be replaced.
 class Decompositions {
  public:
   /// What `table["aten::relu"]` is: something to assign a function to.
   class Entry {
    public:
+    /// Sets the function, in place of the one that is there; whether it fits the operator is seen when a call is
+    /// decomposed.
     template <typename Function>
     void operator=(Function&& function) {
       table_.set(target_, internal::make_callable(std::forward<Function>(function)));
@@ -39,8 +42,11 @@ class Decompositions {
 
   /// `target` in any spelling of an operator overload.
   Entry operator[](Symbol target) { return Entry(*this, canonical_target(target)); }
+  /// True when the table has a function for `target`, in any spelling of the overload.
   bool contains(Symbol target) const { return find(target) != nullptr; }
+  /// How many operators have a function.
   std::size_t size() const { return functions_.size(); }
+  /// The function for `target`, in any spelling of the overload, or null.
   const internal::Callable* find(Symbol target) const;
 
  private:

@@ -7,8 +7,7 @@
 // or a base class. Any other struct says what its members are:
 //
 //   template <> struct fx::Fields<State> {
-//     static auto tie(State& state) { return std::tie(state.h, state.c); }             // State is
-//     default-constructible
+//     static auto tie(State& state) { return std::tie(state.h, state.c); }             // State() can be made
 //   };
 //
 // A GraphModule takes and returns a tuple in its place.
@@ -143,11 +142,14 @@ Type from_fields(FieldsTuple<Type> fields) {
 /// A sequence of several lengths, as LibTorch's recurrent modules take them.
 template <>
 struct Fields<torch::nn::utils::rnn::PackedSequence> {
-  using Type = torch::nn::utils::rnn::PackedSequence;
+  using Type = torch::nn::utils::rnn::PackedSequence;  ///< what is taken apart
+  /// What it is made of: data, batch sizes, sorted and unsorted indices.
   using Parts = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+  /// Takes it apart; indices may be undefined.
   static Parts parts(const Type& value) {
     return {value.data(), value.batch_sizes(), value.sorted_indices(), value.unsorted_indices()};
   }
+  /// Puts it together.
   static Type from_parts(const Parts& parts) {
     return Type(std::get<0>(parts), std::get<1>(parts), std::get<2>(parts), std::get<3>(parts));
   }

@@ -29,6 +29,7 @@
 
 namespace fx {
 
+/// Appends what C++ functions compute to a graph that is there; see the top of this file.
 class GraphAppendingTracer : private internal::NodeMaker {
  public:
   /// Tensors captured from outside become `_tensor_constantN`, listed by attributes().
@@ -42,6 +43,7 @@ class GraphAppendingTracer : private internal::NodeMaker {
   /// Keeps captured tensors off these paths.
   void avoid_paths(std::function<bool(const std::string& path)> is_taken) { is_taken_ = std::move(is_taken); }
 
+  /// The graph that is appended to.
   Graph& graph() { return graph_; }
   /// A tensor that stands for `node`.
   torch::Tensor proxy(Node& node);
@@ -65,6 +67,7 @@ class GraphAppendingTracer : private internal::NodeMaker {
   requires(std::is_same_v<std::remove_const_t<Nodes>, Node>&&...) Node& append(Function&& function, Nodes&... inputs) {
     return append(std::forward<Function>(function), std::vector<Argument>{Argument(inputs)...}).node();
   }
+  /// append() for a function that was prepared: what append() calls.
   Argument append_callable(const internal::Callable& callable, std::vector<Argument> inputs);
 
   /// While it lives, everything this thread computes is recorded, factories too.

@@ -17,12 +17,14 @@
 
 namespace fx {
 
-/// What a parameter of a traced function is to the graph.
+/// What a parameter of a traced function is to the graph: a value (tensors, and lists, tuples and dicts of them) or a
+/// literal.
 enum class ParameterKind : std::uint8_t { tensor, container, floating, integer, boolean, string, other_literal };
 
+/// A parameter of a traced function, as its C++ type tells.
 struct Parameter {
-  ParameterKind kind = ParameterKind::tensor;
-  bool optional = false;
+  ParameterKind kind = ParameterKind::tensor;  ///< what it is to the graph
+  bool optional = false;                       ///< may be left out: a std::optional
   /// Python's words for the type: `typing.List[torch.Tensor]`; empty for a plain tensor.
   std::string annotation;
 

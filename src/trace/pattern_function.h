@@ -20,14 +20,17 @@
 
 namespace fx {
 
+/// A function on tensors and literals that graphs are made of; see the top of this file.
 class PatternFunction {
  public:
+  /// `names` are those of the inputs; those that are missing are called as TraceOptions::names says.
   template <typename Function>
   explicit PatternFunction(Function&& function, std::vector<std::string> names = {})
       : callable_(internal::make_callable(std::forward<Function>(function))), names_(std::move(names)) {}
 
   /// What the parameters are, in order; placeholders of the graphs below correspond to them.
   const std::vector<Parameter>& parameters() const { return callable_.parameters; }
+  /// How many of the parameters are literals.
   std::size_t num_literals() const;
 
   /// The function with holes for its literals. Shape-free, no modules raised.

@@ -11,17 +11,21 @@
 
 namespace fx {
 
+/// For which sizes of its inputs a trace is to hold.
 class Sizes {
  public:
-  static const Sizes any;
-  static const Sizes fixed;
+  static const Sizes any;    ///< every size that the program takes
+  static const Sizes fixed;  ///< the sizes of the examples
   /// These dimensions and no others, `x[0]` for the first of the input x. Throws Error(invalid_argument) in the trace
   /// when there is no such dimension, or when one cannot vary.
   static Sizes varying(std::vector<std::string> dimensions) { return Sizes(false, std::move(dimensions)); }
 
-  Sizes() = default;
+  Sizes() = default;  ///< `any`
+  /// True for `fixed`.
   bool is_fixed() const { return !any_ && names_.empty(); }
+  /// True for `any`.
   bool is_any() const { return any_; }
+  /// The dimensions of varying(); else empty.
   const std::vector<std::string>& names() const { return names_; }
 
  private:

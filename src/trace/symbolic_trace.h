@@ -20,6 +20,8 @@ namespace fx {
 /// The traced program with the tensors that it uses, which it shares with the module it came from.
 std::shared_ptr<GraphModule> to_graph_module(Trace trace);
 
+/// Traces a function of tensors or a module, see Tracer::trace, and puts a GraphModule around the result. Throws what
+/// Tracer::trace throws.
 template <typename Program>
 std::shared_ptr<GraphModule> symbolic_trace(Program&& program, std::vector<c10::IValue> examples = {},
                                             TraceOptions options = {}) {
@@ -36,6 +38,7 @@ requires(std::is_base_of_v<torch::nn::Module, Root> && !std::is_convertible_v<Fu
   return to_graph_module(
       tracer.trace_with_root(std::move(root), std::forward<Function>(function), std::move(examples)));
 }
+/// The same for a root in a holder, such as torch::nn::Linear.
 template <typename Root, typename Function>
 requires(torch::detail::is_module_holder<Root>::value && !std::is_convertible_v<Function, std::vector<c10::IValue>>)
     std::shared_ptr<GraphModule> symbolic_trace(const Root& root, Function&& function,

@@ -47,13 +47,13 @@ namespace fx {
 
 /// A tensor that a graph names in a get_attr node.
 struct TracedAttribute {
-  std::string path;
-  torch::Tensor tensor;
+  std::string path;      ///< `layer1.0.weight`, `_tensor_constant0`
+  torch::Tensor tensor;  ///< shared with the module, or with who made it
 };
 
 /// The result of a trace.
 struct Trace {
-  Graph graph;
+  Graph graph;  ///< what the program did
   /// Null when a function was traced.
   std::shared_ptr<torch::nn::Module> root;
   /// The tensors that get_attr nodes name, in the order of first use.
@@ -66,6 +66,7 @@ struct Trace {
   Shapes shapes;
 };
 
+/// What is traced, how closely, and what is refused.
 struct TraceOptions {
   /// Names of the inputs; those that are missing are called x, y, z, or arg_0, arg_1, … when there are more than three.
   std::vector<std::string> names = {};
@@ -87,8 +88,10 @@ struct TraceOptions {
   Sizes sizes = {};
 };
 
+/// Records what a program does as a graph; see the top of this file.
 class Tracer : private internal::NodeMaker {
  public:
+  /// The options hold for every trace.
   explicit Tracer(TraceOptions options = {}) : options_(std::move(options)) {}
   ~Tracer() override = default;
 
@@ -119,6 +122,7 @@ class Tracer : private internal::NodeMaker {
 
   /// Only while tracing.
   Graph& graph() { return *graph_; }
+  /// As they were given.
   const TraceOptions& options() const { return options_; }
 
  private:

@@ -28,6 +28,7 @@
 
 namespace fx {
 
+/// Makes a changed copy of a program node by node; see the top of this file.
 class Transformer : public Interpreter {
  public:
   /// With `shapes` (of `module`'s graph) overrides may ask proxies for their sizes.

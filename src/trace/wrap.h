@@ -32,10 +32,13 @@ c10::OperatorHandle define(std::string_view name_or_declaration, torch::CppFunct
 /// What fx::wrap returns: calls the operator.
 template <typename Signature>
 class Wrapped;
+/// A callable that traces keep as one call, made by wrap().
 template <typename Result, typename... Parameters>
 class Wrapped<Result(Parameters...)> {
  public:
+  /// Calls `op`, which wrap() has registered.
   explicit Wrapped(c10::TypedOperatorHandle<Result(Parameters...)> op) : op_(std::move(op)) {}
+  /// Calls the operator; throws what the function throws.
   Result operator()(Parameters... arguments) const { return op_.call(std::forward<Parameters>(arguments)...); }
 
  private:

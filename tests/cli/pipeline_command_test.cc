@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <torch/torch.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
