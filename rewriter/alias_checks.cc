@@ -303,7 +303,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
       if (Verdict verdict = check_identity(*old, *result, effects)) return verdict;
     }
     if (result && relations.kept(*old)) {
-      const bool then = relaid && is_laid_out(*old, {}), now = relaid && is_laid_out(*result, made);
+      const bool then = relaid && is_laid_out(*old, site.nodes), now = relaid && is_laid_out(*result, made);
       if (then == now) continue;
       if (Verdict verdict = check_layout(*old, true, effects, now)) return verdict;
       continue;
