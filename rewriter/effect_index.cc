@@ -10,10 +10,11 @@ namespace {
 /// `higher_order::cond` and the like take graphs, which hold tensors.
 bool runs_graphs(const Node& node) { return node.target().view().starts_with("higher_order::"); }
 
-/// What nobody has declared to be a view is taken to be a value of its own; but a graph may return what it is given.
+/// What nobody has declared to be a view is taken to be a value of its own; but a module that was looked at, and a
+/// graph, may return what it is given.
 bool is_guess(const Node& node, const NodeEffects& effects, const ModuleEffects& modules) {
-  if (effects.unknown && runs_graphs(node)) return false;
-  return effects.unknown || (node.is(Op::call_module) && !modules);
+  if (node.is(Op::call_module)) return !modules;
+  return effects.unknown && !runs_graphs(node);
 }
 
 bool is_below(std::string_view path, std::string_view module) {

@@ -16,6 +16,7 @@ namespace {
 
 /// The variant of `schema` that writes its first argument and is the same otherwise; null when there is none.
 const OperatorSchema* writing_variant(const OperatorSchema& schema) {
+  if (schema.traits.view) return nullptr;  // it makes no tensor of its own, and detach_ throws on views
   const std::string name = schema.target.str();
   const std::string packet(packet_of(name));
   const OperatorSchema* found = find_schema(Symbol(packet + "_" + name.substr(packet.size())));

@@ -118,6 +118,17 @@ TEST(Legality, TheOrderOfDrawsCounts) {
                  "b: it comes before r, in the pattern after it, and the match has effects");
 }
 
+TEST(Legality, DrawsAreForElementsInTheOrderOfMemory) {
+  // The elements of a sine lie as those of x, the others one after the other.
+  Graph graph = graph_of("s = aten::sin(%x)\nr = aten::rand_like(%s)\nreturn r");
+  expect_refused(graph, "aten::sin(x)", "aten::softmax.int(x, 0)",
+                 "s: its replacement may lie in memory differently, and r depends on that");
+  expect_refused(graph, "aten::sin(x)", "aten::linear(x, x)",
+                 "s: its replacement may lie in memory differently, and r depends on that");
+  Graph view = graph_of("s = aten::sin(%x)\nr = aten::view(%s, [-1])\nreturn r");
+  EXPECT_EQ(replace_pattern(view, "aten::sin(x)", "aten::softmax.int(x, 0)").applied, 1u);
+}
+
 TEST(Legality, OneDrawIsNotTwo) {
   const std::string draws = "r = aten::rand_like(%x)\ns = aten::rand_like(%x)\nreturn (r, s)";
   Graph graph = graph_of("r = aten::rand_like(%x)\nreturn r");

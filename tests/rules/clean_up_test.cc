@@ -2,6 +2,7 @@
 // tree.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 
@@ -67,6 +68,21 @@ TEST(CleanUp, AModuleUnderTwoPathsKeepsWhatEitherNames) {
   EXPECT_TRUE(at::equal(module.forward(at::ones({2, 2})), before));
 }
 
+TEST(CleanUp, AModuleOfWhichNothingIsKnownMayReturnItsInput) {
+  class Root : public torch::nn::Module {
+  } root;
+  root.register_buffer("w", at::ones({2}));
+  root.register_module("relu", torch::nn::LeakyReLU(torch::nn::LeakyReLUOptions().inplace(true)).ptr());  // training
+  Graph graph;
+  graph.placeholder("x");
+  Node& called = graph.call_module("relu", {graph.get_attr("w")});
+  graph.output(graph.call_function("aten::clone", {called}));
+  GraphModule module(root, std::move(graph));
+  optimize(module, {});
+  module.forward(at::ones({2})).zero_();
+  EXPECT_TRUE(at::equal(module.attribute("w"), at::ones({2})));
+}
+
 // ── Graphs that are arguments ────────────────────────────────────────────────────────────────────────────────────────
 
 constexpr const char* kBranch = R"(graph():
@@ -79,12 +95,13 @@ constexpr const char* kBranch = R"(graph():
 return r)";
 
 std::shared_ptr<GraphModule> with_branches(const char* branch) {
-  const auto module =
-      std::make_shared<GraphModule>(GraphModule::Attributes{{"w", at::ones({2})}}, parse_graph(kBranch));
+  class Root : public torch::nn::Module {
+  } root;
+  root.register_buffer("w", at::ones({2}));
+  const GraphModule::Attributes attributes = {{"count", at::zeros({})}};
   for (const char* path : {"yes", "no"})
-    module->add_submodule(
-        path, std::make_shared<GraphModule>(GraphModule::Attributes{{"count", at::zeros({})}}, parse_graph(branch)));
-  return module;
+    root.register_module(path, std::make_shared<GraphModule>(attributes, parse_graph(branch)));
+  return std::make_shared<GraphModule>(root, parse_graph(kBranch));
 }
 
 TEST(CleanUp, ABranchMayReturnWhatItIsGiven) {

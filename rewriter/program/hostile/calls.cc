@@ -46,7 +46,8 @@ Node& Calls::place(Op op, Symbol target, const std::vector<Argument>& args, cons
 Node& Calls::place(const OperatorSchema& schema, std::vector<Argument> args, std::vector<NamedArgument> kwargs) {
   // LibTorch does not survive a number that stands for no type.
   for (std::size_t i = 0; i < args.size() && i < schema.arguments.size(); ++i) {
-    if (schema.arguments[i].type.base == SchemaType::Base::dtype && args[i].is_int()) throw NoSuchCall();
+    if (schema.arguments[i].type.base != SchemaType::Base::dtype) continue;
+    if (!args[i].is_none() && args[i].kind() != ArgumentKind::dtype) throw NoSuchCall();
   }
   Spelling call{Op::call_function, schema.target.str(), std::move(args), std::move(kwargs)};
   if (options_.spellings && random_.chance(40)) call = respell(random_, schema, std::move(call));
