@@ -147,11 +147,8 @@ void print_promises(const PipelinePlan& plan) {
   fmt::print("{} micro-batch{}, a machine for each stage{}: ", plan.micro_batches, plan.micro_batches == 1 ? "" : "es",
              plan.measured ? "" : ", as modelled");
   if (plan.measured) fmt::print("{} for a batch; ", human_seconds(all.at("seconds_alone").get<double>()));
-  fmt::print("the stages wait {:.0f} % of their time for a batch alone
-             batch after batch
-             : ",
-                   100 *
-                   all.at("bubble").get<double>());
+  fmt::print("the stages wait {:.0f} % of their time for a batch alone\nbatch after batch: ",
+             100 * all.at("bubble").get<double>());
   if (plan.measured) fmt::print("{} each; ", human_seconds(all.at("seconds").get<double>()));
   std::string busy;
   for (const double part : all.at("busy").get<std::vector<double>>())
