@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <utility>
 
 #include <fxgraph/rewriter/partition/micro_batches.h>
@@ -19,6 +20,22 @@ namespace fx {
 namespace {
 
 using Values = std::map<WiredValue, c10::IValue>;
+
+/// Adds the processor time of this thread until its end to a total.
+class ProcessorClock {
+ public:
+  explicit ProcessorClock(double& total) : total_(total), start_(now()) {}
+  ~ProcessorClock() { total_ += now() - start_; }
+
+ private:
+  static double now() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+  double& total_;
+  double start_;
+};
 
 /// Adds the time until its end to a total.
 class Stopwatch {
@@ -182,6 +199,7 @@ class Pipeline::Step {
 
   void run_stage(Values& values) {
     const Stopwatch busy(pipe_.statistics_.busy_seconds);
+    const ProcessorClock computing(pipe_.statistics_.processor_seconds);
     std::vector<c10::IValue> inputs;
     for (const WiredValue& name : wiring_.inputs(rank_)) inputs.push_back(values.at(name));
     const c10::IValue result = pipe_.module_->run(std::move(inputs));
@@ -197,6 +215,7 @@ class Pipeline::Step {
     Kept kept{forward(i, true), {}};
     if (rank_ == last_) {
       const Stopwatch busy(pipe_.statistics_.busy_seconds);
+      const ProcessorClock computing(pipe_.statistics_.processor_seconds);
       std::vector<at::Tensor> part;
       for (const at::Tensor& target : targets)
         part.push_back(cut(c10::IValue(target), target_batch_, i, how_.micro_batches).toTensor());
@@ -218,6 +237,7 @@ class Pipeline::Step {
     for (int from = rank_ + 1; from <= last_; ++from) receive_gradients(from, kept.values, gradients, i);
     {
       const Stopwatch busy(pipe_.statistics_.busy_seconds);
+      const ProcessorClock computing(pipe_.statistics_.processor_seconds);
       std::vector<at::Tensor> roots, given;
       if (kept.loss.defined() && kept.loss.requires_grad()) {
         roots.push_back(kept.loss);

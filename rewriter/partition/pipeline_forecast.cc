@@ -140,7 +140,7 @@ class Play {
       if (!goes_on(i)) continue;
       const double rest = stage.left - seconds * rate(i);
       stage.left = rest <= 1e-12 * stage.left || stage.left / rate(i) <= seconds ? 0 : rest;
-      if (stage.does == Does::computes && stage.step >= counted_) stage.busy += seconds;
+      if (stage.does == Does::computes && stage.step >= counted_) stage.busy += seconds * rate(i);
     }
     now_ += seconds;
     return true;

@@ -45,7 +45,7 @@ TEST(PipelineForecast, OfStagesThatAreEqual) {
   EXPECT_NEAR(on.bubble, 0, 0.01);
 }
 
-TEST(PipelineForecast, StagesThatShareProcessorsAreSlowerNotIdle) {
+TEST(PipelineForecast, StagesThatShareProcessorsAreSlower) {
   const PipelinePlan plan = row_of({8, 8, 8, 8});
   PipelineSetting setting{.micro_batches = 8, .rounds = 10, .message_seconds = 0};
   EXPECT_NEAR(plan.forecast(setting).seconds, 8, 0.1);
@@ -53,7 +53,8 @@ TEST(PipelineForecast, StagesThatShareProcessorsAreSlowerNotIdle) {
   setting.processors = {2};
   const PipelineForecast shared = plan.forecast(setting);
   EXPECT_NEAR(shared.seconds, 16, 0.1);
-  for (const double busy : shared.busy) EXPECT_NEAR(busy, 1, 0.02);
+  for (const double busy : shared.busy)
+    EXPECT_NEAR(busy, 0.5, 0.01) << "each has one of two processors half of the time";
   setting.processors = {4};
   EXPECT_NEAR(plan.forecast(setting).seconds, 8, 0.1);
   setting.machine_of = {0, 0, 1, 1};

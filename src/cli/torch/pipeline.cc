@@ -221,7 +221,7 @@ StageRun run_rounds(Pipeline& pipe, const std::vector<c10::IValue>& inputs, cons
     done.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   done.work = pipe.statistics();
-  done.work.busy_seconds -= before.busy_seconds;
+  done.work.processor_seconds -= before.processor_seconds;
   done.work.waiting_seconds -= before.waiting_seconds;
   done.work.sent_bytes -= before.sent_bytes;
   return done;
@@ -263,7 +263,7 @@ nlohmann::ordered_json figures(const StageRun& done, const PipelinePlan& plan, c
       {"repeat", options.repeat},
       {"seconds", sorted[sorted.size() / 2]},
       {"spread", (sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4]) / 2},
-      {"busy", all > 0 ? done.work.busy_seconds / all : 0},
+      {"busy", all > 0 ? done.work.processor_seconds / all : 0},
       {"sent_bytes", done.work.sent_bytes / options.repeat},
       {"forecast",
        {{"measured", plan.measured}, {"busy", forecast.busy[rank]}, {"sent_bytes", plan.stages[rank].sent_bytes}}},
