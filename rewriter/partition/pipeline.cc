@@ -7,12 +7,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <utility>
 
 #include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline_wiring.h>
+#include <fxgraph/rewriter/partition/stopwatch.h>
 #include <fxgraph/rewriter/partition/wire.h>
 #include <fxgraph/support/error.h>
 
@@ -20,33 +19,6 @@ namespace fx {
 namespace {
 
 using Values = std::map<WiredValue, c10::IValue>;
-
-/// Adds the processor time of this thread until its end to a total.
-class ProcessorClock {
- public:
-  explicit ProcessorClock(double& total) : total_(total), start_(now()) {}
-  ~ProcessorClock() { total_ += now() - start_; }
-
- private:
-  static double now() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-  }
-  double& total_;
-  double start_;
-};
-
-/// Adds the time until its end to a total.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& total) : total_(total) {}
-  ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  double& total_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 bool wants_gradient(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined() && value.toTensor().requires_grad();
