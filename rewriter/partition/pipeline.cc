@@ -7,11 +7,11 @@
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline_wiring.h>
+#include <fxgraph/rewriter/partition/stopwatch.h>
 #include <fxgraph/rewriter/partition/wire.h>
 #include <fxgraph/support/error.h>
 
@@ -19,17 +19,6 @@ namespace fx {
 namespace {
 
 using Values = std::map<WiredValue, c10::IValue>;
-
-/// Adds the time until its end to a total.
-class Stopwatch {
- public:
-  explicit Stopwatch(double& total) : total_(total) {}
-  ~Stopwatch() { total_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
- private:
-  double& total_;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
 
 bool wants_gradient(const c10::IValue& value) {
   return value.isTensor() && value.toTensor().defined() && value.toTensor().requires_grad();
@@ -110,7 +99,7 @@ class Pipeline::Step {
   static Channel forth(std::size_t i) { return {static_cast<std::int64_t>(i), false}; }
   static Channel back(std::size_t i) { return {static_cast<std::int64_t>(i), true}; }
 
-  // Behind the values: what the sender believes that everybody does, and which of the values want a gradient.
+  // With the values: what the sender believes that everybody does, and which of the values want a gradient.
   enum Word : std::uint8_t { kBatch, kMicroBatches, kTraining, kWords };
   std::vector<std::int64_t> words(bool training) const {
     return {batch_, static_cast<std::int64_t>(how_.micro_batches), training ? 1 : 0};
@@ -137,6 +126,10 @@ class Pipeline::Step {
       for (const auto& [name, value] : inputs_) values[name] = cut(value, batch_, i, how_.micro_batches);
     }
     for (int from = 0; from < rank_; ++from) receive(from, values, i, training);
+    // What comes next is asked for, so that it is there when this is done.
+    for (int from = 0; from < rank_ && i + 1 < how_.micro_batches; ++from) {
+      if (!wiring_.needs(rank_, from).empty()) coming_.emplace(from, Incoming(workers_, from, forth(i + 1)));
+    }
     run_stage(values);
     for (int to = rank_ + 1; to <= last_; ++to) send_results(to, values, i, training);
     return values;
@@ -146,40 +139,39 @@ class Pipeline::Step {
     const std::vector<WiredValue>& needed = wiring_.needs(to, rank_);
     if (needed.empty()) return;
     std::vector<c10::IValue> list;
-    std::vector<std::int64_t> behind = words(training);
+    std::vector<std::int64_t> notes = words(training);
     for (const WiredValue& name : needed) {
       list.push_back(values.at(name));
-      behind.push_back(wants_gradient(values.at(name)));
+      notes.push_back(wants_gradient(values.at(name)));
       if (training && holds_tensors(values.at(name))) {
         throw Error(ErrorKind::unsupported,
                     "a list of tensors goes to rank " + std::to_string(to) +
                         ", whose gradients would not come back: let the program take it apart, or return its tensors");
       }
     }
-    list.emplace_back(at::tensor(behind, at::kLong));
-    send_values(workers_, list, to, forth(i));
+    send_values(workers_, list, notes, to, forth(i));
   }
 
   void receive(int from, Values& values, std::size_t i, bool training) {
     const std::vector<WiredValue>& needed = wiring_.needs(rank_, from);
     if (needed.empty()) return;
     const Stopwatch waiting(pipe_.statistics_.waiting_seconds);
-    std::vector<c10::IValue> list = receive_values(workers_, from, forth(i));
-    if (list.size() != needed.size() + 1 || !list.back().isTensor() ||
-        list.back().toTensor().numel() != static_cast<std::int64_t>(kWords + needed.size())) {
+    auto incoming = coming_.extract(from);
+    const auto [list, notes] = (incoming ? std::move(incoming.mapped()) : Incoming(workers_, from, forth(i))).receive();
+    if (list.size() != needed.size() || notes.size() != kWords + needed.size()) {
       throw Error(ErrorKind::execution, "rank " + std::to_string(from) + " sent other values than the " +
                                             std::to_string(needed.size()) + " that are needed");
     }
-    const std::int64_t* const behind = list.back().toTensor().data_ptr<std::int64_t>();
-    check_words(from, {behind, behind + kWords}, training);
+    check_words(from, {notes.begin(), notes.begin() + kWords}, training);
     for (std::size_t k = 0; k < needed.size(); ++k) {
-      if (training && behind[kWords + k]) list[k].toTensor().requires_grad_();
+      if (training && notes[kWords + k]) list[k].toTensor().requires_grad_();
       values[needed[k]] = list[k];
     }
   }
 
   void run_stage(Values& values) {
     const Stopwatch busy(pipe_.statistics_.busy_seconds);
+    const ProcessorClock computing(pipe_.statistics_.processor_seconds);
     std::vector<c10::IValue> inputs;
     for (const WiredValue& name : wiring_.inputs(rank_)) inputs.push_back(values.at(name));
     const c10::IValue result = pipe_.module_->run(std::move(inputs));
@@ -195,6 +187,7 @@ class Pipeline::Step {
     Kept kept{forward(i, true), {}};
     if (rank_ == last_) {
       const Stopwatch busy(pipe_.statistics_.busy_seconds);
+      const ProcessorClock computing(pipe_.statistics_.processor_seconds);
       std::vector<at::Tensor> part;
       for (const at::Tensor& target : targets)
         part.push_back(cut(c10::IValue(target), target_batch_, i, how_.micro_batches).toTensor());
@@ -216,6 +209,7 @@ class Pipeline::Step {
     for (int from = rank_ + 1; from <= last_; ++from) receive_gradients(from, kept.values, gradients, i);
     {
       const Stopwatch busy(pipe_.statistics_.busy_seconds);
+      const ProcessorClock computing(pipe_.statistics_.processor_seconds);
       std::vector<at::Tensor> roots, given;
       if (kept.loss.defined() && kept.loss.requires_grad()) {
         roots.push_back(kept.loss);
@@ -236,7 +230,7 @@ class Pipeline::Step {
     const std::vector<WiredValue>& needed = wiring_.needs(from, rank_);
     if (needed.empty()) return;
     const Stopwatch waiting(pipe_.statistics_.waiting_seconds);
-    const std::vector<c10::IValue> list = receive_values(workers_, from, back(i));
+    const std::vector<c10::IValue> list = Incoming(workers_, from, back(i)).receive().values;
     for (std::size_t k = 0; k < needed.size(); ++k) {
       const at::Tensor gradient = list.at(k).toTensor();
       if (!gradient.defined() || !wants_gradient(values.at(needed[k]))) continue;
@@ -253,7 +247,11 @@ class Pipeline::Step {
       const c10::IValue& value = values.at(name);
       list.emplace_back(wants_gradient(value) ? value.toTensor().grad() : at::Tensor());
     }
-    send_values(workers_, list, to, back(i));
+    send_values(workers_, list, {}, to, back(i));
+  }
+
+  at::Tensor received_tensor(int from, Channel channel) {
+    return Incoming(workers_, from, channel).receive().values.at(0).toTensor();
   }
 
   // The first place adds up what the others send, and sends back the sum.
@@ -266,8 +264,8 @@ class Pipeline::Step {
         if (other == owner || (rank_ != owner && rank_ != other)) continue;
         at::Tensor parameter = pipe_.module_->attribute(rank_ == owner ? tied.places.front().second : path);
         if (rank_ == other) {
-          send_values(workers_, {parameter.grad()}, owner, up);
-        } else if (const at::Tensor more = receive_values(workers_, other, up).at(0).toTensor(); more.defined()) {
+          send_values(workers_, {parameter.grad()}, {}, owner, up);
+        } else if (const at::Tensor more = received_tensor(other, up); more.defined()) {
           at::Tensor& sum = parameter.mutable_grad();
           sum = sum.defined() ? sum + more : more;
         }
@@ -277,9 +275,9 @@ class Pipeline::Step {
         if (other == owner || (rank_ != owner && rank_ != other)) continue;
         at::Tensor parameter = pipe_.module_->attribute(rank_ == owner ? tied.places.front().second : path);
         if (rank_ == owner) {
-          send_values(workers_, {parameter.grad()}, other, down);
+          send_values(workers_, {parameter.grad()}, {}, other, down);
         } else {
-          parameter.mutable_grad() = receive_values(workers_, owner, down).at(0).toTensor();
+          parameter.mutable_grad() = received_tensor(owner, down);
         }
       }
     }
@@ -293,6 +291,7 @@ class Pipeline::Step {
   Values inputs_;
   std::int64_t batch_ = -1, target_batch_ = -1;
   std::map<std::size_t, Kept> kept_;
+  std::map<int, Incoming> coming_;  // the next micro-batch, by rank
   at::Tensor total_;
 };
 

@@ -42,6 +42,7 @@ struct PipelineRun {
 /// What this process did since the pipeline was made.
 struct PipelineStatistics {
   double busy_seconds = 0;             ///< in its stage, forward and backward
+  double processor_seconds = 0;        ///< of those, the time for which this thread had a processor
   double waiting_seconds = 0;          ///< for other ranks
   std::int64_t sent_bytes = 0;         ///< to other ranks
   std::size_t peak_micro_batches = 0;  ///< held at once for their backward

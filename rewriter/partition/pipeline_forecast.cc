@@ -140,7 +140,7 @@ class Play {
       if (!goes_on(i)) continue;
       const double rest = stage.left - seconds * rate(i);
       stage.left = rest <= 1e-12 * stage.left || stage.left / rate(i) <= seconds ? 0 : rest;
-      if (stage.does == Does::computes && stage.step >= counted_) stage.busy += seconds;
+      if (stage.does == Does::computes && stage.step >= counted_) stage.busy += seconds * rate(i);
     }
     now_ += seconds;
     return true;
@@ -169,6 +169,36 @@ class Play {
   double now_ = 0;
 };
 
+// More micro-batches than these follow one another as those before: times grow by the same for each.
+constexpr std::size_t kMicroBatches = 256;
+
+PipelineForecast play(const PipelinePlan& plan, PipelineSetting setting) {
+  if (setting.micro_batches <= kMicroBatches) return Play(plan, setting).run();
+  const std::size_t count = setting.micro_batches;
+  const auto of = [&](std::size_t some) {
+    PipelinePlan part = plan;
+    const double share = static_cast<double>(some) / static_cast<double>(count);
+    for (StageForecast& stage : part.stages) {
+      stage.seconds *= share;
+      for (auto& [to, bytes] : stage.sends) bytes = static_cast<std::int64_t>(static_cast<double>(bytes) * share);
+    }
+    setting.micro_batches = some;
+    return Play(part, setting).run();
+  };
+  const PipelineForecast half = of(kMicroBatches / 2), whole = of(kMicroBatches);
+  const double more = static_cast<double>(count - kMicroBatches) / static_cast<double>(kMicroBatches / 2);
+  PipelineForecast result;
+  result.seconds = whole.seconds + more * (whole.seconds - half.seconds);
+  double working = 0;
+  for (std::size_t i = 0; i < whole.busy.size(); ++i) {
+    const double now = whole.busy[i] * whole.seconds, before = half.busy[i] * half.seconds;
+    result.busy.push_back(result.seconds > 0 ? (now + more * (now - before)) / result.seconds : 0);
+    working += result.busy.back();
+  }
+  result.bubble = result.seconds > 0 ? 1 - working / static_cast<double>(result.busy.size()) : 0;
+  return result;
+}
+
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ErrorKind::invalid_argument, "PipelinePlan::forecast: " + why);
 }
@@ -190,7 +220,7 @@ PipelineForecast PipelinePlan::forecast(const PipelineSetting& setting) const {
       if (to >= stages.size() || to <= i || bytes < 0) refuse("stage " + std::to_string(i) + " sends to no later one");
     }
   }
-  return Play(*this, setting).run();
+  return play(*this, setting);
 }
 
 }  // namespace fx

@@ -71,8 +71,8 @@ struct PipelineSetting {
 /// What comes of it.
 struct PipelineForecast {
   double seconds = 0;        ///< of a round
-  std::vector<double> busy;  ///< by stage, the part of its time in which it computes
-  double bubble = 0;         ///< the part of all stages' time in which they wait for others
+  std::vector<double> busy;  ///< by stage, the part of its time for which it has a processor
+  double bubble = 0;         ///< the part of all stages' time in which they wait, for others or for a processor
 };
 
 /// A parameter that several stages have: their gradients are added up.
@@ -94,7 +94,7 @@ struct PipelinePlan {
   std::string not_joined;
 
   /// Plays the forwards of a batch like the examples through: who computes when, waits for whom, shares which machine's
-  /// processors. Without processors of their own stages are slower, not idle. Seconds of a plan that was not measured
+  /// processors. Stages that share a processor are slower. Seconds of a plan that was not measured
   /// are those of no machine, and its messages take no time.
   /// Throws Error(invalid_argument) when the setting does not fit the stages.
   PipelineForecast forecast(const PipelineSetting& setting = {}) const;

@@ -184,13 +184,23 @@ void Workers::send(const at::Tensor& tensor, int to, int tag, std::int64_t step)
   traffic_->bytes += static_cast<std::int64_t>(tensor.nbytes());
 }
 
-void Workers::receive(at::Tensor& tensor, int from, int tag) {
+Workers::Arriving Workers::begin_receive(at::Tensor tensor, int from, int tag) {
   require_alive();
   try {
     std::vector<at::Tensor> tensors = {tensor};
-    if (!group_->recv(tensors, from, tag)->wait(timeout_)) throw std::runtime_error("nothing came in time");
+    return {[work = group_->recv(tensors, from, tag), limit = timeout_] { return work->wait(limit); },
+            std::move(tensor), from};
   } catch (const std::exception& error) {
     fail("lost", from, error);
+  }
+}
+
+void Workers::finish(Arriving& arriving) {
+  require_alive();
+  try {
+    if (!arriving.wait()) throw std::runtime_error("nothing came in time");
+  } catch (const std::exception& error) {
+    fail("lost", arriving.from, error);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -72,8 +73,15 @@ class Workers {
   /// Begins to send a contiguous tensor, and holds it until it has arrived. `step` numbers what belongs together, from
   /// the first on: finish_sends(step) waits for what was sent before it.
   void send(const at::Tensor& tensor, int to, int tag, std::int64_t step = 0);
-  /// Waits for a tensor of that size and type.
-  void receive(at::Tensor& tensor, int from, int tag);
+  /// A tensor that is on its way.
+  struct Arriving {
+    std::function<bool()> wait;  // false when it did not come in time
+    at::Tensor tensor;
+    int from = -1;
+  };
+  /// Asks for a tensor of that size and type; it is filled when finish() has waited for it.
+  Arriving begin_receive(at::Tensor tensor, int from, int tag);
+  void finish(Arriving& arriving);
   /// Waits until all that was sent has arrived; with a number, only for steps before that.
   void finish_sends(std::int64_t before = std::numeric_limits<std::int64_t>::max());
   /// Bytes sent since the group was made.

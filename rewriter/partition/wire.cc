@@ -1,9 +1,12 @@
-// Three kinds of message on three tags of a channel: the size of the description, the description (for each value its
-// kind, type, sizes and strides; or its pickle), and the tensors one after the other.
+// Three kinds of message on three tags of a channel: a head of one size, which holds the description (for each value
+// its kind, type, sizes and strides, or the size of its pickle; and the notes) when it fits, else only its size; the
+// description that does not; the tensors, all asked for at once. A wait costs more than a few bytes.
 #include <fxgraph/rewriter/partition/wire.h>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/pickle.h>
+
+#include <utility>
 
 #include <fxgraph/support/error.h>
 
@@ -11,6 +14,8 @@ namespace fx {
 namespace {
 
 enum Kind : std::int64_t { kTensor, kUndefined, kPickle };
+
+constexpr std::int64_t kHead = 64;  // words; the first says how many there are
 
 void describe(const at::Tensor& tensor, std::vector<std::int64_t>& words) {
   words.push_back(static_cast<std::int64_t>(tensor.scalar_type()));
@@ -40,7 +45,9 @@ int tag_of(Channel channel, int kind) {
 
 class Reader {
  public:
+  /// Of words that outlive it.
   explicit Reader(const at::Tensor& words) : at_(words.data_ptr<std::int64_t>()), end_(at_ + words.numel()) {}
+  bool at_end() const { return at_ == end_; }
   std::int64_t next() {
     if (at_ == end_) throw Error(ErrorKind::execution, "a message between stages ends too early");
     return *at_++;
@@ -57,8 +64,9 @@ class Reader {
 
 }  // namespace
 
-void send_values(Workers& workers, const std::vector<c10::IValue>& values, int to, Channel channel) {
-  std::vector<std::int64_t> words = {static_cast<std::int64_t>(values.size())};
+void send_values(Workers& workers, const std::vector<c10::IValue>& values, const std::vector<std::int64_t>& notes,
+                 int to, Channel channel) {
+  std::vector<std::int64_t> words = {0, static_cast<std::int64_t>(values.size())};
   std::vector<at::Tensor> payload;
   for (const c10::IValue& value : values) {
     if (value.isTensor() && !value.toTensor().defined()) {
@@ -76,48 +84,69 @@ void send_values(Workers& workers, const std::vector<c10::IValue>& values, int t
       std::copy(pickled.begin(), pickled.end(), reinterpret_cast<char*>(payload.back().data_ptr()));
     }
   }
+  words.insert(words.end(), notes.begin(), notes.end());
+  words[0] = static_cast<std::int64_t>(words.size());
   const auto send = [&](const at::Tensor& tensor, int kind) {
     workers.send(tensor, to, tag_of(channel, kind), channel.micro_batch);
   };
-  send(at::full({1}, static_cast<std::int64_t>(words.size()), at::kLong), 0);
-  send(at::tensor(words, at::kLong), 1);
+  const at::Tensor description = at::tensor(words, at::kLong);
+  if (words[0] > kHead) {
+    send(at::full({kHead}, words[0], at::kLong), 0);
+    send(description, 1);
+  } else {
+    send(at::cat({description, at::zeros({kHead - words[0]}, at::kLong)}), 0);
+  }
   for (const at::Tensor& tensor : payload) {
     if (tensor.numel()) send(tensor, 2);
   }
 }
 
-std::vector<c10::IValue> receive_values(Workers& workers, int from, Channel channel) {
-  at::Tensor size = at::empty({1}, at::kLong);
-  workers.receive(size, from, tag_of(channel, 0));
-  at::Tensor words = at::empty({size.item<std::int64_t>()}, at::kLong);
-  workers.receive(words, from, tag_of(channel, 1));
-  Reader reader(words);
-  std::vector<c10::IValue> values(static_cast<std::size_t>(reader.next()));
-  for (c10::IValue& value : values) {
+Incoming::Incoming(Workers& workers, int from, Channel channel)
+    : workers_(&workers),
+      from_(from),
+      channel_(channel),
+      head_(workers.begin_receive(at::empty({kHead}, at::kLong), from, tag_of(channel, 0))) {}
+
+Received Incoming::receive() {
+  workers_->finish(head_);
+  at::Tensor words = head_.tensor;
+  const std::int64_t size = *words.data_ptr<std::int64_t>();
+  if (size > kHead) {
+    Workers::Arriving rest = workers_->begin_receive(at::empty({size}, at::kLong), from_, tag_of(channel_, 1));
+    workers_->finish(rest);
+    words = rest.tensor;
+  }
+  Reader reader(words.narrow(0, 1, size - 1));
+  Received result;
+  result.values.resize(static_cast<std::size_t>(reader.next()));
+  std::vector<Workers::Arriving> payload;
+  std::vector<std::pair<c10::IValue*, at::Tensor>> pickles;
+  const auto expect = [&](const at::Tensor& bytes) {
+    if (bytes.numel()) payload.push_back(workers_->begin_receive(bytes, from_, tag_of(channel_, 2)));
+  };
+  for (c10::IValue& value : result.values) {
     const std::int64_t kind = reader.next();
     if (kind == kUndefined) {
       value = at::Tensor();
-      continue;
-    }
-    at::Tensor tensor, bytes;
-    if (kind == kTensor) {
+    } else if (kind == kTensor) {
       const auto type = static_cast<at::ScalarType>(reader.next());
       const std::int64_t dims = reader.next();
       const std::vector<std::int64_t> sizes = reader.next(dims), strides = reader.next(dims);
-      tensor = at::empty_strided(sizes, strides, type);
-      bytes = flat(tensor);
+      const at::Tensor tensor = at::empty_strided(sizes, strides, type);
+      expect(flat(tensor));
+      value = tensor;
     } else {
-      bytes = at::empty({reader.next()}, at::kByte);
-    }
-    if (bytes.numel()) workers.receive(bytes, from, tag_of(channel, 2));
-    if (kind == kTensor) {
-      value = std::move(tensor);
-    } else {
-      const char* begin = reinterpret_cast<const char*>(bytes.data_ptr());
-      value = torch::jit::pickle_load({begin, begin + bytes.numel()});
+      pickles.emplace_back(&value, at::empty({reader.next()}, at::kByte));
+      expect(pickles.back().second);
     }
   }
-  return values;
+  while (!reader.at_end()) result.notes.push_back(reader.next());
+  for (Workers::Arriving& arriving : payload) workers_->finish(arriving);
+  for (auto& [value, bytes] : pickles) {
+    const char* begin = reinterpret_cast<const char*>(bytes.data_ptr());
+    *value = torch::jit::pickle_load({begin, begin + bytes.numel()});
+  }
+  return result;
 }
 
 }  // namespace fx

@@ -17,9 +17,28 @@ struct Channel {
   bool back = false;
 };
 
-/// Begins to send.
-void send_values(Workers& workers, const std::vector<c10::IValue>& values, int to, Channel channel);
-/// Receives what send_values sent. Tensors are new and require no gradient.
-std::vector<c10::IValue> receive_values(Workers& workers, int from, Channel channel);
+/// What comes of it: the values, new and requiring no gradient, and the notes.
+struct Received {
+  std::vector<c10::IValue> values;
+  std::vector<std::int64_t> notes;
+};
+
+/// Begins to send values, and a few numbers with them.
+void send_values(Workers& workers, const std::vector<c10::IValue>& values, const std::vector<std::int64_t>& notes,
+                 int to, Channel channel);
+
+/// A message that is awaited. What describes it may be asked for before it is needed, so that it is there by then.
+class Incoming {
+ public:
+  Incoming(Workers& workers, int from, Channel channel);
+  /// Waits for all that send_values sent. Once.
+  Received receive();
+
+ private:
+  Workers* workers_;
+  int from_;
+  Channel channel_;
+  Workers::Arriving head_;
+};
 
 }  // namespace fx

@@ -7,6 +7,9 @@
 
 #include <cstdlib>
 
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/rewriter/program/hostile/generator.h>
@@ -110,6 +113,77 @@ TEST(HostilePartsSlow, LoweredToABackEndThatCopies) {
     return difference(program, *before, *lowered.module());
   });
   EXPECT_GT(parts, 200u);
+}
+
+TEST(HostilePartsSlow, LoweredWithTensorsAloneGoingInAndOut) {
+  std::size_t parts = 0, unknown = 0;
+  on_programs(300, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+    const auto before = program.build(), after = program.build();
+    const OperatorSupport some([seed](const CallFacts& call) -> std::optional<std::string> {
+      if (Random(seed + call.node().id() * 91).chance(85)) return std::nullopt;
+      return "by chance";
+    });
+    LowerOptions options{.tensors_only = true};
+    for (const Tensor& input : program.inputs[0]) options.examples.emplace_back(input.clone());
+    std::optional<Lowered> lowered;
+    try {
+      lowered = lower(*after, testing::CopyingBackend(some), options);
+    } catch (const Error&) {
+      ++unknown;  // shapes that meta tensors do not show
+      return std::nullopt;
+    }
+    parts += lowered->parts().size();
+    return difference(program, *before, *lowered->module());
+  });
+  EXPECT_GT(parts, 80u);
+  EXPECT_LT(unknown, 60u);
+}
+
+// Parts that are fused and written out again, in the order that effects ask for: nothing is copied, so views and writes
+// may go over their ends.
+TEST(HostilePartsSlow, FusedByPartitionsAndInlinedAgain) {
+  std::size_t parts = 0;
+  on_programs(400, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+    const auto before = program.build(), after = program.build();
+    const OrderEdges order = Effects(after->graph(), {.modules = module_effects(*after)}).order_edges();
+    const auto by_chance = [seed](const Node& node) -> std::optional<std::string> {
+      if (Random(seed + node.id() * 53).chance(75)) return std::nullopt;
+      return "by chance";
+    };
+    const std::function<bool(const Node&)> crosses = [seed](const Node& node) {
+      return Random(seed + node.id() * 17).chance(85);
+    };
+    PartitionOptions options{.order = &order};
+    if (seed % 2) options.crosses = crosses;
+    std::vector<std::vector<Node*>> chosen;
+    std::vector<std::string> paths;
+    const Partitioning proposed = propose_partitions(after->graph(), by_chance, options);
+    for (const Partition& partition : proposed.partitions()) {
+      paths.push_back("part_" + std::to_string(chosen.size()));
+      chosen.push_back(partition.nodes);
+    }
+    parts += chosen.size();
+    const auto fused = fuse_by_partitions(*after, chosen, "part_");
+    torch::NoGradGuard inference;
+    const auto wrong = other_results(program, *before, [&](const hostile::Tensors& inputs) {
+      return fused->run(std::vector<c10::IValue>(inputs.begin(), inputs.end()));
+    });
+    if (wrong) return "fused: " + *wrong + "\n" + print_graph(fused->graph());
+    const auto again = program.build();
+    const auto back = inline_submodules(*fused, paths);
+    const auto calls = [](const GraphModule& module) {
+      return std::ranges::count_if(module.graph().nodes(), [](const Node& node) { return node.is_callable(); });
+    };
+    if (calls(*back) != calls(*again)) return "inlined there are other calls";
+    auto lifted = again;
+    if (!chosen.empty()) {
+      std::vector<Node*> nodes;
+      for (const Node* node : chosen[0]) nodes.push_back(again->graph().find(node->name()));
+      lifted = inline_submodules(*lift_submodule(*again, nodes, "lifted_part"), {"lifted_part"});
+    }
+    return difference(program, *program.build(), *lifted);
+  });
+  EXPECT_GT(parts, 300u);
 }
 
 TEST(HostilePartsSlow, SplitByChance) {

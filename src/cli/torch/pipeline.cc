@@ -147,11 +147,8 @@ void print_promises(const PipelinePlan& plan) {
   fmt::print("{} micro-batch{}, a machine for each stage{}: ", plan.micro_batches, plan.micro_batches == 1 ? "" : "es",
              plan.measured ? "" : ", as modelled");
   if (plan.measured) fmt::print("{} for a batch; ", human_seconds(all.at("seconds_alone").get<double>()));
-  fmt::print("the stages wait {:.0f} % of their time for a batch alone
-             batch after batch
-             : ",
-                   100 *
-                   all.at("bubble").get<double>());
+  fmt::print("the stages wait {:.0f} % of their time for a batch alone\nbatch after batch: ",
+             100 * all.at("bubble").get<double>());
   if (plan.measured) fmt::print("{} each; ", human_seconds(all.at("seconds").get<double>()));
   std::string busy;
   for (const double part : all.at("busy").get<std::vector<double>>())
@@ -224,7 +221,7 @@ StageRun run_rounds(Pipeline& pipe, const std::vector<c10::IValue>& inputs, cons
     done.seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   done.work = pipe.statistics();
-  done.work.busy_seconds -= before.busy_seconds;
+  done.work.processor_seconds -= before.processor_seconds;
   done.work.waiting_seconds -= before.waiting_seconds;
   done.work.sent_bytes -= before.sent_bytes;
   return done;
@@ -266,7 +263,7 @@ nlohmann::ordered_json figures(const StageRun& done, const PipelinePlan& plan, c
       {"repeat", options.repeat},
       {"seconds", sorted[sorted.size() / 2]},
       {"spread", (sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4]) / 2},
-      {"busy", all > 0 ? done.work.busy_seconds / all : 0},
+      {"busy", all > 0 ? done.work.processor_seconds / all : 0},
       {"sent_bytes", done.work.sent_bytes / options.repeat},
       {"forecast",
        {{"measured", plan.measured}, {"busy", forecast.busy[rank]}, {"sent_bytes", plan.stages[rank].sent_bytes}}},
