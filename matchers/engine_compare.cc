@@ -95,7 +95,9 @@ bool names_nodes(const Argument& argument) {
 bool near(const Argument& a, const Argument& b, double tolerance) {
   const double x = a.as_float();
   const double y = b.as_float();
-  return x == y || std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y));
+  // Nothing is near an infinity: the tolerance would be infinite too.
+  if (!std::isfinite(x) || !std::isfinite(y)) return x == y;
+  return std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y));
 }
 
 /// `stride=2` is `stride=[2, 2]` for an argument declared `int[2]`.

@@ -153,7 +153,9 @@ static_assert(std::ranges::is_sorted(kContiguous));
 /// what it looked at before.
 class LayoutReaders {
  public:
-  explicit LayoutReaders(const EffectIndex& effects) : effects_(effects) {}
+  /// `contiguous`: the new value can be looked at by any view that the old one could.
+  explicit LayoutReaders(const EffectIndex& effects, bool contiguous = false)
+      : effects_(effects), contiguous_(contiguous) {}
 
   /// The first reader of the strides of `value`, or, if its dimensions may lie in another order, of what follows them;
   /// null when there is none, `value` itself when there are too many places to look at. Other gaps are seen in views
@@ -181,16 +183,22 @@ class LayoutReaders {
     return effects_.any_writes() && !effects_.writers(effects_.alias_class(node)).empty();
   }
   bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
-    static constexpr std::array<std::string_view, 8> kReaders = {
-        "aten::_unsafe_view", "aten::as_strided", "aten::is_contiguous", "aten::stride",
-        "aten::unflatten",    "aten::view",       "aten::view_as",       "aten::view_as_complex"};
+    static constexpr std::array<std::string_view, 5> kViews = {"aten::_unsafe_view", "aten::unflatten", "aten::view",
+                                                               "aten::view_as", "aten::view_as_complex"};
+    static constexpr std::array<std::string_view, 9> kReaders = {
+        "aten::as_strided", "aten::is_contiguous", "aten::stride",
+        // They take their source element by element in the order in which the others lie in memory.
+        "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
+        "aten::put_"};
     if (!schema) return false;
     const std::string_view packet = packet_of(schema->target.view());
-    return std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
+    return (!contiguous_ && std::ranges::find(kViews, packet) != kViews.end()) ||
+           std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
            (shared && schema->traits.may_copy);
   }
 
   const EffectIndex& effects_;
+  const bool contiguous_;
 };
 
 /// A copy that keeps the order of dimensions.
@@ -214,9 +222,10 @@ bool is_laid_out(const Node& node, std::span<Node* const> made) {
   }
 }
 
-/// An older value in the place of a new one may have gaps, or another order of dimensions.
-Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects) {
-  const Node* reader = LayoutReaders(effects).find(old, reordered);
+/// An older value in the place of a new one may have gaps, or another order of dimensions; so may it have had them
+/// where the new one is laid out anew, `contiguous`.
+Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects, bool contiguous = false) {
+  const Node* reader = LayoutReaders(effects, contiguous).find(old, reordered);
   if (!reader) return {};
   return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
 }
@@ -278,7 +287,7 @@ Verdict check_returned(const Node& old, const Node& result, const EffectIndex& e
 }  // namespace
 
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, bool loosens, bool allow_output_aliases) {
+                      const EffectIndex& effects, bool relaid, bool allow_output_aliases) {
   const AliasSources sources(effects.any_writes() ? made : std::span<Node* const>(), effects);
   for (const Node* node : effects.any_writes() ? made : std::span<Node* const>()) {
     if (!effects.of(*node).writes) continue;
@@ -294,8 +303,9 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
       if (Verdict verdict = check_identity(*old, *result, effects)) return verdict;
     }
     if (result && relations.kept(*old)) {
-      if (!loosens || !is_laid_out(*old, {}) || is_laid_out(*result, made)) continue;
-      if (Verdict verdict = check_layout(*old, true, effects)) return verdict;
+      const bool then = relaid && is_laid_out(*old, site.nodes), now = relaid && is_laid_out(*result, made);
+      if (then == now) continue;
+      if (Verdict verdict = check_layout(*old, true, effects, now)) return verdict;
       continue;
     }
     if (effects.any_writes()) {

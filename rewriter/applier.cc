@@ -180,13 +180,13 @@ Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacemen
   }
   const bool own = std::none_of(site.exits.begin(), site.exits.end(),
                                 [&](const Node* exit) { return effects_.of(*exit).may_alias; });
-  if (own && !replacement.may_loosen_layout() && !replacement.may_alias() && !replacement.has_impure_nodes() &&
+  if (own && !replacement.may_change_layout() && !replacement.may_alias() && !replacement.has_impure_nodes() &&
       !effects_.any_writes())
     return {};
   for (const Node* node : made_) {
     if (!effects_.any_writes() && effects_.of(*node).writes) effects_.expect_writes();
   }
-  return check_aliases(site, results, made_, effects_, replacement.may_loosen_layout(), allow_output_aliases_);
+  return check_aliases(site, results, made_, effects_, replacement.may_change_layout(), allow_output_aliases_);
 }
 
 void Applier::annotate(const Site& site, const std::vector<Argument>& results) {

@@ -152,16 +152,17 @@ Verdict check_forms(const Site& site, const EffectIndex& effects) {
 
 namespace {
 
-/// True when the pattern says the operator by name, so that its writer knew what it does.
-bool is_named(const Site& site, const Node& node) {
+/// How many calls of the pattern, which say its operator by name so that their writer knew what it does, stand for the
+/// node.
+std::size_t calls_that_name(const Site& site, const Node& node) {
   const PatternData& pattern = site.match.pattern();
+  std::size_t count = 0;
   for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
     const PatternNode& test = pattern.nodes[i];
-    if (test.kind == PatternKind::call && site.match.values()[i].node_or_null() == &node &&
-        (test.targets.is_finite() || test.op != Op::call_function))
-      return true;
+    count += test.kind == PatternKind::call && site.match.values()[i].node_or_null() == &node &&
+             (test.targets.is_finite() || test.op != Op::call_function);
   }
-  return false;
+  return count;
 }
 
 /// True when the replacement writes to the class too: it accounts for the write.
@@ -170,16 +171,19 @@ bool is_written_too(std::span<Node* const> also_written, std::uint32_t written, 
                      [&](const Node* node) { return effects.alias_class(*node) == written; });
 }
 
-/// The order in which a graph pattern lists its nodes is the order in which their effects must happen.
-Verdict check_pattern_order(const Site& site) {
+/// The order in which a graph pattern lists its nodes is the order in which their effects must happen. Who writes may
+/// not pass who reads either; draws and side effects keep their order among themselves.
+Verdict check_pattern_order(const Site& site, bool writes, const EffectIndex& effects) {
   const PatternData& pattern = site.match.pattern();
   if (!pattern.from_graph) return {};
   const Node* last = nullptr;
   for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
     if (pattern.nodes[i].kind != PatternKind::call) continue;
     const Node* node = site.match.values()[i].node_or_null();
+    if (!writes && !effects.of(*node).impure()) continue;
     if (last && node->is_before(*last))
-      return Objection{node, "it comes before " + last->name() + ", in the pattern after it, and the match writes"};
+      return Objection{node,
+                       "it comes before " + last->name() + ", in the pattern after it, and the match has effects"};
     last = node;
   }
   return {};
@@ -218,11 +222,14 @@ bool is_inner(const Site& site, const Node& value, const EffectIndex& effects) {
 
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects) {
   if (!effects.any_impure()) return {};
-  bool writes = false;
+  bool impure = false, writes = false;
   for (const Node* node : site.nodes) {
     const NodeEffects own = effects.of(*node);
     if (!own.impure()) continue;
-    if (!is_named(site, *node)) return Objection{node, "it has effects, and the pattern does not name its operator"};
+    impure = true;
+    const std::size_t calls = calls_that_name(site, *node);
+    if (calls == 0) return Objection{node, "it has effects, and the pattern does not name its operator"};
+    if (calls > 1) return Objection{node, "it has effects once, and two calls of the pattern stand for it"};
     if (!own.writes) continue;
     writes = true;
     Verdict verdict;
@@ -241,7 +248,7 @@ Verdict check_owned(const Site& site, std::span<Node* const> also_written, const
         effects.modules());
     if (verdict) return verdict;
   }
-  return writes ? check_pattern_order(site) : Verdict();
+  return impure ? check_pattern_order(site, writes, effects) : Verdict();
 }
 
 }  // namespace fx::internal

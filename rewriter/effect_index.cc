@@ -7,9 +7,14 @@ namespace fx::internal {
 
 namespace {
 
-/// What nobody has declared to be a view is taken to be a value of its own.
+/// `higher_order::cond` and the like take graphs, which hold tensors.
+bool runs_graphs(const Node& node) { return node.target().view().starts_with("higher_order::"); }
+
+/// What nobody has declared to be a view is taken to be a value of its own; but a module that was looked at, and a
+/// graph, may return what it is given.
 bool is_guess(const Node& node, const NodeEffects& effects, const ModuleEffects& modules) {
-  return effects.unknown || (node.is(Op::call_module) && !modules);
+  if (node.is(Op::call_module)) return !modules;
+  return effects.unknown && !runs_graphs(node);
 }
 
 bool is_below(std::string_view path, std::string_view module) {
@@ -111,6 +116,12 @@ void EffectIndex::classify(Node& node) {
     }
   }
   if (!effects.may_alias && !effects.unknown) return;
+  if (effects.unknown && runs_graphs(node)) {
+    node.for_each_input([&](const Node& input) {
+      if (!input.is(Op::get_attr)) return;
+      for (const Cell cell : state_cells(input.target())) unite(cell, cell_of(input));
+    });
+  }
   for_each_aliased_input(
       node, [&](Node& input) { unite(cell_of(input), cell_of(node)); }, modules_);
 }

@@ -77,9 +77,9 @@ std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& 
 std::string seen_by(const std::pair<const Node*, const Node*>& observer);
 
 /// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or
-/// the caller can tell? `made` are the new nodes, not yet known to `effects`; `loosens`: new values may lie in memory
-/// as inputs do, where the old ones were laid out anew.
+/// the caller can tell? `made` are the new nodes, not yet known to `effects`; `relaid`: new values may lie in memory
+/// as inputs do, where the old ones were laid out anew, or the other way round.
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, bool loosens, bool allow_output_aliases);
+                      const EffectIndex& effects, bool relaid, bool allow_output_aliases);
 
 }  // namespace fx::internal

@@ -38,7 +38,7 @@ ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& 
     : pattern_(pattern), replacement_(replacement) {
   if (is_function()) {
     may_alias_ = true;
-    loosens_ = true;
+    changes_layout_ = true;
     return;
   }
   read_graph();
@@ -57,8 +57,9 @@ void ReplacementPlan::read_layouts() {
     const PatternNode& output = pattern_.nodes[pattern_.outputs[i]];
     if (results_[i].kind != Kind::made || output.kind != PatternKind::call || !output.targets.is_finite()) continue;
     const TemplateNode& made = nodes_[results_[i].index];
-    if (made.op != Op::call_function || !is_pointwise(made.target)) continue;
-    for (const Symbol target : output.targets.names()) loosens_ |= !is_pointwise(target);
+    if (made.op != Op::call_function) continue;
+    for (const Symbol target : output.targets.names())
+      changes_layout_ |= is_pointwise(made.target) != is_pointwise(target);
   }
 }
 

@@ -60,8 +60,9 @@ class ReplacementPlan {
   /// True when a result may be, or share storage with, something that the replacement takes.
   bool may_alias() const { return may_alias_; }
 
-  /// True when a result may lie in memory as the inputs do, where the pattern's was laid out by its operator.
-  bool may_loosen_layout() const { return loosens_; }
+  /// True when a result may lie in memory as the inputs do where the pattern's was laid out by its operator, or the
+  /// other way round.
+  bool may_change_layout() const { return changes_layout_; }
 
   /// Makes the nodes at the insertion point; `made` gets them in order, `results` what stands for the pattern's.
   void build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made, std::vector<Argument>& results,
@@ -87,7 +88,7 @@ class ReplacementPlan {
   bool random_ = false;
   bool side_effects_ = false;
   bool may_alias_ = false;
-  bool loosens_ = false;
+  bool changes_layout_ = false;
 };
 
 }  // namespace fx::internal

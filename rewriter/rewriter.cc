@@ -63,6 +63,19 @@ void Rewriter::set_args_kwargs(Node& node, ArgumentSpan args, KwargSpan kwargs) 
   if (listener_) listener_->changed(node);
 }
 
+void Rewriter::replace_input_with(Node& node, Node& from, Node& to) {
+  Entry entry{.kind = Kind::arguments, .node = &node};
+  save_arguments(entry, node);
+  try {
+    node.replace_input_with(from, to);
+  } catch (...) {
+    take_arguments(entry);
+    throw;
+  }
+  record(entry);
+  if (listener_) listener_->changed(node);
+}
+
 void Rewriter::set_target(Node& node, Symbol target) {
   const Entry entry{.kind = Kind::target, .size = node.target().id(), .node = &node};
   node.set_target(target);

@@ -73,6 +73,8 @@ class Rewriter {
   void erase_node(Node& node);
   void set_args(Node& node, ArgumentSpan args) { set_args_kwargs(node, args, node.kwargs()); }
   void set_args_kwargs(Node& node, ArgumentSpan args, KwargSpan kwargs);
+  /// Makes `node` take `to` wherever it takes `from`.
+  void replace_input_with(Node& node, Node& from, Node& to);
   void set_target(Node& node, Symbol target);
   void move_before(Node& node, Node& next);
   /// @}

@@ -9,12 +9,14 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rewriter.h>
 
 namespace fx {
 namespace {
 
 /// The variant of `schema` that writes its first argument and is the same otherwise; null when there is none.
 const OperatorSchema* writing_variant(const OperatorSchema& schema) {
+  if (schema.traits.view) return nullptr;  // it makes no tensor of its own, and detach_ throws on views
   const std::string name = schema.target.str();
   const std::string packet(packet_of(name));
   const OperatorSchema* found = find_schema(Symbol(packet + "_" + name.substr(packet.size())));
@@ -72,6 +74,7 @@ class Reinplacer {
 
   ReinplaceReport run() {
     ReinplaceReport report;
+    Rewriter rewriter(graph_);
     for (Node& node : graph_.nodes()) {
       const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
       const OperatorSchema* variant = schema && schema->target == node.target() ? writing_variant(*schema) : nullptr;
@@ -80,7 +83,7 @@ class Reinplacer {
         report.kept.emplace_back(&node, *why);
         continue;
       }
-      node.set_target(variant->target);
+      rewriter.set_target(node, variant->target);
       report.changed.push_back(&node);
     }
     return report;

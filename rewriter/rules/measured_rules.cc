@@ -237,9 +237,10 @@ class FastestRules {
     for (Node& node : graph.nodes()) {
       if (is_plain_contiguous(node)) reorders.push_back(&node);
     }
+    Rewriter rewriter(graph);
     for (Node* reorder : reorders) {
-      reorder->replace_all_uses_with(reorder->arg(0).node());
-      graph.erase_node(*reorder);
+      rewriter.replace_all_uses_with(*reorder, reorder->arg(0));
+      rewriter.erase_node(*reorder);
     }
   }
 

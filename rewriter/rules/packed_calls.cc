@@ -29,11 +29,11 @@ Symbol asked_format(const Node& node) {
 class WeightPreparation {
  public:
   explicit WeightPreparation(GraphModule& module)
-      : module_(module), graph_(module.graph()), written_(module), prepares_(graph_, false) {}
+      : module_(module), rewriter_(module.graph()), written_(module), prepares_(module.graph(), false) {}
 
   std::size_t run() {
     std::vector<Node*> nodes;
-    for (Node& node : graph_.nodes()) nodes.push_back(&node);
+    for (Node& node : module_.graph().nodes()) nodes.push_back(&node);
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) prepares_[**node] = prepares(**node);
     std::size_t prepared = 0;
     for (Node* node : nodes) {
@@ -73,7 +73,7 @@ class WeightPreparation {
   void fold(Node& node) {
     Graph alone;
     GraphModule::Attributes attributes;
-    NodeMap<Node*> copies(graph_, nullptr);
+    NodeMap<Node*> copies(module_.graph(), nullptr);
     std::string stem;
     node.for_each_input([&](const Node& input) {
       if (copies[input]) return;
@@ -92,18 +92,18 @@ class WeightPreparation {
     } else {
       module_.set_buffer(fresh, made);
     }
-    const auto scope = graph_.inserting_before(node);
-    Node& attribute = graph_.get_attr(fresh);
+    const auto scope = rewriter_.inserting_before(node);
+    Node& attribute = rewriter_.get_attr(fresh);
     const std::vector<Node*> inputs = node.all_input_nodes();
-    node.replace_all_uses_with(attribute);
-    graph_.erase_node(node);
+    rewriter_.replace_all_uses_with(node, attribute);
+    rewriter_.erase_node(node);
     for (Node* input : inputs) {
-      if (!input->is_erased() && !input->has_users()) graph_.erase_node(*input);
+      if (!input->is_erased() && !input->has_users()) rewriter_.erase_node(*input);
     }
   }
 
   GraphModule& module_;
-  Graph& graph_;
+  Rewriter rewriter_;
   mutable ProgramEffects written_;  // remembers its answers
   NodeMap<bool> prepares_;
 };

@@ -18,6 +18,7 @@
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/rewriter/report.h>
+#include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rule.h>
 
 namespace fx::rules {
@@ -31,6 +32,8 @@ struct RuleContext {
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
   /// Which sizes hold for other inputs; null when the program runs on these alone.
   FreeSizes* sizes = nullptr;
+  /// Through it a pass edits the graph.
+  Rewriter rewriter{module.graph()};
 };
 
 /// A time that was measured turn about with others: lower quartile, and from there to the upper one.

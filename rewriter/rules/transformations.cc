@@ -7,6 +7,7 @@
 #include <set>
 
 #include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/program_image.h>
 #include <fxgraph/support/error.h>
@@ -32,7 +33,7 @@ std::uint64_t next_number() {
 /// The column of ones is made from the input, so that any size of batch will do.
 class BiasFusion {
  public:
-  explicit BiasFusion(GraphModule& module) : module_(module), graph_(module.graph()) {
+  explicit BiasFusion(GraphModule& module) : module_(module), graph_(module.graph()), rewriter_(graph_) {
     for (const Node& node : graph_.nodes()) {
       if (node.is(Op::get_attr)) read_.push_back(node.target().str());
     }
@@ -46,11 +47,11 @@ class BiasFusion {
       Node* input = node.arg(0).node_or_null();
       if (!input || (!replaced.contains(path) && !replace(path))) continue;
       replaced.insert(path);
-      const auto before = graph_.inserting_before(node);
-      Node& column = graph_.call_function("aten::slice.Tensor", {*input, -1, 0, 1});
-      Node& ones = graph_.call_function("aten::ones_like", {column});
-      Node& wider = graph_.call_function("aten::cat", {Argument::list({*input, ones}), -1});
-      node.update_arg(0, wider);
+      const auto before = rewriter_.inserting_before(node);
+      Node& column = rewriter_.call_function("aten::slice.Tensor", {*input, -1, 0, 1});
+      Node& ones = rewriter_.call_function("aten::ones_like", {column});
+      Node& wider = rewriter_.call_function("aten::cat", {Argument::list({*input, ones}), -1});
+      rewriter_.set_args(node, {wider});
     }
   }
 
@@ -77,6 +78,7 @@ class BiasFusion {
 
   GraphModule& module_;
   Graph& graph_;
+  Rewriter rewriter_;
   std::vector<std::string> read_;
 };
 

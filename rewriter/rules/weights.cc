@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include <fxgraph/ir/node_map.h>
 
 namespace fx::rules {
@@ -9,15 +11,21 @@ namespace fx::rules {
 namespace {
 
 // Sets argument `name` of a call, wherever it stands in it.
-void set_argument(const OperatorSchema& schema, Node& call, std::string_view name, const Argument& value) {
+void set_argument(Rewriter& rewriter, const OperatorSchema& schema, Node& call, std::string_view name,
+                  const Argument& value) {
   const auto index = static_cast<std::size_t>(schema.index_of(name));
-  if (index < call.args().size()) {
-    call.update_arg(index, value);
-  } else if (index == call.args().size() && !call.kwarg(name) && !schema.arguments[index].keyword_only) {
-    call.insert_arg(index, value);
+  std::vector<Argument> args(call.args().begin(), call.args().end());
+  std::vector<NamedArgument> kwargs = call.kwargs().to_vector();
+  if (index < args.size()) {
+    args[index] = value;
+  } else if (index == args.size() && !call.kwarg(name) && !schema.arguments[index].keyword_only) {
+    args.push_back(value);
+  } else if (const auto given = std::ranges::find(kwargs, Symbol(name), &NamedArgument::name); given != kwargs.end()) {
+    given->value = value;
   } else {
-    call.update_kwarg(name, value);
+    kwargs.push_back({Symbol(name), value});
   }
+  rewriter.set_args_kwargs(call, args, kwargs);
 }
 
 // A copy of the operation's leaf with other tensors; one without a bias gets one.
@@ -38,8 +46,9 @@ std::shared_ptr<LeafModule> leaf_with(const OperationSite& site, const at::Tenso
   }
   if (bias_path.empty()) {
     bias_path = "bias";
-    const auto scope = body.inserting_before(call);
-    set_argument(site.schema(), call, "bias", body.get_attr(bias_path));
+    Rewriter rewriter(body);
+    const auto scope = rewriter.inserting_before(call);
+    set_argument(rewriter, site.schema(), call, "bias", rewriter.get_attr(bias_path));
   }
   tensors.push_back({bias_path, bias, true});
   return make_leaf(site.leaf()->qualified_name(), tensors, std::move(body));
@@ -106,14 +115,14 @@ void Weights::replace(const OperationSite& site, const at::Tensor& weight, const
 
 void Weights::install_leaf(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
   const std::string path = site.node().target().str();
-  const bool only_call = graph_.count(Op::call_module, site.node().target()) == 1;
+  const bool only_call = module_.graph().count(Op::call_module, site.node().target()) == 1;
   const std::string place = only_call && !reads_inside(path) ? path : module_.fresh_path(path + "_folded");
   module_.add_submodule(place, leaf_with(site, weight, bias));
-  site.node().set_target(place);
+  rewriter_.set_target(site.node(), place);
 }
 
 bool Weights::reads_inside(const std::string& path) const {
-  for (const Node& node : graph_.nodes()) {
+  for (const Node& node : module_.graph().nodes()) {
     if (node.is(Op::get_attr) && node.target().view().starts_with(path + ".")) return true;
   }
   return false;
@@ -133,15 +142,15 @@ void Weights::install_attributes(const OperationSite& site, const at::Tensor& we
 
   Node& node = site.node();
   const std::vector<Node*> inputs = node.all_input_nodes();
-  const auto scope = graph_.inserting_before(node);
-  set_argument(site.schema(), node, "weight", graph_.get_attr(weight_path));
-  set_argument(site.schema(), node, "bias", graph_.get_attr(bias_path));
+  const auto scope = rewriter_.inserting_before(node);
+  set_argument(rewriter_, site.schema(), node, "weight", rewriter_.get_attr(weight_path));
+  set_argument(rewriter_, site.schema(), node, "bias", rewriter_.get_attr(bias_path));
   erase_unread(inputs);
 }
 
 void Weights::erase_unread(const std::vector<Node*>& nodes) {
   for (Node* node : nodes) {
-    if (!node->is_erased() && node->is(Op::get_attr) && !node->has_users()) graph_.erase_node(*node);
+    if (!node->is_erased() && node->is(Op::get_attr) && !node->has_users()) rewriter_.erase_node(*node);
   }
 }
 

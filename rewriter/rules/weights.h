@@ -10,6 +10,7 @@
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/rules/operation_site.h>
+#include <fxgraph/rewriter/rules/rules.h>
 
 namespace fx::rules {
 
@@ -45,7 +46,8 @@ class ProgramEffects : public internal::EffectIndex {
 class Weights {
  public:
   /// Looks once at what the program writes to.
-  explicit Weights(GraphModule& module) : module_(module), graph_(module.graph()), effects_(module) {}
+  explicit Weights(RuleContext& program)
+      : module_(program.module), rewriter_(program.rewriter), effects_(program.module) {}
 
   ProgramEffects& effects() { return effects_; }
 
@@ -67,7 +69,7 @@ class Weights {
   bool reads_inside(const std::string& path) const;
 
   GraphModule& module_;
-  Graph& graph_;
+  Rewriter& rewriter_;
   ProgramEffects effects_;
 };
 

@@ -31,14 +31,6 @@ bool is_value(const Module& module) {
   return dynamic_cast<const OwningModule*>(&module) || dynamic_cast<const ObjectAttribute*>(&module);
 }
 
-// Every path below which a called or read module lies: `a`, `a.b`, `a.b.c` of `a.b.c`.
-void add_prefixes(std::unordered_set<std::string>& paths, const std::string& path) {
-  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
-    paths.insert(path.substr(0, dot));
-  }
-  paths.insert(path);
-}
-
 }  // namespace
 
 GraphModule::GraphModule(Graph graph, std::string class_name)
@@ -253,22 +245,37 @@ bool GraphModule::delete_attribute(const std::string& path) {
 }
 
 std::size_t GraphModule::delete_all_unused_submodules() {
-  std::unordered_set<std::string> used;    // on the way to, or at, something that a node names
-  std::unordered_set<std::string> called;  // with everything inside
+  // By module, not by path: one module may be there under several.
+  std::set<std::pair<const Module*, std::string>> used;  // on the way to, or at, something that a node names
+  std::unordered_set<const Module*> whole;               // called, or read as a value that operators call
   for (const Node& node : graph_.nodes()) {
     if (!names_attribute(node)) continue;
-    add_prefixes(used, node.target().str());
-    if (node.is(Op::call_module)) called.insert(node.target().str());
+    const Module* at = this;
+    std::string_view path = node.target().view();
+    while (at && !path.empty()) {
+      const std::string name(path.substr(0, path.find('.')));
+      path.remove_prefix(std::min(path.size(), name.size() + 1));
+      used.emplace(at, name);
+      const auto children = at->named_children();
+      const auto* child = children.find(name);
+      at = child ? child->get() : nullptr;
+    }
+    if (!at) continue;
+    for (const auto& inner : at->modules()) whole.insert(inner.get());
   }
   std::size_t removed = 0;
   std::unordered_set<std::string> removed_paths;
   for (const auto& item : named_modules("", /*include_self=*/false)) {
     const std::string& path = item.key();
-    bool inside = false;  // of a called module, or of one that is gone already
-    for (std::size_t dot = path.find('.'); dot != std::string::npos && !inside; dot = path.find('.', dot + 1)) {
-      inside = called.contains(path.substr(0, dot)) || removed_paths.contains(path.substr(0, dot));
-    }
-    if (inside || used.contains(path)) continue;
+    bool gone = false;
+    for (std::size_t dot = path.find('.'); dot != std::string::npos && !gone; dot = path.find('.', dot + 1))
+      gone = removed_paths.contains(path.substr(0, dot));
+    if (gone) continue;
+    const std::size_t dot = path.rfind('.');
+    const auto holder = dot == std::string::npos ? nullptr : find_submodule(path.substr(0, dot));
+    const Module* parent = holder ? holder.get() : this;
+    if (whole.contains(parent) || used.contains({parent, dot == std::string::npos ? path : path.substr(dot + 1)}))
+      continue;
     delete_submodule(path);
     removed_paths.insert(path);
     for (const auto& below : item.value()->modules()) removed += dynamic_cast<const Holder*>(below.get()) == nullptr;

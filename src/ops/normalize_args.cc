@@ -58,6 +58,8 @@ std::optional<NormalizedArguments> normalized_arguments(const Node& node, bool t
   if (!node.is(Op::call_function)) return std::nullopt;
   const OperatorSchema* schema = find_schema(node.target());
   if (!schema || schema->varargs || check_call(*schema, node.args(), node.kwargs())) return std::nullopt;
+  // `aten::mul` is one of numbers by name, and called like that may be any.
+  if (const OperatorSchema* called = schema_of(node); called && called->target != schema->target) return std::nullopt;
   NormalizedArguments result;
   for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
     const Argument* value = bound_argument(*schema, node, i);

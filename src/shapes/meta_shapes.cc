@@ -6,7 +6,9 @@
 
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/shapes/stand_in.h>
@@ -54,6 +56,15 @@ bool keeps_numbers(const at::Tensor& tensor) {
          !tensor.is_quantized() && tensor.numel() <= kFew;
 }
 
+bool writes(const GraphModule& module) {
+  const ModuleEffects effects = module_effects(module);
+  for (const Node& node : module.graph().nodes()) {
+    const NodeEffects does = effects_of(node, effects);
+    if (does.writes || does.unknown) return true;
+  }
+  return false;
+}
+
 at::Tensor constant_or_meta(const at::Tensor& tensor) { return keeps_numbers(tensor) ? tensor : to_meta(tensor); }
 
 }  // namespace
@@ -75,7 +86,7 @@ class ShapeProp::Runner : public Interpreter {
     const std::string path = join_path(prefix_, target.view());
     at::Tensor& meta = attributes_[path];
     if (meta.defined()) return meta;
-    if (!module().find_attribute(path).defined()) return Interpreter::fetch_attr(Target(path));
+    if (!module().find_attribute(path).defined()) return nested(path);
     const at::Tensor tensor = module().attribute(path);
     // A copy: the program may write it.
     meta = keeps_numbers(tensor) ? tensor.detach().to(at::kCPU, tensor.scalar_type(), false, /*copy=*/true)
@@ -106,6 +117,15 @@ class ShapeProp::Runner : public Interpreter {
   }
 
  private:
+  /// A graph that is an argument runs on tensors of its own: on those of a copy where it writes.
+  Value nested(const std::string& path) {
+    const auto graph = std::dynamic_pointer_cast<GraphModule>(module().find_submodule(path));
+    if (!graph || !writes(*graph)) return Interpreter::fetch_attr(Target(path));
+    Value& copy = copies_[path];
+    if (copy.isNone()) copy = nested_graph_value(graph->clone());
+    return copy;
+  }
+
   template <typename Call>
   static Value attempt(const Call& call, const Args& args, const Kwargs& kwargs) {
     try {
@@ -138,6 +158,7 @@ class ShapeProp::Runner : public Interpreter {
   std::string prefix_;
   NodeMap<TensorInfos> infos_;
   std::unordered_map<std::string, at::Tensor> attributes_;
+  std::unordered_map<std::string, Value> copies_;  // of graphs that write
 };
 
 const Shapes& ShapeProp::propagate(const std::vector<IValue>& inputs) {

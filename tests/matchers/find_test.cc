@@ -91,6 +91,14 @@ TEST(Combinators, RestAndDefaults) {
   EXPECT_EQ(found(graph, op("aten::conv2d", _, _).kwarg("stride", 2)).size(), 1u) << "an int stands for equal elements";
 }
 
+TEST(Combinators, NothingIsNearAnInfinity) {
+  const Graph graph = graph_of(
+      "a = aten::add.Tensor(%x, inf)\nb = aten::add.Tensor(%x, -inf)\nc = aten::add.Tensor(%x, nan)\nreturn (a, b, c)");
+  const auto add = [](Expr second) { return op("aten::add.Tensor", any("x"), second); };
+  EXPECT_TRUE(found(graph, add(near(6))).empty());
+  EXPECT_THAT(found(graph, add(near(std::numeric_limits<double>::infinity()))), ElementsAre("a {x: x}"));
+}
+
 TEST(Combinators, LiteralsHaveKinds) {
   const Graph graph = graph_of(
       "a = aten::add.Tensor(%x, 1)\nb = aten::add.Tensor(%x, 1.0)\nc = aten::add.Tensor(%x, 0.70710677)\nd = "

@@ -103,7 +103,37 @@ TEST(Legality, TheOrderOfAPatternThatWritesCounts) {
   Graph same = graph_of("n = aten::neg(%x)\nr = aten::relu_(%n)\na = aten::add.Tensor(%n, %y)\nreturn (r, a)", "x y");
   EXPECT_EQ(replace_pattern(same, pattern, replacement).applied, 1u);
   Graph other = graph_of("n = aten::neg(%x)\na = aten::add.Tensor(%n, %y)\nr = aten::relu_(%n)\nreturn (r, a)", "x y");
-  expect_refused(other, pattern, replacement, "a: it comes before r, in the pattern after it, and the match writes");
+  expect_refused(other, pattern, replacement,
+                 "a: it comes before r, in the pattern after it, and the match has effects");
+}
+
+TEST(Legality, TheOrderOfDrawsCounts) {
+  const std::string draws = "r = aten::rand_like(%x)\nb = aten::bernoulli(%x)\nreturn (r, b)";
+  const Pattern pattern(graph_of(draws));
+  const Replacement replacement(graph_of(draws));
+  Graph same = graph_of(draws);
+  EXPECT_EQ(replace_pattern(same, pattern, replacement).applied, 1u);
+  Graph other = graph_of("b = aten::bernoulli(%x)\nr = aten::rand_like(%x)\nreturn (r, b)");
+  expect_refused(other, pattern, replacement,
+                 "b: it comes before r, in the pattern after it, and the match has effects");
+}
+
+TEST(Legality, DrawsAreForElementsInTheOrderOfMemory) {
+  // The elements of a sine lie as those of x, the others one after the other.
+  Graph graph = graph_of("s = aten::sin(%x)\nr = aten::rand_like(%s)\nreturn r");
+  expect_refused(graph, "aten::sin(x)", "aten::softmax.int(x, 0)",
+                 "s: its replacement may lie in memory differently, and r depends on that");
+  expect_refused(graph, "aten::sin(x)", "aten::linear(x, x)",
+                 "s: its replacement may lie in memory differently, and r depends on that");
+  Graph view = graph_of("s = aten::sin(%x)\nr = aten::view(%s, [-1])\nreturn r");
+  EXPECT_EQ(replace_pattern(view, "aten::sin(x)", "aten::softmax.int(x, 0)").applied, 1u);
+}
+
+TEST(Legality, OneDrawIsNotTwo) {
+  const std::string draws = "r = aten::rand_like(%x)\ns = aten::rand_like(%x)\nreturn (r, s)";
+  Graph graph = graph_of("r = aten::rand_like(%x)\nreturn r");
+  expect_refused(graph, Pattern(graph_of(draws)), Replacement(graph_of(draws)),
+                 "r: it has effects once, and two calls of the pattern stand for it");
 }
 
 TEST(Legality, ANewWriteMustBeUnseen) {

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <iostream>
 
+#include <fxgraph/rewriter/rules/rules.h>
+
 namespace fx::testing {
 
 namespace {
@@ -26,6 +28,20 @@ std::string kind_of(const std::string& name, const std::string& wrong) {
 
 }  // namespace
 
+const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names) {
+  static std::map<std::vector<std::string>, std::vector<Pattern>> known;
+  const auto [at, is_new] = known.try_emplace(names);
+  if (!is_new) return at->second;
+  for (const rules::OptimizeRule* rule : rules::select(names)) {
+    if (!rule->rewrites) continue;
+    for (const Rule& rewrite : rule->rewrites()) {
+      at->second.push_back(rewrite.pattern);
+      for (const std::string& example : rewrite.examples) at->second.emplace_back(example);
+    }
+  }
+  return at->second;
+}
+
 Quiet::Quiet() : guard_(&silence_) {
   at::set_num_threads(1);
   c10::SetStackTraceFetcher([] { return std::string(); });
@@ -41,9 +57,18 @@ void HostileRun::run(const std::function<Trial(std::uint64_t seed)>& make) {
   for (std::uint64_t seed = first_; seed < first_ + programs_; ++seed) {
     if (trace) std::cerr << "seed " << seed << std::endl;
     const auto begun = Clock::now();
-    Trial trial = make(seed);
-    const auto drawn = Clock::now();
-    const hostile::Verdict verdict = judge(trial.program, trial.rewrite);
+    Trial trial;
+    auto drawn = begun;
+    hostile::Verdict verdict;
+    try {
+      trial = make(seed);
+      drawn = Clock::now();
+      verdict = judge(trial.program, trial.rewrite);
+    } catch (const std::exception& error) {  // a mistake of whoever draws or judges
+      ++wrong_;
+      kinds_[std::string("throws ") + error.what()].text = "seed " + std::to_string(seed);
+      continue;
+    }
     drawing += drawn - begun;
     judging += Clock::now() - drawn;
     changed_ += verdict.changed;

@@ -15,7 +15,9 @@
 #include <iosfwd>
 #include <map>
 #include <string>
+#include <vector>
 
+#include <fxgraph/matchers/pattern.h>
 #include <fxgraph/rewriter/program/hostile/judge.h>
 
 namespace fx::testing {
@@ -42,6 +44,9 @@ struct Trial {
   /// Makes the rewrite smaller for a program that it gets wrong; may be left out.
   std::function<void(Trial&)> simplify{};
 };
+
+/// What the rules of these names look for, and the programs that they are tested on. Lives for ever.
+const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names);
 
 class HostileRun {
  public:

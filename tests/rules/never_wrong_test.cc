@@ -367,5 +367,20 @@ return (b, c))")
          {x}});
 }
 
+TEST(NeverWrong, WhatIsTakenInTheOrderOfMemory) {
+  const at::Tensor x = numbers({2, 2, 2, 2}).permute({3, 2, 1, 0});
+  check({"elements where a mask says",
+         with_inputs(R"(%m = get_attr[target=m]
+%v = get_attr[target=v]
+%k = get_attr[target=k]
+%n = call_function[target=aten::batch_norm](args = (%x, None, None, %m, %v, False, 0.1, 1e-05, True))
+%s = call_function[target=aten::masked_scatter_](args = (%n, %k, %x))
+return s)")
+             .c_str(),
+         {x},
+         {{"m", at::zeros({2})}, {"v", at::ones({2})}, {"k", numbers({2, 2, 2, 2}) > 1}},
+         {"decompose-batch-norm"}});
+}
+
 }  // namespace
 }  // namespace fx::rules

@@ -16,9 +16,9 @@ namespace {
 constexpr std::size_t kFresh = ~std::size_t{0};
 
 const void* storage_of(const at::Tensor& tensor) {
-  return tensor.defined() && tensor.has_storage() && tensor.storage().nbytes() > 0
-             ? tensor.storage().unsafeGetStorageImpl()
-             : nullptr;
+  // Of a tensor without elements nobody can tell.
+  return tensor.defined() && tensor.has_storage() && tensor.numel() > 0 ? tensor.storage().unsafeGetStorageImpl()
+                                                                        : nullptr;
 }
 
 /// The tensors of a result, and what stands around them as a text.

@@ -5,34 +5,30 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/rewriter/program/hostile/arguments.h>
+#include <fxgraph/rewriter/program/hostile/calls.h>
 #include <fxgraph/rewriter/program/hostile/modules.h>
-#include <fxgraph/rewriter/program/hostile/spelling.h>
-#include <fxgraph/rewriter/program/hostile/values.h>
 #include <fxgraph/rewriter/program/hostile/vocabulary.h>
 #include <fxgraph/rewriter/program/pattern_examples.h>
-#include <fxgraph/run/call.h>
+#include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::hostile {
 
 namespace {
 
-/// Thrown where a call cannot be made of what there is.
-struct NoSuchCall {};
-
-class Generator : Values {
+class Generator : Calls {
  public:
-  using Values::Values;
+  using Calls::Calls;
 
   Program draw() {
     const at::NoGradGuard no_grad;
     at::manual_seed(random_.next() >> 1);
     choose_theme();
     for (std::size_t i = 1 + random_.below(3); i > 0; --i) input(draw_form());
+    if (random_.chance(6)) input_with_default();
     const std::size_t steps = 2 + random_.below(options_.most_steps - 1);
     for (std::size_t i = 0; i < steps; ++i) try_step();
     finish();
@@ -40,101 +36,6 @@ class Generator : Values {
   }
 
  private:
-  // ── Calls ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-  c10::IValue run(const Node& node) {
-    const auto look_up = [&](Node& input) { return value_of(input); };
-    CallValues call;
-    for (const Argument& argument : node.args()) call.args.push_back(to_ivalue(argument, nullptr, look_up));
-    for (const auto& [name, argument] : node.kwargs())
-      call.kwargs.emplace_back(name, to_ivalue(argument, nullptr, look_up));
-    if (node.is(Op::call_method)) return call_method_target(node.target(), call);
-    if (node.is(Op::call_module)) return call_module(*modules_.at(node.target().str()), call.args.at(0).toTensor());
-    return call_function_target(node.target(), call);
-  }
-
-  /// Makes the node and runs it; a list or tuple is taken apart.
-  Node& place(Op op, Symbol target, const std::vector<Argument>& args, const std::vector<NamedArgument>& kwargs = {}) {
-    constexpr std::array kNames = {"", "", "", "", "", "", "x", "result"};
-    Node& node = program_.graph.create_node(op, target, args, kwargs, random_.pick(kNames));
-    made_.push_back(&node);
-    const c10::IValue value = run(node);
-    keep(node, value);
-    if (!value.isTensorList() && !value.isTuple() && !value.isList()) return node;
-    const std::size_t count = value.isTuple() ? value.toTupleRef().elements().size() : value.toListRef().size();
-    for (std::size_t i = 0; i < count && i < 3; ++i) {
-      if (!random_.chance(85)) continue;
-      const std::int64_t index =
-          static_cast<std::int64_t>(i) - (random_.chance(15) ? static_cast<std::int64_t>(count) : 0);
-      Node& part = program_.graph.call_function("operator.getitem", {node, index});
-      made_.push_back(&part);
-      keep(part, run(part));
-    }
-    return node;
-  }
-
-  Node& place(const OperatorSchema& schema, std::vector<Argument> args, std::vector<NamedArgument> kwargs) {
-    Spelling call{Op::call_function, schema.target.str(), std::move(args), std::move(kwargs)};
-    if (options_.spellings && random_.chance(40)) call = respell(random_, schema, std::move(call));
-    return place(call.op, call.target, call.args, call.kwargs);
-  }
-
-  void operation(std::string_view target, unsigned optional_percent = 15) {
-    const OperatorSchema* schema = find_schema(target);
-    if (!schema) throw NoSuchCall();
-    const ValueSource source{
-        .tensor = [&](const SchemaArgument& parameter, const at::Tensor& first) { return value_for(parameter, first); },
-        .value_of = [&](const Node& node) { return tensor_of(node); },
-        .number = [&]() -> Node* { return numbers_.empty() ? nullptr : random_.pick(numbers_); },
-        .integer = [&](std::int64_t value) { return number_that_is(value); }};
-    auto call =
-        draw_call(random_, *schema, source, {.optional_percent = optional_percent, .numbers = program_.numbers});
-    if (!call) throw NoSuchCall();
-    place(*schema, std::move(call->args), std::move(call->kwargs));
-  }
-
-  /// Numbers of the program, computed with as Python does.
-  void arithmetic() {
-    constexpr std::array<std::string_view, 5> kOperators = {"operator.add", "operator.mul", "operator.sub",
-                                                            "operator.floordiv", "aten::size.int"};
-    const std::string_view target = random_.pick(kOperators);
-    if (target == "aten::size.int" || numbers_.empty()) return operation("aten::size.int");
-    const Argument other = random_.chance(50) ? Argument(random_.pick(numbers_)) : Argument(random_.between(1, 3));
-    place(Op::call_function, target, {Argument(random_.pick(numbers_)), other});
-  }
-
-  void write() {
-    switch (random_.below(12)) {
-      case 0: {  // x[i] = y
-        Node *x = pick(), *y = pick();
-        const std::size_t kind = random_.below(3);
-        const Argument index = kind == 0   ? Argument(random_.between(-1, 1))
-                               : kind == 1 ? Argument::slice(0, random_.between(1, 2))
-                                           : Argument::tuple({Argument::ellipsis(), Argument(0)});
-        place(Op::call_function, "operator.setitem",
-              {x, index, random_.chance(50) ? Argument(y) : draw_literal(random_, program_.numbers)});
-        return;
-      }
-      case 1: {  // a view is written
-        constexpr std::array kViews = {"aten::select.int", "aten::slice.Tensor", "aten::view",      "aten::t",
-                                       "aten::detach",     "aten::squeeze",      "aten::unsqueeze", "aten::expand"};
-        operation(random_.pick(kViews));
-        Node& view = *made_.back();
-        place(Op::call_function, random_.chance(50) ? "aten::mul_.Scalar" : "aten::add_.Scalar", {view, 2});
-        return;
-      }
-      case 2: {  // a weight is written
-        if (program_.weights.empty()) return;
-        Node* again_node = again(program_.weights[random_.below(program_.weights.size())]);
-        place(Op::call_function, random_.chance(50) ? "aten::neg_" : "aten::exp_", {again_node});
-        return;
-      }
-      default: {
-        const auto operators = writing_operators();
-        operation(random_.pick(operators));
-      }
-    }
-  }
-
   // ── Motifs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
   Node& value_called(std::string_view name, bool attribute) {
     if (const auto form = form_called(name)) return of_form(*form, name.starts_with("image_") ? 5 : 75);
@@ -200,6 +101,44 @@ class Generator : Values {
   }
 
   // ── Modules ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  void add_module(const std::string& path, std::shared_ptr<torch::nn::Module> made) {
+    Submodule submodule{path, std::move(made)};
+    const std::shared_ptr<torch::nn::Module> own = submodule.prototype->clone();
+    for (const auto& named : own->named_parameters(false)) {
+      for (std::size_t i = 0; i < program_.weights.size(); ++i) {
+        const at::Tensor& weight = weights_[i];
+        if (weight.sizes() != named.value().sizes() || weight.scalar_type() != named.value().scalar_type() ||
+            !random_.chance(20))
+          continue;
+        tie(*own, named.key(), weight);
+        submodule.tied.emplace_back(named.key(), program_.weights[i].path);
+        break;
+      }
+    }
+    modules_.emplace(path, own);
+    program_.submodules.push_back(std::move(submodule));
+  }
+
+  /// One of two graphs, as a value of the program decides.
+  void branch() {
+    std::vector<Argument> graphs;
+    for (int i = 0; i < 2; ++i) {
+      const std::string path = "m" + std::to_string(program_.submodules.size());
+      add_module(path, draw_nested(random_));
+      Node& graph = program_.graph.get_attr(path);
+      made_.push_back(&graph);
+      keep(graph, nested_graph_value(modules_.at(path)));
+      graphs.emplace_back(graph);
+    }
+    Node* x = pick();
+    Argument which = Argument(random_.chance(50));
+    for (Node* node : pool_) {
+      if (tensor_of(*node).scalar_type() == at::kBool && tensor_of(*node).numel() == 1) which = Argument(node);
+    }
+    place(Op::call_function, "higher_order::cond",
+          {which, graphs[0], graphs[1], Argument::tuple(std::vector<Argument>{Argument(x)})});
+  }
+
   void module() {
     std::string path;
     if (!program_.submodules.empty() && random_.chance(50)) {
@@ -211,10 +150,8 @@ class Generator : Values {
         program_.submodules.push_back({path, other.prototype, other.same_as.empty() ? other.path : other.same_as});
       }
     } else {
-      path = "m" + std::to_string(program_.submodules.size());
-      const std::shared_ptr<torch::nn::Module> made = draw_module(random_, n_);
-      modules_.emplace(path, made->clone());
-      program_.submodules.push_back({path, made});
+      path = (random_.chance(15) ? "deep.m" : "m") + std::to_string(program_.submodules.size());
+      add_module(path, draw_module(random_, n_));
     }
     // What it holds may be read elsewhere, too.
     if (random_.chance(25)) {
@@ -274,8 +211,12 @@ class Generator : Values {
         module();
       } else if (what < options_.motif_percent + options_.write_percent + 14) {
         arithmetic();
+      } else if (what < options_.motif_percent + options_.write_percent + 18) {
+        index();
+      } else if (options_.modules && what < options_.motif_percent + options_.write_percent + 19) {
+        branch();
       } else {
-        const auto operators = computing_operators();
+        const auto operators = random_.chance(15) ? rare_operators() : computing_operators();
         operation(random_.pick(operators));
       }
     });
@@ -286,6 +227,8 @@ class Generator : Values {
     for (std::size_t i = 1 + random_.below(3); i > 0; --i)
       results.emplace_back(random_.chance(60) || pool_.empty() ? last(i) : random_.pick(pool_));
     if (random_.chance(10)) results.push_back(random_.pick(results));
+    if (random_.chance(6)) results.push_back(numbers_.empty() ? Argument() : Argument(random_.pick(numbers_)));
+    if (random_.chance(4)) results.push_back(draw_literal(random_, program_.numbers));
     if (results.size() == 1 && random_.chance(80)) {
       program_.graph.output(results[0]);
     } else {
@@ -306,9 +249,6 @@ class Generator : Values {
   Node* last(std::size_t back) {
     return pool_.empty() ? &program_.graph.nodes().front() : pool_[pool_.size() - std::min(back, pool_.size())];
   }
-
-  std::vector<Node*> made_;  // by the step that is being tried
-  std::map<std::string, std::shared_ptr<torch::nn::Module>> modules_;
 };
 
 }  // namespace

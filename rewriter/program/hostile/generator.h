@@ -3,17 +3,19 @@
 //   hostile::Program program = hostile::draw_program(seed, {.motifs = patterns_of(rule)});
 //
 // Made by running them: each call is tried on values at once and left out when it throws, so that nearly every program
-// runs. Among what they do: writes to any value, view or weight by in-place calls, methods, augmented assignments,
-// setitem and out=; optional arguments that are not their defaults; all spellings; weights under two names, rows of
-// weights, modules under two paths and called twice, in training; random draws; sizes that are asked for, computed with
-// and given to other calls; results that are inputs, weights, views of either, or the same twice, in nested tuples,
-// lists and dictionaries; tensors of all types, complex ones among them, empty ones, numbers, strides of every kind,
-// NaN and infinities; inputs of other sizes than those that an optimizer was told.
+// runs. Among what they do: writes to any value, weight, view or view of a view by in-place calls, methods, augmented
+// assignments, setitem and out=; x[…] with numbers, slices, masks and indices; optional arguments that are not their
+// defaults; all spellings, everything by keyword, sizes one by one; inputs that callers leave out, None among them;
+// weights under two names, in modules below modules, rows of weights, weights that are a module's too, modules under
+// two paths and called twice, in training, of parts of which some train; graphs that are called and that cond chooses;
+// random draws; sizes that are asked for, computed with and given to other calls; results that are inputs, weights,
+// views of either, numbers, None, or the same twice, in nested tuples, lists and dictionaries; tensors of all types,
+// complex ones among them, empty ones, numbers, strides of every kind, in the middle of their storage, NaN and
+// infinities; inputs of other sizes than those that an optimizer was told.
 //
 // Not among it: two inputs that share storage (callers promise that they do not); set_ and resize_, which show memory
-// that nobody has written; graphs as arguments (cond, while);
-// modules that call modules; string formatting; sparse, quantized and named tensors; gradients; devices but the CPU;
-// more than some dozens of calls.
+// that nobody has written; loops (while_loop, scan); string formatting; sparse, quantized and named tensors; gradients;
+// devices but the CPU; more than some dozens of calls.
 // Internal to rewriter/program and the tests. Deterministic for a seed.
 #pragma once
 

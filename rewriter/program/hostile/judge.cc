@@ -33,7 +33,9 @@ void drop_unread(Program& program) {
   for (std::size_t i = placeholders.size(); i-- > 0;) {
     if (placeholders[i]->has_users()) continue;
     program.graph.erase_node(*placeholders[i]);
-    for (Tensors& set : program.inputs) set.erase(set.begin() + static_cast<std::ptrdiff_t>(i));
+    for (Tensors& set : program.inputs) {  // those that are not given have defaults and come last
+      if (i < set.size()) set.erase(set.begin() + static_cast<std::ptrdiff_t>(i));
+    }
   }
   const auto is_named = [&](const std::string& path) {
     for (const Node& node : program.graph.nodes()) {
@@ -44,6 +46,7 @@ void drop_unread(Program& program) {
     }
     for (const Submodule& submodule : program.submodules) {
       if (submodule.same_as == path) return true;
+      if (std::ranges::any_of(submodule.tied, [&](const auto& tie) { return tie.second == path; })) return true;
     }
     return false;
   };
@@ -84,7 +87,11 @@ class Reducer {
       Program candidate = best_.clone();
       std::vector<Argument> mapped;
       for (const Argument& element : rest) {
-        if (const Node* node = element.node_or_null()) mapped.emplace_back(candidate.graph.find(node->name()));
+        if (const Node* node = element.node_or_null()) {
+          mapped.emplace_back(candidate.graph.find(node->name()));
+        } else if (!element.is_sequence()) {
+          mapped.push_back(element);
+        }
       }
       candidate.graph.erase_node(*candidate.graph.output_node());
       candidate.graph.output(mapped.size() == 1 ? mapped[0] : Argument::tuple(mapped));

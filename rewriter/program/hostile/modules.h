@@ -7,9 +7,13 @@
 #include <memory>
 #include <optional>
 
+#include <fxgraph/module/graph_module.h>
 #include <fxgraph/rewriter/program/hostile/tensors.h>
 
 namespace fx::hostile {
+
+/// A graph of one input, with a number of its own: one to call, or the branch of a cond.
+std::shared_ptr<GraphModule> draw_nested(Random& random);
 
 /// A module for tensors whose dimensions are of size `n`; training or evaluating.
 std::shared_ptr<torch::nn::Module> draw_module(Random& random, std::int64_t n);

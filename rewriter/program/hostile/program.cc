@@ -11,15 +11,30 @@ namespace fx::hostile {
 
 namespace {
 
-void add_tensor(torch::nn::Module& root, const Weight& weight, const at::Tensor& tensor) {
-  if (weight.parameter) {
-    root.register_parameter(weight.path, tensor, false);
-  } else {
-    root.register_buffer(weight.path, tensor);
+class AnyModule : public torch::nn::Module {};
+
+/// The module that holds what is at `path`, made where it is not there; `path` becomes the name in it.
+torch::nn::Module& holder_of(torch::nn::Module& root, std::string& path) {
+  torch::nn::Module* at = &root;
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.')) {
+    const std::string name = path.substr(0, dot);
+    const auto children = at->named_children();
+    const auto* known = children.find(name);
+    at = known ? known->get() : at->register_module(name, std::make_shared<AnyModule>()).get();
+    path.erase(0, dot + 1);
   }
+  return *at;
 }
 
-class AnyModule : public torch::nn::Module {};
+void add_tensor(torch::nn::Module& root, const Weight& weight, const at::Tensor& tensor) {
+  std::string name = weight.path;
+  torch::nn::Module& holder = holder_of(root, name);
+  if (weight.parameter) {
+    holder.register_parameter(name, tensor, false);
+  } else {
+    holder.register_buffer(name, tensor);
+  }
+}
 
 }  // namespace
 
@@ -35,8 +50,10 @@ std::shared_ptr<GraphModule> Program::build() const {
   }
   for (const Submodule& submodule : submodules) {
     auto module = submodule.same_as.empty() ? submodule.prototype->clone() : modules.at(submodule.same_as);
+    for (const auto& [name, weight] : submodule.tied) tie(*module, name, tensors.at(weight));
     modules[submodule.path] = module;
-    root.register_module(submodule.path, module);
+    std::string name = submodule.path;
+    holder_of(root, name).register_module(name, module);
   }
   return std::make_shared<GraphModule>(root, graph.clone());
 }
@@ -67,14 +84,23 @@ std::string Program::str() const {
   }
   for (const Submodule& submodule : submodules) {
     out << "  " << submodule.path << " = ";
-    if (submodule.same_as.empty()) {
+    if (const auto* nested = dynamic_cast<const GraphModule*>(submodule.prototype.get());
+        nested && submodule.same_as.empty()) {
+      out << print_graph(nested->graph());
+    } else if (submodule.same_as.empty()) {
       out << *submodule.prototype << (submodule.prototype->is_training() ? ", training" : ", evaluating");
     } else {
       out << submodule.same_as;
     }
+    for (const auto& [name, weight] : submodule.tied) out << ", " << name << " tied with " << weight;
     out << "\n";
   }
   return out.str();
+}
+
+void tie(torch::nn::Module& module, const std::string& name, const at::Tensor& tensor) {
+  at::Tensor own = module.named_parameters(false)[name];
+  own.set_data(tensor.detach());
 }
 
 std::vector<std::pair<std::string, at::Tensor>> state_of(const torch::nn::Module& root) {

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fxgraph/module/graph_module.h>
@@ -27,6 +28,8 @@ struct Submodule {
   std::string path;
   std::shared_ptr<torch::nn::Module> prototype;
   std::string same_as{};
+  /// Tensors of it that share storage with a weight: the name in the module, and the weight's path.
+  std::vector<std::pair<std::string, std::string>> tied{};
 };
 
 using Tensors = std::vector<at::Tensor>;
@@ -47,6 +50,9 @@ struct Program {
   /// Text of the graph, weights and inputs: enough to make it again.
   std::string str() const;
 };
+
+/// Makes the tensor of `module` share the storage of another one of its sizes.
+void tie(torch::nn::Module& module, const std::string& name, const at::Tensor& tensor);
 
 /// The tensors of `root`, by path, all paths of a shared one; in no order that means anything.
 std::vector<std::pair<std::string, at::Tensor>> state_of(const torch::nn::Module& root);

@@ -56,6 +56,32 @@ void write_defaults(Random& random, const OperatorSchema& schema, Spelling& call
   }
 }
 
+/// `x.view(2, 3)` for `x.view([2, 3])`.
+void unpack_sizes(Random& random, Spelling& call) {
+  constexpr std::array<std::string_view, 7> kVariadic = {"view",   "reshape", "permute", "expand",
+                                                         "repeat", "flip",    "tile"};
+  if (std::ranges::find(kVariadic, call.target) == kVariadic.end() || call.args.size() != 2 || !call.kwargs.empty() ||
+      !call.args[1].is_sequence() || call.args[1].elements().empty() || !random.chance(60))
+    return;
+  const Argument sizes = call.args[1];
+  call.args.resize(1);
+  call.args.insert(call.args.end(), sizes.elements().begin(), sizes.elements().end());
+}
+
+/// All arguments by name, the first too.
+void name_all(const OperatorSchema& schema, Spelling& call) {
+  if (call.op != Op::call_function || call.args.empty() || call.args.size() > schema.arguments.size()) return;
+  const bool of_torch = call.target.starts_with("torch.") && !call.target.starts_with("torch.ops.");
+  if (!of_torch && !call.target.starts_with("aten::")) return;
+  std::vector<NamedArgument> named;
+  for (std::size_t i = 0; i < call.args.size(); ++i) {
+    const Symbol name = schema.arguments[i].name;
+    named.push_back({of_torch && name == "self" ? Symbol("input") : name, call.args[i]});
+  }
+  call.kwargs.insert(call.kwargs.begin(), named.begin(), named.end());
+  call.args.clear();
+}
+
 }  // namespace
 
 Spelling respell(Random& random, const OperatorSchema& schema, Spelling call) {
@@ -69,6 +95,7 @@ Spelling respell(Random& random, const OperatorSchema& schema, Spelling call) {
       if (is_method) {
         call.op = Op::call_method;
         call.target = packet;
+        unpack_sizes(random, call);
       }
       break;
     }
@@ -77,6 +104,8 @@ Spelling respell(Random& random, const OperatorSchema& schema, Spelling call) {
       const std::size_t wanted = schema.num_positional() > 1 && !schema.arguments[1].default_value ? 2 : 1;
       if (found == kOperators.end() || call.args.size() != wanted || !call.kwargs.empty()) break;
       call.target = "operator." + std::string(found->second);
+      if (wanted == 2 && !packet.ends_with('_') && !call.args[1].is_node() && random.chance(30))
+        std::swap(call.args[0], call.args[1]);
       break;
     }
     case 2: call.target = "torch." + packet; break;
@@ -89,6 +118,7 @@ Spelling respell(Random& random, const OperatorSchema& schema, Spelling call) {
     case 4: call.target = "aten::" + packet; break;
     default: break;
   }
+  if (random.chance(6)) name_all(schema, call);
   return call;
 }
 

@@ -64,7 +64,7 @@ double draw_number(Random& random, Numbers numbers) {
 }  // namespace
 
 at::Tensor draw_tensor(Random& random, const TensorForm& form, Numbers numbers) {
-  const std::size_t layout = random.below(8);
+  const std::size_t layout = random.below(10);
   const std::size_t rank = form.sizes.size();
   std::vector<std::int64_t> strides(rank, 1);
   std::int64_t step = layout == 1 && rank ? 2 : 1;  // every other element
@@ -74,8 +74,20 @@ at::Tensor draw_tensor(Random& random, const TensorForm& form, Numbers numbers) 
     step *= std::max<std::int64_t>(form.sizes[at], 1);
   }
   if (layout == 2 && rank >= 2) strides[0] = 0;  // one row, repeated
+  if (layout == 3 && rank == 4) {                // channels last
+    const auto& sizes = form.sizes;
+    strides = {sizes[1] * sizes[2] * sizes[3], 1, sizes[1] * sizes[3], sizes[1]};
+  }
   const at::TensorOptions options = at::TensorOptions().dtype(form.type);
   at::Tensor tensor = at::empty_strided(form.sizes, strides, options);
+  if (layout == 4) {  // in the middle of its storage
+    constexpr std::int64_t kBefore = 2;
+    at::Tensor whole =
+        at::zeros({static_cast<std::int64_t>(tensor.storage().nbytes() / tensor.itemsize()) + 3}, options);
+    whole.unsafeGetTensorImpl()->set_sizes_and_strides(form.sizes, strides);
+    whole.unsafeGetTensorImpl()->set_storage_offset(kBefore);
+    tensor = std::move(whole);
+  }
   const bool integral = at::isIntegralType(form.type, true);
   visit_numbers(tensor, [&](auto& element) {
     double number = draw_number(random, numbers);

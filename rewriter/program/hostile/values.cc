@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/rewriter/program/hostile/arguments.h>
+#include <fxgraph/run/value.h>
+
 namespace fx::hostile {
 
 namespace {
@@ -12,9 +15,10 @@ constexpr std::int64_t kMostElements = 300;
 }  // namespace
 
 void Values::choose_theme() {
-  constexpr std::array kTypes = {at::kFloat, at::kFloat,  at::kFloat, at::kFloat,        at::kFloat,    at::kFloat,
-                                 at::kFloat, at::kDouble, at::kLong,  at::kLong,         at::kBFloat16, at::kBFloat16,
-                                 at::kInt,   at::kBool,   at::kHalf,  at::kComplexFloat, at::kByte,     at::kShort};
+  constexpr std::array kTypes = {at::kFloat,        at::kFloat,    at::kFloat,  at::kFloat, at::kFloat,
+                                 at::kFloat,        at::kFloat,    at::kDouble, at::kLong,  at::kLong,
+                                 at::kBFloat16,     at::kBFloat16, at::kInt,    at::kBool,  at::kHalf,
+                                 at::kComplexFloat, at::kByte,     at::kShort,  at::kChar};
   constexpr std::array<std::int64_t, 8> kSizes = {2, 2, 3, 3, 3, 2, 1, 0};
   type_ = random_.pick(kTypes);
   n_ = random_.pick(kSizes);
@@ -75,7 +79,7 @@ Node& Values::input(const TensorForm& form) {
   constexpr std::array kNames = {"x", "y", "z", "input", "add"};
   Node* before = nullptr;
   for (Node& node : program_.graph.nodes()) {
-    if (!node.is(Op::placeholder)) {
+    if (!node.is(Op::placeholder) || !node.args().empty()) {  // those with defaults come last
       before = &node;
       break;
     }
@@ -93,13 +97,26 @@ Node& Values::input(const TensorForm& form) {
   return keep(node, copy_of(program_.inputs[0].back()));
 }
 
+void Values::input_with_default() {
+  constexpr std::array kNames = {"p", "q"};
+  const Argument value = random_.chance(25) ? Argument() : draw_literal(random_, program_.numbers);
+  Node& node = program_.graph.placeholder(random_.pick(kNames), value);
+  const char* type = value.is_int()     ? "int"
+                     : value.is_float() ? "float"
+                     : value.is_bool()  ? "bool"
+                                        : "Optional[Tensor]";
+  node.meta().set(Symbol(meta_key::kType), std::string(type));
+  keep(node, to_ivalue(value, nullptr, [](Node&) { return c10::IValue(); }));
+}
+
 void Values::add_other_sizes() {
   std::vector<std::int64_t> sizes;
   for (const TensorForm& form : forms_) sizes.insert(sizes.end(), form.sizes.begin(), form.sizes.end());
   if (sizes.empty()) return;
   const std::int64_t old = random_.pick(sizes);
   const std::int64_t now = random_.chance(70) ? old + 1 : random_.between(0, 4);
-  const bool all = random_.chance(50);  // or where it comes first alone: a batch
+  // Or where it comes first alone: a batch. LibTorch's norms take no channels for any number of them.
+  const bool all = random_.chance(50) && now > 0;
   Tensors set;
   for (TensorForm form : forms_) {
     for (std::size_t d = 0; d < form.sizes.size(); ++d) {
@@ -119,7 +136,8 @@ Node* Values::number_that_is(std::int64_t value) {
 }
 
 Node& Values::weight(const TensorForm& form) {
-  Weight made{"w" + std::to_string(program_.weights.size()), {}, random_.chance(50)};
+  const std::string name = "w" + std::to_string(program_.weights.size());
+  Weight made{(random_.chance(12) ? "deep.er." : random_.chance(12) ? "deep." : "") + name, {}, random_.chance(50)};
   at::Tensor tensor;
   for (const Weight& other : program_.weights) {
     if (tensor.defined() || !random_.chance(12)) continue;

@@ -25,6 +25,8 @@ class Values {
   std::optional<TensorForm> form_called(std::string_view name) const;
   Node& keep(Node& node, const c10::IValue& value);
   Node& input(const TensorForm& form);
+  /// One more that callers leave out: a number, or None.
+  void input_with_default();
   /// Adds a set of inputs in which one size, wherever it stands, is another.
   void add_other_sizes();
   /// A whole number of the program that is `value` here, or null.

@@ -129,7 +129,7 @@ Folded fold_before(const OperationSite& bn, const OperationSite& linear) {
 class BatchNormFolding {
  public:
   BatchNormFolding(RuleContext& program, std::string_view rule)
-      : program_(program), rule_(rule), graph_(program.module.graph()), weights_(program.module) {}
+      : program_(program), rule_(rule), graph_(program.module.graph()), weights_(program) {}
 
   PassResult convolutions() {
     return each_pair(is_convolution, is_batch_norm, [&](const OperationSite& conv, const OperationSite& bn) {
@@ -237,8 +237,8 @@ class BatchNormFolding {
 
   void drop(Node& bn, Node& stand_in) {
     const std::vector<Node*> inputs = bn.all_input_nodes();
-    bn.replace_all_uses_with(stand_in);
-    graph_.erase_node(bn);
+    program_.rewriter.replace_all_uses_with(bn, stand_in);
+    program_.rewriter.erase_node(bn);
     weights_.erase_unread(inputs);
   }
 

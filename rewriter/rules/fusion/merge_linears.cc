@@ -31,23 +31,27 @@ bool is_view(const Node& node) {
 }
 
 /// `view` wants storage that it can look at otherwise; `reshape` copies where it cannot.
-void make_reshape(Node& view) {
+void make_reshape(Rewriter& rewriter, Node& view) {
   std::vector<NamedArgument> kwargs = view.kwargs().to_vector();
   for (auto& [name, value] : kwargs) name = name == "size" ? Symbol("shape") : name;
   const std::vector<Argument> args(view.args().begin(), view.args().end());
-  view.set_target(view.is(Op::call_method) ? "reshape" : "aten::reshape");
-  view.set_args_kwargs(args, kwargs);
+  rewriter.set_target(view, view.is(Op::call_method) ? "reshape" : "aten::reshape");
+  rewriter.set_args_kwargs(view, args, kwargs);
 }
 
 class LinearMerger {
  public:
-  LinearMerger(GraphModule& module, std::string_view rule)
-      : module_(module), rule_(rule), graph_(module.graph()), effects_(module_effects(module)), weights_(module) {}
+  explicit LinearMerger(RuleContext& program)
+      : module_(program.module),
+        rule_(program.rule),
+        rewriter_(program.rewriter),
+        effects_(module_effects(program.module)),
+        weights_(program) {}
 
   PassResult run() {
     // Nodes come and go while layers are merged.
     std::vector<Node*> inputs;
-    for (Node& node : graph_.nodes()) inputs.push_back(&node);
+    for (Node& node : module_.graph().nodes()) inputs.push_back(&node);
     for (Node* input : inputs) {
       if (!input->is_erased()) merge_users(*input);
     }
@@ -147,30 +151,30 @@ class LinearMerger {
       rows.emplace_back(weight.size(0));
       if (any_bias) biases.push_back(bias.defined() ? bias.detach() : at::zeros({weight.size(0)}, weight.options()));
     }
-    for (Node* view : views_) make_reshape(*view);
+    for (Node* view : views_) make_reshape(rewriter_, *view);
     const std::string stem = module_.fresh_path("_merged_" + group.front().node().name());
     module_.set_parameter(stem + "_weight", at::cat(weights));
     if (any_bias) module_.set_parameter(stem + "_bias", at::cat(biases));
 
-    const auto scope = graph_.inserting_before(group.front().node());
-    std::vector<Argument> args = {input, graph_.get_attr(stem + "_weight")};
-    if (any_bias) args.emplace_back(graph_.get_attr(stem + "_bias"));
-    Node& product = graph_.call_function("aten::linear", args);
+    const auto scope = rewriter_.inserting_before(group.front().node());
+    std::vector<Argument> args = {input, rewriter_.get_attr(stem + "_weight")};
+    if (any_bias) args.emplace_back(rewriter_.get_attr(stem + "_bias"));
+    Node& product = rewriter_.call_function("aten::linear", args);
     Node& parts =
-        graph_.call_function("aten::split_with_sizes", (std::vector<Argument>{product, Argument::list(rows), -1}));
+        rewriter_.call_function("aten::split_with_sizes", (std::vector<Argument>{product, Argument::list(rows), -1}));
     std::string origin(rule_);
     std::vector<Node*> pieces;
     for (std::size_t i = 0; i < group.size(); ++i) {
       pieces.push_back(
-          &graph_.call_function("operator.getitem", (std::vector<Argument>{parts, static_cast<std::int64_t>(i)})));
+          &rewriter_.call_function("operator.getitem", (std::vector<Argument>{parts, static_cast<std::int64_t>(i)})));
       origin += (i ? ", " : ": ") + group[i].node().name();
     }
     for (Node* node : {&product, &parts}) node->meta().set(meta_key::kProvenance, origin);
     for (std::size_t i = 0; i < group.size(); ++i) {
       Node& old = group[i].node();
       const std::vector<Node*> read = old.all_input_nodes();
-      old.replace_all_uses_with(*pieces[i]);
-      graph_.erase_node(old);
+      rewriter_.replace_all_uses_with(old, *pieces[i]);
+      rewriter_.erase_node(old);
       weights_.erase_unread(read);
     }
     outcome_.applied += group.size();
@@ -178,7 +182,7 @@ class LinearMerger {
 
   GraphModule& module_;
   std::string_view rule_;
-  Graph& graph_;
+  Rewriter& rewriter_;
   ModuleEffects effects_;
   Weights weights_;
   std::vector<Node*> views_;  // of the group's results
@@ -187,7 +191,7 @@ class LinearMerger {
 
 PassResult merge_linears(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  return LinearMerger(program.module, program.rule).run();
+  return LinearMerger(program).run();
 }
 
 }  // namespace

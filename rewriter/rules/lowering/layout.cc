@@ -122,7 +122,7 @@ class ChannelsLast {
   }
 
   void take(Node& node, Node& old, Node& source) {
-    node.replace_input_with(old, source);
+    program_.rewriter.replace_input_with(node, old, source);
     ++moved_;
   }
 
@@ -158,14 +158,17 @@ class ChannelsLast {
       }
     }
     if (moves.empty() || converted > kept) return;
+    Rewriter& rewriter = program_.rewriter;
     for (const auto& [old, source] : moves) take(node, *old, *source);
     for (Node* other : others) {
-      const auto scope = graph_.inserting_before(node);
-      node.replace_input_with(*other, graph_.call_function("aten::contiguous", {other}, channels_last_kwargs()));
+      const auto scope = rewriter.inserting_before(node);
+      Node& last = rewriter.call_function("aten::contiguous", std::vector<Argument>{other}, channels_last_kwargs());
+      rewriter.replace_input_with(node, *other, last);
     }
-    const auto scope = graph_.inserting_after(node);
-    Node& back = graph_.call_function("aten::contiguous", {node});
-    node.replace_all_uses_with(back, [&](const Node& user) { return &user != &back; });
+    const std::vector<Node*> users = node.users().to_vector();
+    const auto scope = rewriter.inserting_after(node);
+    Node& back = rewriter.call_function("aten::contiguous", std::vector<Argument>{node});
+    for (Node* user : users) rewriter.replace_input_with(*user, node, back);
     const ValueInfo same = std::as_const(program_.shapes)[node];  // a copy: the table may grow
     program_.shapes[back] = same;
     keeps_[node] = true;

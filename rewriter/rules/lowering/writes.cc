@@ -62,7 +62,7 @@ class Writes {
       own_[node] = makes_own(node);
       for (const std::string_view target : kInPlace) {
         if (!node.is_call(Symbol(from(target))) || !may_write_over(node)) continue;
-        node.set_target(to(target));
+        program_.rewriter.set_target(node, to(target));
         own_[node] = true;
         ++result.applied;
         break;

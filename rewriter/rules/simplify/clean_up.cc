@@ -2,14 +2,24 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/common_subexpression.h>
 
 namespace fx::rules {
 
 namespace {
 
+/// LibTorch multiplies the second of two complex numbers by an alpha: infinities tell x + y from y + x.
+bool is_complex_sum(const RuleContext& program, const Node& node) {
+  const TensorInfo* info = std::as_const(program.shapes)[node].tensor();
+  if (!info || (info->dtype != DType::complex64 && info->dtype != DType::complex128)) return false;
+  const OperatorSchema* schema = schema_of(node);
+  return schema && schema->traits.commutative;
+}
+
 PassResult common_subexpression(RuleContext& program) {
-  return {.applied = eliminate_common_subexpressions(program.module.graph(), module_effects(program.module))};
+  return {.applied = eliminate_common_subexpressions(program.module.graph(), module_effects(program.module),
+                                                     [&](const Node& node) { return is_complex_sum(program, node); })};
 }
 
 PassResult dead_code(RuleContext& program) {
@@ -28,7 +38,9 @@ std::span<const OptimizeRule> simplify_clean_up() {
       {
           .name = "common-subexpression",
           .summary = "Computes once what is computed twice",
-          .preconditions = "equal operators on equal arguments, pure, nothing written between that they read",
+          .preconditions =
+              "equal operators on equal arguments, pure, nothing written between that they read; x + y is y + x: of "
+              "complex numbers, if no --input says that they are, where they are finite",
           .order = 390,
           .group = Group::simplify,
           .inference = true,

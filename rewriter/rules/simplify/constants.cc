@@ -29,8 +29,12 @@ std::int64_t bytes_of(const c10::IValue& value) {
 
 class ConstantFolding {
  public:
-  explicit ConstantFolding(GraphModule& module)
-      : module_(module), graph_(module.graph()), effects_(module), constant_(graph_, false) {}
+  explicit ConstantFolding(RuleContext& program)
+      : module_(program.module),
+        graph_(program.module.graph()),
+        rewriter_(program.rewriter),
+        effects_(program.module),
+        constant_(graph_, false) {}
 
   PassResult run() {
     // Front to back: operands are known before their users, chains fold as one.
@@ -95,13 +99,13 @@ class ConstantFolding {
     }
     const std::string path = module_.fresh_path("_folded_" + node.name());
     module_.set_buffer(path, value.toTensor().detach().clone());
-    const auto scope = graph_.inserting_before(node);
-    Node& attribute = graph_.get_attr(path);
+    const auto scope = rewriter_.inserting_before(node);
+    Node& attribute = rewriter_.get_attr(path);
     std::vector<Node*> users;
     for (Node& user : node.users()) {
       if (!constant_[user]) users.push_back(&user);
     }
-    for (Node* user : users) user->replace_input_with(node, attribute);
+    for (Node* user : users) rewriter_.replace_input_with(*user, node, attribute);
     constant_[attribute] = true;
     ++outcome_.applied;
   }
@@ -134,6 +138,7 @@ class ConstantFolding {
 
   GraphModule& module_;
   Graph& graph_;
+  Rewriter& rewriter_;
   ProgramEffects effects_;
   NodeMap<bool> constant_;
   std::int64_t input_bytes_ = 0;
@@ -189,9 +194,9 @@ class LiteralOperands {
     const at::Tensor value = program_.module.attribute(c.target().str());
     const Argument number =
         value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
-    node.set_target(scalar_overload);
-    node.set_args_kwargs((std::vector<Argument>{x, number}), node.kwargs());
-    if (!c.has_users()) graph_.erase_node(c);
+    program_.rewriter.set_target(node, scalar_overload);
+    program_.rewriter.set_args(node, std::vector<Argument>{x, number});
+    if (!c.has_users()) program_.rewriter.erase_node(c);
     ++outcome_.applied;
   }
 
@@ -205,7 +210,7 @@ PassResult literal_operands(RuleContext& program) { return LiteralOperands(progr
 
 PassResult fold_constants(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  PassResult outcome = ConstantFolding(program.module).run();
+  PassResult outcome = ConstantFolding(program).run();
   if (outcome.applied) eliminate_dead_code(program.module.graph(), module_effects(program.module));
   return outcome;
 }

@@ -58,8 +58,8 @@ PassResult identity_modules(RuleContext& program) {
     const auto leaf = program.module.leaf(node.target().str());
     Node* input = node.args()[0].node_or_null();
     if (!leaf || !input || !returns_input(*leaf)) continue;
-    node.replace_all_uses_with(*input);
-    graph.erase_node(node);
+    program.rewriter.replace_all_uses_with(node, *input);
+    program.rewriter.erase_node(node);
     ++outcome.applied;
   }
   return outcome;

@@ -1,0 +1,184 @@
+// Hostile programs (rewriter/program/hostile/generator.h) through what changes programs beside the rules of optimize's
+// default: other spellings and orders of the same, text and back, modules written out, writes in place, lowering.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include <fxgraph/analysis/legalize.h>
+#include <fxgraph/module/inline_modules.h>
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/ops/normalize_args.h>
+#include <fxgraph/rewriter/common_subexpression.h>
+#include <fxgraph/rewriter/program/hostile/generator.h>
+#include <fxgraph/rewriter/program/reinplace.h>
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/rules/measured_rules.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
+
+#include "tests/rules/hostile_run.h"
+
+namespace fx {
+namespace {
+
+using hostile::Program;
+using hostile::Rewritten;
+using testing::HostileRun;
+using testing::patterns_of;
+using testing::Trial;
+
+// ── Forms ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+std::vector<TensorInfo> infos(const Program& program) {
+  std::vector<TensorInfo> inputs;
+  for (const at::Tensor& input : program.inputs[0]) inputs.push_back(tensor_info(input));
+  return inputs;
+}
+
+/// Shapes of the program for its inputs; empty when it does not run.
+Shapes shapes_of(GraphModule& module, const Program& program) {
+  const StateKeeper keeper(module);
+  try {
+    return propagate_shapes(module, infos(program));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+struct Form {
+  const char* name;
+  bool (*change)(GraphModule& module, const Program& program);
+};
+
+bool print_and_read(GraphModule& module, const Program&) {
+  const std::string text = print_graph(module.graph());
+  module.set_graph(parse_graph(text));
+  EXPECT_EQ(print_graph(module.graph()), text);
+  return true;
+}
+
+bool legalized(GraphModule& module) { return legalize_graph(module.graph(), {.modules = module_effects(module)}) > 0; }
+
+/// Where nothing has an effect the order is free, so the reverse can be put right again; false where something has.
+bool turn_round(GraphModule& module) {
+  const ModuleEffects effects = module_effects(module);
+  std::vector<Node*> calls;
+  for (Node& node : module.graph().nodes()) {
+    if (effects_of(node, effects).impure()) return false;
+    if (!node.is(Op::placeholder) && !node.is(Op::output)) calls.push_back(&node);
+  }
+  for (std::size_t i = 1; i < calls.size(); ++i) calls[i - 1]->prepend(*calls[i]);
+  return true;
+}
+
+constexpr std::array<Form, 9> kForms = {{
+    {"normalize_operators",
+     [](GraphModule& module, const Program&) { return normalize_operators(module.graph()) > 0; }},
+    {"normalize_operators, normalize_args",
+     [](GraphModule& module, const Program&) {
+       return normalize_operators(module.graph()) + normalize_args(module.graph()) > 0;
+     }},
+    {"normalize_args", [](GraphModule& module, const Program&) { return normalize_args(module.graph()) > 0; }},
+    {"print and read", print_and_read},
+    {"inline_modules",
+     [](GraphModule& module, const Program&) {
+       const std::size_t before = module.graph().size();
+       module.set_graph(inline_modules(module));
+       return module.graph().size() != before;
+     }},
+    {"reinplace",
+     [](GraphModule& module, const Program& program) {
+       const Shapes shapes = shapes_of(module, program);
+       return !reinplace(module.graph(), shapes, {.modules = module_effects(module)}).changed.empty();
+     }},
+    {"common subexpressions and dead code",
+     [](GraphModule& module, const Program&) {
+       const ModuleEffects effects = module_effects(module);
+       return eliminate_common_subexpressions(module.graph(), effects) + eliminate_dead_code(module.graph(), effects) >
+              0;
+     }},
+    {"legalize_graph", [](GraphModule& module, const Program&) { return turn_round(module) && legalized(module); }},
+    {"clone",
+     [](GraphModule& module, const Program&) {
+       module.set_graph(module.graph().clone());
+       return true;
+     }},
+}};
+
+TEST(HostileFormsSlow, OtherFormsOfAProgramDoTheSame) {
+  HostileRun run(600);
+  run.run([&](std::uint64_t seed) {
+    const Form& form = kForms[seed % kForms.size()];
+    return Trial{hostile::draw_program(seed, {}),
+                 [&form](GraphModule& module, const Program& program) -> Rewritten {
+                   try {
+                     const Rewritten done = {form.change(module, program)};
+                     module.graph().lint();
+                     return done;
+                   } catch (const Error& error) {
+                     if (error.kind() == ErrorKind::unsupported) return {};  // it says what it cannot do
+                     throw;
+                   }
+                 },
+                 form.name};
+  });
+  EXPECT_EQ(run.wrong(), 0u) << run;
+  EXPECT_GT(run.changed(), run.programs() / 4);
+}
+
+// ── Lowering ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// Each rule of the lowering wherever it fits, whether or not it was fastest there.
+Rewritten lower_everywhere(GraphModule& module, const Program& program, std::string_view part) {
+  if (rules::written_if_strides_say_so(module.graph(), rules::ProgramEffects(module))) return {};
+  const std::vector<TensorInfo> inputs = infos(program);
+  const std::uint64_t revision = module.graph().revision();
+  optimize(module, {.rules = {"out-of-place"}, .inputs = inputs});
+  RuleSet set;
+  for (const rules::OptimizeRule* rule : rules::select({"lowering"})) {
+    if (!rule->rewrites) continue;
+    for (const Rule& rewrite : rule->rewrites()) {
+      if (rewrite.name.find(part) != std::string::npos) set.add(rewrite);
+    }
+  }
+  Shapes shapes = shapes_of(module, program);
+  rewrite_to_fixed_point(module, set, {.find = {.normalize = true}, .shapes = &shapes});
+  optimize(module, {.rules = {"channels-last", "in-place"}, .inputs = inputs});
+  return {module.graph().revision() != revision, true};
+}
+
+TEST(HostileLoweringSlow, TheTargetCpuKeepsWhatCallersSee) {
+  static const std::vector<Pattern> motifs = [] {
+    std::vector<Pattern> all = patterns_of({"lowering"});
+    for (const Pattern& pattern : hostile::common_motifs()) all.push_back(pattern);
+    return all;
+  }();
+  HostileRun run(160);
+  run.run([&](std::uint64_t seed) {
+    // Measuring takes long: every fourth program is lowered as it is fastest, the others wherever that is possible.
+    constexpr std::array<std::string_view, 3> kParts = {"onednn", "xnnpack", "lower-"};
+    const std::size_t part = seed % 4;
+    return Trial{hostile::draw_program(seed, {.motifs = motifs}),
+                 [part, kParts](GraphModule& module, const Program& program) -> Rewritten {
+                   const std::uint64_t revision = module.graph().revision();
+                   try {
+                     if (part < kParts.size()) return lower_everywhere(module, program, kParts[part]);
+                     optimize(module, {.inputs = infos(program), .target = "cpu"});
+                     return {module.graph().revision() != revision, true};
+                   } catch (const Error& error) {
+                     if (error.kind() == ErrorKind::execution) return {};
+                     throw;
+                   }
+                 },
+                 part < kParts.size() ? std::string(kParts[part]) : "target cpu"};
+  });
+  EXPECT_EQ(run.wrong(), 0u) << run;
+  EXPECT_GT(run.changed(), run.programs() / 10);
+}
+
+}  // namespace
+}  // namespace fx
