@@ -75,12 +75,13 @@ class Workers {
   void send(const at::Tensor& tensor, int to, int tag, std::int64_t step = 0);
   /// A tensor that is on its way.
   struct Arriving {
-    std::function<bool()> wait;  // false when it did not come in time
-    at::Tensor tensor;
-    int from = -1;
+    std::function<bool()> wait;  ///< false when it did not come in time
+    at::Tensor tensor;           ///< what it is put into
+    int from = -1;               ///< the rank that sends it
   };
   /// Asks for a tensor of that size and type; it is filled when finish() has waited for it.
   Arriving begin_receive(at::Tensor tensor, int from, int tag);
+  /// Waits for it. Throws Error(execution) with the other rank's reason when it does not come in time.
   void finish(Arriving& arriving);
   /// Waits until all that was sent has arrived; with a number, only for steps before that.
   void finish_sends(std::int64_t before = std::numeric_limits<std::int64_t>::max());

@@ -1,24 +1,21 @@
 // Hostile programs (rewriter/program/hostile) in parts: lowered to a back end that copies, split by chance, cut into
 // stages that send copies. What callers can see stays as it was, or the program is refused.
-#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
-
-#include <cstdlib>
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/partition/inline_submodules.h>
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 #include <fxgraph/rewriter/partition/split_module.h>
-#include <fxgraph/rewriter/program/hostile/generator.h>
 #include <fxgraph/rewriter/program/hostile/judge.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include "tests/partition/copying_part.h"
 #include "tests/partition/run_stages.h"
+#include "tests/program/on_hostile_programs.h"
 #include "tests/support/random.h"
 #include "tests/trace/trace_testing.h"
 
@@ -30,32 +27,9 @@ using testing::Random;
 using testing::run_stages;
 using torch::Tensor;
 
-/// How many programs; FXGRAPH_HOSTILE_PROGRAMS and FXGRAPH_HOSTILE_SEED ask for more, and others.
-std::uint64_t number(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value ? std::strtoull(value, nullptr, 10) : otherwise;
-}
-
-struct Silence : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string&, const bool) override {}
-};
-
-/// Tries `action` on programs that run; it returns what is wrong, or nothing, and counts what it did.
 template <typename Action>
 void on_programs(std::uint64_t usual, Action&& action) {
-  Silence silence;
-  const c10::Warning::WarningHandlerGuard quiet(&silence);
-  c10::SetStackTraceFetcher([] { return std::string(); });
-  const std::uint64_t first = number("FXGRAPH_HOSTILE_SEED", 0), count = number("FXGRAPH_HOSTILE_PROGRAMS", usual);
-  std::size_t ran = 0;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const Program program = hostile::draw_program(seed, {.motifs = hostile::common_motifs()});
-    if (!hostile::runs(program)) continue;
-    ++ran;
-    const std::optional<std::string> wrong = action(program, seed);
-    ASSERT_FALSE(wrong) << "seed " << seed << ": " << *wrong << "\n" << program.str();
-  }
-  EXPECT_GT(ran * 2, count);
+  testing::on_hostile_programs(usual, {.motifs = hostile::common_motifs()}, action);
 }
 
 std::optional<std::string> difference(const Program& program, GraphModule& before, GraphModule& after) {
