@@ -230,12 +230,20 @@ Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects
   return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
 }
 
-/// A call that writes to a tensor and takes it a second time may want two: a view of it, and no other, is one.
+/// `reshape` and the like: a view where the strides allow it.
+bool may_copy(const Node& node) {
+  const OperatorSchema* schema = operator_of(node);
+  return schema && schema->traits.may_copy;
+}
+
+/// A call that writes to a tensor and takes it a second time, under whatever name, may want two: a view of it, and no
+/// other, is one.
 Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effects) {
   for (const Node& user : old.users()) {
     if (!effects.of(user).writes) continue;
+    const EffectIndex::Origin own = effects.origin_of(now);
     bool takes = false;
-    user.for_each_input([&](const Node& input) { takes |= &input == &now; });
+    user.for_each_input([&](const Node& input) { takes |= &input != &old && effects.origin_of(input) == own; });
     if (takes) return Objection{&old, user.name() + " writes, and would take " + now.name() + " twice"};
   }
   return {};
@@ -304,7 +312,9 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     }
     if (result && relations.kept(*old)) {
       const bool then = relaid && is_laid_out(*old, site.nodes), now = relaid && is_laid_out(*result, made);
-      if (then == now) continue;
+      // Two reshapes may have copied in between, and one may not.
+      const bool one_view = std::ranges::find(made, result) != made.end() && may_copy(*old) && may_copy(*result);
+      if (then == now && !one_view) continue;
       if (Verdict verdict = check_layout(*old, true, effects, now)) return verdict;
       continue;
     }

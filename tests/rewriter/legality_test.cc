@@ -161,6 +161,19 @@ TEST(Legality, RandomOrderIsKept) {
   expect_refused(graph, pair, pair, "r: the order of random numbers would change: b draws some in between");
 }
 
+TEST(Legality, AWriterIsNotGivenOneTensorTwice) {
+  Graph graph = graph_of("z = aten::zero_(%x)\ns = aten::squeeze.dim(%z, 0)\nw = aten::add_.Tensor(%s, %x)\nreturn w");
+  expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take z twice");
+}
+
+TEST(Legality, ReshapesMayNotStopCopyingWhereTheOrderInMemoryShows) {
+  Graph graph = graph_of(
+      "t = aten::t(%x)\na = aten::reshape(%t, [-1])\nb = aten::reshape(%a, [2, -1])\n"
+      "r = aten::random_(%b)\nreturn r");
+  expect_refused(graph, "aten::reshape(aten::reshape(v, [-1]), s)", "aten::reshape(v, s)",
+                 "b: its replacement may lie in memory differently, and r depends on that");
+}
+
 TEST(Legality, ReturnedValuesDoNotBecomeInputs) {
   Graph graph = graph_of("c = aten::clone(%x)\nreturn c");
   expect_refused(graph, "aten::clone(x)", "x",

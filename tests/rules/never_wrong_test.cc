@@ -369,6 +369,14 @@ return (b, c))")
 
 TEST(NeverWrong, WhatIsTakenInTheOrderOfMemory) {
   const at::Tensor x = numbers({2, 2, 2, 2}).permute({3, 2, 1, 0});
+  check({"numbers drawn after two reshapes",
+         with_inputs(R"(%t = call_function[target=aten::transpose.int](args = (%x, 0, 1))
+%a = call_function[target=aten::reshape](args = (%t, [-1]))
+%b = call_function[target=aten::reshape](args = (%a, [2, -1]))
+%n = call_function[target=aten::normal_](args = (%b,))
+return n)")
+             .c_str(),
+         {numbers({2, 2})}});
   check({"elements where a mask says",
          with_inputs(R"(%m = get_attr[target=m]
 %v = get_attr[target=v]
