@@ -144,6 +144,11 @@ void MemberState::begin() {
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     if (!regions_[i].is_known) find_vectors(i);
   }
+  const auto captured = LeftOver::captured();
+  for (const auto& [word, tensor] : held_) {
+    const auto known = captured.find(tensor.unsafeGetTensorImpl());
+    if (tensor.defined()) owners_.emplace(word, tensor.use_count() - (known == captured.end() ? 0 : known->second));
+  }
 }
 
 void MemberState::hold(const std::vector<Word>& words) {
@@ -301,6 +306,17 @@ void MemberState::restore_vectors(std::size_t index, Places& places, Now& now) c
   }
 }
 
+// How many owners a tensor has lost, as far as is known.
+std::size_t MemberState::released(Word tensor) const {
+  const auto held = held_.find(tensor);
+  if (held == held_.end() || !held->second.defined()) return 0;
+  const auto captured = LeftOver::captured();
+  const auto known = captured.find(held->second.unsafeGetTensorImpl());
+  const std::size_t now = held->second.use_count() - (known == captured.end() ? 0 : known->second);
+  const std::size_t before = owners_.at(tensor);
+  return before > now ? before - now : 0;
+}
+
 void MemberState::restore_tensors(const Region& region, Places& places, Now& now) const {
   for (std::size_t i = 0; i < now.words.size(); ++i) {
     if (now.words[i] == region.before[i] || now.settled[i]) continue;
@@ -310,8 +326,11 @@ void MemberState::restore_tensors(const Region& region, Places& places, Now& now
       const bool traced = tensor.defined() && tensor.key_set().has(kProxyKey);
       if (before ? !tensor.defined() && now.words[i] != undefined_word() : !traced) continue;
       if (!is_owned(tensor, places)) continue;
-      // Perhaps the word of an optional that was emptied, which owns nothing: what is taken from it is given back.
-      if (before && flag_was_cleared(region.before, now.words, i, 1)) tensor.unsafeReleaseTensorImpl();
+      const bool is_tensor = !tensor.defined() || !before || !before->defined() || released(region.before[i]) > 0;
+      const bool in_doubt = !is_tensor || flag_was_cleared(region.before, now.words, i, 1);
+      if (before && in_doubt && !traced) continue;
+      if (before && in_doubt)
+        tensor.unsafeReleaseTensorImpl();  // what is taken from a word that owns nothing is given back
     }
     if (before) {
       *static_cast<at::Tensor*>(pointer(region.begin + i * kWord)) = *before;
@@ -351,7 +370,9 @@ std::vector<bool> MemberState::understood(const Region& region, const Now& now) 
       // A flag behind a tensor that was cleared: perhaps that of an optional which does not own its tensor any more.
       const bool is_clear = words[i] == undefined_word() || registered_.contains(words[i]);
       result[i] = is_clear || !flag_was_cleared(before, words, i, 1);
-    } else if ((!is_mapped(words[i]) && !is_mapped(before[i])) || (unchanged(i, 1) && is_constant(words[i]))) {
+    } else if ((!is_mapped(words[i]) && !is_mapped(before[i])) ||
+               (unchanged(i, 1) && (is_constant(words[i]) || i + 3 >= words.size()))) {
+      // What malloc() gave beyond the object's end is in its last words, and has whatever was there.
       result[i] = true;
     } else if (unchanged(i, 4) && words[i] == region.begin + (i + 2) * kWord && words[i + 1] < 2 * kWord) {
       understand(i, 4);  // a short std::string
