@@ -29,8 +29,6 @@ std::vector<Word> words_at(Word begin, std::size_t count) {
   return words;
 }
 
-// ── Objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 // Types that have nothing but what is registered.
 bool has_members(const Module& module) {
   return !(dynamic_cast<const GraphModule*>(&module) || dynamic_cast<const LeafModule*>(&module) ||
@@ -76,8 +74,6 @@ Extent extent_of(const std::shared_ptr<Module>& module) {
 #endif
 }
 
-// ── Vectors ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 // Three addresses in one chunk, which begins with the first; or three that are null.
 bool may_be_vector(Word begin, Word end, Word capacity) {
   if (begin > end || end > capacity || (end - begin) % kWord != 0 || capacity - begin > kLargestVector) return false;
@@ -95,8 +91,6 @@ std::optional<std::vector<at::Tensor>> tensors_between(Word begin, Word end) {
   return tensors;
 }
 
-// ── Flags ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 // Whether the flag of an optional, which stands before or behind its value, went from one state to the other.
 bool flag_went(const std::vector<Word>& before, const std::vector<Word>& now, std::size_t at, Word from, Word to) {
   return at < now.size() && (before[at] & 0xff) == from && (now[at] & 0xff) == to;
@@ -107,8 +101,6 @@ bool flag_was_cleared(const std::vector<Word>& before, const std::vector<Word>& 
 }
 
 }  // namespace
-
-// ── Remembering ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 void MemberState::add(const std::shared_ptr<Module>& module) {
   const std::size_t number = objects_++;
@@ -169,8 +161,6 @@ void MemberState::find_vectors(std::size_t region) {
     i += 2;
   }
 }
-
-// ── Comparing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const at::Tensor* MemberState::tensor_before(Word word) const {
   const auto held = held_.find(word);
@@ -253,17 +243,13 @@ std::vector<ProxyImpl*> MemberState::proxies_elsewhere() const {
   return elsewhere;
 }
 
-// ── Putting back ──────────────────────────────────────────────────────────────────────────────────────────────────
-
 namespace {
-
 // Whether the places in which the tensor stands own it. The handle here is one owner more.
 bool is_owned(const at::Tensor& tensor, const std::unordered_map<Word, std::size_t>& places) {
   if (!tensor.defined()) return true;
   const auto at = places.find(word_of(tensor.unsafeGetTensorImpl()));
   return at == places.end() ? !tensor.key_set().has(kProxyKey) : at->second < tensor.use_count();
 }
-
 }  // namespace
 
 // A vector of tensors is one that was, or one that was empty and holds nothing but tensors, a traced one among them.

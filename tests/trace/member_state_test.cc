@@ -177,7 +177,6 @@ const std::vector<Case>& cases() {
          for (const Tensor& slot : m.slots) x = slot.defined() ? x + slot : x;
          return x;
        }},
-      // ── Addresses
       {"address_of_a_live_tensor_in_an_array", "right",
        [](Chest& m, Tensor x) {
          m.addresses[0] = reinterpret_cast<std::uintptr_t>(m.w.unsafeGetTensorImpl());  // NOLINT
