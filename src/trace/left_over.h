@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include <fxgraph/trace/session.h>
@@ -27,6 +28,16 @@ class LeftOver {
     long count = 0;
     for (const std::weak_ptr<Session>& session : sessions_) count += session.use_count();
     return count;
+  }
+  /// How many handles the sessions have captured, by tensor.
+  static std::unordered_map<const c10::TensorImpl*, std::size_t> captured() {
+    std::unordered_map<const c10::TensorImpl*, std::size_t> counts;
+    for (std::size_t i = 0; current() && i < current()->sessions_.size(); ++i) {
+      const std::shared_ptr<Session> session = current()->sessions_[i].lock();
+      if (!session) continue;
+      for (const CapturedTensor& each : session->captured()) ++counts[each.tensor.unsafeGetTensorImpl()];
+    }
+    return counts;
   }
   /// The proxies that are alive of the trace that this thread is in. Whoever asks must be alone with them.
   static std::vector<ProxyImpl*> proxies() {

@@ -29,8 +29,6 @@ std::vector<Word> words_at(Word begin, std::size_t count) {
   return words;
 }
 
-// ── Objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 // Types that have nothing but what is registered.
 bool has_members(const Module& module) {
   return !(dynamic_cast<const GraphModule*>(&module) || dynamic_cast<const LeafModule*>(&module) ||
@@ -76,8 +74,6 @@ Extent extent_of(const std::shared_ptr<Module>& module) {
 #endif
 }
 
-// ── Vectors ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
 // Three addresses in one chunk, which begins with the first; or three that are null.
 bool may_be_vector(Word begin, Word end, Word capacity) {
   if (begin > end || end > capacity || (end - begin) % kWord != 0 || capacity - begin > kLargestVector) return false;
@@ -95,8 +91,6 @@ std::optional<std::vector<at::Tensor>> tensors_between(Word begin, Word end) {
   return tensors;
 }
 
-// ── Flags ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
 // Whether the flag of an optional, which stands before or behind its value, went from one state to the other.
 bool flag_went(const std::vector<Word>& before, const std::vector<Word>& now, std::size_t at, Word from, Word to) {
   return at < now.size() && (before[at] & 0xff) == from && (now[at] & 0xff) == to;
@@ -107,8 +101,6 @@ bool flag_was_cleared(const std::vector<Word>& before, const std::vector<Word>& 
 }
 
 }  // namespace
-
-// ── Remembering ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 void MemberState::add(const std::shared_ptr<Module>& module) {
   const std::size_t number = objects_++;
@@ -144,6 +136,11 @@ void MemberState::begin() {
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     if (!regions_[i].is_known) find_vectors(i);
   }
+  const auto captured = LeftOver::captured();
+  for (const auto& [word, tensor] : held_) {
+    const auto known = captured.find(tensor.unsafeGetTensorImpl());
+    if (tensor.defined()) owners_.emplace(word, tensor.use_count() - (known == captured.end() ? 0 : known->second));
+  }
 }
 
 void MemberState::hold(const std::vector<Word>& words) {
@@ -164,8 +161,6 @@ void MemberState::find_vectors(std::size_t region) {
     i += 2;
   }
 }
-
-// ── Comparing ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const at::Tensor* MemberState::tensor_before(Word word) const {
   const auto held = held_.find(word);
@@ -248,17 +243,13 @@ std::vector<ProxyImpl*> MemberState::proxies_elsewhere() const {
   return elsewhere;
 }
 
-// ── Putting back ──────────────────────────────────────────────────────────────────────────────────────────────────
-
 namespace {
-
 // Whether the places in which the tensor stands own it. The handle here is one owner more.
 bool is_owned(const at::Tensor& tensor, const std::unordered_map<Word, std::size_t>& places) {
   if (!tensor.defined()) return true;
   const auto at = places.find(word_of(tensor.unsafeGetTensorImpl()));
   return at == places.end() ? !tensor.key_set().has(kProxyKey) : at->second < tensor.use_count();
 }
-
 }  // namespace
 
 // A vector of tensors is one that was, or one that was empty and holds nothing but tensors, a traced one among them.
@@ -301,6 +292,17 @@ void MemberState::restore_vectors(std::size_t index, Places& places, Now& now) c
   }
 }
 
+// How many owners a tensor has lost, as far as is known.
+std::size_t MemberState::released(Word tensor) const {
+  const auto held = held_.find(tensor);
+  if (held == held_.end() || !held->second.defined()) return 0;
+  const auto captured = LeftOver::captured();
+  const auto known = captured.find(held->second.unsafeGetTensorImpl());
+  const std::size_t now = held->second.use_count() - (known == captured.end() ? 0 : known->second);
+  const std::size_t before = owners_.at(tensor);
+  return before > now ? before - now : 0;
+}
+
 void MemberState::restore_tensors(const Region& region, Places& places, Now& now) const {
   for (std::size_t i = 0; i < now.words.size(); ++i) {
     if (now.words[i] == region.before[i] || now.settled[i]) continue;
@@ -310,8 +312,11 @@ void MemberState::restore_tensors(const Region& region, Places& places, Now& now
       const bool traced = tensor.defined() && tensor.key_set().has(kProxyKey);
       if (before ? !tensor.defined() && now.words[i] != undefined_word() : !traced) continue;
       if (!is_owned(tensor, places)) continue;
-      // Perhaps the word of an optional that was emptied, which owns nothing: what is taken from it is given back.
-      if (before && flag_was_cleared(region.before, now.words, i, 1)) tensor.unsafeReleaseTensorImpl();
+      const bool is_tensor = !tensor.defined() || !before || !before->defined() || released(region.before[i]) > 0;
+      const bool in_doubt = !is_tensor || flag_was_cleared(region.before, now.words, i, 1);
+      if (before && in_doubt && !traced) continue;
+      if (before && in_doubt)
+        tensor.unsafeReleaseTensorImpl();  // what is taken from a word that owns nothing is given back
     }
     if (before) {
       *static_cast<at::Tensor*>(pointer(region.begin + i * kWord)) = *before;
@@ -351,7 +356,9 @@ std::vector<bool> MemberState::understood(const Region& region, const Now& now) 
       // A flag behind a tensor that was cleared: perhaps that of an optional which does not own its tensor any more.
       const bool is_clear = words[i] == undefined_word() || registered_.contains(words[i]);
       result[i] = is_clear || !flag_was_cleared(before, words, i, 1);
-    } else if ((!is_mapped(words[i]) && !is_mapped(before[i])) || (unchanged(i, 1) && is_constant(words[i]))) {
+    } else if ((!is_mapped(words[i]) && !is_mapped(before[i])) ||
+               (unchanged(i, 1) && (is_constant(words[i]) || i + 3 >= words.size()))) {
+      // What malloc() gave beyond the object's end is in its last words, and has whatever was there.
       result[i] = true;
     } else if (unchanged(i, 4) && words[i] == region.begin + (i + 2) * kWord && words[i + 1] < 2 * kWord) {
       understand(i, 4);  // a short std::string

@@ -10,8 +10,11 @@
 //   - What a tensor was before is found as trace/tensor_words.h says, and kept alive from the start. What it is now is
 //   a
 //     proxy that the trace's sessions know to be alive, an undefined tensor, or a tensor that is alive.
-//   - A proxy that stands in more places than it has owners stays. Beside a flag that has been cleared a word may own
-//     nothing (an optional that was emptied keeps it): what it names is not released, and lives for ever.
+//   - A tensor that was defined is known to have been there when it has lost an owner since: else the word may be a
+//   plain
+//     pointer. Beside a flag that has been cleared a word may own nothing (an optional that was emptied keeps it). In
+//     such doubt an ordinary tensor stays, and a proxy is replaced, but not released: it lives for ever, and the trace
+//     is refused. A proxy that stands in more places than it has owners stays.
 //   - A number is put back when it and what it was are no addresses, and everything beside it is understood: a number,
 //   a
 //     tensor that is as it was, a child module, code, a string or a vector that nobody has changed. The counts of
@@ -87,6 +90,7 @@ class MemberState {
                       Now& now) const;
   void restore_vectors(std::size_t region, Places& places, Now& now) const;
   void restore_tensors(const Region& region, Places& places, Now& now) const;
+  std::size_t released(Word tensor) const;
   static bool restore_optional(const Region& region, std::size_t at, Now& now);
   void restore_numbers(const Region& region, const Now& now) const;
   std::vector<bool> understood(const Region& region, const Now& now) const;
@@ -96,6 +100,7 @@ class MemberState {
   std::vector<Vector> vectors_;
   std::unordered_set<Word> registered_;        // addresses of objects and of their parameters and buffers
   std::unordered_map<Word, at::Tensor> held_;  // by the address of the TensorImpl, the undefined one too; look-up only
+  std::unordered_map<Word, std::size_t> owners_;  // of those, at the start
 };
 
 }  // namespace fx::internal

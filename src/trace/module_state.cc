@@ -171,8 +171,8 @@ std::vector<ProxyImpl*> ModuleState::proxies_elsewhere() const {
 void ModuleState::restore() {
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
   globals_->restore();
-  globals_->members.restore();
   for (const Watched& watched : watched_) *watched.tensor = watched.before;
+  globals_->members.restore();
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);
     while (visited.module->named_children().size() > visited.children)

@@ -57,12 +57,18 @@ bool is_entry(const Level& level) {
 
 std::string without_parameters(const std::string& function) { return function.substr(0, function.find('(')); }
 
+// Whether the file is one of this folder, by the name that the compiler was given or that it is included by.
+bool is_ours(const std::string& file) {
+  static const std::string here = __FILE__, folder = here.substr(0, here.rfind('/') + 1);
+  return contains(file, folder) || contains(file, "/fxgraph/trace/");
+}
+
 bool is_of_program(const Level& level) {
   if (!level.file.empty()) {
     static constexpr std::array<std::string_view, 6> kNotTheProgram = {"/torch/csrc/", "/ATen/", "/c10/",
                                                                        "/torch/nn/",   "/c++/",  "/torch/include/"};
-    return !level.file.starts_with("/usr/include") && !contains(level.function, "fx::internal::") &&
-           !contains(level.function, "fx::Tracer::") &&
+    return !level.file.starts_with("/usr/include") && !is_ours(level.file) &&
+           !contains(level.function, "fx::internal::") && !contains(level.function, "fx::Tracer::") &&
            std::none_of(kNotTheProgram.begin(), kNotTheProgram.end(),
                         [&](std::string_view part) { return contains(level.file, part); });
   }

@@ -27,7 +27,7 @@ struct SampledProgram {
   const TraceLog& log;
   const Session& session;  ///< of the first trace
   RunProgram run;
-  std::vector<std::pair<std::string, at::Tensor>> attributes;  ///< of the root
+  const std::vector<std::pair<std::string, at::Tensor>>& attributes;  ///< of the root
   std::function<bool(const std::string&)> is_free_attribute;
 };
 

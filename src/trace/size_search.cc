@@ -174,18 +174,18 @@ bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Samp
   // A program that goes another way from some size on: from which is looked for. An operator that refuses says it by
   // itself.
   const auto distance = [&] { return bad < good ? good - bad : bad - good; };
-  for (int tries = 0; tries < kTriesForABound && !failure.operator_refused() && distance() > group.step; ++tries) {
+  for (int tries = 0; tries < kTriesForABound && !failure.threw() && distance() > group.step; ++tries) {
     const std::int64_t middle = good + (bad - good) / group.step / 2 * group.step;
     if (middle == good) break;
     (works_at({index}, middle, last) ? good : bad) = middle;
   }
   if (bad < group.size) {
     group.below = std::max(group.below, bad);
-    group.below_said = group.below_said && failure.operator_refused();
+    group.below_said = group.below_said && failure.threw();
     group.lowest = std::min(group.lowest, good);
   } else {
     group.above = std::min(group.above, bad);
-    group.above_said = group.above_said && failure.operator_refused();
+    group.above_said = group.above_said && failure.threw();
     group.highest = std::max(group.highest, good);
   }
   if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
@@ -310,7 +310,7 @@ bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
   if (size == 1 || !works_at(some, size - 1, last)) return false;
   for (const std::uint32_t group : some) {
     groups_.groups[group].above = size + 1;
-    groups_.groups[group].above_said = failure.operator_refused();
+    groups_.groups[group].above_said = failure.threw();
   }
   return true;
 }

@@ -116,10 +116,10 @@ bool is_constant(Word word) {
 
 bool is_chunk_of(Word begin, std::size_t bytes) {
   std::vector<Word> size;
-  constexpr std::size_t kSpare = 4 * kWord;  // rounding, and a rest that is too small to be given to another
+  constexpr std::size_t kSpare = 8 * kWord;  // rounding, and a rest that is too small to be given to another
   if (begin % (2 * kWord) != 0 || !may_be_address(begin) || !read_words(begin - kWord, 1, size)) return false;
   const std::size_t usable = chunk_size(size[0]) - kWord;
-  return usable >= bytes && usable <= std::max(bytes, 3 * kWord) + kSpare;
+  return usable >= bytes && usable <= bytes + bytes / 4 + kSpare;
 }
 
 std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {

@@ -224,11 +224,6 @@ const std::vector<Case>& cases() {
            return x.matmul(m.w);
          }
        }},
-      {"throws_at_some_size", "",
-       [](Bag&, Tensor x) {
-         TORCH_CHECK(x.size(0) < 4, "too many rows");
-         return x * 2;
-       }},
       {"throws_and_catches_its_own", "right",
        [](Bag&, Tensor x) {
          try {

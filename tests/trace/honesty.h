@@ -161,7 +161,12 @@ std::string honesty(Make&& make, Call&& call, const std::vector<Inputs>& inputs,
   if (!gm) return verdict;
   for (const bool other_mode : {false, true}) {
     const auto again = fresh(), reference = fresh();
-    auto graph = symbolic_trace(again, copy_of(inputs[0]), options);
+    std::shared_ptr<GraphModule> graph;
+    try {
+      graph = symbolic_trace(again, copy_of(inputs[0]), options);
+    } catch (const Error& error) {
+      return std::string("refused: ") + error.what();
+    }
     if (other_mode) {
       try {
         graph->train(!again->is_training());
