@@ -199,25 +199,26 @@ PipelineForecast play(const PipelinePlan& plan, PipelineSetting setting) {
   return result;
 }
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_setting(const std::string& why) {
   throw Error(ErrorKind::invalid_argument, "PipelinePlan::forecast: " + why);
 }
 
 }  // namespace
 
 PipelineForecast PipelinePlan::forecast(const PipelineSetting& setting) const {
-  if (setting.micro_batches == 0 || setting.rounds == 0) refuse("there must be a micro-batch and a round");
+  if (setting.micro_batches == 0 || setting.rounds == 0) refuse_setting("there must be a micro-batch and a round");
   if (!setting.machine_of.empty() && setting.machine_of.size() != stages.size()) {
-    refuse("it names the machines of " + std::to_string(setting.machine_of.size()) + " stages, and there are " +
-           std::to_string(stages.size()));
+    refuse_setting("it names the machines of " + std::to_string(setting.machine_of.size()) + " stages, and there are " +
+                   std::to_string(stages.size()));
   }
   for (const std::size_t machine : setting.machine_of) {
     if (machine >= setting.processors.size() || !(setting.processors[machine] > 0))
-      refuse("machine " + std::to_string(machine) + " has no processors");
+      refuse_setting("machine " + std::to_string(machine) + " has no processors");
   }
   for (std::size_t i = 0; i < stages.size(); ++i) {
     for (const auto& [to, bytes] : stages[i].sends) {
-      if (to >= stages.size() || to <= i || bytes < 0) refuse("stage " + std::to_string(i) + " sends to no later one");
+      if (to >= stages.size() || to <= i || bytes < 0)
+        refuse_setting("stage " + std::to_string(i) + " sends to no later one");
     }
   }
   return play(*this, setting);

@@ -46,6 +46,14 @@ int number_of(const char* name) {
   return static_cast<int>(value);
 }
 
+std::uint16_t port_of(const char* name) {
+  const int value = number_of(name);
+  if (value < 1 || value > 65535)
+    throw Error(ErrorKind::invalid_argument,
+                std::string("the environment variable ") + name + " is " + std::to_string(value) + ", not a port");
+  return static_cast<std::uint16_t>(value);
+}
+
 /// `node[01-04,07],other` -> `node01`.
 std::string first_host(const std::string& list) {
   const std::size_t bracket = list.find('['), comma = list.find(',');
@@ -110,7 +118,7 @@ std::optional<WorkerAddress> workers_from_environment() {
     address.rank = number_of("RANK");
     address.world = number_of("WORLD_SIZE");
     if (const char* host = variable("MASTER_ADDR")) address.host = host;
-    if (variable("MASTER_PORT")) address.port = static_cast<std::uint16_t>(number_of("MASTER_PORT"));
+    if (variable("MASTER_PORT")) address.port = port_of("MASTER_PORT");
     return address;
   }
   if (!variable("SLURM_PROCID")) return std::nullopt;
@@ -125,7 +133,7 @@ std::optional<WorkerAddress> workers_from_environment() {
   }
   // Two jobs on one host must not meet.
   if (variable("MASTER_PORT")) {
-    address.port = static_cast<std::uint16_t>(number_of("MASTER_PORT"));
+    address.port = port_of("MASTER_PORT");
   } else if (const char* job = variable("SLURM_JOB_ID")) {
     address.port = static_cast<std::uint16_t>(20000 + std::strtoul(job, nullptr, 10) % 20000);
   }

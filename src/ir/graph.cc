@@ -90,7 +90,8 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
   }
   const auto require_own = [&](const Argument& arg) {
     const Node* value = arg.node_or_null();
-    if (value ? value->storage_ != &s || value->erased_ : arg.is_container()) s.require_own(arg, nullptr);
+    if (value ? value->storage_ != &s || value->erased_ : arg.is_container() || arg.is_node())
+      s.require_own(arg, nullptr);
   };
   for (const Argument& arg : args) require_own(arg);
   for (const Argument& arg : kwargs.values()) require_own(arg);

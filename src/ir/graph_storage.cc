@@ -193,6 +193,12 @@ void GraphStorage::replace_arguments(Node* node, ArgumentBlock* block, std::size
 }
 
 void GraphStorage::require_own(const Argument& argument, const Node* user) const {
+  if (argument.is_node() && !argument.node_or_null()) {
+    throw Error(ErrorKind::invalid_argument,
+                "an argument of " + (user ? user->name() : "a new node") +
+                    " is a null pointer in place of a node; find() gives one for a name that is not in the graph",
+                user ? user->name() : std::string());
+  }
   for_each_node(argument, [&](const Node& node) {
     if (node.storage_ == this && !node.erased_) return;
     const std::string whose = user ? user->name() : "a new node";

@@ -215,6 +215,16 @@ TEST_F(GraphTest, AFailedCreationLeavesNoTrace) {
   graph.lint();
 }
 
+TEST(Graph, NullPointersAreNoArguments) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  const std::size_t nodes = graph.size();
+  EXPECT_THROW(graph.call_function("aten::relu", {graph.find("typo")}), Error);
+  EXPECT_THROW(x.set_args({graph.find("typo")}), Error);
+  EXPECT_EQ(graph.size(), nodes);
+  graph.lint();
+}
+
 TEST_F(GraphTest, EveryEditChangesTheRevision) {
   std::uint64_t last = graph.revision();
   const auto changed = [&] { return std::exchange(last, graph.revision()) < graph.revision(); };
