@@ -222,18 +222,27 @@ TEST(NappingRank, DISABLED_Run) {
 
 TEST(PipelineForecastSlow, IsWhatProcessesThatSleepMeasure) {
   if (!can_connect()) GTEST_SKIP() << "built without gloo's headers";
-  Ranks ranks;
-  ranks.start("NappingRank", static_cast<int>(kNaps.size()), {});
-  expect_all_done(ranks.wait(60), ranks);
   const PipelineForecast forecast =
       napping_stages().plan.forecast({.micro_batches = kMicroBatches, .rounds = kRounds + 1});
   EXPECT_NEAR(forecast.seconds, 0.4, 0.02);
-  for (std::size_t i = 0; i < kNaps.size(); ++i) {
-    nlohmann::json figures;
-    std::ifstream(ranks.folder() / ("figures" + std::to_string(i))) >> figures;
-    EXPECT_NEAR(figures.at("seconds").get<double>(), forecast.seconds, 0.15 * forecast.seconds) << i;
-    EXPECT_NEAR(figures.at("busy").get<double>(), forecast.busy[i], 0.1) << i;
+  // Other work on the machine makes naps longer, never shorter: once in five times it leaves them alone.
+  bool near = false;
+  std::string seen;
+  for (int attempt = 0; attempt < 5 && !near; ++attempt) {
+    Ranks ranks;
+    ranks.start("NappingRank", static_cast<int>(kNaps.size()), {});
+    expect_all_done(ranks.wait(60), ranks);
+    near = true;
+    for (std::size_t i = 0; i < kNaps.size(); ++i) {
+      nlohmann::json figures;
+      std::ifstream(ranks.folder() / ("figures" + std::to_string(i))) >> figures;
+      const double seconds = figures.at("seconds"), busy = figures.at("busy");
+      EXPECT_GT(seconds, 0.95 * forecast.seconds) << i;
+      near = near && seconds < 1.15 * forecast.seconds && std::abs(busy - forecast.busy[i]) < 0.1;
+      seen += std::to_string(i) + ": " + std::to_string(seconds) + " s, busy " + std::to_string(busy) + "\n";
+    }
   }
+  EXPECT_TRUE(near) << "forecast " << forecast.seconds << " s\n" << seen;
 }
 
 }  // namespace
