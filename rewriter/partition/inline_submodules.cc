@@ -5,6 +5,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/rewriter/partition/attribute_of.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/support/error.h>
 
@@ -33,9 +34,7 @@ class Paths {
     return std::get<std::shared_ptr<torch::nn::Module>>(attribute).get();
   }
   bool put(const GraphModule& owner, const Node& node, const std::string& path) {
-    const std::string from = node.target().str();
-    GraphModule::Attribute attribute = node.is(Op::call_module) ? GraphModule::Attribute(owner.submodule(from))
-                                                                : GraphModule::Attribute(owner.attribute(from));
+    GraphModule::Attribute attribute = attribute_of(owner, node);
     // What the program calls itself goes first, whenever it is met.
     const torch::Tensor tensor = module_.find_attribute(path);
     const auto child = module_.find_submodule(path);

@@ -12,6 +12,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/rewriter/partition/attribute_of.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -244,12 +245,12 @@ class Splitter {
     node.for_each_input([&](Node& input) {
       if (!input.is(Op::get_attr) || !main_values_[input].is_none()) return;
       main_values_[input] = main.node_copy(input, value_of);
-      attributes.emplace_back(input.target().str(), module_.attribute(input.target().str()));
+      attributes.emplace_back(input.target().str(), attribute_of(module_, input));
     });
     Node& copy = main.node_copy(node, value_of);
     if (node.is(Op::output)) return;
     main_values_[node] = copy;
-    if (node.is(Op::call_module)) attributes.emplace_back(node.target().str(), module_.submodule(node.target().str()));
+    if (node.is(Op::call_module)) attributes.emplace_back(node.target().str(), attribute_of(module_, node));
   }
 
   // Gives the main graph what the part returns.

@@ -234,10 +234,15 @@ void fold_trained_layers(GraphModule& module, const QuantRecord& record) {
     Node* result = made.result.empty() ? nullptr : graph.find(made.result);
     if (!result) continue;
     // The chain from the layer to the norm goes; the layer's value is the norm's.
-    const std::vector<Node*> chain = layer->users().to_vector();
     result->replace_all_uses_with(*layer);
   }
-  eliminate_dead_code(graph, module_effects(module));
+  // Norms that trained would write their statistics: there is no training any more.
+  ModuleEffects effects = module_effects(module);
+  effects.call = [&module, of_others = effects.call](const Node& call) {
+    const auto norm = std::dynamic_pointer_cast<BatchNorm>(module.find_submodule(call.target().str()));
+    return norm ? NodeEffects() : of_others(call);
+  };
+  eliminate_dead_code(graph, effects);
 }
 
 }  // namespace fx::quantize

@@ -29,7 +29,7 @@ using torch::Tensor;
 
 template <typename Action>
 void on_programs(std::uint64_t usual, Action&& action) {
-  testing::on_hostile_programs(usual, {.motifs = hostile::common_motifs()}, action);
+  testing::on_hostile_programs(usual, {.motifs = hostile::common_motifs(), .rare = false}, action);
 }
 
 std::optional<std::string> difference(const Program& program, GraphModule& before, GraphModule& after) {

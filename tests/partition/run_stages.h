@@ -19,7 +19,7 @@ inline c10::IValue run_stages(const PipelineStages& stages, const std::vector<c1
   const auto value_of = [&](Node& node) { return values[node]; };
   std::size_t input = 0;
   for (const Node& node : wiring.nodes()) {
-    if (node.is(Op::placeholder)) values[node] = inputs.at(input++);
+    if (node.is(Op::placeholder)) values[node] = input < inputs.size() ? inputs[input++] : to_ivalue(node.arg(0));
     if (node.is(Op::call_module)) {
       std::vector<c10::IValue> arguments;
       for (const Argument& argument : node.args()) arguments.push_back(copied(to_ivalue(argument, nullptr, value_of)));

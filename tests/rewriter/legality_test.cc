@@ -169,7 +169,7 @@ TEST(Legality, AWriterIsNotGivenOneTensorTwice) {
 TEST(Legality, ReshapesMayNotStopCopyingWhereTheOrderInMemoryShows) {
   Graph graph = graph_of(
       "t = aten::t(%x)\na = aten::reshape(%t, [-1])\nb = aten::reshape(%a, [2, -1])\n"
-      "r = aten::random_(%b)\nreturn r");
+      "r = aten::bernoulli(%b)\nreturn r");
   expect_refused(graph, "aten::reshape(aten::reshape(v, [-1]), s)", "aten::reshape(v, s)",
                  "b: its replacement may lie in memory differently, and r depends on that");
 }

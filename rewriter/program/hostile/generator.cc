@@ -216,7 +216,7 @@ class Generator : Calls {
       } else if (options_.modules && what < options_.motif_percent + options_.write_percent + 19) {
         branch();
       } else {
-        const auto operators = random_.chance(15) ? rare_operators() : computing_operators();
+        const auto operators = options_.rare && random_.chance(15) ? rare_operators() : computing_operators();
         operation(random_.pick(operators));
       }
     });

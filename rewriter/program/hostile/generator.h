@@ -37,6 +37,7 @@ struct DrawOptions {
   unsigned special_percent = 15;  ///< of the programs have NaN and infinities
   bool spellings = true;
   bool modules = true;
+  bool rare = true;  ///< rarer operators too; of some (median, mode) the results depend on how a tensor lies in memory
   std::size_t input_sets = 2;
   unsigned other_sizes_percent = 0;  ///< of the programs get one more set of inputs, of other sizes
 };
