@@ -8,6 +8,10 @@
 namespace fx {
 namespace {
 
+using Case = testing::MemberCase;
+using testing::Chest;
+using torch::Tensor;
+
 class MemberStates : public ::testing::TestWithParam<Case> {};
 
 std::string verdict_on(const Case& c) {
@@ -35,7 +39,7 @@ TEST_P(MemberStates, AreNeverWrong) {
 TEST(MemberStateTable, IsAsItShouldBeNearlyEverywhere) {
   std::size_t as_wanted = 0;
   std::string others;
-  for (const Case& c : cases()) {
+  for (const Case& c : testing::member_cases()) {
     const std::string verdict = verdict_on(c);
     if (is_as_wanted(c, verdict)) {
       ++as_wanted;
@@ -43,10 +47,10 @@ TEST(MemberStateTable, IsAsItShouldBeNearlyEverywhere) {
       others += std::string(c.name) + ": wanted " + c.want + ", got " + verdict + "\n";
     }
   }
-  EXPECT_GT(as_wanted * 10, cases().size() * 9) << others;
+  EXPECT_GT(as_wanted * 10, testing::member_cases().size() * 9) << others;
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, MemberStates, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Members, MemberStates, ::testing::ValuesIn(testing::member_cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // ── Modules that lie elsewhere
