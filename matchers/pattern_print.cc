@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include <re2/re2.h>
+
 #include <fxgraph/matchers/pattern_data.h>
 
 namespace fx::internal {
@@ -161,6 +163,26 @@ class Printer {
     if (node.commutative) out_ += ')';
   }
 
+  /// The target as a word, or, when it is none, as the expression that it alone matches.
+  static std::string target_text(const std::string& name) {
+    const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    bool word = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
+    for (std::size_t i = 0; word && i < name.size(); ++i) {
+      if (name[i] == '.') {
+        word = i > 0 && i + 1 < name.size() && in_word(name[i + 1]);
+      } else if (name[i] == ':') {
+        word = i > 0 && i + 2 < name.size() && name[i + 1] == ':' && in_word(name[i + 2]);
+        ++i;
+      } else {
+        word = in_word(name[i]);
+      }
+    }
+    if (word) return name;
+    std::string expression = re2::RE2::QuoteMeta(name);
+    for (std::size_t at; (at = expression.find('\n')) != std::string::npos;) expression.replace(at, 1, "n");
+    return "/" + expression + "/";
+  }
+
   void bracketed(std::string_view word, const TargetSet& set, char open, char close) {
     out_ += word;
     if (set.accepts_all()) return;
@@ -171,7 +193,7 @@ class Printer {
 
   void targets(const TargetSet& set) {
     std::vector<std::string> parts;
-    for (const Symbol name : set.names()) parts.push_back(name.str());
+    for (const Symbol name : set.names()) parts.push_back(target_text(name.str()));
     for (const std::string& expression : set.expressions()) parts.push_back("/" + expression + "/");
     for (const Tag tag : set.tags()) parts.push_back("#" + std::string(to_string(tag)));
     if (parts.empty()) parts.push_back("call_function");

@@ -82,7 +82,9 @@ class Optimizer {
       reads_sizes_ |= rule->reads_sizes;
     }
     for (const Node& node : module_.graph().nodes()) {
-      if (node.is(Op::call_module)) called_[node.target()] = module_.find_submodule(node.target().str());
+      if (!node.is(Op::call_module)) continue;
+      Called& called = called_[node.target()];
+      if (called.times++ == 0) called.module = module_.find_submodule(node.target().str());
     }
     find_shapes();
   }
@@ -111,10 +113,11 @@ class Optimizer {
   void hold_mode() {
     if (!module_.fixed_mode().empty()) return;
     for (const Node& node : module_.graph().nodes()) {
-      if (node.is(Op::call_module)) called_.erase(node.target());
+      if (const auto at = called_.find(node.target()); node.is(Op::call_module) && at != called_.end())
+        --at->second.times;
     }
     for (const auto& [path, called] : called_) {
-      if (!called || !follows_mode(*called)) continue;
+      if (called.times <= 0 || !called.module || !follows_mode(*called.module)) continue;
       module_.fix_mode("optimize has put what " + path.str() + " does in " +
                        (module_.is_training() ? "training" : "evaluation") + " mode in its place");
       return;
@@ -300,7 +303,11 @@ class Optimizer {
   GraphModule& module_;
   const OptimizeOptions& options_;
   std::vector<const OptimizeRule*> selected_;
-  std::map<Symbol, std::shared_ptr<torch::nn::Module>> called_;  // before
+  struct Called {
+    int times = 0;  ///< before, then those that are gone
+    std::shared_ptr<torch::nn::Module> module;
+  };
+  std::map<Symbol, Called> called_;
   ShapeProp shape_prop_{module_};
   rules::FreeSizes free_sizes_{module_, options_.inputs};
   bool reads_sizes_ = false;

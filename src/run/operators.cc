@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -34,6 +35,21 @@ std::string target_of(const c10::FunctionSchema& schema) {
   return schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
 }
 
+/// TorchScript's quotients of two ints end the process where the processor has none.
+void check_quotient(const torch::jit::Stack& stack) {
+  if (stack.size() < 2) return;
+  const IValue &dividend = stack[stack.size() - 2], &divisor = stack.back();
+  if (!dividend.isInt() || !divisor.isInt()) return;
+  if (divisor.toInt() == 0) throw Error(ErrorKind::execution, "integer division or modulo by zero");
+  if (divisor.toInt() == -1 && dividend.toInt() == std::numeric_limits<std::int64_t>::min())
+    throw Error(ErrorKind::execution, "integer division or modulo overflows");
+}
+
+bool divides_ints(std::string_view packet) {
+  return packet == "aten::remainder" || packet == "aten::floordiv" || packet == "aten::fmod" ||
+         packet == "aten::divmod";
+}
+
 const TorchOperator* make_operator(const std::shared_ptr<torch::jit::Operator>& source) {
   auto* made = new TorchOperator{&source->schema(), std::nullopt, {}};
   if (source->isC10Op()) {
@@ -41,8 +57,14 @@ const TorchOperator* make_operator(const std::shared_ptr<torch::jit::Operator>& 
         c10::Dispatcher::singleton().findSchema({source->schema().name(), source->schema().overload_name()});
     if (handle) made->handle = *handle;
   }
-  if (!made->handle)
+  if (!made->handle && divides_ints(source->schema().name())) {
+    made->call = [source, run = source->getOperation()](torch::jit::Stack& stack) mutable {
+      check_quotient(stack);
+      run(stack);
+    };
+  } else if (!made->handle) {
     made->call = [source, run = source->getOperation()](torch::jit::Stack& stack) mutable { run(stack); };
+  }
   return made;
 }
 

@@ -28,6 +28,6 @@ class Bytes {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   GTEST_FLAG_SET(throw_on_failure, true);
   // An edit takes three choices and more.
-  fx::testing::EditModel(Bytes({data, size})).run(static_cast<int>(size < 600 ? size / 3 : 200));
+  fx::testing::EditModel(Bytes({data, size})).run(static_cast<int>(size < 180 ? size / 3 : 60));
   return 0;
 }

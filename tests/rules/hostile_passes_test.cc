@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <sstream>
 
 #include <fxgraph/analysis/legalize.h>
 #include <fxgraph/module/inline_modules.h>
@@ -19,6 +20,8 @@
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/hostile_run.h"
 
@@ -75,7 +78,37 @@ bool turn_round(GraphModule& module) {
   return true;
 }
 
-constexpr std::array<Form, 9> kForms = {{
+/// Python takes a view of a row that a tensor without dimensions numbers, TorchScript a copy.
+bool takes_rows_by_tensors(GraphModule& module, const Program& program) {
+  const Shapes shapes = shapes_of(module, program);
+  return std::ranges::any_of(module.graph().nodes(), [&](const Node& node) {
+    if (node.target() != "operator.getitem" || node.args().size() != 2) return false;
+    bool found = false;
+    for_each_node(node.args()[1], [&](const Node& index) {
+      const TensorInfo* info = shapes[index].tensor();
+      found |= !info || info->sizes.empty();
+    });
+    return found;
+  });
+}
+
+/// The graph as it comes back from a file, over the module's own tensors and modules.
+bool save_and_load(GraphModule& module, const Program& program) {
+  if (takes_rows_by_tensors(module, program)) return false;
+  std::stringstream file;
+  to_torchscript(module).save(file);
+  const auto loaded = from_torchscript(torch::jit::load(file));
+  for (const Node& node : loaded->graph().nodes()) {
+    const std::string path = node.target().str();
+    if (node.is(Op::get_attr) && !module.find_attribute(path).defined() && loaded->find_attribute(path).defined())
+      module.set_attribute(path, loaded->attribute(path));
+    if (node.is(Op::call_module) && !module.find_submodule(path)) return false;
+  }
+  module.set_graph(loaded->graph().clone());
+  return true;
+}
+
+constexpr std::array<Form, 10> kForms = {{
     {"normalize_operators",
      [](GraphModule& module, const Program&) { return normalize_operators(module.graph()) > 0; }},
     {"normalize_operators, normalize_args",
@@ -84,6 +117,7 @@ constexpr std::array<Form, 9> kForms = {{
      }},
     {"normalize_args", [](GraphModule& module, const Program&) { return normalize_args(module.graph()) > 0; }},
     {"print and read", print_and_read},
+    {"save and load", save_and_load},
     {"inline_modules",
      [](GraphModule& module, const Program&) {
        const std::size_t before = module.graph().size();

@@ -111,6 +111,20 @@ TEST(Value, NumbersThatAreNoEnumeratorsAreRefusedBeforeLibTorchLooksThemUp) {
   }
 }
 
+TEST(Value, QuotientsThatAProcessorHasNotAreErrors) {
+  for (const char* op : {"operator.mod", "operator.floordiv", "aten::remainder.int", "aten::floordiv.int"}) {
+    for (const auto& [a, b] :
+         {std::pair<std::int64_t, std::int64_t>{3, 0}, {0, 0}, {std::numeric_limits<std::int64_t>::min(), -1}}) {
+      Graph graph;
+      Node &x = graph.placeholder("x"), &y = graph.placeholder("y");
+      graph.output(graph.call_function(op, {x, y}));
+      GraphModule module(std::move(graph));
+      EXPECT_THROW(module.run({a, b}), Error) << op << " " << a << " " << b;
+      EXPECT_THROW(Interpreter(module).run({a, b}), Error) << op << " " << a << " " << b;
+    }
+  }
+}
+
 TEST(Value, FindsTensorsInContainers) {
   const c10::IValue value = c10::ivalue::Tuple::create(
       {torch::ones({2, 3}), 5, c10::List<at::Tensor>({torch::ones({4}, torch::kLong).expand({2, 4})})});
