@@ -34,12 +34,16 @@ const char* variable(const char* name) {
   return value && *value ? value : nullptr;
 }
 
+const char* needed_variable(const char* name) {
+  if (const char* text = variable(name)) return text;
+  throw Error(ErrorKind::invalid_argument, std::string("the environment variable ") + name + " is not set");
+}
+
 int number_of(const char* name) {
-  const char* text = variable(name);
-  if (!text) throw Error(ErrorKind::invalid_argument, std::string("the environment variable ") + name + " is not set");
+  const char* text = needed_variable(name);
   char* end = nullptr;
   const long value = std::strtol(text, &end, 10);
-  if (*end || value < 0 || value > 65535 * 16) {
+  if (*end || value < 0 || value > std::numeric_limits<int>::max()) {
     throw Error(ErrorKind::invalid_argument,
                 std::string("the environment variable ") + name + " is '" + text + "', not a number");
   }
@@ -60,7 +64,11 @@ std::string first_host(const std::string& list) {
   if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
   const std::size_t end = list.find_first_of(",-]", bracket);
   const std::size_t close = list.find(']', bracket);
-  const std::string tail = close == std::string::npos ? "" : list.substr(close + 1, list.find(',', close) - close - 1);
+  if (close == std::string::npos || end == bracket + 1) {
+    throw Error(ErrorKind::invalid_argument,
+                "the list of nodes '" + list + "' is no list of SLURM's, as node[01-04]; set MASTER_ADDR");
+  }
+  const std::string tail = list.substr(close + 1, list.find(',', close) - close - 1);
   return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1) + tail;
 }
 
@@ -117,25 +125,25 @@ std::optional<WorkerAddress> workers_from_environment() {
   if (variable("RANK") || variable("WORLD_SIZE")) {
     address.rank = number_of("RANK");
     address.world = number_of("WORLD_SIZE");
-    if (const char* host = variable("MASTER_ADDR")) address.host = host;
-    if (variable("MASTER_PORT")) address.port = port_of("MASTER_PORT");
+    address.host = needed_variable("MASTER_ADDR");
+    address.port = port_of("MASTER_PORT");
     return address;
   }
   if (!variable("SLURM_PROCID")) return std::nullopt;
   address.rank = number_of("SLURM_PROCID");
   address.world = number_of("SLURM_NTASKS");
-  const char* nodes = variable("SLURM_STEP_NODELIST");
-  if (!nodes) nodes = variable("SLURM_NODELIST");
   if (const char* host = variable("MASTER_ADDR")) {
     address.host = host;
-  } else if (nodes) {
+  } else if (const char* nodes = variable("SLURM_NODELIST"); nodes && !variable("SLURM_STEP_NODELIST")) {
     address.host = first_host(nodes);
+  } else if (address.world > 1) {  // without it each host would wait for itself
+    address.host = first_host(needed_variable("SLURM_STEP_NODELIST"));
   }
   // Two jobs on one host must not meet.
   if (variable("MASTER_PORT")) {
     address.port = port_of("MASTER_PORT");
-  } else if (const char* job = variable("SLURM_JOB_ID")) {
-    address.port = static_cast<std::uint16_t>(20000 + std::strtoul(job, nullptr, 10) % 20000);
+  } else if (variable("SLURM_JOB_ID")) {
+    address.port = static_cast<std::uint16_t>(20000 + number_of("SLURM_JOB_ID") % 20000);
   }
   return address;
 }
@@ -148,7 +156,8 @@ void set_master(WorkerAddress& address, const std::string& master) {
     throw Error(ErrorKind::invalid_argument,
                 "'" + master + "' is no address of the first rank; write HOST:PORT, as 10.0.0.1:29500");
   }
-  address.host = master.substr(0, colon);
+  const bool bracketed = master[0] == '[' && master[colon - 1] == ']';  // [::1]:29500
+  address.host = bracketed ? master.substr(1, colon - 2) : master.substr(0, colon);
   address.port = static_cast<std::uint16_t>(port);
 }
 
