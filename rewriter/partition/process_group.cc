@@ -120,13 +120,13 @@ struct Workers::Traffic {
   bool given_up = false;
 };
 
-std::optional<WorkerAddress> workers_from_environment() {
+std::optional<WorkerAddress> workers_from_environment(bool needs_master) {
   WorkerAddress address;
   if (variable("RANK") || variable("WORLD_SIZE")) {
     address.rank = number_of("RANK");
     address.world = number_of("WORLD_SIZE");
-    address.host = needed_variable("MASTER_ADDR");
-    address.port = port_of("MASTER_PORT");
+    if (needs_master || variable("MASTER_ADDR")) address.host = needed_variable("MASTER_ADDR");
+    if (needs_master || variable("MASTER_PORT")) address.port = port_of("MASTER_PORT");
     return address;
   }
   if (!variable("SLURM_PROCID")) return std::nullopt;
@@ -136,7 +136,7 @@ std::optional<WorkerAddress> workers_from_environment() {
     address.host = host;
   } else if (const char* nodes = variable("SLURM_NODELIST"); nodes && !variable("SLURM_STEP_NODELIST")) {
     address.host = first_host(nodes);
-  } else if (address.world > 1) {  // without it each host would wait for itself
+  } else if (needs_master && address.world > 1) {  // without it each host would wait for itself
     address.host = first_host(needed_variable("SLURM_STEP_NODELIST"));
   }
   // Two jobs on one host must not meet.

@@ -217,6 +217,11 @@ TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST='n[1-'"), HasSubstr("'n[1-' is no list of SLURM's"));
   EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=abc"), HasSubstr("'abc', not a number"));
   EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST='localhost,n[2-3]' SLURM_JOB_ID=7"), HasSubstr("localhost:20007"));
+  // What is given need not be in the environment.
+  EXPECT_EQ(shell("RANK=1 WORLD_SIZE=2 " + program_ + " run stages --timeout 0.5 --master 127.0.0.1:" + port), 1);
+  EXPECT_THAT(err(), HasSubstr("rank 1 of 2: not all ranks met at 127.0.0.1:" + port));
+  EXPECT_EQ(shell("RANK=x " + program_ + " run stages --rank 1 --world 2 --timeout 0.5 --master 127.0.0.1:" + port), 1);
+  EXPECT_THAT(err(), HasSubstr("rank 1 of 2: not all ranks met at 127.0.0.1:" + port));
   EXPECT_EQ(shell(program_ + " run stages --rank 1 --world 2 --timeout 1 --master '[::1]:" + port + "'"), 1);
   EXPECT_THAT(err(), HasSubstr("not all ranks met at ::1:" + port + " within 1 s: nobody answers there"));
   std::filesystem::create_directories(folder_ / "damaged");

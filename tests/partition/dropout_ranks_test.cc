@@ -73,13 +73,14 @@ TEST(DropoutRank, DISABLED_Run) {
       torch::manual_seed(100 + static_cast<std::uint64_t>(stage));
       generators.push_back(at::detail::getDefaultCPUGenerator().get_state());
     }
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
     Tensor own = generators.at(static_cast<std::size_t>(workers.rank()));
     for (const auto schedule : {PipelineRun::Schedule::one_forward_one_backward, PipelineRun::Schedule::fill_drain}) {
       const Tensor expected = train_in_a_row(oracle, x, generators);
-      at::detail::getDefaultCPUGenerator().set_state(own);
+      generator.set_state(own);
       const Tensor loss =
           pipe.train_step({x}, {x}, &mean_square, {.micro_batches = kDropMicroBatches, .schedule = schedule});
-      own = at::detail::getDefaultCPUGenerator().get_state();
+      own = generator.get_state();
       if (loss.defined() && !torch::allclose(loss, expected)) throw std::runtime_error("another loss");
       const auto& alone = oracle.modules[static_cast<std::size_t>(workers.rank())];
       for (const auto& parameter : pipe.module().named_parameters()) {
