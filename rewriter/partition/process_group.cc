@@ -34,13 +34,9 @@ const char* variable(const char* name) {
   return value && *value ? value : nullptr;
 }
 
-const char* needed_variable(const char* name) {
-  if (const char* text = variable(name)) return text;
-  throw Error(ErrorKind::invalid_argument, std::string("the environment variable ") + name + " is not set");
-}
-
 int number_of(const char* name) {
-  const char* text = needed_variable(name);
+  const char* text = variable(name);
+  if (!text) throw Error(ErrorKind::invalid_argument, std::string("the environment variable ") + name + " is not set");
   char* end = nullptr;
   const long value = std::strtol(text, &end, 10);
   if (*end || value < 0 || value > std::numeric_limits<int>::max()) {
@@ -120,24 +116,27 @@ struct Workers::Traffic {
   bool given_up = false;
 };
 
-std::optional<WorkerAddress> workers_from_environment(bool needs_master) {
+// Where rank 0 is may be said otherwise: connect() asks for it.
+std::optional<WorkerAddress> workers_from_environment() {
   WorkerAddress address;
   if (variable("RANK") || variable("WORLD_SIZE")) {
     address.rank = number_of("RANK");
     address.world = number_of("WORLD_SIZE");
-    if (needs_master || variable("MASTER_ADDR")) address.host = needed_variable("MASTER_ADDR");
-    if (needs_master || variable("MASTER_PORT")) address.port = port_of("MASTER_PORT");
+    address.host = variable("MASTER_ADDR") ? variable("MASTER_ADDR") : "";
+    address.port = variable("MASTER_PORT") ? port_of("MASTER_PORT") : 0;
     return address;
   }
   if (!variable("SLURM_PROCID")) return std::nullopt;
   address.rank = number_of("SLURM_PROCID");
   address.world = number_of("SLURM_NTASKS");
+  const char* nodes = variable("SLURM_STEP_NODELIST");
+  if (!nodes) nodes = variable("SLURM_NODELIST");
   if (const char* host = variable("MASTER_ADDR")) {
     address.host = host;
-  } else if (const char* nodes = variable("SLURM_NODELIST"); nodes && !variable("SLURM_STEP_NODELIST")) {
+  } else if (nodes) {
     address.host = first_host(nodes);
-  } else if (needs_master && address.world > 1) {  // without it each host would wait for itself
-    address.host = first_host(needed_variable("SLURM_STEP_NODELIST"));
+  } else if (address.world > 1) {
+    address.host.clear();  // not this one: each host would wait for itself
   }
   // Two jobs on one host must not meet.
   if (variable("MASTER_PORT")) {
@@ -324,6 +323,12 @@ Workers connect(const WorkerAddress& address) {
     throw Error(ErrorKind::invalid_argument, "rank " + std::to_string(address.rank) + " of " +
                                                  std::to_string(address.world) +
                                                  " is no rank; they are counted from 0");
+  }
+  if (address.host.empty() || address.port == 0) {
+    throw Error(ErrorKind::invalid_argument,
+                address.host.empty()
+                    ? "nothing says where rank 0 is: neither MASTER_ADDR nor SLURM_STEP_NODELIST is set"
+                    : "nothing says which port rank 0 has: MASTER_PORT is not set");
   }
 #if FXGRAPH_HAS_GLOO
   const std::string self = "rank " + std::to_string(address.rank) + " of " + std::to_string(address.world);

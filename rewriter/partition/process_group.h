@@ -41,9 +41,8 @@ struct WorkerAddress {
 /// What the launcher said: torchrun's RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; else SLURM's SLURM_PROCID,
 /// SLURM_NTASKS, and where MASTER_ADDR and MASTER_PORT are not set, the first of SLURM_STEP_NODELIST (or
 /// SLURM_NODELIST) and a port made from SLURM_JOB_ID; nothing without either. Throws Error(invalid_argument) naming the
-/// variable that is missing, no number or no list of nodes; what says where rank 0 is may be missing when that is known
-/// otherwise.
-std::optional<WorkerAddress> workers_from_environment(bool needs_master = true);
+/// variable that is missing, no number or no list of nodes.
+std::optional<WorkerAddress> workers_from_environment();
 /// Reads `HOST:PORT`. Throws Error(invalid_argument).
 void set_master(WorkerAddress& address, const std::string& master);
 

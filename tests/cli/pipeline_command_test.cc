@@ -210,10 +210,10 @@ TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   };
   const std::string torchrun = "RANK=1 WORLD_SIZE=2 ", slurm = "SLURM_PROCID=1 SLURM_NTASKS=2 ";
   EXPECT_THAT(launched("RANK=1"), HasSubstr("WORLD_SIZE is not set"));
-  EXPECT_THAT(launched(torchrun), HasSubstr("MASTER_ADDR is not set"));
+  EXPECT_THAT(launched(torchrun), HasSubstr("neither MASTER_ADDR nor SLURM_STEP_NODELIST is set"));
   EXPECT_THAT(launched(torchrun + "MASTER_ADDR=127.0.0.1"), HasSubstr("MASTER_PORT is not set"));
   EXPECT_THAT(launched(torchrun + "MASTER_ADDR=127.0.0.1 MASTER_PORT=99999"), HasSubstr("99999, not a port"));
-  EXPECT_THAT(launched(slurm), HasSubstr("SLURM_STEP_NODELIST is not set"));
+  EXPECT_THAT(launched(slurm), HasSubstr("neither MASTER_ADDR nor SLURM_STEP_NODELIST is set"));
   EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST='n[1-'"), HasSubstr("'n[1-' is no list of SLURM's"));
   EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=abc"), HasSubstr("'abc', not a number"));
   EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST='localhost,n[2-3]' SLURM_JOB_ID=7"), HasSubstr("localhost:20007"));

@@ -201,7 +201,7 @@ namespace {
 WorkerAddress address_of(const RunOptions& options) {
   const bool has_master = !options.master.empty(), is_whole = has_master && options.rank >= 0 && options.world > 0;
   WorkerAddress address;
-  if (!is_whole) address = workers_from_environment(!has_master).value_or(address);
+  if (!is_whole) address = workers_from_environment().value_or(address);
   if (options.rank >= 0) address.rank = options.rank;
   if (options.world > 0) address.world = options.world;
   if (!options.master.empty()) set_master(address, options.master);
