@@ -14,6 +14,7 @@
 #define FXGRAPH_HAS_GLOO 0
 #endif
 
+#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <thread>
@@ -333,6 +334,9 @@ Workers connect(const WorkerAddress& address) {
 #if FXGRAPH_HAS_GLOO
   const std::string self = "rank " + std::to_string(address.rank) + " of " + std::to_string(address.world);
   const std::string place = address.host + ":" + std::to_string(address.port);
+  // c10d writes to connections that others have closed, and means to be told so by an error.
+  if (struct sigaction now{}; sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+    std::signal(SIGPIPE, SIG_IGN);
   try {
     const auto store = meet(address);
     auto gloo = c10d::ProcessGroupGloo::Options::create();

@@ -115,8 +115,8 @@ class Workers {
 /// True when this library was built to make process groups of its own (gloo's headers were there).
 bool can_connect();
 
-/// Joins the group. Throws Error(execution) when not all ranks come in time, Error(unsupported) when LibTorch or this
-/// library was built without gloo.
+/// Joins the group; the process ignores SIGPIPE from then on, unless it handles it. Throws Error(execution) when not
+/// all ranks come in time, Error(unsupported) when LibTorch or this library was built without gloo.
 Workers connect(const WorkerAddress& address);
 
 }  // namespace fx
