@@ -194,16 +194,14 @@ class PipelineSplitter {
                 "split_pipeline: the program calls nothing, so there is nothing to put into a stage");
   }
 
-  /// By name, what TorchScript calls the types of values that are no tensors: a stage that is saved takes an input of
-  /// no type for a tensor.
+  /// By name, TorchScript's types of values that are no tensors: a saved stage takes an input of no type for one.
   std::map<std::string, std::string> types_of_numbers(const ShapeProp& prop) const {
     std::map<std::string, std::string> types;
     for (const Node& node : graph_.nodes()) {
       const c10::IValue& value = prop.value(node);
-      if (node.is(Op::output) || node.is(Op::get_attr) || value.isNone() || value.isTensor()) continue;
-      std::string type = value.type()->annotation_str();
-      const bool is_known = type.find("Any") == type.npos && type.find("None") == type.npos;
-      if (is_known && !value.isObject()) types[node.name()] = std::move(type);
+      if (node.is(Op::get_attr) || value.isNone() || value.isTensor() || value.isObject()) continue;
+      const std::string type = value.type()->annotation_str();
+      if (type.find("Any") == type.npos && type.find("None") == type.npos) types[node.name()] = type;
     }
     return types;
   }
