@@ -72,8 +72,8 @@ at::Tensor constant_or_meta(const at::Tensor& tensor) { return keeps_numbers(ten
 
 class ShapeProp::Runner : public Interpreter {
  public:
-  Runner(GraphModule& module, const Graph& graph, std::string prefix = "")
-      : Interpreter(module, graph), prefix_(std::move(prefix)) {}
+  Runner(GraphModule& module, const Graph& graph, bool kernels, std::string prefix = "")
+      : Interpreter(module, graph), kernels_(kernels), prefix_(std::move(prefix)) {}
 
   // What the value is now: an operator such as squeeze_ may give it another shape later.
   Value run_node(const Node& node) override {
@@ -108,7 +108,7 @@ class ShapeProp::Runner : public Interpreter {
     const std::string path = join_path(prefix_, target.view());
     const std::shared_ptr<torch::nn::Module> called = module().find_submodule(path);
     if (const std::shared_ptr<const Graph> body = called && kwargs.empty() ? module_body(called) : nullptr)
-      return Runner(module(), *body, path).run(args);
+      return Runner(module(), *body, kernels_, path).run(args);
     const auto on_copy = [&](const Args& a, const Kwargs& k) {
       GraphModule copy;
       copy.add_submodule("called", called ? called->clone() : nullptr);
@@ -141,7 +141,8 @@ class ShapeProp::Runner : public Interpreter {
   }
 
   template <typename Call>
-  static Value run_on_zeros(const Call& call, const Args& args, const Kwargs& kwargs) {
+  Value run_on_zeros(const Call& call, const Args& args, const Kwargs& kwargs) {
+    if (!kernels_) throw Error(ErrorKind::unsupported, "ShapeProp: it has no kernel for meta tensors that takes these");
     const internal::KeepRandomState keep;
     std::vector<std::pair<at::Tensor, at::Tensor>> stand_ins;  // zeros and what they stand for
     const auto stand_in = [&](const at::Tensor& meta) {
@@ -160,6 +161,7 @@ class ShapeProp::Runner : public Interpreter {
     });
   }
 
+  bool kernels_;
   std::string prefix_;
   NodeMap<TensorInfos> infos_;
   std::unordered_map<std::string, at::Tensor> attributes_;
@@ -271,7 +273,7 @@ std::size_t ShapeProp::run(bool everything) {
     throw Error(ErrorKind::invalid_argument, "ShapeProp: the graph takes " + std::to_string(next_input) + " inputs, " +
                                                  std::to_string(inputs_.size()) + " were given");
   }
-  Runner runner(module_, graph);
+  Runner runner(module_, graph, kernels_);
   runner.keep_values(true);
   runner.run({}, given);
   Shapes shapes(graph);
