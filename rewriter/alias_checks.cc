@@ -292,6 +292,42 @@ Verdict check_returned(const Node& old, const Node& result, const EffectIndex& e
                              "; ReplaceOptions::allow_output_aliases permits it"};
 }
 
+/// The view through which several elements of `value` may be one in memory, null when there is none: what is computed
+/// has each by itself. `value` when there are too many places to look at.
+const Node* overlapping_view(const Node& value, const EffectIndex& effects) {
+  static constexpr std::array<std::string_view, 7> kOverlapping = {
+      "aten::as_strided", "aten::broadcast_tensors", "aten::broadcast_to", "aten::expand",
+      "aten::expand_as",  "aten::meshgrid",          "aten::unfold"};
+  constexpr std::size_t kMost = 256;
+  std::vector<const Node*> open = {&value};
+  for (std::size_t next = 0; next < open.size(); ++next) {
+    const Node& one = *open[next];
+    const OperatorSchema* schema = operator_of(one);
+    if (schema && std::ranges::find(kOverlapping, packet_of(schema->target.view())) != kOverlapping.end()) return &one;
+    if (effects.is_fresh(one)) continue;
+    for_each_aliased_input(
+        one,
+        [&](const Node& input) {
+          if (std::ranges::find(open, &input) == open.end()) open.push_back(&input);
+        },
+        effects.modules());
+    if (open.size() > kMost) return &value;
+  }
+  return nullptr;
+}
+
+/// A value that somebody writes to has each element by itself: so must what stands for it.
+Verdict check_overlap(const Node& old, const Node& result, const EffectIndex& effects) {
+  const std::span<Node* const> writers = effects.writers(effects.alias_class(old));
+  const bool written = std::ranges::any_of(writers, [&](const Node* writer) { return old.is_before(*writer); });
+  if ((!written && !effects.escapes(old)) || overlapping_view(old, effects)) return {};
+  const Node* view = overlapping_view(result, effects);
+  if (!view) return {};
+  return Objection{&old, (written ? "it is written to" : "it is returned, and the caller may write to it") +
+                             std::string(", and of its replacement several elements may be one in memory: ") +
+                             view->name()};
+}
+
 }  // namespace
 
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
@@ -309,6 +345,9 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     const Node* result = results[i].node_or_null();
     if (result && effects.any_writes()) {
       if (Verdict verdict = check_identity(*old, *result, effects)) return verdict;
+    }
+    if (result) {
+      if (Verdict verdict = check_overlap(*old, *result, effects)) return verdict;
     }
     if (result && relations.kept(*old)) {
       const bool then = relaid && is_laid_out(*old, site.nodes), now = relaid && is_laid_out(*result, made);

@@ -11,6 +11,12 @@
 
 namespace fx::rules {
 
+namespace {
+
+constexpr std::int64_t kFirstFree = -2;
+
+}  // namespace
+
 void FreeSizes::mark(Shapes& shapes) {
   if (!sampled_) {
     find_samples(false);
@@ -24,30 +30,37 @@ void FreeSizes::mark(Shapes& shapes) {
       }
     }
   }
-  for (const auto& sample : samples_) {
-    for (const Node& node : module_.graph().nodes()) {
-      TensorInfos& known = shapes[node].tensors;
-      const TensorInfos& other = std::as_const(sample->shapes())[node].tensors;
-      if (known.size() != other.size()) {
-        known.clear();
-        continue;
-      }
-      for (std::size_t i = 0; i < known.size(); ++i) {
-        if (known[i].sizes.size() != other[i].sizes.size()) {
-          known.clear();
-          break;
-        }
-        for (std::size_t d = 0; d < known[i].sizes.size(); ++d) {
-          if (known[i].sizes[d] == other[i].sizes[d]) continue;
-          known[i].sizes[d] = kFree;
-          known[i].strides.clear();
-        }
+  std::map<std::vector<std::int64_t>, std::int64_t> known;  // a size on the example and on all samples
+  std::vector<std::int64_t> seen;
+  for (const Node& node : module_.graph().nodes()) {
+    TensorInfos& tensors = shapes[node].tensors;
+    if (!agree_in_rank(node, tensors)) {
+      tensors.clear();
+      continue;
+    }
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      for (std::size_t d = 0; d < tensors[i].sizes.size(); ++d) {
+        seen.assign(1, tensors[i].sizes[d]);
+        for (const auto& sample : samples_) seen.push_back(std::as_const(sample->shapes())[node].tensors[i].sizes[d]);
+        if (std::ranges::all_of(seen, [&](std::int64_t size) { return size == seen[0]; })) continue;
+        tensors[i].sizes[d] = known.emplace(seen, kFirstFree - static_cast<std::int64_t>(known.size())).first->second;
+        tensors[i].strides.clear();
       }
     }
   }
 }
 
+/// True when the value has as many tensors, of as many dimensions, on all samples.
+bool FreeSizes::agree_in_rank(const Node& node, const TensorInfos& tensors) const {
+  return std::ranges::all_of(samples_, [&](const auto& sample) {
+    const TensorInfos& other = std::as_const(sample->shapes())[node].tensors;
+    return std::ranges::equal(
+        tensors, other, [](const TensorInfo& a, const TensorInfo& b) { return a.sizes.size() == b.sizes.size(); });
+  });
+}
+
 void FreeSizes::mark_all(Shapes& shapes) const {
+  std::int64_t next = kFirstFree;
   NodeMap<bool> varies(module_.graph(), false);
   for (const Node& node : module_.graph().nodes()) {
     bool from_input = node.is(Op::placeholder);
@@ -55,7 +68,7 @@ void FreeSizes::mark_all(Shapes& shapes) const {
     varies[node] = from_input;
     if (!from_input) continue;
     for (TensorInfo& tensor : shapes[node].tensors) {
-      std::fill(tensor.sizes.begin(), tensor.sizes.end(), kFree);
+      for (std::int64_t& size : tensor.sizes) size = next--;
       tensor.strides.clear();
     }
   }
@@ -122,7 +135,8 @@ bool FreeSizes::take(const std::vector<TensorInfo>& inputs) {
     if (runs) sample_inputs_.push_back(inputs);
     return runs;
   }
-  auto sample = std::make_unique<ShapeProp>(module_);
+  const auto empty = [](const TensorInfo& info) { return info.numel() == 0; };
+  auto sample = std::make_unique<ShapeProp>(module_, /*kernels=*/std::ranges::none_of(inputs, empty));
   try {
     sample->propagate(inputs);
   } catch (const std::exception&) {

@@ -2,8 +2,9 @@
 //
 // A rule that reads a size says something about every call of the program, though the size comes from one example. So
 // before rules that read sizes run, the program's shapes are worked out for inputs of other sizes too: dimension by
-// dimension, and those of equal size together, a batch of one more, twice as much. Sizes that differ are marked kFree;
-// what stays the same under every input that the program takes is fixed. Nothing is asked when no rule reads sizes or
+// dimension, and those of equal size together, a batch of one more, twice as much. Sizes that differ are free:
+// negative numbers stand for them, the same one where they are equal on every input that was tried. What stays the same
+// under every input that the program takes is fixed. Nothing is asked when no rule reads sizes or
 // nothing in the graph could interest one.
 //
 // Rules that choose by the example's sizes, and are right for all, read them unmarked and ask `always_same` where two
@@ -23,8 +24,10 @@
 
 namespace fx::rules {
 
-/// Stands for a size that differs from call to call.
-inline constexpr std::int64_t kFree = -1;
+/// True when the size differs from call to call. Equal ones go together; none is -1, which reshapes and expand know.
+constexpr bool is_free(std::int64_t size) { return size < 0; }
+/// The size as reshape takes it: -1 for a free one, of which there may be one.
+constexpr std::int64_t reshape_size(std::int64_t size) { return is_free(size) ? -1 : size; }
 
 class FreeSizes {
  public:
@@ -33,7 +36,7 @@ class FreeSizes {
 
   /// Marks the sizes of `shapes`, which are the example's, that are free.
   void mark(Shapes& shapes);
-  /// Marks every size of what is computed from inputs: nothing is known of other examples.
+  /// Marks every size of what is computed from inputs, each by itself: nothing is known of other examples.
   void mark_all(Shapes& shapes) const;
 
   /// Finds the sizes that the program takes, unless that is done: by running it when meta tensors do not do. Before
@@ -45,6 +48,7 @@ class FreeSizes {
   bool always_same(const Node& a, const Node& b) const;
 
  private:
+  bool agree_in_rank(const Node& node, const TensorInfos& tensors) const;
   void take_samples();
   bool take(const std::vector<TensorInfo>& inputs);
   void rearrange(std::size_t input);

@@ -11,11 +11,15 @@
 
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/rewriter/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/print.h>
 
 namespace fx {
 
@@ -42,6 +46,33 @@ const internal::CompiledRules& compiled(std::span<const OptimizeRule* const> nei
   return *(made = std::make_unique<const internal::CompiledRules>(set, find, any));
 }
 
+/// True when train() and eval() change what the module alone, without those below it, computes.
+bool follows_mode_itself(torch::nn::Module& module) {
+  const auto text_of = [](const Graph* body) { return body ? print_graph(*body) : std::string(); };
+  if (dynamic_cast<const GraphModule*>(&module) || dynamic_cast<const Holder*>(&module)) return false;
+  if (const auto* leaf = dynamic_cast<const LeafModule*>(&module)) {
+    const std::string training = text_of(leaf->body_in_mode(true).get());
+    return training.empty() || training != text_of(leaf->body_in_mode(false).get());
+  }
+  const ModuleType* type = find_module_type(module);
+  if (!type || !type->body) return true;  // nobody knows
+  const bool mode = module.is_training();
+  const auto text_in = [&](bool training) {
+    set_own_mode(module, training);
+    const std::optional<Graph> body = type->body(module);
+    return text_of(body ? &*body : nullptr);
+  };
+  const bool follows = text_in(true) != text_in(false);
+  set_own_mode(module, mode);
+  return follows;
+}
+
+bool follows_mode(torch::nn::Module& module) {
+  if (!dynamic_cast<const GraphModule*>(&module)) return follows_mode_itself(module);
+  return std::ranges::any_of(module.modules(/*include_self=*/false),
+                             [](const auto& below) { return follows_mode_itself(*below); });
+}
+
 class Optimizer {
  public:
   Optimizer(GraphModule& module, const OptimizeOptions& options)
@@ -49,6 +80,9 @@ class Optimizer {
     for (const OptimizeRule* rule : selected_) {
       report_.rules.push_back({.rule = rule});
       reads_sizes_ |= rule->reads_sizes;
+    }
+    for (const Node& node : module_.graph().nodes()) {
+      if (node.is(Op::call_module)) called_[node.target()] = module_.find_submodule(node.target().str());
     }
     find_shapes();
   }
@@ -68,10 +102,25 @@ class Optimizer {
     if (changed) report_.stop = RewriteStop::max_rewrites;
     lower(last);
     module_.graph().lint();
+    hold_mode();
     return std::move(report_);
   }
 
  private:
+  /// What stands for a module in evaluation does not follow when the mode is switched.
+  void hold_mode() {
+    if (!module_.fixed_mode().empty()) return;
+    for (const Node& node : module_.graph().nodes()) {
+      if (node.is(Op::call_module)) called_.erase(node.target());
+    }
+    for (const auto& [path, called] : called_) {
+      if (!called || !follows_mode(*called)) continue;
+      module_.fix_mode("optimize has put what " + path.str() + " does in " +
+                       (module_.is_training() ? "training" : "evaluation") + " mode in its place");
+      return;
+    }
+  }
+
   static std::vector<const OptimizeRule*> select(const OptimizeOptions& options) {
     if (options.target.empty()) return rules::select(options.rules);
     if (options.target != "cpu")
@@ -251,6 +300,7 @@ class Optimizer {
   GraphModule& module_;
   const OptimizeOptions& options_;
   std::vector<const OptimizeRule*> selected_;
+  std::map<Symbol, std::shared_ptr<torch::nn::Module>> called_;  // before
   ShapeProp shape_prop_{module_};
   rules::FreeSizes free_sizes_{module_, options_.inputs};
   bool reads_sizes_ = false;

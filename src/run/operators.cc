@@ -123,14 +123,15 @@ std::optional<int> cost_of(const IValue& value, const c10::Type& type, bool fixe
   }
 }
 
-// `view(x, 2, -1)`: from the first int[] parameter on, all positional values are ints: they are its elements.
+// `view(x, 2, -1)`: from the first int[] parameter on, all positional values are ints: they are its elements. An int[2]
+// is no such list: `conv2d(x, w, b, 1, 1)` has a stride and a padding.
 std::optional<std::vector<IValue>> gather_trailing_ints(const c10::FunctionSchema& schema,
                                                         const std::vector<IValue>& args) {
   const auto& parameters = schema.arguments();
   for (std::size_t i = 0; i < parameters.size() && i < args.size(); ++i) {
     const auto* list = parameters[i].type()->castRaw<c10::ListType>();
     if (!list) continue;
-    if (list->getElementType()->kind() != TypeKind::IntType) return std::nullopt;
+    if (list->getElementType()->kind() != TypeKind::IntType || parameters[i].N()) return std::nullopt;
     if (!std::all_of(args.begin() + static_cast<std::ptrdiff_t>(i), args.end(),
                      [](const IValue& v) { return v.isInt(); })) {
       return std::nullopt;

@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fxgraph/module/inline_modules.h>
@@ -71,8 +72,8 @@ at::Tensor constant_or_meta(const at::Tensor& tensor) { return keeps_numbers(ten
 
 class ShapeProp::Runner : public Interpreter {
  public:
-  Runner(GraphModule& module, const Graph& graph, std::string prefix = "")
-      : Interpreter(module, graph), prefix_(std::move(prefix)) {}
+  Runner(GraphModule& module, const Graph& graph, bool kernels, std::string prefix = "")
+      : Interpreter(module, graph), kernels_(kernels), prefix_(std::move(prefix)) {}
 
   // What the value is now: an operator such as squeeze_ may give it another shape later.
   Value run_node(const Node& node) override {
@@ -94,12 +95,12 @@ class ShapeProp::Runner : public Interpreter {
     return meta;
   }
   Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
-    return attempt([&](const Args& a, const Kwargs& k) { return Interpreter::call_function(target, a, k); }, args,
-                   kwargs);
+    return attempt(
+        target, [&](const Args& a, const Kwargs& k) { return Interpreter::call_function(target, a, k); }, args, kwargs);
   }
   Value call_method(const Target& target, const Args& args, const Kwargs& kwargs) override {
-    return attempt([&](const Args& a, const Kwargs& k) { return Interpreter::call_method(target, a, k); }, args,
-                   kwargs);
+    return attempt(
+        target, [&](const Args& a, const Kwargs& k) { return Interpreter::call_method(target, a, k); }, args, kwargs);
   }
 
   // Modules with a body by the body, on meta tensors; the others on zeros, as copies: they may write their buffers.
@@ -107,7 +108,7 @@ class ShapeProp::Runner : public Interpreter {
     const std::string path = join_path(prefix_, target.view());
     const std::shared_ptr<torch::nn::Module> called = module().find_submodule(path);
     if (const std::shared_ptr<const Graph> body = called && kwargs.empty() ? module_body(called) : nullptr)
-      return Runner(module(), *body, path).run(args);
+      return Runner(module(), *body, kernels_, path).run(args);
     const auto on_copy = [&](const Args& a, const Kwargs& k) {
       GraphModule copy;
       copy.add_submodule("called", called ? called->clone() : nullptr);
@@ -127,16 +128,21 @@ class ShapeProp::Runner : public Interpreter {
   }
 
   template <typename Call>
-  static Value attempt(const Call& call, const Args& args, const Kwargs& kwargs) {
+  Value attempt(const Target& target, const Call& call, const Args& args, const Kwargs& kwargs) {
+    if (without_kernel_.contains(target)) return run_on_zeros(call, args, kwargs);
     try {
       return map_tensors(call(args, kwargs), constant_or_meta);
-    } catch (const std::exception&) {  // no meta kernel, or wrong shapes: on zeros it shows which
+    } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on zeros it shows which
+      // LibTorch takes milliseconds to say that there is none.
+      if (std::string_view(error.what()).find("Could not run") != std::string_view::npos)
+        without_kernel_.insert(target);
       return run_on_zeros(call, args, kwargs);
     }
   }
 
   template <typename Call>
-  static Value run_on_zeros(const Call& call, const Args& args, const Kwargs& kwargs) {
+  Value run_on_zeros(const Call& call, const Args& args, const Kwargs& kwargs) {
+    if (!kernels_) throw Error(ErrorKind::unsupported, "ShapeProp: it has no kernel for meta tensors that takes these");
     const internal::KeepRandomState keep;
     std::vector<std::pair<at::Tensor, at::Tensor>> stand_ins;  // zeros and what they stand for
     const auto stand_in = [&](const at::Tensor& meta) {
@@ -155,10 +161,12 @@ class ShapeProp::Runner : public Interpreter {
     });
   }
 
+  bool kernels_;
   std::string prefix_;
   NodeMap<TensorInfos> infos_;
   std::unordered_map<std::string, at::Tensor> attributes_;
   std::unordered_map<std::string, Value> copies_;  // of graphs that write
+  std::unordered_set<Symbol> without_kernel_;      // that runs on meta tensors
 };
 
 const Shapes& ShapeProp::propagate(const std::vector<IValue>& inputs) {
@@ -265,7 +273,7 @@ std::size_t ShapeProp::run(bool everything) {
     throw Error(ErrorKind::invalid_argument, "ShapeProp: the graph takes " + std::to_string(next_input) + " inputs, " +
                                                  std::to_string(inputs_.size()) + " were given");
   }
-  Runner runner(module_, graph);
+  Runner runner(module_, graph, kernels_);
   runner.keep_values(true);
   runner.run({}, given);
   Shapes shapes(graph);

@@ -41,8 +41,9 @@ MemoryFormat memory_format_of(const TensorInfo& info);
 /// on data is the one for zeros, except that whole numbers that the module holds, such as indices and masks, are known.
 class ShapeProp {
  public:
-  /// `module` must outlive it.
-  explicit ShapeProp(GraphModule& module) : module_(module) {}
+  /// `module` must outlive it. Without `kernels`, an operator that has no meta kernel is an error instead: some kernels
+  /// of LibTorch end the process for tensors without elements.
+  explicit ShapeProp(GraphModule& module, bool kernels = true) : module_(module), kernels_(kernels) {}
 
   /// Propagates from these inputs through the whole graph; of tensors only shape, dtype and device are read. Throws
   /// Error(execution) naming the node that fails; the shapes are then as before.
@@ -57,6 +58,8 @@ class ShapeProp {
 
   /// What the last propagate() or update() found; empty before the first.
   const Shapes& shapes() const { return shapes_; }
+  /// What the node gave then: numbers and lists as they are, tensors without their elements; None when it did not run.
+  const c10::IValue& value(const Node& node) const { return records_[node].value; }
 
  private:
   /// What a node's value was worked out from, and the value.
@@ -82,6 +85,7 @@ class ShapeProp {
   std::vector<Device> input_devices_;
   NodeMap<Record> records_;
   Shapes shapes_;
+  bool kernels_;
   bool changes_shapes_in_place_ = false;
 };
 

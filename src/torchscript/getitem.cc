@@ -39,7 +39,8 @@ class Indexing {
         ->output();
   }
 
-  // Each item consumes a dimension; `...` leaves those before the items that follow it, counted from the end.
+  // Each item but None consumes a dimension; `...` leaves those before the items that follow it, which are counted from
+  // the end.
   Value* tensor(Value* base, ArgumentSpan items) {
     bool after_ellipsis = false;
     std::int64_t dim = 0;
@@ -49,9 +50,9 @@ class Indexing {
       if (item.kind() == ArgumentKind::ellipsis) {
         if (after_ellipsis) throw Error(ErrorKind::unsupported, "two `...` in one index");
         after_ellipsis = true;
-        dim = -consumed(items.subspan(i + 1));
         continue;
       }
+      if (after_ellipsis) dim = -consumed(items.subspan(i)) - item.is_none();
       base = one(base, item, dim, indices);
     }
     return indices.empty() ? base : gather(base, indices, after_ellipsis);
@@ -65,7 +66,6 @@ class Indexing {
 
   Value* one(Value* base, const Argument& item, std::int64_t& dim, std::vector<Value*>& indices) {
     if (item.is_none()) {
-      if (dim < 0) throw Error(ErrorKind::unsupported, "None after `...` in an index");
       return call(c10::aten::unsqueeze, {NamedValue(base), NamedValue(graph_.insertConstant(dim++))});
     }
     if (item.is_slice()) {
@@ -78,10 +78,8 @@ class Indexing {
     }
     Value* index = scalar(item);
     if (index->type()->isSubtypeOf(*c10::IntType::get())) {
-      // The dimension goes away: the next item is at the same place, or one further from the end.
-      base = call(c10::aten::select, {NamedValue(base), NamedValue(graph_.insertConstant(dim)), NamedValue(index)});
-      if (dim < 0) ++dim;
-      return base;
+      // The dimension goes away: the next item is at the same place.
+      return call(c10::aten::select, {NamedValue(base), NamedValue(graph_.insertConstant(dim)), NamedValue(index)});
     }
     if (!index->type()->isSubtypeOf(*c10::TensorType::get()) || dim < 0)
       throw Error(ErrorKind::unsupported, "an index of that kind");

@@ -12,6 +12,7 @@
 #include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/kept_effects.h>
 #include <fxgraph/torchscript/nested_calls.h>
 #include <fxgraph/torchscript/reflected.h>
 #include <fxgraph/torchscript/script_name.h>
@@ -36,6 +37,7 @@ class MethodBuilder {
     const Node* first = nullptr;
     if (const std::string unknown = unknown_nested_calls(source_, first); first)
       unsupported(*first, "there are no words in it for " + unknown + "; save the program as .pt2");
+    if (const auto dropped = find_dropped_effect(source_)) unsupported(*dropped->first, dropped->second);
     for (const Node& node : source_.nodes()) {
       try {
         build(node);
@@ -150,13 +152,12 @@ class MethodBuilder {
 
   Value* call_schema(const Node& node, const c10::FunctionSchema& schema) {
     if (Value* value = call_with_number(node, schema)) return value;
-    require_seen_writes(node, schema);
     std::vector<NamedValue> args;
     const auto type_of = [&](std::size_t i) {
       return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr;
     };
     for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
-    return emit(schema, jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema)));
+    return emit(node, schema, jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema)));
   }
 
   // A number for a tensor has no say in the type of the result. As the tensor that TorchScript makes of it, it would.
@@ -171,7 +172,11 @@ class MethodBuilder {
       const TorchOperator* scalar = find_torch_operator(fx::Symbol(schema.name() + ".Scalar"));
       return scalar ? call_packets(node, {packet}) : nullptr;
     }
-    if (!is_number(node.args()[0]) || given != 2 || !node.kwargs().empty()) return nullptr;
+    if (!is_number(node.args()[0])) return nullptr;
+    if (given != 2 || !node.kwargs().empty())
+      throw Error(ErrorKind::unsupported,
+                  "TorchScript takes its first operand, a number, for a tensor, which has a say in "
+                  "the type of the result; multiply by alpha in a call of its own");
     const NamedValue left = named({}, node.args()[0], nullptr), right = named({}, node.args()[1], nullptr);
     return build_reflected(*built_, packet, left.value(*built_), right.value(*built_));
   }
@@ -191,7 +196,8 @@ class MethodBuilder {
   }
 
   // An operator that this LibTorch has only through fxgraph is written out: whoever loads the file has not got it.
-  Value* emit(const c10::FunctionSchema& schema, const jit::MatchedSchema& matched) {
+  Value* emit(const Node& node, const c10::FunctionSchema& schema, const jit::MatchedSchema& matched) {
+    require_seen_writes(node, schema);
     const std::string& overload = schema.overload_name();
     if (const auto body = missing_operator_body(fx::Symbol(schema.name() + (overload.empty() ? "" : "." + overload))))
       return jit::insertGraph(*built_, *body, matched.inputs).at(0);
@@ -220,7 +226,9 @@ class MethodBuilder {
       for (const TorchOperator* op : overloads) schemas.push_back(op->schema);
       try {
         const auto [index, matched] = jit::matchSchemas(schemas, no_source(), *built_, args, kwargs);
-        return emit(*schemas[index], matched);
+        return emit(node, *schemas[index], matched);
+      } catch (const Error&) {
+        throw;
       } catch (const std::exception&) {
         if (packet == packets.back()) throw;
       }

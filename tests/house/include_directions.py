@@ -89,6 +89,8 @@ class Place:
         self.around = path.parts[0] if path.parts[0] in AROUND else None
         if self.around == "tests":
             name = path.parts[1]
+            if name == "fuzz":
+                name = path.stem.removesuffix("_fuzz")  # a target may see what it gives bytes to
             self.library = all_libraries.get(name + "_torch", all_libraries.get(name))
         self.umbrella = UMBRELLA in path.parents
         self.is_consumer = CONSUMER in path.parents

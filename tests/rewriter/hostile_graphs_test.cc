@@ -122,6 +122,23 @@ TEST(HostileGraphs, GraphsThatAreCalledMayDrawBetweenDraws) {
   }
 }
 
+TEST(HostileGraphs, ACopyOfOverlappingElementsIsNeededWhereSomebodyWrites) {
+  for (const char* view : {"aten::expand](args = (%a, [2, 3]))", "aten::as_strided](args = (%a, [2, 2], [1, 1]))",
+                           "aten::unfold](args = (%a, 0, 2, 1))", "aten::view](args = (%a, [3, 1]))"}) {
+    for (const char* then : {"%w = call_function[target=aten::add_.Scalar](args = (%c, 1))\nreturn w", "return c",
+                             "%t = call_function[target=aten::t](args = (%c,))\nreturn t",
+                             "%s = call_function[target=aten::sum](args = (%c,))\nreturn s"}) {
+      Graph graph =
+          graph_of(std::string("%x = placeholder[target=x]\n%a = call_function[target=aten::neg](args = (%x,))\n"
+                               "%v = call_function[target=") +
+                   view + "\n%c = call_function[target=aten::clone](args = (%v,))\n" + then);
+      const bool needed =
+          !std::string_view(view).starts_with("aten::view") && !std::string_view(then).starts_with("%s");
+      EXPECT_EQ(replace_pattern(graph, "aten::clone(x: node)", "x").applied, needed ? 0u : 1u) << view << " " << then;
+    }
+  }
+}
+
 TEST(HostileGraphs, DTypesBeyondTheMaskFitNoTest) {
   const Graph graph =
       graph_of("%x = placeholder[target=x]\n%a = call_function[target=aten::neg](args = (%x,))\nreturn a");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
@@ -114,8 +115,9 @@ Decision may_decompose_group_norm(const Match& match) {
   // The groups are found by reshapes to literal sizes: one may differ from call to call.
   const Sizes& sizes = match.info("x")->sizes;
   if (sizes.size() < 2 || std::ranges::find(sizes, 0) != sizes.end()) return false;
-  const auto free = std::ranges::count(sizes, -1);
-  if (free > 1 || (free == 1 && sizes[0] >= 0)) return refuse("more than its first size differs from call to call");
+  const auto free = std::ranges::count_if(sizes, is_free);
+  if (free > 1 || (free == 1 && !is_free(sizes[0])))
+    return refuse("more than its first size differs from call to call");
   return true;
 }
 
@@ -126,7 +128,8 @@ const std::vector<Rule>& group_norm() {
        .when = may_decompose_group_norm,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          Formula formula(r);
-         const Sizes& sizes = m.info("x")->sizes;
+         Sizes sizes = m.info("x")->sizes;
+         sizes[0] = reshape_size(sizes[0]);
          std::int64_t each = 1;  // elements of a group
          for (std::size_t i = 1; i < sizes.size(); ++i) each *= sizes[i];
          each /= m.argument("groups").as_int();

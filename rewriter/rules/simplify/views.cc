@@ -90,9 +90,10 @@ Decision keeps_shape(const Match& match) {
   if (!info) return refuse("the shape of its input is not known; give --input");
   std::optional<Sizes> sizes = integers(match.argument("shape"));
   if (!sizes || sizes->size() != info->sizes.size()) return false;
+  const bool empty = std::ranges::count(info->sizes, 0) > 0;
   for (std::size_t i = 0; i < sizes->size(); ++i) {
     // Where a size is free, -1 stands for it, once; so what is equal is right for any.
-    if ((*sizes)[i] != info->sizes[i] && ((*sizes)[i] != -1 || info->numel() == 0)) return false;
+    if ((*sizes)[i] != info->sizes[i] && ((*sizes)[i] != -1 || empty)) return false;
   }
   return std::ranges::count(*sizes, -1) <= 1;
 }
@@ -133,7 +134,7 @@ Decision is_never_one(const Match& match) {
   const auto rank = static_cast<std::int64_t>(info->sizes.size());
   const auto dim = static_cast<std::int64_t>(match.literal("d"));
   const std::int64_t size = info->sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)];
-  if (size == kFree) return refuse("the size of the dimension differs from call to call");
+  if (is_free(size)) return refuse("the size of the dimension differs from call to call");
   return size != 1;
 }
 

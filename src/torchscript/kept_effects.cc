@@ -1,0 +1,156 @@
+#include <fxgraph/torchscript/kept_effects.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <unordered_map>
+#include <vector>
+
+#include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/run/operators.h>
+#include <fxgraph/run/python_calls.h>
+
+namespace fx::internal {
+
+namespace {
+
+using Dropped = std::optional<std::pair<const Node*, std::string>>;
+
+/// True when an overload says that its result may share storage.
+bool says_that_it_aliases(const Node& node) {
+  const auto says = [](const TorchOperator* op) {
+    return std::ranges::any_of(op->schema->returns(),
+                               [](const c10::Argument& result) { return result.alias_info() != nullptr; });
+  };
+  if (const TorchOperator* op = find_torch_operator(node.target())) return says(op);
+  const std::vector<Symbol> packets =
+      node.is(Op::call_method) ? packets_of_method(node.target()) : packets_of_function(node.target());
+  if (packets.empty()) return true;  // getitem and the like: they become operators that say so
+  return std::ranges::any_of(packets,
+                             [&](Symbol packet) { return std::ranges::any_of(torch_overloads(packet), says); });
+}
+
+class KeptEffects {
+ public:
+  explicit KeptEffects(const Graph& graph) : graph_(graph), parent_(graph.id_bound()), live_(graph, false) {
+    std::iota(parent_.begin(), parent_.end(), 0u);
+    for (const Node& node : graph_.nodes()) join(node);
+  }
+
+  Dropped find() {
+    note_writes();
+    for (const auto& [root, writers] : writers_) {
+      if (hidden_.contains(root)) found(*writers.front(), hidden_.at(root));
+    }
+    mark_live();
+    for (const Node& node : graph_.nodes()) {
+      if (!is_call(node) || live_[node] || !effects_of(node).random) continue;
+      if (!first_ || node.is_before(*first_->first))
+        first_ = {&node,
+                  "nothing that comes out depends on the random numbers that it draws, so TorchScript drops it, "
+                  "and later calls draw others; erase it, or return its result"};
+    }
+    return first_;
+  }
+
+ private:
+  static bool is_call(const Node& node) { return node.is(Op::call_function) || node.is(Op::call_method); }
+
+  std::uint32_t root(std::uint32_t id) {
+    while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
+    return id;
+  }
+
+  void join(const Node& node) {
+    const NodeEffects effects = effects_of(node);
+    if (node.is(Op::get_attr)) {
+      const auto [at, is_new] = attributes_.emplace(node.target().id(), node.id());
+      if (!is_new) parent_[root(node.id())] = root(at->second);
+    }
+    if (!effects.may_alias && !effects.unknown) return;
+    for_each_aliased_input(node, [&](Node& input) { parent_[root(input.id())] = root(node.id()); });
+  }
+
+  void note_writes() {
+    for (const Node& node : graph_.nodes()) {
+      const NodeEffects effects = effects_of(node);
+      if (is_call(node) && effects.may_alias && !effects.unknown && !effects.writes && !says_that_it_aliases(node))
+        hidden_.emplace(root(node.id()), &node);
+      if (!effects.writes) continue;
+      for_each_written(node, [&](const Argument& written) {
+        for_each_node(written, [&](const Node& value) { writers_[root(value.id())].push_back(&node); });
+      });
+    }
+  }
+
+  void found(const Node& writer, const Node* alias) {
+    if (first_ && !writer.is_before(*first_->first)) return;
+    first_ = {&writer, "it writes to what %" + alias->name() + ", an " + alias->target().str() +
+                           ", shares; TorchScript takes that for a tensor of its own, and may drop the write or what "
+                           "reads it; put aten::alias in its place, or a clone"};
+  }
+
+  /// What reaches the output, the caller's tensors, or the outside.
+  void mark_live() {
+    std::vector<const Node*> open;
+    const auto add = [&](const Node& node) {
+      if (live_[node]) return;
+      live_[node] = true;
+      open.push_back(&node);
+    };
+    for (const Node& node : graph_.nodes()) {
+      const NodeEffects effects = effects_of(node);
+      const bool outside = effects.side_effect || effects.unknown || node.is(Op::call_module);
+      if (node.is(Op::output) || node.is(Op::placeholder) || node.is(Op::get_attr) || outside) add(node);
+    }
+    while (!open.empty()) {
+      const Node& node = *open.back();
+      open.pop_back();
+      node.for_each_input([&](const Node& input) { add(input); });
+      const auto writers = writers_.find(root(node.id()));
+      if (writers == writers_.end()) continue;
+      for (const Node* writer : writers->second) add(*writer);
+      writers_.erase(writers);
+    }
+  }
+
+  const Graph& graph_;
+  std::vector<std::uint32_t> parent_;  // of alias classes, by id
+  std::unordered_map<std::uint32_t, std::uint32_t> attributes_;
+  std::unordered_map<std::uint32_t, const Node*> hidden_;                // a class, and what TorchScript takes for new
+  std::unordered_map<std::uint32_t, std::vector<const Node*>> writers_;  // of a class, in order
+  NodeMap<bool> live_;
+  Dropped first_;
+};
+
+/// TorchScript keeps equal constants once, and takes these for equal.
+Dropped find_two_zeros(const Graph& graph) {
+  const Node* negative = nullptr;
+  bool positive = false;
+  const auto look = [&](const Node& node, const Argument& argument, const auto& again) -> void {
+    if (argument.is_float() && argument.as_float() == 0) {
+      if (!std::signbit(argument.as_float())) {
+        positive = true;
+      } else if (!negative) {
+        negative = &node;
+      }
+    }
+    for (const Argument& element : argument.elements()) again(node, element, again);
+  };
+  for (const Node& node : graph.nodes()) {
+    for (const Argument& argument : node.args()) look(node, argument, look);
+    for (const auto& [name, argument] : node.kwargs()) look(node, argument, look);
+  }
+  if (!negative || !positive) return {};
+  return {{negative, "TorchScript keeps 0.0 and -0.0 as one constant, and both are in the program"}};
+}
+
+}  // namespace
+
+std::optional<std::pair<const Node*, std::string>> find_dropped_effect(const Graph& graph) {
+  if (Dropped zeros = find_two_zeros(graph)) return zeros;
+  return KeptEffects(graph).find();
+}
+
+}  // namespace fx::internal

@@ -1,0 +1,105 @@
+// What saving would change silently: refused by name. Indices of every form: saved, they are the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <sstream>
+
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
+
+namespace fx {
+namespace {
+
+std::string call(const char* name, const char* target, const std::string& args) {
+  return std::string("%") + name + " = call_function[target=" + target + "](args = (" + args + "))\n";
+}
+
+GraphModule program(const std::string& lines) {
+  return GraphModule(parse_graph("graph():\n%x = placeholder[target=x]\n" + lines));
+}
+
+struct Case {
+  std::string lines;
+  const char* why;  ///< empty: it can be saved
+};
+
+TEST(KeptEffects, WhatTorchScriptWouldDropIsRefused) {
+  const char *hidden = "for a tensor of its own", *draw = "nothing that comes out depends on the random numbers";
+  const Case cases[] = {
+      {call("d", "aten::dropout", "%x, 0.5, False") + call("w", "aten::zero_", "%d") + "return x", hidden},
+      {call("d", "aten::dropout", "%x, 0.5, False") + call("w", "aten::zero_", "%x") + "return d", hidden},
+      {call("d", "aten::atleast_2d", "%x") + call("v", "aten::t", "%d") + call("w", "aten::neg_", "%v") + "return x",
+       hidden},
+      {call("d", "torch.atleast_1d", "%x") + call("w", "aten::neg_", "%d") + "return x", hidden},
+      {call("d", "aten::dropout", "%x, 0.5, False") + "return d", ""},
+      {call("d", "aten::contiguous", "%x") + call("w", "aten::neg_", "%d") + "return x", ""},
+      {call("d", "aten::dropout", "%x, 0.5, True") + "return x", draw},
+      {call("d", "torch.rand", "[3]") + call("e", "aten::neg", "%d") + "return x", draw},
+      {call("d", "aten::neg", "%x") + call("e", "aten::normal_", "%d") + "return x", draw},
+      {call("d", "aten::neg", "%x") + call("v", "aten::t", "%d") + call("e", "aten::normal_", "%v") + "return d", ""},
+      {call("e", "aten::normal_", "%x") + "return None", ""},
+      {call("d", "aten::dropout", "%x, 0.5, True") + "return d", ""},
+      {call("a", "torch._foreach_neg_", "[%x]") + "return x", "writes to the tensors of a list"},
+      {call("a", "aten::_foreach_add_.Scalar", "[%x], 1.0") + "return x", "writes to the tensors of a list"},
+      {call("a", "aten::div.Scalar", "%x, 0.0") + call("b", "aten::div.Scalar", "%x, -0.0") + "return (a, b)",
+       "one constant"},
+      {call("b", "aten::div.Scalar", "%x, -0.0") + "return b", ""},
+      {"%a = call_function[target=aten::add.Tensor](args = (-1.5, %x), kwargs = {alpha: -2})\nreturn a",
+       "a say in the type"},
+      {call("a", "aten::add.Tensor", "-1.5, %x") + "return a", ""},
+  };
+  for (const Case& each : cases) {
+    const GraphModule gm = program(each.lines);
+    if (*each.why) {
+      EXPECT_THAT([&] { to_torchscript(gm); }, ::testing::ThrowsMessage<Error>(::testing::HasSubstr(each.why)))
+          << each.lines;
+    } else {
+      EXPECT_NO_THROW(to_torchscript(gm)) << each.lines;
+    }
+  }
+}
+
+/// All tuples of up to four items.
+void for_each_index(const std::vector<std::string>& items, const std::function<void(const std::string&)>& visit) {
+  std::vector<std::string> some = {""};
+  for (int length = 1; length <= 4; ++length) {
+    std::vector<std::string> longer;
+    for (const std::string& before : some) {
+      for (const std::string& item : items) longer.push_back(before + item + ", ");
+    }
+    some = std::move(longer);
+    for (const std::string& index : some) visit("(" + index.substr(0, index.size() - 2) + (length == 1 ? ",)" : ")"));
+  }
+}
+
+TEST(KeptEffects, SavedIndicesTakeTheSame) {
+  const torch::Tensor x = torch::arange(2 * 3 * 4).view({2, 3, 4});
+  std::size_t same = 0, refused = 0;
+  for_each_index({"None", "Ellipsis", "1", "-1", "slice(None, 2, None)", "slice(1, None, 2)"},
+                 [&](const std::string& index) {
+                   GraphModule gm = program(call("y", "operator.getitem", "%x, " + index) + "return y");
+                   torch::Tensor expected;
+                   try {
+                     expected = gm.forward(x);
+                   } catch (const std::exception&) {
+                     return;  // too many
+                   }
+                   try {
+                     const torch::Tensor found = to_torchscript(gm).forward({x}).toTensor();
+                     ASSERT_TRUE(expected.sizes() == found.sizes() && expected.equal(found)) << index;
+                     ++same;
+                   } catch (const Error& error) {
+                     EXPECT_NE(index.find("Ellipsis"), index.rfind("Ellipsis")) << index << ": " << error.what();
+                     ++refused;
+                   }
+                 });
+  EXPECT_GT(same, 600u);
+  EXPECT_GT(refused, 0u);
+}
+
+}  // namespace
+}  // namespace fx
