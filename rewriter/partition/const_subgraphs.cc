@@ -4,6 +4,7 @@
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/partition/lower.h>
@@ -26,6 +27,16 @@ bool is_tensor(const Node& node) {
   return schema && schema->returns.size() == 1 && schema->returns[0].type.is_tensor() && !schema->returns[0].type.list;
 }
 
+/// The same for calls of modules whose body is known.
+bool is_tensor(const GraphModule& module, const Node& node) {
+  if (!node.is(Op::call_module)) return is_tensor(node);
+  const auto called = module.find_submodule(node.target().str());
+  const std::shared_ptr<const Graph> body = called ? module_body(called) : nullptr;
+  const Node* output = body ? body->output_node() : nullptr;
+  const Node* value = output ? output->arg(0).node_or_null() : nullptr;
+  return value && is_tensor(*value);
+}
+
 NodeMap<bool> find_constants(const GraphModule& module, const std::function<bool(const Node&)>& skip) {
   const Graph& graph = module.graph();
   const Effects effects(graph, {.modules = module_effects(module)});
@@ -46,7 +57,7 @@ NodeMap<bool> find_constants(const GraphModule& module, const std::function<bool
   }
   // What goes over must be a tensor; what is no constant after all takes what it reads with it.
   for (const Node& node : graph.nodes().reversed()) {
-    if (!constant[node] || is_tensor(node)) continue;
+    if (!constant[node] || is_tensor(module, node)) continue;
     for (const Node& user : node.users()) {
       if (!constant[user]) constant[node] = false;
     }

@@ -81,7 +81,9 @@ std::shared_ptr<GraphModule> fuse_by_partitions(const GraphModule& module,
 Lowered lower(GraphModule& module, const Backend& backend, const LowerOptions& options) {
   check_name(backend.name());
   std::optional<ShapeProp> prop;
-  if (!options.examples.empty()) prop.emplace(module).propagate(options.examples);
+  const bool is_closed = module.graph().placeholders().empty();  // its values need no examples
+  if (!options.examples.empty() || (options.tensors_only && is_closed))
+    prop.emplace(module).propagate(options.examples);
   const Shapes* shapes = prop ? &prop->shapes() : nullptr;
   if (options.tensors_only && !shapes) {
     throw Error(ErrorKind::invalid_argument,

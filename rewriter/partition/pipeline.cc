@@ -63,6 +63,7 @@ class Pipeline::Step {
   at::Tensor train(const std::vector<c10::IValue>& inputs, const std::vector<at::Tensor>& targets, const Loss& loss) {
     at::AutoGradMode gradients(true);
     begin(inputs);
+    set_tied_aside();
     if (rank_ == last_ && !targets.empty()) {
       target_batch_ = batch_of(c10::IValue(targets.front()));
       check_batch(target_batch_, how_.micro_batches);
@@ -77,6 +78,7 @@ class Pipeline::Step {
       backward(done);
     }
     add_tied();
+    add_earlier();
     workers_.finish_sends();
     return total_;
   }
@@ -254,6 +256,27 @@ class Pipeline::Step {
     return Incoming(workers_, from, channel).receive().values.at(0).toTensor();
   }
 
+  // What a tied parameter has from earlier steps is in every stage already: only this step's gradients are added up.
+  void set_tied_aside() {
+    for (const TiedParameter& tied : pipe_.plan_.tied) {
+      for (const auto& [stage, path] : tied.places) {
+        if (static_cast<int>(stage) != rank_) continue;
+        at::Tensor parameter = pipe_.module_->attribute(path);
+        earlier_.emplace_back(parameter, std::exchange(parameter.mutable_grad(), at::Tensor()));
+      }
+    }
+  }
+
+  void add_earlier() {
+    const at::NoGradGuard no_grad;
+    for (auto& [parameter, before] : earlier_) {
+      if (!before.defined()) continue;
+      at::Tensor& sum = parameter.mutable_grad();
+      if (sum.defined()) before.add_(sum);
+      sum = before;
+    }
+  }
+
   // The first place adds up what the others send, and sends back the sum.
   void add_tied() {
     const Channel up = forth(how_.micro_batches), down = back(how_.micro_batches);
@@ -291,7 +314,8 @@ class Pipeline::Step {
   Values inputs_;
   std::int64_t batch_ = -1, target_batch_ = -1;
   std::map<std::size_t, Kept> kept_;
-  std::map<int, Incoming> coming_;  // the next micro-batch, by rank
+  std::map<int, Incoming> coming_;                          // the next micro-batch, by rank
+  std::vector<std::pair<at::Tensor, at::Tensor>> earlier_;  // tied parameters, and their gradients before this step
   at::Tensor total_;
 };
 

@@ -95,6 +95,12 @@ PipelinePlan PipelinePlan::from_json(const std::string& text) {
     plan.wiring = in.at("wiring").get<std::string>();
     if (plan.stages.empty()) throw std::runtime_error("it has no stages");
     return plan;
+  } catch (const nlohmann::json::parse_error& error) {
+    throw Error(ErrorKind::syntax,
+                "this is no plan of a pipeline: what stands at byte " + std::to_string(error.byte) + " is no JSON");
+  } catch (const nlohmann::json::exception& error) {
+    const std::string_view what = error.what();  // [json.exception.out_of_range.403] key 'version' not found
+    throw Error(ErrorKind::syntax, "this is no plan of a pipeline: " + std::string(what.substr(what.find("] ") + 2)));
   } catch (const std::exception& error) {
     throw Error(ErrorKind::syntax, std::string("this is no plan of a pipeline: ") + error.what());
   }

@@ -14,6 +14,7 @@
 #define FXGRAPH_HAS_GLOO 0
 #endif
 
+#include <csignal>
 #include <cstdlib>
 #include <deque>
 #include <thread>
@@ -39,7 +40,7 @@ int number_of(const char* name) {
   if (!text) throw Error(ErrorKind::invalid_argument, std::string("the environment variable ") + name + " is not set");
   char* end = nullptr;
   const long value = std::strtol(text, &end, 10);
-  if (*end || value < 0 || value > 65535 * 16) {
+  if (*end || value < 0 || value > std::numeric_limits<int>::max()) {
     throw Error(ErrorKind::invalid_argument,
                 std::string("the environment variable ") + name + " is '" + text + "', not a number");
   }
@@ -60,7 +61,11 @@ std::string first_host(const std::string& list) {
   if (bracket == std::string::npos || comma < bracket) return list.substr(0, comma);
   const std::size_t end = list.find_first_of(",-]", bracket);
   const std::size_t close = list.find(']', bracket);
-  const std::string tail = close == std::string::npos ? "" : list.substr(close + 1, list.find(',', close) - close - 1);
+  if (close == std::string::npos || end == bracket + 1) {
+    throw Error(ErrorKind::invalid_argument,
+                "the list of nodes '" + list + "' is no list of SLURM's, as node[01-04]; set MASTER_ADDR");
+  }
+  const std::string tail = list.substr(close + 1, list.find(',', close) - close - 1);
   return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1) + tail;
 }
 
@@ -112,13 +117,14 @@ struct Workers::Traffic {
   bool given_up = false;
 };
 
+// Where rank 0 is may be said otherwise: connect() asks for it.
 std::optional<WorkerAddress> workers_from_environment() {
   WorkerAddress address;
   if (variable("RANK") || variable("WORLD_SIZE")) {
     address.rank = number_of("RANK");
     address.world = number_of("WORLD_SIZE");
-    if (const char* host = variable("MASTER_ADDR")) address.host = host;
-    if (variable("MASTER_PORT")) address.port = port_of("MASTER_PORT");
+    address.host = variable("MASTER_ADDR") ? variable("MASTER_ADDR") : "";
+    address.port = variable("MASTER_PORT") ? port_of("MASTER_PORT") : 0;
     return address;
   }
   if (!variable("SLURM_PROCID")) return std::nullopt;
@@ -130,12 +136,14 @@ std::optional<WorkerAddress> workers_from_environment() {
     address.host = host;
   } else if (nodes) {
     address.host = first_host(nodes);
+  } else if (address.world > 1) {
+    address.host.clear();  // not this one: each host would wait for itself
   }
   // Two jobs on one host must not meet.
   if (variable("MASTER_PORT")) {
     address.port = port_of("MASTER_PORT");
-  } else if (const char* job = variable("SLURM_JOB_ID")) {
-    address.port = static_cast<std::uint16_t>(20000 + std::strtoul(job, nullptr, 10) % 20000);
+  } else if (variable("SLURM_JOB_ID")) {
+    address.port = static_cast<std::uint16_t>(20000 + number_of("SLURM_JOB_ID") % 20000);
   }
   return address;
 }
@@ -148,7 +156,8 @@ void set_master(WorkerAddress& address, const std::string& master) {
     throw Error(ErrorKind::invalid_argument,
                 "'" + master + "' is no address of the first rank; write HOST:PORT, as 10.0.0.1:29500");
   }
-  address.host = master.substr(0, colon);
+  const bool bracketed = master[0] == '[' && master[colon - 1] == ']';  // [::1]:29500
+  address.host = bracketed ? master.substr(1, colon - 2) : master.substr(0, colon);
   address.port = static_cast<std::uint16_t>(port);
 }
 
@@ -316,9 +325,18 @@ Workers connect(const WorkerAddress& address) {
                                                  std::to_string(address.world) +
                                                  " is no rank; they are counted from 0");
   }
+  if (address.host.empty() || address.port == 0) {
+    throw Error(ErrorKind::invalid_argument,
+                address.host.empty()
+                    ? "nothing says where rank 0 is: neither MASTER_ADDR nor SLURM_STEP_NODELIST is set"
+                    : "nothing says which port rank 0 has: MASTER_PORT is not set");
+  }
 #if FXGRAPH_HAS_GLOO
   const std::string self = "rank " + std::to_string(address.rank) + " of " + std::to_string(address.world);
   const std::string place = address.host + ":" + std::to_string(address.port);
+  // c10d writes to connections that others have closed, and means to be told so by an error.
+  if (struct sigaction now{}; sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL)
+    std::signal(SIGPIPE, SIG_IGN);
   try {
     const auto store = meet(address);
     auto gloo = c10d::ProcessGroupGloo::Options::create();

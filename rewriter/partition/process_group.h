@@ -41,7 +41,7 @@ struct WorkerAddress {
 /// What the launcher said: torchrun's RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; else SLURM's SLURM_PROCID,
 /// SLURM_NTASKS, and where MASTER_ADDR and MASTER_PORT are not set, the first of SLURM_STEP_NODELIST (or
 /// SLURM_NODELIST) and a port made from SLURM_JOB_ID; nothing without either. Throws Error(invalid_argument) naming the
-/// variable that is missing or no number.
+/// variable that is missing, no number or no list of nodes.
 std::optional<WorkerAddress> workers_from_environment();
 /// Reads `HOST:PORT`. Throws Error(invalid_argument).
 void set_master(WorkerAddress& address, const std::string& master);
@@ -115,8 +115,8 @@ class Workers {
 /// True when this library was built to make process groups of its own (gloo's headers were there).
 bool can_connect();
 
-/// Joins the group. Throws Error(execution) when not all ranks come in time, Error(unsupported) when LibTorch or this
-/// library was built without gloo.
+/// Joins the group; the process ignores SIGPIPE from then on, unless it handles it. Throws Error(execution) when not
+/// all ranks come in time, Error(unsupported) when LibTorch or this library was built without gloo.
 Workers connect(const WorkerAddress& address);
 
 }  // namespace fx

@@ -13,6 +13,7 @@
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/analysis/liveness.h>
+#include <fxgraph/ir/meta.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/split_module.h>
@@ -45,6 +46,9 @@ class Units {
         if (user.is_callable()) join(node, user);
       }
     }
+    for (Node& node : const_cast<Graph&>(graph).nodes()) {
+      if (node.is_callable() && looks_beyond(node)) join_storage_of(node);
+    }
   }
 
   NodeMap<std::uint32_t> numbers() {
@@ -69,6 +73,21 @@ class Units {
     head_[x] = head_[y] = &first;
     if (!head_[a]) head_[a] = &first;
     if (!head_[b]) head_[b] = &first;
+  }
+
+  /// Asks where in its storage a value lies, or for what lies beside it: a copy has another storage.
+  static bool looks_beyond(const Node& node) {
+    const std::string_view target = node.target().view();
+    return target.find("as_strided") != target.npos || target.find("storage") != target.npos;
+  }
+  void join_storage_of(Node& node) {
+    node.for_each_input([&](const Node& input) {
+      for (const Effects::Set set : effects_.sets(input)) {
+        for (Node* member : effects_.members(set)) {
+          if (member->is_callable()) join(*member, node);
+        }
+      }
+    });
   }
 
   void join_set(Effects::Set set) {
@@ -142,6 +161,7 @@ class PipelineSplitter {
     if (stages_ == 0) throw Error(ErrorKind::invalid_argument, "split_pipeline: there must be at least one stage");
     if (stages_ > 1 && !options_.allow_random) refuse_random(graph_, effects_);
     refuse_returned_weights(graph_);
+    refuse_nothing();
     ShapeProp prop(module_);
     shapes_ = prop.propagate(examples_);
     const bool measured = options_.cost == PipelineOptions::Cost::measured;
@@ -154,8 +174,10 @@ class PipelineSplitter {
     result.plan.measured = measured;
     result.plan.micro_batches = options_.micro_batches;
     if (measured) result.plan.threads = threads();
+    const std::map<std::string, std::string> types = types_of_numbers(prop);
     for (std::size_t i = 0; i < stages_; ++i) {
       auto part = std::dynamic_pointer_cast<GraphModule>(split->submodule("stage_" + std::to_string(i)));
+      annotate(part->graph(), types);
       result.plan.stages.push_back(forecast(stage, static_cast<std::uint32_t>(i), *part));
       result.modules.push_back(std::move(part));
     }
@@ -166,6 +188,31 @@ class PipelineSplitter {
   }
 
  private:
+  void refuse_nothing() const {
+    if (std::ranges::any_of(graph_.nodes(), [](const Node& node) { return node.is_callable(); })) return;
+    throw Error(ErrorKind::invalid_argument,
+                "split_pipeline: the program calls nothing, so there is nothing to put into a stage");
+  }
+
+  /// By name, TorchScript's types of values that are no tensors: a saved stage takes an input of no type for one.
+  std::map<std::string, std::string> types_of_numbers(const ShapeProp& prop) const {
+    std::map<std::string, std::string> types;
+    for (const Node& node : graph_.nodes()) {
+      const c10::IValue& value = prop.value(node);
+      if (node.is(Op::get_attr) || value.isNone() || value.isTensor() || value.isObject()) continue;
+      const std::string type = value.type()->annotation_str();
+      if (type.find("Any") == type.npos && type.find("None") == type.npos) types[node.name()] = type;
+    }
+    return types;
+  }
+  static void annotate(Graph& graph, const std::map<std::string, std::string>& types) {
+    for (Node* input : graph.placeholders()) {
+      const auto type = types.find(input->name());
+      if (type != types.end() && !input->meta().get<std::string>(meta_key::kType))
+        input->meta().set(meta_key::kType, type->second);
+    }
+  }
+
   NodeMap<std::uint32_t> cut() {
     const OrderEdges order = effects_.order_edges();
     StageProblem problem;

@@ -93,9 +93,11 @@ class StageCutter {
   }
 
   [[noreturn]] void refuse(std::size_t possible) const {
-    throw Error(ErrorKind::invalid_argument, "split_pipeline: the program can be cut into " + std::to_string(possible) +
-                                                 " stages, not into " + std::to_string(problem_.stages) +
-                                                 ": what shares storage that is written stays together; ask for fewer");
+    throw Error(
+        ErrorKind::invalid_argument,
+        "split_pipeline: the program can be cut into " + std::to_string(possible) + " stages, not into " +
+            std::to_string(problem_.stages) +
+            ": a call is the least, lists of tensors and storage that is written keep calls together; ask for fewer");
   }
 
   // By place: where at the earliest a stage that ends there may begin; the place itself when one call is too much.

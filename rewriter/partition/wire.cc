@@ -1,3 +1,6 @@
+// A tensor keeps its strides: dense ones are sent as they lie, others as their elements, those of expanded dimensions
+// once. What is sparse or quantized is pickled.
+//
 // Three kinds of message on three tags of a channel: a head of one size, which holds the description (for each value
 // its kind, type, sizes and strides, or the size of its pickle; and the notes) when it fits, else only its size; the
 // description that does not; the tensors, all asked for at once. A wait costs more than a few bytes.
@@ -17,6 +20,8 @@ enum Kind : std::int64_t { kTensor, kUndefined, kPickle };
 
 constexpr std::int64_t kHead = 64;  // words; the first says how many there are
 
+bool is_plain(const at::Tensor& tensor) { return tensor.layout() == at::kStrided && !tensor.is_quantized(); }
+
 void describe(const at::Tensor& tensor, std::vector<std::int64_t>& words) {
   words.push_back(static_cast<std::int64_t>(tensor.scalar_type()));
   words.push_back(tensor.dim());
@@ -27,13 +32,29 @@ void describe(const at::Tensor& tensor, std::vector<std::int64_t>& words) {
 // The elements in the order in which they lie.
 at::Tensor flat(const at::Tensor& dense) { return dense.as_strided({dense.numel()}, {1}); }
 
+/// Each element that is repeated along a dimension once.
+at::Tensor without_repeats(at::Tensor tensor) {
+  for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) tensor = tensor.narrow(dim, 0, 1);
+  }
+  return tensor;
+}
+
 // Conjugates and negatives that are only marked as such would lose the mark.
 at::Tensor sendable(const at::Tensor& tensor) {
-  const at::Tensor plain = tensor.detach().resolve_conj().resolve_neg();
-  if (plain.layout() != at::kStrided || !plain.device().is_cpu() || plain.is_quantized()) {
-    throw Error(ErrorKind::unsupported, "only dense tensors on the CPU go from stage to stage");
+  if (!tensor.device().is_cpu()) {
+    throw Error(ErrorKind::unsupported, "a tensor on " + tensor.device().str() +
+                                            " cannot be sent: only those on the CPU go from stage to stage");
   }
-  return plain.is_non_overlapping_and_dense() ? plain : plain.contiguous();
+  return tensor.detach().resolve_conj().resolve_neg();
+}
+
+at::Tensor payload_of(const at::Tensor& plain) {
+  return plain.is_non_overlapping_and_dense() ? flat(plain) : without_repeats(plain).contiguous();
+}
+
+bool is_pickled(const c10::IValue& value) {
+  return !value.isTensor() || (value.toTensor().defined() && !is_plain(value.toTensor()));
 }
 
 /// The tag of one of the three kinds of message. Tags are 32 bits: after 3·10^8 micro-batches they come again, when
@@ -71,14 +92,15 @@ void send_values(Workers& workers, const std::vector<c10::IValue>& values, const
   for (const c10::IValue& value : values) {
     if (value.isTensor() && !value.toTensor().defined()) {
       words.push_back(kUndefined);
-    } else if (value.isTensor()) {
+    } else if (!is_pickled(value)) {
       words.push_back(kTensor);
-      payload.push_back(sendable(value.toTensor()));
-      describe(payload.back(), words);
-      payload.back() = flat(payload.back());
+      const at::Tensor plain = sendable(value.toTensor());
+      describe(plain, words);
+      payload.push_back(payload_of(plain));
     } else {
       words.push_back(kPickle);
-      const std::vector<char> pickled = torch::jit::pickle_save(value);
+      const std::vector<char> pickled =
+          torch::jit::pickle_save(value.isTensor() ? c10::IValue(sendable(value.toTensor())) : value);
       words.push_back(static_cast<std::int64_t>(pickled.size()));
       payload.push_back(at::empty({static_cast<std::int64_t>(pickled.size())}, at::kByte));
       std::copy(pickled.begin(), pickled.end(), reinterpret_cast<char*>(payload.back().data_ptr()));
@@ -121,6 +143,7 @@ Received Incoming::receive() {
   result.values.resize(static_cast<std::size_t>(reader.next()));
   std::vector<Workers::Arriving> payload;
   std::vector<std::pair<c10::IValue*, at::Tensor>> pickles;
+  std::vector<std::pair<at::Tensor, at::Tensor>> elements;  // a part of a tensor, and what comes there
   const auto expect = [&](const at::Tensor& bytes) {
     if (bytes.numel()) payload.push_back(workers_->begin_receive(bytes, from_, tag_of(channel_, 2)));
   };
@@ -133,7 +156,13 @@ Received Incoming::receive() {
       const std::int64_t dims = reader.next();
       const std::vector<std::int64_t> sizes = reader.next(dims), strides = reader.next(dims);
       const at::Tensor tensor = at::empty_strided(sizes, strides, type);
-      expect(flat(tensor));
+      if (tensor.is_non_overlapping_and_dense()) {
+        expect(flat(tensor));
+      } else {
+        const at::Tensor once = without_repeats(tensor);
+        elements.emplace_back(once, at::empty(once.sizes(), type));
+        expect(elements.back().second);
+      }
       value = tensor;
     } else {
       pickles.emplace_back(&value, at::empty({reader.next()}, at::kByte));
@@ -142,6 +171,7 @@ Received Incoming::receive() {
   }
   while (!reader.at_end()) result.notes.push_back(reader.next());
   for (Workers::Arriving& arriving : payload) workers_->finish(arriving);
+  for (auto& [tensor, came] : elements) tensor.copy_(came);
   for (auto& [value, bytes] : pickles) {
     const char* begin = reinterpret_cast<const char*>(bytes.data_ptr());
     *value = torch::jit::pickle_load({begin, begin + bytes.numel()});

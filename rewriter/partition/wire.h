@@ -1,4 +1,4 @@
-// Values between ranks: tensors of any type, shape and dense layout as they are, everything else pickled.
+// Values between ranks: tensors of any type, shape and strides as they are, everything else pickled.
 // Internal to rewriter/partition/pipeline*.cc.
 #pragma once
 

@@ -92,6 +92,21 @@ void install_inside(GraphModule& module, const ProgramImage& image) {
       const auto& tensor = std::get<torch::Tensor>(same->second->object);
       leaf.is_parameter ? module.set_parameter(leaf.path, tensor) : module.set_buffer(leaf.path, tensor);
     }
+    wanted.erase(leaf.path);
+  }
+  // Of a module that lost a tensor all are set anew, in their order.
+  std::set<std::string> poorer;
+  for (const auto& [path, leaf] : wanted) poorer.insert(path.substr(0, path.rfind('.')));
+  const auto of_poorer = [&](const LeafImage& leaf) {
+    return leaf.inside && poorer.contains(leaf.path.substr(0, leaf.path.rfind('.')));
+  };
+  for (const LeafImage& leaf : image.leaves) {
+    if (of_poorer(leaf)) module.delete_attribute(leaf.path);
+  }
+  for (const LeafImage& leaf : image.leaves) {
+    if (!of_poorer(leaf)) continue;
+    const auto& tensor = std::get<torch::Tensor>(leaf.object);
+    leaf.is_parameter ? module.set_parameter(leaf.path, tensor) : module.set_buffer(leaf.path, tensor);
   }
 }
 

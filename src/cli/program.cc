@@ -235,9 +235,11 @@ class Commands {
     sub->add_option("--slack", pipeline_.slack, "percent that the slowest stage may be slower so that less is sent")
         ->check(CLI::Range(0.0, 1000.0))
         ->capture_default_str();
-    sub->add_option("--max-weights", pipeline_.max_weights, "MiB of parameters that a stage may have");
+    sub->add_option("--max-weights", pipeline_.max_weights, "MiB of parameters that a stage may have")
+        ->check(CLI::NonNegativeNumber);
     sub->add_option("--max-memory", pipeline_.max_memory,
-                    "MiB of parameters and of activations at once that a stage may have");
+                    "MiB of parameters and of activations at once that a stage may have")
+        ->check(CLI::NonNegativeNumber);
     add_threads(sub, pipeline_.threads);
     sub->add_flag("--allow-random", pipeline_.allow_random, "each stage draws random numbers by itself");
     add_json(sub, pipeline_.json);

@@ -19,7 +19,10 @@ c10::IValue pack(torch::jit::Stack stack) {
 
 c10::IValue call_operator(const TorchOperator& op, const CallValues& call) {
   torch::jit::Stack stack;
-  if (!bind_values(*op.schema, call, &stack)) {
+  if (op.schema->is_vararg() && call.kwargs.empty()) {
+    stack = call.args;
+    stack.emplace_back(static_cast<std::int64_t>(call.args.size()));
+  } else if (!bind_values(*op.schema, call, &stack)) {
     throw Error(ErrorKind::execution, "the arguments do not fit " + c10::toString(*op.schema));
   }
   op(stack);

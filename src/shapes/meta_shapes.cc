@@ -2,6 +2,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fxgraph/module/inline_modules.h>
@@ -94,12 +95,12 @@ class ShapeProp::Runner : public Interpreter {
     return meta;
   }
   Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
-    return attempt([&](const Args& a, const Kwargs& k) { return Interpreter::call_function(target, a, k); }, args,
-                   kwargs);
+    return attempt(
+        target, [&](const Args& a, const Kwargs& k) { return Interpreter::call_function(target, a, k); }, args, kwargs);
   }
   Value call_method(const Target& target, const Args& args, const Kwargs& kwargs) override {
-    return attempt([&](const Args& a, const Kwargs& k) { return Interpreter::call_method(target, a, k); }, args,
-                   kwargs);
+    return attempt(
+        target, [&](const Args& a, const Kwargs& k) { return Interpreter::call_method(target, a, k); }, args, kwargs);
   }
 
   // Modules with a body by the body, on meta tensors; the others on zeros, as copies: they may write their buffers.
@@ -127,10 +128,14 @@ class ShapeProp::Runner : public Interpreter {
   }
 
   template <typename Call>
-  Value attempt(const Call& call, const Args& args, const Kwargs& kwargs) {
+  Value attempt(const Target& target, const Call& call, const Args& args, const Kwargs& kwargs) {
+    if (without_kernel_.contains(target)) return run_on_zeros(call, args, kwargs);
     try {
       return map_tensors(call(args, kwargs), constant_or_meta);
-    } catch (const std::exception&) {  // no meta kernel, or wrong shapes: on zeros it shows which
+    } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on zeros it shows which
+      // LibTorch takes milliseconds to say that there is none.
+      if (std::string_view(error.what()).find("Could not run") != std::string_view::npos)
+        without_kernel_.insert(target);
       return run_on_zeros(call, args, kwargs);
     }
   }
@@ -161,6 +166,7 @@ class ShapeProp::Runner : public Interpreter {
   NodeMap<TensorInfos> infos_;
   std::unordered_map<std::string, at::Tensor> attributes_;
   std::unordered_map<std::string, Value> copies_;  // of graphs that write
+  std::unordered_set<Symbol> without_kernel_;      // that runs on meta tensors
 };
 
 const Shapes& ShapeProp::propagate(const std::vector<IValue>& inputs) {

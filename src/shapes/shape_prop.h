@@ -58,6 +58,8 @@ class ShapeProp {
 
   /// What the last propagate() or update() found; empty before the first.
   const Shapes& shapes() const { return shapes_; }
+  /// What the node gave then: numbers and lists as they are, tensors without their elements; None when it did not run.
+  const c10::IValue& value(const Node& node) const { return records_[node].value; }
 
  private:
   /// What a node's value was worked out from, and the value.

@@ -20,7 +20,9 @@
 namespace fx {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string text_of(const std::filesystem::path& path) {
   std::ostringstream text;
@@ -97,6 +99,79 @@ TEST_F(PipelineCommandSlow, StagesComputeWhatTheProgramComputes) {
                               1e-4, 1e-5));
 }
 
+// Sizes, strides, dtypes and devices go from stage to stage as files have them; results keep their own dtypes.
+TEST_F(PipelineCommandSlow, NumbersAndViewsGoFromFileToFile) {
+  std::ofstream(folder_ / "numbers.fx") << R"(graph():
+    %x = placeholder[target=x]
+    %size = call_method[target=size](args = (%x,))
+    %rows = call_function[target=aten::size.int](args = (%x, 0))
+    %two = call_function[target=operator.mul](args = (%rows, 2))
+    %flat = call_function[target=aten::view](args = (%x, [-1]))
+    %type = call_function[target=builtins.getattr](args = (%x, 'dtype'))
+    %place = call_function[target=builtins.getattr](args = (%x, 'device'))
+    %wide = call_function[target=aten::expand](args = (%x, [3, 4, 8]))
+    %a = call_function[target=aten::tanh](args = (%flat,))
+    %b = call_function[target=aten::sigmoid](args = (%a,))
+    %c = call_function[target=aten::exp](args = (%b,))
+    %d = call_function[target=aten::view](args = (%c, %size))
+    %ones = call_function[target=aten::ones](args = ([%rows, 8],), kwargs = {dtype: %type, device: %place})
+    %e = call_function[target=aten::add.Tensor](args = (%d, %ones))
+    %f = call_function[target=aten::mul.Scalar](args = (%e, %two))
+    %step = call_function[target=aten::stride.int](args = (%wide, 0))
+    %pairs = call_function[target=aten::fft_rfft](args = (%f,))
+    %turned = call_function[target=aten::conj](args = (%pairs,))
+    %real = call_function[target=aten::real](args = (%pairs,))
+    return (f, step, two, pairs, turned, real)
+)";
+  const auto results = [&](int stages) {
+    const std::string count = std::to_string(stages), port = std::to_string(testing::free_port());
+    EXPECT_EQ(shell(program_ + " pipeline numbers.fx --modelled --input 4x8 -o parts --stages " + count), 0) << err();
+    std::string all;
+    for (int rank = 0; rank < stages; ++rank) {
+      all += "{ " + program_ + " run parts --timeout 60 --world " + count + " --master 127.0.0.1:" + port + " --rank " +
+             std::to_string(rank) + " -o result.pt; } " + (rank + 1 < stages ? "& " : "; wait");
+    }
+    EXPECT_EQ(shell(all), 0) << err();
+    const std::string bytes = text_of(folder_ / "result.pt");
+    std::filesystem::remove(folder_ / "result.pt");
+    return torch::pickle_load({bytes.begin(), bytes.end()});
+  };
+  const c10::IValue whole = results(1);
+  const auto& expected = whole.toTupleRef().elements();
+  EXPECT_EQ(expected[4].toTensor().scalar_type(), torch::kComplexFloat);
+  EXPECT_TRUE(torch::allclose(expected[4].toTensor(), expected[3].toTensor().conj()));
+  for (const int stages : {2, 3, 5}) {
+    const c10::IValue result = results(stages);
+    const auto& got = result.toTupleRef().elements();
+    ASSERT_EQ(got.size(), expected.size());
+    for (const std::size_t i : {0u, 3u, 4u, 5u}) {
+      EXPECT_EQ(got[i].toTensor().scalar_type(), expected[i].toTensor().scalar_type()) << i;
+      EXPECT_TRUE(torch::allclose(got[i].toTensor(), expected[i].toTensor())) << stages << " stages, result " << i;
+    }
+    EXPECT_EQ(got[1].toInt(), 0) << stages;
+    EXPECT_EQ(got[2].toInt(), 8) << stages;
+  }
+}
+
+TEST_F(PipelineCommandSlow, RefusalsLeaveNothingBehind) {
+  std::ofstream(folder_ / "same.fx") << "graph():\n    %x = placeholder[target=x]\n    return x\n";
+  EXPECT_EQ(shell(program_ + " pipeline same.fx --stages 1 --modelled --input 4 -o parts"), 1);
+  EXPECT_THAT(err(), HasSubstr("the program calls nothing"));
+  // What TorchScript has no words for is known when all stages were looked at.
+  std::ofstream(folder_ / "late.fx") << R"(graph():
+    %x = placeholder[target=x]
+    %a = call_function[target=aten::exp](args = (%x,))
+    %b = call_function[target=aten::tanh](args = (%a,))
+    %c = call_function[target=operator.contains](args = ([1, 2], 2))
+    %d = call_function[target=builtins.max](args = (1, 2))
+    return (b, c, d)
+)";
+  if (shell(program_ + " pipeline late.fx --stages 2 --modelled --input 4 -o parts")) {
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "parts")) << err();
+  }
+  EXPECT_EQ(shell(program_ + " pipeline same.fx --stages 1 --input 4 -o parts --max-weights -1"), 2);
+}
+
 TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   EXPECT_EQ(shell(program_ + " pipeline " + demo() + " --stages 5000 --input 4x3x32x32 -o stages"), 1);
   EXPECT_THAT(err(), HasSubstr("the program can be cut into"));
@@ -126,6 +201,36 @@ TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   };
   EXPECT_EQ(both("--micro-batches 2", "--micro-batches 4"), 1);
   EXPECT_THAT(err(), HasSubstr("rank 1: rank 0 runs in 2 micro-batches and this one runs in 4 micro-batches"));
+  const auto launched = [&](const std::string& variables) {
+    EXPECT_EQ(shell("unset RANK WORLD_SIZE MASTER_ADDR MASTER_PORT SLURM_PROCID SLURM_NTASKS; export " + variables +
+                    "; " + program_ + " run stages --timeout 0.5"),
+              1)
+        << variables;
+    return err();
+  };
+  const std::string torchrun = "RANK=1 WORLD_SIZE=2 ", slurm = "SLURM_PROCID=1 SLURM_NTASKS=2 ";
+  EXPECT_THAT(launched("RANK=1"), HasSubstr("WORLD_SIZE is not set"));
+  EXPECT_THAT(launched(torchrun), HasSubstr("neither MASTER_ADDR nor SLURM_STEP_NODELIST is set"));
+  EXPECT_THAT(launched(torchrun + "MASTER_ADDR=127.0.0.1"), HasSubstr("MASTER_PORT is not set"));
+  EXPECT_THAT(launched(torchrun + "MASTER_ADDR=127.0.0.1 MASTER_PORT=99999"), HasSubstr("99999, not a port"));
+  EXPECT_THAT(launched(slurm), HasSubstr("neither MASTER_ADDR nor SLURM_STEP_NODELIST is set"));
+  EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST='n[1-'"), HasSubstr("'n[1-' is no list of SLURM's"));
+  EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST=localhost SLURM_JOB_ID=abc"), HasSubstr("'abc', not a number"));
+  EXPECT_THAT(launched(slurm + "SLURM_STEP_NODELIST='localhost,n[2-3]' SLURM_JOB_ID=7"), HasSubstr("localhost:20007"));
+  // What is given need not be in the environment.
+  EXPECT_EQ(shell("RANK=1 WORLD_SIZE=2 " + program_ + " run stages --timeout 0.5 --master 127.0.0.1:" + port), 1);
+  EXPECT_THAT(err(), HasSubstr("rank 1 of 2: not all ranks met at 127.0.0.1:" + port));
+  EXPECT_EQ(shell("RANK=x " + program_ + " run stages --rank 1 --world 2 --timeout 0.5 --master 127.0.0.1:" + port), 1);
+  EXPECT_THAT(err(), HasSubstr("rank 1 of 2: not all ranks met at 127.0.0.1:" + port));
+  EXPECT_EQ(shell(program_ + " run stages --rank 1 --world 2 --timeout 1 --master '[::1]:" + port + "'"), 1);
+  EXPECT_THAT(err(), HasSubstr("not all ranks met at ::1:" + port + " within 1 s: nobody answers there"));
+  std::filesystem::create_directories(folder_ / "damaged");
+  for (const char* plan : {"", "{", "{}", "[]", "{\"version\": 2}"}) {
+    std::ofstream(folder_ / "damaged/plan.json") << plan;
+    EXPECT_EQ(shell(program_ + " run damaged --rank 0 --world 2"), 1);
+    EXPECT_THAT(err(), AllOf(HasSubstr("plan.json: this is no plan of a pipeline"), Not(HasSubstr("json.exc"))))
+        << plan;
+  }
   std::filesystem::copy_file(folder_ / "stages/stage_0.pt", folder_ / "stages/stage_1.pt",
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(both("", ""), 1);

@@ -65,6 +65,7 @@ c10::IValue whole_result(GraphModule& whole, const RanksCase& one, const std::ve
   return join(results, batch);
 }
 
+/// Twice: gradients of the second training step are added to those of the first.
 void run_case(const RanksCase& one, Workers& workers, std::int64_t batch) {
   const auto whole = testing::ranks_module(one), part = testing::ranks_module(one);
   const std::vector<c10::IValue> inputs = testing::ranks_inputs(*whole, batch);
@@ -73,8 +74,6 @@ void run_case(const RanksCase& one, Workers& workers, std::int64_t batch) {
   for (int call = 0; call < 2; ++call) {
     const std::string what = std::string(one.name) + ", call " + std::to_string(call);
     const torch::AutoGradMode gradients(one.train);
-    for (Tensor& parameter : whole->parameters()) parameter.mutable_grad() = Tensor();
-    for (Tensor& parameter : pipe.module().parameters()) parameter.mutable_grad() = Tensor();
     const c10::IValue expected = whole_result(*whole, one, copies_of(inputs));
     c10::IValue got;
     if (one.train) {

@@ -145,7 +145,8 @@ TEST(PipelineForecast, PlansThatWereDamagedAreRefusedOrPlayed) {
       const PipelinePlan read = PipelinePlan::from_json(damaged);
       read.forecast({.micro_batches = read.micro_batches, .rounds = 2});
       ++played;
-    } catch (const Error&) {
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).find("json"), std::string::npos) << error.what();
       ++refused;
     }
   }

@@ -133,6 +133,43 @@ const std::vector<RanksCase>& ranks_cases() {
     %e = call_module[target=first](args = (%d,))
     return e)",
        3, 2, true},
+      {"strides", R"(%x = placeholder[target=x]
+    %a = call_function[target=aten::exp](args = (%x,))
+    %t = call_function[target=aten::t](args = (%a,))
+    %u = call_function[target=aten::unsqueeze](args = (%a, 0))
+    %wide = call_function[target=aten::expand](args = (%u, [3, 6, 4]))
+    %part = call_function[target=aten::slice.Tensor](args = (%a, 1, 1, 3))
+    %row = call_function[target=aten::select.int](args = (%t, 0, 2))
+    %b = call_function[target=aten::tanh](args = (%x,))
+    %c = call_function[target=aten::sigmoid](args = (%b,))
+    %d = call_function[target=aten::exp](args = (%c,))
+    %i = call_method[target=stride](args = (%wide,))
+    %j = call_method[target=stride](args = (%part,))
+    %k = call_method[target=is_contiguous](args = (%t,))
+    %l = call_method[target=stride](args = (%row,))
+    return (d, i, j, k, l, wide, part))",
+       3},
+      {"beside", R"(%x = placeholder[target=x]
+    %a = call_function[target=aten::exp](args = (%x,))
+    %rows = call_function[target=aten::slice.Tensor](args = (%a, 0, 2, 4))
+    %m = call_method[target=storage_offset](args = (%rows,))
+    %n = call_function[target=aten::as_strided](args = (%rows, [2, 2], [1, 2]))
+    %b = call_function[target=aten::tanh](args = (%n,))
+    %c = call_function[target=aten::sigmoid](args = (%b,))
+    return (c, m, n))",
+       2},
+      {"layouts", R"(%x = placeholder[target=x]
+    %q = call_function[target=aten::quantize_per_tensor](args = (%x, 0.1, 3, torch.quint8))
+    %s = call_function[target=aten::to_sparse](args = (%x,))
+    %a = call_function[target=aten::tanh](args = (%x,))
+    %b = call_function[target=aten::sigmoid](args = (%a,))
+    %c = call_function[target=aten::exp](args = (%b,))
+    %d = call_function[target=aten::dequantize.self](args = (%q,))
+    %e = call_method[target=to_dense](args = (%s,))
+    %f = call_function[target=aten::add.Tensor](args = (%c, %d))
+    %g = call_function[target=aten::add.Tensor](args = (%f, %e))
+    return g)",
+       4},
       {"unused", R"(%x = placeholder[target=x]
     %n = placeholder[target=n]
     %w = get_attr[target=w]

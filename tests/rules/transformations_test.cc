@@ -202,6 +202,7 @@ TEST(TransformationsSlow, OfAllModelsAreTakenBackToTheLetter) {
     const std::string before = to_the_letter(*program.module);
     std::vector<Transformation> all = transformations(tensors ? program : Program{"", program.module, {}});
     all.push_back(compose(all));
+    all.push_back(reversible_rules("inference", {"inference"}));
     for (const Transformation& transformation : all) {
       const std::size_t count = transformation(*program.module);
       changed[transformation.name()] += count > 0;

@@ -18,6 +18,7 @@
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/ir/node_times.h>
 #include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline.h>
 #include <fxgraph/rewriter/program/verify.h>
@@ -83,14 +84,15 @@ SavedPlan load_plan(const std::string& folder) {
   std::ostringstream text;
   text << file.rdbuf();
   try {
+    SavedPlan saved{PipelinePlan::from_json(text.str()), {}, {}};
     const nlohmann::json all = nlohmann::json::parse(text.str());
-    SavedPlan saved{PipelinePlan::from_json(text.str()), all.at("inputs").get<std::vector<std::string>>(),
-                    all.at("digests").get<std::vector<std::string>>()};
+    saved.inputs = all.value("inputs", saved.inputs);
+    saved.digests = all.value("digests", saved.digests);
     if (saved.digests.size() != saved.plan.stages.size())
       throw Error(ErrorKind::syntax, "this is no plan of a pipeline: it does not name a file for each stage");
     return saved;
-  } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::syntax, fmt::format("{}: {}", plan_file(folder), error.what()));
+  } catch (const nlohmann::json::exception&) {
+    throw Error(ErrorKind::syntax, fmt::format("{}: the names of its files are no list of words", plan_file(folder)));
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", plan_file(folder), error.what()));
   }
@@ -169,7 +171,10 @@ int TorchBackend::pipeline(const PipelineCommand& command) {
   if (micro_batches > 1 && !command.allow_random) check_micro_batches(module, inputs, micro_batches);
   const PipelineStages stages =
       split_pipeline(module, static_cast<std::size_t>(command.stages), inputs, options_of(command));
+  for (const auto& stage : stages.modules) to_torchscript(*stage);  // what cannot be written says so before anything is
   make_folder(command.output);
+  std::error_code none;
+  files::remove(plan_file(command.output), none);  // of other stages
   SavedPlan saved{stages.plan, command.inputs, {}};
   for (std::size_t i = 0; i < stages.modules.size(); ++i) {
     const std::string file = stage_file(command.output, i);
@@ -194,7 +199,9 @@ int TorchBackend::pipeline(const PipelineCommand& command) {
 namespace {
 
 WorkerAddress address_of(const RunOptions& options) {
-  WorkerAddress address = workers_from_environment().value_or(WorkerAddress());
+  const bool has_master = !options.master.empty(), is_whole = has_master && options.rank >= 0 && options.world > 0;
+  WorkerAddress address;
+  if (!is_whole) address = workers_from_environment().value_or(address);
   if (options.rank >= 0) address.rank = options.rank;
   if (options.world > 0) address.world = options.world;
   if (!options.master.empty()) set_master(address, options.master);
@@ -248,11 +255,10 @@ PipelineSetting setting_of(Workers& workers) {
 /// What was measured beside what the plan expects of the rank.
 nlohmann::ordered_json figures(const StageRun& done, const PipelinePlan& plan, const WorkerAddress& address,
                                const RunOptions& options, PipelineSetting setting) {
-  std::vector<double> sorted = done.seconds;
-  std::ranges::sort(sorted);
-  const double all = std::accumulate(sorted.begin(), sorted.end(), 0.0);
+  const MeasuredTime time = summarize(done.seconds);
+  const double all = std::accumulate(done.seconds.begin(), done.seconds.end(), 0.0);
   const auto rank = static_cast<std::size_t>(address.rank);
-  setting.rounds = 1 + sorted.size();  // with the one that is not counted
+  setting.rounds = 1 + time.runs;  // with the one that is not counted
   const PipelineForecast forecast = plan.forecast(setting);
   nlohmann::ordered_json out = {
       {"rank", address.rank},
@@ -261,8 +267,8 @@ nlohmann::ordered_json figures(const StageRun& done, const PipelinePlan& plan, c
       {"machines", setting.processors.size()},
       {"threads", threads()},
       {"repeat", options.repeat},
-      {"seconds", sorted[sorted.size() / 2]},
-      {"spread", (sorted[sorted.size() * 3 / 4] - sorted[sorted.size() / 4]) / 2},
+      {"seconds", time.seconds},
+      {"spread", time.spread},
       {"busy", all > 0 ? done.work.processor_seconds / all : 0},
       {"sent_bytes", done.work.sent_bytes / options.repeat},
       {"forecast",
@@ -332,8 +338,9 @@ int TorchBackend::run_stage(const RunOptions& options) {
         options.micro_batches > 0 ? static_cast<std::size_t>(options.micro_batches) : saved.plan.micro_batches;
     const StageRun done = run_rounds(pipe, inputs, options, setting.micro_batches);
     if (!options.output.empty() && address.rank == address.world - 1) {
+      // Copies: a file keeps one dtype for each storage.
       write_file(options.output, [&](std::ostream& file) {
-        const std::vector<char> bytes = torch::jit::pickle_save(done.result);
+        const std::vector<char> bytes = torch::jit::pickle_save(copy_of(done.result));
         file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
       });
     }
