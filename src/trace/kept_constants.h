@@ -6,8 +6,14 @@
 //
 // The first call makes them, so a trace of it leaves traced tensors there. Those that no input, parameter or chance
 // decides are given the values that a call outside of a trace would have given them, wherever their handles lie.
+//
+// Other traced tensors that are left there get the values of a call on the examples, so that the module can still be
+// used: the trace is refused, and says so.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <functional>
 #include <vector>
 
 namespace fx::internal {
@@ -20,5 +26,10 @@ class Session;
 bool settle_kept_constants(const Session& session, const std::vector<ProxyImpl*>& proxies);
 /// The same for all proxies of a session that are still alive.
 void settle_kept_constants(Session& session);
+
+/// Makes ordinary tensors of all proxies of `session`, closed, whose graph is there: copies of `before(proxy)` where that
+/// is defined, else values of one call (trace/known_values.h); what has neither stands for nothing. Returns whether there
+/// was one.
+bool settle_left_over(Session& session, const std::function<at::Tensor(const ProxyImpl&)>& before);
 
 }  // namespace fx::internal

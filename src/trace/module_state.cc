@@ -13,6 +13,7 @@
 
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/trace/dispatch_keys.h>
+#include <fxgraph/trace/kept_constants.h>
 #include <fxgraph/trace/member_state.h>
 #include <fxgraph/trace/proxy_impl.h>
 
@@ -184,6 +185,12 @@ void ModuleState::restore() {
     if (registered.tensor.requires_grad() != registered.requires_grad) impl.set_requires_grad(registered.requires_grad);
     if (!registered.tensor.grad().is_same(registered.gradient)) impl.mutable_grad() = registered.gradient;
   }
+}
+
+void ModuleState::leave(Session& session) {
+  restore();
+  const auto before = [this](const ProxyImpl& proxy) { return globals_->members.before(proxy); };
+  if (!modules_.empty() && settle_left_over(session, before)) has_left_ = true;
 }
 
 ModuleState::~ModuleState() { restore(); }

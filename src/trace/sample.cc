@@ -64,6 +64,7 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, s
   session_->follow(nullptr);
   session_->close();
   settle_kept_constants(*session_);
+  if (session_->has_proxies()) program_.leave(*session_);
   if (reached_) compare_constants();
   return reached_;
 }

@@ -105,7 +105,10 @@ SeparateCall::SeparateCall(const SecondCallPlan& plan)
   }
 }
 
-SeparateCall::~SeparateCall() { session->close(); }
+SeparateCall::~SeparateCall() {
+  session->close();
+  if (session->has_proxies()) plan_.state.leave(*session);
+}
 
 void SeparateCall::run() {
   plan_.run(*session, graph);

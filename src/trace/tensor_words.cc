@@ -14,6 +14,7 @@
 
 #include <fxgraph/trace/dispatch_keys.h>
 #include <fxgraph/trace/proxy_impl.h>
+#include <fxgraph/trace/proxy_memory.h>
 
 namespace fx::internal {
 namespace {
@@ -55,14 +56,20 @@ Word chunk_size(Word word) { return word & ~Word{7}; }
 
 struct Kind {
   Word table, chunk;
-  bool fits(const Head& head) const {
-    return head.table == table && (chunk_size(head.chunk) == chunk || chunk_size(head.chunk) == chunk + 2 * kWord);
+  // A chunk is a little larger when what would be left of it is too small for another one.
+  bool fits(const Head& head, bool has_chunk) const {
+    return head.table == table && (!has_chunk || chunk_size(head.chunk) - chunk <= 2 * kWord);
   }
 };
 
-Kind kind_of(const c10::TensorImpl* impl) {
-  const Head head = Heads({word_of(impl)})[0];
-  return {head.table, chunk_size(head.chunk)};
+// What malloc() gives for so many bytes: a word more for the size, in steps of two words.
+constexpr Word chunk_for(std::size_t bytes) { return (bytes + 3 * kWord - 1) / (2 * kWord) * (2 * kWord); }
+
+template <typename Impl>
+Kind kind_of(const Impl* impl) {
+  Word table = 0;
+  std::memcpy(&table, static_cast<const void*>(impl), kWord);
+  return {table, chunk_for(sizeof(Impl))};
 }
 
 const std::array<Kind, 2>& kinds() {
@@ -70,7 +77,7 @@ const std::array<Kind, 2>& kinds() {
     const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
     const at::Tensor dense = at::empty({0});
     const auto proxy = c10::make_intrusive<ProxyImpl>(nullptr, nullptr, at::Tensor(), std::nullopt);
-    return std::array<Kind, 2>{kind_of(dense.unsafeGetTensorImpl()), kind_of(proxy.get())};
+    return std::array<Kind, 2>{kind_of<c10::TensorImpl>(dense.unsafeGetTensorImpl()), kind_of(proxy.get())};
   }();
   return known;
 }
@@ -122,6 +129,34 @@ bool is_chunk_of(Word begin, std::size_t bytes) {
   return usable >= bytes && usable <= bytes + bytes / 4 + kSpare;
 }
 
+std::vector<Word> words_at(Word begin, std::size_t count) {
+  std::vector<Word> words(count);
+  if (count > 0) std::memcpy(words.data(), pointer(begin), count * kWord);
+  return words;
+}
+
+bool may_be_vector(Word begin, Word end, Word capacity) {
+  constexpr Word kLargest = Word{1} << 16;  // bytes
+  if (begin > end || end > capacity || (end - begin) % kWord != 0 || capacity - begin > kLargest) return false;
+  return begin == 0 ? capacity == 0 : capacity > begin && is_chunk_of(begin, capacity - begin);
+}
+
+std::vector<std::size_t> chunk_sizes(const std::vector<Word>& words) {
+  constexpr Word kLargest = Word{1} << 32;
+  std::vector<Word> candidates;
+  for (const Word word : words) {
+    if (may_be_address(word) && word % (2 * kWord) == 0) candidates.push_back(word);
+  }
+  const Heads heads(candidates);
+  std::vector<std::size_t> sizes(words.size(), 0);
+  for (std::size_t i = 0, at = 0; i < words.size() && at < candidates.size(); ++i) {
+    if (words[i] != candidates[at]) continue;
+    const Word size = chunk_size(heads[at++].chunk);
+    if (size >= 4 * kWord && size % (2 * kWord) == 0 && size < kLargest) sizes[i] = size - kWord;
+  }
+  return sizes;
+}
+
 std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {
   std::vector<at::Tensor> result(words.size());
   std::vector<Word> candidates;
@@ -136,7 +171,9 @@ std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {
   std::unordered_map<Word, at::Tensor> found;  // look-up only
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Head head = heads[i];
-    if (head.count == 0 || (!known[0].fits(head) && !known[1].fits(head)) || !add_reference(candidates[i])) continue;
+    const bool is_tensor = is_proxy_memory(candidates[i]) ? known[1].fits(head, /*has_chunk=*/false)
+                                                          : known[0].fits(head, true) || known[1].fits(head, true);
+    if (head.count == 0 || !is_tensor || !add_reference(candidates[i])) continue;
     auto* impl = static_cast<c10::TensorImpl*>(pointer(candidates[i]));
     found.emplace(candidates[i],
                   at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
