@@ -18,14 +18,14 @@ at::Tensor value_of(const Session& session, const ProxyImpl& proxy) {
 
 }  // namespace
 
-bool settle_kept_constants(const Session& session, const std::vector<ProxyImpl*>& proxies) {
+std::vector<std::pair<ProxyImpl*, at::Tensor>> kept_constants(const Session& session,
+                                                              const std::vector<ProxyImpl*>& proxies) {
   std::vector<std::pair<ProxyImpl*, at::Tensor>> found;
   for (ProxyImpl* proxy : proxies) {
     if (proxy->session().get() != &session) continue;
     if (at::Tensor value = value_of(session, *proxy); value.defined()) found.emplace_back(proxy, std::move(value));
   }
-  for (const auto& [proxy, value] : found) proxy->become(value);
-  return !found.empty();
+  return found;
 }
 
 namespace {
@@ -49,7 +49,11 @@ bool settle_left_over(Session& session, const std::function<at::Tensor(const Pro
       settled.emplace_back(proxy, at::Tensor());
     }
   }
-  const std::vector<at::Tensor> values = values_of_call(session, nodes);
+  std::vector<at::Tensor> values(nodes.size());
+  try {
+    values = values_of_call(session, nodes);
+  } catch (const std::exception&) {  // as often at the end of a trace that has failed: then they stay traced
+  }
   std::size_t next = 0;
   for (auto& [proxy, value] : settled) {
     if (!value.defined() && next < nodes.size() && proxy->node() == nodes[next]) value = values[next++];
@@ -63,8 +67,7 @@ bool settle_left_over(Session& session, const std::function<at::Tensor(const Pro
 }
 
 void settle_kept_constants(Session& session) {
-  const std::vector<ProxyImpl*> alive = alive_of(session);
-  if (!alive.empty()) settle_kept_constants(session, alive);
+  for (const auto& [proxy, value] : kept_constants(session, alive_of(session))) proxy->become(value);
 }
 
 }  // namespace fx::internal

@@ -14,6 +14,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace fx::internal {
@@ -21,10 +22,10 @@ namespace fx::internal {
 class ProxyImpl;
 class Session;
 
-/// Makes ordinary tensors of those of `proxies` that belong to `session`, closed, and that depend on nothing. Returns
-/// whether there was one: the program must be traced again, for it will not make it again.
-bool settle_kept_constants(const Session& session, const std::vector<ProxyImpl*>& proxies);
-/// The same for all proxies of a session that are still alive.
+/// Those of `proxies` that belong to `session` and depend on nothing, with their values.
+std::vector<std::pair<ProxyImpl*, at::Tensor>> kept_constants(const Session& session,
+                                                              const std::vector<ProxyImpl*>& proxies);
+/// Makes ordinary tensors of all proxies of `session`, closed, that are still alive and depend on nothing.
 void settle_kept_constants(Session& session);
 
 /// Makes ordinary tensors of all proxies of `session`, closed, whose graph is there: copies of `before(proxy)` where that

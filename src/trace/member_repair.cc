@@ -144,11 +144,12 @@ MemberState::Repair::Way MemberState::Repair::way_of(std::size_t index, std::siz
   const bool traced = is_traced(tensor);
   if (was ? !tensor.defined() && words[at] != undefined_word() : !traced) return Way::none;
   const bool owned = is_owned(tensor);
-  if (!was) {
-    const std::optional<std::size_t> engaged = owned ? engaged_flag(before, words, at) : std::nullopt;
+  if (!was || !was->defined()) {
+    const std::optional<std::size_t> engaged = traced && owned ? engaged_flag(before, words, at) : std::nullopt;
     flag = engaged.value_or(0);
-    return engaged ? Way::disengage : Way::none;
+    if (engaged || !was) return engaged ? Way::disengage : Way::none;
   }
+  if (getenv("FXD")) fprintf(stderr, "way at %zu traced %d owned %d released %ld def %d cleared %d\n", at, traced, owned, released(before[at]), was->defined(), flag_was_cleared(before, words, at, 1));
   const bool was_owned = !tensor.defined() || !was->defined() || released(before[at]) > 0;
   if (owned && was_owned && !flag_was_cleared(before, words, at, 1)) return Way::assign;
   return traced ? Way::replace : Way::none;
@@ -235,7 +236,13 @@ void MemberState::Repair::run() {
 void MemberState::Repair::restore_numbers(std::size_t index) {
   const Region& region = state_.regions_[index];
   const ObjectWords words{region.begin, region.before, now_[index].words, now_[index].settled};
-  for (const std::size_t i : words.own_numbers(state_.blocks_)) {
+  const auto is_explained = [&](std::size_t i) {
+    const auto came_or_went = [&](std::size_t at) {
+      return words.now[at] == words.before[at] ? released(words.now[at]) > 0 : now_[index].settled[at];
+    };
+    return (i > 0 && came_or_went(i - 1)) || (i + 1 < words.now.size() && came_or_went(i + 1));
+  };
+  for (const std::size_t i : words.own_numbers(state_.blocks_, is_explained)) {
     own_beside(index, i);
     std::memcpy(pointer(region.begin + i * kWord), &region.before[i], kWord);
   }

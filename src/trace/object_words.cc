@@ -117,7 +117,8 @@ bool ObjectWords::may_be_of_something_freed(std::size_t i, const HeapBlocks& blo
   return false;
 }
 
-std::vector<std::size_t> ObjectWords::own_numbers(const HeapBlocks& blocks) const {
+std::vector<std::size_t> ObjectWords::own_numbers(const HeapBlocks& blocks,
+                                                  const std::function<bool(std::size_t)>& is_explained) const {
   const std::vector<bool> contained = of_containers();
   std::vector<std::size_t> numbers;
   const auto disturbs = [&](std::size_t i) { return changed(i) && !contained[i] && is_address(i); };
@@ -126,7 +127,8 @@ std::vector<std::size_t> ObjectWords::own_numbers(const HeapBlocks& blocks) cons
     bool is_own = true;
     for (std::size_t j = i < kNear ? 0 : i - kNear; j < std::min(i + kNear + 1, now.size()); ++j)
       is_own = is_own && !disturbs(j);
-    if (is_own && !(is_flag(before[i], now[i]) && may_be_of_something_freed(i, blocks))) numbers.push_back(i);
+    const bool in_doubt = is_own && is_flag(before[i], now[i]) && !is_explained(i);
+    if (is_own && !(in_doubt && may_be_of_something_freed(i, blocks))) numbers.push_back(i);
   }
   return numbers;
 }

@@ -5,7 +5,7 @@
 //     by their pointers, which lead back to where they stand.
 //   - A number near another address is taken for a part of something unknown.
 //   - A flag may be that of an optional or variant which has destroyed what it had: then what its pointers lead to has
-//     been freed.
+//     been freed. One beside a tensor that is known to have come or gone belongs to that.
 //
 // Only with the layouts of GNU's library. Cost: linear in the words, system calls for those that changed.
 #pragma once
@@ -29,8 +29,10 @@ struct ObjectWords {
   Word address(std::size_t i) const { return begin + i * kWord; }
   /// The words that are parts of containers of which one has changed.
   std::vector<bool> of_containers() const;
-  /// The words that are numbers of the object's own and have changed.
-  std::vector<std::size_t> own_numbers(const HeapBlocks& blocks) const;
+  /// The words that are numbers of the object's own and have changed. `is_explained` says of a flag that it is known what
+  /// it belongs to.
+  std::vector<std::size_t> own_numbers(const HeapBlocks& blocks,
+                                       const std::function<bool(std::size_t)>& is_explained) const;
 
  private:
   bool is_address(std::size_t i) const;

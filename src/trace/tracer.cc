@@ -188,10 +188,12 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   session->follow(nullptr);
   if (state && left_over.count() > 1) {
     const std::vector<internal::ProxyImpl*> elsewhere = state->proxies_elsewhere();
-    const bool settled = may_repeat && internal::settle_kept_constants(*session, elsewhere);
-    const bool others = std::any_of(elsewhere.begin(), elsewhere.end(), [](const auto* proxy) { return proxy->session(); });
-    if (root_ && others) refuse_left_over(*root_, has_examples);
-    if (settled) return std::nullopt;
+    const auto constants = internal::kept_constants(*session, elsewhere);
+    if (root_ && constants.size() < elsewhere.size()) refuse_left_over(*root_, has_examples);
+    if (!constants.empty() && may_repeat) {
+      for (const auto& [proxy, value] : constants) proxy->become(value);
+      return std::nullopt;
+    }
   }
   if (state) {
     const auto run_again = [&](Session& target, Graph& graph) { run_program(target, graph, nullptr); };
@@ -200,6 +202,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     std::vector<internal::BufferUpdate> updates;
     if (options_.second_call) updates = internal::compare_second_call(plan);
     state->restore();
+    for (const std::shared_ptr<Session>& each : left_over.sessions()) internal::settle_kept_constants(*each);
     if (root_ && left_over.count() > 1) refuse_left_over(*root_, has_examples);
     if (root_ && options_.follow_mode) mode_switch.emplace(plan, *root_);
     write_buffers(*session, updates);
