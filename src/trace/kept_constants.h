@@ -28,9 +28,9 @@ std::vector<std::pair<ProxyImpl*, at::Tensor>> kept_constants(const Session& ses
 /// Makes ordinary tensors of all proxies of `session`, closed, that are still alive and depend on nothing.
 void settle_kept_constants(Session& session);
 
-/// Makes ordinary tensors of all proxies of `session`, closed, whose graph is there: copies of `before(proxy)` where that
-/// is defined, else values of one call (trace/known_values.h); what has neither stands for nothing. Returns whether there
-/// was one.
+/// Makes ordinary tensors of all proxies of `session`, closed, whose graph is there: copies of `before(proxy)` where
+/// that is defined, else values of one call (trace/known_values.h); what has neither stands for nothing. Returns
+/// whether there was one.
 bool settle_left_over(Session& session, const std::function<at::Tensor(const ProxyImpl&)>& before);
 
 }  // namespace fx::internal

@@ -102,7 +102,8 @@ void MemberState::Repair::plan_vectors(std::size_t index) {
   }
   for (std::size_t i = 0; i + 2 < words.size(); ++i) {
     const auto is_new = [&](std::size_t at) { return words[at] != before[at] && !now_[index].settled[at]; };
-    if ((is_new(i) || is_new(i + 1)) && before[i] == before[i + 1] && may_be_vector(before[i], before[i + 1], before[i + 2]))
+    if ((is_new(i) || is_new(i + 1)) && before[i] == before[i + 1] &&
+        may_be_vector(before[i], before[i + 1], before[i + 2]))
       plan_vector(index, i, kEmpty);
   }
 }
@@ -149,7 +150,6 @@ MemberState::Repair::Way MemberState::Repair::way_of(std::size_t index, std::siz
     flag = engaged.value_or(0);
     if (engaged || !was) return engaged ? Way::disengage : Way::none;
   }
-  if (getenv("FXD")) fprintf(stderr, "way at %zu traced %d owned %d released %ld def %d cleared %d\n", at, traced, owned, released(before[at]), was->defined(), flag_was_cleared(before, words, at, 1));
   const bool was_owned = !tensor.defined() || !was->defined() || released(before[at]) > 0;
   if (owned && was_owned && !flag_was_cleared(before, words, at, 1)) return Way::assign;
   return traced ? Way::replace : Way::none;
@@ -235,12 +235,12 @@ void MemberState::Repair::run() {
 
 void MemberState::Repair::restore_numbers(std::size_t index) {
   const Region& region = state_.regions_[index];
-  const ObjectWords words{region.begin, region.before, now_[index].words, now_[index].settled};
+  const Now& now = now_[index];
+  std::vector<bool> tensors;
+  for (const Word word : now.words) tensors.push_back(state_.tensor_before(word) || state_.registered_.contains(word));
+  const ObjectWords words{region.begin, region.before, now.words, now.settled, tensors};
   const auto is_explained = [&](std::size_t i) {
-    const auto came_or_went = [&](std::size_t at) {
-      return words.now[at] == words.before[at] ? released(words.now[at]) > 0 : now_[index].settled[at];
-    };
-    return (i > 0 && came_or_went(i - 1)) || (i + 1 < words.now.size() && came_or_went(i + 1));
+    return now.words[i] == region.before[i] ? released(now.words[i]) > 0 : now.settled[i];
   };
   for (const std::size_t i : words.own_numbers(state_.blocks_, is_explained)) {
     own_beside(index, i);

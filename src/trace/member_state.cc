@@ -113,7 +113,7 @@ void MemberState::begin() {
   if (!all.empty()) {
     exact_.emplace();
     blocks_.read(all, [&](Word word) { return registered_.contains(word); });
-    hold(blocks_.words());
+    hold(blocks_.addresses());
   }
   for (std::size_t i = 0; i < regions_.size(); ++i) {
     if (!regions_[i].is_known) find_vectors(i);

@@ -7,7 +7,8 @@
 //   - How large an object is, is known of objects that a shared pointer has made or deletes, and of those that the
 //     tracer was given by reference. Others are not looked at.
 //   - What a tensor was before is found as trace/tensor_words.h says, and kept alive from the start.
-//   - A word need not own what it names: it may be a plain pointer, or an optional's that was emptied. A tensor that was
+//   - A word need not own what it names: it may be a plain pointer, or an optional's that was emptied. A tensor that
+//   was
 //     defined is known to have been owned there when it has lost an owner since, one that is traced when it has as many
 //     owners as places. In doubt an ordinary tensor stays, and a traced one is replaced, but not released: it lives for
 //     ever. So nothing is released that is not owned.

@@ -190,7 +190,9 @@ void ModuleState::restore() {
 void ModuleState::leave(Session& session) {
   restore();
   const auto before = [this](const ProxyImpl& proxy) { return globals_->members.before(proxy); };
-  if (!modules_.empty() && settle_left_over(session, before)) has_left_ = true;
+  if (modules_.empty()) return;
+  settle_kept_constants(session);
+  if (settle_left_over(session, before)) has_left_ = true;
 }
 
 ModuleState::~ModuleState() { restore(); }

@@ -50,8 +50,8 @@ class ModuleState {
   std::vector<ProxyImpl*> proxies_elsewhere() const;
   /// Puts everything back; may be called more than once.
   void restore();
-  /// The same when a call of a module, in `session`, closed, is over: traced tensors of it that are left elsewhere become
-  /// ordinary ones, with what was there before where that is known, else as the call on the examples left them.
+  /// The same when a call of a module, in `session`, closed, is over: traced tensors of it that are left elsewhere
+  /// become ordinary ones, with what was there before where that is known, else as the call on the examples left them.
   void leave(Session& session);
   /// Whether leave() has found one.
   bool has_left() const { return has_left_; }

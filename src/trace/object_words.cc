@@ -30,7 +30,8 @@ std::size_t list(const ObjectWords& words, std::size_t i) {
   if (i + 3 > words.now.size()) return 0;
   const Word header = words.address(i);
   const bool is_empty = words.now[i] == header && words.now[i + 1] == header;
-  return is_empty || (words.now[i] != 0 && word_at(words.now[i] + kWord) == header && word_at(words.now[i + 1]) == header)
+  return is_empty ||
+                 (words.now[i] != 0 && word_at(words.now[i] + kWord) == header && word_at(words.now[i + 1]) == header)
              ? 3
              : 0;
 }
@@ -93,7 +94,7 @@ std::vector<bool> ObjectWords::of_containers() const {
     for (std::size_t j = std::max(i, last_changed); j < std::min(i + kLongest, now.size()); ++j) {
       if (changed(j)) last_changed = j + 1;
     }
-    if (last_changed <= i || result[i]) continue;
+    if (last_changed <= i || result[i] || tensors[i]) continue;
     for (const Layout layout : kLayouts) {
       const std::size_t length = layout(*this, i);
       for (std::size_t j = i; j < i + length; ++j) result[j] = true;
@@ -103,16 +104,10 @@ std::vector<bool> ObjectWords::of_containers() const {
   return result;
 }
 
-// Whether the flag's optional or variant may have destroyed what pointers near it lead to.
-bool ObjectWords::may_be_of_something_freed(std::size_t i, const HeapBlocks& blocks) const {
-  const std::size_t from = i < kPayload ? 0 : i - kPayload, to = std::min(i + kPayload + 1, now.size());
-  std::vector<Word> addresses;
-  for (std::size_t j = from; j < to; ++j) {
-    if (now[j] == before[j] && !settled[j]) addresses.push_back(now[j]);
-  }
-  const std::vector<std::size_t> sizes = chunk_sizes(addresses);
-  for (std::size_t j = 0; j < addresses.size(); ++j) {
-    if (sizes[j] > 0 && blocks.knows(addresses[j]) && !blocks.begins_as_before(addresses[j])) return true;
+// Whether an unchanged pointer among these words leads to what has been freed.
+bool ObjectWords::leads_to_freed(std::size_t from, std::size_t to, const HeapBlocks& blocks) const {
+  for (std::size_t j = from; j < std::min(to, now.size()); ++j) {
+    if (now[j] == before[j] && !settled[j] && blocks.knows(now[j]) && !blocks.begins_as_before(now[j])) return true;
   }
   return false;
 }
@@ -127,8 +122,14 @@ std::vector<std::size_t> ObjectWords::own_numbers(const HeapBlocks& blocks,
     bool is_own = true;
     for (std::size_t j = i < kNear ? 0 : i - kNear; j < std::min(i + kNear + 1, now.size()); ++j)
       is_own = is_own && !disturbs(j);
-    const bool in_doubt = is_own && is_flag(before[i], now[i]) && !is_explained(i);
-    if (is_own && !(in_doubt && may_be_of_something_freed(i, blocks))) numbers.push_back(i);
+    if (is_own && is_flag(before[i], now[i])) {
+      // std::optional has its flag behind the value, c10::optional before it.
+      const bool of_tensor_before = i > 0 && is_explained(i - 1);
+      const bool of_tensor_behind = i + 1 < now.size() && is_explained(i + 1);
+      is_own = of_tensor_before || (!leads_to_freed(i < kPayload ? 0 : i - kPayload, i, blocks) &&
+                                    (of_tensor_behind || !leads_to_freed(i + 1, i + 1 + kPayload, blocks)));
+    }
+    if (is_own) numbers.push_back(i);
   }
   return numbers;
 }

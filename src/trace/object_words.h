@@ -24,19 +24,20 @@ struct ObjectWords {
   const std::vector<Word>& before;
   const std::vector<Word>& now;
   const std::vector<bool>& settled;  ///< words that need nothing more
+  const std::vector<bool>& tensors;  ///< words that are tensors or modules
 
   bool changed(std::size_t i) const { return now[i] != before[i] && !settled[i]; }
   Word address(std::size_t i) const { return begin + i * kWord; }
   /// The words that are parts of containers of which one has changed.
   std::vector<bool> of_containers() const;
-  /// The words that are numbers of the object's own and have changed. `is_explained` says of a flag that it is known what
-  /// it belongs to.
+  /// The words that are numbers of the object's own and have changed. `is_explained` says of a tensor that it has come
+  /// or gone.
   std::vector<std::size_t> own_numbers(const HeapBlocks& blocks,
                                        const std::function<bool(std::size_t)>& is_explained) const;
 
  private:
   bool is_address(std::size_t i) const;
-  bool may_be_of_something_freed(std::size_t i, const HeapBlocks& blocks) const;
+  bool leads_to_freed(std::size_t from, std::size_t to, const HeapBlocks& blocks) const;
 };
 
 }  // namespace fx::internal

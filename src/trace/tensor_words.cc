@@ -19,8 +19,6 @@
 namespace fx::internal {
 namespace {
 
-bool may_be_address(Word word) { return word % kWord == 0 && word >= 0x10000 && word < (Word{1} << 47); }
-
 // What stands where a tensor may be: the size that malloc() keeps before its chunk, the table, the count.
 struct Head {
   Word chunk = 0, table = 0, count = 0;
@@ -93,12 +91,18 @@ bool add_reference(Word impl) {
 
 }  // namespace
 
+bool may_be_address(Word word) { return word % kWord == 0 && word >= 0x10000 && word < (Word{1} << 47); }
+
 Word undefined_word() { return word_of(c10::UndefinedTensorImpl::singleton()); }
+
+bool read_words(Word begin, std::size_t count, Word* words) {
+  const iovec from{pointer(begin), count * kWord}, to{words, count * kWord};
+  return count == 0 || process_vm_readv(getpid(), &to, 1, &from, 1, 0) == static_cast<ssize_t>(count * kWord);
+}
 
 bool read_words(Word begin, std::size_t count, std::vector<Word>& words) {
   words.assign(count, 0);
-  const iovec from{pointer(begin), count * kWord}, to{words.data(), count * kWord};
-  return count == 0 || process_vm_readv(getpid(), &to, 1, &from, 1, 0) == static_cast<ssize_t>(count * kWord);
+  return read_words(begin, count, words.data());
 }
 
 bool is_mapped(Word word) {
@@ -124,7 +128,9 @@ bool is_constant(Word word) {
 bool is_chunk_of(Word begin, std::size_t bytes) {
   std::vector<Word> size;
   constexpr std::size_t kSpare = 8 * kWord;  // rounding, and a rest that is too small to be given to another
-  if (begin % (2 * kWord) != 0 || !may_be_address(begin) || !read_words(begin - kWord, 1, size)) return false;
+  if (begin % (2 * kWord) != 0 || !may_be_address(begin) || is_proxy_memory(begin) ||
+      !read_words(begin - kWord, 1, size))
+    return false;
   const std::size_t usable = chunk_size(size[0]) - kWord;
   return usable >= bytes && usable <= bytes + bytes / 4 + kSpare;
 }
@@ -141,18 +147,29 @@ bool may_be_vector(Word begin, Word end, Word capacity) {
   return begin == 0 ? capacity == 0 : capacity > begin && is_chunk_of(begin, capacity - begin);
 }
 
+// The chunk behind a chunk that is in use knows that it is.
 std::vector<std::size_t> chunk_sizes(const std::vector<Word>& words) {
-  constexpr Word kLargest = Word{1} << 32;
-  std::vector<Word> candidates;
-  for (const Word word : words) {
-    if (may_be_address(word) && word % (2 * kWord) == 0) candidates.push_back(word);
+  constexpr Word kLargest = Word{1} << 32, kPreviousInUse = 1, kMapped = 2;
+  std::vector<std::size_t> places;
+  std::vector<Word> candidates, behind;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!may_be_address(words[i]) || words[i] % (2 * kWord) != 0 || is_proxy_memory(words[i])) continue;
+    candidates.push_back(words[i]);
+    places.push_back(i);
   }
   const Heads heads(candidates);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Word size = chunk_size(heads[i].chunk);
+    const bool may_be =
+        size >= 4 * kWord && size % (2 * kWord) == 0 && size < kLargest && (heads[i].chunk & kMapped) == 0;
+    behind.push_back(may_be ? candidates[i] + size : 0);
+  }
+  const Heads next(behind);
   std::vector<std::size_t> sizes(words.size(), 0);
-  for (std::size_t i = 0, at = 0; i < words.size() && at < candidates.size(); ++i) {
-    if (words[i] != candidates[at]) continue;
-    const Word size = chunk_size(heads[at++].chunk);
-    if (size >= 4 * kWord && size % (2 * kWord) == 0 && size < kLargest) sizes[i] = size - kWord;
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Word after = next[i].chunk;
+    if ((after & kPreviousInUse) != 0 && chunk_size(after) >= 4 * kWord && chunk_size(after) < kLargest)
+      sizes[places[i]] = behind[i] - candidates[i] - kWord;
   }
   return sizes;
 }

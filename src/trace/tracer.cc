@@ -91,11 +91,12 @@ void refuse_writes(Symbol target, ArgumentSpan args) {
 }
 
 [[noreturn]] void refuse_left_over(const torch::nn::Module& root, bool has_examples) {
-  throw Error(ErrorKind::trace,
-              "symbolic_trace: forward of " + root.name() +
-                  " keeps a traced tensor where it cannot be put back (in a map, behind a pointer, outside of the module" +
-                  (has_examples ? "), which is now as after a call on the examples; " : "); ") +
-                  "return it, or keep it in a member that is a tensor or a vector of tensors");
+  throw Error(
+      ErrorKind::trace,
+      "symbolic_trace: forward of " + root.name() +
+          " keeps a traced tensor where it cannot be put back (in a map, behind a pointer, outside of the module" +
+          (has_examples ? "), which is now as after a call on the examples; " : "); ") +
+          "return it, or keep it in a member that is a tensor or a vector of tensors");
 }
 
 // What a trace of a module leaves in it, however it ends.

@@ -1,5 +1,5 @@
-// A heap in disorder: free chunks of every size, full of what real programs leave in them: addresses of tensors that are
-// alive, of tensors that are not, of chunks in use and free, small numbers, ones and zeros.
+// A heap in disorder: free chunks of every size, full of what real programs leave in them: addresses of tensors that
+// are alive, of tensors that are not, of chunks in use and free, small numbers, ones and zeros.
 #pragma once
 
 #include <torch/torch.h>

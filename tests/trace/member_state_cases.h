@@ -65,7 +65,7 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.nam
          m.variant = std::int64_t{7};
          return x;
        }},
-      {"variant_goes_to_nothing", "refused",
+      {"variant_goes_to_nothing", "kept",
        [](Chest& m, Tensor x) {
          if (const Tensor* held = std::get_if<Tensor>(&m.variant)) x = x * *held;
          m.variant = std::monostate();

@@ -29,7 +29,8 @@ TEST_P(MemberStates, AreAsBefore) {
   EXPECT_TRUE(is_as_wanted(GetParam(), verdict)) << "wanted " << GetParam().want << ", got " << verdict;
 }
 
-// Whatever the heap holds where members come to lie. FXGRAPH_HEAP_SEEDS says how often, FXGRAPH_HEAP_SEED where to begin.
+// Whatever the heap holds where members come to lie. FXGRAPH_HEAP_SEEDS says how often, FXGRAPH_HEAP_SEED where to
+// begin.
 TEST(MemberStateTable, IsTheSameOnEveryHeap) {
   const auto number = [](const char* name, int otherwise) {
     const char* value = std::getenv(name);
@@ -41,8 +42,8 @@ TEST(MemberStateTable, IsTheSameOnEveryHeap) {
     for (const Case& c : cases()) {
       heap.shake();
       const std::string verdict = verdict_on(c);
-      EXPECT_TRUE(is_as_wanted(c, verdict)) << c.name << " on heap " << seed << ": wanted " << c.want << ", got "
-                                            << verdict;
+      EXPECT_TRUE(is_as_wanted(c, verdict))
+          << c.name << " on heap " << seed << ": wanted " << c.want << ", got " << verdict;
     }
   }
 }
@@ -127,7 +128,9 @@ TEST(MemberStateOf, AModuleInsideOfAnother) {
   const std::shared_ptr<Owner> made = std::make_shared<Owner>(), owned(new Owner);
   for (const std::shared_ptr<Owner>& owner : {made, owned}) {
     const std::shared_ptr<Keeper> net(owner, &owner->keeper);
-    EXPECT_FX_ERROR(symbolic_trace(net, examples()), trace, ::testing::HasSubstr("second call"));
+    // Of what is behind a pointer to another object, nobody knows how large it is.
+    const char* why = owner == made ? "second call" : "cannot be put back";
+    EXPECT_FX_ERROR(symbolic_trace(net, examples()), trace, ::testing::HasSubstr(why));
     EXPECT_EQ(owner->before, (std::array<std::int64_t, 4>{1, 2, 3, 4}));
     EXPECT_EQ(owner->behind, (std::array<std::int64_t, 4>{5, 6, 7, 8}));
   }
