@@ -39,6 +39,12 @@ EffectIndex::EffectIndex(const Graph& graph, ModuleEffects modules) : graph_(gra
   if (writes_) build();
 }
 
+NodeEffects EffectIndex::of(const Node& node) const {
+  NodeEffects effects = effects_of(node, modules_);
+  if (effects.unknown && runs_graphs(node)) effects.random = effects.side_effect = true;
+  return effects;
+}
+
 bool EffectIndex::surely_pure(const Node& node) const {
   if (!node.is(Op::call_function)) return node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output);
   std::uint8_t& known = pure_[node.target().id()];
@@ -171,7 +177,7 @@ void EffectIndex::add(Node& node) {
   const NodeEffects effects = of(node);
   const bool impure = effects.writes || effects.random || effects.side_effect;
   if (impure) impure_.insert(&node);
-  if (effects.writes) expect_writes();
+  if (effects.writes || (effects.unknown && runs_graphs(node))) expect_writes();
   if (!built_) return;
   reserve(cell_of(node));
   classify(node);

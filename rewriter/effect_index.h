@@ -46,7 +46,8 @@ class EffectIndex {
 
   /// The impure nodes strictly between two places, in order.
   std::vector<Node*> between(const Node& first, const Node& last) const;
-  NodeEffects of(const Node& node) const { return effects_of(node, modules_); }
+  /// As effects_of() says; calls that run graphs may draw random numbers and have side effects beside.
+  NodeEffects of(const Node& node) const;
   /// True when the node's operator is known to have no effect, whatever its arguments. A quick answer to most
   /// questions.
   bool surely_pure(const Node& node) const;

@@ -53,9 +53,7 @@ Minimizer::Minimizer(GraphModule& module, std::vector<c10::IValue> inputs, Minim
   }
   const auto copy = module.clone_graph_module();  // running may write to buffers
   NodeMap<c10::IValue> values(copy->graph());
-  std::vector<c10::IValue> given;
-  for (const c10::IValue& input : inputs_) given.push_back(copy_of(input));
-  Noting(*copy, values).run(given);
+  Noting(*copy, values).run(copies_of(inputs_));
   auto theirs = copy->graph().nodes().begin();
   for (const Node& node : module.graph().nodes()) {
     values_a_[node] = values_b_[node] = values[*theirs];

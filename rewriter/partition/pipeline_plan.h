@@ -94,8 +94,8 @@ struct PipelinePlan {
   std::string not_joined;
 
   /// Plays the forwards of a batch like the examples through: who computes when, waits for whom, shares which machine's
-  /// processors. Stages that share a processor are slower. Seconds of a plan that was not measured
-  /// are those of no machine, and its messages take no time.
+  /// processors. Stages that share a processor are slower. Seconds of a plan that was not measured are those of no
+  /// machine, and its messages take no time.
   /// Throws Error(invalid_argument) when the setting does not fit the stages.
   PipelineForecast forecast(const PipelineSetting& setting = {}) const;
   /// A table, a line a stage: times where they were measured, else shares of the work.

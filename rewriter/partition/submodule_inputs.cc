@@ -46,9 +46,7 @@ SubmoduleInputs inputs_of_submodules(const GraphModule& module, const std::vecto
   }
   const at::NoGradGuard inference;
   const auto copy = module.clone_graph_module();  // running may write to buffers
-  std::vector<c10::IValue> given;
-  for (const c10::IValue& input : inputs) given.push_back(copy_of(input));
-  Listening(*copy, heard).run(std::move(given));
+  Listening(*copy, heard).run(copies_of(inputs));
   return heard;
 }
 

@@ -320,16 +320,10 @@ class SelfTest {
     return {report.changed(), needs_finite};
   }
 
-  static std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& values) {
-    std::vector<c10::IValue> copies;
-    for (const c10::IValue& value : values) copies.push_back(value.toTensor().clone(at::MemoryFormat::Preserve));
-    return copies;
-  }
-
   /// Strides are kept; a write to an expanded tensor is an error of the program.
   static c10::IValue run_on(GraphModule& module, const std::vector<c10::IValue>& inputs) {
     at::manual_seed(0);
-    return module.run(inputs).deepcopy();
+    return copy_of(module.run(inputs));
   }
 
   void fail(const GraphModule& before, const GraphModule& after, const std::vector<c10::IValue>& inputs,

@@ -65,12 +65,6 @@ std::string describe(const c10::IValue& value) {
   return out.str();
 }
 
-std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& values) {
-  std::vector<c10::IValue> copies;
-  for (const c10::IValue& value : values) copies.push_back(copy_of(value));
-  return copies;
-}
-
 /// One run on copies: what came out, and what the inputs hold afterwards.
 struct Run {
   c10::IValue result;
@@ -139,6 +133,12 @@ c10::IValue copy_of(const c10::IValue& value) {
     return dict;
   }
   return value;
+}
+
+std::vector<c10::IValue> copies_of(const std::vector<c10::IValue>& values) {
+  std::vector<c10::IValue> copies;
+  for (const c10::IValue& value : values) copies.push_back(copy_of(value));
+  return copies;
 }
 
 double relative_difference(const c10::IValue& a, const c10::IValue& b, double least_scale) {

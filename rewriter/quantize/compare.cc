@@ -11,6 +11,7 @@
 
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/support/error.h>
 
@@ -39,13 +40,6 @@ struct Sums {
     return 10 * std::log10(signal / noise);
   }
 };
-
-/// Programs may write to their inputs.
-std::vector<c10::IValue> copies(const std::vector<c10::IValue>& inputs) {
-  std::vector<c10::IValue> made;
-  for (const c10::IValue& each : inputs) made.push_back(each.deepcopy());
-  return made;
-}
 
 at::Tensor as_float(const at::Tensor& tensor) { return tensor.is_quantized() ? tensor.dequantize() : tensor; }
 
@@ -148,7 +142,8 @@ ActivationComparison compare_activations(const GraphModule& float_module, GraphM
   Comparison comparison;
   for (const std::vector<c10::IValue>& inputs : samples) {
     Values expected, found;
-    const c10::IValue x = run_noting(*flat, copies(inputs), expected), y = run_noting(quantized, copies(inputs), found);
+    const c10::IValue x = run_noting(*flat, copies_of(inputs), expected),
+                      y = run_noting(quantized, copies_of(inputs), found);
     for (const Node& node : quantized.graph().nodes()) {
       const auto a = expected.find(node.name()), b = found.find(node.name());
       if (a != expected.end() && b != found.end())
@@ -173,7 +168,7 @@ ActivationComparison compare_outputs(GraphModule& float_module, GraphModule& qua
   const StateKeeper keeper(float_module), quantized_keeper(quantized);
   Comparison comparison;
   for (const std::vector<c10::IValue>& inputs : samples)
-    comparison.add(float_module.run(copies(inputs)), quantized.run(copies(inputs)));
+    comparison.add(float_module.run(copies_of(inputs)), quantized.run(copies_of(inputs)));
   return comparison.result();
 }
 

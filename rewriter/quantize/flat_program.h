@@ -16,10 +16,9 @@
 namespace fx::quantize {
 
 namespace meta_key {
-inline constexpr const char* kPath = "quantize_path";      ///< std::string: of the module that a node came from
-inline constexpr const char* kType = "quantize_type";      ///< std::string: of that module, `Conv2d`
-inline constexpr const char* kReason = "quantize_reason";  ///< std::string: why a node is or is not quantized
-inline constexpr const char* kValue = "quantize_value";    ///< std::string: the float program's node of that value
+inline constexpr const char* kPath = "quantize_path";    ///< std::string: of the module that a node came from
+inline constexpr const char* kType = "quantize_type";    ///< std::string: of that module, `Conv2d`
+inline constexpr const char* kValue = "quantize_value";  ///< std::string: the float program's node of that value
 }  // namespace meta_key
 
 /// Returns a copy of `module` in evaluation mode, made flat. With `fold` batch normalisation is folded. Deterministic:

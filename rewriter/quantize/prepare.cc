@@ -1,4 +1,5 @@
 // prepare: the flat program, marked, with an observer after each value that gets a range.
+#include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/quantize/quantize.h>
 
 #include <ATen/core/grad_mode.h>
@@ -134,8 +135,7 @@ class Preparation {
 
 std::shared_ptr<GraphModule> prepare(const GraphModule& module, const QuantConfig& config,
                                      const std::vector<c10::IValue>& inputs, bool training) {
-  std::vector<c10::IValue> example;  // the program may write to it
-  for (const c10::IValue& each : inputs) example.push_back(each.deepcopy());
+  const std::vector<c10::IValue> example = copies_of(inputs);  // the program may write to it
   std::shared_ptr<GraphModule> flat, unfolded;
   Shapes shapes;
   {

@@ -180,7 +180,7 @@ std::optional<int> bind_given(const c10::FunctionSchema& schema, const CallValue
     total += *cost + (value->isInt() && is_enumerator(*parameter.real_type()) ? kEnumerator : 0);
     if (stack) {
       stack->push_back(*value);
-      coerce(stack->back(), *parameter.type(), parameter.N().value_or(1));
+      coerce(stack->back(), *parameter.real_type(), parameter.N().value_or(1));
     }
   }
   if (positional < args.size() || keywords < call.kwargs.size()) return std::nullopt;

@@ -115,6 +115,13 @@ void coerce_tensor_to_number(IValue& value, TypeKind kind) {
   }
 }
 
+/// LibTorch takes enumerators as ints and looks up unknown ones in tables that end before them.
+template <typename Enum>
+void check_enumerator(const IValue& value, Enum bound, const char* what) {
+  if (!value.isInt() || (value.toInt() >= 0 && value.toInt() < static_cast<std::int64_t>(bound))) return;
+  throw Error(ErrorKind::invalid_argument, std::to_string(value.toInt()) + " is no " + what);
+}
+
 }  // namespace
 
 at::ScalarType to_scalar_type(DType dtype) { return static_cast<at::ScalarType>(dtype); }
@@ -206,6 +213,9 @@ void coerce(IValue& value, const c10::Type& declared, int repeat) {
       if (value.isString()) value = c10::Device(value.toStringRef());
       break;
     case TypeKind::ListType: coerce_to_list(value, type.expectRef<c10::ListType>(), repeat); break;
+    case TypeKind::ScalarTypeType: check_enumerator(value, at::ScalarType::NumOptions, "dtype"); break;
+    case TypeKind::LayoutType: check_enumerator(value, at::Layout::NumOptions, "layout"); break;
+    case TypeKind::MemoryFormatType: check_enumerator(value, at::MemoryFormat::NumOptions, "memory format"); break;
     default: break;
   }
 }

@@ -9,9 +9,11 @@
 #include <fxgraph/rewriter/partition/pipeline.h>
 #include <fxgraph/rewriter/program/hostile/generator.h>
 #include <fxgraph/rewriter/program/hostile/judge.h>
+#include <fxgraph/rewriter/program/verify.h>
 #include "tests/partition/copying_part.h"
 #include "tests/partition/ranks.h"
 #include "tests/partition/ranks_cases.h"
+#include "tests/program/quiet.h"
 #include "tests/trace/trace_testing.h"
 
 namespace fx {
@@ -24,16 +26,6 @@ using testing::RanksCase;
 using testing::same_value;
 using testing::setting;
 using torch::Tensor;
-
-struct Silence : c10::WarningHandler {
-  void process(const c10::SourceLocation&, const std::string&, const bool) override {}
-};
-
-std::vector<c10::IValue> copies(const std::vector<c10::IValue>& values) {
-  std::vector<c10::IValue> result;
-  for (const c10::IValue& value : values) result.push_back(testing::copied(value));
-  return result;
-}
 
 // ── A rank ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -76,21 +68,21 @@ c10::IValue whole_result(GraphModule& whole, const RanksCase& one, const std::ve
 void run_case(const RanksCase& one, Workers& workers, std::int64_t batch) {
   const auto whole = testing::ranks_module(one), part = testing::ranks_module(one);
   const std::vector<c10::IValue> inputs = testing::ranks_inputs(*whole, batch);
-  PipelineStages stages = split_pipeline(*part->clone_graph_module(), one.stages, copies(inputs));
+  PipelineStages stages = split_pipeline(*part->clone_graph_module(), one.stages, copies_of(inputs));
   Pipeline pipe(stages, workers);
   for (int call = 0; call < 2; ++call) {
     const std::string what = std::string(one.name) + ", call " + std::to_string(call);
     const torch::AutoGradMode gradients(one.train);
     for (Tensor& parameter : whole->parameters()) parameter.mutable_grad() = Tensor();
     for (Tensor& parameter : pipe.module().parameters()) parameter.mutable_grad() = Tensor();
-    const c10::IValue expected = whole_result(*whole, one, copies(inputs));
+    const c10::IValue expected = whole_result(*whole, one, copies_of(inputs));
     c10::IValue got;
     if (one.train) {
       const auto schedule = call ? PipelineRun::Schedule::fill_drain : PipelineRun::Schedule::one_forward_one_backward;
       const std::vector<Tensor> targets = {inputs.at(0).toTensor()};
-      pipe.train_step(copies(inputs), targets, &loss_of, {.micro_batches = one.micro_batches, .schedule = schedule});
+      pipe.train_step(copies_of(inputs), targets, &loss_of, {.micro_batches = one.micro_batches, .schedule = schedule});
     } else {
-      got = pipe.run(copies(inputs), {.micro_batches = one.micro_batches});
+      got = pipe.run(copies_of(inputs), {.micro_batches = one.micro_batches});
       if (workers.rank() == workers.world() - 1) expect_same(got, expected, 1e-6, what);
     }
     expect_same_state(pipe.module(), *whole, 1e-5, what);
@@ -106,7 +98,7 @@ bool run_hostile(std::uint64_t seed, Workers& workers) {
   PipelineStages stages;
   const std::vector<c10::IValue> inputs(program.inputs[0].begin(), program.inputs[0].end());
   try {
-    stages = split_pipeline(*part, static_cast<std::size_t>(workers.world()), copies(inputs));
+    stages = split_pipeline(*part, static_cast<std::size_t>(workers.world()), copies_of(inputs));
   } catch (const Error&) {
     return false;
   }
@@ -114,13 +106,13 @@ bool run_hostile(std::uint64_t seed, Workers& workers) {
   if (hostile::is_ill_conditioned(program, tolerance)) return false;
   std::vector<c10::IValue> expected;
   try {
-    for (int call = 0; call < 2; ++call) expected.push_back(testing::copied(whole->run(copies(inputs))));
+    for (int call = 0; call < 2; ++call) expected.push_back(copy_of(whole->run(copies_of(inputs))));
   } catch (const std::exception&) {
     return false;
   }
   Pipeline pipe(stages, workers);
   for (int call = 0; call < 2; ++call) {
-    const c10::IValue got = pipe.run(copies(inputs));
+    const c10::IValue got = pipe.run(copies_of(inputs));
     if (workers.rank() < workers.world() - 1) continue;
     expect_same(got, expected[static_cast<std::size_t>(call)], tolerance.relative + 1e-12,
                 "call " + std::to_string(call) + "\n" + program.str() + stages.plan.wiring);
@@ -130,10 +122,7 @@ bool run_hostile(std::uint64_t seed, Workers& workers) {
 
 // A rank of the tests below, which start it.
 TEST(HostileRank, DISABLED_Run) {
-  Silence silence;
-  const c10::Warning::WarningHandlerGuard quiet(&silence);
-  c10::SetStackTraceFetcher([] { return std::string(); });
-  torch::set_num_threads(1);
+  const testing::Quiet quiet;
   WorkerAddress address = *workers_from_environment();
   std::string at = "before the first";
   try {

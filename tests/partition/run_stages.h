@@ -6,6 +6,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
+#include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/parse.h>
 #include "tests/partition/copying_part.h"
@@ -22,8 +23,8 @@ inline c10::IValue run_stages(const PipelineStages& stages, const std::vector<c1
     if (node.is(Op::placeholder)) values[node] = input < inputs.size() ? inputs[input++] : to_ivalue(node.arg(0));
     if (node.is(Op::call_module)) {
       std::vector<c10::IValue> arguments;
-      for (const Argument& argument : node.args()) arguments.push_back(copied(to_ivalue(argument, nullptr, value_of)));
-      values[node] = copied(stages.modules.at(std::stoul(node.target().str().substr(6)))->run(std::move(arguments)));
+      for (const Argument& argument : node.args()) arguments.push_back(copy_of(to_ivalue(argument, nullptr, value_of)));
+      values[node] = copy_of(stages.modules.at(std::stoul(node.target().str().substr(6)))->run(std::move(arguments)));
     }
     if (node.is(Op::call_function))
       values[node] =

@@ -2,33 +2,22 @@
 // FXGRAPH_HOSTILE_PROGRAMS and FXGRAPH_HOSTILE_SEED ask for more, and others.
 #pragma once
 
-#include <c10/util/Exception.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <fxgraph/rewriter/program/hostile/behaviour.h>
 #include <fxgraph/rewriter/program/hostile/generator.h>
+#include "tests/program/quiet.h"
 
 namespace fx::testing {
-
-inline std::uint64_t environment_number(const char* name, std::uint64_t otherwise) {
-  const char* value = std::getenv(name);
-  return value ? std::strtoull(value, nullptr, 10) : otherwise;
-}
 
 /// Tries `action(program, seed)` on those of `usual` programs that run; it returns what is wrong, or nothing.
 template <typename Action>
 void on_hostile_programs(std::uint64_t usual, const hostile::DrawOptions& options, Action&& action) {
-  struct : c10::WarningHandler {
-    void process(const c10::SourceLocation&, const std::string&, const bool) override {}
-  } silence;
-  const c10::Warning::WarningHandlerGuard quiet(&silence);
-  c10::SetStackTraceFetcher([] { return std::string(); });
+  const Quiet quiet;
   const std::uint64_t first = environment_number("FXGRAPH_HOSTILE_SEED", 0);
   const std::uint64_t count = environment_number("FXGRAPH_HOSTILE_PROGRAMS", usual);
   std::uint64_t ran = 0;

@@ -107,6 +107,21 @@ TEST(HostileGraphs, AConstantIsNotWrittenThroughAView) {
   EXPECT_TRUE(find(returned, "aten::mm(x, k: constant)").empty()) << "the caller may write to it";
 }
 
+TEST(HostileGraphs, GraphsThatAreCalledMayDrawBetweenDraws) {
+  for (const char* between : {"aten::neg](args = (%y,))", "higher_order::cond](args = (True, %t, %e, (%y,)))",
+                              "higher_order::wrap_with_set_grad_enabled](args = (False, %t, %y))"}) {
+    Graph graph =
+        graph_of(std::string("%x = placeholder[target=x]\n%y = placeholder[target=y]\n%t = get_attr[target=t]\n"
+                             "%e = get_attr[target=e]\n%n = call_function[target=aten::normal_](args = (%x, 0.0))\n"
+                             "%c = call_function[target=") +
+                 between + "\n%s = call_function[target=aten::sum](args = (%n,))\nreturn (c, s)");
+    const bool calls_graph = std::string_view(between).starts_with("higher_order");
+    EXPECT_EQ(replace_pattern(graph, "aten::sum(aten::normal_(x, m))", "aten::sum(aten::normal_(x, m))").applied,
+              calls_graph ? 0u : 1u)
+        << between;
+  }
+}
+
 TEST(HostileGraphs, DTypesBeyondTheMaskFitNoTest) {
   const Graph graph =
       graph_of("%x = placeholder[target=x]\n%a = call_function[target=aten::neg](args = (%x,))\nreturn a");

@@ -1,8 +1,5 @@
 #include "tests/rules/hostile_run.h"
 
-#include <ATen/Parallel.h>
-#include <c10/util/Logging.h>
-
 #include <cstdlib>
 #include <iostream>
 
@@ -13,11 +10,6 @@ namespace fx::testing {
 namespace {
 
 constexpr std::size_t kMostKinds = 40;
-
-std::uint64_t environment(const char* name, std::uint64_t usual) {
-  const char* wanted = std::getenv(name);
-  return wanted ? std::strtoull(wanted, nullptr, 10) : usual;
-}
 
 /// Two failures of one cause mostly agree in these words.
 std::string kind_of(const std::string& name, const std::string& wrong) {
@@ -42,13 +34,9 @@ const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names) {
   return at->second;
 }
 
-Quiet::Quiet() : guard_(&silence_) {
-  at::set_num_threads(1);
-  c10::SetStackTraceFetcher([] { return std::string(); });
-}
-
 HostileRun::HostileRun(std::uint64_t usual)
-    : programs_(environment("FXGRAPH_HOSTILE_PROGRAMS", usual)), first_(environment("FXGRAPH_HOSTILE_SEED", 1)) {}
+    : programs_(environment_number("FXGRAPH_HOSTILE_PROGRAMS", usual)),
+      first_(environment_number("FXGRAPH_HOSTILE_SEED", 1)) {}
 
 void HostileRun::run(const std::function<Trial(std::uint64_t seed)>& make) {
   using Clock = std::chrono::steady_clock;

@@ -7,8 +7,6 @@
 // before it is tried, for crashes.
 #pragma once
 
-#include <c10/util/Exception.h>
-
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -19,22 +17,9 @@
 
 #include <fxgraph/matchers/pattern.h>
 #include <fxgraph/rewriter/program/hostile/judge.h>
+#include "tests/program/quiet.h"
 
 namespace fx::testing {
-
-/// While it lives, LibTorch neither warns of what hostile programs do on purpose nor works out a stack trace for each
-/// of the many calls that throw.
-class Quiet {
- public:
-  Quiet();
-
- private:
-  struct Silence : c10::WarningHandler {
-    void process(const c10::SourceLocation&, const std::string&, const bool) override {}
-  };
-  Silence silence_;
-  c10::Warning::WarningHandlerGuard guard_;
-};
 
 /// What one program is tried with: how it is rewritten, and how that is called.
 struct Trial {

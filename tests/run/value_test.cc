@@ -7,6 +7,8 @@
 
 #include <limits>
 
+#include <fxgraph/module/graph_module.h>
+#include <fxgraph/module/interpreter.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -79,6 +81,34 @@ TEST(Value, CoercesAsPythonDoes) {
 TEST(Value, RefusesWhatNoOperatorTakes) {
   EXPECT_THROW(to_ivalue(Argument::opaque("<object>")), Error);
   EXPECT_THROW(to_ivalue(Argument(Layout{"no_such"})), Error);
+}
+
+TEST(Value, NumbersThatAreNoEnumeratorsAreRefusedBeforeLibTorchLooksThemUp) {
+  struct Case {
+    const char *op, *parameter, *says;
+    std::int64_t bound;
+  };
+  for (const auto& [op, parameter, says, bound] :
+       {Case{"aten::sum", "dtype", "is no dtype", static_cast<std::int64_t>(at::ScalarType::NumOptions)},
+        Case{"aten::zeros_like", "dtype", "is no dtype", static_cast<std::int64_t>(at::ScalarType::NumOptions)},
+        Case{"aten::zeros_like", "layout", "is no layout", static_cast<std::int64_t>(at::Layout::NumOptions)},
+        Case{"aten::clone", "memory_format", "is no memory format",
+             static_cast<std::int64_t>(at::MemoryFormat::NumOptions)}}) {
+    for (const std::int64_t code : {std::int64_t{-1}, bound, bound + 1, std::int64_t{300}, std::int64_t{1} << 40}) {
+      Graph graph;
+      Node& x = graph.placeholder("x");
+      Node& code_node = graph.placeholder("code");
+      const bool literal = code % 2 == 0;
+      graph.output(graph.call_function(op, {x}, {{parameter, literal ? Argument(code) : Argument(code_node)}}));
+      for (const bool planned : {true, false}) {
+        GraphModule module(graph.clone());
+        const std::vector<c10::IValue> inputs{torch::ones(2), code};
+        EXPECT_THAT([&] { planned ? module.run(inputs) : Interpreter(module).run(inputs); },
+                    ::testing::ThrowsMessage<Error>(::testing::HasSubstr(std::to_string(code) + " " + says)))
+            << op << " " << parameter;
+      }
+    }
+  }
 }
 
 TEST(Value, FindsTensorsInContainers) {

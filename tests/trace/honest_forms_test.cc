@@ -1,31 +1,18 @@
 // Programs in the many forms that people write, as a table: sharing, chance, exceptions, aliases, containers.
-#include "tests/trace/bag_module.h"
-#include "tests/trace/honesty.h"
+#include "tests/trace/honest_case.h"
 
 namespace fx {
 namespace {
 
 using testing::Bag;
+using Case = testing::HonestCase;
 using torch::Tensor;
 using torch::indexing::Slice;
 namespace F = torch::nn::functional;
 
-struct Case {
-  const char* name;
-  const char* want;  ///< how the verdict begins; empty: right or refused
-  Bag::Step step;
-};
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
-
 class HonestForm : public ::testing::TestWithParam<Case> {};
 
-TEST_P(HonestForm, IsRightOrRefused) {
-  const Case& c = GetParam();
-  const std::vector<testing::Inputs> inputs = {{torch::rand({2, 3})}, {torch::rand({2, 3}) - 0.5}};
-  testing::expect_honest(
-      c.want, [&] { return std::make_shared<Bag>(c.step); },
-      [](Bag& module, testing::Inputs& in) -> c10::IValue { return module.forward(in[0].toTensor()); }, inputs);
-}
+TEST_P(HonestForm, IsRightOrRefused) { testing::expect_honest(GetParam(), testing::two_inputs()); }
 
 Tensor halved(int depth, const Tensor& x) { return depth == 0 ? x : halved(depth - 1, x / 2) + x; }
 

@@ -5,40 +5,20 @@
 #include <future>
 #include <thread>
 
-#include "tests/trace/bag_module.h"
-#include "tests/trace/honesty.h"
+#include "tests/trace/honest_case.h"
 
 namespace fx {
 namespace {
 
 using testing::Bag;
+using Case = testing::HonestCase;
 using torch::Tensor;
 using torch::indexing::Slice;
 namespace F = torch::nn::functional;
 
-struct Case {
-  const char* name;
-  const char* want;  ///< how the verdict begins; empty: right or refused
-  Bag::Step step;
-  bool training = false;
-};
-
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
-
 class HonestProgram : public ::testing::TestWithParam<Case> {};
 
-TEST_P(HonestProgram, IsRightOrRefused) {
-  const Case& c = GetParam();
-  const std::vector<testing::Inputs> inputs = {{torch::rand({2, 3})}, {torch::rand({2, 3}) - 0.5}};
-  testing::expect_honest(
-      c.want,
-      [&] {
-        auto module = std::make_shared<Bag>(c.step);
-        module->train(c.training);
-        return module;
-      },
-      [](Bag& module, testing::Inputs& in) -> c10::IValue { return module.forward(in[0].toTensor()); }, inputs);
-}
+TEST_P(HonestProgram, IsRightOrRefused) { testing::expect_honest(GetParam(), testing::two_inputs()); }
 
 struct StraightThrough : torch::autograd::Function<StraightThrough> {
   static Tensor forward(torch::autograd::AutogradContext*, Tensor x) { return x.round(); }

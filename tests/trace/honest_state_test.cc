@@ -1,30 +1,16 @@
 // Programs that keep something from call to call, as a table: what a trace of each must be.
-#include "tests/trace/bag_module.h"
-#include "tests/trace/honesty.h"
+#include "tests/trace/honest_case.h"
 
 namespace fx {
 namespace {
 
 using testing::Bag;
+using Case = testing::HonestCase;
 using torch::Tensor;
-
-struct Case {
-  const char* name;
-  const char* want;  ///< how the verdict begins; empty: right or refused
-  Bag::Step step;
-};
-
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
 
 class HonestState : public ::testing::TestWithParam<Case> {};
 
-TEST_P(HonestState, IsRightOrRefused) {
-  const Case& c = GetParam();
-  const std::vector<testing::Inputs> inputs = {{torch::rand({2, 3})}, {torch::rand({2, 3}) - 0.5}};
-  testing::expect_honest(
-      c.want, [&] { return std::make_shared<Bag>(c.step); },
-      [](Bag& module, testing::Inputs& in) -> c10::IValue { return module.forward(in[0].toTensor()); }, inputs);
-}
+TEST_P(HonestState, IsRightOrRefused) { testing::expect_honest(GetParam(), testing::two_inputs()); }
 
 const std::vector<Case>& cases() {
   static const auto& table = *new std::vector<Case>{

@@ -1,25 +1,26 @@
 // The table of members that a program changes: what becomes of each when the module is traced.
 #pragma once
 
+#include <ostream>
+#include <vector>
+
 #include "tests/trace/chest_module.h"
 #include "tests/trace/honesty.h"
 
-namespace fx {
-namespace {
+namespace fx::testing {
 
-using testing::Chest;
 using torch::Tensor;
 
-struct Case {
+struct MemberCase {
   const char* name;
   const char* want;  ///< how the verdict begins; empty: right or refused
   Chest::Step step;
 };
 
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+inline std::ostream& operator<<(std::ostream& out, const MemberCase& c) { return out << c.name; }
 
-[[maybe_unused]] const std::vector<Case>& cases() {
-  static const auto& table = *new std::vector<Case>{
+inline const std::vector<MemberCase>& member_cases() {
+  static const auto& table = *new std::vector<MemberCase>{
       // ── Optionals and variants
       {"optional_is_emptied", "refused",
        [](Chest& m, Tensor x) {
@@ -309,5 +310,4 @@ std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.nam
   return table;
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::testing

@@ -9,6 +9,10 @@
 namespace fx {
 namespace {
 
+using Case = testing::MemberCase;
+using testing::Chest;
+using torch::Tensor;
+
 class MemberStates : public ::testing::TestWithParam<Case> {};
 
 std::string verdict_on(const Case& c) {
@@ -39,7 +43,7 @@ TEST(MemberStateTable, IsTheSameOnEveryHeap) {
   const int begin = number("FXGRAPH_HEAP_SEED", 1), count = number("FXGRAPH_HEAP_SEEDS", 2);
   for (int seed = begin; seed < begin + count; ++seed) {
     testing::HeapShaker heap(static_cast<std::uint32_t>(seed));
-    for (const Case& c : cases()) {
+    for (const Case& c : testing::member_cases()) {
       heap.shake();
       const std::string verdict = verdict_on(c);
       EXPECT_TRUE(is_as_wanted(c, verdict))
@@ -48,7 +52,7 @@ TEST(MemberStateTable, IsTheSameOnEveryHeap) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Members, MemberStates, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(Members, MemberStates, ::testing::ValuesIn(testing::member_cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // ── Modules that lie elsewhere

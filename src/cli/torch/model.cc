@@ -182,9 +182,7 @@ double TorchModel::difference_of_another_batch(GraphModule& reference, const std
   const std::vector<c10::IValue> values = random_inputs(larger);
   try {
     const StateKeeper keeper(reference);  // only one of the two makes this call
-    std::vector<c10::IValue> copies;
-    for (const c10::IValue& value : values) copies.push_back(value.deepcopy());
-    reference.run(std::move(copies));
+    reference.run(copies_of(values));
   } catch (const std::exception&) {
     return 0;
   }
