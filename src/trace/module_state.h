@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fx::internal {
@@ -48,6 +49,10 @@ class ModuleState {
   std::vector<StateChange> changes() const;
   /// The traced tensors that the program keeps where this cannot put anything back; between calls of it.
   std::vector<ProxyImpl*> proxies_elsewhere() const;
+  /// Those of them that depend on nothing, with their values. A value of a tensor that lay there before is none of
+  /// these.
+  std::vector<std::pair<ProxyImpl*, at::Tensor>> constants(const Session& session,
+                                                           const std::vector<ProxyImpl*>& proxies) const;
   /// Puts everything back; may be called more than once.
   void restore();
   /// The same when a call of a module, in `session`, closed, is over: traced tensors of it that are left elsewhere

@@ -9,8 +9,8 @@
 namespace fx::internal {
 namespace {
 
-constexpr std::size_t kNear = 4;      // words: no container has its count further from an address
-constexpr std::size_t kPayload = 16;  // words of what an optional or variant may hold
+constexpr std::size_t kNear = 4;     // words: no container has its count further from an address
+constexpr std::size_t kPayload = 7;  // words of the largest container that an optional or variant may hold
 
 Word word_at(Word address) {
   std::vector<Word> value;
@@ -83,7 +83,9 @@ bool is_flag(Word before, Word now) { return (before ^ now) < 0x100; }
 
 }  // namespace
 
+// The rest of a flag's word is what was there before the object: it may look like an address.
 bool ObjectWords::is_address(std::size_t i) const {
+  if (is_flag(before[i], now[i]) && ((before[i] | now[i]) % kWord != 0)) return false;
   return (is_mapped(now[i]) && !is_proxy_memory(now[i])) || is_mapped(before[i]);
 }
 

@@ -181,7 +181,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     try {
       return run_program(*session, trace.graph, nullptr);
     } catch (...) {
-      if (state) internal::settle_kept_constants(*session);
+      if (state && !root_) internal::settle_kept_constants(*session);
       throw;
     }
   };
@@ -189,7 +189,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   session->follow(nullptr);
   if (state && left_over.count() > 1) {
     const std::vector<internal::ProxyImpl*> elsewhere = state->proxies_elsewhere();
-    const auto constants = internal::kept_constants(*session, elsewhere);
+    const auto constants = state->constants(*session, elsewhere);
     if (root_ && constants.size() < elsewhere.size()) refuse_left_over(*root_, has_examples);
     if (!constants.empty() && may_repeat) {
       for (const auto& [proxy, value] : constants) proxy->become(value);
@@ -203,8 +203,10 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     std::vector<internal::BufferUpdate> updates;
     if (options_.second_call) updates = internal::compare_second_call(plan);
     state->restore();
-    for (const std::shared_ptr<Session>& each : left_over.sessions()) internal::settle_kept_constants(*each);
-    if (root_ && left_over.count() > 1) refuse_left_over(*root_, has_examples);
+    for (const std::shared_ptr<Session>& each : left_over.sessions()) {
+      if (each->has_proxies()) root_ ? state->leave(*each) : internal::settle_kept_constants(*each);
+    }
+    if (root_ && (state->has_left() || left_over.count() > 1)) refuse_left_over(*root_, has_examples);
     if (root_ && options_.follow_mode) mode_switch.emplace(plan, *root_);
     write_buffers(*session, updates);
   }
@@ -225,7 +227,8 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
     const auto leave = [&](Session& target) {
-      if (root_ && state) state->leave(target);
+      if (root_ && state) return state->leave(target);
+      internal::settle_kept_constants(target);
     };
     internal::generalise(trace.graph, {log, *session, run_sample, attributes, is_free, leave}, inputs, options_.sizes);
   }

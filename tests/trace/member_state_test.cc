@@ -1,6 +1,8 @@
 // Members of every kind, changed in forward: a trace puts them back, or leaves them alone, and never breaks them.
 #include <fxgraph/trace/member_state.h>
 
+#include <cstdlib>
+
 #include "tests/trace/chest_module.h"
 #include "tests/trace/heap_shaker.h"
 #include "tests/trace/honesty.h"
