@@ -204,7 +204,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     if (options_.second_call) updates = internal::compare_second_call(plan);
     state->restore();
     for (const std::shared_ptr<Session>& each : left_over.sessions()) {
-      if (each->has_proxies()) root_ ? state->leave(*each) : internal::settle_kept_constants(*each);
+      if (root_ && each->has_proxies()) state->leave(*each);
     }
     if (root_ && (state->has_left() || left_over.count() > 1)) refuse_left_over(*root_, has_examples);
     if (root_ && options_.follow_mode) mode_switch.emplace(plan, *root_);
