@@ -6,8 +6,15 @@
 //
 // The first call makes them, so a trace of it leaves traced tensors there. Those that no input, parameter or chance
 // decides are given the values that a call outside of a trace would have given them, wherever their handles lie.
+//
+// Other traced tensors that are left there get the values of a call on the examples, so that the module can still be
+// used: the trace is refused, and says so.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <utility>
 #include <vector>
 
 namespace fx::internal {
@@ -15,10 +22,15 @@ namespace fx::internal {
 class ProxyImpl;
 class Session;
 
-/// Makes ordinary tensors of those of `proxies` that belong to `session`, closed, and that depend on nothing. Returns
-/// whether there was one: the program must be traced again, for it will not make it again.
-bool settle_kept_constants(const Session& session, const std::vector<ProxyImpl*>& proxies);
-/// The same for all proxies of a session that are still alive.
+/// Those of `proxies` that belong to `session` and depend on nothing, with their values.
+std::vector<std::pair<ProxyImpl*, at::Tensor>> kept_constants(const Session& session,
+                                                              const std::vector<ProxyImpl*>& proxies);
+/// Makes ordinary tensors of all proxies of `session`, closed, that are still alive and depend on nothing.
 void settle_kept_constants(Session& session);
+
+/// Makes ordinary tensors of all proxies of `session`, closed, whose graph is there: copies of `before(proxy)` where
+/// that is defined, else values of one call (trace/known_values.h); what has neither stands for nothing. Returns
+/// whether there was one.
+bool settle_left_over(Session& session, const std::function<at::Tensor(const ProxyImpl&)>& before);
 
 }  // namespace fx::internal

@@ -1,7 +1,9 @@
 #include <fxgraph/trace/known_values.h>
 
-#include <ATen/ops/clone.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GradMode.h>
+
+#include <mutex>
 
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/run/call.h>
@@ -32,6 +34,30 @@ class Evaluation {
       : session_(session), wanted_(wanted), graph_(wanted[0]->graph()), flags_(graph_.id_bound(), 0) {
     last_ = wanted[0];
     for (const Node* node : wanted) last_ = last_->is_before(*node) ? node : last_;
+  }
+
+  // Whatever can be run of a call on the inputs that the session remembers.
+  std::vector<at::Tensor> run_call() {
+    for (const Node* node : wanted_) flags_[node->id()] |= kNeeded;
+    find_needed();
+    for (const Node& node : graph_.nodes()) {
+      const bool needed = (flags_[node.id()] & kNeeded) != 0;
+      writes_ |= needed && node.is(Op::call_function) && effects_of(node).writes;
+      if (&node == last_) break;
+    }
+    const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+    const at::AutoGradMode grad(!writes_ && at::GradMode::is_enabled());
+    values_.resize(graph_.id_bound());
+    for (const Node& node : graph_.nodes()) {
+      if ((flags_[node.id()] & kNeeded) != 0) run_node(node);
+      if (&node == last_) break;
+    }
+    std::vector<at::Tensor> tensors;
+    for (const Node* node : wanted_) {
+      const c10::IValue& value = values_[node->id()];
+      tensors.push_back(value.isTensor() ? value.toTensor() : at::Tensor());
+    }
+    return tensors;
   }
 
   std::optional<KnownValues> run() {
@@ -103,6 +129,28 @@ class Evaluation {
     return true;
   }
 
+  // Without a value when it, or what it takes, has none.
+  void run_node(const Node& node) {
+    bool known = true;
+    node.for_each_input([&](const Node& input) { known = known && !values_[input.id()].isNone(); });
+    if (!known) return;
+    try {
+      c10::IValue& value = values_[node.id()];
+      if (const at::Tensor input = session_.input(node); input.defined()) {
+        value = own_copy(input);
+      } else if (const Node* kept = session_.kept_value(node)) {
+        value = values_of_call(*session_.first_call(), {kept}).front();
+      } else if (node.is(Op::get_attr)) {
+        const CapturedTensor* captured = session_.captured_by(node);
+        if (captured) value = writes_ ? own_copy(captured->tensor) : captured->tensor;
+      } else if (!node.is(Op::placeholder)) {
+        value = evaluate(node);
+      }
+      if (value.isTensor() && !value.toTensor().defined()) value = c10::IValue();
+    } catch (const std::exception&) {  // as the program would have failed, and what it had by then stays
+    }
+  }
+
   c10::IValue evaluate(const Node& node) const {
     if (node.is(Op::get_attr)) return own_copy(session_.captured_by(node)->tensor);
     const auto value_of = [this](Node& input) { return values_[input.id()]; };
@@ -118,9 +166,36 @@ class Evaluation {
   const Graph& graph_;
   std::vector<std::uint8_t> flags_;
   std::vector<c10::IValue> values_;
+  bool writes_ = false;  // something needed is written in place
+};
+
+// Puts the generator of random numbers back.
+class Unseen {
+ public:
+  Unseen() {
+    const std::lock_guard<std::mutex> lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+  ~Unseen() {
+    const std::lock_guard<std::mutex> lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+  Unseen(const Unseen&) = delete;
+  Unseen& operator=(const Unseen&) = delete;
+
+ private:
+  const c10::impl::ExcludeDispatchKeyGuard untraced_{kTraceKeys};
+  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
+  at::Tensor state_;
 };
 
 }  // namespace
+
+std::vector<at::Tensor> values_of_call(const Session& session, const std::vector<const Node*>& nodes) {
+  if (nodes.empty()) return {};
+  const Unseen unseen;
+  return Evaluation(session, nodes).run_call();
+}
 
 std::optional<KnownValues> known_values(const Session& session, const std::vector<const Node*>& nodes) {
   if (nodes.empty()) return KnownValues();

@@ -25,4 +25,9 @@ struct KnownValues {
 /// Cost: the nodes before them are looked at once, those they depend on are run.
 std::optional<KnownValues> known_values(const Session& session, const std::vector<const Node*>& nodes);
 
+/// What each of `nodes` would have become in a call of the program outside of its trace, on the inputs that the session
+/// remembers; undefined where that is not one tensor or cannot be told. Nothing is written to the root's tensors, and
+/// no random number is drawn that is seen. Cost: what the nodes need is run once.
+std::vector<at::Tensor> values_of_call(const Session& session, const std::vector<const Node*>& nodes);
+
 }  // namespace fx::internal

@@ -23,6 +23,14 @@ class LeftOver {
   static void watch(const std::shared_ptr<Session>& session) {
     if (current()) current()->sessions_.push_back(session);
   }
+  /// The sessions that are alive.
+  std::vector<std::shared_ptr<Session>> sessions() const {
+    std::vector<std::shared_ptr<Session>> alive;
+    for (const std::weak_ptr<Session>& known : sessions_) {
+      if (std::shared_ptr<Session> session = known.lock()) alive.push_back(std::move(session));
+    }
+    return alive;
+  }
   /// How many references to the sessions there are.
   long count() const {
     long count = 0;

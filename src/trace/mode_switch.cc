@@ -9,7 +9,6 @@
 #include <unordered_set>
 
 #include <fxgraph/nn/module_tree.h>
-#include <fxgraph/trace/kept_constants.h>
 
 namespace fx::internal {
 namespace {
@@ -120,9 +119,7 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(roo
   try {
     root.train(!training_);
     other.run();
-    settle_kept_constants(*other.session);
   } catch (const std::exception&) {
-    settle_kept_constants(*other.session);
     // With these examples, that is (one value per channel is too little for statistics): dropout is told by its flags.
     plan.state.restore();
     for (const Node& node : plan.graph.nodes()) {

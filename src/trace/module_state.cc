@@ -13,8 +13,10 @@
 
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/trace/dispatch_keys.h>
+#include <fxgraph/trace/kept_constants.h>
 #include <fxgraph/trace/member_state.h>
 #include <fxgraph/trace/proxy_impl.h>
+#include <fxgraph/trace/session.h>
 
 namespace fx::internal {
 
@@ -184,6 +186,29 @@ void ModuleState::restore() {
     if (registered.tensor.requires_grad() != registered.requires_grad) impl.set_requires_grad(registered.requires_grad);
     if (!registered.tensor.grad().is_same(registered.gradient)) impl.mutable_grad() = registered.gradient;
   }
+}
+
+std::vector<std::pair<ProxyImpl*, at::Tensor>> ModuleState::constants(const Session& session,
+                                                                      const std::vector<ProxyImpl*>& proxies) const {
+  auto found = kept_constants(session, proxies);
+  const auto is_state = [&](const auto& each) {
+    const at::Tensor before = globals_->members.before(*each.first);
+    return before.defined() &&
+           std::any_of(session.captured().begin(), session.captured().end(),
+                       [&](const CapturedTensor& captured) { return captured.tensor.is_same(before); });
+  };
+  found.erase(std::remove_if(found.begin(), found.end(), is_state), found.end());
+  return found;
+}
+
+void ModuleState::leave(Session& session) {
+  restore();
+  if (modules_.empty()) return;
+  std::vector<ProxyImpl*> alive;
+  session.proxies().for_each([&](ProxyImpl& proxy) { alive.push_back(&proxy); });
+  for (const auto& [proxy, value] : constants(session, alive)) proxy->become(value);
+  const auto before = [this](const ProxyImpl& proxy) { return globals_->members.before(proxy); };
+  if (settle_left_over(session, before)) has_left_ = true;
 }
 
 ModuleState::~ModuleState() { restore(); }

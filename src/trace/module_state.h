@@ -17,11 +17,13 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fx::internal {
 
 class ProxyImpl;
+class Session;
 
 /// Something that is not as it was.
 struct StateChange {
@@ -45,10 +47,19 @@ class ModuleState {
   void watch(const std::string& name, at::Tensor& tensor) { watched_.push_back({name, &tensor, tensor}); }
 
   std::vector<StateChange> changes() const;
-  /// The traced tensors that the program keeps where this does not look; between calls of it.
+  /// The traced tensors that the program keeps where this cannot put anything back; between calls of it.
   std::vector<ProxyImpl*> proxies_elsewhere() const;
+  /// Those of them that depend on nothing, with their values. A value of a tensor that lay there before is none of
+  /// these.
+  std::vector<std::pair<ProxyImpl*, at::Tensor>> constants(const Session& session,
+                                                           const std::vector<ProxyImpl*>& proxies) const;
   /// Puts everything back; may be called more than once.
   void restore();
+  /// The same when a call of a module, in `session`, closed, is over: traced tensors of it that are left elsewhere
+  /// become ordinary ones, with what was there before where that is known, else as the call on the examples left them.
+  void leave(Session& session);
+  /// Whether leave() has found one.
+  bool has_left() const { return has_left_; }
 
  private:
   struct Visited {
@@ -78,6 +89,7 @@ class ModuleState {
   std::vector<Registered> registered_;
   std::vector<Watched> watched_;
   std::unique_ptr<Globals> globals_;
+  bool has_left_ = false;
 };
 
 }  // namespace fx::internal

@@ -176,7 +176,9 @@ at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   Node* node = item.node;
   for (; !node->is(Op::placeholder); node = &node->arg(0).node()) path = "[" + to_string(node->arg(1)) + "]" + path;
   bound_.push_back({item.node, item.example->toTensor(), node, node->name() + path});
-  return session().proxy(*item.node, stand_ins_ ? stand_ins_->at(nth) : bound_.back().example);
+  const at::Tensor& shape = stand_ins_ ? stand_ins_->at(nth) : bound_.back().example;
+  session().remember_input(*item.node, shape, /*blank=*/stand_ins_ != nullptr);
+  return session().proxy(*item.node, shape);
 }
 
 std::vector<InputItem> PlaceholderInputs::elements(const InputItem& item, std::size_t wanted) {

@@ -1,6 +1,7 @@
 #include <fxgraph/trace/proxy.h>
 
 #include <c10/core/MemoryFormat.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <vector>
@@ -52,6 +53,15 @@ void ProxyImpl::become(const at::Tensor& value) {
   set_custom_sizes_strides(SizesStridesPolicy::Default);
   set_custom_device(false);
   c10::TensorImpl::shallow_copy_from(value.getIntrusivePtr());
+  set_autograd_meta(nullptr);
+  if (!value.requires_grad()) return;
+  if (value.is_leaf() && value.use_count() == 1) {
+    set_requires_grad(true);
+  } else {
+    // Gradients go where those of `value` go: to a parameter, or on to what it was made of.
+    const auto self = c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(this);
+    torch::autograd::impl::set_gradient_edge(at::Tensor(self), torch::autograd::impl::gradient_edge(value));
+  }
 }
 
 ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant)

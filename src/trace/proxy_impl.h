@@ -10,6 +10,7 @@
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/trace/dispatch_keys.h>
 #include <fxgraph/trace/proxy_list.h>
+#include <fxgraph/trace/proxy_memory.h>
 
 namespace fx::internal {
 
@@ -23,6 +24,8 @@ class ProxyImpl final : public c10::TensorImpl {
   /// A constant under construction (`torch::tensor({1, 2})`): has data, stands for no node until it is used.
   ProxyImpl(std::shared_ptr<Session> session, const at::Tensor& constant);
   ~ProxyImpl() override;
+  static void* operator new(std::size_t size) { return allocate_proxy(size); }
+  static void operator delete(void* memory) noexcept { release_proxy(memory); }
 
   /// Makes this an ordinary tensor, wherever its handles lie: another one for `value`. The trace must have ended.
   void become(const at::Tensor& value);
@@ -31,6 +34,8 @@ class ProxyImpl final : public c10::TensorImpl {
   Node* node() const { return node_; }
   /// The node, to be named in a message: null when the trace has ended and its graph may be gone.
   const Node* open_node() const;
+  /// The graph is going, and the proxy stays: it stands for nothing any more.
+  void forget_node() { node_ = nullptr; }
   void rebind(Node& node) {
     node_ = &node;
     was_constant_ = false;

@@ -13,6 +13,10 @@ class ProxyList {
  public:
   void add(ProxyImpl& proxy);
   void remove(ProxyImpl& proxy);
+  bool is_empty() const {
+    const Lock lock(busy_);
+    return !newest_;
+  }
   /// `visit` must not make or destroy proxies.
   template <typename Visit>
   void for_each(Visit&& visit);
@@ -33,7 +37,7 @@ class ProxyList {
     std::atomic_flag& busy;
   };
 
-  std::atomic_flag busy_;
+  mutable std::atomic_flag busy_;
   ProxyImpl* newest_ = nullptr;
 };
 

@@ -29,6 +29,7 @@ struct SampledProgram {
   RunProgram run;
   const std::vector<std::pair<std::string, at::Tensor>>& attributes;  ///< of the root
   std::function<bool(const std::string&)> is_free_attribute;
+  std::function<void(Session& session)> leave;  ///< a call is over, and its session closed
 };
 
 class Sample final : private TraceFollower, private NodeMaker {

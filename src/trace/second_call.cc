@@ -105,7 +105,10 @@ SeparateCall::SeparateCall(const SecondCallPlan& plan)
   }
 }
 
-SeparateCall::~SeparateCall() { session->close(); }
+SeparateCall::~SeparateCall() {
+  session->close();
+  if (session->has_proxies()) plan_.state.leave(*session);
+}
 
 void SeparateCall::run() {
   plan_.run(*session, graph);
@@ -125,7 +128,8 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
     refuse_registered(plan.state.changes());  // what counts has changed again
   } else {
     plan.state.restore();
-    SeparateCall first(plan);
+    // Whatever follows ends before they do: it has handles on what they put back.
+    SeparateCall first(plan), second(plan);
     try {
       first.run();
     } catch (const Error& error) {
@@ -137,7 +141,6 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
             SameProgram(plan.graph, plan.session, first.graph, *first.session, {}).find_difference())
       refuse("a second call of the program does something else than the first: " + *difference, kPassState);
     const std::vector<StateChange> between = plan.state.changes();
-    SeparateCall second(plan);
     second.session->follow_call(first.session);
     second.run();
     SameProgram comparison(first.graph, *first.session, second.graph, *second.session, between);

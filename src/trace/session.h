@@ -82,8 +82,15 @@ class Session : public std::enable_shared_from_this<Session> {
   void refer_to(const Session& first) { reference_ = &first; }
   /// Lets the program use what it kept of the call that `first` traced: as get_attr nodes that kept_value() knows.
   void follow_call(std::shared_ptr<Session> first) { first_call_ = std::move(first); }
+  const std::shared_ptr<Session>& first_call() const { return first_call_; }
   /// The node of the first call that `node` stands for, or null.
   const Node* kept_value(const Node& node) const;
+  /// Remembers the tensor that an input would be in a call outside of the trace; a blank one has no contents.
+  void remember_input(const Node& node, const at::Tensor& tensor, bool blank) {
+    inputs_.insert_or_assign(node.id(), Input{tensor, blank});
+  }
+  /// That tensor, zeros for a blank one; undefined for other nodes.
+  at::Tensor input(const Node& node) const;
   /// Says that what `node` stands for takes no part in gradients.
   void mark_without_grad(const Node& node) { without_grad_.insert(node.id()); }
   /// Tells `follower` (null: nobody) of everything from now on.
@@ -106,6 +113,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void record(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
   ProxyList& proxies() { return proxies_; }
+  /// Whether a proxy is alive.
+  bool has_proxies() const { return !proxies_.is_empty(); }
   const std::vector<CapturedTensor>& captured() const { return captured_; }
   /// The tensor that a get_attr of this trace stands for, or null.
   const CapturedTensor* captured_by(const Node& node) const;
@@ -133,6 +142,11 @@ class Session : public std::enable_shared_from_this<Session> {
   struct CompoundValue {
     std::vector<at::Tensor> parts;
     c10::Device device;
+  };
+
+  struct Input {
+    at::Tensor tensor;
+    bool blank;
   };
 
   Node& kept_node(const ProxyImpl& kept);
@@ -173,6 +187,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Session> first_call_;
   std::unordered_map<const ProxyImpl*, Node*> kept_nodes_;      // look-up only
   std::unordered_map<std::uint32_t, const Node*> kept_values_;  // by node id; look-up only
+  std::unordered_map<std::uint32_t, Input> inputs_;             // by node id; look-up only
   std::unordered_set<std::uint32_t> without_grad_;              // node ids; look-up only
   std::vector<Argument> args_;                                  // buffers of record()
   std::vector<NamedArgument> kwargs_;

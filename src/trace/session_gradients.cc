@@ -1,4 +1,5 @@
 // The parts of a session that have to do with gradients, and with values kept from an earlier call.
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/ScalarType.h>
 
 #include <fxgraph/trace/session.h>
@@ -53,6 +54,12 @@ Node& Session::kept_node(const ProxyImpl& kept) {
   kept_values_.emplace(node->id(), kept.node());
   remember(*node, kept.value(), kept.known_device());
   return *node;
+}
+
+at::Tensor Session::input(const Node& node) const {
+  const auto found = inputs_.find(node.id());
+  if (found == inputs_.end()) return {};
+  return found->second.blank ? at::zeros_like(found->second.tensor) : found->second.tensor;
 }
 
 const Node* Session::kept_value(const Node& node) const {

@@ -14,11 +14,10 @@
 
 #include <fxgraph/trace/dispatch_keys.h>
 #include <fxgraph/trace/proxy_impl.h>
+#include <fxgraph/trace/proxy_memory.h>
 
 namespace fx::internal {
 namespace {
-
-bool may_be_address(Word word) { return word % kWord == 0 && word >= 0x10000 && word < (Word{1} << 47); }
 
 // What stands where a tensor may be: the size that malloc() keeps before its chunk, the table, the count.
 struct Head {
@@ -55,14 +54,20 @@ Word chunk_size(Word word) { return word & ~Word{7}; }
 
 struct Kind {
   Word table, chunk;
-  bool fits(const Head& head) const {
-    return head.table == table && (chunk_size(head.chunk) == chunk || chunk_size(head.chunk) == chunk + 2 * kWord);
+  // A chunk is a little larger when what would be left of it is too small for another one.
+  bool fits(const Head& head, bool has_chunk) const {
+    return head.table == table && (!has_chunk || chunk_size(head.chunk) - chunk <= 2 * kWord);
   }
 };
 
-Kind kind_of(const c10::TensorImpl* impl) {
-  const Head head = Heads({word_of(impl)})[0];
-  return {head.table, chunk_size(head.chunk)};
+// What malloc() gives for so many bytes: a word more for the size, in steps of two words.
+constexpr Word chunk_for(std::size_t bytes) { return (bytes + 3 * kWord - 1) / (2 * kWord) * (2 * kWord); }
+
+template <typename Impl>
+Kind kind_of(const Impl* impl) {
+  Word table = 0;
+  std::memcpy(&table, static_cast<const void*>(impl), kWord);
+  return {table, chunk_for(sizeof(Impl))};
 }
 
 const std::array<Kind, 2>& kinds() {
@@ -70,7 +75,7 @@ const std::array<Kind, 2>& kinds() {
     const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
     const at::Tensor dense = at::empty({0});
     const auto proxy = c10::make_intrusive<ProxyImpl>(nullptr, nullptr, at::Tensor(), std::nullopt);
-    return std::array<Kind, 2>{kind_of(dense.unsafeGetTensorImpl()), kind_of(proxy.get())};
+    return std::array<Kind, 2>{kind_of<c10::TensorImpl>(dense.unsafeGetTensorImpl()), kind_of(proxy.get())};
   }();
   return known;
 }
@@ -86,12 +91,18 @@ bool add_reference(Word impl) {
 
 }  // namespace
 
+bool may_be_address(Word word) { return word % kWord == 0 && word >= 0x10000 && word < (Word{1} << 47); }
+
 Word undefined_word() { return word_of(c10::UndefinedTensorImpl::singleton()); }
+
+bool read_words(Word begin, std::size_t count, Word* words) {
+  const iovec from{pointer(begin), count * kWord}, to{words, count * kWord};
+  return count == 0 || process_vm_readv(getpid(), &to, 1, &from, 1, 0) == static_cast<ssize_t>(count * kWord);
+}
 
 bool read_words(Word begin, std::size_t count, std::vector<Word>& words) {
   words.assign(count, 0);
-  const iovec from{pointer(begin), count * kWord}, to{words.data(), count * kWord};
-  return count == 0 || process_vm_readv(getpid(), &to, 1, &from, 1, 0) == static_cast<ssize_t>(count * kWord);
+  return read_words(begin, count, words.data());
 }
 
 bool is_mapped(Word word) {
@@ -117,9 +128,50 @@ bool is_constant(Word word) {
 bool is_chunk_of(Word begin, std::size_t bytes) {
   std::vector<Word> size;
   constexpr std::size_t kSpare = 8 * kWord;  // rounding, and a rest that is too small to be given to another
-  if (begin % (2 * kWord) != 0 || !may_be_address(begin) || !read_words(begin - kWord, 1, size)) return false;
+  if (begin % (2 * kWord) != 0 || !may_be_address(begin) || is_proxy_memory(begin) ||
+      !read_words(begin - kWord, 1, size))
+    return false;
   const std::size_t usable = chunk_size(size[0]) - kWord;
   return usable >= bytes && usable <= bytes + bytes / 4 + kSpare;
+}
+
+std::vector<Word> words_at(Word begin, std::size_t count) {
+  std::vector<Word> words(count);
+  if (count > 0) std::memcpy(words.data(), pointer(begin), count * kWord);
+  return words;
+}
+
+bool may_be_vector(Word begin, Word end, Word capacity) {
+  constexpr Word kLargest = Word{1} << 16;  // bytes
+  if (begin > end || end > capacity || (end - begin) % kWord != 0 || capacity - begin > kLargest) return false;
+  return begin == 0 ? capacity == 0 : capacity > begin && is_chunk_of(begin, capacity - begin);
+}
+
+// The chunk behind a chunk that is in use knows that it is.
+std::vector<std::size_t> chunk_sizes(const std::vector<Word>& words) {
+  constexpr Word kLargest = Word{1} << 32, kPreviousInUse = 1, kMapped = 2;
+  std::vector<std::size_t> places;
+  std::vector<Word> candidates, behind;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!may_be_address(words[i]) || words[i] % (2 * kWord) != 0 || is_proxy_memory(words[i])) continue;
+    candidates.push_back(words[i]);
+    places.push_back(i);
+  }
+  const Heads heads(candidates);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Word size = chunk_size(heads[i].chunk);
+    const bool may_be =
+        size >= 4 * kWord && size % (2 * kWord) == 0 && size < kLargest && (heads[i].chunk & kMapped) == 0;
+    behind.push_back(may_be ? candidates[i] + size : 0);
+  }
+  const Heads next(behind);
+  std::vector<std::size_t> sizes(words.size(), 0);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    const Word after = next[i].chunk;
+    if ((after & kPreviousInUse) != 0 && chunk_size(after) >= 4 * kWord && chunk_size(after) < kLargest)
+      sizes[places[i]] = behind[i] - candidates[i] - kWord;
+  }
+  return sizes;
 }
 
 std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {
@@ -136,7 +188,9 @@ std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {
   std::unordered_map<Word, at::Tensor> found;  // look-up only
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const Head head = heads[i];
-    if (head.count == 0 || (!known[0].fits(head) && !known[1].fits(head)) || !add_reference(candidates[i])) continue;
+    const bool is_tensor = is_proxy_memory(candidates[i]) ? known[1].fits(head, /*has_chunk=*/false)
+                                                          : known[0].fits(head, true) || known[1].fits(head, true);
+    if (head.count == 0 || !is_tensor || !add_reference(candidates[i])) continue;
     auto* impl = static_cast<c10::TensorImpl*>(pointer(candidates[i]));
     found.emplace(candidates[i],
                   at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));

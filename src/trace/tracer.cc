@@ -13,6 +13,7 @@
 #include <fxgraph/trace/leaf_modules.h>
 #include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/mode_switch.h>
+#include <fxgraph/trace/proxy_impl.h>
 
 namespace fx {
 namespace {
@@ -89,12 +90,34 @@ void refuse_writes(Symbol target, ArgumentSpan args) {
                   message);
 }
 
-[[noreturn]] void refuse_left_over(const torch::nn::Module& root) {
-  throw Error(ErrorKind::trace,
-              "symbolic_trace: forward of " + root.name() +
-                  " keeps a traced tensor where it cannot be put back (in a map, behind a pointer, outside of the "
-                  "module); return it, or keep it in a member that is a tensor or a vector of tensors");
+[[noreturn]] void refuse_left_over(const torch::nn::Module& root, bool has_examples) {
+  throw Error(
+      ErrorKind::trace,
+      "symbolic_trace: forward of " + root.name() +
+          " keeps a traced tensor where it cannot be put back (in a map, behind a pointer, outside of the module" +
+          (has_examples ? "), which is now as after a call on the examples; " : "); ") +
+          "return it, or keep it in a member that is a tensor or a vector of tensors");
 }
+
+// What a trace of a module leaves in it, however it ends.
+class LeaveModule {
+ public:
+  LeaveModule(const internal::LeftOver& left_over, const OpenSession& session, internal::ModuleState& state)
+      : left_over_(left_over), session_(session), state_(state) {}
+  ~LeaveModule() {
+    session_->close();
+    for (const std::shared_ptr<Session>& session : left_over_.sessions()) {
+      if (session->has_proxies()) state_.leave(*session);
+    }
+  }
+  LeaveModule(const LeaveModule&) = delete;
+  LeaveModule& operator=(const LeaveModule&) = delete;
+
+ private:
+  const internal::LeftOver& left_over_;
+  const OpenSession& session_;
+  internal::ModuleState& state_;
+};
 
 }  // namespace
 
@@ -130,9 +153,11 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   for (auto& attribute : tensors_of(root_.get())) attributes.push_back(std::move(attribute));
   for (const auto& [path, tensor] : attributes) session->add_attribute(path, tensor);
   std::optional<internal::ModuleState> state;
+  std::optional<LeaveModule> leave_module;
   std::optional<internal::ModeSwitch> mode_switch;
   if (literals == internal::PlaceholderInputs::Literals::specialise) {
     state.emplace(root_);
+    if (root_) leave_module.emplace(left_over, session, *state);
     for (const auto& [name, tensor] : options_.state) state->watch(name, *tensor);
   }
   internal::TraceLog log;
@@ -156,15 +181,20 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     try {
       return run_program(*session, trace.graph, nullptr);
     } catch (...) {
-      if (state) internal::settle_kept_constants(*session);
+      if (state && !root_) internal::settle_kept_constants(*session);
       throw;
     }
   };
   const std::vector<internal::BoundTensor> inputs = run_first();
   session->follow(nullptr);
-  if (state && may_repeat && left_over.count() > 1) {
+  if (state && left_over.count() > 1) {
     const std::vector<internal::ProxyImpl*> elsewhere = state->proxies_elsewhere();
-    if (internal::settle_kept_constants(*session, elsewhere)) return std::nullopt;
+    const auto constants = state->constants(*session, elsewhere);
+    if (root_ && constants.size() < elsewhere.size()) refuse_left_over(*root_, has_examples);
+    if (!constants.empty() && may_repeat) {
+      for (const auto& [proxy, value] : constants) proxy->become(value);
+      return std::nullopt;
+    }
   }
   if (state) {
     const auto run_again = [&](Session& target, Graph& graph) { run_program(target, graph, nullptr); };
@@ -173,6 +203,10 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     std::vector<internal::BufferUpdate> updates;
     if (options_.second_call) updates = internal::compare_second_call(plan);
     state->restore();
+    for (const std::shared_ptr<Session>& each : left_over.sessions()) {
+      if (root_ && each->has_proxies()) state->leave(*each);
+    }
+    if (root_ && (state->has_left() || left_over.count() > 1)) refuse_left_over(*root_, has_examples);
     if (root_ && options_.follow_mode) mode_switch.emplace(plan, *root_);
     write_buffers(*session, updates);
   }
@@ -192,11 +226,15 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       run_program(target, graph, &stand_ins);
     };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
-    internal::generalise(trace.graph, {log, *session, run_sample, attributes, is_free}, inputs, options_.sizes);
+    const auto leave = [&](Session& target) {
+      if (root_ && state) return state->leave(target);
+      internal::settle_kept_constants(target);
+    };
+    internal::generalise(trace.graph, {log, *session, run_sample, attributes, is_free, leave}, inputs, options_.sizes);
   }
   if (state && root_) {
     state->restore();
-    if (left_over.count() > 1) refuse_left_over(*root_);
+    if (state->has_left() || left_over.count() > 1) refuse_left_over(*root_, has_examples);
   }
   // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
   if (!trace.modules.empty() || trace.graph.size() != size)

@@ -51,7 +51,10 @@ struct Chest : torch::nn::Module {
   std::shared_ptr<torch::Tensor> shared = std::make_shared<torch::Tensor>(torch::ones({3}));
   std::string text = "a";
   std::string long_text = std::string(100, 'a');
+  std::optional<std::pair<torch::Tensor, torch::Tensor>> state,
+      full_state = std::pair(torch::ones({3}), torch::ones({3}));
   torch::Tensor last;
+  torch::Tensor online = torch::full({3}, 2.0), target = torch::full({3}, 3.0);
   bool first = true;
   std::int64_t position = 0;
   float table[64] = {};

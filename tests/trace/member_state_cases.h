@@ -22,13 +22,13 @@ inline std::ostream& operator<<(std::ostream& out, const MemberCase& c) { return
 inline const std::vector<MemberCase>& member_cases() {
   static const auto& table = *new std::vector<MemberCase>{
       // ── Optionals and variants
-      {"optional_is_emptied", "kept",
+      {"optional_is_emptied", "refused",
        [](Chest& m, Tensor x) {
          if (m.full_optional) x = x * *m.full_optional;
          m.full_optional.reset();
          return x;
        }},
-      {"optional_of_c10_is_emptied", "kept",
+      {"optional_of_c10_is_emptied", "refused",
        [](Chest& m, Tensor x) {
          if (m.other_optional) x = x * *m.other_optional;
          m.other_optional = c10::nullopt;
@@ -40,7 +40,7 @@ inline const std::vector<MemberCase>& member_cases() {
          m.full_optional = x.sum(0);
          return x;
        }},
-      {"optional_is_replaced_and_emptied", "kept",
+      {"optional_is_replaced_and_emptied", "refused",
        [](Chest& m, Tensor x) {
          m.full_optional = x.sum(0);
          m.by_name["a"] = *m.full_optional;
@@ -77,6 +77,41 @@ inline const std::vector<MemberCase>& member_cases() {
          x = x * std::get<Tensor>(m.variant);
          m.variant = x.sum(0);
          return x;
+       }},
+      {"pair_in_an_optional_is_filled", "refused",
+       [](Chest& m, Tensor x) {
+         if (m.state) x = x + m.state->first * m.state->second;
+         m.state = {x.sum(0), x.mean(0)};
+         return x * 2;
+       }},
+      {"pair_in_an_optional_is_replaced", "refused",
+       [](Chest& m, Tensor x) {
+         x = x + m.full_state->first * m.full_state->second;
+         m.full_state = {x.sum(0), m.full_state->first};
+         return x * 2;
+       }},
+      {"pair_in_an_optional_is_emptied", "refused",
+       [](Chest& m, Tensor x) {
+         if (m.full_state) x = x + m.full_state->first * m.full_state->second;
+         m.full_state.reset();
+         return x * 2;
+       }},
+      // ── Tensors
+      {"two_are_swapped", "refused",
+       [](Chest& m, Tensor x) {
+         std::swap(m.online, m.target);
+         return x * m.online;
+       }},
+      {"one_is_moved_on", "refused",
+       [](Chest& m, Tensor x) {
+         m.target = m.online;
+         m.online = x.sum(0);
+         return x + m.target;
+       }},
+      {"one_is_taken", "refused",
+       [](Chest& m, Tensor x) {
+         if (m.online.defined()) return x * std::exchange(m.online, Tensor());
+         return x * 2;
        }},
       // ── Lists
       {"small_vector_grows", "kept",
@@ -155,6 +190,11 @@ inline const std::vector<MemberCase>& member_cases() {
          m.list.push_back(x.sum(0));
          return x * m.list.front();
        }},
+      {"vector_rotates", "refused",
+       [](Chest& m, Tensor x) {
+         std::rotate(m.tensors.begin(), m.tensors.begin() + 1, m.tensors.end());
+         return x * m.tensors.front();
+       }},
       {"inline_slots", "refused",
        [](Chest& m, Tensor x) {
          m.slots[m.used++ % 4] = x.sum(0);
@@ -173,7 +213,7 @@ inline const std::vector<MemberCase>& member_cases() {
          m.addresses[0] = reinterpret_cast<std::uintptr_t>(y.unsafeGetTensorImpl());  // NOLINT
          return y;
        }},
-      {"address_of_a_kept_tensor_in_an_array", "kept",
+      {"address_of_a_kept_tensor_in_an_array", "refused",
        [](Chest& m, Tensor x) {
          const Tensor y = x * 2;
          m.addresses[0] = reinterpret_cast<std::uintptr_t>(y.unsafeGetTensorImpl());  // NOLINT
@@ -261,7 +301,7 @@ inline const std::vector<MemberCase>& member_cases() {
          if (m.by_number.empty()) m.by_number[0] = m.w.t();
          return x.matmul(m.by_number[0]);
        }},
-      {"state_behind_a_pointer", "kept",
+      {"state_behind_a_pointer", "refused",
        [](Chest& m, Tensor x) {
          *m.shared = *m.shared + x.sum(0);
          return x + *m.shared;

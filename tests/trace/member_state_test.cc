@@ -1,7 +1,10 @@
 // Members of every kind, changed in forward: a trace puts them back, or leaves them alone, and never breaks them.
 #include <fxgraph/trace/member_state.h>
 
+#include <cstdlib>
+
 #include "tests/trace/chest_module.h"
+#include "tests/trace/heap_shaker.h"
 #include "tests/trace/honesty.h"
 #include "tests/trace/member_state_cases.h"
 
@@ -21,33 +24,34 @@ std::string verdict_on(const Case& c) {
       [](Chest& module, testing::Inputs& in) -> c10::IValue { return module.forward(in[0].toTensor()); }, inputs);
 }
 
+// "kept" is what cannot be put back: the trace is refused, and the module is as before, or as after a call.
 bool is_as_wanted(const Case& c, const std::string& verdict) {
-  const bool honest = verdict.starts_with("right") || verdict.starts_with("refused: ");
-  return std::string(c.want) == "kept" ? verdict.starts_with("refused: ") || testing::is_named(verdict)
-                                       : honest && verdict.starts_with(c.want);
+  if (std::string(c.want) == "kept") return verdict.starts_with("refused: ") || testing::is_moved_on(verdict);
+  return testing::is_honest(verdict) && verdict.starts_with(c.want);
 }
 
-// The heap decides which members can be told from what else lies in memory. Wherever they lie, nothing is wrong,
-// nothing fails with words that are not ours, and what stays in a module is refused when it is used.
-TEST_P(MemberStates, AreNeverWrong) {
+TEST_P(MemberStates, AreAsBefore) {
   const std::string verdict = verdict_on(GetParam());
-  const bool fine = verdict.starts_with("right") || verdict.starts_with("refused: ") ||
-                    (verdict.starts_with("Damaged: ") && testing::is_named(verdict));
-  EXPECT_TRUE(fine) << verdict;
+  EXPECT_TRUE(is_as_wanted(GetParam(), verdict)) << "wanted " << GetParam().want << ", got " << verdict;
 }
 
-TEST(MemberStateTable, IsAsItShouldBeNearlyEverywhere) {
-  std::size_t as_wanted = 0;
-  std::string others;
-  for (const Case& c : testing::member_cases()) {
-    const std::string verdict = verdict_on(c);
-    if (is_as_wanted(c, verdict)) {
-      ++as_wanted;
-    } else {
-      others += std::string(c.name) + ": wanted " + c.want + ", got " + verdict + "\n";
+// Whatever the heap holds where members come to lie. FXGRAPH_HEAP_SEEDS says how often, FXGRAPH_HEAP_SEED where to
+// begin.
+TEST(MemberStateTable, IsTheSameOnEveryHeap) {
+  const auto number = [](const char* name, int otherwise) {
+    const char* value = std::getenv(name);
+    return value ? std::atoi(value) : otherwise;
+  };
+  const int begin = number("FXGRAPH_HEAP_SEED", 1), count = number("FXGRAPH_HEAP_SEEDS", 2);
+  for (int seed = begin; seed < begin + count; ++seed) {
+    testing::HeapShaker heap(static_cast<std::uint32_t>(seed));
+    for (const Case& c : testing::member_cases()) {
+      heap.shake();
+      const std::string verdict = verdict_on(c);
+      EXPECT_TRUE(is_as_wanted(c, verdict))
+          << c.name << " on heap " << seed << ": wanted " << c.want << ", got " << verdict;
     }
   }
-  EXPECT_GT(as_wanted * 10, testing::member_cases().size() * 9) << others;
 }
 
 INSTANTIATE_TEST_SUITE_P(Members, MemberStates, ::testing::ValuesIn(testing::member_cases()),
@@ -130,7 +134,9 @@ TEST(MemberStateOf, AModuleInsideOfAnother) {
   const std::shared_ptr<Owner> made = std::make_shared<Owner>(), owned(new Owner);
   for (const std::shared_ptr<Owner>& owner : {made, owned}) {
     const std::shared_ptr<Keeper> net(owner, &owner->keeper);
-    EXPECT_FX_ERROR(symbolic_trace(net, examples()), trace, ::testing::HasSubstr("second call"));
+    // Of what is behind a pointer to another object, nobody knows how large it is.
+    const char* why = owner == made ? "second call" : "cannot be put back";
+    EXPECT_FX_ERROR(symbolic_trace(net, examples()), trace, ::testing::HasSubstr(why));
     EXPECT_EQ(owner->before, (std::array<std::int64_t, 4>{1, 2, 3, 4}));
     EXPECT_EQ(owner->behind, (std::array<std::int64_t, 4>{5, 6, 7, 8}));
   }
