@@ -261,6 +261,8 @@ constexpr std::array kModuleTypes = std::to_array<std::string_view>({"Conv1d",
                                                                      "EmbeddingBag",
                                                                      "LSTM",
                                                                      "GRU",
+                                                                     "LSTMCell",
+                                                                     "GRUCell",
                                                                      "PixelShuffle",
                                                                      "ChannelShuffle"});
 
@@ -283,7 +285,8 @@ const Row* row_of(std::string_view target) {
 
 bool is_known_type(std::string_view type) {
   return std::ranges::find(kModuleTypes, type) != kModuleTypes.end() || row_of(type) || type == "aten::embedding" ||
-         type == "aten::lstm" || type == "aten::gru";
+         type == "aten::embedding_bag" || type == "aten::lstm" || type == "aten::gru" || type == "aten::lstm_cell" ||
+         type == "aten::gru_cell";
 }
 
 double number_of(const Node& node) {

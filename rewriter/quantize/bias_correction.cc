@@ -8,6 +8,7 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/rewriter/quantize/annotation.h>
+#include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 #include <fxgraph/rewriter/quantize/quantize.h>
 #include <fxgraph/rewriter/quantize/record.h>
@@ -19,6 +20,8 @@ namespace fx {
 using namespace quantize;
 
 namespace {
+
+constexpr const char* kCorrected = "bias_corrected";
 
 /// A layer whose input is observed, and so will be quantized.
 struct Layer {
@@ -84,8 +87,13 @@ std::vector<Layer> layers_of(GraphModule& prepared) {
     const Node* input = bound_argument(node, "input")->node_or_null();
     const Node* weight = bound_argument(node, "weight")->node_or_null();
     if (!input || !input->is(Op::call_module) || !weight || !weight->is(Op::get_attr)) continue;
+    const Argument* bias = bound_argument(node, "bias");
+    const Node* known = bias ? bias->node_or_null() : nullptr;
+    if (known && split_path(known->target().str()).second.starts_with(kCorrected))
+      throw Error(ErrorKind::invalid_argument, "the bias of " + node.name() + " was corrected already", node.name());
     if (!std::dynamic_pointer_cast<Observer>(prepared.find_submodule(input->target().str()))) continue;
-    const QuantSettings& settings = record.config.settings_for(node.name(), row->packet, "", "");
+    const QuantSettings& settings =
+        record.config.settings_for(node.name(), row->packet, module_type(node), module_path(node));
     const at::Tensor values = prepared.attribute(weight->target().str()).detach();
     const at::Tensor rounded = quantized_weight(settings.weight, values, channel_axis(*row), node.name()).dequantize();
     layers.push_back({&node, row, values - rounded, {}, 0});
@@ -113,7 +121,7 @@ std::size_t correct_bias(GraphModule& prepared, const std::vector<std::vector<c1
     const Argument* given = bound_argument(*layer.node, "bias");
     const Node* old = given ? given->node_or_null() : nullptr;
     const std::string owner = split_path(bound_argument(*layer.node, "weight")->node().target().str()).first;
-    const std::string path = prepared.fresh_path(join_path(owner, "bias_corrected"));
+    const std::string path = prepared.fresh_path(join_path(owner, kCorrected));
     prepared.set_parameter(path, old ? prepared.attribute(old->target().str()).detach() + mean : mean);
     const auto scope = prepared.graph().inserting_before(*layer.node);
     Node& bias = prepared.graph().get_attr(path);

@@ -78,8 +78,10 @@ class Comparison {
     if (x.size() != y.size())
       throw Error(ErrorKind::invalid_argument, "the programs do not return equally many tensors");
     for (std::size_t i = 0; i < x.size(); ++i) output_.add(x[i], y[i]);
-    if (!x.empty() && x[0].dim() >= 1 && x[0].size(-1) > 0 && x[0].is_floating_point()) {
-      const at::Tensor same = x[0].argmax(-1).eq(y[0].argmax(-1));
+    // Classes stand last, but in images, volumes and their masks after the batch.
+    const std::int64_t axis = !x.empty() && x[0].dim() >= 4 ? 1 : -1;
+    if (!x.empty() && x[0].dim() >= 1 && x[0].size(axis) > 0 && x[0].is_floating_point()) {
+      const at::Tensor same = x[0].argmax(axis).eq(y[0].argmax(axis));
       agreeing_ += same.sum().item<std::int64_t>();
       rows_ += same.numel();
     }

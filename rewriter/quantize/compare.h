@@ -32,8 +32,10 @@ struct ActivationDifference {
 struct ActivationComparison {
   std::vector<ActivationDifference> nodes;  ///< worst first
   ActivationDifference output;              ///< of all results together
-  double agreement = 0;                     ///< share of rows of the first result with the same largest element
-  std::size_t samples = 0;                  ///< sets of inputs that were run
+  /// Share of rows of the first result with the same largest element. Rows go along its last dimension; from four
+  /// dimensions on along the second, where images have their classes.
+  double agreement = 0;
+  std::size_t samples = 0;  ///< sets of inputs that were run
 };
 /// Prints a table, worst node first.
 std::ostream& operator<<(std::ostream& out, const ActivationComparison& comparison);

@@ -169,6 +169,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int kMostBins = 1 << 20;
+
 /// Reads the members of one object: each by its reader, any other is refused.
 class Members {
  public:
@@ -232,7 +234,9 @@ Members::Reader quantizer(Quantizer& q) {
         .read(value, where);
     if (!(q.percentile > 0 && q.percentile <= 100))
       throw Error(ErrorKind::invalid_argument, "the configuration's " + where + ".percentile is not in (0, 100]");
-    if (q.bins < 256) throw Error(ErrorKind::invalid_argument, "the configuration's " + where + ".bins is below 256");
+    if (q.bins < 256 || q.bins > kMostBins)
+      throw Error(ErrorKind::invalid_argument,
+                  "the configuration's " + where + ".bins is not in [256, " + std::to_string(kMostBins) + "]");
     if (!(q.averaging_constant > 0 && q.averaging_constant <= 1))
       throw Error(ErrorKind::invalid_argument, "the configuration's " + where + ".averaging_constant is not in (0, 1]");
   };

@@ -81,6 +81,14 @@ Converted convert_noting(const GraphModule& prepared, const ConvertOptions& opti
   return made;
 }
 
+// Sizes and conditions; programs that were traced compute with them in tensors of one element.
+bool is_size(const ValueInfo& value) {
+  for (const TensorInfo& info : value.tensors) {
+    if (!info.sizes.empty() || (info.dtype != DType::int64 && info.dtype != DType::boolean)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::shared_ptr<GraphModule> convert(const GraphModule& prepared, const ConvertOptions& options) {
@@ -98,11 +106,12 @@ std::vector<QuantReason> quantization_reasons(const GraphModule& prepared, const
   std::vector<QuantReason> reasons;
   for (const Node& node : flat->graph().nodes()) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
-    if (shapes[node].tensors.empty()) continue;  // sizes, conditions
+    if (is_size(shapes[node])) continue;
     const Mark& mark = annotation.of(node);
     QuantReason reason{node.name(), std::string(packet_of(node.target().view())), module_path(node), mark.quantized,
                        mark.reason};
     if (mark.part_of) reason.reason = "part of " + mark.part_of->name();
+    if (const std::string* why = plan.why_not(node)) reason.reason = *why;
     if (const std::string* how = plan.how(node)) {
       reason.quantized = true;
       reason.reason = *how;

@@ -12,6 +12,7 @@
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
+#include <fxgraph/rewriter/quantize/scripted_leaves.h>
 #include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/spelling.h>
@@ -167,11 +168,48 @@ std::string functional_twin(const OperatorSchema& schema) {
   const OperatorSchema* found = find_schema(twin);
   if (!found || found->arguments.size() != schema.arguments.size()) return {};
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-    if (found->arguments[i].name != schema.arguments[i].name ||
+    // What is written is given by its place: `self` here, `input` there.
+    if ((i && found->arguments[i].name != schema.arguments[i].name) ||
         found->arguments[i].type.text != schema.arguments[i].type.text)
       return {};
   }
   return twin;
+}
+
+}  // namespace
+
+namespace {
+
+bool is_dropout(std::string_view target) {
+  const std::string_view packet = packet_of(target);
+  return packet == "aten::dropout" || packet == "aten::feature_dropout" || packet == "aten::alpha_dropout" ||
+         packet == "aten::feature_alpha_dropout";
+}
+
+// Activations without a row of their own. Not any operator: comparisons write floats and return booleans.
+bool is_smooth_activation(std::string_view target) {
+  const std::string_view packet = packet_of(target);
+  return packet == "aten::silu" || packet == "aten::gelu" || packet == "aten::mish" || packet == "aten::selu" ||
+         is_dropout(target);
+}
+
+// In evaluation, or with a probability of nothing, dropout returns its input, and in place it writes nothing.
+void drop_idle_dropout(Graph& graph) {
+  for (Node& node : graph.nodes()) {
+    if (!node.is(Op::call_function) || node.args().size() != 3) continue;
+    std::string target = node.target().str();
+    const bool in_place = target.ends_with('_');
+    if (in_place) target.pop_back();
+    const Argument &probability = node.arg(1), &train = node.arg(2);
+    const bool idle = (train.is_bool() && !train.as_bool()) || (probability.is_number() && probability.as_float() == 0);
+    if (!is_dropout(target) || !idle) continue;
+    if (!in_place) {
+      node.update_arg(2, false);  // a rule drops it, if nobody writes
+    } else if (node.arg(0).is_node()) {
+      node.replace_all_uses_with(node.arg(0));
+      graph.erase_node(node);
+    }
+  }
 }
 
 }  // namespace
@@ -199,8 +237,11 @@ std::size_t make_functional(GraphModule& flat, const std::vector<c10::IValue>& e
   for (Node& node : flat.graph().nodes()) {
     const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
     const std::string twin = schema ? functional_twin(*schema) : std::string();
-    Node* written = twin.empty() || !row_of(twin) || node.args().empty() ? nullptr : node.arg(0).node_or_null();
-    if (!written || !makes_a_fresh_tensor(*written) || !keeps_type(node, *written)) continue;
+    Node* written = twin.empty() || node.args().empty() ? nullptr : node.arg(0).node_or_null();
+    if (!written || (effects_of(node).random && !is_dropout(twin))) continue;
+    // What writes is to be quantized, or what it writes to: conv - silu_.
+    if (!row_of(twin) && !(is_smooth_activation(twin) && row_of(written->target().view()))) continue;
+    if (!makes_a_fresh_tensor(*written) || !keeps_type(node, *written)) continue;
     bool seen_elsewhere = false;
     for (const Node& user : written->users()) {
       if (&user != &node && effects_of(user).may_alias && user.is_before(node)) seen_elsewhere = true;
@@ -240,6 +281,7 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   copy->eval();
   note_modules(*copy);
   write_out_traced_modules(*copy);
+  write_out_scripted_leaves(*copy, example);
   Graph graph = inline_modules(*copy);
   normalize_operators(graph);
   auto flat = std::make_shared<GraphModule>(*copy, std::move(graph), module.class_name());
@@ -248,6 +290,7 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   for (Node& node : flat->graph().nodes()) convolutions.respell(node);
   ask_inputs_for_ranks(flat->graph());
   ask_for_no_strides(*flat, example);
+  drop_idle_dropout(flat->graph());
   make_functional(*flat, example);
   if (fold) {
     std::vector<TensorInfo> inputs;

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <optional>
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/rewriter/quantize/observer.h>
@@ -32,12 +33,35 @@ std::string obstacle(const GraphModule& flat, rules::ProgramEffects& written, co
   return {};
 }
 
-bool is_plain_embedding(const Node& node) {
+std::string embedding_obstacle(const Node& node, const Shapes& shapes) {
+  const Argument* indices = bound_argument(node, "indices");
+  const Node* given = indices ? indices->node_or_null() : nullptr;
+  const TensorInfo* info = given ? shapes[*given].tensor() : nullptr;
+  if (!info || info->sizes.empty() || info->sizes.size() > 2)
+    return "the kernel wants indices in one or two dimensions";
+  // It reads past the end of none at all.
+  if (std::ranges::find(info->sizes, 0) != info->sizes.end()) return "the kernel wants at least one index";
   for (const char* name : {"scale_grad_by_freq", "sparse"}) {
     const Argument* value = bound_argument(node, name);
-    if (!value || !value->is_bool()) return false;
+    if (!value || !value->is_bool()) return std::string("its ") + name + " is computed";
   }
-  return true;
+  return {};
+}
+
+std::string bag_obstacle(const Node& node, const Shapes& shapes) {
+  if (std::string why = embedding_obstacle(node, shapes); !why.empty()) return why;
+  const Node* offsets = bound_argument(node, "offsets")->node_or_null();
+  const TensorInfo *one = shapes[bound_argument(node, "indices")->node()].tensor(),
+                   *other = offsets ? shapes[*offsets].tensor() : nullptr;
+  if (!other || one->dtype != other->dtype) return "the kernel wants indices and offsets of one type";
+  const Argument *mode = bound_argument(node, "mode"), *padding = bound_argument(node, "padding_idx");
+  if (!mode || !mode->is_int() || mode->as_int() != 0) return "the kernel knows sums only";
+  if (padding && !padding->is_none()) return "the kernel knows no padding index";
+  for (const Node& user : node.users()) {
+    const bool sum = user.target() == "operator.getitem" && user.arg(1).is_int() && user.arg(1).as_int() == 0;
+    if (!sum) return "more than its sums is read";
+  }
+  return {};
 }
 
 class FloatInputWriter {
@@ -48,6 +72,9 @@ class FloatInputWriter {
     const std::string_view packet = packet_of(node.target().view());
     const auto scope = graph_.inserting_before(node);
     if (packet == "aten::embedding") return embedding(node);
+    if (packet == "aten::embedding_bag") return embedding_bag(node);
+    if (packet == "aten::lstm_cell" || packet == "aten::gru_cell")
+      return quantize_cell(flat_, node, backend_, settings);
     if (packet == "aten::lstm" || packet == "aten::gru") return quantize_recurrent(flat_, node, backend_, settings);
     if (settings.mode == QuantMode::dynamic) return dynamic_linear(node, settings);
     weight_only(node, settings);
@@ -103,6 +130,31 @@ class FloatInputWriter {
   // A row of the table has a scale and, as a float, a zero point of its own: torch.ao's
   // per_channel_affine_float_qparams.
   void embedding(Node& node) {
+    const auto made = packed_table(node);
+    if (made)
+      replace(node, graph_.call_function("quantized::embedding_byte",
+                                         {graph_.get_attr(*made), *bound_argument(node, "indices")}));
+  }
+
+  void embedding_bag(Node& node) {
+    const auto made = packed_table(node);
+    if (!made) return;
+    const auto given = [&](const char* name) { return *bound_argument(node, name); };
+    Node& sums = graph_.call_function(
+        "quantized::embedding_bag_byte",
+        {graph_.get_attr(*made), given("indices"), given("offsets"), given("scale_grad_by_freq"), std::int64_t{0},
+         false, given("per_sample_weights"), Argument(), given("include_last_offset")});
+    std::vector<Node*> readers;
+    for (Node& user : node.users()) readers.push_back(&user);
+    for (Node* reader : readers) {
+      reader->replace_all_uses_with(sums);
+      graph_.erase_node(*reader);
+    }
+    graph_.erase_node(node);
+  }
+
+  /// Where the packed table lies; nothing for the reference form, which reads it back in place.
+  std::optional<std::string> packed_table(Node& node) {
     const std::string path = constant_path(node, "weight");
     const at::Tensor weight = flat_.attribute(path).detach();
     const auto [low, high] = at::aminmax(weight, 1);
@@ -114,12 +166,9 @@ class FloatInputWriter {
       flat_.set_buffer(made, quantized);
       Node& table = graph_.call_function("aten::dequantize.self", {graph_.get_attr(made)});
       node.replace_input_with(bound_argument(node, "weight")->node(), table);
-      return;
+      return std::nullopt;
     }
-    const std::string made =
-        install_object(flat_, path, "packed_params", call_operator("quantized::embedding_bag_prepack", {quantized}));
-    replace(node, graph_.call_function("quantized::embedding_byte",
-                                       {graph_.get_attr(made), *bound_argument(node, "indices")}));
+    return install_object(flat_, path, "packed_params", call_operator("quantized::embedding_bag_prepack", {quantized}));
   }
 
   GraphModule& flat_;
@@ -139,26 +188,37 @@ FloatInputPlan::FloatInputPlan(const GraphModule& flat, const Shapes& shapes, co
     const Row* row = row_of(node.target().view());
     const bool dynamic = settings->mode == QuantMode::dynamic;
     const TensorInfo* value = shapes[node].tensor();
-    if (dynamic && packet == "aten::linear" && value && value->sizes.size() < 2) continue;  // the kernel wants a batch
+    std::string why, how;
     if (packet == "aten::embedding") {
-      if (is_plain_embedding(node) && obstacle(flat, written, node).empty())
-        layers_.push_back({&node, settings, "its table is quantized by rows"});
+      how = "its table is quantized by rows";
+      why = embedding_obstacle(node, shapes);
+      if (why.empty()) why = obstacle(flat, written, node);
     } else if (dynamic && (packet == "aten::lstm" || packet == "aten::gru")) {
-      if (recurrent_obstacle(flat, node).empty())
-        layers_.push_back({&node, settings, "its weights are quantized, its inputs' ranges found in each run"});
-    } else if (row && row->role == Role::weighted && value && value->dtype == DType::float32 &&
-               (!dynamic || packet == "aten::linear") && obstacle(flat, written, node).empty()) {
-      layers_.push_back({&node, settings,
-                         dynamic ? "its weight is quantized, its input's range found in each run"
-                                 : "its weight is quantized, it computes with floats"});
+      how = "its weights are quantized, its inputs' ranges found in each run";
+      why = recurrent_obstacle(flat, node);
+    } else if (packet == "aten::embedding_bag") {
+      how = "its table is quantized by rows";
+      why = bag_obstacle(node, shapes);
+      if (why.empty()) why = obstacle(flat, written, node);
+    } else if (dynamic && (packet == "aten::lstm_cell" || packet == "aten::gru_cell")) {
+      how = "its weights are quantized, its inputs' ranges found in each run";
+      why = cell_obstacle(flat, node);
+    } else if (row && row->role == Role::weighted && (!dynamic || packet == "aten::linear")) {
+      how = dynamic ? "its weight is quantized, its input's range found in each run"
+                    : "its weight is quantized, it computes with floats";
+      why = obstacle(flat, written, node);
+      if (!value || value->dtype != DType::float32) why = "its value is not float32";
+      if (dynamic && value && value->sizes.size() < 2) why = "the kernel wants a batch";
+    } else {
+      continue;
     }
+    (why.empty() ? layers_ : refused_).push_back({&node, settings, why.empty() ? how : why});
   }
 }
 
-const std::string* FloatInputPlan::how(const Node& node) const {
-  const auto found =
-      std::find_if(layers_.begin(), layers_.end(), [&](const Layer& each) { return each.node == &node; });
-  return found == layers_.end() ? nullptr : &found->how;
+const std::string* FloatInputPlan::find(const std::vector<Layer>& layers, const Node& node) {
+  const auto found = std::ranges::find(layers, &node, &Layer::node);
+  return found == layers.end() ? nullptr : &found->how;
 }
 
 Unlowered FloatInputPlan::apply(GraphModule& flat, QuantBackend backend) const {

@@ -18,7 +18,9 @@ class FloatInputPlan {
   FloatInputPlan(const GraphModule& flat, const Shapes& shapes, const Annotation& annotation);
 
   /// What is done with a node, in words; null when nothing.
-  const std::string* how(const Node& node) const;
+  const std::string* how(const Node& node) const { return find(layers_, node); }
+  /// Why it is not done though its settings ask for it; null when it is, or when there is no such way for the operator.
+  const std::string* why_not(const Node& node) const { return find(refused_, node); }
   /// Does it, for an engine or as reference form; returns what the engine refused and so stays float.
   Unlowered apply(GraphModule& flat, QuantBackend backend) const;
 
@@ -26,9 +28,11 @@ class FloatInputPlan {
   struct Layer {
     Node* node;
     const QuantSettings* settings;
-    std::string how;
+    std::string how;  ///< or why not
   };
-  std::vector<Layer> layers_;
+  static const std::string* find(const std::vector<Layer>& layers, const Node& node);
+
+  std::vector<Layer> layers_, refused_;
 };
 
 }  // namespace fx::quantize

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fxgraph/ir/node_map.h>
@@ -13,6 +14,7 @@
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
+#include <fxgraph/rewriter/quantize/engine_cache.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/list_lowering.h>
 #include <fxgraph/rewriter/quantize/packed.h>
@@ -81,7 +83,7 @@ struct Place {
 class LoweringRules {
  public:
   LoweringRules(GraphModule& module, QuantBackend backend, const Trial::Values& values, Unlowered& unlowered)
-      : module_(module), backend_(backend), trial_(module, values), unlowered_(unlowered) {}
+      : module_(module), backend_(backend), trial_(module, backend, values), unlowered_(unlowered) {}
 
   std::vector<Rule> make() {
     std::vector<Rule> rules;
@@ -97,6 +99,9 @@ class LoweringRules {
          .replacement = [](const Match& m, Rewriter& r) -> Node& { return on_quantized(m.anchor(), m, r); }});
     return rules;
   }
+
+  /// The quantized weights of the layers that were lowered, by the path of what they were packed into.
+  const std::unordered_map<std::string, at::Tensor>& weights() const { return weights_; }
 
  private:
   Rule rule(const Row& row, bool activated) {
@@ -124,7 +129,10 @@ class LoweringRules {
       if (row.role == Role::weighted)  // what has run remembers the sizes of its first run and is slow for others
         module_.replace_submodule(made->arg(1).node().target().str(),
                                   std::make_shared<ObjectAttribute>(packed(row, place)));
-      if (row.role != Role::share) made = &clamp(row, place, *made, rewriter);
+      if (row.role != Role::share) {
+        made->meta().set(meta_key::kGrid, Grid{place.scale, place.zero_point, place.dtype.as_dtype()});
+        made = &clamp(row, place, *made, rewriter);
+      }
       const Meta* meta = place.match.anchor().find_meta();
       if (const std::string* value = meta ? meta->get<std::string>(meta_key::kValue) : nullptr)
         made->meta().set(meta_key::kValue, *value);
@@ -141,9 +149,18 @@ class LoweringRules {
     return {};
   }
 
+  static Node& require_quint8(Node& value) {
+    const auto grid = grid_of(value);
+    if (grid && grid->dtype != DType::quint8) throw Error(ErrorKind::unsupported, "kernels take inputs of type quint8");
+    return value;
+  }
+
   Node* call(const Row& row, const Place& place, Rewriter& rewriter) {
     if (place.dtype.as_dtype() != DType::quint8)
       throw Error(ErrorKind::unsupported, "kernels take activations of type quint8");
+    for (const char* name : {"xq", "zq"}) {
+      if (place.match.has(name)) require_quint8(place.match[name]);
+    }
     switch (row.role) {
       case Role::weighted: return &weighted(row, place, rewriter);
       case Role::concat: return concat(row, place, rewriter);
@@ -177,11 +194,30 @@ class LoweringRules {
   // ── Layers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   Node& weighted(const Row& row, const Place& place, Rewriter& rewriter) {
+    check_engine(place);
     const bool relu = place.is_relu() && !row.kernel_relu.empty();
-    const std::string path =
-        install_object(module_, place.match["wq"].target().str(), "packed_params", packed(row, place));
+    const std::string weight = place.match["wq"].target().str();
+    const std::string path = install_object(module_, weight, "packed_params", packed(row, place));
+    weights_.emplace(path, module_.attribute(weight));
     return rewriter.call_function(relu ? row.kernel_relu : row.kernel,
                                   {place.match["xq"], rewriter.get_attr(path), place.scale, place.zero_point});
+  }
+
+  // What the engine does not say itself.
+  void check_engine(const Place& place) const {
+    const at::Tensor weight = module_.attribute(place.match["wq"].target().str());
+    if (backend_ == QuantBackend::qnnpack && weight.dim() == 5)
+      throw Error(ErrorKind::unsupported, "packed weights of volumes cannot be saved");
+    if (backend_ == QuantBackend::onednn) return;
+    // The others round the bias too, in steps of the sums, to 32 bits.
+    const c10::IValue bias = constant(place.argument("bias"));
+    const auto grid = grid_of(place.match["xq"]);
+    if (!bias.isTensor() || !grid) return;
+    const bool by_channel = weight.qscheme() != at::kPerTensorAffine;
+    const at::Tensor scales = by_channel ? weight.q_per_channel_scales() : at::full({1}, weight.q_scale(), at::kDouble);
+    const at::Tensor steps = bias.toTensor().to(at::kDouble) / (scales.to(at::kDouble) * grid->scale);
+    if (steps.numel() && steps.abs().max().item<double>() > 0x1p30)
+      throw Error(ErrorKind::unsupported, "its bias is too large for sums of 32 bits");
   }
 
   c10::IValue constant(const Argument& argument) const {
@@ -213,8 +249,6 @@ class LoweringRules {
     return call_operator(row.prepack, std::move(arguments));
   }
 
-  // ── Others ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
   /// The quantized values of a list; nothing when one of them is on floats.
   static std::optional<std::vector<Argument>> quantized_list(const Place& place) {
     const Argument list = place.match.argument("tensors");
@@ -223,7 +257,7 @@ class LoweringRules {
     for (const Argument& each : list.elements()) {
       const Node* floats = each.node_or_null();
       if (!floats || !floats->is_call("aten::dequantize.self")) return std::nullopt;
-      tensors.push_back(floats->arg(0));
+      tensors.push_back(require_quint8(floats->arg(0).node()));
     }
     return tensors;
   }
@@ -285,20 +319,28 @@ class LoweringRules {
   }
 
   // Bounds that saturation does not see to.
-  static Node& clamp(const Row& row, const Place& place, Node& made, Rewriter& rewriter) {
+  Node& clamp(const Row& row, const Place& place, Node& made, Rewriter& rewriter) const {
     if (!place.bounds.is_activation) return made;
     const bool low_done = (place.is_relu() && !row.kernel_relu.empty()) || place.low_is_implied();
     const bool high_done = place.high_is_implied();
     if (low_done && high_done) return made;
     if (high_done && place.is_relu()) return rewriter.call_function("aten::relu", {made});
     const auto finite = [](double bound) { return std::isinf(bound) ? Argument() : Argument(bound); };
-    return rewriter.call_function("aten::clamp", {made, finite(place.bounds.low), finite(place.bounds.high)});
+    const std::vector<Argument> bounds = {finite(place.bounds.low), finite(place.bounds.high)};
+    // qnnpack's own clamp wants both bounds, and mixes up the elements of images.
+    if (backend_ == QuantBackend::qnnpack || at::globalContext().qEngine() == at::QEngine::QNNPACK) {
+      Node& floats = rewriter.call_function("aten::dequantize.self", {made});
+      Node& clamped = rewriter.call_function("aten::clamp", {floats, bounds[0], bounds[1]});
+      return rewriter.call_function("aten::quantize_per_tensor", {clamped, place.scale, place.zero_point, place.dtype});
+    }
+    return rewriter.call_function("aten::clamp", {made, bounds[0], bounds[1]});
   }
 
   GraphModule& module_;
   QuantBackend backend_;
   Trial trial_;
   Unlowered& unlowered_;
+  std::unordered_map<std::string, at::Tensor> weights_;
 };
 
 }  // namespace
@@ -310,6 +352,7 @@ Unlowered lower(GraphModule& reference, QuantBackend backend, const Trial::Value
   eliminate_dead_code(reference.graph(), module_effects(reference));
   LoweringRules rules(reference, backend, values, unlowered);
   rewrite_once(reference, RuleSet(rules.make()));
+  if (backend == QuantBackend::onednn) keep_apart(reference.graph(), rules.weights());
   restore_strides(reference, values);
   tidy(reference);
   return unlowered;

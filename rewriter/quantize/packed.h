@@ -11,11 +11,13 @@
 
 namespace fx::quantize {
 
-/// Makes LibTorch pack for an engine while it lives.
+/// Sets LibTorch's engine, for packing and for running, while it lives.
 class EngineScope {
  public:
   explicit EngineScope(QuantBackend backend);
   ~EngineScope();
+  /// True when another engine was set before.
+  bool differs() const { return at::globalContext().qEngine() != before_; }
   EngineScope(const EngineScope&) = delete;
   EngineScope& operator=(const EngineScope&) = delete;
 

@@ -86,8 +86,8 @@ class Preparation {
     for (const Node& node : graph_.nodes()) {
       const std::string path = node.target().str();
       if (!node.is(Op::get_attr) || written.not_constant(path).empty() || !seen.insert(path).second) continue;
-      const at::Tensor tensor = flat_->attribute(path).detach();
-      record_->state.push_back({path, tensor.clone(), tensor.strides().vec()});
+      const at::Tensor tensor = flat_->attribute(path);
+      record_->state.push_back({path, tensor.detach().clone(), tensor.strides().vec(), tensor.requires_grad()});
     }
   }
 

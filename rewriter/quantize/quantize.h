@@ -53,7 +53,7 @@ std::shared_ptr<GraphModule> convert(const GraphModule& prepared, const ConvertO
 /// Makes up for what rounding the weights does to the mean of each output channel of convolutions and linear layers:
 /// adds to their bias the mean, over the samples, of what the float weight gives and the rounded one does not. Works on
 /// the weights' own errors, so layers do not disturb each other. Returns how many layers were corrected. `prepared` has
-/// seen its samples; call it before convert.
+/// seen its samples; call it before convert. Throws Error(invalid_argument) when it was called before.
 std::size_t correct_bias(GraphModule& prepared, const std::vector<std::vector<c10::IValue>>& samples);
 
 /// What became of one node of the float program.

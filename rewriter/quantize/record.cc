@@ -25,6 +25,7 @@ void QuantRecord::State::restore(const at::Tensor& tensor) const {
     from = from.narrow(dim, 0, 1);
   }
   to.copy_(from);
+  if (tensor.is_leaf()) tensor.set_requires_grad(requires_grad);
 }
 
 Shapes QuantRecord::shapes_of(const Graph& graph) const {

@@ -41,7 +41,8 @@ class QuantRecord : public torch::nn::Module {
     std::string path;
     at::Tensor value;
     std::vector<std::int64_t> strides;  ///< of the tensor at the path
-    /// Gives `tensor` these numbers, sizes and strides.
+    bool requires_grad = false;
+    /// Gives `tensor` these numbers, sizes and strides, and takes it out of what gradients it came into.
     void restore(const at::Tensor& tensor) const;
   };
   std::vector<State> state;

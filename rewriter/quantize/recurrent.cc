@@ -36,7 +36,10 @@ std::string recurrent_obstacle(const GraphModule& flat, const Node& node) {
   if (is_true(node, "train")) return "it is in training mode";
   if (!is_true(node, "has_biases")) return "the kernel wants biases";
   const std::vector<std::string> paths = parameter_paths(node);
-  if (paths.empty() || paths.size() % 4) return "its weights are not four attributes for each layer and direction";
+  const Argument* layers = bound_argument(node, "num_layers");
+  const std::size_t each = is_true(node, "bidirectional") ? 8 : 4;
+  if (!layers->is_int() || paths.empty() || paths.size() != each * static_cast<std::size_t>(layers->as_int()))
+    return "its weights are not four attributes for each layer and direction";
   rules::ProgramEffects written(flat);
   for (const std::string& path : paths) {
     if (!written.not_constant(path).empty()) return "the program writes to " + path;
@@ -81,6 +84,58 @@ void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, con
   node.set_args_kwargs(args, KwargSpan());
   node.set_target(lstm ? "aten::quantized_lstm.input" : "aten::quantized_gru.input");
   if (lstm) node.set_kwargs({{Symbol("dtype"), DType::qint8}, {Symbol("use_dynamic"), true}});
+}
+
+// ── One step ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+namespace {
+
+constexpr const char* kCellTensors[] = {"w_ih", "w_hh", "b_ih", "b_hh"};
+
+std::string cell_path(const Node& node, const char* name) {
+  const Argument* value = bound_argument(node, name);
+  const Node* attribute = value ? value->node_or_null() : nullptr;
+  return attribute && attribute->is(Op::get_attr) ? attribute->target().str() : "";
+}
+
+}  // namespace
+
+std::string cell_obstacle(const GraphModule& flat, const Node& node) {
+  rules::ProgramEffects written(flat);
+  for (const char* name : kCellTensors) {
+    const std::string path = cell_path(node, name);
+    if (path.empty()) return std::string("the kernel wants ") + name + " as an attribute";
+    if (std::string why = written.not_constant(path); !why.empty()) return why;
+    if (flat.attribute(path).scalar_type() != at::kFloat) return path + " is not float32";
+  }
+  return {};
+}
+
+void quantize_cell(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings) {
+  Graph& graph = flat.graph();
+  Quantizer quantizer = settings.weight;
+  quantizer.per_channel = false;  // as for whole sequences
+  std::vector<Argument> args = {*bound_argument(node, "input"), *bound_argument(node, "hx")};
+  for (const char* name : {"w_ih", "w_hh"}) {
+    const std::string path = cell_path(node, name);
+    const at::Tensor weight = quantized_weight(quantizer, flat.attribute(path).detach(), std::nullopt, node.name());
+    if (backend == QuantBackend::reference) {
+      const std::string made = flat.fresh_path(path + "_quantized");
+      flat.set_buffer(made, weight);
+      args.push_back(graph.call_function("aten::dequantize.self", {graph.get_attr(made)}));
+      continue;
+    }
+    const EngineScope engine(backend);
+    const std::string bias = cell_path(node, name == std::string_view("w_ih") ? "b_ih" : "b_hh");
+    const c10::IValue packed = call_operator("quantized::linear_prepack", {weight, flat.attribute(bias).detach()});
+    args.push_back(graph.get_attr(install_object(flat, path, "packed_params", packed)));
+  }
+  for (const char* name : {"b_ih", "b_hh"}) args.push_back(*bound_argument(node, name));
+  if (backend != QuantBackend::reference) {
+    const bool lstm = packet_of(node.target().view()) == "aten::lstm_cell";
+    node.set_target(lstm ? "quantized::quantized_lstm_cell_dynamic" : "quantized::quantized_gru_cell_dynamic");
+  }
+  node.set_args_kwargs(args, KwargSpan());
 }
 
 }  // namespace fx::quantize

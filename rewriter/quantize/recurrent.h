@@ -15,4 +15,10 @@ std::string recurrent_obstacle(const GraphModule& flat, const Node& node);
 /// back from whole numbers. Throws what packing throws.
 void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings);
 
+/// The same for one step: aten::lstm_cell, aten::gru_cell.
+/// @{
+std::string cell_obstacle(const GraphModule& flat, const Node& node);
+void quantize_cell(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings);
+/// @}
+
 }  // namespace fx::quantize

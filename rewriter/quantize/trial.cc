@@ -7,6 +7,7 @@
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -46,15 +47,20 @@ std::string difference(const at::Tensor& found, const at::Tensor& floats) {
 
 std::optional<Grid> grid_of(const Node& quantized) {
   for (const Node* node = &quantized; node && node->is(Op::call_function);) {
-    const OperatorSchema* schema = find_schema(node->target());
-    if (!schema) return std::nullopt;
+    const Meta* meta = node->find_meta();
+    if (const Grid* noted = meta ? meta->get<Grid>(meta_key::kGrid) : nullptr) return *noted;
+    if (!find_schema(node->target())) return std::nullopt;
     const auto number = [&](const char* prefixed, const char* plain) {
       const Argument* value = bound_argument(*node, prefixed);
       if (!value) value = bound_argument(*node, plain);
       return value && value->is_number() ? value : nullptr;
     };
     const Argument *scale = number("output_scale", "scale"), *zero_point = number("output_zero_point", "zero_point");
-    if (scale && zero_point) return Grid{scale->as_float(), static_cast<std::int64_t>(zero_point->as_float())};
+    if (scale && zero_point) {
+      const Argument* dtype = bound_argument(*node, "dtype");
+      return Grid{scale->as_float(), static_cast<std::int64_t>(zero_point->as_float()),
+                  dtype && dtype->kind() == ArgumentKind::dtype ? dtype->as_dtype() : DType::quint8};
+    }
     if (node->target().view().starts_with("quantized::")) return std::nullopt;
     node = node->args().empty() ? nullptr : node->arg(0).node_or_null();  // it has its input's
   }
@@ -79,6 +85,7 @@ at::Tensor Trial::stand_in(const Node& value, Layout layout) const {
         numbers.contiguous(numbers.dim() == 4 ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::ChannelsLast3d);
   if (!quantized) return numbers.to(at::kFloat) / 256;
   const Grid grid = grid_of(value).value_or(Grid{0.05, 128});
+  if (grid.dtype == DType::qint8) numbers = numbers.to(at::kShort).sub(128).to(at::kChar);
   return at::_make_per_tensor_quantized_tensor(numbers, grid.scale, grid.zero_point);
 }
 
@@ -110,6 +117,12 @@ std::string Trial::fault_in(Layout layout, const Node& kernel, const Node& op, b
 }
 
 std::string Trial::fault(const Node& kernel, const Node& op, bool relu, bool compare) const {
+  const std::string why = fault_now(kernel, op, relu, compare);
+  const EngineScope engine(backend_);
+  return why.empty() && engine.differs() ? fault_now(kernel, op, relu, compare) : why;
+}
+
+std::string Trial::fault_now(const Node& kernel, const Node& op, bool relu, bool compare) const {
   std::string why = fault_in(Layout::contiguous, kernel, op, relu, compare);
   bool images = false;
   for (const Node* input : kernel.all_input_nodes()) {

@@ -2,8 +2,9 @@
 // it.
 //
 // Kernels on quantized tensors refuse some arguments, ranks and layouts only when they run, and a few compute something
-// else than the operator on floats. What fails its trial stays in the reference form, with the reason. Layers are not
-// compared: their sums may saturate on numbers like these.
+// else than the operator on floats. What fails its trial stays in the reference form, with the reason. Operators like
+// add and clamp ask which engine is set when they run: they are tried under the one that they are lowered to and under
+// the one that is set now. Layers are not compared: their sums may saturate on numbers like these.
 //
 // Cost: a run of each kernel and its operator. Thread-safety: none; the module is read.
 #pragma once
@@ -11,11 +12,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/quantize/config.h>
 
 namespace fx::quantize {
 
@@ -24,7 +27,8 @@ class Trial {
   using Values = std::unordered_map<std::string, ValueInfo>;  ///< by the names of the float program; look-up only
 
   /// `module` holds the weights. Both must outlive it.
-  Trial(const GraphModule& module, const Values& values) : module_(module), values_(values) {}
+  Trial(const GraphModule& module, QuantBackend backend, const Values& values)
+      : module_(module), backend_(backend), values_(values) {}
 
   /// Why `kernel`, a call on quantized values, cannot stand for `op`, the same on their dequantized forms and, with
   /// `relu`, a relu on that. Empty when it can, or when an operand is not known before the program runs.
@@ -34,19 +38,27 @@ class Trial {
   enum class Layout { contiguous, channels_last };
   using Operands = std::function<c10::IValue(Node&)>;
 
+  std::string fault_now(const Node& kernel, const Node& op, bool relu, bool compare) const;
   std::string fault_in(Layout layout, const Node& kernel, const Node& op, bool relu, bool compare) const;
   c10::IValue operand(const Node& node, Layout layout) const;
   at::Tensor stand_in(const Node& value, Layout layout) const;
 
   const GraphModule& module_;
+  QuantBackend backend_;
   const Values& values_;
 };
 
-/// The scale and zero point that a node of a converted program gives its value; nothing where no argument says so.
+/// How the value of a node of a converted program is rounded.
 struct Grid {
   double scale = 0;
   std::int64_t zero_point = 0;
+  DType dtype = DType::quint8;
 };
+/// By the node's notes, its arguments or those of the value that it moves; nothing where none of them says.
 std::optional<Grid> grid_of(const Node& quantized);
+
+namespace meta_key {
+inline constexpr const char* kGrid = "quantize_grid";  ///< Grid: of a kernel's result
+}  // namespace meta_key
 
 }  // namespace fx::quantize

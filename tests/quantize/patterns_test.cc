@@ -324,7 +324,9 @@ TEST_P(Patterns, ReferenceFormIsRoundedFloatsAndKernelsAreWithinAQuantum) {
   ASSERT_GT(quantum, 0) << print_graph(reference->graph());
   for (const QuantBackend backend : available_quant_backends()) {
     const auto lowered = convert(*prepared, {.backend = backend});
-    if (!GetParam().kernel.empty()) {
+    // qnnpack cannot save what it packs for volumes.
+    const bool can_save = backend != QuantBackend::qnnpack || !GetParam().kernel.starts_with("quantized::conv3d");
+    if (!GetParam().kernel.empty() && can_save) {
       EXPECT_GT(testing::count_prefix(*lowered, GetParam().kernel), 0U)
           << to_string(backend) << reasons(*prepared, backend) << print_graph(lowered->graph());
     }

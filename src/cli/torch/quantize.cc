@@ -1,7 +1,6 @@
 // fxgraph quantize: calibrate, convert, compare, save, and say what stayed float and why.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <torch/csrc/jit/serialization/pickle.h>
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/cli/torch/quantize_page.h>
+#include <fxgraph/cli/torch/samples.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/quantize/compare.h>
 #include <fxgraph/rewriter/quantize/keep_float.h>
@@ -25,8 +25,6 @@ namespace fx::cli {
 
 namespace {
 
-using Samples = std::vector<std::vector<c10::IValue>>;
-
 constexpr std::size_t kRandomSamples = 16;
 constexpr std::size_t kMeasuredSamples = 8;  // for what runs the program often
 constexpr int kTimedRounds = 7;
@@ -34,42 +32,10 @@ constexpr int kTimedRounds = 7;
 [[noreturn]] void bad(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
 std::string read_file(const std::string& path) {
+  if (std::filesystem::is_directory(path)) throw Error(ErrorKind::io, path + ": is a folder, not a file");
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(ErrorKind::io, path + ": cannot be read");
   return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// A list (or tuple) of samples: each a tensor, or a tuple of a program's inputs.
-Samples read_samples(const std::string& path) {
-  const std::string bytes = read_file(path);
-  c10::IValue value;
-  try {
-    value = torch::jit::pickle_load(std::vector<char>(bytes.begin(), bytes.end()));
-  } catch (const std::exception&) {
-    bad(path + ": is no file of samples: write a list of tensors or tuples with torch.save");
-  }
-  std::vector<c10::IValue> all;
-  if (value.isTensor()) {
-    all = {value};
-  } else if (value.isList()) {
-    all = value.toListRef().vec();
-  } else if (value.isTuple()) {
-    all = value.toTupleRef().elements().vec();
-  } else {
-    bad(path + ": holds a " + value.tagKind() + ", not a list of samples");
-  }
-  if (all.empty()) bad(path + ": holds no samples");
-  Samples samples;
-  for (const c10::IValue& each : all) {
-    if (each.isTuple()) {
-      samples.push_back(each.toTupleRef().elements().vec());
-    } else if (each.isList() && !each.isTensorList()) {
-      samples.push_back(each.toListRef().vec());
-    } else {
-      samples.push_back({each});
-    }
-  }
-  return samples;
 }
 
 void check_finite(const c10::IValue& value, const std::string& where) {
@@ -112,6 +78,12 @@ class Quantization {
     convert();
     compare();
     if (!reached()) {
+      if (!has_goal())
+        throw Error(
+            ErrorKind::mismatch,
+            fmt::format("{}: there is more noise than signal in the results ({:.1f} dB); nothing was saved; ask "
+                        "for --min-sqnr 30dB with --keep-float auto to find the layers that must stay float",
+                        options_.file, comparison_.output.sqnr_db));
       throw Error(
           ErrorKind::mismatch,
           fmt::format("{}: the results are within {:.1f} dB and agree on {:.1f} % of the rows, less than asked; "
@@ -133,7 +105,9 @@ class Quantization {
         config = parse_quant_config(read_file(options_.config), config);
       } catch (const Error& error) {
         if (error.kind() == ErrorKind::io) throw;
-        throw Error(error.kind(), options_.config + ": " + error.message(), "", {});
+        SourceLocation place = error.location();
+        place.file = options_.config;
+        throw Error(error.kind(), error.message(), "", place);
       }
     }
     config.equalize |= options_.equalize;
@@ -174,7 +148,10 @@ class Quantization {
       check_number(samples_[i].size(), where);
       for (std::size_t k = 0; k < samples_[i].size(); ++k) {
         check_finite(samples_[i][k], where);
-        if (!infos.empty() && samples_[i][k].isTensor()) check_shape(samples_[i][k].toTensor(), infos[k], where);
+        if (infos.empty()) continue;
+        if (!samples_[i][k].isTensor())
+          bad(fmt::format("{} has a value of type {} where --input names a tensor", where, samples_[i][k].tagKind()));
+        check_shape(samples_[i][k].toTensor(), infos[k], where);
       }
     }
   }
@@ -234,8 +211,7 @@ class Quantization {
 
   void choose_kept() {
     if (options_.keep_float != "auto") return;
-    if (goal_.min_sqnr_db <= 0 && goal_.min_agreement <= 0)
-      bad("--keep-float auto needs a goal: add --min-sqnr 30dB or --min-agreement 0.99");
+    if (!has_goal()) bad("--keep-float auto needs a goal: add --min-sqnr 30dB or --min-agreement 0.99");
     std::optional<Progress> progress(std::in_place, "measuring layers");
     kept_ = keep_float_for(*prepared_, float_, first_samples(), goal_, [&](std::size_t done, std::size_t of) {
       progress.reset();
@@ -281,6 +257,7 @@ class Quantization {
     reasons_ = quantization_reasons(*prepared_, options);
   }
 
+  bool has_goal() const { return goal_.min_sqnr_db > 0 || goal_.min_agreement > 0; }
   bool reached() const {
     return comparison_.output.sqnr_db >= goal_.min_sqnr_db && comparison_.agreement >= goal_.min_agreement;
   }
@@ -306,7 +283,7 @@ class Quantization {
       row("calibrated", "on random numbers: good to try it and to time it; accuracy needs real samples");
     else if (!random_)
       row("calibrated", fmt::format("{} samples", samples_.size()));
-    if (corrected_) row("biases corrected", std::to_string(corrected_));
+    if (options_.correct_bias) row("biases corrected", std::to_string(corrected_));
     const auto quantized =
         std::count_if(reasons_.begin(), reasons_.end(), [](const auto& each) { return each.quantized; });
     row("quantized", fmt::format("{} of {} operators, mode {}, engine {}", quantized, reasons_.size(), options_.mode,

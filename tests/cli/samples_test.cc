@@ -1,0 +1,82 @@
+// Samples as Python writes them: lists and dicts of one element are pickled in operations of their own.
+#include <fxgraph/cli/torch/samples.h>
+
+#include <caffe2/serialize/inline_container.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <fstream>
+
+#include "tests/support/error_of.h"
+#include "tests/support/scratch_folder.h"
+
+namespace fx::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::string_literals;
+
+TEST(PickledSamples, OneElementIsSpeltAsMany) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"\x80\x02]q\x00K\x01"s + "a."s, "\x80\x02]q\x00(K\x01"s + "e."s},
+      {"\x80\x02]q\x00]q\x01K\x07"s + "aa."s, "\x80\x02]q\x00(]q\x01(K\x07"s + "ee."s},
+      {"\x80\x02}q\x00X\x01\x00\x00\x00xq\x01K\x02s."s, "\x80\x02}q\x00(X\x01\x00\x00\x00xq\x01K\x02u."s},
+      {"\x80\x02]q\x00K\x01K\x02\x86q\x01"s + "a."s, "\x80\x02]q\x00(K\x01K\x02\x86q\x01"s + "e."s},
+      {"\x80\x02](]q\x00(K\x01K\x02"s + "e]K\x03"s + "ae."s, "\x80\x02](]q\x00(K\x01K\x02"s + "e](K\x03"s + "ee."s},
+      {"\x80\x02(]K\x01"s + "at."s, "\x80\x02(](K\x01"s + "et."s},
+      // As they are: nothing to do, not known, cut off, nothing there to append.
+      {"\x80\x02]q\x00(K\x01K\x02"s + "e."s, "\x80\x02]q\x00(K\x01K\x02"s + "e."s},
+      {"\x80\x04\x95]K\x01"s + "a."s, "\x80\x04\x95]K\x01"s + "a."s},
+      {"\x80\x02]X\xff\xff\xff\xff"s + "a."s, "\x80\x02]X\xff\xff\xff\xff"s + "a."s},
+      {"a."s, "a."s},
+      {"(a."s, "(a."s},
+      {""s, ""s},
+  };
+  for (const auto& [given, expected] : cases) EXPECT_EQ(without_single_appends(given), expected);
+}
+
+/// What torch.save([tensor]) pickles, nested so deep in lists of one.
+void save_as_python(const std::string& file, const torch::Tensor& tensor, int depth) {
+  std::string pickle = "\x80\x02"s;
+  for (int i = 0; i < depth; ++i) pickle += "]q"s + static_cast<char>(20 + i);
+  const auto size = [](std::int64_t n) { return "K"s + static_cast<char>(n); };
+  pickle +=
+      "ctorch._utils\n_rebuild_tensor_v2\nq\x01((X\x07\x00\x00\x00storageq\x02"
+      "ctorch\nFloatStorage\nq\x03X\x01\x00\x00\x00"
+      "0q\x04X\x03\x00\x00\x00"
+      "cpuq\x05"s +
+      size(tensor.numel()) + "tq\x06QK\x00"s + size(tensor.size(0)) + size(tensor.size(1)) + "\x86q\x07"s +
+      size(tensor.stride(0)) + size(tensor.stride(1)) + "\x86q\x08\x89"s + "ccollections\nOrderedDict\nq\x09)Rq\x0a"s +
+      "tq\x0bRq\x0c"s;
+  pickle += std::string(static_cast<std::size_t>(depth), 'a') + ".";
+  caffe2::serialize::PyTorchStreamWriter archive(file);
+  archive.writeRecord("data.pkl", pickle.data(), pickle.size());
+  archive.writeRecord("data/0", tensor.data_ptr(), tensor.nbytes());
+  archive.writeEndOfFile();
+}
+
+TEST(PickledSamples, OneTensorInAList) {
+  const fx::testing::ScratchFolder folder;
+  const torch::Tensor tensor = torch::randn({2, 3});
+  for (const int depth : {0, 1, 2}) {
+    const std::string file = (folder / ("samples" + std::to_string(depth) + ".pt")).string();
+    save_as_python(file, tensor, depth);
+    const Samples samples = read_samples(file);
+    ASSERT_EQ(samples.size(), 1u);
+    ASSERT_EQ(samples[0].size(), 1u);
+    EXPECT_TRUE(torch::equal(samples[0][0].toTensor(), tensor));
+  }
+}
+
+TEST(PickledSamples, WhatIsNoFileOfSamples) {
+  const fx::testing::ScratchFolder folder;
+  EXPECT_THAT(fx::testing::error_of([&] { read_samples(folder.path().string()); }), HasSubstr("is a folder"));
+  EXPECT_THAT(fx::testing::error_of([&] { read_samples((folder / "none").string()); }), HasSubstr("cannot be read"));
+  std::ofstream((folder / "text.pt").string()) << "text";
+  EXPECT_THAT(fx::testing::error_of([&] { read_samples((folder / "text.pt").string()); }),
+              HasSubstr("no file of samples"));
+}
+
+}  // namespace
+}  // namespace fx::cli

@@ -1,0 +1,227 @@
+// What a converted program computes under every engine that may be set when it runs, and beside other layers.
+#include <ATen/Context.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include <fxgraph/rewriter/quantize/compare.h>
+#include <fxgraph/rewriter/quantize/packed.h>
+#include <fxgraph/torchscript/import.h>
+#include "tests/quantize/programs.h"
+#include "tests/support/scratch_folder.h"
+
+namespace fx {
+namespace {
+
+using testing::calibrated;
+using testing::count_prefix;
+using testing::largest_difference;
+using testing::largest_quantum;
+using testing::program_of;
+using testing::Samples;
+
+bool has(QuantBackend backend) {
+  const auto all = available_quant_backends();
+  return std::find(all.begin(), all.end(), backend) != all.end();
+}
+
+// ── Engines ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+struct Body {
+  std::string name, text;
+  double quanta = 2;  ///< how far kernels may be off
+};
+void PrintTo(const Body& each, std::ostream* out) { *out << each.name; }
+
+std::vector<Body> bodies() {
+  const auto after = [](const std::string& text) { return "c = aten::conv2d(%x, %w, %b, 1, 1)\n" + text; };
+  return {
+      {"clamp_around_zero", after("y = aten::hardtanh(%c, -1, 1)\nreturn y")},
+      {"clamp_above", after("y = aten::clamp(%c, 0.25, 3)\nreturn y")},
+      {"clamp_below", after("y = aten::clamp(%c, -3, -0.25)\nreturn y")},
+      {"clamp_from", after("y = aten::clamp(%c, -0.2)\nreturn y")},
+      {"clamp_to", after("y = aten::clamp(%c, None, 0.2)\nreturn y")},
+      {"clamp_apart",
+       after("d = aten::relu(%c)\ne = aten::add(%d, %c)\ny = aten::clamp(%d, -0.1, 0.2)\nreturn [y, e]")},
+      {"clamp_twice", after("d = aten::clamp(%c, 0, 0.5)\ny = aten::clamp(%d, 0.2, 1)\nreturn y")},
+      {"clamp_swapped", after("y = aten::clamp(%c, 1, -1)\nreturn y")},
+      {"relu6", after("d = aten::mul(%c, 9)\ny = aten::relu6(%d)\nreturn y")},
+      {"average_of_what_is_there", after("y = aten::avg_pool2d(%c, [3, 3], [2, 2], [1, 1], False, False)\nreturn y")},
+      {"average_up", after("y = aten::avg_pool2d(%c, [3, 3], [2, 2], [1, 1], True)\nreturn y")},
+      {"global_average", after("y = aten::adaptive_avg_pool2d(%c, [1, 1])\nreturn y")},
+      {"largest", after("y = aten::max_pool2d(%c, [3, 3], [2, 2], [1, 1])\nreturn y")},
+      {"sum_with_a_mean", after("m = aten::mean.dim(%c, [2, 3], True)\ny = aten::add(%c, %m)\nreturn y")},
+      {"sum_with_a_row", after("m = aten::slice(%c, 2, 0, 1)\ny = aten::add(%c, %m)\nreturn y")},
+      {"sum_with_one", after("m = aten::mean(%c)\ny = aten::add(%c, %m)\nreturn y")},
+      {"sum_of_ones", after("m = aten::mean(%c)\ny = aten::add(%m, %m)\nreturn y")},
+      {"product_with_a_mean", after("m = aten::mean.dim(%c, [2, 3], True)\ny = aten::mul(%c, %m)\nreturn y"), 6},
+      {"sigmoid", after("y = aten::sigmoid(%c)\nreturn y")},
+      {"tanh", after("y = aten::tanh(%c)\nreturn y")},
+      {"hardsigmoid", after("y = aten::hardsigmoid(%c)\nreturn y")},
+      {"hardswish", after("y = aten::hardswish(%c)\nreturn y")},
+      {"leaky", after("y = aten::leaky_relu(%c, 0.2)\nreturn y")},
+      {"transposed_sum",
+       after("t = aten::permute(%c, [0, 2, 3, 1])\nd = aten::relu(%t)\ny = aten::add(%d, %t)\nreturn y")},
+      {"shuffle", after("y = aten::channel_shuffle(%c, 2)\nreturn y")},
+  };
+}
+
+class Engines : public ::testing::TestWithParam<Body> {};
+
+// qnnpack's kernels for add, clamp, pooling and the like run when the engine is set to it, whatever was packed.
+TEST_P(Engines, ProgramsAreRightUnderTheirOwnEngineToo) {
+  torch::manual_seed(5);
+  const torch::NoGradGuard no_grad;
+  const auto gm =
+      program_of(GetParam().text, "x", {{"w", torch::randn({8, 3, 3, 3}) / 3}, {"b", torch::randn({8}) / 3}});
+  Samples samples;
+  for (int i = 0; i < 4; ++i) samples.push_back({torch::randn({2, 3, 8, 8})});
+  const auto prepared = calibrated(*gm, samples, QuantConfig::defaults(QuantBackend::qnnpack));
+  const auto reference = convert(*prepared, {.backend = QuantBackend::reference});
+  const double quantum = largest_quantum(*reference);
+  for (const QuantBackend backend : available_quant_backends()) {
+    const auto int8 = convert(*prepared, {.backend = backend});
+    for (const auto& inputs : samples) {
+      const c10::IValue expected = reference->run(inputs);
+      EXPECT_LE(largest_difference(int8->run(inputs), expected), 1.01 * GetParam().quanta * quantum)
+          << to_string(backend);
+      const quantize::EngineScope engine(backend);
+      EXPECT_LE(largest_difference(int8->run(inputs), expected), 1.01 * GetParam().quanta * quantum)
+          << to_string(backend) << ", set";
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, Engines, ::testing::ValuesIn(bodies()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(EngineLimits, WhatAnEngineCannotSaveStaysInTheReferenceForm) {
+  torch::manual_seed(5);
+  for (const bool transposed : {false, true}) {
+    const auto gm = program_of(
+        transposed ? "y = aten::conv_transpose3d.input(%x, %w)\nreturn y" : "y = aten::conv3d(%x, %w)\nreturn y", "x",
+        {{"w", torch::randn({4, 4, 2, 2, 2})}});
+    const Samples samples = {{torch::randn({1, 4, 5, 5, 5})}};
+    const auto prepared = calibrated(*gm, samples);
+    for (const QuantBackend backend : available_quant_backends()) {
+      const testing::ScratchFolder folder;
+      const auto int8 = convert(*prepared, {.backend = backend});
+      int8->save((folder / "int8.pt").string());
+      const auto loaded = load((folder / "int8.pt").string());
+      EXPECT_EQ(largest_difference(loaded->run(samples[0]), int8->run(samples[0])), 0) << to_string(backend);
+      EXPECT_GT(compare_outputs(*gm, *int8, samples).output.sqnr_db, 30) << to_string(backend);
+    }
+  }
+}
+
+TEST(EngineLimits, BiasesThatAreTooLargeForTheSums) {
+  torch::manual_seed(5);
+  for (const double size : {1.0, 1e3, 1e6, 1e9}) {
+    const auto gm = program_of("l = aten::linear(%x, %w, %b)\ny = aten::relu(%l)\nreturn y", "x",
+                               {{"w", torch::randn({4, 8})}, {"b", torch::full({4}, size)}});
+    Samples samples;
+    for (int i = 0; i < 4; ++i) samples.push_back({torch::randn({4, 8})});
+    const auto prepared = calibrated(*gm, samples, QuantConfig::defaults(QuantBackend::qnnpack));
+    for (const QuantBackend backend : available_quant_backends()) {
+      const auto int8 = convert(*prepared, {.backend = backend});
+      EXPECT_GT(compare_outputs(*gm, *int8, samples).output.sqnr_db, 30) << to_string(backend) << " " << size;
+    }
+  }
+}
+
+// ── Types ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Settings of one node may give a value a type that its readers' kernels do not take.
+TEST(EngineTypes, ValuesOfTwoTypesInOneProgram) {
+  torch::manual_seed(6);
+  const auto gm = program_of(
+      "a = aten::conv2d(%x, %w, None, 1, 1)\nb = aten::relu(%a)\nc = aten::conv2d(%b, %w, None, 1, 1)\n"
+      "d = aten::add(%c, %b)\ne = aten::max_pool2d(%d, [2, 2])\nf = aten::cat([%e, %e], 1)\ny = "
+      "aten::sigmoid(%f)\nreturn y",
+      "x", {{"w", torch::randn({3, 3, 3, 3}) / 3}});
+  Samples samples;
+  for (int i = 0; i < 4; ++i) samples.push_back({torch::randn({2, 3, 8, 8})});
+  for (const char* node : {"x", "a", "b", "c", "d", "e", "f", "y"}) {
+    QuantConfig config = QuantConfig::defaults();
+    config.nodes.push_back({node, {.activation = {.dtype = DType::qint8}}});
+    const auto prepared = calibrated(*gm, samples, config);
+    for (const QuantBackend backend : available_quant_backends()) {
+      const auto int8 = convert(*prepared, {.backend = backend});
+      EXPECT_GT(compare_outputs(*gm, *int8, samples).output.sqnr_db, 25) << node << " " << to_string(backend);
+    }
+  }
+}
+
+// ── Layers that oneDNN takes for each other ──────────────────────────────────────────────────────────────────────────
+
+struct Layer {
+  std::string name, call;
+  std::vector<std::int64_t> weight, input;
+};
+void PrintTo(const Layer& each, std::ostream* out) { *out << each.name; }
+
+class SameLayerTwice : public ::testing::TestWithParam<Layer> {};
+
+// One weight on inputs that have the same scale and other zero points: x, -x, 1 - x.
+TEST_P(SameLayerTwice, EachWithItsOwnZeroPoints) {
+  const torch::NoGradGuard no_grad;
+  const Layer& layer = GetParam();
+  for (const RangeKind range : {RangeKind::min_max, RangeKind::histogram}) {
+    for (int seed = 0; seed < 4; ++seed) {
+      torch::manual_seed(seed);
+      const auto gm = program_of("m = aten::neg(%x)\np = aten::mul(%x, -1)\na = " + layer.call +
+                                     "(%x, %w)\nb = " + layer.call + "(%m, %w)\nc = " + layer.call +
+                                     "(%p, %w)\nd = aten::relu(%b)\n"
+                                     "e = " +
+                                     layer.call + "(%z, %w)\nreturn [a, c, d, e]",
+                                 "x z", {{"w", torch::randn(layer.weight)}});
+      const torch::Tensor x = torch::rand(layer.input) - 0.3;
+      const Samples samples = {{x, -x}, {x, -x}};
+      QuantConfig config = QuantConfig::defaults();
+      config.global.activation.range = range;
+      const auto prepared = calibrated(*gm, samples, config);
+      const auto reference = convert(*prepared, {.backend = QuantBackend::reference});
+      const double quantum = largest_quantum(*reference);
+      for (const QuantBackend backend : available_quant_backends()) {
+        const auto int8 = convert(*prepared, {.backend = backend});
+        for (int run = 0; run < 2; ++run)
+          EXPECT_LE(largest_difference(int8->run(samples[0]), reference->run(samples[0])), 2.01 * quantum)
+              << to_string(backend) << ", seed " << seed;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, SameLayerTwice,
+    ::testing::Values(Layer{"linear", "aten::linear", {8, 16}, {4, 16}},
+                      Layer{"linear_of_sequences", "aten::linear", {8, 16}, {2, 3, 16}},
+                      Layer{"conv1d", "aten::conv1d", {8, 4, 3}, {2, 4, 9}},
+                      Layer{"conv2d", "aten::conv2d", {8, 4, 3, 3}, {2, 4, 9, 9}},
+                      Layer{"conv3d", "aten::conv3d", {8, 4, 2, 2, 2}, {1, 4, 5, 5, 5}},
+                      Layer{"transposed", "aten::conv_transpose2d.input", {4, 8, 3, 3}, {2, 4, 7, 7}}),
+    [](const auto& info) { return info.param.name; });
+
+// The cache is the process's: a second program with the same weights.
+TEST(SameLayerInTwoPrograms, EachWithItsOwnZeroPoints) {
+  if (!has(QuantBackend::onednn)) return;
+  const torch::NoGradGuard no_grad;
+  torch::manual_seed(9);
+  const auto gm = program_of("y = aten::linear(%x, %w)\nreturn y", "x", {{"w", torch::randn({8, 16})}});
+  const torch::Tensor x = torch::rand({4, 16}) - 0.3;
+  std::vector<std::shared_ptr<GraphModule>> made;
+  QuantConfig config = QuantConfig::defaults();
+  config.global.activation.range = RangeKind::min_max;
+  for (const double sign : {1.0, -1.0})
+    made.push_back(convert(*calibrated(*gm, {{x * sign}}, config), {.backend = QuantBackend::onednn}));
+  for (int run = 0; run < 2; ++run) {
+    for (int i = 0; i < 2; ++i) {
+      const Samples samples = {{x * (i ? -1.0 : 1.0)}};
+      EXPECT_GT(compare_outputs(*gm, *made[i], samples).output.sqnr_db, 30) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fx
