@@ -186,6 +186,13 @@ bool is_dropout(std::string_view target) {
          packet == "aten::feature_alpha_dropout";
 }
 
+// Activations without a row of their own. Not any operator: comparisons write floats and return booleans.
+bool is_smooth_activation(std::string_view target) {
+  const std::string_view packet = packet_of(target);
+  return packet == "aten::silu" || packet == "aten::gelu" || packet == "aten::mish" || packet == "aten::selu" ||
+         is_dropout(target);
+}
+
 // In evaluation, or with a probability of nothing, dropout returns its input, and in place it writes nothing.
 void drop_idle_dropout(Graph& graph) {
   for (Node& node : graph.nodes()) {
@@ -233,7 +240,7 @@ std::size_t make_functional(GraphModule& flat, const std::vector<c10::IValue>& e
     Node* written = twin.empty() || node.args().empty() ? nullptr : node.arg(0).node_or_null();
     if (!written || (effects_of(node).random && !is_dropout(twin))) continue;
     // What writes is to be quantized, or what it writes to: conv - silu_.
-    if (!row_of(twin) && !row_of(written->target().view())) continue;
+    if (!row_of(twin) && !(is_smooth_activation(twin) && row_of(written->target().view()))) continue;
     if (!makes_a_fresh_tensor(*written) || !keeps_type(node, *written)) continue;
     bool seen_elsewhere = false;
     for (const Node& user : written->users()) {

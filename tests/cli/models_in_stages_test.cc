@@ -19,12 +19,6 @@ namespace {
 using testing::Example;
 using testing::run_stages;
 
-std::vector<c10::IValue> copies(const std::vector<c10::IValue>& values) {
-  std::vector<c10::IValue> result;
-  for (const c10::IValue& value : values) result.push_back(testing::copied(value));
-  return result;
-}
-
 TEST(ModelsInStagesSlow, ComputeWhatTheWholeComputes) {
   if (testing::models_folder().empty()) GTEST_SKIP() << "FXGRAPH_TEST_MODELS is not set: no models to test with";
   torch::NoGradGuard inference;
@@ -42,7 +36,7 @@ TEST(ModelsInStagesSlow, ComputeWhatTheWholeComputes) {
       PipelineStages stages;
       try {
         whole = load(file);
-        stages = split_pipeline(*load(file), count, copies(example.inputs));
+        stages = split_pipeline(*load(file), count, copies_of(example.inputs));
       } catch (const Error& error) {
         ++refused[std::string(error.what()).substr(0, 60)];
         continue;
@@ -51,13 +45,13 @@ TEST(ModelsInStagesSlow, ComputeWhatTheWholeComputes) {
       // Files keep plans and stages apart: the plan is read again from its text.
       stages.plan = PipelinePlan::from_json(stages.plan.json());
       for (int call = 0; call < 2; ++call) {
-        const c10::IValue expected = whole->run(copies(example.inputs));
+        const c10::IValue expected = whole->run(copies_of(example.inputs));
         EXPECT_LE(relative_difference(expected, run_stages(stages, example.inputs), 1e-6), 1e-5) << count << " stages";
       }
       ++compared;
-      const c10::IValue expected = load(file)->run(copies(example.inputs));
+      const c10::IValue expected = load(file)->run(copies_of(example.inputs));
       try {
-        stages = split_pipeline(*load(file), count, copies(example.inputs));
+        stages = split_pipeline(*load(file), count, copies_of(example.inputs));
         for (auto& stage : stages.modules) {
           save(*stage, saved);
           stage = load(saved);
