@@ -107,11 +107,18 @@ class KeptEffects {
     while (!open.empty()) {
       const Node& node = *open.back();
       open.pop_back();
-      node.for_each_input([&](const Node& input) { add(input); });
-      const auto writers = writers_.find(root(node.id()));
-      if (writers == writers_.end()) continue;
-      for (const Node* writer : writers->second) add(*writer);
-      writers_.erase(writers);
+      // What is written before somebody reads; of tensors that others hold, all.
+      const auto add_writers = [&](const Node& value, const Node* reader) {
+        const auto at = writers_.find(root(value.id()));
+        if (at == writers_.end()) return;
+        std::size_t& next = added_[at->first];
+        while (next < at->second.size() && (!reader || at->second[next]->is_before(*reader))) add(*at->second[next++]);
+      };
+      if (node.is(Op::placeholder) || node.is(Op::get_attr)) add_writers(node, nullptr);
+      node.for_each_input([&](const Node& input) {
+        add(input);
+        add_writers(input, &node);
+      });
     }
   }
 
@@ -120,6 +127,7 @@ class KeptEffects {
   std::unordered_map<std::uint32_t, std::uint32_t> attributes_;
   std::unordered_map<std::uint32_t, const Node*> hidden_;                // a class, and what TorchScript takes for new
   std::unordered_map<std::uint32_t, std::vector<const Node*>> writers_;  // of a class, in order
+  std::unordered_map<std::uint32_t, std::size_t> added_;                 // how many of these are live
   NodeMap<bool> live_;
   Dropped first_;
 };
