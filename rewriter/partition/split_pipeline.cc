@@ -1,7 +1,4 @@
-// A value that is sent is a copy, and the gradient of a list does not come back. So lists of tensors stay where they
-// are made, with what takes them apart; of a storage that the program writes, everything up to the last write is one
-// unit: what makes values in it, what writes it, what reads it. Of one that outlives the call (a buffer, a called
-// module's state) everything that touches it is, since the next call reads what this one wrote.
+// What no cut may part is in stage_units.h.
 #include <fxgraph/rewriter/partition/pipeline_plan.h>
 
 #include <ATen/ops/cat.h>
@@ -19,6 +16,7 @@
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/rewriter/partition/stage_costs.h>
 #include <fxgraph/rewriter/partition/stage_cuts.h>
+#include <fxgraph/rewriter/partition/stage_units.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
@@ -31,93 +29,6 @@ const void* storage_of(const torch::Tensor& tensor) {
   if (tensor.has_storage()) return tensor.storage().unsafeGetStorageImpl();
   return tensor.unsafeGetTensorImpl();
 }
-
-/// Numbers for calls that may not be parted.
-class Units {
- public:
-  Units(const Graph& graph, const Effects& effects, const Shapes& shapes)
-      : graph_(graph), effects_(effects), head_(graph, nullptr) {
-    for (Effects::Set set = 0; set < effects.num_sets(); ++set) {
-      if (!effects.writers(set).empty()) join_set(set);
-    }
-    for (Node& node : const_cast<Graph&>(graph).nodes()) {
-      if (!node.is_callable() || shapes[node].tensors.size() < 2) continue;
-      for (Node& user : node.users()) {
-        if (user.is_callable()) join(node, user);
-      }
-    }
-    for (Node& node : const_cast<Graph&>(graph).nodes()) {
-      if (node.is_callable() && looks_beyond(node)) join_storage_of(node);
-    }
-  }
-
-  NodeMap<std::uint32_t> numbers() {
-    NodeMap<std::uint32_t> numbers(graph_, 0);
-    std::map<std::uint32_t, std::uint32_t> known;  // by id of the head
-    for (Node& node : const_cast<Graph&>(graph_).nodes()) {
-      if (!node.is_callable() || !head_[node]) continue;
-      numbers[node] = known.emplace(find(node).id(), static_cast<std::uint32_t>(known.size() + 1)).first->second;
-    }
-    return numbers;
-  }
-
- private:
-  Node& find(Node& node) {
-    Node* at = &node;
-    while (head_[*at] && head_[*at] != at) at = head_[*at];
-    return *at;
-  }
-  void join(Node& a, Node& b) {
-    Node &x = find(a), &y = find(b);
-    Node& first = x.is_before(y) ? x : y;
-    head_[x] = head_[y] = &first;
-    if (!head_[a]) head_[a] = &first;
-    if (!head_[b]) head_[b] = &first;
-  }
-
-  /// Asks where in its storage a value lies, or for what lies beside it: a copy has another storage.
-  static bool looks_beyond(const Node& node) {
-    const std::string_view target = node.target().view();
-    return target.find("as_strided") != target.npos || target.find("storage") != target.npos;
-  }
-  void join_storage_of(Node& node) {
-    node.for_each_input([&](const Node& input) {
-      for (const Effects::Set set : effects_.sets(input)) {
-        for (Node* member : effects_.members(set)) {
-          if (member->is_callable()) join(*member, node);
-        }
-      }
-    });
-  }
-
-  void join_set(Effects::Set set) {
-    const auto writers = effects_.writers(set);
-    const Node& last = *writers.back();
-    bool kept = false;
-    std::vector<Node*> touching(writers.begin(), writers.end());
-    for (Node* member : effects_.members(set)) {
-      if (member->is(Op::placeholder)) {
-        throw Error(ErrorKind::unsupported,
-                    "split_pipeline: %" + writers.front()->name() + " writes to the input " + member->name() +
-                        ", which the caller would not see: write to a clone of it instead",
-                    writers.front()->name());
-      }
-      kept |= member->is(Op::get_attr);
-      if (member->is_callable()) touching.push_back(member);
-      for (Node& user : member->users()) {
-        if (user.is_callable()) touching.push_back(&user);
-      }
-    }
-    kept |= effects_.is_external(set);
-    for (Node* node : touching) {
-      if (kept || !last.is_before(*node)) join(*touching.front(), *node);
-    }
-  }
-
-  const Graph& graph_;
-  const Effects& effects_;
-  NodeMap<Node*> head_;
-};
 
 void refuse_random(const Graph& graph, const Effects& effects) {
   for (const Node& node : graph.nodes()) {
@@ -221,7 +132,7 @@ class PipelineSplitter {
     problem.seconds = seconds_;
     problem.bytes = NodeMap<std::int64_t>(graph_, 0);
     problem.weights = NodeMap<std::vector<std::uint32_t>>(graph_);
-    problem.unit = Units(graph_, effects_, shapes_).numbers();
+    problem.unit = StageUnits(module_, effects_, shapes_).numbers();
     problem.stages = stages_;
     problem.slack = options_.slack;
     problem.max_weights = options_.max_weights;

@@ -149,6 +149,15 @@ const std::vector<RanksCase>& ranks_cases() {
     %l = call_method[target=stride](args = (%row,))
     return (d, i, j, k, l, wide, part))",
        3},
+      {"modules_weight", R"(%x = placeholder[target=x]
+    %w = get_attr[target=first.weight]
+    %o = call_function[target=aten::mul_.Scalar](args = (%w, 0.5))
+    %a = call_module[target=first](args = (%x,))
+    %b = call_function[target=aten::tanh](args = (%a,))
+    %c = call_function[target=aten::exp](args = (%b,))
+    %d = call_module[target=second](args = (%c,))
+    return d)",
+       2},
       {"beside", R"(%x = placeholder[target=x]
     %a = call_function[target=aten::exp](args = (%x,))
     %rows = call_function[target=aten::slice.Tensor](args = (%a, 0, 2, 4))
