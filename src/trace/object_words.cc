@@ -9,8 +9,8 @@
 namespace fx::internal {
 namespace {
 
-constexpr std::size_t kNear = 4;     // words: no container has its count further from an address
-constexpr std::size_t kPayload = 7;  // words of the largest container that an optional or variant may hold
+constexpr std::size_t kNearCount = 4;  // words: no container has its count further from an address
+constexpr std::size_t kPayload = 7;    // words of the largest container that an optional or variant may hold
 
 Word word_at(Word address) {
   std::vector<Word> value;
@@ -122,7 +122,7 @@ std::vector<std::size_t> ObjectWords::own_numbers(const HeapBlocks& blocks,
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (!changed(i) || contained[i] || is_proxy_memory(now[i]) || is_address(i)) continue;
     bool is_own = true;
-    for (std::size_t j = i < kNear ? 0 : i - kNear; j < std::min(i + kNear + 1, now.size()); ++j)
+    for (std::size_t j = i < kNearCount ? 0 : i - kNearCount; j < std::min(i + kNearCount + 1, now.size()); ++j)
       is_own = is_own && !disturbs(j);
     if (is_own && is_flag(before[i], now[i])) {
       // std::optional has its flag behind the value, c10::optional before it.

@@ -45,10 +45,12 @@ TEST(Modes, WhatStandsForAModuleInEvaluationDoesNotTrain) {
        {"inline-modules"},
        true},
       {"%n = call_module[target=norm](args = (%x,))\n%y = call_module[target=relu](args = (%x,))\nreturn y", {}, false},
-      {"%n = call_module[target=norm](args = (%x,))\n%y = call_module[target=norm](args = (%x,))\n%z = call_function[target=aten::add.Tensor](args = (%n, %y))\nreturn z",
+      {"%n = call_module[target=norm](args = (%x,))\n%y = call_module[target=norm](args = (%x,))\n%z = "
+       "call_function[target=aten::add.Tensor](args = (%n, %y))\nreturn z",
        {"common-subexpression"},
        false},
-      {"%n = call_module[target=linear](args = (%x,))\n%y = call_module[target=linear](args = (%x,))\n%z = call_function[target=aten::add.Tensor](args = (%n, %y))\nreturn z",
+      {"%n = call_module[target=linear](args = (%x,))\n%y = call_module[target=linear](args = (%x,))\n%z = "
+       "call_function[target=aten::add.Tensor](args = (%n, %y))\nreturn z",
        {"common-subexpression"},
        true},
       {"%n = call_module[target=norm](args = (%x,))\n%y = call_module[target=linear](args = (%n,))\nreturn y",
