@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/operators.h>
 
@@ -34,6 +35,9 @@ const char* mask_of(const Match& match) {
   return nullptr;
 }
 
+/// Inputs that broadcast where the example's are equal: LibTorch's operator multiplies as matmul does, too.
+bool may_be_equal(std::int64_t a, std::int64_t b) { return a == b || (is_free(a) && is_free(b)); }
+
 /// The mask must not make the scores larger.
 bool broadcasts_to_scores(const Match& match, const TensorInfo& mask) {
   const TensorInfo *q = match.info("q"), *k = match.info("k");
@@ -42,7 +46,7 @@ bool broadcasts_to_scores(const Match& match, const TensorInfo& mask) {
   scores.back() = k->sizes[k->sizes.size() - 2];
   for (std::size_t i = 1; i <= mask.sizes.size(); ++i) {
     const std::int64_t size = mask.sizes[mask.sizes.size() - i];
-    if (size != 1 && size != scores[scores.size() - i]) return false;
+    if (size != 1 && !may_be_equal(size, scores[scores.size() - i])) return false;
   }
   return true;
 }
@@ -87,7 +91,7 @@ Decision is_attention(const Match& match) {
   if (rank < 3 || rank > 4 || k->sizes.size() != rank || v->sizes.size() != rank) return false;
   if (!is_floating(match, "q") || !same_type(match, "q", "k") || !same_type(match, "q", "v")) return false;
   for (std::size_t i = 0; i + 2 < rank; ++i) {
-    if (q->sizes[i] != k->sizes[i] || q->sizes[i] != v->sizes[i]) return false;
+    if (!may_be_equal(q->sizes[i], k->sizes[i]) || !may_be_equal(q->sizes[i], v->sizes[i])) return false;
   }
   if (q->sizes.back() == 0) return false;
   if (q->sizes.back() < 0 && !takes_scale()) return refuse("the size of a head differs from call to call");
