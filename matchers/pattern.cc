@@ -163,6 +163,7 @@ bool needs_module_types(const PatternData& data) {
 void finish_pattern(PatternData& data) {
   for (PatternNode& node : data.nodes) {
     if (node.kind == PatternKind::call && !data.from_graph) node.targets = node.targets.resolved();
+    if (node.name == "_") node.name = {};  // which is nobody's name
   }
   check_parts(data);
   std::vector<bool> mentioned(data.nodes.size());

@@ -64,7 +64,7 @@ class Reader {
 
   PatternNode make(const Node& node) {
     PatternNode made;
-    if (node.name() != "_") made.name = node.name();  // which is nobody's name in a pattern
+    made.name = node.name();
     if (node.is(Op::placeholder)) {
       data_.inputs.push_back(static_cast<std::uint32_t>(data_.nodes.size()));
       make_input(node, made);

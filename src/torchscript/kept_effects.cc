@@ -41,7 +41,12 @@ class KeptEffects {
   Dropped find() {
     note_writes();
     for (const auto& [root, writers] : writers_) {
-      if (hidden_.contains(root)) found(*writers.front(), hidden_.at(root));
+      const auto hidden = hidden_.find(root);
+      if (hidden == hidden_.end()) continue;
+      // What was written before is handed on as it is.
+      const auto later =
+          std::ranges::find_if(writers, [&](const Node* writer) { return hidden->second->is_before(*writer); });
+      if (later != writers.end()) found(**later, hidden->second);
     }
     mark_live();
     for (const Node& node : graph_.nodes()) {

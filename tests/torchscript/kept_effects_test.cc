@@ -36,6 +36,9 @@ TEST(KeptEffects, WhatTorchScriptWouldDropIsRefused) {
        hidden},
       {call("d", "torch.atleast_1d", "%x") + call("w", "aten::neg_", "%d") + "return x", hidden},
       {call("d", "aten::dropout", "%x, 0.5, False") + "return d", ""},
+      {call("n", "aten::neg", "%x") + call("w", "aten::add_.Scalar", "%n, 1") +
+           call("d", "aten::dropout", "%w, 0.5, False") + "return d",
+       ""},
       {call("d", "aten::contiguous", "%x") + call("w", "aten::neg_", "%d") + "return x", ""},
       {call("d", "aten::dropout", "%x, 0.5, True") + "return x", draw},
       {call("d", "torch.rand", "[3]") + call("e", "aten::neg", "%d") + "return x", draw},
