@@ -49,20 +49,24 @@ void PatternLexer::skip_space() {
 }
 
 // A word may hold `::` and `.` between its parts, as targets do; a leading `%` is FX's mark of a value.
-std::size_t PatternLexer::word_end(std::size_t at) const {
-  if (text_[at] == '%') ++at;
-  while (at < text_.size()) {
-    if (in_word(text_[at])) {
+std::size_t PatternLexer::word_end(std::string_view text, std::size_t at) {
+  if (text[at] == '%') ++at;
+  while (at < text.size()) {
+    if (in_word(text[at])) {
       ++at;
-    } else if (text_[at] == '.' && at + 1 < text_.size() && in_word(text_[at + 1])) {
+    } else if (text[at] == '.' && at + 1 < text.size() && in_word(text[at + 1])) {
       ++at;
-    } else if (text_.substr(at, 2) == "::" && at + 2 < text_.size() && in_word(text_[at + 2])) {
+    } else if (text.substr(at, 2) == "::" && at + 2 < text.size() && in_word(text[at + 2])) {
       at += 2;
     } else {
       break;
     }
   }
   return at;
+}
+
+bool PatternLexer::is_one_word(std::string_view text) {
+  return !text.empty() && text[0] != '%' && starts_word(text[0]) && word_end(text, 0) == text.size();
 }
 
 std::size_t PatternLexer::number_end(std::size_t at) const {
@@ -104,14 +108,14 @@ void PatternLexer::advance() {
     token_.kind = Kind::newline;
   } else if (starts_word(c)) {
     token_.kind = Kind::word;
-    end = word_end(next_);
+    end = word_end(text_, next_);
   } else if (text_.substr(next_, 3) == "...") {
     token_.kind = Kind::ellipsis;
     end = next_ + 3;
   } else if (is_digit(c) || ((c == '-' || c == '+') && (is_digit(following) || following == '.'))) {
     token_.kind = Kind::number;
     end = number_end(next_);
-  } else if (text_.substr(next_, 4) == "-inf" && word_end(next_ + 1) == next_ + 4) {
+  } else if (text_.substr(next_, 4) == "-inf" && word_end(text_, next_ + 1) == next_ + 4) {
     token_.kind = Kind::number;
     end = next_ + 4;
   } else if (c == '\'' || c == '"') {

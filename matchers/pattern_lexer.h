@@ -46,6 +46,9 @@ class PatternLexer {
   /// Takes the raw text up to `close` on the same line, and that character.
   std::string_view take_until(char close);
 
+  /// True when all of the text is one word, as a target is written.
+  static bool is_one_word(std::string_view text);
+
   [[noreturn]] void fail(const std::string& expected) const;
   [[noreturn]] void fail_at(std::size_t at, const std::string& message) const;
 
@@ -53,7 +56,7 @@ class PatternLexer {
   void advance();
   void skip_space();
   bool goes_on(std::size_t at) const;
-  std::size_t word_end(std::size_t at) const;
+  static std::size_t word_end(std::string_view text, std::size_t at);
   std::size_t number_end(std::size_t at) const;
   std::size_t string_end(std::size_t at) const;
 

@@ -5,6 +5,7 @@
 #include <re2/re2.h>
 
 #include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_lexer.h>
 
 namespace fx::internal {
 
@@ -165,19 +166,7 @@ class Printer {
 
   /// The target as a word, or, when it is none, as the expression that it alone matches.
   static std::string target_text(const std::string& name) {
-    const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    bool word = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
-    for (std::size_t i = 0; word && i < name.size(); ++i) {
-      if (name[i] == '.') {
-        word = i > 0 && i + 1 < name.size() && in_word(name[i + 1]);
-      } else if (name[i] == ':') {
-        word = i > 0 && i + 2 < name.size() && name[i + 1] == ':' && in_word(name[i + 2]);
-        ++i;
-      } else {
-        word = in_word(name[i]);
-      }
-    }
-    if (word) return name;
+    if (PatternLexer::is_one_word(name)) return name;
     std::string expression = re2::RE2::QuoteMeta(name);
     for (std::size_t at; (at = expression.find('\n')) != std::string::npos;) expression.replace(at, 1, "n");
     return "/" + expression + "/";

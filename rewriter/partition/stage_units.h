@@ -85,7 +85,7 @@ class StageUnits {
   void join_set(Effects::Set set) {
     const auto writers = effects_.writers(set);
     const Node& last = *writers.back();
-    bool kept = false, named = false;
+    bool named = false;
     std::vector<Node*> touching(writers.begin(), writers.end());
     for (Node* member : effects_.members(set)) {
       if (member->is(Op::placeholder)) {
@@ -100,7 +100,7 @@ class StageUnits {
         if (user.is_callable()) touching.push_back(&user);
       }
     }
-    kept |= named || effects_.is_external(set);
+    const bool kept = named || effects_.is_external(set);
     for (Node* call : named ? graph_.find_nodes(Op::call_module) : std::vector<Node*>()) {
       if (holds_any(*call, effects_.members(set))) touching.push_back(call);
     }

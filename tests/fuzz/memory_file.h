@@ -1,9 +1,11 @@
-// Bytes as a file that has a path, without a disk.
+// Bytes as a file that has a path, without a disk; and what holds of every program that is loaded from one.
 #pragma once
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
 #include "tests/fuzz/fuzz.h"
 
 namespace fx::fuzz {
@@ -22,5 +24,16 @@ class MemoryFile {
  private:
   int file_;
 };
+
+/// `load(path)` gives a module whose text reads back, or refuses in one line.
+template <typename Load>
+void check_loaded(const std::uint8_t* data, std::size_t size, const Load& load) {
+  const MemoryFile file(data, size);
+  const auto module = made_or_refused([&] { return load(file.path()); });
+  if (!module) return;
+  const std::string printed = print_graph((*module)->graph());
+  const auto again = made_or_refused([&] { return parse_graph(printed); });
+  expect(again && print_graph(*again) == printed, "what was loaded prints and parses", printed);
+}
 
 }  // namespace fx::fuzz

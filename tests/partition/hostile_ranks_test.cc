@@ -152,9 +152,7 @@ TEST(HostileRank, DISABLED_Run) {
     }
     std::ofstream(setting("FX_OUT") + "/cut" + setting("RANK")) << cut;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "SENTENCE %s: %s\n", at.c_str(), error.what());
-    std::fflush(stderr);
-    std::_Exit(1);
+    testing::end_rank(at + ": " + error.what());
   }
   std::_Exit(0);
 }

@@ -214,9 +214,7 @@ TEST(NappingRank, DISABLED_Run) {
     pipe.finish();
     std::ofstream(setting("FX_OUT") + "/figures" + setting("RANK")) << out;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "SENTENCE %s\n", error.what());
-    std::fflush(stderr);
-    std::_Exit(1);
+    testing::end_rank(error.what());
   }
   std::_Exit(0);
 }

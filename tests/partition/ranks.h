@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -30,6 +31,13 @@ namespace fx::testing {
 inline std::string setting(const char* name, const char* otherwise = "") {
   const char* value = std::getenv(name);
   return value ? value : otherwise;
+}
+
+/// Ends a rank that failed; Ranks::said() is the sentence.
+[[noreturn]] inline void end_rank(const std::string& sentence) {
+  std::fprintf(stderr, "SENTENCE %s\n", sentence.c_str());
+  std::fflush(stderr);
+  std::_Exit(1);
 }
 
 class Ranks {
