@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <utility>
 
 #include <fxgraph/support/error.h>
 
@@ -61,9 +64,19 @@ std::uint32_t checksum_of(std::string_view bytes) {
 
 }  // namespace
 
-ArchiveReader::ArchiveReader(const std::string& path) : path_(path), file_(path, std::ios::binary | std::ios::ate) {
-  if (!file_) fail("cannot be opened for reading");
-  const std::streamoff size = file_.tellg();
+ArchiveReader::ArchiveReader(const std::string& path)
+    : path_(path), file_(std::make_unique<std::ifstream>(path, std::ios::binary)) {
+  open();
+}
+
+ArchiveReader::ArchiveReader(std::string name, std::string bytes)
+    : path_(std::move(name)), file_(std::make_unique<std::istringstream>(std::move(bytes), std::ios::binary)) {
+  open();
+}
+
+void ArchiveReader::open() {
+  if (!*file_) fail("cannot be opened for reading");
+  const std::streamoff size = file_->seekg(0, std::ios::end).tellg();
   if (size < 0) fail("cannot be read; give an ordinary file");
   file_size_ = static_cast<std::uint64_t>(size);
   if (file_size_ < kDirectoryEndSize) fail("is no zip archive: it has only " + std::to_string(file_size_) + " bytes");
@@ -100,9 +113,9 @@ const ArchiveReader::Record& ArchiveReader::find(const std::string& name) const 
 std::string ArchiveReader::bytes_at(std::uint64_t offset, std::uint64_t count) {
   if (offset > file_size_ || count > file_size_ - offset) fail("is cut short or damaged: a record lies outside of it");
   std::string bytes(static_cast<std::size_t>(count), '\0');
-  file_.clear();
-  file_.seekg(static_cast<std::streamoff>(offset));
-  if (!file_.read(bytes.data(), static_cast<std::streamsize>(count))) fail("cannot be read");
+  file_->clear();
+  file_->seekg(static_cast<std::streamoff>(offset));
+  if (!file_->read(bytes.data(), static_cast<std::streamsize>(count))) fail("cannot be read");
   return bytes;
 }
 
@@ -190,9 +203,9 @@ void ArchiveReader::read(const std::string& name, char* to) {
   if (u32(header, 0) != kLocalHeader) fail("is damaged: the record '" + name + "' is not where it should be");
   const std::uint64_t offset = record.header + kLocalHeaderSize + u16(header, 26) + u16(header, 28);
   if (offset > file_size_ || record.size > file_size_ - offset) fail("is cut short: the record '" + name + "' is");
-  file_.clear();
-  file_.seekg(static_cast<std::streamoff>(offset));
-  if (!file_.read(to, static_cast<std::streamsize>(record.size))) fail("cannot be read");
+  file_->clear();
+  file_->seekg(static_cast<std::streamoff>(offset));
+  if (!file_->read(to, static_cast<std::streamsize>(record.size))) fail("cannot be read");
 }
 
 std::string ArchiveReader::text(const std::string& name) {

@@ -11,8 +11,9 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
+#include <istream>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ class ArchiveReader {
  public:
   /// Throws Error(io) that names `path` and what is wrong with it.
   explicit ArchiveReader(const std::string& path);
+  /// The same for an archive in memory, which `name` names in messages.
+  ArchiveReader(std::string name, std::string bytes);
 
   /// True when the file at `path` is a zip whose records are those of an exported program. Never throws.
   static bool is_exported_program(const std::string& path) noexcept;
@@ -48,12 +51,13 @@ class ArchiveReader {
   [[noreturn]] void fail(const std::string& what) const;
   const Record& find(const std::string& name) const;
   std::string bytes_at(std::uint64_t offset, std::uint64_t count);
+  void open();
   void read_directory();
   void add_record(std::string_view entry, std::uint64_t directory_offset);
   void leave_out_folder();
 
   std::string path_;
-  std::ifstream file_;
+  std::unique_ptr<std::istream> file_;
   std::uint64_t file_size_ = 0;
   std::map<std::string, Record> records_;
 };

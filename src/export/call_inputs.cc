@@ -1,6 +1,7 @@
 #include <fxgraph/export/call_inputs.h>
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include <algorithm>
 #include <numeric>
@@ -293,7 +294,10 @@ c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols, bool
   at::Tensor made = at::empty_strided(sizes, strides, options);
   if (leaf.example.defined())
     return made.copy_(leaf.example.sizes() == sizes ? leaf.example : repeated(leaf.example, sizes));
-  return made.is_floating_point() || made.is_complex() ? made.fill_(0.5) : made.zero_();
+  if (!made.is_floating_point() && !made.is_complex()) return made.zero_();
+  // Numbers without a pattern, the same each time: matrices of them have inverses.
+  constexpr std::uint64_t kSeed = 1;
+  return made.copy_(at::rand(sizes, at::make_generator<at::CPUGeneratorImpl>(kSeed), options.device(at::kCPU)));
 }
 
 std::vector<c10::IValue> CallInputs::make_all(const Symbols& symbols, bool without_memory) const {

@@ -24,7 +24,7 @@ constexpr Renamed kRenamed[] = {
     {"aten::sym_size.int", "aten::size.int"},     {"aten::sym_size", "aten::size"},
     {"aten::sym_stride.int", "aten::stride.int"}, {"aten::sym_stride", "aten::stride"},
     {"aten::sym_numel", "aten::numel"},           {"aten::sym_storage_offset", "aten::storage_offset"},
-    {"aten::_assert_scalar", "torch._assert"},
+    {"aten::_assert_scalar", "torch._assert"},    {"aten::_assert_async.msg", "torch._assert"},
 };
 
 // Arguments that newer releases gave to operators and older ones can do without: they only check more.
@@ -120,8 +120,24 @@ int GraphReader::uses(const std::string& name) const {
 }
 
 void GraphReader::bind(const std::string& name, Argument value) {
-  if (const Node* node = value.node_or_null()) names_.emplace(node, name);
+  if (Node* node = value.node_or_null()) {
+    names_.emplace(node, name);
+    note_number(name, *node);
+  }
   if (!values_.emplace(name, std::move(value)).second) malformed("two values are named '" + name + "'");
+}
+
+// Numbers whose making does not say that they are: inputs, and what Python's functions of sizes give.
+void GraphReader::note_number(const std::string& name, Node& node) {
+  const bool tells = node.is(Op::call_function) && node.target() != "operator.getitem" &&
+                     !node.target().view().starts_with("torch.sym_");
+  if (tells) return;
+  static constexpr std::pair<const char*, const char*> kTypes[] = {
+      {"sym_int_values", "int"}, {"sym_float_values", "float"}, {"sym_bool_values", "bool"}};
+  for (const auto& [values, type] : kTypes) {
+    const Json* all = find_member(json_, values);
+    if (all && find_member(*all, name.c_str())) node.meta().set(meta_key::kType, std::string(type));
+  }
 }
 
 Argument GraphReader::lookup(const std::string& name) const {
@@ -175,6 +191,7 @@ Argument GraphReader::read_argument(const Json& json) {
     return inner == "as_name" ? lookup(string_of(what)) : read_argument(value);
   }
   if (kind == "as_device") return read_device(value);
+  if (kind == "as_operator") return Argument(string_of(value));
   if (kind == "as_graph") return read_nested(value);
   std::vector<Argument> elements;
   if (kind == "as_tensors") {
@@ -281,6 +298,7 @@ void GraphReader::read_node(const Json& json) {
     if (const Json* stack = find_member(*notes, "nn_module_stack")) module_path_ = innermost_path(string_of(*stack));
   }
   const std::vector<NamedValue> inputs = read_inputs(member(json, "inputs"));
+  if (target == "torch.ops.higher_order.with_effects") return call_with_effects(inputs, json);
   if (!lift(*this, target, inputs)) call_operator(target, inputs, json);
 }
 
@@ -314,6 +332,8 @@ void GraphReader::call_operator(const std::string& text, const std::vector<Named
   std::vector<Argument> args;
   std::vector<NamedArgument> kwargs;
   for (const NamedValue& input : inputs) {
+    if (input.value.kind() == ArgumentKind::dtype && !is_available(input.value.as_dtype()))
+      refuse(text, "there is no torch." + std::string(to_string(input.value.as_dtype())) + " in this LibTorch");
     if (by_name && !known->schema->argumentIndexWithName(input.name)) {
       // An argument that this release does not have yet: None is what leaving it out means.
       if (!input.value.is_none() && !only_checks(target, input.name))
@@ -341,6 +361,25 @@ void GraphReader::call_operator(const std::string& text, const std::vector<Named
     is_tuple |= single && !boolean_of(*single);
   }
   bind_results(made, outputs, is_tuple);
+}
+
+// `(token, result) = with_effects(token, operator, arguments)` keeps effects in order; nodes are in order here, and the
+// operator alone is called.
+void GraphReader::call_with_effects(std::vector<NamedValue> inputs, const Json& json) {
+  if (inputs.size() < 2 || !inputs[1].value.is_string() || results_.empty())
+    malformed("'with_effects' has no operator");
+  const std::string text(inputs[1].value.as_string());
+  inputs.erase(inputs.begin(), inputs.begin() + 2);
+  const TorchOperator* known = find_exported_operator(target_of(text));
+  for (std::size_t i = 0; known && i < inputs.size() && i < known->schema->arguments().size(); ++i) {
+    if (inputs[i].name.empty()) inputs[i].name = known->schema->arguments()[i].name();
+  }
+  bind(results_[0], Argument());
+  results_.erase(results_.begin());
+  name_ = results_.size() == 1 ? results_[0] : "";
+  Json outputs = member(json, "outputs");
+  outputs.erase(0);
+  call_operator(text, inputs, {{"outputs", std::move(outputs)}});
 }
 
 // Each result in use gets its getitem, as FX has it.

@@ -79,6 +79,8 @@ class GraphReader {
   Node& graph_get_attr(const std::string& path);
   Argument read_device(const Json& json);
   void call_operator(const std::string& target, const std::vector<NamedValue>& inputs, const Json& json);
+  void call_with_effects(std::vector<NamedValue> inputs, const Json& json);
+  void note_number(const std::string& name, Node& node);
   void bind_results(Node& made, const Json& outputs, bool is_tuple);
   void refuse(const std::string& target, const std::string& why);
   void note(Node& node);

@@ -41,6 +41,11 @@ constexpr NumberCall kNumberCalls[] = {
     {"aten::gt.int", "_operator.gt"},
     {"aten::lt.int", "_operator.lt"},
     {"prim::max.int", "torch.sym_max"},
+    {"torch.sym_max", "torch.sym_max"},
+    {"torch.sym_min", "torch.sym_min"},
+    {"torch.sym_float", "torch.sym_float"},
+    {"torch.sym_int", "torch.sym_int"},
+    {"torch.sym_not", "torch.sym_not"},
     {"prim::min.int", "torch.sym_min"},
     {"aten::Float.int", "torch.sym_float"},
     {"builtins.float", "torch.sym_float"},
@@ -262,6 +267,7 @@ bool GraphWriter::fold(const Node& node) {
 
 void GraphWriter::write_call(const Node& node) {
   const ValueShape& shape = shapes_[node];
+  if (node.target() == "torch._assert") return write_assertion(node);
   if (node.target() == "operator.getitem") {  // named with the list that it takes from, or of a list of lists
     if (!has_name(node) && shape.kind != ValueShape::Kind::list)
       refuse(node, "an index into a tensor, or into a list that varies");
@@ -296,6 +302,16 @@ void GraphWriter::write_call(const Node& node) {
     inputs.push_back({{"name", parameters[i].name()}, {"arg", std::move(json)}, {"kind", keyword ? 2 : 1}});
   }
   write_operator(node, target_text(node.target()), std::move(inputs));
+}
+
+// Of a tensor: what comes of a number that varies was refused before.
+void GraphWriter::write_assertion(const Node& node) {
+  const bool is_tensor =
+      !node.args().empty() && node.arg(0).is_node() && shapes_[node.arg(0).node()].kind == ValueShape::Kind::tensor;
+  if (!is_tensor || node.args().size() != 2) return refuse(node, "of a condition that varies");
+  const Json inputs = Json::array({{{"name", "self"}, {"arg", argument(node.arg(0))}, {"kind", 1}},
+                                   {{"name", "assert_msg"}, {"arg", argument(node.arg(1))}, {"kind", 1}}});
+  add_node(node, "torch.ops.aten._assert_async.msg", inputs, Json::array(), nullptr);
 }
 
 // Values by position, as Python's higher-order operators take them.

@@ -51,6 +51,7 @@ class GraphWriter {
  private:
   void write_call(const Node& node);
   void write_operator(const Node& node, const std::string& target, Json inputs);
+  void write_assertion(const Node& node);
   void write_higher_order(const Node& node);
   bool write_as_expression(const Node& node);
   std::optional<Json> number_of(const SizeExpr& expr);

@@ -1,6 +1,9 @@
 #include <fxgraph/export/guards.h>
 
+#include <algorithm>
 #include <utility>
+
+#include <fxgraph/ops/effects.h>
 
 namespace fx::pt2 {
 namespace {
@@ -20,11 +23,22 @@ class Builder {
  public:
   explicit Builder(const SizeRanges& ranges) : ranges_(ranges) {}
 
-  std::shared_ptr<GraphModule> build(const std::vector<CheckedInput>& inputs) {
+  std::shared_ptr<GraphModule> build(const std::vector<CheckedInput>& inputs, const std::vector<StatedGuard>& guards) {
     std::vector<Node*> values;
     for (const CheckedInput& input : inputs) values.push_back(&graph_.placeholder(input.name));
     for (std::size_t i = 0; i < inputs.size(); ++i) add(inputs[i], *values[i]);
     settle();
+    for (const StatedGuard& each : guards) {
+      Node* holds = add_guard(graph_, each.guard, [&](const Guard& asked) -> Node* {
+        const auto input = std::ranges::find(inputs, asked.leaf, &CheckedInput::leaf);
+        if (input == inputs.end() || input->is_tensor == (asked.kind == "value") ||
+            (input->is_tensor && asked.number >= static_cast<std::int64_t>(input->tensor.sizes.size())))
+          return nullptr;
+        return values[static_cast<std::size_t>(input - inputs.begin())];
+      });
+      if (holds) graph_.call_function("torch._assert", {*holds, Argument("the inputs must satisfy " + each.text)});
+    }
+    eliminate_dead_code(graph_);
     graph_.output(Argument());
     return std::make_shared<GraphModule>(std::move(graph_), "GuardsFn");
   }
@@ -124,8 +138,9 @@ class Builder {
 
 }  // namespace
 
-std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges) {
-  return Builder(ranges).build(inputs);
+std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges,
+                                         const std::vector<StatedGuard>& guards) {
+  return Builder(ranges).build(inputs, guards);
 }
 
 }  // namespace fx::pt2

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/tensors.h>
 #include <fxgraph/module/graph_module.h>
 
@@ -22,11 +23,17 @@ struct CheckedInput {
   bool is_tensor = true;
   TensorMeta tensor{};
   SizeExpr number{};
+  std::size_t leaf = 0;  ///< its place among all values of the call
 };
 
-using SizeRanges = std::map<std::string, SizeRange>;
+/// A guard and Python's text of it, for the message.
+struct StatedGuard {
+  Guard guard;
+  std::string text;
+};
 
 /// Throws Error(unsupported) for a size whose symbols no input tells.
-std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges);
+std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges,
+                                         const std::vector<StatedGuard>& guards = {});
 
 }  // namespace fx::pt2

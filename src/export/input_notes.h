@@ -34,6 +34,9 @@ inline constexpr const char* kTreeNote = "tree_spec";
 /// On a placeholder: bool, true when Python wants it by keyword.
 inline constexpr const char* kKeywordNote = "keyword";
 
+/// On the first placeholder: std::vector<Guard>, what sizes must satisfy beside their ranges.
+inline constexpr const char* kGuardsNote = "guards";
+
 /// On a get_attr: tensors that Python's state_dict leaves out.
 enum class StateKind : std::uint8_t { not_saved, constant };
 inline constexpr const char* kStateNote = "state";

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fxgraph/export/input_notes.h>
@@ -122,6 +123,8 @@ void ProgramReader::read_signature() {
     } else if (kind == "constant_input") {
       inputs_.push_back(
           {string_of(member(spec, "name")), "", true, false, reader_->read_argument(member(spec, "value"))});
+    } else if (kind == "token") {  // an order of effects, which the order of nodes is here
+      reader_->bind(name_of(spec), Argument());
     } else {
       throw Error(ErrorKind::unsupported, "takes a " + kind + " as an input, and only tensors and numbers are read");
     }
@@ -159,10 +162,10 @@ void ProgramReader::add_inputs() {
   const TreeSpec& positional = in_spec_.children[0];
   const TreeSpec& keywords = in_spec_.children[1];
   if (in_spec_.num_leaves() != inputs_.size()) malformed("the call's structure has another number of inputs");
-  const bool named = argument_names_.size() == positional.children.size() + keywords.children.size();
+  named_ = argument_names_.size() == positional.children.size() + keywords.children.size();
   std::size_t leaf = 0;
   for (std::size_t i = 0; i < positional.children.size(); ++i)
-    add_input(named ? argument_names_[i] : "args_" + std::to_string(i), positional.children[i], leaf);
+    add_input(named_ ? argument_names_[i] : "args_" + std::to_string(i), positional.children[i], leaf);
   for (std::size_t i = 0; i < keywords.children.size(); ++i) {
     const std::string name(keywords.keys[i].is_string() ? keywords.keys[i].as_string() : "kwargs");
     add_input(name, keywords.children[i], leaf);
@@ -207,12 +210,13 @@ void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& l
 void ProgramReader::add_leaf(Node& node, const Input& input) {
   if (input.literal) return;
   reader_->bind(input.name, node);
+  const auto leaf = static_cast<std::size_t>(&input - inputs_.data());
   if (const TensorMeta* meta = reader_->meta_of(node)) {
-    checked_.push_back({&node, {node.name(), true, *meta}});
+    checked_.push_back({&node, {node.name(), true, *meta, {}, leaf}});
     return;
   }
   if (const Json* number = number_named(input.name))
-    checked_.push_back({&node, {node.name(), false, {}, read_symbolic_size(*number).expr}});
+    checked_.push_back({&node, {node.name(), false, {}, read_symbolic_size(*number).expr, leaf}});
 }
 
 const Json* ProgramReader::number_named(const std::string& name) const {
@@ -236,6 +240,63 @@ InputNote ProgramReader::note_of(std::size_t first_leaf, std::size_t count) {
   return note;
 }
 
+// The value of the call that `L['d']['a'][0]` is: of the argument d, of all positional ones (`args`), or of all values.
+std::optional<std::size_t> ProgramReader::leaf_of(const std::vector<GuardStep>& path) const {
+  if (path.empty()) return std::nullopt;
+  const TreeSpec& positional = in_spec_.children[0];
+  const TreeSpec& keywords = in_spec_.children[1];
+  if (path[0].key == "flat_args" && path.size() == 2)
+    return path[1].index < static_cast<std::int64_t>(inputs_.size()) ? std::optional(path[1].index) : std::nullopt;
+  const TreeSpec* at = nullptr;
+  std::size_t leaf = 0, next = 1;
+  const auto enter = [&](const TreeSpec& whole, std::size_t child) {
+    for (std::size_t i = 0; i < child; ++i) leaf += whole.children[i].num_leaves();
+    at = &whole.children[child];
+  };
+  const auto child_of = [](const TreeSpec& whole, const GuardStep& step) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < whole.children.size(); ++i) {
+      const bool fits = whole.kind != TreeSpec::Kind::dict
+                            ? step.key.empty() && step.index == static_cast<std::int64_t>(i)
+                            : whole.keys[i] == (step.key.empty() ? Argument(step.index) : Argument(step.key));
+      if (fits) return i;
+    }
+    return std::nullopt;
+  };
+  const auto name = std::ranges::find(argument_names_, path[0].key);
+  const auto place = static_cast<std::size_t>(name - argument_names_.begin());
+  if (named_ && name != argument_names_.end() && place < positional.children.size()) {
+    enter(positional, place);
+  } else if (const auto keyword = child_of(keywords, path[0])) {
+    leaf = positional.num_leaves();
+    enter(keywords, *keyword);
+  } else if (path[0].key == "args" && !named_) {
+    at = &positional;
+  } else {
+    return std::nullopt;
+  }
+  for (; next < path.size(); ++next) {
+    const auto child = child_of(*at, path[next]);
+    if (!child) return std::nullopt;
+    enter(*at, *child);
+  }
+  return at->is_leaf() ? std::optional(leaf) : std::nullopt;
+}
+
+// Those that say something else than is read here say nothing that a run would not find out.
+std::vector<StatedGuard> ProgramReader::read_guards() {
+  std::vector<StatedGuard> guards;
+  const Json* texts = find_member(program_, "guards_code");
+  if (!texts) return guards;
+  std::set<std::string> seen;
+  for (const Json& each : array_of(*texts)) {
+    const std::string& text = string_of(each);
+    if (!seen.insert(text).second) continue;
+    if (auto guard = parse_guard(text, [this](const auto& path) { return leaf_of(path); }))
+      guards.push_back({std::move(*guard), text});
+  }
+  return guards;
+}
+
 void ProgramReader::add_guards() {
   if (!options_.check_sizes || checked_.empty()) return;
   std::vector<CheckedInput> inputs;
@@ -244,7 +305,11 @@ void ProgramReader::add_guards() {
     inputs.push_back(input);
     args.push_back(node);
   }
-  module_->add_submodule(kGuards, make_guards(inputs, ranges_));
+  const std::vector<StatedGuard> guards = read_guards();
+  std::vector<Guard> noted;
+  for (const StatedGuard& each : guards) noted.push_back(each.guard);
+  if (!noted.empty()) module_->graph().placeholders().front()->meta().set(kGuardsNote, std::move(noted));
+  module_->add_submodule(kGuards, make_guards(inputs, ranges_, guards));
   module_->graph().call_module(kGuards, args);
 }
 
@@ -253,7 +318,7 @@ void ProgramReader::add_guards() {
 void ProgramReader::add_updates() {
   for (const Json& output : array_of(member(member(module_json_, "signature"), "output_specs"))) {
     const auto [kind, spec] = variant_of(output);
-    if (kind == "user_output" || kind == "loss_output") continue;
+    if (kind == "user_output" || kind == "loss_output" || kind == "token") continue;
     const auto value = [&] { return string_of(member(member(spec, "arg"), "name")); };
     if (kind == "buffer_mutation") {
       updates_.push_back({value(), target_of_update(spec, "buffer_name", false)});
@@ -287,6 +352,8 @@ void ProgramReader::add_output() {
     const std::string& kind = variant_of(specs[i]).first;
     if (kind == "user_output" || kind == "loss_output") {
       results.push_back(values[i]);
+    } else if (kind == "token") {
+      continue;
     } else if (const Argument& target = updates_[update++].target; target != values[i]) {
       module_->graph().call_function("aten::copy_", {target, values[i]});
     }

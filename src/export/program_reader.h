@@ -45,6 +45,8 @@ class ProgramReader {
   InputNote note_of(std::size_t first_leaf, std::size_t count);
   const Json* number_named(const std::string& name) const;
   void add_guards();
+  std::vector<StatedGuard> read_guards();
+  std::optional<std::size_t> leaf_of(const std::vector<GuardStep>& path) const;
   void add_states();
   void add_updates();
   void add_output();
@@ -63,6 +65,7 @@ class ProgramReader {
   SizeRanges ranges_;
   TreeSpec in_spec_, out_spec_;
   std::vector<std::string> argument_names_;
+  bool named_ = false;  ///< argument_names_ has one for each argument
   std::vector<Input> states_;
   std::vector<Input> inputs_;
   /// An input that is a container, and where its values begin in inputs_.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <fxgraph/export/exported_operator.h>
+#include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
@@ -77,6 +78,11 @@ WrittenProgram ProgramWriter::write() {
     }
     ranges[symbol] = std::move(bounds);
   }
+  Json guards = Json::array();
+  const std::vector<Node*> placeholders = graph_.placeholders();
+  const auto* noted = placeholders.empty() ? nullptr : note<std::vector<Guard>>(placeholders[0], kGuardsNote);
+  for (std::size_t i = 0; noted && options_.sizes != ExportedSizes::fixed && i < noted->size(); ++i)
+    guards.push_back(guard_text((*noted)[i]));
   written_.json = {
       {"graph_module",
        {{"graph", writer_->finish(std::move(inputs), std::move(results))},
@@ -89,7 +95,7 @@ WrittenProgram ProgramWriter::write() {
       {"schema_version", {{"major", kSchemaMajor}, {"minor", kSchemaMinor}}},
       {"verifiers", Json::array({"TRAINING"})},
       {"torch_version", "2.14.0+fxgraph"},
-      {"guards_code", Json::array()}};
+      {"guards_code", std::move(guards)}};
   written_.example = call_->example();
   return std::move(written_);
 }
@@ -199,6 +205,9 @@ void ProgramWriter::check_container(Node& whole, const TreeSpec& spec) {
   }
   for (std::size_t i = 0; i < spec.children.size(); ++i) {
     Node* element = element_at(whole, spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i));
+    // A container in it is no value of the archive, which knows its leaves alone: nothing refers to the name.
+    if (element && !spec.children[i].is_leaf() && !writer_->has_name(*element))
+      writer_->set_name(*element, element->name());
     if (element) check_container(*element, spec.children[i]);
   }
 }

@@ -72,4 +72,7 @@ struct SizeRange {
   friend bool operator==(const SizeRange&, const SizeRange&) = default;
 };
 
+/// By symbol.
+using SizeRanges = std::map<std::string, SizeRange>;
+
 }  // namespace fx::pt2

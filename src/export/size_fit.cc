@@ -20,7 +20,7 @@ SizeExpr plus(std::vector<SizeExpr> terms, Number constant) {
   return terms.size() == 1 ? terms[0] : SizeExpr::call("Add", std::move(terms));
 }
 
-Number floor_divide(Number a, Number b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+Number floor_quotient(Number a, Number b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
 
 }  // namespace
 
@@ -42,6 +42,12 @@ std::optional<SizeExpr> SizeFitter::fit(const Numbers& seen) {
   return known->second;
 }
 
+void SizeFitter::learn(const Numbers& seen, const SizeExpr& expr) {
+  found_[seen] = expr;
+  const std::vector<std::string> symbols = symbols_behind(seen);
+  if (symbols.size() == 1) remember(expr, symbols[0]);
+}
+
 std::vector<std::string> SizeFitter::symbols_behind(const Numbers& seen) const {
   std::vector<std::string> symbols;
   for (const auto& [symbol, runs] : alone_) {
@@ -54,6 +60,7 @@ std::optional<SizeExpr> SizeFitter::find(const Numbers& seen) {
   const std::vector<std::string> symbols = symbols_behind(seen);
   if (symbols.empty()) return std::nullopt;
   std::optional<SizeExpr> expr = fit_sum(seen);
+  if (!expr && symbols.size() == 1) expr = fit_bound(seen, symbols[0]);
   if (!expr && symbols.size() == 1) {
     expr = fit_division(seen, symbols[0]);
     guessed_.insert(symbols[0]);
@@ -100,6 +107,25 @@ std::optional<SizeExpr> SizeFitter::fit_sum(const Numbers& seen) const {
   return explains(sum, seen) ? std::optional(std::move(sum)) : std::nullopt;
 }
 
+// min(s + c, m) and max(s + c, m): c is what two runs beyond the bound agree on, or 0.
+std::optional<SizeExpr> SizeFitter::fit_bound(const Numbers& seen, const std::string& symbol) const {
+  for (const bool least : {true, false}) {
+    const Number bound = least ? std::ranges::max(seen) : std::ranges::min(seen);
+    std::optional<Number> shift;
+    std::size_t runs = 0;
+    for (std::size_t run = 0; run < seen.size(); ++run) {
+      if (seen[run] == bound) continue;
+      if (!shift) shift = seen[run] - runs_[run].at(symbol);
+      ++runs;
+    }
+    if (!shift || (runs < 2 && *shift != 0)) continue;
+    SizeExpr expr =
+        SizeExpr::call(least ? "Min" : "Max", {plus({SizeExpr::symbol(symbol)}, *shift), SizeExpr::integer(bound)});
+    if (explains(expr, seen)) return expr;
+  }
+  return std::nullopt;
+}
+
 // k·⌊(m·s + c) / d⌋ + e of one symbol.
 std::optional<SizeExpr> SizeFitter::fit_division(const Numbers& seen, const std::string& symbol) const {
   const Number start = runs_[0].at(symbol);
@@ -107,7 +133,7 @@ std::optional<SizeExpr> SizeFitter::fit_division(const Numbers& seen, const std:
   for (const Number multiple : {1, 2, 3}) {
     for (const Number divisor : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64, 112, 128, 224}) {
       for (Number shift = 0; shift < divisor; ++shift) {
-        const auto part = [&](Number value) { return floor_divide(multiple * value + shift, divisor); };
+        const auto part = [&](Number value) { return floor_quotient(multiple * value + shift, divisor); };
         const Number first = part(start);
         std::optional<Number> factor;
         bool fits = true;

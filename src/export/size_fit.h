@@ -1,7 +1,8 @@
 // SizeFitter: finds the expression of sizes that vary behind a number seen in several runs of a program.
 //
-// Tried in order: a constant; a sum of multiples; a floor division of one symbol; sums and products of what was found
-// for other numbers before, such as strides and flattened sizes are made of. An expression must explain every run.
+// Tried in order: a constant; a sum of multiples; one symbol up to a bound; a floor division of one symbol; sums and
+// products of what was found for other numbers before, such as strides and flattened sizes are made of. An expression
+// must explain every run.
 //
 // Costs: numbers seen before are looked up; a new one is compared with some thousand candidates. Thread-safety: none.
 #pragma once
@@ -29,6 +30,10 @@ class SizeFitter {
 
   /// The expression; nothing when none is found. `seen` has a number for each run.
   std::optional<SizeExpr> fit(const Numbers& seen);
+  /// Says that these numbers are `expr`, which explains them.
+  void learn(const Numbers& seen, const SizeExpr& expr);
+  /// True when the expression is the number in every run.
+  bool explains(const SizeExpr& expr, const Numbers& seen) const;
   /// The symbols on which the number depends.
   std::vector<std::string> symbols_behind(const Numbers& seen) const;
   /// The symbols of which floor divisions were found: few runs do not tell those apart.
@@ -42,8 +47,8 @@ class SizeFitter {
   };
 
   std::optional<SizeExpr> find(const Numbers& seen);
-  bool explains(const SizeExpr& expr, const Numbers& seen) const;
   std::optional<SizeExpr> fit_sum(const Numbers& seen) const;
+  std::optional<SizeExpr> fit_bound(const Numbers& seen, const std::string& symbol) const;
   std::optional<SizeExpr> fit_division(const Numbers& seen, const std::string& symbol) const;
   std::optional<SizeExpr> fit_known_sum(const Numbers& seen, const std::vector<std::string>& symbols) const;
   std::optional<SizeExpr> fit_known_product(const Numbers& seen, const std::vector<std::string>& symbols) const;

@@ -8,7 +8,9 @@ namespace {
 
 const char* python_operator(const std::string& function) {
   static constexpr std::pair<const char*, const char*> kOperators[] = {
-      {"Add", "_operator.add"}, {"Mul", "_operator.mul"}, {"FloorDiv", "_operator.floordiv"}, {"Mod", "_operator.mod"}};
+      {"Add", "_operator.add"}, {"Mul", "_operator.mul"},       {"FloorDiv", "_operator.floordiv"},
+      {"Mod", "_operator.mod"}, {"PythonMod", "_operator.mod"}, {"Min", "torch.sym_min"},
+      {"Max", "torch.sym_max"}};
   for (const auto& [name, target] : kOperators) {
     if (function == name) return target;
   }

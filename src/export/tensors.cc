@@ -1,12 +1,16 @@
 #include <fxgraph/export/tensors.h>
 
 #include <ATen/ATen.h>
-#include <torch/csrc/jit/serialization/pickle.h>
+#include <c10/core/CPUAllocator.h>
+#include <torch/csrc/jit/serialization/unpickler.h>
 
+#include <algorithm>
+#include <cstring>
 #include <optional>
 
 #include <fxgraph/export/codes.h>
 #include <fxgraph/export/literals.h>
+#include <fxgraph/run/pickle_spelling.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
@@ -20,6 +24,7 @@ std::int64_t fixed(const SymbolicSize& size) {
 
 // Elements from the start of the record that the tensor reaches; nothing on overflow.
 std::optional<std::int64_t> reach(const TensorMeta& meta) {
+  if (meta.storage_offset < 0) malformed("a weight begins where sizes say, or before its record");
   std::int64_t last = meta.storage_offset, numel = 1;
   for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
     const std::int64_t size = fixed(meta.sizes[i]), stride = fixed(meta.strides[i]);
@@ -70,6 +75,11 @@ class Reader {
   }
 
   at::Tensor make(const std::string& name, const std::string& record, const TensorMeta& meta) {
+    if (!is_available(meta.dtype)) {
+      throw Error(ErrorKind::unsupported, "the tensor '" + name + "' is of the type torch." +
+                                              std::string(to_string(meta.dtype)) +
+                                              ", which this LibTorch does not have");
+    }
     const auto element = static_cast<std::int64_t>(element_size(meta.dtype));
     const std::optional<std::int64_t> elements = reach(meta);
     const auto bytes = static_cast<std::int64_t>(archive_.size(record));
@@ -105,11 +115,48 @@ class Reader {
     return known->second;
   }
 
+  // What torch.save wrote. The pickle says how large a tensor's memory is; it may not say more than there is.
+  static c10::IValue unpickled(ArchiveReader& archive) {
+    const std::string pickle = without_single_appends(archive.text("data.pkl"));
+    std::map<const void*, std::size_t> sizes;
+    std::size_t at = 0;
+    torch::jit::Unpickler unpickler(
+        [&](char* to, std::size_t wanted) {
+          const std::size_t given = std::min(wanted, pickle.size() - at);
+          std::memcpy(to, pickle.data() + at, given);
+          at += given;
+          return given;
+        },
+        nullptr, nullptr,
+        [&](const std::string& name) {
+          const std::size_t size = archive.size("data/" + name);
+          at::DataPtr bytes = c10::GetCPUAllocator()->allocate(size);
+          archive.read("data/" + name, static_cast<char*>(bytes.get()));
+          sizes[bytes.get()] = size;
+          return bytes;
+        },
+        c10::nullopt);
+    c10::IValue value = unpickler.parse_ivalue();
+    c10::IValue::HashAliasedIValues parts;
+    value.getSubValues(parts);
+    for (const c10::IValue& part : parts) {
+      if (!part.isTensor() || !part.toTensor().has_storage()) continue;
+      const c10::Storage& storage = part.toTensor().storage();
+      const auto size = sizes.find(storage.data());
+      if (size != sizes.end() && storage.nbytes() > size->second)
+        throw Error(ErrorKind::io, "a tensor of the record '" + archive.path() + "' is larger than its bytes");
+    }
+    return value;
+  }
+
   c10::IValue unpickle(const std::string& record) {
-    std::vector<char> bytes(archive_.size(record));
+    std::string bytes(archive_.size(record), '\0');
     archive_.read(record, bytes.data());
+    ArchiveReader inside(record, std::move(bytes));
     try {
-      return torch::jit::pickle_load(bytes);
+      return unpickled(inside);
+    } catch (const Error& error) {
+      malformed(error.message());
     } catch (const std::exception& error) {
       malformed("the record '" + record + "' cannot be unpickled (" + first_line(error) + ")");
     }
@@ -139,6 +186,8 @@ class Reader {
 
 }  // namespace
 
+bool is_available(DType dtype) { return to_scalar_type(dtype) < at::ScalarType::Undefined; }
+
 SymbolicSize read_symbolic_size(const Json& json) {
   const auto [kind, value] = variant_of(json);
   if (kind == "as_int") return {SizeExpr::integer(integer_of(value)), integer_of(value)};
@@ -159,8 +208,10 @@ TensorMeta read_tensor_meta(const Json& json) {
   for (const Json& size : array_of(member(json, "sizes"))) meta.sizes.push_back(read_symbolic_size(size));
   for (const Json& stride : array_of(member(json, "strides"))) meta.strides.push_back(read_symbolic_size(stride));
   if (meta.sizes.size() != meta.strides.size()) malformed("a tensor has other numbers of sizes and strides");
-  if (const Json* offset = find_member(json, "storage_offset"))
-    meta.storage_offset = fixed(read_symbolic_size(*offset));
+  if (const Json* offset = find_member(json, "storage_offset")) {
+    const SizeExpr expr = read_symbolic_size(*offset).expr;
+    meta.storage_offset = expr.is_integer() ? expr.value() : TensorMeta::kVaries;
+  }
   meta.requires_grad = boolean_of(member(json, "requires_grad"));
   const Json& device = member(json, "device");
   meta.device.type = Symbol(string_of(member(device, "type")));

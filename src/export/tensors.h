@@ -31,10 +31,14 @@ struct TensorMeta {
   DType dtype = DType::float32;
   std::vector<SymbolicSize> sizes;
   std::vector<SymbolicSize> strides;
+  static constexpr std::int64_t kVaries = -1;  ///< an offset that sizes decide
   std::int64_t storage_offset = 0;
   bool requires_grad = false;
   Device device;
 };
+
+/// True when this LibTorch has tensors of the type: 1.13 has no float8 and no unsigned types but uint8.
+bool is_available(DType dtype);
 
 SymbolicSize read_symbolic_size(const Json& json);
 TensorMeta read_tensor_meta(const Json& json);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/export/packing.h>
+#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/nested_graph.h>
@@ -122,12 +123,16 @@ std::vector<Number> other_values(Number value, const SizeRange& range) {
   constexpr Number kFar = 4096;
   const Number most = range.max.value_or(INT64_MAX), least = std::max<Number>(range.min.value_or(2), 2);
   std::vector<Number> others;
+  const auto add = [&](Number other) {
+    if (other != value && other <= most && other >= least && std::ranges::find(others, other) == others.end())
+      others.push_back(other);
+  };
   for (const Number offset : {Number(1), Number(2), std::min(value, kFar) + 1, Number(5), Number(3), Number(4),
                               Number(-1), Number(-2), -value / 2}) {
-    const Number other = value + offset;
-    if (offset == 0 || other > most || other < least || others.size() == kEnough) continue;
-    if (std::ranges::find(others, other) == others.end()) others.push_back(other);
+    if (others.size() < kEnough) add(value + offset);
   }
+  // The smallest: what is cut to some size (`x[:, :50]`) is shorter there.
+  add(least);
   return others;
 }
 
@@ -173,6 +178,21 @@ class Runs {
     }
   }
 
+  // True when one was added.
+  bool add_doubts(const std::vector<Symbols>& doubts) {
+    constexpr std::size_t kMost = 8;
+    const std::size_t before = choices.size();
+    for (const Symbols& here : doubts) {
+      if (choices.size() - before == kMost) break;
+      if (std::ranges::find(choices, here) != choices.end()) continue;
+      try {
+        add(here);
+      } catch (const std::exception&) {  // no size that the program takes
+      }
+    }
+    return choices.size() > before;
+  }
+
   void add_all_changed() {
     Symbols all = choices[0];
     for (std::size_t i = 1; i < choices.size(); ++i) {
@@ -199,7 +219,8 @@ class Runs {
 
 class Combiner {
  public:
-  Combiner(SizeFitter fitter, std::set<std::string>* unfit) : fitter_(std::move(fitter)), unfit_(unfit) {}
+  Combiner(const Runs& runs, const SizeRanges& ranges, std::set<std::string>* unfit)
+      : fitter_(runs.choices), example_(runs.choices[0]), ranges_(ranges), unfit_(unfit) {}
 
   /// `known`: the values before it.
   ValueShape combine(const Node& node, const std::vector<const Observed*>& seen, const ValueShapes& known) {
@@ -244,6 +265,8 @@ class Combiner {
 
   const SizeFitter& fitter() const { return fitter_; }
 
+  std::vector<Symbols> doubts;  ///< where what the runs suggest is not what the program says
+
  private:
   [[noreturn]] static void fail(const Node& node, const std::string& what) {
     throw Error(
@@ -256,7 +279,7 @@ class Combiner {
     std::vector<Number> numbers;
     for (const Observed* each : seen) numbers.push_back(each->numbers[at]);
     std::optional<SizeExpr> expr = fitter_.fit(numbers);
-    if (!expr && seen[0]->kind == ValueShape::Kind::integer) expr = composed(node);
+    if (seen[0]->kind == ValueShape::Kind::integer) settle_number(node, numbers, expr);
     if (!expr && unfit_) {
       const std::vector<std::string> symbols = fitter_.symbols_behind(numbers);
       unfit_->insert(symbols.begin(), symbols.end());
@@ -266,30 +289,18 @@ class Combiner {
     return {std::move(*expr), numbers[0]};
   }
 
-  // What the call says, where no expression was found: `h - 2 * (h // 2)`.
-  std::optional<SizeExpr> composed(const Node& node) const {
-    static constexpr std::pair<std::string_view, const char*> kFunctions[] = {{"aten::add.int", "Add"},
-                                                                              {"operator.add", "Add"},
-                                                                              {"aten::sub.int", "Sub"},
-                                                                              {"operator.sub", "Sub"},
-                                                                              {"aten::mul.int", "Mul"},
-                                                                              {"operator.mul", "Mul"},
-                                                                              {"aten::floordiv.int", "FloorDiv"},
-                                                                              {"operator.floordiv", "FloorDiv"},
-                                                                              {"aten::remainder.int", "PythonMod"},
-                                                                              {"operator.mod", "PythonMod"}};
-    const auto row =
-        std::ranges::find(kFunctions, node.target().view(), &std::pair<std::string_view, const char*>::first);
-    if (row == std::end(kFunctions) || node.args().size() != 2) return std::nullopt;
-    std::vector<SizeExpr> operands;
-    for (const Argument& arg : node.args()) {
-      const Node* value = arg.node_or_null();
-      if (!arg.is_int() && !(value && (*known_)[*value].kind == ValueShape::Kind::integer)) return std::nullopt;
-      operands.push_back(value ? (*known_)[*value].integer.expr : SizeExpr::integer(arg.as_int()));
-    }
-    if (std::string_view(row->second) != "Sub") return SizeExpr::call(row->second, std::move(operands));
-    operands[1] = SizeExpr::call("Mul", {SizeExpr::integer(-1), std::move(operands[1])});
-    return SizeExpr::call("Add", std::move(operands));
+  // What the call says is so for all sizes; what was found for the runs may not be: `min(n, 4)` was 4 in all of them.
+  void settle_number(const Node& node, const std::vector<Number>& seen, std::optional<SizeExpr>& found) {
+    const std::optional<SizeExpr> said = said_by(node, [this](const Node& value) {
+      const ValueShape& shape = (*known_)[value];
+      return shape.kind == ValueShape::Kind::integer ? std::optional(shape.integer.expr) : std::nullopt;
+    });
+    if (!said || !fitter_.explains(*said, seen)) return;
+    const std::optional<Symbols> other = found ? where_they_differ(*found, *said, example_, ranges_) : std::nullopt;
+    if (found && !other) return;
+    if (other) doubts.push_back(*other);
+    fitter_.learn(seen, *said);
+    found = said;
   }
 
   TensorMeta tensor(const Node& node, const std::vector<const Observed*>& seen) {
@@ -305,13 +316,21 @@ class Combiner {
   }
 
   SizeFitter fitter_;
+  const Symbols& example_;
+  const SizeRanges& ranges_;
   std::set<std::string>* unfit_;
   const ValueShapes* known_ = nullptr;
 };
 
-ProgramShapes combine_runs(const Graph& graph, const Runs& runs, std::set<std::string>* unfit,
-                           std::set<std::string>& guessed) {
-  Combiner combiner(SizeFitter(runs.choices), unfit);
+/// What more runs should tell apart.
+struct Open {
+  std::set<std::string> guessed;
+  std::vector<Symbols> doubts;
+};
+
+ProgramShapes combine_runs(const Graph& graph, const Runs& runs, const SizeRanges& ranges, std::set<std::string>* unfit,
+                           Open& open) {
+  Combiner combiner(runs, ranges, unfit);
   const auto combine = [&](const Graph& of, const auto& seen_of) {
     ValueShapes shapes(of);
     for (const Node& node : of.nodes()) {
@@ -329,14 +348,14 @@ ProgramShapes combine_runs(const Graph& graph, const Runs& runs, std::set<std::s
     shapes.nested.emplace(key, combine(
                                    *key, [key](const Seen& seen) -> const auto& { return seen.nested.at(key); }));
   }
-  guessed = combiner.fitter().guessed();
+  open = {combiner.fitter().guessed(), std::move(combiner.doubts)};
   return shapes;
 }
 
 }  // namespace
 
 ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                                const std::map<std::string, SizeRange>& ranges,
+                                const SizeRanges& ranges,
                                 const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs,
                                 std::set<std::string>* unfit) {
   const at::NoGradGuard no_grad;
@@ -348,14 +367,16 @@ ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const S
     runs.add_each(symbol, range == ranges.end() ? SizeRange() : range->second);
   }
   if (example.size() > 1) runs.add_all_changed();
-  std::set<std::string> guessed;
-  ProgramShapes shapes = combine_runs(graph, runs, unfit, guessed);
-  if (guessed.empty() || (unfit && !unfit->empty())) return shapes;
-  for (const std::string& symbol : guessed) {
+  Open open;
+  ProgramShapes shapes = combine_runs(graph, runs, ranges, unfit, open);
+  if (unfit && !unfit->empty()) return shapes;
+  for (const std::string& symbol : open.guessed) {
     const auto range = ranges.find(symbol);
     runs.add_more(symbol, range == ranges.end() ? SizeRange() : range->second);
   }
-  return combine_runs(graph, runs, unfit, guessed);
+  if (!open.guessed.empty()) shapes = combine_runs(graph, runs, ranges, unfit, open);
+  if (!open.doubts.empty() && runs.add_doubts(open.doubts)) shapes = combine_runs(graph, runs, ranges, unfit, open);
+  return shapes;
 }
 
 }  // namespace fx::pt2

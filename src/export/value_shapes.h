@@ -3,7 +3,11 @@
 // The program runs on the example, and for every symbol on further values of it. A size that does not change is a
 // number; one that does must be an expression that explains every run (size_fit.h).
 //
-// Costs: 2 runs and 4 per symbol; 14 more for one that sizes divide. Thread-safety: as running the module.
+// What calls of arithmetic say of the numbers that they make goes before what the runs suggest; where the two differ,
+// the program is run there, too.
+//
+// Costs: 2 runs and 5 per symbol; 14 more for one that sizes divide; up to 8 for doubts. Thread-safety: as running the
+// module.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -45,7 +49,7 @@ struct ProgramShapes {
 /// Error(unsupported) naming the node whose size is no expression that is found; with `unfit`, the symbols on which it
 /// depends go there instead.
 ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                                const std::map<std::string, SizeRange>& ranges,
+                                const SizeRanges& ranges,
                                 const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs,
                                 std::set<std::string>* unfit = nullptr);
 

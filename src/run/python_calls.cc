@@ -323,6 +323,14 @@ std::vector<Symbol> packets_of_function(Symbol target) {
       if (text.substr(9) == name.python) return {name.packets.begin(), name.packets.end()};
     }
   }
+  static constexpr std::pair<std::string_view, const char*> kOfSizes[] = {{"torch.sym_min", "prim::min"},
+                                                                          {"torch.sym_max", "prim::max"},
+                                                                          {"torch.sym_float", "aten::Float"},
+                                                                          {"torch.sym_int", "aten::Int"},
+                                                                          {"torch.sym_not", "aten::__not__"}};
+  for (const auto& [name, packet] : kOfSizes) {
+    if (text == name) return existing(packet);
+  }
   if (text.starts_with("torch.") && text.find('.', 6) == std::string_view::npos)
     return existing("aten::" + target.str().substr(6));
   return {};

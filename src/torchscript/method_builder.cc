@@ -162,7 +162,10 @@ class MethodBuilder {
 
   // A number for a tensor has no say in the type of the result. As the tensor that TorchScript makes of it, it would.
   Value* call_with_number(const Node& node, const c10::FunctionSchema& schema) {
-    const auto is_number = [](const Argument& arg) { return arg.is_int() || arg.is_float(); };
+    const auto is_number = [this](const Argument& arg) {
+      const Value* value = arg.is_node() ? values_[arg.node()] : nullptr;
+      return arg.is_int() || arg.is_float() || (value && value->type()->isSubtypeOf(*c10::NumberType::get()));
+    };
     const std::size_t given = node.args().size();
     if (schema.overload_name() != "Tensor" || given < 2 || schema.arguments().size() < 2 ||
         !schema.arguments()[1].type()->isSubtypeOf(*c10::TensorType::get()))

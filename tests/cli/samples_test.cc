@@ -1,5 +1,6 @@
 // Samples as Python writes them: lists and dicts of one element are pickled in operations of their own.
 #include <fxgraph/cli/torch/samples.h>
+#include <fxgraph/run/pickle_spelling.h>
 
 #include <caffe2/serialize/inline_container.h>
 #include <gmock/gmock.h>

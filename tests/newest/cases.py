@@ -1,6 +1,7 @@
 """The models that exports.py goes through: every module of torch.nn, programs of every kind, models of torchvision.
 
-A case is a name, a function that makes the module, its arguments, and what torch.export is to know.
+A case is a name, a function that makes the module, its arguments, what torch.export is to know, and arguments of
+further calls.
 """
 
 from collections import OrderedDict, namedtuple
@@ -10,13 +11,15 @@ import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim
 
+from programs import programs
+
 CASES = []
 
 
 class Case:
-    def __init__(self, name, make, args, kwargs=None, dynamic=None, training=False, core=True):
+    def __init__(self, name, make, args, kwargs=None, dynamic=None, training=False, core=True, more=()):
         self.name, self.make, self.args, self.kwargs = name, make, args, kwargs or {}
-        self.dynamic, self.training, self.core = dynamic, training, core
+        self.dynamic, self.training, self.core, self.more = dynamic, training, core, more
 
 
 def case(name, make, *args, **options):
@@ -317,6 +320,8 @@ case("alias", lambda: Function(lambda s, v: (v.view(-1), v.t())), x(2, 3))
 case("empty", lambda: Function(lambda s, v: (v, torch.zeros(0, 2))), x(2))
 case("bfloat16", lambda: nn.Linear(4, 3).bfloat16(), x(2, 4).bfloat16())
 case("frozen", lambda: nn.Sequential(nn.Linear(4, 3).requires_grad_(False), nn.Linear(3, 2)), x(2, 4))
+
+programs(case)
 
 # ---- torchvision -----------------------------------------------------------------------------------------------------
 VISION = {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Exports programs with this Python's torch, and compares what fxgraph makes of them.
 
-  exports.py export FOLDER [NAME...]            NAME.pt2, NAME.core.pt2 and NAME.io for each case
+  exports.py export FOLDER [NAME...]            NAME.pt2, NAME.core.pt2 and NAME.io for each case, NAME.io1, … for
+                                                further calls
   exports.py check FOLDER WRITTEN [RESULTS]     loads what the tests of fxgraph wrote; RESULTS is their --gtest_output=json
 
 In between: FXGRAPH_TEST_PT2=FOLDER FXGRAPH_TEST_PT2_KEEP=WRITTEN fxgraph_pt2_test --gtest_filter='OfPython/*'.
@@ -66,6 +67,15 @@ def record(path, args, kwargs):
     return plain(tree.tree_leaves((args, kwargs))), seen, gradients, state, after, stepped if differentiates else ()
 
 
+def record_more(path, case, stem):
+    for i, args in enumerate(case.more, 1):
+        run_args, run_kwargs = copies(args), copies(case.kwargs)
+        torch.manual_seed(0)
+        outputs = tree.tree_leaves(torch.export.load(path).module()(*run_args, **run_kwargs))
+        torch.save((plain(tree.tree_leaves((args, case.kwargs))), plain(outputs), (), (),
+                    plain(tree.tree_leaves((run_args, run_kwargs)))), f"{stem}.io{i}")
+
+
 def export(folder, names):
     from cases import CASES
     os.makedirs(folder, exist_ok=True)
@@ -80,6 +90,7 @@ def export(folder, names):
                                           strict=False)
             torch.export.save(program, f"{folder}/{case.name}.pt2")
             torch.save(record(f"{folder}/{case.name}.pt2", case.args, case.kwargs), f"{folder}/{case.name}.io")
+            record_more(f"{folder}/{case.name}.pt2", case, f"{folder}/{case.name}")
             if case.core:
                 core = program.run_decompositions()
                 torch.export.save(core, f"{folder}/{case.name}.core.pt2")
@@ -88,9 +99,9 @@ def export(folder, names):
                            f"{folder}/{case.name}.core.io")
             done += 1
         except Exception as error:  # what torch.export refuses is no matter of ours
-            for ending in ("pt2", "io", "core.pt2", "core.io"):
-                if os.path.exists(f"{folder}/{case.name}.{ending}"):
-                    os.remove(f"{folder}/{case.name}.{ending}")
+            for file in os.listdir(folder):
+                if file.split(".")[0] == case.name:
+                    os.remove(f"{folder}/{file}")
             refused.append(f"{case.name}: {type(error).__name__}")
     print(f"exported {done} of {done + len(refused)} programs; torch {torch.__version__} refuses", ", ".join(refused) or "none")
 
@@ -104,12 +115,14 @@ def same(got, wanted):
 
 def loads_equal(path, recording):
     program = torch.export.load(path)
-    inputs, outputs = torch.load(recording, weights_only=False)[:2]
-    args, kwargs = tree.tree_unflatten(list(inputs), program.call_spec.in_spec)
-    torch.manual_seed(0)
-    got = tree.tree_leaves(program.module()(*args, **kwargs))
-    if len(got) != len(outputs) or not all(map(same, got, outputs)):
-        raise AssertionError("the outputs differ")
+    recordings = [recording] + [f"{recording}{i}" for i in range(1, 9) if os.path.exists(f"{recording}{i}")]
+    for each in recordings:
+        inputs, outputs = torch.load(each, weights_only=False)[:2]
+        args, kwargs = tree.tree_unflatten(list(inputs), program.call_spec.in_spec)
+        torch.manual_seed(0)
+        got = tree.tree_leaves(torch.export.load(path).module()(*args, **kwargs))
+        if len(got) != len(outputs) or not all(map(same, got, outputs)):
+            raise AssertionError("the outputs differ")
     program.run_decompositions()
 
 

@@ -25,6 +25,10 @@ void add_leaves(const c10::IValue& value, std::vector<c10::IValue>& leaves) {
   }
 }
 
+std::string path_of(const std::string& name, int call) {
+  return corpus() + "/" + name + ".io" + (call == 0 ? "" : std::to_string(call));
+}
+
 }  // namespace
 
 std::string corpus() {
@@ -41,11 +45,17 @@ std::vector<std::string> archives() {
   return names;
 }
 
-Record recorded(const std::string& name) {
+std::string stem_of(const std::string& name) {
+  return name.ends_with(".core") ? name.substr(0, name.size() - 5) : name;
+}
+
+bool has_recording(const std::string& name, int call) { return std::filesystem::exists(path_of(name, call)); }
+
+Record recorded(const std::string& name, int call) {
   // A core program has its own recording only where its state was another.
-  const bool own = std::filesystem::exists(corpus() + "/" + name + ".io");
-  const std::string stem = !own && name.ends_with(".core") ? name.substr(0, name.size() - 5) : name;
-  std::ifstream file(corpus() + "/" + stem + ".io", std::ios::binary);
+  const bool own = has_recording(name, call);
+  const std::string stem = own ? name : stem_of(name);
+  std::ifstream file(path_of(stem, call), std::ios::binary);
   const std::vector<char> bytes(std::istreambuf_iterator<char>(file), {});
   const auto parts = torch::jit::pickle_load(bytes).toTupleRef().elements().vec();
   const auto named = [](const c10::IValue& pairs) {

@@ -21,7 +21,11 @@ struct Record {
   std::vector<std::pair<std::string, c10::IValue>> gradients, state;
   std::vector<c10::IValue> after, stepped;
 };
-Record recorded(const std::string& name);
+Record recorded(const std::string& name, int call = 0);
+/// True if there is a recording of that call: 0 is the call it was exported with, those from 1 on have other sizes.
+bool has_recording(const std::string& name, int call);
+/// The archive's name without `.core`: further calls are recorded of the program as it was exported.
+std::string stem_of(const std::string& name);
 /// Copies of the recorded inputs.
 std::vector<c10::IValue> recorded_inputs(const std::string& name);
 /// The values in tuples, lists and dicts, in order.

@@ -26,6 +26,16 @@ TEST_P(Archive, GivesTheOutputsOfPython) {
   expect_all_equal(gm->run(pack_inputs(*gm, recorded_inputs(GetParam()))), recorded(GetParam()).outputs);
 }
 
+TEST_P(Archive, RunsAtOtherSizesAsPythonDoes) {
+  const auto gm = loaded(GetParam());
+  for (int at = 1; has_recording(stem_of(GetParam()), at); ++at) {
+    SCOPED_TRACE("call " + std::to_string(at));
+    const Record record = recorded(stem_of(GetParam()), at);
+    at::manual_seed(0);
+    expect_all_equal(gm->run(pack_inputs(*gm, record.inputs)), record.outputs);
+  }
+}
+
 // The sum of all outputs, of the same random numbers as Python's.
 at::Tensor loss_of(GraphModule& gm, const std::vector<c10::IValue>& inputs) {
   at::manual_seed(0);

@@ -1,8 +1,10 @@
 // Expressions that are found for sizes, and sizes that are found free, compared with what made the numbers.
 #include <fxgraph/export/free_sizes.h>
+#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/export/size_fit.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace fx::pt2 {
@@ -62,6 +64,45 @@ TEST(SizeFitter, FindsEveryDivision) {
                        factor = 1 + static_cast<std::int64_t>(random() % 9);
     EXPECT_NE(fitted([=](auto s, auto) { return factor * ((s + shift) / divisor) + 2; }), "none");
   }
+}
+
+TEST(SizeFitter, FindsBounds) {
+  EXPECT_EQ(fitted([](auto s, auto) { return std::min<std::int64_t>(s, 25); }), "Min(s, 25)");
+  EXPECT_EQ(fitted([](auto s, auto) { return std::max<std::int64_t>(s + 3, 30); }), "Max(s + 3, 30)");
+}
+
+// What a call says of its number, beside what runs suggest.
+TEST(SizeArithmetic, SaysWhatRunsDoNotShow) {
+  Graph graph;
+  Node& n = graph.placeholder("n");
+  const auto said = [&](const char* target, std::vector<Argument> args) {
+    return said_by(graph.call_function(target, args), [](const Node&) { return std::optional(SizeExpr::symbol("n")); });
+  };
+  const struct {
+    const char* target;
+    std::vector<Argument> args;
+    const char* text;
+  } kCalls[] = {
+      {"operator.add", {n, 2}, "n + 2"},      {"aten::sub.int", {n, 2}, "n + -2"},
+      {"operator.sub", {3, n}, "3 + -1*n"},   {"operator.neg", {n}, "-1*n"},
+      {"torch.sym_min", {n, 4}, "Min(n, 4)"}, {"builtins.max", {2, n}, "Max(2, n)"},
+      {"operator.floordiv", {n, 8}, "n//8"},  {"aten::remainder.int", {n, 8}, "n%8"},
+  };
+  for (const auto& [target, args, text] : kCalls) EXPECT_EQ(said(target, args).value().str(), text) << target;
+  EXPECT_FALSE(said("operator.truediv", {n, 2}));
+  EXPECT_FALSE(said("operator.add", {n, 2.5}));
+}
+
+TEST(SizeArithmetic, SeesWhereExpressionsDiffer) {
+  const SizeExpr n = SizeExpr::symbol("n"), four = SizeExpr::integer(4), bounded = SizeExpr::call("Min", {n, four});
+  const auto where = where_they_differ(bounded, four, {{"n", 60}}, {});
+  ASSERT_TRUE(where);
+  EXPECT_LT(where->at("n"), 4);
+  EXPECT_FALSE(where_they_differ(bounded, four, {{"n", 60}}, {{"n", {4, 100}}}));
+  const SizeExpr far = SizeExpr::call("FloorDiv", {n, SizeExpr::integer(1000)});
+  EXPECT_TRUE(where_they_differ(far, SizeExpr::integer(0), {{"n", 60}}, {}));
+  EXPECT_FALSE(where_they_differ(SizeExpr::call("Add", {n, n}), SizeExpr::call("Mul", {SizeExpr::integer(2), n}),
+                                 {{"n", 60}}, {}));
 }
 
 std::vector<FreeSize> found(

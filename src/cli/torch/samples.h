@@ -14,9 +14,4 @@ using Samples = std::vector<std::vector<c10::IValue>>;  ///< each the inputs of 
 /// Error(io) when the file cannot be read, Error(invalid_argument) when it holds something else or nothing.
 Samples read_samples(const std::string& path);
 
-/// The same pickle (protocol 2) without the operations that LibTorch 1.13 does not read: Python writes APPEND and
-/// SETITEM for lists and dicts of one element, where others get APPENDS and SETITEMS. What is not understood is
-/// returned as it is.
-std::string without_single_appends(const std::string& pickle);
-
 }  // namespace fx::cli
