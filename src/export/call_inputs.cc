@@ -89,6 +89,8 @@ CallInputs::CallInputs(GraphModule& module, const Graph& graph, const SaveExport
     throw Error(ErrorKind::invalid_argument, "the program takes " + std::to_string(placeholders.size()) + " inputs, " +
                                                  std::to_string(options.inputs.size()) + " examples were given");
   }
+  if (!placeholders.empty() && options.sizes != ExportedSizes::fixed)
+    guards_ = note<std::vector<Guard>>(placeholders[0], kGuardsNote);
   for (std::size_t i = 0; i < placeholders.size(); ++i) {
     add_input(*placeholders[i], i < options.inputs.size() ? &options.inputs[i] : noted_example(*placeholders[i]));
   }
@@ -252,6 +254,30 @@ void CallInputs::fix(const std::set<std::string>& symbols) {
     symbols_.erase(symbol);
     ranges_.erase(symbol);
   }
+}
+
+bool CallInputs::takes(const Symbols& symbols) const {
+  if (!guards_) return true;
+  const auto ask = [&](const Guard& asked) -> std::optional<std::int64_t> {
+    if (asked.leaf >= leaves_.size()) return std::nullopt;
+    const Leaf& leaf = leaves_[asked.leaf];
+    if (asked.kind == "value") return leaf.number ? std::optional(valued(*leaf.number, symbols)) : std::nullopt;
+    const std::vector<SymbolicSize>& all = asked.kind == "size" ? leaf.meta.sizes : leaf.meta.strides;
+    const auto dim = static_cast<std::size_t>(asked.number);
+    return dim < all.size() ? std::optional(valued(all[dim], symbols)) : std::nullopt;
+  };
+  return std::ranges::none_of(*guards_, [&](const Guard& guard) { return evaluate_guard(guard, ask) == 0; });
+}
+
+bool CallInputs::notes(const std::set<std::string>& symbols) const {
+  bool noted = false;
+  for (const Leaf& leaf : leaves_) {
+    if (!leaf.noted) continue;
+    const auto see = [&](const std::string& symbol) { noted |= symbols.count(symbol) != 0; };
+    for (const SymbolicSize& size : leaf.meta.sizes) size.expr.for_each_symbol(see);
+    if (leaf.number) leaf.number->expr.for_each_symbol(see);
+  }
+  return noted;
 }
 
 // A symbol that is a size itself has the example's; one that is only part of one is searched for.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <fxgraph/export/free_sizes.h>
+#include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/save.h>
 #include <fxgraph/export/tree_spec.h>
@@ -50,6 +51,10 @@ class CallInputs {
 
   /// Makes these symbols what they are in the example.
   void fix(const std::set<std::string>& symbols);
+  /// True when the archive that the program came from takes such sizes: its guards hold.
+  bool takes(const Symbols& symbols) const;
+  /// True when one of these symbols is the archive's own, which nobody fixes.
+  bool notes(const std::set<std::string>& symbols) const;
   /// The arguments for these values of the symbols.
   std::vector<c10::IValue> make(const Symbols& symbols) const;
   /// `(args, kwargs)` for the example, as Python keeps it.
@@ -68,6 +73,7 @@ class CallInputs {
   std::vector<c10::IValue> make_all(const Symbols& symbols, bool without_memory) const;
 
   const SaveExportedOptions& options_;
+  const std::vector<Guard>* guards_ = nullptr;
   const InputNote* note_ = nullptr;  ///< of the argument that is being added
   std::size_t first_leaf_ = 0;
   std::vector<Leaf> leaves_;

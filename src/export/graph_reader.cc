@@ -1,73 +1,16 @@
 #include <fxgraph/export/graph_reader.h>
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
-#include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/lifts.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/run/python_calls.h>
 
 namespace fx::pt2 {
 namespace {
 
 constexpr int kMaxGraphNesting = 16;
-
-// Operators on symbolic sizes and what they are on sizes that are known while running.
-struct Renamed {
-  const char* from;
-  const char* to;
-};
-constexpr Renamed kRenamed[] = {
-    {"aten::sym_size.int", "aten::size.int"},     {"aten::sym_size", "aten::size"},
-    {"aten::sym_stride.int", "aten::stride.int"}, {"aten::sym_stride", "aten::stride"},
-    {"aten::sym_numel", "aten::numel"},           {"aten::sym_storage_offset", "aten::storage_offset"},
-    {"aten::_assert_scalar", "torch._assert"},    {"aten::_assert_async.msg", "torch._assert"},
-};
-
-// Arguments that newer releases gave to operators and older ones can do without: they only check more.
-constexpr std::pair<const char*, const char*> kOnlyChecks[] = {
-    {"aten::_assert_tensor_metadata", "device"},
-    {"aten::_assert_tensor_metadata", "layout"},
-};
-
-bool only_checks(Symbol target, const std::string& argument) {
-  return std::ranges::any_of(kOnlyChecks,
-                             [&](const auto& row) { return target == row.first && argument == row.second; });
-}
-
-// Releases gave defaults to optional arguments that earlier ones want to see.
-void add_missing_nones(const c10::FunctionSchema& schema, std::size_t positional, const std::vector<NamedValue>& inputs,
-                       std::vector<NamedArgument>& kwargs) {
-  for (std::size_t i = positional; i < schema.arguments().size(); ++i) {
-    const c10::Argument& argument = schema.arguments()[i];
-    if (argument.default_value() || argument.type()->kind() != c10::TypeKind::OptionalType) continue;
-    if (std::ranges::find(inputs, argument.name(), &NamedValue::name) == inputs.end())
-      kwargs.push_back({Symbol(argument.name()), Argument()});
-  }
-}
-
-// Where a number of any kind is taken now, earlier releases take an int.
-Argument older_value(const NamedValue& input, const c10::FunctionSchema& schema) {
-  const auto index = schema.argumentIndexWithName(input.name);
-  if (!index || !input.value.is_float() || input.value.as_float() != std::trunc(input.value.as_float()))
-    return input.value;
-  const c10::TypePtr type = schema.arguments()[static_cast<std::size_t>(*index)].type();
-  const bool is_int = c10::IntType::get()->isSubtypeOf(*type) && !c10::FloatType::get()->isSubtypeOf(*type);
-  return is_int ? Argument(static_cast<std::int64_t>(input.value.as_float())) : input.value;
-}
-
-Symbol renamed(Symbol target) {
-  for (const Renamed& row : kRenamed) {
-    if (target == row.from) return Symbol(row.to);
-  }
-  return target;
-}
-
-// `_operator.add` is what Python calls the module of `operator.add`.
-Symbol target_of(const std::string& text) { return renamed(canonical_target(Symbol(text))); }
 
 // The path of the innermost module of `key,path,type;key,path,type`; types may hold commas in brackets.
 std::string innermost_path(const std::string& stack) {
@@ -318,99 +261,6 @@ Node& GraphReader::graph_get_attr(const std::string& path) {
   Node& made = graph().get_attr(Symbol(path));
   note(made);
   return made;
-}
-
-void GraphReader::refuse(const std::string& target, const std::string& why) {
-  refusals_.calls.insert(target + (why.empty() ? "" : " (" + why + ")") + " at '" + name_ + "'");
-}
-
-void GraphReader::call_operator(const std::string& text, const std::vector<NamedValue>& inputs, const Json& json) {
-  const Symbol target = target_of(text);
-  const TorchOperator* known = find_exported_operator(target);
-  if (!known && !find_python_function(target) && packets_of_function(target).empty()) refuse(text, "");
-  const bool by_name = known && target == canonical_target(Symbol(text));
-  std::vector<Argument> args;
-  std::vector<NamedArgument> kwargs;
-  for (const NamedValue& input : inputs) {
-    if (input.value.kind() == ArgumentKind::dtype && !is_available(input.value.as_dtype()))
-      refuse(text, "there is no torch." + std::string(to_string(input.value.as_dtype())) + " in this LibTorch");
-    if (by_name && !known->schema->argumentIndexWithName(input.name)) {
-      // An argument that this release does not have yet: None is what leaving it out means.
-      if (!input.value.is_none() && !only_checks(target, input.name))
-        refuse(text, "its argument '" + input.name + "' is not known");
-      continue;
-    }
-    const bool keyword =
-        input.keyword ||
-        (by_name &&
-         known->schema->arguments()[static_cast<std::size_t>(*known->schema->argumentIndexWithName(input.name))]
-             .kwarg_only());
-    const Argument value = by_name ? older_value(input, *known->schema) : input.value;
-    if (keyword && !input.name.empty()) {
-      kwargs.push_back({Symbol(input.name), value});
-    } else {
-      args.push_back(value);
-    }
-  }
-  if (by_name) add_missing_nones(*known->schema, args.size(), inputs, kwargs);
-  const Json& outputs = member(json, "outputs");
-  Node& made = call(target, args, kwargs, name_);
-  bool is_tuple = array_of(outputs).size() > 1;
-  if (text.starts_with("torch.ops.higher_order.")) {
-    const Json* single = find_member(json, "is_hop_single_tensor_return");
-    is_tuple |= single && !boolean_of(*single);
-  }
-  bind_results(made, outputs, is_tuple);
-}
-
-// `(token, result) = with_effects(token, operator, arguments)` keeps effects in order; nodes are in order here, and the
-// operator alone is called.
-void GraphReader::call_with_effects(std::vector<NamedValue> inputs, const Json& json) {
-  if (inputs.size() < 2 || !inputs[1].value.is_string() || results_.empty())
-    malformed("'with_effects' has no operator");
-  const std::string text(inputs[1].value.as_string());
-  inputs.erase(inputs.begin(), inputs.begin() + 2);
-  const TorchOperator* known = find_exported_operator(target_of(text));
-  for (std::size_t i = 0; known && i < inputs.size() && i < known->schema->arguments().size(); ++i) {
-    if (inputs[i].name.empty()) inputs[i].name = known->schema->arguments()[i].name();
-  }
-  bind(results_[0], Argument());
-  results_.erase(results_.begin());
-  name_ = results_.size() == 1 ? results_[0] : "";
-  Json outputs = member(json, "outputs");
-  outputs.erase(0);
-  call_operator(text, inputs, {{"outputs", std::move(outputs)}});
-}
-
-// Each result in use gets its getitem, as FX has it.
-void GraphReader::bind_results(Node& made, const Json& outputs, bool is_tuple) {
-  const auto element = [&](Node& whole, std::size_t index, const std::string& name) -> Node& {
-    return call("operator.getitem", {whole, index}, {}, name);
-  };
-  const Json::array_t& results = array_of(outputs);
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto [kind, value] = variant_of(results[i]);
-    if (kind == "as_none") continue;
-    if (kind == "as_tensors") {
-      Node* list = is_tuple ? nullptr : &made;
-      const Json::array_t& tensors = array_of(value);
-      for (std::size_t j = 0; j < tensors.size(); ++j) {
-        const std::string& name = string_of(member(tensors[j], "name"));
-        if (uses(name) == 0) continue;
-        if (!list) list = &element(made, i, "");
-        bind(name, element(*list, j, name));
-      }
-      continue;
-    }
-    if (results_[i].empty()) {
-      throw Error(ErrorKind::unsupported, "a result of '" + name_ + "' is '" + kind + "', which is not read here");
-    }
-    if (!is_tuple) {
-      bind(results_[i], made);
-    } else if (uses(results_[i]) > 0) {
-      bind(results_[i], element(made, i, results_[i]));
-    }
-  }
 }
 
 }  // namespace fx::pt2

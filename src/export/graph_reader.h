@@ -80,6 +80,7 @@ class GraphReader {
   Argument read_device(const Json& json);
   void call_operator(const std::string& target, const std::vector<NamedValue>& inputs, const Json& json);
   void call_with_effects(std::vector<NamedValue> inputs, const Json& json);
+  bool power_of_size(const std::vector<NamedValue>& inputs, const Json& results);
   void note_number(const std::string& name, Node& node);
   void bind_results(Node& made, const Json& outputs, bool is_tuple);
   void refuse(const std::string& target, const std::string& why);

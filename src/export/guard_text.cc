@@ -5,32 +5,42 @@
 #include <charconv>
 #include <utility>
 
+#include <fxgraph/export/size_expr.h>
+
 namespace fx::pt2 {
 namespace {
+
+using Value = std::optional<std::int64_t>;
+
+/// Of SymPy's functions that SizeExpr knows.
+Value as_sizes_are(const char* function, std::int64_t a, std::int64_t b) {
+  return SizeExpr::call(function, {SizeExpr::integer(a), SizeExpr::integer(b)}).evaluate({});
+}
 
 struct GuardOperator {
   const char* text;
   const char* target;  ///< what computes it here
   int level;           ///< the higher, the tighter
+  Value (*compute)(std::int64_t a, std::int64_t b);
 };
 constexpr GuardOperator kGuardOperators[] = {
-    {"or", "aten::__or__.bool", 0},
-    {"and", "aten::__and__.bool", 1},
-    {"==", "aten::eq.int", 3},
-    {"!=", "aten::ne.int", 3},
-    {"<=", "aten::le.int", 3},
-    {">=", "aten::ge.int", 3},
-    {"<", "aten::lt.int", 3},
-    {">", "aten::gt.int", 3},
-    {"+", "aten::add.int", 4},
-    {"-", "aten::sub.int", 4},
-    {"//", "aten::floordiv.int", 5},
-    {"*", "aten::mul.int", 5},
-    {"%", "aten::remainder.int", 5},
-    {"not", "aten::__not__", 7},
-    {"neg", "aten::neg.int", 7},
-    {"torch.sym_min", "prim::min.int", 8},
-    {"torch.sym_max", "prim::max.int", 8},
+    {"or", "aten::__or__.bool", 0, [](auto a, auto b) { return Value(a || b); }},
+    {"and", "aten::__and__.bool", 1, [](auto a, auto b) { return Value(a && b); }},
+    {"==", "aten::eq.int", 3, [](auto a, auto b) { return Value(a == b); }},
+    {"!=", "aten::ne.int", 3, [](auto a, auto b) { return Value(a != b); }},
+    {"<=", "aten::le.int", 3, [](auto a, auto b) { return Value(a <= b); }},
+    {">=", "aten::ge.int", 3, [](auto a, auto b) { return Value(a >= b); }},
+    {"<", "aten::lt.int", 3, [](auto a, auto b) { return Value(a < b); }},
+    {">", "aten::gt.int", 3, [](auto a, auto b) { return Value(a > b); }},
+    {"+", "aten::add.int", 4, [](auto a, auto b) { return as_sizes_are("Add", a, b); }},
+    {"-", "aten::sub.int", 4, [](auto a, auto b) { return b == INT64_MIN ? Value() : as_sizes_are("Add", a, -b); }},
+    {"//", "aten::floordiv.int", 5, [](auto a, auto b) { return as_sizes_are("FloorDiv", a, b); }},
+    {"*", "aten::mul.int", 5, [](auto a, auto b) { return as_sizes_are("Mul", a, b); }},
+    {"%", "aten::remainder.int", 5, [](auto a, auto b) { return as_sizes_are("PythonMod", a, b); }},
+    {"not", "aten::__not__", 7, [](auto a, auto) { return Value(!a); }},
+    {"neg", "aten::neg.int", 7, [](auto a, auto) { return as_sizes_are("Mul", a, -1); }},
+    {"torch.sym_min", "prim::min.int", 8, [](auto a, auto b) { return Value(a < b ? a : b); }},
+    {"torch.sym_max", "prim::max.int", 8, [](auto a, auto b) { return Value(a < b ? b : a); }},
 };
 constexpr int kComparison = 3;
 constexpr int kNot = 2;
@@ -196,6 +206,20 @@ std::string guard_text(const Guard& guard) {
   const std::string second = guard_text(guard.operands[1]);
   if (guard.kind.starts_with("torch.")) return guard.kind + "(" + first + ", " + second + ")";
   return "(" + first + " " + guard.kind + " " + second + ")";
+}
+
+std::optional<std::int64_t> evaluate_guard(
+    const Guard& guard, const std::function<std::optional<std::int64_t>(const Guard& asked)>& input) {
+  if (guard.kind == "number") return guard.number;
+  if (is_input(guard)) return input(guard);
+  std::vector<std::int64_t> values;
+  for (const Guard& operand : guard.operands) {
+    const std::optional<std::int64_t> value = evaluate_guard(operand, input);
+    if (!value) return std::nullopt;
+    values.push_back(*value);
+  }
+  const GuardOperator* op = find_guard_operator(guard.kind);
+  return op ? op->compute(values[0], values.size() > 1 ? values[1] : 0) : std::nullopt;
 }
 
 Node* add_guard(Graph& graph, const Guard& guard, const std::function<Node*(const Guard& asked)>& input) {

@@ -45,6 +45,9 @@ using GuardPath = std::function<std::optional<std::size_t>(const std::vector<Gua
 std::optional<Guard> parse_guard(std::string_view text, const GuardPath& leaf_of);
 /// Python's text, which names inputs by their place among all values of the call: `L['flat_args'][0]`.
 std::string guard_text(const Guard& guard);
+/// Its value (a truth is 1 or 0) where `input` says what sizes are; nothing where it says nothing.
+std::optional<std::int64_t> evaluate_guard(const Guard& guard,
+                                           const std::function<std::optional<std::int64_t>(const Guard& asked)>& input);
 /// Adds the nodes that compute it; `input` gives the node of which something is asked. Null when it gives none.
 Node* add_guard(Graph& graph, const Guard& guard, const std::function<Node*(const Guard& asked)>& input);
 

@@ -25,7 +25,10 @@ class Builder {
 
   std::shared_ptr<GraphModule> build(const std::vector<CheckedInput>& inputs, const std::vector<StatedGuard>& guards) {
     std::vector<Node*> values;
-    for (const CheckedInput& input : inputs) values.push_back(&graph_.placeholder(input.name));
+    for (const CheckedInput& input : inputs) {
+      values.push_back(&graph_.placeholder(input.name));
+      if (!input.is_tensor) values.back()->meta().set(meta_key::kType, std::string("int"));
+    }
     for (std::size_t i = 0; i < inputs.size(); ++i) add(inputs[i], *values[i]);
     settle();
     for (const StatedGuard& each : guards) {

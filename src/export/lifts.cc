@@ -135,6 +135,19 @@ bool lift_to_copy(const Call& call) {
   return call.make("aten::to.dtype", {call["self"], call["dtype"]});
 }
 
+// A permutation that exchanges the last two of three or more dimensions is the transpose that attention is written
+// with.
+bool lift_permute(const Call& call) {
+  const Argument dims = call["dims"];
+  const std::int64_t rank = call.rank("self");
+  if (rank < 3 || !dims.is_sequence() || static_cast<std::int64_t>(dims.elements().size()) != rank) return false;
+  for (std::int64_t i = 0; i < rank; ++i) {
+    const std::int64_t wanted = i == rank - 2 ? rank - 1 : i == rank - 1 ? rank - 2 : i;
+    if (dims.elements()[static_cast<std::size_t>(i)] != Argument(wanted)) return false;
+  }
+  return call.make("aten::transpose.int", {call["self"], rank - 2, rank - 1});
+}
+
 // The weight under a transpose of its two dimensions; null when `value` is none.
 Node* transposed(const Call& call, const Argument& value) {
   Node* node = value.node_or_null();
@@ -263,6 +276,7 @@ const Lift kLifts[] = {
     {"torch.ops.aten._to_copy.default", lift_to_copy},
     {"torch.ops.aten.addmm.default", lift_linear},
     {"torch.ops.aten.mm.default", lift_linear},
+    {"torch.ops.aten.permute.default", lift_permute},
     {"torch.ops.aten.view.default", lift_view},
     {"torch.ops.aten.clamp.default", lift_clamp},
 };

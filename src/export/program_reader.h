@@ -39,6 +39,7 @@ class ProgramReader {
   void add_attributes();
   void add_inputs();
   void add_input(const std::string& name, const TreeSpec& spec, std::size_t& leaf);
+  std::string annotation_of(const TreeSpec& spec, std::size_t& leaf) const;
   void take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf);
   void add_leaf(Node& node, const Input& input);
   LeafNote note_of(const Input& input);

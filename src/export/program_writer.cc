@@ -126,6 +126,9 @@ bool ProgramWriter::depends_on_data(const Node& node) const {
     });
     return by_mask;
   }
+  // A number of classes that is given is the size; -1 asks the data.
+  if (node.target() == "aten::one_hot" && node.args().size() == 2 && node.arg(1).is_int() && node.arg(1).as_int() >= 0)
+    return false;
   const TorchOperator* known = find_exported_operator(node.target());
   if (!known) return false;
   const auto handle = c10::Dispatcher::singleton().findSchema({known->schema->name(), known->schema->overload_name()});
@@ -134,12 +137,17 @@ bool ProgramWriter::depends_on_data(const Node& node) const {
 
 // A size that was found free and has no expression that is found stays what it is in the example.
 void ProgramWriter::find_shapes() {
-  for (;;) {
+  for (bool may_fix = true;;) {
     std::set<std::string> unfit;
     shapes_ = find_value_shapes(
-        module_, graph_, call_->symbols(), call_->ranges(), [this](const Symbols& s) { return call_->make(s); },
-        call_->may_fix() ? &unfit : nullptr);
+        module_, graph_, call_->symbols(), call_->ranges(),
+        {[this](const Symbols& s) { return call_->make(s); }, [this](const Symbols& s) { return call_->takes(s); }},
+        call_->may_fix() && may_fix ? &unfit : nullptr);
     if (unfit.empty()) return;
+    if (call_->notes(unfit)) {  // the next round says which node it is
+      may_fix = false;
+      continue;
+    }
     call_->fix(unfit);
   }
 }

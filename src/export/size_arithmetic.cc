@@ -81,7 +81,7 @@ std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optio
 }
 
 std::optional<Symbols> where_they_differ(const SizeExpr& left, const SizeExpr& right, const Symbols& example,
-                                         const SizeRanges& ranges) {
+                                         const SizeRanges& ranges, const std::function<bool(const Symbols&)>& takes) {
   if (left == right) return std::nullopt;
   std::map<std::string, std::vector<std::int64_t>> values;
   const auto add = [&](const std::string& symbol) {
@@ -92,7 +92,7 @@ std::optional<Symbols> where_they_differ(const SizeExpr& left, const SizeExpr& r
   };
   left.for_each_symbol(add);
   right.for_each_symbol(add);
-  const auto differ = [&](const Symbols& here) { return left.evaluate(here) != right.evaluate(here); };
+  const auto differ = [&](const Symbols& here) { return left.evaluate(here) != right.evaluate(here) && takes(here); };
   std::size_t rounds = 0;
   for (const auto& [symbol, of_one] : values) {
     rounds = std::max(rounds, of_one.size());

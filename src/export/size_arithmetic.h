@@ -15,9 +15,9 @@ namespace fx::pt2 {
 /// arithmetic of whole numbers.
 std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of);
 
-/// Values of the symbols, within their ranges, for which the two are different numbers; nothing when none of some
-/// hundred tried is.
+/// Values of the symbols, within their ranges and such that `takes` holds, for which the two are different numbers;
+/// nothing when none of some hundred tried is.
 std::optional<Symbols> where_they_differ(const SizeExpr& left, const SizeExpr& right, const Symbols& example,
-                                         const SizeRanges& ranges);
+                                         const SizeRanges& ranges, const std::function<bool(const Symbols&)>& takes);
 
 }  // namespace fx::pt2

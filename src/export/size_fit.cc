@@ -36,7 +36,8 @@ SizeFitter::SizeFitter(std::vector<Symbols> runs) : runs_(std::move(runs)) {
 }
 
 std::optional<SizeExpr> SizeFitter::fit(const Numbers& seen) {
-  if (std::ranges::all_of(seen, [&](Number each) { return each == seen[0]; })) return SizeExpr::integer(seen[0]);
+  const bool constant = std::ranges::all_of(seen, [&](Number each) { return each == seen[0]; });
+  if (constant) return SizeExpr::integer(seen[0]);
   const auto [known, fresh] = found_.try_emplace(seen);
   if (fresh) known->second = find(seen);
   return known->second;

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
+#include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/serialization/unpickler.h>
 
 #include <algorithm>
@@ -115,6 +116,38 @@ class Reader {
     return known->second;
   }
 
+  // torch.nn.Parameter in a pickle is a call of torch._utils._rebuild_parameter, which no LibTorch has: an object that
+  // holds the call's arguments (the tensor, requires_grad, hooks).
+  static c10::StrongTypePtr parameter_class(const c10::QualifiedName& name) {
+    if (name.qualifiedName() != "torch._utils._rebuild_parameter") {
+      throw Error(ErrorKind::unsupported,
+                  "it holds a " + name.qualifiedName() + ", and only tensors and parameters are read");
+    }
+    static const auto unit = std::make_shared<torch::jit::CompilationUnit>();
+    static const c10::ClassTypePtr type = [] {
+      c10::ClassTypePtr made = c10::ClassType::create(c10::QualifiedName("__torch__.Parameter"), unit);
+      made->addAttribute("arguments", c10::AnyType::get());
+      return made;
+    }();
+    return {unit, type};
+  }
+  static c10::intrusive_ptr<c10::ivalue::Object> parameter_object(const c10::StrongTypePtr& type,
+                                                                  c10::IValue arguments) {
+    auto made = c10::ivalue::Object::create(type, 1);
+    made->setSlot(0, std::move(arguments));
+    return made;
+  }
+  // The tensor of such an object; what else it is stays what it is.
+  static c10::IValue parameter_of(const c10::IValue& value) {
+    if (!value.isObject()) return value;
+    const c10::IValue arguments = value.toObjectRef().getSlot(0);
+    if (!arguments.isTuple() || arguments.toTupleRef().size() < 2 || !arguments.toTupleRef().elements()[0].isTensor() ||
+        !arguments.toTupleRef().elements()[1].isBool())
+      malformed("a parameter has no tensor");
+    const at::Tensor tensor = arguments.toTupleRef().elements()[0].toTensor().detach();
+    return tensor.set_requires_grad(arguments.toTupleRef().elements()[1].toBool() && tensor.is_floating_point());
+  }
+
   // What torch.save wrote. The pickle says how large a tensor's memory is; it may not say more than there is.
   static c10::IValue unpickled(ArchiveReader& archive) {
     const std::string pickle = without_single_appends(archive.text("data.pkl"));
@@ -127,7 +160,7 @@ class Reader {
           at += given;
           return given;
         },
-        nullptr, nullptr,
+        &parameter_class, &parameter_object,
         [&](const std::string& name) {
           const std::size_t size = archive.size("data/" + name);
           at::DataPtr bytes = c10::GetCPUAllocator()->allocate(size);
@@ -168,11 +201,13 @@ class Reader {
     const c10::IValue value = unpickle(record);
     if (!value.isGenericDict()) malformed("the record '" + record + "' holds no dict");
     for (const auto& item : value.toGenericDict()) {
-      if (!item.key().isString() || !item.value().isTensor()) {
+      const c10::IValue held = parameter_of(item.value());
+      if (!item.key().isString() || !held.isTensor()) {
         throw Error(ErrorKind::unsupported, "the record '" + record + "' holds something else than tensors");
       }
-      const at::Tensor tensor = item.value().toTensor();
-      all.emplace(item.key().toStringRef(), StoredTensor{tensor.detach(), tensor.requires_grad()});
+      const at::Tensor tensor = held.toTensor();
+      const bool is_parameter = item.value().isObject() || tensor.requires_grad();
+      all.emplace(item.key().toStringRef(), StoredTensor{is_parameter ? tensor : tensor.detach(), is_parameter});
     }
     return all;
   }

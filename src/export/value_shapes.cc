@@ -139,12 +139,12 @@ std::vector<Number> other_values(Number value, const SizeRange& range) {
 /// Runs the program for choices of symbols.
 class Runs {
  public:
-  Runs(GraphModule& module, const Graph& graph, const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs)
+  Runs(GraphModule& module, const Graph& graph, const SizedInputs& inputs)
       : module_(module), graph_(graph), inputs_(inputs) {}
 
   void add(const Symbols& symbols) {
     Recorder recorder(module_, graph_);
-    static_cast<Interpreter&>(recorder).run(inputs_(symbols));
+    static_cast<Interpreter&>(recorder).run(inputs_.make(symbols));
     seen.push_back(std::move(recorder.seen));
     choices.push_back(symbols);
   }
@@ -157,6 +157,7 @@ class Runs {
     for (const Number value : values) {
       Symbols here = choices[0];
       here[symbol] = value;
+      if (!inputs_.takes(here)) continue;
       try {
         add(here);
       } catch (const std::exception&) {
@@ -170,7 +171,8 @@ class Runs {
     for (const Number offset : {3, 4, 6, 7, 8, 9, 11, 13, 15, 16, 31, 32, 33, 64}) {
       Symbols here = choices[0];
       const Number other = here[symbol] += offset;
-      if (other > range.max.value_or(INT64_MAX) || std::ranges::find(choices, here) != choices.end()) continue;
+      if (other > range.max.value_or(INT64_MAX) || !inputs_.takes(here)) continue;
+      if (std::ranges::find(choices, here) != choices.end()) continue;
       try {
         add(here);
       } catch (const std::exception&) {  // too far
@@ -184,7 +186,7 @@ class Runs {
     const std::size_t before = choices.size();
     for (const Symbols& here : doubts) {
       if (choices.size() - before == kMost) break;
-      if (std::ranges::find(choices, here) != choices.end()) continue;
+      if (!inputs_.takes(here) || std::ranges::find(choices, here) != choices.end()) continue;
       try {
         add(here);
       } catch (const std::exception&) {  // no size that the program takes
@@ -205,8 +207,10 @@ class Runs {
     for (auto& [symbol, value] : all) {
       if (odd++ % 2 == 1 && value - 1 > choices[0].at(symbol)) --value;
     }
-    add(all);
+    if (inputs_.takes(all)) add(all);
   }
+
+  const std::function<bool(const Symbols&)>& takes() const { return inputs_.takes; }
 
   std::vector<Seen> seen;
   std::vector<Symbols> choices;
@@ -214,13 +218,13 @@ class Runs {
  private:
   GraphModule& module_;
   const Graph& graph_;
-  const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs_;
+  const SizedInputs& inputs_;
 };
 
 class Combiner {
  public:
   Combiner(const Runs& runs, const SizeRanges& ranges, std::set<std::string>* unfit)
-      : fitter_(runs.choices), example_(runs.choices[0]), ranges_(ranges), unfit_(unfit) {}
+      : fitter_(runs.choices), example_(runs.choices[0]), ranges_(ranges), takes_(runs.takes()), unfit_(unfit) {}
 
   /// `known`: the values before it.
   ValueShape combine(const Node& node, const std::vector<const Observed*>& seen, const ValueShapes& known) {
@@ -296,7 +300,8 @@ class Combiner {
       return shape.kind == ValueShape::Kind::integer ? std::optional(shape.integer.expr) : std::nullopt;
     });
     if (!said || !fitter_.explains(*said, seen)) return;
-    const std::optional<Symbols> other = found ? where_they_differ(*found, *said, example_, ranges_) : std::nullopt;
+    const std::optional<Symbols> other =
+        found ? where_they_differ(*found, *said, example_, ranges_, takes_) : std::nullopt;
     if (found && !other) return;
     if (other) doubts.push_back(*other);
     fitter_.learn(seen, *said);
@@ -318,6 +323,7 @@ class Combiner {
   SizeFitter fitter_;
   const Symbols& example_;
   const SizeRanges& ranges_;
+  const std::function<bool(const Symbols&)>& takes_;
   std::set<std::string>* unfit_;
   const ValueShapes* known_ = nullptr;
 };
@@ -355,9 +361,7 @@ ProgramShapes combine_runs(const Graph& graph, const Runs& runs, const SizeRange
 }  // namespace
 
 ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                                const SizeRanges& ranges,
-                                const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs,
-                                std::set<std::string>* unfit) {
+                                const SizeRanges& ranges, const SizedInputs& inputs, std::set<std::string>* unfit) {
   const at::NoGradGuard no_grad;
   const StateKeeper keeper(module);
   Runs runs(module, graph, inputs);

@@ -45,12 +45,17 @@ struct ProgramShapes {
   std::map<const Graph*, ValueShapes> nested;  ///< looked up, not gone through
 };
 
-/// Runs `graph` over `module`'s attributes; `inputs` makes the inputs for values of the symbols. Throws
+/// The inputs for values of the symbols, and whether the program takes such.
+struct SizedInputs {
+  std::function<std::vector<c10::IValue>(const Symbols&)> make;
+  std::function<bool(const Symbols&)> takes;
+};
+
+/// Runs `graph` over `module`'s attributes. Throws
 /// Error(unsupported) naming the node whose size is no expression that is found; with `unfit`, the symbols on which it
 /// depends go there instead.
 ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                                const SizeRanges& ranges,
-                                const std::function<std::vector<c10::IValue>(const Symbols&)>& inputs,
+                                const SizeRanges& ranges, const SizedInputs& inputs,
                                 std::set<std::string>* unfit = nullptr);
 
 }  // namespace fx::pt2

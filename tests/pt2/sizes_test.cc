@@ -94,15 +94,16 @@ TEST(SizeArithmetic, SaysWhatRunsDoNotShow) {
 }
 
 TEST(SizeArithmetic, SeesWhereExpressionsDiffer) {
+  const auto any = [](const Symbols&) { return true; };
   const SizeExpr n = SizeExpr::symbol("n"), four = SizeExpr::integer(4), bounded = SizeExpr::call("Min", {n, four});
-  const auto where = where_they_differ(bounded, four, {{"n", 60}}, {});
+  const auto where = where_they_differ(bounded, four, {{"n", 60}}, {}, any);
   ASSERT_TRUE(where);
   EXPECT_LT(where->at("n"), 4);
-  EXPECT_FALSE(where_they_differ(bounded, four, {{"n", 60}}, {{"n", {4, 100}}}));
+  EXPECT_FALSE(where_they_differ(bounded, four, {{"n", 60}}, {{"n", {4, 100}}}, any));
   const SizeExpr far = SizeExpr::call("FloorDiv", {n, SizeExpr::integer(1000)});
-  EXPECT_TRUE(where_they_differ(far, SizeExpr::integer(0), {{"n", 60}}, {}));
+  EXPECT_TRUE(where_they_differ(far, SizeExpr::integer(0), {{"n", 60}}, {}, any));
   EXPECT_FALSE(where_they_differ(SizeExpr::call("Add", {n, n}), SizeExpr::call("Mul", {SizeExpr::integer(2), n}),
-                                 {{"n", 60}}, {}));
+                                 {{"n", 60}}, {}, any));
 }
 
 std::vector<FreeSize> found(
