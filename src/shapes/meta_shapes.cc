@@ -130,15 +130,21 @@ class ShapeProp::Runner : public Interpreter {
     return copy;
   }
 
+  /// What was found to have no kernel for meta tensors: LibTorch takes milliseconds to say so.
+  static std::unordered_set<Symbol>& without_kernel() {
+    static thread_local std::unordered_set<Symbol> known;
+    return known;
+  }
+
   template <typename Call>
   Value attempt(const Target& target, const Call& call, const Args& args, const Kwargs& kwargs) {
-    if (without_kernel_.contains(target)) return run_on_stand_ins(call, args, kwargs);
+    if (stand_ins_ != StandIns::none && without_kernel().contains(target)) return run_on_stand_ins(call, args, kwargs);
     try {
       return map_tensors(call(args, kwargs), constant_or_meta);
     } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on stand-ins it shows which
-      // LibTorch takes milliseconds to say that there is none.
-      if (std::string_view(error.what()).find("Could not run") != std::string_view::npos)
-        without_kernel_.insert(target);
+      const std::string_view what = error.what();
+      if (what.find("Could not run") != what.npos || what.find("_overrideable not implemented") != what.npos)
+        without_kernel().insert(target);
       return run_on_stand_ins(call, args, kwargs);
     }
   }
@@ -173,7 +179,6 @@ class ShapeProp::Runner : public Interpreter {
   NodeMap<TensorInfos> infos_;
   std::unordered_map<std::string, at::Tensor> attributes_;
   std::unordered_map<std::string, Value> copies_;  // of graphs that write
-  std::unordered_set<Symbol> without_kernel_;      // that runs on meta tensors
 };
 
 const Shapes& ShapeProp::propagate(const std::vector<IValue>& inputs) {
