@@ -257,14 +257,20 @@ class Optimizer {
     return false;
   }
 
-  /// What is known of a value's form is no use where the program changes it in place.
+  /// What is known of a value's form is no use where the program changes it in place; of what is computed from a weight
+  /// either, whose form the next call finds changed.
   void forget_changing_forms() {
     const Graph& graph = module_.graph();
     const auto changes = [&](const Node& node) { return effects_of(node).restructures; };
     if (std::none_of(graph.nodes().begin(), graph.nodes().end(), changes)) return;
     const rules::ProgramEffects effects(module_);
+    NodeMap<bool> carried(graph, false);
     for (const Node& node : graph.nodes()) {
-      if (effects.is_restructured(effects.alias_class(node))) shapes_[node] = {};
+      const bool changes_form = effects.is_restructured(effects.alias_class(node));
+      bool from_state = changes_form && node.is(Op::get_attr);
+      node.for_each_input([&](const Node& input) { from_state |= carried[input]; });
+      carried[node] = from_state;
+      if (changes_form || from_state) shapes_[node] = {};
     }
   }
 
