@@ -119,7 +119,8 @@ class Optimizer {
     for (const auto& [path, called] : called_) {
       if (called.times <= 0 || !called.module || !follows_mode(*called.module)) continue;
       module_.fix_mode("optimize has put what " + path.str() + " does in " +
-                       (module_.is_training() ? "training" : "evaluation") + " mode in its place");
+                       (module_.is_training() ? "training" : "evaluation") +
+                       " mode in its place; switch the mode of the module before it is optimized");
       return;
     }
   }

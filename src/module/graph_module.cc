@@ -104,8 +104,8 @@ void GraphModule::set_graph(Graph graph) {
 
 void GraphModule::train(bool on) {
   if (on != is_training() && !fixed_mode_.empty()) {
-    throw Error(ErrorKind::unsupported, class_name_ + (on ? ".train()" : ".eval()") + ": the graph does not follow: " +
-                                            fixed_mode_ + "; trace the module again in the mode that you want");
+    throw Error(ErrorKind::unsupported,
+                class_name_ + (on ? ".train()" : ".eval()") + ": the graph does not follow: " + fixed_mode_);
   }
   Module::train(on);
 }
