@@ -44,8 +44,8 @@ Node& Calls::place(Op op, Symbol target, const std::vector<Argument>& args, cons
   return node;
 }
 
-/// What LibTorch 1.13 gets wrong by itself: a matrix product that goes where its operands lie, and transposed
-/// convolutions of bfloat16.
+/// What LibTorch 1.13 gets wrong by itself: a matrix product that goes where its operands lie, transposed convolutions
+/// of bfloat16, and the order that searchsorted is given, which it follows to wherever that leads.
 bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Argument>& args,
                               const std::vector<NamedArgument>& kwargs) const {
   const auto any_operand = [&](const auto& test) {
@@ -58,6 +58,8 @@ bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Ar
   };
   if (schema.target.view().starts_with("aten::conv_transpose"))
     return any_operand([](const at::Tensor& operand) { return operand.scalar_type() == at::kBFloat16; });
+  if (schema.target.view().starts_with("aten::searchsorted"))
+    return std::ranges::any_of(kwargs, [](const NamedArgument& named) { return named.name == Symbol("sorter"); });
   if (schema.target != "aten::matmul.out") return false;
   const auto out = std::ranges::find(kwargs, Symbol("out"), &NamedArgument::name);
   if (out == kwargs.end() || !out->value.is_node()) return false;
