@@ -237,14 +237,22 @@ bool may_copy(const Node& node) {
 }
 
 /// A call that writes to a tensor and takes it a second time, under whatever name, may want two: a view of it, and no
-/// other, is one.
+/// other, is one. What lies between may hand on the very tensor, as dropout in evaluation does.
 Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effects) {
-  for (const Node& user : old.users()) {
-    if (!effects.of(user).writes) continue;
-    const EffectIndex::Origin own = effects.origin_of(now);
-    bool takes = false;
-    user.for_each_input([&](const Node& input) { takes |= &input != &old && effects.origin_of(input) == own; });
-    if (takes) return Objection{&old, user.name() + " writes, and would take " + now.name() + " twice"};
+  constexpr std::size_t kMost = 64;
+  const EffectIndex::Origin own = effects.origin_of(now);
+  std::vector<const Node*> same = {&old};
+  for (std::size_t next = 0; next < same.size() && next < kMost; ++next) {
+    for (const Node& user : same[next]->users()) {
+      const NodeEffects does = effects.of(user);
+      if (does.may_alias && std::ranges::find(same, &user) == same.end()) same.push_back(&user);
+      if (!does.writes) continue;
+      bool takes = false;
+      user.for_each_input([&](const Node& input) {
+        takes |= std::ranges::find(same, &input) == same.end() && effects.origin_of(input) == own;
+      });
+      if (takes) return Objection{&old, user.name() + " writes, and would take " + now.name() + " twice"};
+    }
   }
   return {};
 }

@@ -49,7 +49,7 @@ class BoundCall {
  public:
   explicit BoundCall(const Node& node)
       : node_(node), schema_(node.is(Op::call_function) ? find_schema(node.target()) : nullptr) {
-    if (schema_ && (schema_->varargs || node.args().size() > schema_->arguments.size())) schema_ = nullptr;
+    if (schema_ && !binds_all()) schema_ = nullptr;
     if (schema_ && schema_->traits.commutative && node.args().size() >= 2 && node.args()[0].is_node() &&
         node.args()[1].is_node() && rest_is_default()) {
       swapped_ = node.args()[1].node().id() < node.args()[0].node().id();
@@ -69,6 +69,15 @@ class BoundCall {
   }
 
  private:
+  // `aten::add(x, y, alpha=2)` is not the overload of that very name, which adds two numbers and knows no alpha.
+  bool binds_all() const {
+    if (schema_->varargs || node_.args().size() > schema_->arguments.size()) return false;
+    for (std::size_t i = 0; i < node_.kwargs().size(); ++i) {
+      if (schema_->index_of(node_.kwargs().name(i)) < 0) return false;
+    }
+    return true;
+  }
+
   // x + 2 y is not y + 2 x.
   bool rest_is_default() const {
     if (node_.args().size() == 2 && node_.kwargs().empty()) return true;

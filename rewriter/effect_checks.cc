@@ -38,7 +38,7 @@ MatchEffects effects_in(const Site& site, const EffectIndex& effects) {
     if (!effects.any_writes()) continue;
     sum.touched.push_back(effects.alias_class(*node));
     effects.for_each_read_class(*node, [&](std::uint32_t read) { sum.touched.push_back(read); });
-    if (!own.writes) continue;
+    if (!own.writes && !own.unknown) continue;
     sum.writer = node;
     effects.for_each_written_class(*node, [&](std::uint32_t written) { sum.written.push_back(written); });
   }

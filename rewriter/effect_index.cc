@@ -235,8 +235,8 @@ Node* EffectIndex::last_write(Class alias_class) const {
 
 Node* EffectIndex::write_between(Class alias_class, const Node& first, const Node& last) const {
   const std::span<Node* const> all = writers(alias_class);
-  const auto at = std::upper_bound(all.begin(), all.end(), &first, GraphOrder{});
-  return at != all.end() && (*at)->is_before(last) ? *at : nullptr;
+  const auto at = std::lower_bound(all.begin(), all.end(), &last, GraphOrder{});
+  return at != all.begin() && first.is_before(*at[-1]) ? at[-1] : nullptr;
 }
 
 bool EffectIndex::is_returned(Class alias_class) const {

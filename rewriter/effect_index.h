@@ -61,7 +61,7 @@ class EffectIndex {
   std::span<Node* const> writers(Class alias_class) const;
   /// The last of them, or null.
   Node* last_write(Class alias_class) const;
-  /// The first node strictly between two places that may write to the class, or null.
+  /// The last node strictly between two places that may write to the class, or null.
   Node* write_between(Class alias_class, const Node& first, const Node& last) const;
   /// True when a result may share storage with the class: the caller may write to it, now or before the next call.
   bool is_returned(Class alias_class) const;

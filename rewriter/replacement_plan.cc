@@ -47,7 +47,8 @@ ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& 
   read_layouts();
 }
 
-// The elements of a pointwise result lie as those of its inputs. What else computes lays them out one after the other.
+// The elements of a pointwise result lie as those of its inputs. What else computes lays them out one after the other;
+// what the match took may lie in any way.
 void ReplacementPlan::read_layouts() {
   const auto is_pointwise = [](Symbol target) {
     const OperatorSchema* schema = find_schema(target);
@@ -55,11 +56,11 @@ void ReplacementPlan::read_layouts() {
   };
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const PatternNode& output = pattern_.nodes[pattern_.outputs[i]];
-    if (results_[i].kind != Kind::made || output.kind != PatternKind::call || !output.targets.is_finite()) continue;
-    const TemplateNode& made = nodes_[results_[i].index];
-    if (made.op != Op::call_function) continue;
-    for (const Symbol target : output.targets.names())
-      changes_layout_ |= is_pointwise(made.target) != is_pointwise(target);
+    if (output.kind != PatternKind::call || !output.targets.is_finite()) continue;
+    const bool taken = results_[i].kind == Kind::capture;
+    if (!taken && (results_[i].kind != Kind::made || nodes_[results_[i].index].op != Op::call_function)) continue;
+    const bool follows = taken || is_pointwise(nodes_[results_[i].index].target);
+    for (const Symbol target : output.targets.names()) changes_layout_ |= follows != is_pointwise(target);
   }
 }
 

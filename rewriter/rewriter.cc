@@ -129,9 +129,8 @@ void Rewriter::replace_all_uses_with(Node& from, const Argument& to) {
 
 void Rewriter::rollback(Mark to) {
   while (journal_.size() > to) {
-    const Entry entry = journal_.back();
+    undo(journal_.back());  // stays in the journal when a hook of the graph throws
     journal_.pop_back();
-    undo(entry);
   }
 }
 
@@ -140,11 +139,25 @@ void Rewriter::undo(const Entry& entry) {
   switch (entry.kind) {
     case Kind::created:
       if (listener_) listener_->erased(node);
-      graph_->erase_node(node);
+      try {
+        graph_->erase_node(node);
+      } catch (...) {
+        if (listener_) listener_->created(node);
+        throw;
+      }
       return;
     case Kind::erased:
       take_arguments(entry);
-      graph_->restore_node(node, entry.other, args_, kwargs_);
+      try {
+        graph_->restore_node(node, entry.other, args_, kwargs_);
+      } catch (...) {
+        for (const Argument& argument : args_) saved_values_.push_back(argument);
+        for (const auto& [name, value] : kwargs_) {
+          saved_values_.push_back(value);
+          saved_names_.push_back(name);
+        }
+        throw;
+      }
       if (listener_) listener_->created(node);
       return;
     case Kind::arguments:
@@ -160,9 +173,9 @@ void Rewriter::undo(const Entry& entry) {
       }
       break;
     case Kind::uses_moved: {
-      unforward(node, entry.size);
       const std::vector<Node*> users = listener_ ? entry.other->users().to_vector() : std::vector<Node*>();
       entry.other->move_uses_to(node);
+      unforward(node, entry.size);
       if (listener_) {
         for (Node* user : users) listener_->changed(*user);
       }

@@ -1,7 +1,8 @@
 // A pipeline played through. Every stage goes through its micro-batches in order: it waits until what it sent four
 // micro-batches ago has been taken, waits for what it needs, computes, sends. A message moves when its receiver asks
-// for it, which it does when it needs it: so it takes the receiver's time. Stages of one machine that compute at once
-// share its processors evenly. Time goes from one event to the next; there are some for each micro-batch of each stage.
+// for it, which it does when it needs it: so it takes the receiver's time. Stages of one machine that compute or
+// receive at once share its processors evenly. Time goes from one event to the next; there are some for each
+// micro-batch of each stage.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -120,15 +121,14 @@ class Play {
 
   /// Lets time pass until something ends; false when nothing goes on.
   bool advance() {
-    std::vector<std::size_t> computing(stages_.size() + setting_.processors.size(), 0);
-    for (std::size_t i = 0; i < stages_.size(); ++i) computing[machine_of(i)] += stages_[i].does == Does::computes;
-    const auto rate = [&](std::size_t i) {
-      if (stages_[i].does == Does::transfers) return 1.0;
-      const std::size_t machine = machine_of(i);
-      return std::min(1.0, processors_of(machine) / static_cast<double>(computing[machine]));
-    };
     const auto goes_on = [&](std::size_t i) {
       return stages_[i].does == Does::transfers || stages_[i].does == Does::computes;
+    };
+    std::vector<std::size_t> working(stages_.size() + setting_.processors.size(), 0);
+    for (std::size_t i = 0; i < stages_.size(); ++i) working[machine_of(i)] += goes_on(i);
+    const auto rate = [&](std::size_t i) {
+      const std::size_t machine = machine_of(i);
+      return std::min(1.0, processors_of(machine) / static_cast<double>(working[machine]));
     };
     double seconds = kNever;
     for (std::size_t i = 0; i < stages_.size(); ++i) {

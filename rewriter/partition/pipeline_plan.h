@@ -27,7 +27,7 @@ namespace fx {
 
 /// How a program is cut into stages.
 struct PipelineOptions {
-  /// Where the time of a call comes from: its operations and bytes, or the fastest of a few runs.
+  /// Where the time of a call comes from: its operations and bytes, or the median of a few runs.
   enum class Cost : std::uint8_t { modelled, measured };
   Cost cost = Cost::modelled;  ///< what stages are balanced by
   /// How much slower than it could be the slowest stage may be, so that less is sent.

@@ -17,6 +17,8 @@
 #include <fxgraph/rewriter/partition/stage_costs.h>
 #include <fxgraph/rewriter/partition/stage_cuts.h>
 #include <fxgraph/rewriter/partition/stage_units.h>
+#include <fxgraph/rewriter/partition/stopwatch.h>
+#include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
@@ -132,7 +134,7 @@ class PipelineSplitter {
     problem.seconds = seconds_;
     problem.bytes = NodeMap<std::int64_t>(graph_, 0);
     problem.weights = NodeMap<std::vector<std::uint32_t>>(graph_);
-    problem.unit = StageUnits(module_, effects_, shapes_).numbers();
+    problem.unit = stage_units(module_, effects_, shapes_);
     problem.stages = stages_;
     problem.slack = options_.slack;
     problem.max_weights = options_.max_weights;
@@ -182,6 +184,26 @@ class PipelineSplitter {
           plan.stages[i].seconds = seconds[call] * parts_;
       }
     }
+    plan.stages.back().seconds += joining_seconds(split);
+  }
+
+  /// Of the last stage: it makes one result of those of the micro-batches.
+  double joining_seconds(GraphModule& split) const {
+    const at::NoGradGuard inference;
+    const auto parts = static_cast<std::size_t>(parts_);
+    if (parts < 2) return 0;
+    const c10::IValue result = split.clone_graph_module()->run(copies_of(examples_));
+    std::vector<c10::IValue> results;
+    for (std::size_t i = 0; i < parts; ++i) results.push_back(copy_of(result));
+    const std::int64_t batch = batch_of(examples_) * static_cast<std::int64_t>(parts);
+    double seconds = 0;
+    try {
+      const ProcessorClock clock(seconds);  // copying takes one thread, or hardly less than one
+      join(results, batch);
+      results.clear();
+    } catch (const Error&) {  // results that are no batch: running says so
+    }
+    return seconds;
   }
 
   /// The shapes at half the batch, or twice a single sample, beside those at the whole.

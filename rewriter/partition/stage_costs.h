@@ -18,7 +18,8 @@ CostOptions module_costs(const GraphModule& module);
 /// By operations and bytes; a call whose cost is not known takes what its bytes take.
 NodeMap<double> modelled_seconds(const GraphModule& module, const Shapes& shapes);
 
-/// The fastest of a few runs, after one to warm up: what else the machine does meanwhile is left out.
+/// The median of a few runs, after one to warm up: of the processor's time where operators use one thread, which leaves
+/// out what else the machine does, else of the clock's.
 NodeMap<double> measured_seconds(GraphModule& module, const std::vector<c10::IValue>& examples);
 
 }  // namespace fx

@@ -1,4 +1,4 @@
-// Times that are added to a total when a scope ends. Internal to rewriter/partition/pipeline.cc.
+// Times that are added to a total when a scope ends. Internal to rewriter/partition.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,6 @@
 // Alias sets are those of the graph before the pass. A call that now writes puts its result into its input's sets; but
-// nothing reads these any more, so what is asked of later calls has the same answer.
+// nothing reads these any more, so what is asked of later calls has the same answer. A scatter that goes leaves its
+// place to its base: from there on the base is asked about as the scatter.
 #include <fxgraph/rewriter/program/reinplace.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/program/view_places.h>
 #include <fxgraph/rewriter/rewriter.h>
 
 namespace fx {
@@ -45,18 +47,25 @@ bool has_own_elements(const TensorInfo& tensor) {
   return true;
 }
 
+bool same_elements(const TensorInfo& a, const TensorInfo& b) {
+  return a.dtype == b.dtype && a.sizes == b.sizes && a.device == b.device;
+}
+
 bool same_layout(const TensorInfo& a, const TensorInfo& b) {
-  if (a.dtype != b.dtype || a.sizes != b.sizes || a.device != b.device) return false;
-  return a.strides == b.strides || (a.is_contiguous() && b.is_contiguous());
+  return same_elements(a, b) && (a.strides == b.strides || (a.is_contiguous() && b.is_contiguous()));
 }
 
 class Reinplacer {
  public:
   Reinplacer(Graph& graph, const Shapes& shapes, const EffectsOptions& options)
       : graph_(graph),
+        rewriter_(graph),
         shapes_(shapes),
         effects_(graph, options),
+        places_(shapes),
         place_(graph, 0),
+        stands_for_(graph, nullptr),
+        holder_(graph, nullptr),
         last_read_(effects_.num_sets(), 0),
         returned_(effects_.num_sets(), false) {
     std::size_t place = 0;
@@ -73,40 +82,64 @@ class Reinplacer {
   }
 
   ReinplaceReport run() {
-    ReinplaceReport report;
-    Rewriter rewriter(graph_);
     for (Node& node : graph_.nodes()) {
       const OperatorSchema* schema = node.is(Op::call_function) ? schema_of(node) : nullptr;
-      const OperatorSchema* variant = schema && schema->target == node.target() ? writing_variant(*schema) : nullptr;
-      if (!variant) continue;
-      if (const std::optional<std::string> why = why_not(node)) {
-        report.kept.emplace_back(&node, *why);
-        continue;
+      if (!schema || schema->target != node.target()) continue;
+      if (const auto scatter = places_.scatter_view(node)) {
+        copy_into_view(node, *scatter);
+      } else if (const OperatorSchema* variant = writing_variant(*schema)) {
+        write(node, *variant);
       }
-      rewriter.set_target(node, variant->target);
-      report.changed.push_back(&node);
     }
-    return report;
+    return std::move(report_);
   }
 
  private:
-  std::optional<std::string> why_not(const Node& node) const {
+  // ── Operators ──────────────────────────────────────────────────────────────────────────────────────────────────────
+  void write(Node& node, const OperatorSchema& variant) {
     const Node* written = node.args().empty() ? nullptr : node.arg(0).node_or_null();
-    if (!written) return "its first argument is no tensor";
-    const std::string name = "%" + written->name();
-    if (written->is(Op::placeholder)) return name + " is an input";
-    if (written->is(Op::get_attr)) return name + " is a parameter or buffer";
-    if (effects_.sets(*written).empty()) return "the storage of " + name + " is not known";
-    for (const Effects::Set set : effects_.sets(*written)) {
+    if (!written) return report_.kept.emplace_back(&node, "its first argument is no tensor"), void();
+    std::vector<Node*> needless;
+    if (const auto why = why_not(node, *written, needless)) return report_.kept.emplace_back(&node, *why), void();
+    rewriter_.set_target(node, variant.target);
+    report_.changed.push_back(&node);
+    remove(needless);
+  }
+
+  /// The same; `scatters` are those that go then: nobody else reads what is written over, or sees its strides.
+  std::optional<std::string> why_not(const Node& node, const Node& written, std::vector<Node*>& scatters) {
+    if (const auto why = why_not(node, written)) return why;
+    if (is_read_after(written, node)) {
+      scatters = scatters_back(node, written);
+      if (scatters.empty()) return "%" + written.name() + ", or a view of it, is read later";
+    }
+    const TensorInfo &before = *info(written), &after = *info(node);
+    if (same_layout(before, after) || (!scatters.empty() && node.num_users() == 1)) return std::nullopt;
+    return "its result is " + described(after) + ", %" + written.name() + " is " + described(before);
+  }
+
+  void remove(const std::vector<Node*>& scatters) {
+    for (Node* scatter : scatters) {
+      report_.removed.push_back(scatter->name());
+      leave_to(*scatter, *places_.scatter_view(*scatter)->base);
+    }
+  }
+
+  /// Why this call cannot write its result into `written`, whoever reads that later.
+  std::optional<std::string> why_not(const Node& node, const Node& written) const {
+    const std::string name = "%" + written.name();
+    if (written.is(Op::placeholder)) return name + " is an input";
+    if (written.is(Op::get_attr)) return name + " is a parameter or buffer";
+    if (sets_of(written).empty()) return "the storage of " + name + " is not known";
+    for (const Effects::Set set : sets_of(written)) {
       if (effects_.is_external(set)) return name + " may share storage with an input or a parameter";
       if (returned_[set]) return name + " is returned, or a view of it";
-      if (last_read_[set] > place_[node]) return name + ", or a view of it, is read later";
     }
-    if (!written->is(Op::call_function) && !written->is(Op::call_method))
+    if (!written.is(Op::call_function) && !written.is(Op::call_method))
       return name + " is made by a module, which may keep it";
-    const TensorInfo *before = info(*written), *after = info(node);
+    const TensorInfo *before = info(written), *after = info(node);
     if (!before || !after) return "shapes are not known";
-    if (!same_layout(*before, *after))
+    if (!same_elements(*before, *after))
       return "its result is " + to_string(*after) + ", " + name + " is " + to_string(*before);
     if (!has_own_elements(*before)) return "elements of " + name + " share memory";
     std::optional<std::string> why;
@@ -115,12 +148,150 @@ class Reinplacer {
       // The value itself once more is read element by element, as it is written.
       const bool itself = std::exchange(first, false);
       if (itself || why) return;
-      if (&other != written && effects_.may_alias(other, *written))
-        why = "%" + other.name() + " may share storage with " + name;
-      if (&other == written && !is_pointwise(node)) why = name + " is also another argument";
+      if (&other != &written && may_alias(other, written)) why = "%" + other.name() + " may share storage with " + name;
+      if (&other == &written && !is_pointwise(node)) why = name + " is also another argument";
     });
     return why;
   }
+
+  /// With strides where these are not the usual ones.
+  static std::string described(const TensorInfo& tensor) {
+    std::string text = to_string(tensor);
+    if (tensor.is_contiguous()) return text;
+    text += " with strides [";
+    for (std::size_t i = 0; i < tensor.strides.size(); ++i) text += (i ? ", " : "") + std::to_string(tensor.strides[i]);
+    return text + "]";
+  }
+
+  bool is_read_after(const Node& value, const Node& node) const {
+    return std::ranges::any_of(sets_of(value), [&](Effects::Set set) { return last_read_[set] > place_[node]; });
+  }
+
+  // ── Scatters ───────────────────────────────────────────────────────────────────────────────────────────────────────
+  void copy_into_view(Node& node, const ScatterView& scatter) {
+    const Node& base = *scatter.base;
+    std::vector<Node*> needless;
+    std::optional<std::string> why = why_not(node, base, needless);
+    const TensorInfo* source = info(*scatter.source);
+    if (!why && (!source || source->sizes != scatter.place.sizes))
+      why = "%" + scatter.source->name() + " has not the sizes of the view";
+    if (why) return report_.kept.emplace_back(&node, *why), void();
+    const auto before = rewriter_.inserting_before(node);
+    std::vector<Argument> args = {*scatter.base};
+    args.insert(args.end(), scatter.args.begin(), scatter.args.end());
+    Node& view = rewriter_.call_function(scatter.target, args);
+    report_.changed.push_back(&rewriter_.call_function("aten::copy_", {view, *scatter.source}));
+    leave_to(node, *scatter.base);
+    remove(needless);
+  }
+
+  /// The scatters after `node` that put its result where `written` lies, one into the other, if these are all that
+  /// looks at that storage afterwards; else none.
+  std::vector<Node*> scatters_back(const Node& node, const Node& written) {
+    const std::optional<ViewPlace> place = places_.of(written);
+    bool is_scattered = false;
+    for (const Node& user : node.users()) {
+      is_scattered = is_scattered || is_scatter_of(user, node);
+      for (const Node& next : user.users()) is_scattered = is_scattered || (is_view(user) && is_scatter_of(next, user));
+    }
+    if (!place || !is_scattered) return {};
+    Places there = {{&node, *place}};  // in that storage, if the call writes
+    std::vector<Node*> scatters;
+    for (Node* reader : readers_after(written, node)) {
+      const std::optional<ScatterView> scatter = places_.scatter_view(*reader);
+      if (!scatter || !shares_set(*scatter->base, written)) return {};
+      const std::optional<ViewPlace> source = place_in(there, *scatter->source), base = places_.of(*scatter->base);
+      if (!source || !base || !scatter->place.is_same(*source)) return {};
+      scatters.push_back(reader);
+      there.emplace_back(reader, *base);
+    }
+    if (scatters.empty()) return {};
+    for (const auto& [value, where] : there) {
+      const bool is_last = value == scatters.back();
+      if (value != &node && (is_last || value->num_users() > 1) && !keeps_layout(*value)) return {};
+      if (!is_last && (is_read_after(*value, *scatters.back()) || is_returned(*value) || is_written(*value))) return {};
+    }
+    return scatters;
+  }
+
+  using Places = std::vector<std::pair<const Node*, ViewPlace>>;
+
+  static bool is_view(const Node& node) { return node.is_call("aten::view"); }
+
+  /// Of one of them, or of another shape of one.
+  std::optional<ViewPlace> place_in(const Places& there, const Node& value) const {
+    const auto find = [&](const Node* node) {
+      return std::ranges::find(there, node, &std::pair<const Node*, ViewPlace>::first);
+    };
+    if (const auto at = find(&value); at != there.end()) return at->second;
+    const auto at = is_view(value) ? find(value.arg(0).node_or_null()) : there.end();
+    const TensorInfo* tensor = info(value);
+    if (at == there.end() || !tensor) return std::nullopt;
+    const TensorInfo shape{.sizes = at->second.sizes, .strides = at->second.strides};
+    if (!shape.is_contiguous() || !tensor->is_contiguous()) return std::nullopt;
+    return ViewPlace::contiguous(at->second.root, at->second.offset, tensor->sizes);
+  }
+
+  bool keeps_layout(const Node& scatter) {
+    const TensorInfo *made = info(scatter), *base = info(*places_.scatter_view(scatter)->base);
+    return made && base && same_layout(*base, *made) && has_own_elements(*base);
+  }
+
+  bool is_scatter_of(const Node& user, const Node& source) {
+    const auto scatter = places_.scatter_view(user);
+    return scatter && scatter->source == &source && scatter->base != &source;
+  }
+
+  /// What is given a value in the storage of `value` after `node`, views of it left out, in graph order.
+  std::vector<Node*> readers_after(const Node& value, const Node& node) const {
+    std::vector<Node*> readers;
+    for (const Effects::Set set : sets_of(value)) {
+      for (Node* member : effects_.members(set)) {
+        Node* const at = holder_[*member] ? holder_[*member] : member;
+        if (at->is_erased()) continue;
+        for (Node& user : at->users()) {
+          if (place_[user] <= place_[node] || &user == &node) continue;
+          const OperatorSchema* schema = schema_of(user);
+          const auto sets = effects_.sets(user);
+          if (schema && schema->traits.view && std::ranges::find(sets, set) != sets.end()) continue;
+          readers.push_back(&user);
+        }
+      }
+    }
+    std::ranges::sort(readers, {}, [&](const Node* reader) { return place_[*reader]; });
+    readers.erase(std::ranges::unique(readers).begin(), readers.end());
+    return readers;
+  }
+
+  bool is_returned(const Node& value) const {
+    return std::ranges::any_of(sets_of(value), [&](Effects::Set set) { return returned_[set]; });
+  }
+  bool is_written(const Node& value) const {
+    return std::ranges::any_of(sets_of(value), [&](Effects::Set set) { return !effects_.writers(set).empty(); });
+  }
+
+  void leave_to(Node& scatter, Node& base) {
+    for (const Effects::Set set : sets_of(base)) {
+      for (const Effects::Set theirs : effects_.sets(scatter)) {
+        last_read_[set] = std::max(last_read_[set], last_read_[theirs]);
+        returned_[set] = returned_[set] || returned_[theirs];
+      }
+    }
+    rewriter_.replace_all_uses_with(scatter, base);
+    rewriter_.erase_node(scatter);
+    stands_for_[base] = &scatter;
+    holder_[scatter] = &base;
+  }
+
+  // ── Aliases ────────────────────────────────────────────────────────────────────────────────────────────────────────
+  std::span<const Effects::Set> sets_of(const Node& node) const {
+    return effects_.sets(stands_for_[node] ? *stands_for_[node] : node);
+  }
+  bool shares_set(const Node& a, const Node& b) const {
+    return std::ranges::any_of(
+        sets_of(a), [&](Effects::Set set) { return std::ranges::find(sets_of(b), set) != sets_of(b).end(); });
+  }
+  bool may_alias(const Node& a, const Node& b) const { return shares_set(a, b) || effects_.may_alias(a, b); }
 
   static bool is_pointwise(const Node& node) {
     const OperatorSchema* schema = schema_of(node);
@@ -131,11 +302,16 @@ class Reinplacer {
   }
 
   Graph& graph_;
+  Rewriter rewriter_;
   const Shapes& shapes_;
   Effects effects_;
+  ViewPlaces places_;
   NodeMap<std::size_t> place_;
+  NodeMap<const Node*> stands_for_;     // a base that scatters left their place to: the last of them
+  NodeMap<Node*> holder_;               // of such a scatter: the base
   std::vector<std::size_t> last_read_;  // by set: the place of the last node that is given a value in it
   std::vector<bool> returned_;
+  ReinplaceReport report_;
 };
 
 }  // namespace

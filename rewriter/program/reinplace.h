@@ -8,7 +8,14 @@
 // `a` has, no two elements of `a` share memory, and no other argument shares memory with it. For programs that run
 // without gradients: autograd keeps inputs for later. What stays has its reason.
 //
-// Cost: O(nodes + uses). Thread-safety: none.
+// Scatters, which functionalisation makes of writes to views, become such writes again: `z = slice_scatter(a, u, …)` a
+// copy into the slice. Where `u` is itself an operator on that slice, it writes there and the scatter goes:
+//
+//   v = slice(a, …)                       v = slice(a, …)
+//   u = add(v, 1)                ->       add_(v, 1)
+//   z = slice_scatter(a, u, …)            z is a
+//
+// Cost: O(nodes + uses); for a scatter chain the values in its storage and their uses. Thread-safety: none.
 #pragma once
 
 #include <string>
@@ -23,7 +30,9 @@ namespace fx {
 
 /// What reinplace() changed, and what it left.
 struct ReinplaceReport {
-  std::vector<Node*> changed;  ///< in graph order
+  std::vector<Node*> changed;  ///< in graph order; for a scatter the copy that it became
+  /// Scatters that went, by name: what they would have copied is there already.
+  std::vector<std::string> removed;
   /// The calls that have a variant that writes and stay, with the reason.
   std::vector<std::pair<Node*, std::string>> kept;
 };

@@ -8,12 +8,31 @@
 #include <utility>
 
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/run/operators.h>
 
 namespace fx::rules {
 
 namespace {
 
 constexpr std::int64_t kFirstFree = -2;
+
+/// Every size a free one of its own.
+void set_free(TensorInfos& tensors, std::int64_t& next) {
+  for (TensorInfo& tensor : tensors) {
+    for (std::int64_t& size : tensor.sizes) size = next--;
+    tensor.strides.clear();
+  }
+}
+
+/// `unique`: how many there are shows in no sample that LibTorch's kernels were asked for.
+bool counts_by_numbers(const Node& node) {
+  if (!node.is(Op::call_function) || node.target() == "aten::index.Tensor") return false;  // masks are told by samples
+  const TorchOperator* called = find_torch_operator(node.target());
+  return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
+}
+
+/// A tensor may choose the graph, and with it whatever the result is like.
+bool runs_graphs(const Node& node) { return node.target().view().starts_with("higher_order::"); }
 
 }  // namespace
 
@@ -30,12 +49,22 @@ void FreeSizes::mark(Shapes& shapes) {
       }
     }
   }
+  if (untold_) return mark_all(shapes);
   std::map<std::vector<std::int64_t>, std::int64_t> known;  // a size on the example and on all samples
   std::vector<std::int64_t> seen;
+  NodeMap<bool> untold(module_.graph(), false);
+  std::int64_t next = kFirstFree;
   for (const Node& node : module_.graph().nodes()) {
     TensorInfos& tensors = shapes[node].tensors;
     if (!agree_in_rank(node, tensors)) {
       tensors.clear();
+      continue;
+    }
+    bool from_untold = counts_by_numbers(node) && agree(node, tensors);
+    node.for_each_input([&](const Node& input) { from_untold |= untold[input]; });
+    untold[node] = from_untold;
+    if (from_untold) {
+      set_free(tensors, next);
       continue;
     }
     for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -43,7 +72,9 @@ void FreeSizes::mark(Shapes& shapes) {
         seen.assign(1, tensors[i].sizes[d]);
         for (const auto& sample : samples_) seen.push_back(std::as_const(sample->shapes())[node].tensors[i].sizes[d]);
         if (std::ranges::all_of(seen, [&](std::int64_t size) { return size == seen[0]; })) continue;
-        tensors[i].sizes[d] = known.emplace(seen, kFirstFree - static_cast<std::int64_t>(known.size())).first->second;
+        const auto [at, is_new] = known.emplace(seen, next);
+        if (is_new) --next;
+        tensors[i].sizes[d] = at->second;
         tensors[i].strides.clear();
       }
     }
@@ -59,17 +90,30 @@ bool FreeSizes::agree_in_rank(const Node& node, const TensorInfos& tensors) cons
   });
 }
 
+/// True when it has the same sizes on all samples.
+bool FreeSizes::agree(const Node& node, const TensorInfos& tensors) const {
+  return std::ranges::all_of(samples_, [&](const auto& sample) {
+    const TensorInfos& other = std::as_const(sample->shapes())[node].tensors;
+    return std::ranges::equal(tensors, other,
+                              [](const TensorInfo& a, const TensorInfo& b) { return a.sizes == b.sizes; });
+  });
+}
+
 void FreeSizes::mark_all(Shapes& shapes) const {
   std::int64_t next = kFirstFree;
-  NodeMap<bool> varies(module_.graph(), false);
+  NodeMap<bool> varies(module_.graph(), false), unknown(module_.graph(), false);
   for (const Node& node : module_.graph().nodes()) {
-    bool from_input = node.is(Op::placeholder);
-    node.for_each_input([&](const Node& input) { from_input |= varies[input]; });
+    bool from_input = node.is(Op::placeholder), from_graph = runs_graphs(node);
+    node.for_each_input([&](const Node& input) {
+      from_input |= varies[input];
+      from_graph |= unknown[input];
+    });
     varies[node] = from_input;
-    if (!from_input) continue;
-    for (TensorInfo& tensor : shapes[node].tensors) {
-      for (std::int64_t& size : tensor.sizes) size = next--;
-      tensor.strides.clear();
+    unknown[node] = from_graph;
+    if (from_graph) {
+      shapes[node].tensors.clear();
+    } else if (from_input) {
+      set_free(shapes[node].tensors, next);
     }
   }
 }
@@ -124,24 +168,29 @@ void FreeSizes::vary(const std::vector<std::pair<std::size_t, std::size_t>>& pla
   };
   // The last row of none is none: a slice of one row is not one row always. Kernels are not asked for nothing.
   if (!by_running_) take_with(0);
+  not_asked_ = false;
   for (const std::int64_t other : {size + 1, 2 * size, 3 * size, std::int64_t{1}}) {
     if (other != 0 && take_with(other)) return;
   }
+  untold_ |= not_asked_;
 }
 
-bool FreeSizes::take(const std::vector<TensorInfo>& inputs) {
+bool FreeSizes::take(const std::vector<TensorInfo>& inputs, StandIns stand_ins) {
   if (by_running_) {
     const bool runs = run(inputs).has_value();
     if (runs) sample_inputs_.push_back(inputs);
     return runs;
   }
-  const auto empty = [](const TensorInfo& info) { return info.numel() == 0; };
-  auto sample = std::make_unique<ShapeProp>(module_, /*kernels=*/std::ranges::none_of(inputs, empty));
+  // Kernels are not asked for nothing: some end the process.
+  if (std::ranges::any_of(inputs, [](const TensorInfo& info) { return info.numel() == 0; })) stand_ins = StandIns::none;
+  auto sample = std::make_unique<ShapeProp>(module_, stand_ins);
   try {
     sample->propagate(inputs);
   } catch (const std::exception&) {
-    return false;  // the program does not take them
+    not_asked_ |= stand_ins == StandIns::none && sample->needed_stand_ins();
+    return false;  // or the program does not take them
   }
+  if (stand_ins == StandIns::ones && !sample->needed_stand_ins()) return false;  // nothing asked for numbers
   samples_.push_back(std::move(sample));
   sample_inputs_.push_back(inputs);
   return true;
@@ -152,6 +201,7 @@ void FreeSizes::find_samples(bool by_running) {
   sampled_ = true;
   by_running_ = by_running;
   take_samples();
+  if (!by_running_) take(inputs_, StandIns::ones);
 }
 
 void FreeSizes::run_samples() {

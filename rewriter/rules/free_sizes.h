@@ -4,8 +4,9 @@
 // before rules that read sizes run, the program's shapes are worked out for inputs of other sizes too: dimension by
 // dimension, and those of equal size together, a batch of one more, twice as much. Sizes that differ are free:
 // negative numbers stand for them, the same one where they are equal on every input that was tried. What stays the same
-// under every input that the program takes is fixed. Nothing is asked when no rule reads sizes or
-// nothing in the graph could interest one.
+// under every input that the program takes is fixed. Sizes that depend on numbers (nonzero, a graph that a tensor
+// chooses) are looked at with zeros and with ones. Nothing is asked when no rule reads sizes or nothing in the graph
+// could interest one.
 //
 // Rules that choose by the example's sizes, and are right for all, read them unmarked and ask `always_same` where two
 // sizes must be one.
@@ -49,8 +50,9 @@ class FreeSizes {
 
  private:
   bool agree_in_rank(const Node& node, const TensorInfos& tensors) const;
+  bool agree(const Node& node, const TensorInfos& tensors) const;
   void take_samples();
-  bool take(const std::vector<TensorInfo>& inputs);
+  bool take(const std::vector<TensorInfo>& inputs, StandIns stand_ins = StandIns::zeros);
   void rearrange(std::size_t input);
   void vary(const std::vector<std::pair<std::size_t, std::size_t>>& places);
 
@@ -59,6 +61,8 @@ class FreeSizes {
   std::optional<Shapes> run(const std::vector<TensorInfo>& inputs) const;
 
   bool sampled_ = false;
+  bool not_asked_ = false;  // a sample without elements, which a kernel would have been given
+  bool untold_ = false;     // of some size nothing is known, for that reason
   bool by_running_ = false;
   std::vector<std::unique_ptr<ShapeProp>> samples_;
   std::vector<std::vector<TensorInfo>> sample_inputs_;  // of each

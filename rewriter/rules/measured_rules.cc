@@ -11,6 +11,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/matchers/matcher.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
@@ -239,7 +240,7 @@ class FastestRules {
     }
     Rewriter rewriter(graph);
     for (Node* reorder : reorders) {
-      rewriter.replace_all_uses_with(*reorder, reorder->arg(0));
+      rewriter.replace_all_uses_with(*reorder, *bound_argument(*reorder, "self"));
       rewriter.erase_node(*reorder);
     }
   }

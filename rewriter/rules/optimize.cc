@@ -119,7 +119,8 @@ class Optimizer {
     for (const auto& [path, called] : called_) {
       if (called.times <= 0 || !called.module || !follows_mode(*called.module)) continue;
       module_.fix_mode("optimize has put what " + path.str() + " does in " +
-                       (module_.is_training() ? "training" : "evaluation") + " mode in its place");
+                       (module_.is_training() ? "training" : "evaluation") +
+                       " mode in its place; switch the mode of the module before it is optimized");
       return;
     }
   }
@@ -257,14 +258,20 @@ class Optimizer {
     return false;
   }
 
-  /// What is known of a value's form is no use where the program changes it in place.
+  /// What is known of a value's form is no use where the program changes it in place; of what is computed from a weight
+  /// either, whose form the next call finds changed.
   void forget_changing_forms() {
     const Graph& graph = module_.graph();
     const auto changes = [&](const Node& node) { return effects_of(node).restructures; };
     if (std::none_of(graph.nodes().begin(), graph.nodes().end(), changes)) return;
     const rules::ProgramEffects effects(module_);
+    NodeMap<bool> carried(graph, false);
     for (const Node& node : graph.nodes()) {
-      if (effects.is_restructured(effects.alias_class(node))) shapes_[node] = {};
+      const bool changes_form = effects.is_restructured(effects.alias_class(node));
+      bool from_state = changes_form && node.is(Op::get_attr);
+      node.for_each_input([&](const Node& input) { from_state |= carried[input]; });
+      carried[node] = from_state;
+      if (changes_form || from_state) shapes_[node] = {};
     }
   }
 

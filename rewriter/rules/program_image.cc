@@ -244,13 +244,16 @@ ProgramChange change_between(const ProgramImage& before, const ProgramImage& aft
   for (const LeafImage& leaf : after.leaves) leaves_now[leaf.path] = &leaf;
   for (const auto& [path, leaf] : leaves_then) {
     const auto other = leaves_now.find(path);
-    if (other != leaves_now.end() && leaf->identity() == other->second->identity()) continue;
+    if (other != leaves_now.end() && leaf->identity() == other->second->identity() &&
+        leaf->inside == other->second->inside)
+      continue;
     change.leaves_before[path] = *leaf;
     if (other != leaves_now.end()) change.leaves_after[path] = *other->second;
   }
   for (const auto& [path, leaf] : leaves_now) {
     if (!leaves_then.contains(path)) change.leaves_after[path] = *leaf;
   }
+  change.ties = ties_of(before.leaves, change.leaves_before);
   return change;
 }
 

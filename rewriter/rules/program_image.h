@@ -47,10 +47,19 @@ struct ProgramImage {
   void install(GraphModule& module) const;
 };
 
+/// What stayed and is, or shares the storage of, what went.
+struct Tie {
+  std::string path;
+  bool is_it = false;
+  std::int64_t offset = 0;  ///< in elements: of what went from what stayed
+};
+
 /// What turned one image into another.
 struct ProgramChange {
   std::string by;
-  std::uint64_t number = 0;  ///< later changes have greater ones
+  std::uint64_t number = 0;              ///< later changes have greater ones
+  const GraphModule* made_in = nullptr;  ///< never looked into
+  std::map<std::string, Tie> ties;       ///< of what went
   std::map<std::string, NodeImage> before,
       after;                       ///< nodes that differ, by name; one that is in one alone came or went
   std::vector<std::string> order;  ///< of all nodes before
@@ -63,8 +72,14 @@ struct ProgramChange {
   /// The image with this change undone. Throws Error(invalid_argument) naming a node that is no longer what the change
   /// made it.
   ProgramImage undo(ProgramImage now) const;
+  /// The same change for a copy of the program: what comes back are copies, tied among each other and to what the copy
+  /// has as the originals are.
+  ProgramChange for_copy(const ProgramImage& now) const;
 };
 
 ProgramChange change_between(const ProgramImage& before, const ProgramImage& after);
+
+/// For each leaf of `before` that went, one that stayed and is it, or shares its storage.
+std::map<std::string, Tie> ties_of(const std::vector<LeafImage>& before, const std::map<std::string, LeafImage>& went);
 
 }  // namespace fx

@@ -99,6 +99,7 @@ std::size_t Transformation::transform(GraphModule& module) const {
   if (change.empty()) return 0;
   change.by = name_;
   change.number = next_number();
+  change.made_in = &module;
   const std::size_t size = change.size();
   const auto shared = std::make_shared<const ProgramChange>(std::move(change));
   bool marked = false;
@@ -136,7 +137,8 @@ std::size_t Transformation::reverse(GraphModule& module) const {
           "%" + node.name() + " was changed by " + marks->back()->by + " after " + name_ + "; take that back first",
           node.name());
     }
-    ProgramImage image = latest->undo(ProgramImage::of(module));
+    ProgramImage now = ProgramImage::of(module);
+    ProgramImage image = latest->made_in == &module ? latest->undo(std::move(now)) : latest->for_copy(now).undo(now);
     for (NodeImage& node : image.nodes) {
       const Marks* marks = node.meta.get<Marks>(kTransformed);
       if (!marks || marks->empty() || marks->back() != latest) continue;

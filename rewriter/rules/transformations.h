@@ -7,8 +7,8 @@
 //
 // What a transformation changed is noted at the nodes that it made or changed, copies of the program included, so that
 // another object of the same transformation can take it back. Names, order, arguments, tensors, modules and their order
-// are then what they were; what was edited elsewhere meanwhile stays. Weights come back as they were before:
-// training in between is lost for those that the transformation replaced.
+// are then what they were (in a copy of the program, copies of them); what was edited elsewhere meanwhile stays.
+// Weights come back as they were before: training in between is lost for those that the transformation replaced.
 //
 // Cost: the transformation, and a look at all nodes and tensors before and after. Thread-safety: none.
 #pragma once

@@ -53,6 +53,7 @@ class Model {
 struct RunOptions {
   std::string file;
   std::vector<std::string> inputs;
+  std::string values;  ///< a file of inputs, in place of shapes
   int repeat = 1;
   int threads = 0;  ///< 0: as LibTorch has it
   bool json = false;
@@ -62,12 +63,13 @@ struct RunOptions {
   std::string master;
   int micro_batches = 0;  ///< 0: what the plan says
   double timeout = 60;
-  std::string output;
+  std::string output;  ///< for the result
 };
 
 struct PipelineCommand {
   std::string file;
   std::vector<std::string> inputs;
+  std::string values;  ///< a file of inputs, in place of shapes
   std::string output;
   int stages = 2;
   int micro_batches = 1;

@@ -198,8 +198,15 @@ class Commands {
     sub->add_option("NAME", rule_, "a rule");
     add_json(sub, rules_json_);
   }
+  /// Behind add_inputs.
+  static void add_values(CLI::App* sub, std::string& values) {
+    sub->add_option("--values", values,
+                    "in place of --input: a file with the inputs, a tuple of tensors, numbers and lists of them, as "
+                    "torch.save writes it")
+        ->excludes("--input");
+  }
   void declare_run() {
-    CLI::App* sub = command("run", "Run a program on random inputs", [this] {
+    CLI::App* sub = command("run", "Run a program on random inputs, or on yours", [this] {
       return need_backend(backend_, [this](Backend& backend) {
         return std::filesystem::is_directory(run_.file) ? backend.run_stage(run_) : backend.run(run_);
       });
@@ -213,8 +220,10 @@ class Commands {
         ->check(CLI::Range(1, 1000000));
     sub->add_option("--timeout", run_.timeout, "of a pipeline: seconds that anything may wait for another rank")
         ->check(CLI::Range(0.1, 1e6));
-    add_output(sub, run_.output, "of a pipeline: where the last rank writes the result");
+    add_output(sub, run_.output,
+               "where the result goes, as torch.load reads it; of a pipeline the last rank writes it");
     add_inputs(sub, run_.inputs);
+    add_values(sub, run_.values);
     sub->add_option("--repeat", run_.repeat, "how often; the median time is shown, and its spread")
         ->check(CLI::Range(1, 1000000));
     add_threads(sub, run_.threads);
@@ -227,6 +236,7 @@ class Commands {
     sub->add_option("FILE", pipeline_.file, kFileHelp)->required();
     sub->add_option("--stages", pipeline_.stages, "how many")->required()->check(CLI::Range(1, 10000));
     add_inputs(sub, pipeline_.inputs);
+    add_values(sub, pipeline_.values);
     add_output(sub, pipeline_.output, "the folder for plan.json, stage_0.pt, stage_1.pt, …");
     sub->get_option("--output")->required();
     sub->add_option("--micro-batches", pipeline_.micro_batches, "into how many a batch is cut; checked that it may be")

@@ -1,6 +1,7 @@
 #include <fxgraph/ir/graph.h>
 
 #include <iostream>
+#include <ranges>
 
 #include <fxgraph/ir/graph_storage.h>
 #include <fxgraph/ir/naming.h>
@@ -245,12 +246,27 @@ std::optional<Argument> Graph::graph_copy(const Graph& other, ValueMap& values) 
                 user->name());
   };
   for (const Node& node : other.nodes()) mapped[node] = there[node] = !values[node].is_none();
-  for (const Node& node : other.nodes()) {
-    user = &node;
-    if (mapped[node]) continue;
-    if (node.op() == Op::output) return node.args().empty() ? Argument() : map_nodes(node.args()[0], value_of);
-    values[node] = node_copy(node, value_of);
-    there[node] = true;
+  std::vector<std::pair<const Node*, Node*>> copies;
+  try {
+    for (const Node& node : other.nodes()) {
+      user = &node;
+      if (mapped[node]) continue;
+      if (node.op() == Op::output) return node.args().empty() ? Argument() : map_nodes(node.args()[0], value_of);
+      Node& copy = node_copy(node, value_of);
+      copies.emplace_back(&node, &copy);
+      values[node] = copy;
+      there[node] = true;
+    }
+  } catch (...) {
+    // Neither the graph nor the map keeps what was copied.
+    for (const auto& [node, copy] : std::views::reverse(copies)) {
+      values[*node] = Argument();
+      try {
+        if (!copy->is_erased() && !copy->has_users()) erase_node(*copy);
+      } catch (...) {  // a hook wants it to stay
+      }
+    }
+    throw;
   }
   return std::nullopt;
 }

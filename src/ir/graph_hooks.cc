@@ -40,7 +40,12 @@ void GraphStorage::require_unedited(std::uint64_t before, const char* what) cons
 }
 
 void GraphStorage::tell_created(Node& node) {
+  constexpr int kDeepest = 500;  // each takes some of the stack
   try {
+    if (telling >= kDeepest) {
+      throw Error(ErrorKind::invalid_argument, "hooks made nodes that hooks were told of, " + std::to_string(kDeepest) +
+                                                   " deep; note what is to be made, and make it afterwards");
+    }
     tell([&](const EditHooks& told) {
       const std::function<void(Node&)> created = told.created;  // a hook may remove itself
       if (created && !node.erased_) created(node);

@@ -8,14 +8,17 @@
 // graph that is moved takes them along. Without hooks an edit costs one comparison more.
 //
 // created   behind every node that is made or comes back (create_node and what stands on it, node_copy, graph_copy,
-//           restore_node): it is in its place, with its arguments. May edit the graph. When it throws, the node goes
-//           again, unless something uses it by then.
+//           restore_node): it is in its place, with its arguments. May edit the graph; nodes that it makes are told of
+//           likewise, at most 500 deep. When it throws, the node goes again, unless something uses it by then; of a
+//           graph that is copied all that was copied goes.
 // erased    before a node goes, while it is in its place and has its arguments.
 // replaced  before a user gets `by` in place of `old`, once for each user: replace_all_uses_with, replace_input_with,
 //           move_uses_to. New arguments that a caller sets (set_args, update_arg, …) replace nothing, as in FX.
 //
 // `erased` and `replaced` may look, and throw, which keeps the edit from being made; when they edit the graph, the edit
-// that they were told of throws Error(invalid_argument) and is not made. Thread-safety: that of the graph.
+// that they were told of throws Error(invalid_argument) and is not made. A Rewriter that rolls back stops at an edit
+// that a hook keeps from being undone; another call goes on there. The graph must live while its hooks are told.
+// Thread-safety: that of the graph.
 #pragma once
 
 #include <functional>

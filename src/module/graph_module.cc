@@ -104,8 +104,8 @@ void GraphModule::set_graph(Graph graph) {
 
 void GraphModule::train(bool on) {
   if (on != is_training() && !fixed_mode_.empty()) {
-    throw Error(ErrorKind::unsupported, class_name_ + (on ? ".train()" : ".eval()") + ": the graph does not follow: " +
-                                            fixed_mode_ + "; trace the module again in the mode that you want");
+    throw Error(ErrorKind::unsupported,
+                class_name_ + (on ? ".train()" : ".eval()") + ": the graph does not follow: " + fixed_mode_);
   }
   Module::train(on);
 }
@@ -283,6 +283,26 @@ std::size_t GraphModule::delete_all_unused_submodules() {
   return removed;
 }
 
+namespace {
+
+/// True for a type of C++ whose copies have all its tensors, or cannot be made.
+bool makes_its_tensors(const Module& module) {
+  return !dynamic_cast<const Holder*>(&module) && !dynamic_cast<const LeafModule*>(&module) &&
+         !dynamic_cast<const OwningModule*>(&module);
+}
+
+/// What stands for a module that nothing calls and of which some tensors are read.
+std::shared_ptr<Holder> holder_of(const Module& module) {
+  const auto holder = std::make_shared<Holder>();
+  for (const auto& item : module.named_parameters(false)) put_tensor(*holder, item.key(), item.value(), true);
+  for (const auto& item : module.named_buffers(false)) put_tensor(*holder, item.key(), item.value(), false);
+  for (const auto& item : module.named_children()) holder->register_module(item.key(), item.value());
+  set_own_mode(*holder, module.is_training());
+  return holder;
+}
+
+}  // namespace
+
 std::size_t GraphModule::delete_all_unused_attributes() {
   // By module, not by path: one module may be there under several.
   std::unordered_set<const Module*> called;
@@ -298,18 +318,21 @@ std::size_t GraphModule::delete_all_unused_attributes() {
       used.emplace(holder ? holder.get() : this, dot == std::string::npos ? path : path.substr(dot + 1));
     }
   }
-  std::vector<std::string> unused;
+  std::vector<std::string> unused, halved;
   const auto look_at = [&](const std::string& path, const Module& module) {
     if (called.contains(&module)) return;
     const std::string prefix = path.empty() ? path : path + ".";
+    const std::size_t before = unused.size();
     const auto unless_used = [&](const std::string& name) {
       if (!used.contains({&module, name})) unused.push_back(prefix + name);
     };
     for (const auto& item : module.named_parameters(false)) unless_used(item.key());
     for (const auto& item : module.named_buffers(false)) unless_used(item.key());
+    if (unused.size() > before && makes_its_tensors(module)) halved.push_back(path);
   };
   look_at("", *this);
   for (const auto& item : named_modules("", false)) look_at(item.key(), *item.value());
+  for (const std::string& path : halved) add_submodule(path, holder_of(*submodule(path)));
   for (const std::string& path : unused) delete_attribute(path);
   return unused.size();
 }

@@ -1,5 +1,6 @@
 #include <fxgraph/module/module_effects.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -71,6 +72,24 @@ bool is_of_torch(const torch::nn::Module& module) {
   return module.name().starts_with("torch::nn::");
 }
 
+/// InstanceNorm writes its running statistics also in evaluation, each the mean of copies of itself, and rounds.
+bool keeps_statistics_moving(const torch::nn::Module& module) {
+  const auto* leaf = dynamic_cast<const LeafModule*>(&module);
+  if ((leaf ? leaf->qualified_name() : module.name()).find("InstanceNorm") == std::string::npos) return false;
+  const auto buffers = module.named_buffers(/*recurse=*/false);
+  const torch::Tensor* mean = buffers.find("running_mean");
+  return mean && mean->defined();
+}
+
+/// LibTorch's own modules do, Sequential as far as what it holds does.
+bool keeps_nothing_in_evaluation(const torch::nn::Module& root) {
+  const auto does = [](const torch::nn::Module& module) {
+    return !module.is_training() && is_of_torch(module) && !keeps_statistics_moving(module);
+  };
+  if (dynamic_cast<const LeafModule*>(&root)) return does(root);
+  return std::ranges::all_of(root.modules(), [&](const auto& module) { return does(*module); });
+}
+
 /// The option is no tensor, and each type has its own: what it prints says it for all.
 bool is_in_place(const torch::nn::Module& module) {
   std::ostringstream text;
@@ -112,9 +131,8 @@ NodeEffects effects_of_module(const GraphModule& module, const std::string& path
   if (const auto leaf = module.leaf(path); leaf && leaf->body()) return effects_of_body(*leaf->body(), {});
   NodeEffects effects;
   effects.may_alias = true;
-  // LibTorch's own modules without a body keep nothing in eval mode, but may write to what they are given; of others
-  // nobody knows what they do.
-  effects.unknown = called && (called->is_training() || !is_of_torch(*called));
+  // A module without a body may write to what it is given; of those of others nobody knows what they do.
+  effects.unknown = called && !keeps_nothing_in_evaluation(*called);
   effects.writes = called && is_in_place(*called);
   return effects;
 }

@@ -2,7 +2,8 @@
 // kernel wants them, and whose results are opaque objects that other operators take.
 //
 // In a graph they are calls like any others, so that they print, match and can be undone. What they pack are constants:
-// a plan packs when it runs for the first time, and again when a tensor that went into it was written.
+// a plan packs when it runs for the first time, and again when a tensor that went into it was written. LibTorch counts
+// the writes; what is written through data_ptr it does not count.
 //
 // Thread-safety: several threads may ask one PackedOnce.
 #pragma once

@@ -310,7 +310,8 @@ PlanCompiler::Value PlanCompiler::compile_module_at(Scope& scope, const Node& no
 
 PlanCompiler::Value PlanCompiler::compile_sequential(Scope& scope, const Node& node,
                                                      const torch::nn::Module& sequential) {
-  if (node.args().size() != 1) fail(ErrorKind::unsupported, node, "a Sequential is called with one argument here");
+  if (node.args().size() + node.kwargs().size() != 1 || (node.args().empty() && !node.kwarg("input")))
+    fail(ErrorKind::unsupported, node, "a Sequential is called with one argument here, its input");
   program_->watch.children(sequential);
   // The chain as a graph: one call_module per child.
   Graph chain;

@@ -72,8 +72,11 @@ at::Tensor constant_or_meta(const at::Tensor& tensor) { return keeps_numbers(ten
 
 class ShapeProp::Runner : public Interpreter {
  public:
-  Runner(GraphModule& module, const Graph& graph, bool kernels, std::string prefix = "")
-      : Interpreter(module, graph), kernels_(kernels), prefix_(std::move(prefix)) {}
+  Runner(GraphModule& module, const Graph& graph, StandIns stand_ins, bool& needed_stand_ins, std::string prefix = "")
+      : Interpreter(module, graph),
+        stand_ins_(stand_ins),
+        needed_stand_ins_(needed_stand_ins),
+        prefix_(std::move(prefix)) {}
 
   // What the value is now: an operator such as squeeze_ may give it another shape later.
   Value run_node(const Node& node) override {
@@ -103,18 +106,18 @@ class ShapeProp::Runner : public Interpreter {
         target, [&](const Args& a, const Kwargs& k) { return Interpreter::call_method(target, a, k); }, args, kwargs);
   }
 
-  // Modules with a body by the body, on meta tensors; the others on zeros, as copies: they may write their buffers.
+  // Modules with a body by the body, on meta tensors; the others on stand-ins, as copies: they may write their buffers.
   Value call_module(const Target& target, const Args& args, const Kwargs& kwargs) override {
     const std::string path = join_path(prefix_, target.view());
     const std::shared_ptr<torch::nn::Module> called = module().find_submodule(path);
     if (const std::shared_ptr<const Graph> body = called && kwargs.empty() ? module_body(called) : nullptr)
-      return Runner(module(), *body, kernels_, path).run(args);
+      return Runner(module(), *body, stand_ins_, needed_stand_ins_, path).run(args);
     const auto on_copy = [&](const Args& a, const Kwargs& k) {
       GraphModule copy;
       copy.add_submodule("called", called ? called->clone() : nullptr);
       return Interpreter(copy).call_module("called", a, k);
     };
-    return run_on_zeros(on_copy, args, kwargs);
+    return run_on_stand_ins(on_copy, args, kwargs);
   }
 
  private:
@@ -127,26 +130,35 @@ class ShapeProp::Runner : public Interpreter {
     return copy;
   }
 
+  /// What was found to have no kernel for meta tensors: LibTorch takes milliseconds to say so.
+  static std::unordered_set<Symbol>& without_kernel() {
+    static thread_local std::unordered_set<Symbol> known;
+    return known;
+  }
+
   template <typename Call>
   Value attempt(const Target& target, const Call& call, const Args& args, const Kwargs& kwargs) {
-    if (without_kernel_.contains(target)) return run_on_zeros(call, args, kwargs);
+    if (stand_ins_ != StandIns::none && without_kernel().contains(target)) return run_on_stand_ins(call, args, kwargs);
     try {
       return map_tensors(call(args, kwargs), constant_or_meta);
-    } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on zeros it shows which
-      // LibTorch takes milliseconds to say that there is none.
-      if (std::string_view(error.what()).find("Could not run") != std::string_view::npos)
-        without_kernel_.insert(target);
-      return run_on_zeros(call, args, kwargs);
+    } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on stand-ins it shows which
+      const std::string_view what = error.what();
+      if (what.find("Could not run") != what.npos || what.find("_overrideable not implemented") != what.npos)
+        without_kernel().insert(target);
+      return run_on_stand_ins(call, args, kwargs);
     }
   }
 
   template <typename Call>
-  Value run_on_zeros(const Call& call, const Args& args, const Kwargs& kwargs) {
-    if (!kernels_) throw Error(ErrorKind::unsupported, "ShapeProp: it has no kernel for meta tensors that takes these");
+  Value run_on_stand_ins(const Call& call, const Args& args, const Kwargs& kwargs) {
+    needed_stand_ins_ = true;
+    if (stand_ins_ == StandIns::none)
+      throw Error(ErrorKind::unsupported, "ShapeProp: it has no kernel for meta tensors that takes these");
     const internal::KeepRandomState keep;
-    std::vector<std::pair<at::Tensor, at::Tensor>> stand_ins;  // zeros and what they stand for
+    std::vector<std::pair<at::Tensor, at::Tensor>> stand_ins;  // and what they stand for
     const auto stand_in = [&](const at::Tensor& meta) {
-      stand_ins.emplace_back(meta.is_meta() ? internal::stand_in(meta) : meta, meta);
+      const int fill = stand_ins_ == StandIns::ones ? 1 : 0;
+      stand_ins.emplace_back(meta.is_meta() ? internal::stand_in(meta, fill) : meta, meta);
       return stand_ins.back().first;
     };
     Args values;
@@ -154,19 +166,19 @@ class ShapeProp::Runner : public Interpreter {
     for (const Value& each : args) values.push_back(map_tensors(each, stand_in));
     for (const auto& [name, each] : kwargs) named.emplace_back(name, map_tensors(each, stand_in));
     return map_tensors(call(values, named), [&](const at::Tensor& result) {
-      for (const auto& [zeros, meta] : stand_ins) {
-        if (zeros.is_same(result)) return meta;  // in place, or passed on
+      for (const auto& [numbers, meta] : stand_ins) {
+        if (numbers.is_same(result)) return meta;  // in place, or passed on
       }
       return to_meta(result);
     });
   }
 
-  bool kernels_;
-  std::string prefix_;
+  const StandIns stand_ins_;
+  bool& needed_stand_ins_;
+  const std::string prefix_;
   NodeMap<TensorInfos> infos_;
   std::unordered_map<std::string, at::Tensor> attributes_;
   std::unordered_map<std::string, Value> copies_;  // of graphs that write
-  std::unordered_set<Symbol> without_kernel_;      // that runs on meta tensors
 };
 
 const Shapes& ShapeProp::propagate(const std::vector<IValue>& inputs) {
@@ -273,7 +285,8 @@ std::size_t ShapeProp::run(bool everything) {
     throw Error(ErrorKind::invalid_argument, "ShapeProp: the graph takes " + std::to_string(next_input) + " inputs, " +
                                                  std::to_string(inputs_.size()) + " were given");
   }
-  Runner runner(module_, graph, kernels_);
+  if (everything) needed_stand_ins_ = false;
+  Runner runner(module_, graph, stand_ins_, needed_stand_ins_);
   runner.keep_values(true);
   runner.run({}, given);
   Shapes shapes(graph);

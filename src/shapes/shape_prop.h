@@ -36,14 +36,22 @@ at::Tensor zeros_like_info(const TensorInfo& info);
 /// has it; empty when none does.
 MemoryFormat memory_format_of(const TensorInfo& info);
 
+/// What an operator without a meta kernel is given for its inputs.
+enum class StandIns : std::uint8_t {
+  zeros,
+  ones,
+  none,  ///< nothing, it is an error: some kernels of LibTorch end the process for tensors without elements
+};
+
 /// Propagation on meta tensors, kept up to date while the graph is edited. The module is not changed: buffers are not
 /// written, no random numbers are drawn. An operator without a meta kernel runs once on zeros; so a shape that depends
 /// on data is the one for zeros, except that whole numbers that the module holds, such as indices and masks, are known.
+/// Where a graph is chosen by a tensor, zeros choose one and ones the other.
 class ShapeProp {
  public:
-  /// `module` must outlive it. Without `kernels`, an operator that has no meta kernel is an error instead: some kernels
-  /// of LibTorch end the process for tensors without elements.
-  explicit ShapeProp(GraphModule& module, bool kernels = true) : module_(module), kernels_(kernels) {}
+  /// `module` must outlive it.
+  explicit ShapeProp(GraphModule& module, StandIns stand_ins = StandIns::zeros)
+      : module_(module), stand_ins_(stand_ins) {}
 
   /// Propagates from these inputs through the whole graph; of tensors only shape, dtype and device are read. Throws
   /// Error(execution) naming the node that fails; the shapes are then as before.
@@ -58,6 +66,9 @@ class ShapeProp {
 
   /// What the last propagate() or update() found; empty before the first.
   const Shapes& shapes() const { return shapes_; }
+  /// True when the last propagate() came to an operator without a meta kernel: shapes may be those of the numbers that
+  /// it was given, or it was given none and that was the error.
+  bool needed_stand_ins() const { return needed_stand_ins_; }
   /// What the node gave then: numbers and lists as they are, tensors without their elements; None when it did not run.
   const c10::IValue& value(const Node& node) const { return records_[node].value; }
 
@@ -85,7 +96,8 @@ class ShapeProp {
   std::vector<Device> input_devices_;
   NodeMap<Record> records_;
   Shapes shapes_;
-  bool kernels_;
+  StandIns stand_ins_;
+  bool needed_stand_ins_ = false;
   bool changes_shapes_in_place_ = false;
 };
 

@@ -44,7 +44,8 @@ std::shared_ptr<GraphModule> to_graph_module(Trace trace) {
   }
   auto module = std::make_shared<GraphModule>(attributes, std::move(trace.graph), name);
   if (trace.root) copy_modes(*trace.root, *module);
-  if (!trace.holds_for_mode.empty()) module->fix_mode(std::move(trace.holds_for_mode));
+  if (!trace.holds_for_mode.empty())
+    module->fix_mode(trace.holds_for_mode + "; trace the module again in the mode that you want");
   return module;
 }
 

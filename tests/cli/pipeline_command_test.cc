@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <torch/csrc/jit/serialization/pickle.h>
 #include <torch/torch.h>
 
 #include <cstdlib>
@@ -97,6 +98,58 @@ TEST_F(PipelineCommandSlow, StagesComputeWhatTheProgramComputes) {
   torch::manual_seed(0);
   EXPECT_TRUE(torch::allclose(result, whole->run(cli::random_inputs({TensorInfo{.sizes = {4, 3, 32, 32}}})).toTensor(),
                               1e-4, 1e-5));
+}
+
+// Token ids, a number and a list of tensors, as values from a file: what shapes cannot say.
+TEST_F(PipelineCommandSlow, RunsOnValuesOfAFile) {
+  std::ofstream(folder_ / "ids.fx") << R"(graph():
+    %table = placeholder[target=table]
+    %ids : Tensor = placeholder[target=ids]
+    %n : int = placeholder[target=n]
+    %more : List[Tensor] = placeholder[target=more]
+    %all = call_function[target=aten::cat](args = (%more, 0))
+    %rows = call_function[target=aten::embedding](args = (%table, %ids))
+    %a = call_function[target=aten::tanh](args = (%rows,))
+    %b = call_function[target=aten::mul.Scalar](args = (%a, %n))
+    %c = call_function[target=aten::add.Tensor](args = (%b, %all))
+    return c
+)";
+  torch::manual_seed(1);
+  const torch::Tensor table = torch::randn({50, 4}), one = torch::randn({1, 4}), two = torch::randn({2, 4});
+  const torch::Tensor ids = torch::tensor({49, 7, 20});
+  const auto write = [&](const c10::IValue& value) {
+    const std::vector<char> bytes = torch::jit::pickle_save(value);
+    std::ofstream(folder_ / "inputs.pt", std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  };
+  const auto read = [&] {
+    const std::string bytes = text_of(folder_ / "result.pt");
+    return torch::pickle_load({bytes.begin(), bytes.end()}).toTensor();
+  };
+  write(c10::ivalue::Tuple::create({table, ids, std::int64_t{3}, c10::List<at::Tensor>({one, two})}));
+  const torch::Tensor expected = torch::tanh(torch::embedding(table, ids)) * 3 + torch::cat({one, two});
+  ASSERT_EQ(shell(program_ + " run ids.fx --values inputs.pt -o result.pt"), 0) << err();
+  EXPECT_TRUE(torch::allclose(read(), expected));
+  std::filesystem::remove(folder_ / "result.pt");
+  ASSERT_EQ(shell(program_ + " pipeline ids.fx --stages 2 --values inputs.pt -o parts"), 0) << err();
+  const std::string ranks = program_ + " run parts --timeout 60 --world 2 -o result.pt --master 127.0.0.1:" +
+                            std::to_string(testing::free_port()) + " --rank ";
+  ASSERT_EQ(shell(ranks + "1 & " + ranks + "0 --values inputs.pt && wait $!"), 0) << err();
+  EXPECT_TRUE(torch::allclose(read(), expected));
+
+  EXPECT_EQ(shell(program_ + " run parts --world 2 --timeout 20 --rank 1 --master 127.0.0.1:" +
+                  std::to_string(testing::free_port()) + " --values inputs.pt --input 3"),
+            2);
+  ASSERT_EQ(shell(program_ + " pipeline ids.fx --stages 1 --values inputs.pt -o parts"), 0) << err();
+  EXPECT_EQ(
+      shell(program_ + " run parts --world 1 --rank 0 --master 127.0.0.1:" + std::to_string(testing::free_port())), 1);
+  EXPECT_THAT(err(), HasSubstr("parts was made with --values: give rank 0 such a file"));
+  write(c10::ivalue::Tuple::create({table, ids}));
+  EXPECT_EQ(shell(program_ + " run ids.fx --values inputs.pt"), 1);
+  EXPECT_THAT(err(), HasSubstr("the program takes 4 (table, ids, n, more)"));
+  std::ofstream(folder_ / "inputs.pt") << "nothing";
+  EXPECT_EQ(shell(program_ + " run ids.fx --values inputs.pt"), 1);
+  EXPECT_THAT(err(), HasSubstr("inputs.pt: is no file of inputs ("));
 }
 
 // Sizes, strides, dtypes and devices go from stage to stage as files have them; results keep their own dtypes.

@@ -201,6 +201,38 @@ TEST(GraphHooks, CopiesOfNodesAreMadeOnes) {
   EXPECT_EQ(log.lines.back(), "-f");
 }
 
+TEST(GraphHooks, ACopyThatAHookEndsLeavesNothing) {
+  Graph other;
+  Node& input = other.placeholder("x");
+  Node& relu = other.call_function("aten::relu", {input});
+  other.output(other.call_function("aten::neg", {relu}));
+  for (const int last : {1, 2}) {
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    graph.output(x);
+    const std::vector<std::string> before = order(graph);
+    int made = 0;
+    const GraphHooks hooks(graph, {.created = [&](Node&) {
+                             if (++made == last) throw std::runtime_error("no");
+                           }});
+    Graph::ValueMap values;
+    values[input] = x;
+    EXPECT_THROW(graph.graph_copy(other, values), std::runtime_error);
+    EXPECT_EQ(order(graph), before);
+    EXPECT_EQ(x.num_users(), 1u);
+    EXPECT_TRUE(values[relu].is_none());
+  }
+}
+
+TEST(GraphHooks, NodesThatHooksMakeWithoutEndAreRefused) {
+  Graph graph;
+  graph.placeholder("x");
+  const GraphHooks hooks(graph, {.created = [&](Node& node) { graph.call_function("f", {node}); }});
+  EXPECT_THAT(error_of([&] { graph.call_function("g"); }),
+              HasSubstr("hooks made nodes that hooks were told of, 500 deep"));
+  EXPECT_THAT(order(graph), ElementsAre("x"));
+}
+
 // Who listens knows at every moment which nodes there are, and who uses what.
 TEST(GraphHooks, AMirrorStaysTrueUnderRandomEdits) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {

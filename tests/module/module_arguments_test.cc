@@ -84,5 +84,14 @@ TEST(ModuleArguments, OfModulesWithoutNamesStay) {
   EXPECT_EQ(line(*gm), "%x ");
 }
 
+TEST(ModuleArguments, SequentialsTakeTheirInputByName) {
+  torch::nn::Sequential chain(torch::nn::Linear(2, 3), torch::nn::ReLU());
+  const auto gm = called(chain.ptr(), "args = (%x,)");
+  const Tensor x = torch::randn({4, 2}), before = gm->forward(x);
+  EXPECT_EQ(normalize_args(*gm), 1u);
+  EXPECT_THAT(line(*gm), HasSubstr("input=%x"));
+  EXPECT_TRUE(gm->forward(x).equal(before));
+}
+
 }  // namespace
 }  // namespace fx

@@ -62,6 +62,14 @@ TEST(PipelineForecast, StagesThatShareProcessorsAreSlower) {
   EXPECT_NEAR(plan.forecast(setting).seconds, 16, 0.1);
 }
 
+TEST(PipelineForecast, MessagesTakeTheProcessorsOfAMachineToo) {
+  const PipelinePlan plan = row_of({8, 8}, 8'000'000'000);
+  PipelineSetting setting{.micro_batches = 8, .rounds = 50, .bytes_per_second = 4e9, .message_seconds = 0};
+  setting.machine_of = {0, 0};
+  setting.processors = {1};
+  EXPECT_NEAR(plan.forecast(setting).seconds, 18, 0.2) << "one does it all: twice eight to compute, two to copy";
+}
+
 TEST(PipelineForecast, TheSlowestStageAndItsMessagesDecide) {
   const PipelinePlan plan = row_of({1, 3, 1}, 4'000'000'000);
   const PipelineForecast forecast = plan.forecast({.micro_batches = 4, .rounds = 50, .bytes_per_second = 4e9});

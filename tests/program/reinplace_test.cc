@@ -1,5 +1,5 @@
-// torch.fx's test/test_functionalization and test_fx_reinplace_pass.py, by their names there where they are about
-// programs that FX's graphs can hold; and random programs with views: what reinplace changes nobody can tell.
+// torch.fx's test_fx_reinplace_pass.py, by the names there (the graphs are those that functionalisation gives); and
+// random programs with views: what reinplace changes nobody can tell. Scatters are in reinplace_scatters_test.cc.
 #include <fxgraph/rewriter/program/reinplace.h>
 
 #include <gmock/gmock.h>

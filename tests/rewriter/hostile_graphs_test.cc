@@ -122,6 +122,20 @@ TEST(HostileGraphs, GraphsThatAreCalledMayDrawBetweenDraws) {
   }
 }
 
+TEST(HostileGraphs, GraphsThatAreCalledMayWriteWhatIsReadInBetween) {
+  const auto rewritten = [](const char* between) {
+    Graph graph = graph_of(
+        std::string("%x = placeholder[target=x]\n%y = placeholder[target=y]\n%t = get_attr[target=t]\n"
+                    "%e = get_attr[target=e]\n%a = call_function[target=aten::exp](args = (%x,))\n"
+                    "%r = call_function[target=aten::relu](args = (") +
+        between + ",))\n%c = call_function[target=higher_order::cond](args = (True, %t, %e, [%a]))\nreturn (c, r)");
+    const char* part = "a = aten::exp(x)\nc = higher_order::cond(True, t, e, [a])\nreturn a, c";
+    return replace_pattern(graph, part, part, {.allow_output_aliases = true}).applied;
+  };
+  EXPECT_EQ(rewritten("%y"), 1u);
+  EXPECT_EQ(rewritten("%a"), 0u) << "the graph that is chosen may write to it";
+}
+
 TEST(HostileGraphs, ACopyOfOverlappingElementsIsNeededWhereSomebodyWrites) {
   for (const char* view : {"aten::expand](args = (%a, [2, 3]))", "aten::as_strided](args = (%a, [2, 2], [1, 1]))",
                            "aten::unfold](args = (%a, 0, 2, 1))", "aten::view](args = (%a, [3, 1]))"}) {

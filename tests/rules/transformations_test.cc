@@ -218,5 +218,56 @@ TEST(TransformationsSlow, OfAllModelsAreTakenBackToTheLetter) {
   for (const auto& [name, times] : changed) std::printf("%s changed %zu of %zu models\n", name.c_str(), times, models);
 }
 
+// Taken back in a copy, what comes back is the copy's own: nothing written there reaches the original.
+TEST(Transformation, ACopyGetsWeightsOfItsOwn) {
+  torch::nn::Sequential net(torch::nn::Conv2d(3, 4, 3), torch::nn::BatchNorm2d(4));
+  net->eval();
+  const Tensor x = torch::randn({2, 3, 8, 8});
+  const auto gm = symbolic_trace(net, {x});
+  gm->set_parameter("tied", gm->attribute("0.weight"));
+  {
+    const auto at_end = gm->graph().inserting_before(*gm->graph().output_node());
+    Node &tied = gm->graph().get_attr("tied"), &value = *gm->graph().output_node()->arg(0).node_or_null();
+    Node& sum = gm->graph().call_function("aten::add.Tensor", {value, gm->graph().call_function("aten::sum", {tied})});
+    gm->graph().output_node()->set_args({sum});
+  }
+  const Tensor expected = gm->forward(x);
+  const Transformation fold = FuseBatchNorm2dInConv2d();
+  ASSERT_GT(fold(*gm), 0u);
+  const auto copy = gm->clone_graph_module();
+  fold.reverse(*copy);
+  fold.reverse(*gm);
+  EXPECT_TRUE(torch::allclose(copy->forward(x), expected, 1e-5, 1e-5));
+  {
+    const torch::NoGradGuard guard;
+    for (Tensor& parameter : copy->parameters()) parameter.zero_();
+    for (Tensor& buffer : copy->buffers()) buffer.zero_();
+  }
+  EXPECT_TRUE(gm->forward(x).equal(expected));
+  // What was tied is tied in the copy, too.
+  EXPECT_TRUE(copy->attribute("tied").is_same(copy->attribute("0.weight")) ||
+              copy->attribute("tied").data_ptr() == copy->attribute("0.weight").data_ptr());
+}
+
+// A module of C++ that nothing calls any more and of which a tensor is read is copied, and comes back.
+TEST(Transformation, ModulesOfWhichATensorIsReadComeBackWhole) {
+  torch::nn::GroupNorm norm(1, 3);
+  norm->eval();
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& bias = graph.get_attr("norm.bias");
+  graph.call_module("norm", {x});  // dead
+  graph.output(graph.call_function("aten::add.Tensor", {x, bias}));
+  GraphModule gm(GraphModule::Attributes{{"norm", norm.ptr()}}, std::move(graph));
+  const Transformation clean = reversible_rules("inference", {"inference"});
+  ASSERT_GT(clean(gm), 0u);
+  const Tensor input = torch::randn({2, 3});
+  EXPECT_TRUE(gm.clone_graph_module()->forward(input).equal(gm.forward(input)));
+  clean.reverse(gm);
+  EXPECT_EQ(gm.named_parameters().size(), 2u);
+  EXPECT_EQ(gm.submodule("norm").get(), norm.ptr().get());
+  EXPECT_TRUE(gm.clone_graph_module()->forward(input).equal(gm.forward(input)));
+}
+
 }  // namespace
 }  // namespace fx

@@ -101,6 +101,7 @@ class Subject {
       if (state.initial.storage().nbytes() > 0)
         std::memcpy(state.tensor.storage().data(), state.initial.storage().data(), state.initial.storage().nbytes());
       state.tensor.unsafeGetTensorImpl()->set_sizes_and_strides(state.initial.sizes(), state.initial.strides());
+      if (!state.tensor.is_inference()) state.tensor.unsafeGetTensorImpl()->bump_version();
     }
   }
 

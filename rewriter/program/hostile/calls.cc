@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <array>
 
 #include <fxgraph/rewriter/program/hostile/arguments.h>
@@ -43,7 +44,31 @@ Node& Calls::place(Op op, Symbol target, const std::vector<Argument>& args, cons
   return node;
 }
 
+/// What LibTorch 1.13 gets wrong by itself: a matrix product that goes where its operands lie, transposed convolutions
+/// of bfloat16, and the order that searchsorted is given, which it follows to wherever that leads.
+bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Argument>& args,
+                              const std::vector<NamedArgument>& kwargs) const {
+  const auto any_operand = [&](const auto& test) {
+    const auto passes = [&](const Argument& operand) {
+      return operand.is_node() && value_of(operand.node()).isTensor() && test(tensor_of(operand.node()));
+    };
+    return std::ranges::any_of(args, passes) || std::ranges::any_of(kwargs, [&](const NamedArgument& named) {
+             return named.name != Symbol("out") && passes(named.value);
+           });
+  };
+  if (schema.target.view().starts_with("aten::conv_transpose"))
+    return any_operand([](const at::Tensor& operand) { return operand.scalar_type() == at::kBFloat16; });
+  if (schema.target.view().starts_with("aten::searchsorted"))
+    return std::ranges::any_of(kwargs, [](const NamedArgument& named) { return named.name == Symbol("sorter"); });
+  if (schema.target != "aten::matmul.out") return false;
+  const auto out = std::ranges::find(kwargs, Symbol("out"), &NamedArgument::name);
+  if (out == kwargs.end() || !out->value.is_node()) return false;
+  const at::Tensor& product = tensor_of(out->value.node());
+  return any_operand([&](const at::Tensor& operand) { return operand.storage().data() == product.storage().data(); });
+}
+
 Node& Calls::place(const OperatorSchema& schema, std::vector<Argument> args, std::vector<NamedArgument> kwargs) {
+  if (is_wrong_in_torch(schema, args, kwargs)) throw NoSuchCall();
   // LibTorch does not survive a number that stands for no type.
   for (std::size_t i = 0; i < args.size() && i < schema.arguments.size(); ++i) {
     if (schema.arguments[i].type.base != SchemaType::Base::dtype) continue;

@@ -36,6 +36,8 @@ class Calls : protected Values {
   std::map<std::string, std::shared_ptr<torch::nn::Module>> modules_;
 
  private:
+  bool is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Argument>& args,
+                         const std::vector<NamedArgument>& kwargs) const;
   /// What may stand in the brackets of x[…].
   Argument draw_index(bool in_tuple = false);
 };

@@ -119,24 +119,31 @@ class Generator : Calls {
     program_.submodules.push_back(std::move(submodule));
   }
 
-  /// One of two graphs, as a value of the program decides.
-  void branch() {
-    std::vector<Argument> graphs;
-    for (int i = 0; i < 2; ++i) {
-      const std::string path = "m" + std::to_string(program_.submodules.size());
-      add_module(path, draw_nested(random_));
-      Node& graph = program_.graph.get_attr(path);
-      made_.push_back(&graph);
-      keep(graph, nested_graph_value(modules_.at(path)));
-      graphs.emplace_back(graph);
-    }
+  Node& graph_value() {
+    const std::string path = "m" + std::to_string(program_.submodules.size());
+    add_module(path, draw_nested(random_));
+    Node& graph = program_.graph.get_attr(path);
+    made_.push_back(&graph);
+    return keep(graph, nested_graph_value(modules_.at(path)));
+  }
+
+  /// A call of a graph: of one of two, as a value of the program decides, for each row, or once.
+  void call_graph() {
     Node* x = pick();
+    const Argument graph(graph_value()), all = Argument::tuple(std::vector<Argument>{Argument(x)});
+    switch (random_.below(10)) {
+      case 0: place(Op::call_function, "higher_order::map_impl", {graph, all, Argument::tuple({})}); return;
+      case 1: place(Op::call_function, "higher_order::wrap", {graph, x}); return;
+      case 2: place(Op::call_function, "higher_order::strict_mode", {graph, all}); return;
+      case 3: place(Op::call_function, "higher_order::wrap_with_set_grad_enabled", {false, graph, x}); return;
+      default: break;
+    }
     Argument which = Argument(random_.chance(50));
     for (Node* node : pool_) {
-      if (tensor_of(*node).scalar_type() == at::kBool && tensor_of(*node).numel() == 1) which = Argument(node);
+      if (tensor_of(*node).numel() == 1 && (tensor_of(*node).scalar_type() == at::kBool || random_.chance(20)))
+        which = Argument(node);
     }
-    place(Op::call_function, "higher_order::cond",
-          {which, graphs[0], graphs[1], Argument::tuple(std::vector<Argument>{Argument(x)})});
+    place(Op::call_function, "higher_order::cond", {which, graph, graph_value(), all});
   }
 
   void module() {
@@ -214,7 +221,7 @@ class Generator : Calls {
       } else if (what < options_.motif_percent + options_.write_percent + 18) {
         index();
       } else if (options_.modules && what < options_.motif_percent + options_.write_percent + 19) {
-        branch();
+        call_graph();
       } else {
         const auto operators = options_.rare && random_.chance(15) ? rare_operators() : computing_operators();
         operation(random_.pick(operators));

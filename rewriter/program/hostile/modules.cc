@@ -78,6 +78,9 @@ std::shared_ptr<GraphModule> draw_nested(Random& random) {
       "%w = get_attr[target=w]\n%a = call_function[target=aten::add_.Scalar](args = (%w, 1))\n"
       "%r = call_function[target=aten::mul.Tensor](args = (%x, %w))\nreturn r",
       "%w = get_attr[target=w]\nreturn w",
+      "%r = call_function[target=aten::nonzero](args = (%x,))\nreturn r",
+      "%r = call_function[target=aten::zero_](args = (%x,))\n%s = call_function[target=aten::sum](args = (%x,))\n"
+      "return s",
       "%r = call_function[target=aten::dropout](args = (%x, 0.5, True))\nreturn r",
       "%r = call_function[target=aten::neg](args = (%x,))\n%s = call_function[target=aten::relu_](args = "
       "(%r,))\nreturn r",

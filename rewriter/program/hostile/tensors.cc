@@ -135,6 +135,7 @@ at::Tensor tamed(const at::Tensor& tensor) {
 void fill(const at::Tensor& tensor, double number) {
   visit_numbers(tensor,
                 [&](auto& element) { element = static_cast<std::remove_reference_t<decltype(element)>>(number); });
+  if (tensor.defined() && !tensor.is_inference()) tensor.unsafeGetTensorImpl()->bump_version();  // as fill_ does
 }
 
 std::vector<double> elements_of(const at::Tensor& tensor) {

@@ -13,12 +13,14 @@
 //
 // Source: the standard identity; preconditions after what quantisation front ends and ONNX optimisers check.
 #include <fxgraph/rewriter/rules/rules.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules {
@@ -185,9 +187,9 @@ class BatchNormFolding {
   /// batch_norm works on dimension 1. That is the channels when there is a batch; a convolution does without one.
   std::string not_batched(const OperationSite& conv, const OperationSite& bn) const {
     const std::string type = bn.leaf() ? bn.leaf()->type_name() : "";
-    if (type == "BatchNorm2d" || type == "BatchNorm3d") return {};  // they insist on one
     const TensorInfo* info = std::as_const(program_.shapes)[conv.node()].tensor();
     const at::Tensor weight = conv.tensor("weight");
+    if (!info && (type == "BatchNorm2d" || type == "BatchNorm3d")) return {};  // they insist on one
     if (!info) return "whether " + conv.node().name() + " has a batch dimension is not known; give --input";
     if (weight.defined() && info->sizes.size() != static_cast<std::size_t>(weight.dim()))
       return "it normalises dimension 1, and there is no batch dimension";
@@ -224,6 +226,8 @@ class BatchNormFolding {
     if (std::string reason = obstacle(bn, linear, linear, bn); !reason.empty()) return reason;
     Node* input = bn.input();
     if (!input) return "what it normalises is computed inside its module";
+    const TensorInfo* info = std::as_const(program_.shapes)[*input].tensor();
+    if (info && !is_floating(info->dtype)) return "it makes whole numbers floating-point";
     const ProgramEffects& effects = weights_.effects();
     if (const Node* write = effects.write_between(effects.alias_class(*input), bn.node(), linear.node()))
       return write->name() + " writes to what it normalises before the linear layer runs";

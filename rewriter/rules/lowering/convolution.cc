@@ -151,13 +151,18 @@ const std::vector<Rule>& convolution() {
 PassResult lower(RuleContext& program) { return apply_fastest(program, convolution(), Layout::channels_last); }
 
 /// XNNPACK keeps state in what it packed.
-PassResult lower_concurrent(RuleContext& program) {
-  static const std::vector<Rule> kStateless = [] {
+const std::vector<Rule>& concurrent_convolution() {
+  static const std::vector<Rule> kRules = [] {
     std::vector<Rule> rules = convolution();
     std::erase_if(rules, [](const Rule& rule) { return rule.name.find("xnnpack") != std::string::npos; });
+    for (Rule& rule : rules) rule.name.insert(rule.name.find('/'), "-concurrent");
     return rules;
   }();
-  return apply_fastest(program, kStateless, Layout::channels_last);
+  return kRules;
+}
+
+PassResult lower_concurrent(RuleContext& program) {
+  return apply_fastest(program, concurrent_convolution(), Layout::channels_last);
 }
 
 }  // namespace
@@ -186,6 +191,7 @@ std::span<const OptimizeRule> lowering_convolution() {
           .group = Group::lowering,
           .inference = false,
           .promise = Promise::reassociates,
+          .rewrites = concurrent_convolution,
           .pass = lower_concurrent,
       },
   };

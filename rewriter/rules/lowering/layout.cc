@@ -103,10 +103,9 @@ class ChannelsLast {
   void visit(Node& node) {
     if (node.is_call("mkldnn_prepacked::conv2d_run") || node.is_call("prepacked::conv2d_clamp_run")) {
       keeps_[node] = true;
-    } else if (is_channels_last_call(node)) {
-      if (Node* source = restored(node.arg(0))) take(node, node.arg(0).node(), *source);
-    } else if (is_one_of(kReadsAnyLayout, node)) {
-      if (Node* source = restored(node.arg(0))) take(node, node.arg(0).node(), *source);
+    } else if (is_channels_last_call(node) || is_one_of(kReadsAnyLayout, node)) {
+      const Argument* read = bound_argument(node, "self");
+      if (Node* source = read ? restored(*read) : nullptr) take(node, read->node(), *source);
     } else if (is_one_of(kKeepsLayout, node)) {
       move_behind(node);
     }
@@ -116,7 +115,8 @@ class ChannelsLast {
   Node* restored(const Argument& argument) const {
     const Node* value = argument.node_or_null();
     if (!value || !is_plain_contiguous(*value)) return nullptr;
-    Node* source = value->arg(0).node_or_null();
+    const Argument* made_contiguous = bound_argument(*value, "self");
+    Node* source = made_contiguous ? made_contiguous->node_or_null() : nullptr;
     const bool fits = source && keeps_[*source] && !written_.is_written(*value) && !written_.is_written(*source);
     return fits ? source : nullptr;
   }

@@ -68,6 +68,10 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos);
 /// Throws Error(invalid_argument) that says what inputs the program takes, unless so many may be given.
 void check_inputs(const Graph& graph, std::size_t given);
 
+/// The inputs in the file `values`, or without one random ones of these shapes; throws as check_inputs.
+std::vector<c10::IValue> inputs_for(const Graph& graph, const std::string& values,
+                                    const std::vector<std::string>& shapes);
+
 /// Times forwards of several programs turn about, so that a machine that grows slower favours none, after one each to
 /// warm up. `runs` for each; 0: as many as fit in two seconds, at least 5 and at most 21.
 std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules,

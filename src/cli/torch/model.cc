@@ -8,6 +8,7 @@
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/cli/torch/samples.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 
@@ -87,7 +88,7 @@ void check_inputs(const Graph& graph, std::size_t given) {
   }
   if (given >= required && given <= total) return;
   throw Error(ErrorKind::invalid_argument,
-              fmt::format("{} --input given, but the program takes {} ({}); give one --input for each, in order", given,
+              fmt::format("{} inputs given, but the program takes {} ({}); give one --input for each, in order", given,
                           required == total ? std::to_string(total) : fmt::format("{} to {}", required, total), names));
 }
 
@@ -101,6 +102,18 @@ std::vector<c10::IValue> random_inputs(const std::vector<TensorInfo>& infos) {
       inputs.emplace_back(at::randint(0, 2, zeros.sizes()).to(zeros.options()));
     }
   }
+  return inputs;
+}
+
+std::vector<c10::IValue> inputs_for(const Graph& graph, const std::string& values,
+                                    const std::vector<std::string>& shapes) {
+  if (values.empty()) {
+    const std::vector<TensorInfo> infos = parse_inputs(shapes);
+    check_inputs(graph, infos.size());
+    return random_inputs(infos);
+  }
+  std::vector<c10::IValue> inputs = read_inputs(values);
+  check_inputs(graph, inputs.size());
   return inputs;
 }
 

@@ -1,7 +1,6 @@
 // fxgraph pipeline, and fxgraph run of a folder that it wrote.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
-#include <torch/csrc/jit/serialization/pickle.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/cli/torch/samples.h>
 #include <fxgraph/ir/node_times.h>
 #include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline.h>
@@ -48,7 +48,7 @@ void make_folder(const std::string& folder) {
 // What the plan file says beside the plan.
 struct SavedPlan {
   PipelinePlan plan;
-  std::vector<std::string> inputs;   // shapes of the examples
+  std::vector<std::string> inputs;   // shapes of the examples; none when values were given
   std::vector<std::string> digests;  // of the files of the stages
 };
 
@@ -164,9 +164,7 @@ int TorchBackend::pipeline(const PipelineCommand& command) {
   prepare_machine(command.threads);
   const std::unique_ptr<Model> model = load(command.file);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
-  const std::vector<TensorInfo> infos = parse_inputs(command.inputs);
-  check_inputs(module.graph(), infos.size());
-  const std::vector<c10::IValue> inputs = random_inputs(infos);
+  const std::vector<c10::IValue> inputs = inputs_for(module.graph(), command.values, command.inputs);
   const auto micro_batches = static_cast<std::size_t>(command.micro_batches);
   if (micro_batches > 1 && !command.allow_random) check_micro_batches(module, inputs, micro_batches);
   const PipelineStages stages =
@@ -310,6 +308,17 @@ std::shared_ptr<GraphModule> load_stage(const std::string& folder, const SavedPl
   return fx::load(file);
 }
 
+/// What rank 0 puts in.
+std::vector<c10::IValue> first_inputs(const RunOptions& options, const SavedPlan& saved) {
+  if (!options.values.empty()) return read_inputs(options.values);
+  if (options.inputs.empty() && saved.inputs.empty()) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("{} was made with --values: give rank 0 such a file, or shapes by --input", options.file));
+  }
+  at::manual_seed(0);  // the same inputs in every run
+  return random_inputs(parse_inputs(options.inputs.empty() ? saved.inputs : options.inputs));
+}
+
 }  // namespace
 
 int TorchBackend::run_stage(const RunOptions& options) {
@@ -330,20 +339,13 @@ int TorchBackend::run_stage(const RunOptions& options) {
   Workers workers = connect(address);
   try {
     Pipeline pipe(saved.plan, load_stage(options.file, saved, address.rank), workers);
-    const std::vector<TensorInfo> infos = parse_inputs(options.inputs.empty() ? saved.inputs : options.inputs);
-    at::manual_seed(0);  // the same inputs in every run
-    const std::vector<c10::IValue> inputs = address.rank == 0 ? random_inputs(infos) : std::vector<c10::IValue>();
+    const std::vector<c10::IValue> inputs =
+        address.rank == 0 ? first_inputs(options, saved) : std::vector<c10::IValue>();
     PipelineSetting setting = setting_of(workers);
     setting.micro_batches =
         options.micro_batches > 0 ? static_cast<std::size_t>(options.micro_batches) : saved.plan.micro_batches;
     const StageRun done = run_rounds(pipe, inputs, options, setting.micro_batches);
-    if (!options.output.empty() && address.rank == address.world - 1) {
-      // Copies: a file keeps one dtype for each storage.
-      write_file(options.output, [&](std::ostream& file) {
-        const std::vector<char> bytes = torch::jit::pickle_save(copy_of(done.result));
-        file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-      });
-    }
+    if (!options.output.empty() && address.rank == address.world - 1) write_value(options.output, done.result);
     pipe.finish();
     print_run(figures(done, saved.plan, address, options, setting), options.json);
     return kDone;

@@ -8,6 +8,8 @@
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
+#include <fxgraph/cli/torch/samples.h>
+#include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/rules.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
@@ -18,11 +20,11 @@ int TorchBackend::run(const RunOptions& options) {
   prepare_machine(options.threads);
   const std::unique_ptr<Model> model = load(options.file);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
-  const std::vector<TensorInfo> infos = parse_inputs(options.inputs);
-  check_inputs(module.graph(), infos.size());
-  const std::vector<c10::IValue> inputs = random_inputs(infos);
+  const std::vector<c10::IValue> inputs = inputs_for(module.graph(), options.values, options.inputs);
   const at::NoGradGuard no_grad;
-  const TensorInfos outputs = tensor_infos(module.run(inputs));
+  const c10::IValue result = module.run(copies_of(inputs));
+  if (!options.output.empty()) write_value(options.output, result);
+  const TensorInfos outputs = tensor_infos(result);
   const MeasuredTime time = time_forwards({&module}, inputs, static_cast<std::size_t>(options.repeat))[0];
   if (options.json) {
     nlohmann::ordered_json out = {{"seconds", time.seconds},
