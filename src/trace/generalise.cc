@@ -47,6 +47,7 @@ class Generaliser {
       before = now;
       wanted = search_.samples().size() + 1;
     }
+    search_.try_empty();
     write();
   }
 

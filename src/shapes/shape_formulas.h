@@ -1,5 +1,5 @@
-// Shapes of operators that LibTorch can only tell by running them, and that are dear to run: convolutions and batch
-// norms.
+// Shapes of operators that LibTorch can only tell by running them, and that are dear to run: convolutions,
+// pooling, norms and embeddings. The tracer and ShapeProp share them, so that they agree.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -12,7 +12,7 @@ namespace fx::internal {
 /// arguments that the operator refuses.
 using ShapeFormula = at::Tensor (*)(const c10::IValue* arguments);
 
-/// The formula for an operator, or null.
-ShapeFormula shape_formula(Symbol target);
+/// The formula for an operator that is given all its `count` arguments; null when there is none.
+ShapeFormula shape_formula(Symbol target, std::size_t count);
 
 }  // namespace fx::internal
