@@ -108,6 +108,7 @@ at::Tensor batch_norm(const IValue* arguments) {
 struct Pooling {
   Ints window, stride, padding, dilation;
   bool round_up = false;
+  bool window_fits = false;  // into the input itself, without padding
 
   at::Tensor of(const at::Tensor& input) const {
     const std::size_t count = window.size();
@@ -119,7 +120,7 @@ struct Pooling {
       if (window[i] < 1 || stride[i] < 1 || dilation[i] < 1 || padding[i] < 0 || 2 * padding[i] > window[i]) return {};
       std::int64_t& size = sizes[rank - count + i];
       const std::int64_t room = size + 2 * padding[i] - dilation[i] * (window[i] - 1) - 1;
-      if (room < 0) return {};
+      if (room < 0 || (window_fits && size < window[i])) return {};
       const std::int64_t before = size;
       size = (room + (round_up ? stride[i] - 1 : 0)) / stride[i] + 1;
       // The last window begins inside of the input, or its padding before.
@@ -143,6 +144,15 @@ bool is_plain_real(const IValue& value) {
   return value.isTensor() && is_plain(value.toTensor()) && value.toTensor().is_floating_point();
 }
 
+// (input, …): each element by itself.
+at::Tensor pointwise(const IValue* arguments) {
+  if (!is_plain_real(arguments[0])) return {};
+  return contiguous_like(arguments[0].toTensor(), arguments[0].toTensor().sizes().vec());
+}
+at::Tensor pointwise_in_place(const IValue* arguments) {
+  return is_plain_real(arguments[0]) ? arguments[0].toTensor() : at::Tensor();
+}
+
 // (input, window, stride, padding, dilation, round up)
 template <std::size_t count>
 at::Tensor max_pool(const IValue* arguments) {
@@ -162,6 +172,7 @@ at::Tensor average_pool(const IValue* arguments) {
       !arguments[6].isNone())
     return {};
   pooling.round_up = arguments[4].toBool();
+  pooling.window_fits = count == 3;
   return pooling.of(arguments[0].toTensor());
 }
 
@@ -189,7 +200,7 @@ at::Tensor adaptive_average_pool(const IValue* arguments) {
 at::Tensor embedding(const IValue* arguments) {
   if (!is_plain_real(arguments[0]) || !arguments[1].isTensor()) return {};
   const at::Tensor weight = arguments[0].toTensor(), indices = arguments[1].toTensor();
-  if (!is_plain(indices) || weight.dim() != 2 ||
+  if (!is_plain(indices) || weight.dim() != 2 || weight.numel() == 0 ||
       (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt))
     return {};
   Ints sizes = indices.sizes().vec();
@@ -229,6 +240,12 @@ ShapeFormula shape_formula(Symbol target, std::size_t count) {
       {"aten::conv_transpose2d.input", {transposed_convolution, 8}},
       {"aten::conv_transpose3d.input", {transposed_convolution, 8}},
       {"aten::batch_norm", {batch_norm, 9}},
+      {"aten::relu", {pointwise, 1}},
+      {"aten::relu_", {pointwise_in_place, 1}},
+      {"aten::hardtanh", {pointwise, 3}},
+      {"aten::hardtanh_", {pointwise_in_place, 3}},
+      {"aten::hardswish", {pointwise, 1}},
+      {"aten::hardswish_", {pointwise_in_place, 1}},
       {"aten::embedding", {embedding, 5}},
       {"aten::layer_norm", {layer_norm, 6}},
       {"aten::max_pool1d", {max_pool<1>, 6}},

@@ -1,5 +1,6 @@
 // Shapes of operators that LibTorch can only tell by running them, and that are dear to run: convolutions,
-// pooling, norms and embeddings. The tracer and ShapeProp share them, so that they agree.
+// pooling, norms, embeddings and some
+// that take each element by itself. The tracer and ShapeProp share them, so that they agree.
 #pragma once
 
 #include <ATen/core/ivalue.h>

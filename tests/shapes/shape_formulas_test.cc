@@ -119,6 +119,9 @@ Arguments embedding(Draw& d, std::size_t) {
   return {d.tensor({d.any(1, 5), d.any(1, 4)}), indices, -1, false, false};
 }
 
+Arguments pointwise(Draw& d, std::size_t) { return {d.image(2, 3)}; }
+Arguments hardtanh(Draw& d, std::size_t) { return {d.image(2, 3), -1, 1}; }
+
 struct Row {
   const char* name;
   const char* overload;
@@ -139,6 +142,12 @@ constexpr Row kRows[] = {{"aten::conv1d", "", convolution, 1},
                          {"aten::avg_pool3d", "", average_pool, 3},
                          {"aten::adaptive_avg_pool2d", "", adaptive, 2},
                          {"aten::adaptive_avg_pool3d", "", adaptive, 3},
+                         {"aten::relu", "", pointwise, 0},
+                         {"aten::relu_", "", pointwise, 0},
+                         {"aten::hardtanh", "", hardtanh, 0},
+                         {"aten::hardtanh_", "", hardtanh, 0},
+                         {"aten::hardswish", "", pointwise, 0},
+                         {"aten::hardswish_", "", pointwise, 0},
                          {"aten::layer_norm", "", layer_norm, 0},
                          {"aten::embedding", "", embedding, 0}};
 
@@ -184,7 +193,8 @@ TEST(ShapeFormulas, AreWhatLibTorchReturns) {
       ran += refused.empty();
       if (!found.defined()) continue;
       ++told;
-      ASSERT_EQ(refused, "") << target << " of " << words(arguments);
+      EXPECT_EQ(refused, "") << target << " of " << words(arguments);
+      if (!refused.empty()) continue;
       const at::Tensor real = stack.back().toTensor();
       EXPECT_EQ(found.sizes(), real.sizes()) << target << " of " << words(arguments);
       EXPECT_EQ(found.scalar_type(), real.scalar_type()) << target << " of " << words(arguments);
