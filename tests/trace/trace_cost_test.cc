@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-#include "tests/trace/larger_models.h"
 #include "tests/trace/size_models.h"
-#include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
 namespace fx {
@@ -69,20 +67,10 @@ double ratio_of(const Net& net, const Tensor& example) {
   return ratio([&] { symbolic_trace(net, {example}); }, [&] { symbolic_trace(net, {example}, plain()); });
 }
 
-TEST(TraceCostSlow, OfModels) {
-  const std::vector<std::pair<std::string, double>> found = {
-      {"resnet18", ratio_of(testing::ResNet18(), torch::rand({1, 3, 64, 64}))},
-      {"encoder",
-       ratio_of(torch::nn::TransformerEncoder(torch::nn::TransformerEncoderLayer(
-                                                  torch::nn::TransformerEncoderLayerOptions(16, 2).dim_feedforward(32)),
-                                              4),
-                torch::rand({5, 2, 16}))},
-      {"lstm", ratio_of(testing::Crnn(), torch::rand({2, 1, 8, 32}))},
-      {"gpt", ratio_of(testing::Gpt(), torch::randint(10, {2, 8}))}};
-  for (const auto& [name, cost] : found) {
-    std::cout << "generic over plain, " << name << ": " << cost << "\n";
-    EXPECT_LE(cost, 4) << name;
-  }
+TEST(TraceCostSlow, OfATransformer) {
+  const double found = ratio_of(testing::Gpt(), torch::randint(10, {2, 8}));
+  std::cout << "generic over plain, gpt: " << found << "\n";
+  EXPECT_LE(found, 4);
 }
 
 }  // namespace
