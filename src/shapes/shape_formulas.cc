@@ -26,6 +26,13 @@ at::Tensor contiguous_like(const at::Tensor& input, const Ints& sizes) {
   return at::empty(sizes, at::TensorOptions(input.scalar_type()).device(at::kMeta));
 }
 
+// Convolutions make contiguous what is not, unless it lies by channels.
+bool is_made_plain(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_meta() && tensor.layout() == at::kStrided &&
+         (tensor.is_contiguous() ||
+          (tensor.suggest_memory_format() == at::MemoryFormat::Contiguous && tensor.is_non_overlapping_and_dense()));
+}
+
 struct Convolution {
   at::Tensor input, weight;
   Ints stride, padding, dilation;
@@ -37,7 +44,7 @@ struct Convolution {
     input = arguments[0].toTensor();
     weight = arguments[1].toTensor();
     groups = arguments[groups_at].toInt();
-    if (!is_plain(input) || !is_plain(weight) || input.dim() < 3 || input.dim() != weight.dim() || groups < 1 ||
+    if (!is_made_plain(input) || !is_plain(weight) || input.dim() < 3 || input.dim() != weight.dim() || groups < 1 ||
         (input.numel() == 0 && input.size(0) != 0) || weight.numel() == 0 ||
         input.scalar_type() != weight.scalar_type())
       return false;

@@ -47,7 +47,6 @@ class Generaliser {
       before = now;
       wanted = search_.samples().size() + 1;
     }
-    search_.try_empty();
     write();
   }
 

@@ -29,8 +29,6 @@ struct SizeGroup {
   /// Sizes up to `below` and from `above` on are known not to do; `said` whether the graph would not say so by itself.
   std::int64_t below = 0, above = std::numeric_limits<std::int64_t>::max();
   bool below_said = true, above_said = true;
-  /// Why the program does something else where it is empty; nothing when it does not, or says so itself.
-  std::string not_empty;
   /// The sizes that are known to do.
   std::int64_t lowest, highest;
   /// A group of size one that broadcasts: it may be that of the other group, or one.

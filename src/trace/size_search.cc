@@ -92,30 +92,6 @@ void SizeSearch::fix(std::uint32_t group, const std::string& why, const std::str
   groups_.groups[group].where = where;
 }
 
-// ── What is empty ────────────────────────────────────────────────────────────────────────────────────────────────
-
-void SizeSearch::try_empty() {
-  Some open;
-  for (const std::uint32_t group : groups_.free()) {
-    if (!groups_.groups[group].one_or && groups_.groups[group].below_said && groups_.groups[group].below == 0)
-      open.push_back(group);
-  }
-  if (open.empty()) return;
-  const ShapeOracle::OnMetaOnly no_kernels(*program_.session.oracle());
-  GroupSizes all = groups_.examples();
-  for (const std::uint32_t group : open) all[group] = 0;
-  if (works(all, Sample::kToTheEnd)) return;
-  for (const std::uint32_t group : open) {
-    GroupSizes alone = groups_.examples();
-    alone[group] = 0;
-    bool came_through = false;
-    const std::unique_ptr<Sample> sample = attempt(alone, Sample::kToTheEnd, &came_through);
-    if (came_through || sample->operator_refused()) continue;
-    const std::string where = sample->where();
-    groups_.groups[group].not_empty = reason(*sample) + (where.empty() ? "" : " (" + where + ")");
-  }
-}
-
 // ── What fails alone ──────────────────────────────────────────────────────────────────────────────────────────────
 
 void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sample& failure) {

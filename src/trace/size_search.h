@@ -26,11 +26,6 @@ class SizeSearch {
   /// The same for a tensor that the program makes without operators.
   void fix_dependence_of_constant(std::uint32_t call, const std::string& why);
 
-  /// Notes the free groups that may not be empty because the program then does something else (`x.size(0) == 0`): one
-  /// run, where that comes through, else one for each. Operators that run on data only are not asked: some kernels of
-  /// LibTorch end the process on tensors without elements.
-  void try_empty();
-
   /// The runs that came through.
   const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }
 

@@ -243,8 +243,6 @@ class SizeAssertions {
     if (!group.below_said)
       assert_that("operator.ge", size(first), group.lowest,
                   holds + "at least " + std::to_string(group.lowest) + reason);
-    if (group.below_said && !group.not_empty.empty())
-      assert_that("operator.ge", size(first), 1, holds + "at least 1: " + group.not_empty);
     if (!group.above_said)
       assert_that("operator.le", size(first), group.highest,
                   holds + "at most " + std::to_string(group.highest) + reason);
@@ -264,11 +262,9 @@ class SizeAssertions {
       if (group.one_or)
         statement.dimensions += ", one or " + name(groups_.groups[*group.one_or].dimensions.front()) + ",";
       if (!group.below_said) statement.dimensions += " >= " + std::to_string(group.lowest);
-      if (group.below_said && !group.not_empty.empty()) statement.dimensions += " >= 1";
       if (!group.above_said) statement.dimensions += " <= " + std::to_string(group.highest);
       const bool free = statement.kind == Kind::any && group.dimensions.size() == 1;
       if (!free || !group.below_said || !group.above_said) statement.why = because(group);
-      if (statement.why.empty() && !group.fixed) statement.why = group.not_empty;
       by_input[dimension(group.dimensions.front()).input].push_back(std::move(statement));
     }
     std::unordered_map<Node*, std::vector<SizeStatement>> by_placeholder;

@@ -1,5 +1,4 @@
-// What the program decides by something that is no operator and no size of the samples: whether gradients are required,
-// and whether an input is empty.
+// What the program decides by whether gradients are required.
 #include "tests/trace/trace_testing.h"
 
 namespace fx {
@@ -7,7 +6,6 @@ namespace {
 
 using testing::error_of;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::same_numbers;
 using torch::Tensor;
 
@@ -96,43 +94,6 @@ TEST(GradientQuestions, PartsThatAreThawedMeanwhileAreRefused) {
   const auto net = std::make_shared<Thawed>();
   EXPECT_THAT(error_of([&] { symbolic_trace(net, {torch::rand({2, 3})}); }), HasSubstr("set_requires_grad()"));
   EXPECT_FALSE(net->inner->weight.requires_grad());
-}
-
-// ── Empty inputs
-// ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-TEST(EmptyInputs, AreRefusedWhereTheProgramDoesSomethingElse) {
-  const auto program = [](Tensor boxes, Tensor scores) {
-    if (boxes.size(0) == 0) return torch::zeros({1, 4});
-    return (boxes * scores.unsqueeze(1)).sum(0, true);
-  };
-  const auto gm = symbolic_trace(program, {torch::rand({3, 4}), torch::rand({3})});
-  EXPECT_THAT(gm->sizes().str(), HasSubstr("x[0] = y[0] >= 1"));
-  const Tensor boxes = torch::rand({7, 4}), scores = torch::rand({7});
-  EXPECT_TRUE(same_numbers(gm->forward(boxes, scores), program(boxes, scores)));
-  EXPECT_THAT(error_of([&] {
-                gm->forward(torch::zeros({0, 4}), torch::zeros({0}));
-              }),
-              HasSubstr("x[0] must be at least 1"));
-}
-
-TEST(EmptyInputs, AreRefusedWhereTheProgramRefusesThem) {
-  const auto program = [](Tensor x) {
-    TORCH_CHECK(x.size(1) > 0, "nothing to do");
-    return x.sum(1);
-  };
-  const auto gm = symbolic_trace(program, {torch::rand({3, 4})});
-  EXPECT_THAT(error_of([&] { gm->forward(torch::zeros({3, 0})); }), HasSubstr("nothing to do"));
-  EXPECT_TRUE(same_numbers(gm->forward(torch::zeros({0, 4})), torch::zeros({0})));
-}
-
-TEST(EmptyInputs, AreTakenWhereTheProgramDoesTheSame) {
-  torch::nn::Sequential net(torch::nn::Conv2d(3, 4, 3), torch::nn::BatchNorm2d(4), torch::nn::ReLU(),
-                            torch::nn::AdaptiveAvgPool2d(1), torch::nn::Flatten(), torch::nn::Linear(4, 2));
-  net->eval();
-  const auto gm = symbolic_trace(net, {torch::rand({2, 3, 8, 8})});
-  EXPECT_THAT(gm->sizes().str(), Not(HasSubstr(">= 1")));
-  EXPECT_EQ(gm->forward(torch::zeros({0, 3, 8, 8})).sizes(), (std::vector<std::int64_t>{0, 2}));
 }
 
 }  // namespace
