@@ -104,7 +104,7 @@ bool knows_heap() {
       std::vector<Word> size;
       if (!memory || !read_words(word_of(memory.get()) - kWord, 1, size)) return false;
       const Word chunk = chunk_size(size[0]);
-      if (chunk < chunk_for(bytes) || chunk > chunk_for(bytes) + 2 * kWord || (size[0] & 1) == 0) return false;
+      if (chunk < chunk_for(bytes) || chunk > chunk_for(bytes) + 2 * kWord) return false;
       if (malloc_usable_size(memory.get()) < bytes || malloc_usable_size(memory.get()) >= chunk) return false;
     }
     return true;
