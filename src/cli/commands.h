@@ -30,8 +30,9 @@ struct ReportOptions {
   bool uses = false;
   bool dominance = false;
   bool cost = false;
-  bool measure = false;  ///< beside the estimated cost, the time that each node takes
-  int threads = 0;       ///< 0: as LibTorch has it
+  bool formulas = false;  ///< what follows from the sizes that vary
+  bool measure = false;   ///< beside the estimated cost, the time that each node takes
+  int threads = 0;        ///< 0: as LibTorch has it
   std::vector<std::string> inputs;
   std::string format = "text";
   std::string output;

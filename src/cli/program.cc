@@ -111,6 +111,8 @@ class Commands {
     sub->add_flag("--uses", report_.uses, "the values with the most users");
     sub->add_flag("--dominance", report_.dominance, "the nodes that everything passes through");
     sub->add_flag("--cost", report_.cost, "FLOPs and bytes per node and module (needs --input)");
+    sub->add_flag("--formulas", report_.formulas,
+                  "peak, storages, FLOPs and bytes as formulas of the sizes that vary (needs --input)");
     sub->add_flag("--measure", report_.measure, "with --cost: the time that each takes, on random inputs");
     add_threads(sub, report_.threads);
     add_inputs(sub, report_.inputs);

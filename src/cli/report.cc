@@ -11,6 +11,7 @@
 #include <fxgraph/cli/options.h>
 #include <fxgraph/report/baseline.h>
 #include <fxgraph/report/page.h>
+#include <fxgraph/report/size_formulas.h>
 
 namespace fx::cli {
 
@@ -67,6 +68,10 @@ fx::ReportOptions parts_of(const ReportOptions& options) {
   if (options.cost && options.inputs.empty()) {
     throw Error(ErrorKind::invalid_argument, "--cost needs shapes: add --input, like --input 1x3x224x224");
   }
+  if (options.formulas && options.inputs.empty()) {
+    throw Error(ErrorKind::invalid_argument,
+                "--formulas needs shapes to begin with: add --input, like --input 1x3x224x224");
+  }
   if (options.inputs.empty()) parts.cost = false;
   return parts;
 }
@@ -105,6 +110,11 @@ int report(const ReportOptions& options, Backend* backend) {
     inputs.times = &times;
   }
   Report report = make_report(model->graph(), inputs, parts);
+  if (options.formulas) {
+    const std::vector<TensorInfo> given = parse_inputs(options.inputs);
+    const auto shapes_at = [&](const std::vector<TensorInfo>& other) { return model->shapes_at(other); };
+    report.sizes = size_formulas(model->graph(), given, model->varying_sizes(given), shapes_at, inputs, parts);
+  }
   if (!options.baseline.empty()) report.baseline = compare(report, options);
   write_output(options.output, kFormats.at(options.format)(report, model->graph(), inputs, parts));
   return verdict(report);

@@ -151,6 +151,25 @@ struct Report {
     std::vector<CostRow> modules{};  ///< parents before children, the whole first
   };
 
+  /// What follows from the sizes that vary; see src/report/size_formulas.h.
+  struct SizesPart {
+    /// A measure and its formula.
+    struct Row {
+      std::string name;     ///< `peak at relu`, `MACs`
+      std::string formula;  ///< `2·x[0] KiB`; empty when it follows no polynomial
+    };
+    /// A storage that is live at the peak.
+    struct Tensor {
+      std::string node;    ///< the first whose value lies in it
+      std::string bytes;   ///< a formula, not rounded up; empty when there is none
+      std::string tensor;  ///< `float32[x[0], 64, x[2], x[3]]`; `?` is a size without a formula
+    };
+    std::vector<std::string> variables{};  ///< `x[0]`, `x[0] = y[0]`, `x[2] in steps of 32`; none: nothing varies
+    std::size_t checked = 0;               ///< at how many further sizes the formulas held
+    std::vector<Row> measures{};           ///< of the whole program
+    std::vector<Tensor> at_peak{};         ///< largest first
+  };
+
   /// One measure against what it was.
   struct Measured {
     std::string name;  ///< as in the JSON: `liveness.peak_bytes`
@@ -185,6 +204,7 @@ struct Report {
   std::optional<DominancePart> dominance{};
   std::optional<CostPart> cost{};
   /// @}
+  std::optional<SizesPart> sizes{};        ///< set by the caller, see src/report/size_formulas.h
   std::optional<BaselinePart> baseline{};  ///< set by the caller, see src/report/baseline.h
 };
 

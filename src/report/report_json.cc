@@ -92,6 +92,18 @@ Json cost(const Report::CostPart& p) {
   return json;
 }
 
+Json sizes(const Report::SizesPart& p) {
+  return {{"variables", p.variables},
+          {"checked", p.checked},
+          {"measures", array(p.measures,
+                             [](const Report::SizesPart::Row& row) {
+                               return Json{{"name", row.name}, {"formula", row.formula}};
+                             })},
+          {"at_peak", array(p.at_peak, [](const Report::SizesPart::Tensor& row) {
+             return Json{{"node", row.node}, {"bytes", row.bytes}, {"tensor", row.tensor}};
+           })}};
+}
+
 Json baseline(const Report::BaselinePart& p) {
   return {{"file", p.file},
           {"limit", p.limit},
@@ -120,6 +132,7 @@ std::string to_json(const Report& report) {
   if (report.baseline) json["baseline"] = baseline(*report.baseline);
   if (report.dead_code) json["dead_code"] = dead_code(*report.dead_code);
   if (report.liveness) json["liveness"] = liveness(*report.liveness);
+  if (report.sizes) json["sizes"] = sizes(*report.sizes);
   if (report.uses) json["uses"] = uses(*report.uses);
   if (report.dominance) json["dominance"] = dominance(*report.dominance);
   if (report.cost) json["cost"] = cost(*report.cost);

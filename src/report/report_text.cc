@@ -76,6 +76,7 @@ class TextWriter {
     if (r.baseline) baseline(*r.baseline);
     if (r.cost) cost(*r.cost);
     if (r.liveness) liveness(*r.liveness);
+    if (r.sizes) sizes(*r.sizes);
     if (r.dead_code) dead_code(*r.dead_code);
     if (r.uses) uses(*r.uses);
     if (r.dominance) dominance(*r.dominance);
@@ -132,6 +133,22 @@ class TextWriter {
     for (const Report::Resident& r : p.at_peak) {
       line("  " + pad_left(format_bytes(r.bytes), 10) + "  " + pad_right(r.node, 28) + " " + pad_right(r.tensor, 32) +
            " " + r.first + " … " + r.last);
+    }
+  }
+
+  void sizes(const Report::SizesPart& p) {
+    if (p.variables.empty()) {
+      title("Sizes: none varies");
+      return;
+    }
+    std::string text;
+    for (const std::string& variable : p.variables) text += (text.empty() ? "" : ", ") + variable;
+    title("Sizes: for every " + text + "; compared at " + plural(p.checked, "further choice") + " of them");
+    for (const Report::SizesPart::Row& row : p.measures)
+      line("  " + pad_right(row.name, 24) + " " + (row.formula.empty() ? "follows no polynomial" : row.formula));
+    for (const Report::SizesPart::Tensor& row : p.at_peak) {
+      line("  " + pad_left(row.bytes.empty() ? "?" : row.bytes, 24) + "  " + pad_right(row.node, 28) + " " +
+           row.tensor);
     }
   }
 

@@ -11,6 +11,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/shape_formulas.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/shapes/storage_numbers.h>
@@ -138,6 +139,9 @@ class ShapeProp::Runner : public Interpreter {
 
   template <typename Call>
   Value attempt(const Target& target, const Call& call, const Args& args, const Kwargs& kwargs) {
+    if (const internal::ShapeFormula formula = internal::shape_formula(target, args.size())) {
+      if (at::Tensor shape = formula(args.data()); shape.defined()) return shape;
+    }
     if (stand_ins_ != StandIns::none && without_kernel().contains(target)) return run_on_stand_ins(call, args, kwargs);
     try {
       return map_tensors(call(args, kwargs), constant_or_meta);

@@ -90,7 +90,7 @@ void MemberState::add(const std::shared_ptr<Module>& module) {
   };
   for (const at::Tensor& tensor : module->parameters(/*recurse=*/false)) add_tensor(tensor);
   for (const at::Tensor& tensor : module->buffers(/*recurse=*/false)) add_tensor(tensor);
-  if (!has_members(*module)) return;
+  if (!knows_heap() || !has_members(*module)) return;
   const bool known = is_of_torch(*module);
   const Extent extent = extent_of(module);
   const Word base = word_of(static_cast<const Module*>(module.get()));

@@ -17,7 +17,8 @@
 // put back is proxies_elsewhere().
 //
 // Cost: linear in the objects' bytes and what trace/heap_blocks.h reads, a system call for every 300 words that may be
-// addresses. Only with GNU's C and C++ libraries; elsewhere nothing is found. Thread-safety: none; nobody may run the
+// addresses. Only with GNU's C and C++ libraries and the malloc() of the first (knows_heap()); elsewhere nothing is
+// looked at, nothing is put back, and what is left is settled and refused. Thread-safety: none; nobody may run the
 // modules meanwhile.
 #pragma once
 

@@ -48,6 +48,10 @@ bool ProgramModes::enter() {
   return !inside_known_function_;
 }
 
+bool ProgramModes::inside_function() const {
+  return inside_known_function_ || (depth > 0 && at::sequence_number::peek() != autograd_nodes);
+}
+
 void ProgramModes::leave() { autograd_nodes = at::sequence_number::peek(); }
 
 WithGradients::WithGradients() : before_(at::GradMode::is_enabled()) {

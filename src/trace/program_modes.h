@@ -22,6 +22,8 @@ class ProgramModes {
   bool enter();
   /// Whether the program is inside a custom autograd function of LibTorch's that can be recorded as its operators.
   bool inside_known_function() const { return inside_known_function_; }
+  /// Whether the program has made a node of autograd since the last operator: it is inside apply() of a function.
+  bool inside_function() const;
   /// The operator has been recorded, or the program has ended.
   void leave();
 

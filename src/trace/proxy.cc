@@ -14,6 +14,24 @@
 namespace fx {
 namespace internal {
 
+// Asks the session when the program asks whether a proxy requires gradients.
+class ProxyImpl::Gradients final : public torch::autograd::AutogradMeta {
+ public:
+  explicit Gradients(const ProxyImpl& proxy) : proxy_(proxy) {}
+  bool requires_grad() const override {
+    return AutogradMeta::requires_grad() || (proxy_.session_ && proxy_.node_ && proxy_.session_->requires_grad(proxy_));
+  }
+
+ private:
+  const ProxyImpl& proxy_;
+};
+
+bool ProxyImpl::was_made_to_require_grad() const {
+  return autograd_meta() && static_cast<const torch::autograd::AutogradMeta*>(autograd_meta())->requires_grad_;
+}
+
+void ProxyImpl::forget_made_to_require_grad() { set_autograd_meta(std::make_unique<Gradients>(*this)); }
+
 ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor value, std::optional<c10::Device> device)
     : c10::TensorImpl(c10::DispatchKeySet(kProxyKey), value.defined() ? value.dtype() : caffe2::TypeMeta(),
                       device ? decltype(device_opt_)(*device) : decltype(device_opt_)()),
@@ -22,6 +40,7 @@ ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor va
       value_(std::move(value)),
       device_(device) {
   set_custom_sizes_strides(SizesStridesPolicy::CustomSizes);
+  set_autograd_meta(std::make_unique<Gradients>(*this));
   if (!device_) set_custom_device(true);
   if (session_) session_->proxies().add(*this);
 }

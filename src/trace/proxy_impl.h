@@ -45,6 +45,10 @@ class ProxyImpl final : public c10::TensorImpl {
   const at::Tensor& value() const { return value_; }
   /// Turns a constant into an ordinary proxy of its get_attr.
   void settle(Node& get_attr, at::Tensor value);
+  /// Whether the program has made it require gradients.
+  bool was_made_to_require_grad() const;
+  /// Forgets that.
+  void forget_made_to_require_grad();
   /// What the value looks like from now on: an operator has changed its shape in place.
   void reshape(at::Tensor value) { value_ = std::move(value); }
   /// True from settle() until the first write.
@@ -86,6 +90,7 @@ class ProxyImpl final : public c10::TensorImpl {
 
  private:
   friend class ProxyList;
+  class Gradients;
 
   const at::Tensor& shape_for(const char* call) const;
   bool is_contiguous_for_all_sizes(at::MemoryFormat format) const;

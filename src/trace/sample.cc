@@ -45,6 +45,11 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, s
   types_may_differ_ = type.has_value();
   session_ = std::make_shared<Session>(static_cast<NodeMaker&>(*this), program_.session.oracle());
   if (type) session_->read_as(*type);
+  // A run that ended early may have left a part of the program frozen.
+  for (const CapturedTensor& before : program_.session.captured()) {
+    if (before.of_root && before.tensor.requires_grad() != before.required_grad)
+      before.tensor.set_requires_grad(before.required_grad);
+  }
   for (const auto& [path, tensor] : program_.attributes) session_->add_attribute(path, tensor);
   session_->follow(this);
   LeftOver::watch(session_);

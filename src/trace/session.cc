@@ -46,6 +46,7 @@ void Session::add_attribute(const std::string& path, const at::Tensor& tensor) {
   captured.tensor = tensor;
   captured.path = path;
   captured.of_root = true;
+  captured.required_grad = tensor.requires_grad();
   captured_.push_back(std::move(captured));
   index = static_cast<std::uint32_t>(captured_.size());
   const std::uint64_t storage = storage_address(tensor);
@@ -187,15 +188,19 @@ Argument Session::argument_for(const at::Tensor& tensor) {
                                                     : "was made by a trace that has ended; return it from that trace");
     }
     if (proxy->is_constant()) settle(*proxy);
-    if (proxy->requires_grad()) require_grad(*proxy);
+    if (proxy->was_made_to_require_grad()) require_grad(*proxy);
     if (proxy->node()->is_erased()) throw trace_error(proxy->node(), "used here", "has been erased from its graph");
     return Argument(proxy->node());
   }
   CapturedTensor& captured = capture(tensor);
   Node& node = attribute_node(captured);
-  // `weight.data()` is the parameter without its gradient.
-  const bool other_handle = !captured.tensor.is_same(tensor) && captured.of_root;
-  return other_handle && captured.tensor.requires_grad() && !tensor.requires_grad() ? detached(node) : Argument(node);
+  if (captured.of_root && captured.tensor.is_same(tensor) && tensor.requires_grad() && !captured.required_grad) {
+    throw trace_error(&node, "set_requires_grad()",
+                      "makes a tensor require gradients inside the program, which a graph cannot hold; say so before "
+                      "the trace");
+  }
+  // `weight.data()` is the parameter without its gradient, and so is one that the program has frozen meanwhile.
+  return captured.required_grad && !tensor.requires_grad() ? detached(node) : Argument(node);
 }
 
 // A constant made in the trace becomes an attribute as soon as something recorded uses it.

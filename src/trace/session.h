@@ -43,9 +43,10 @@ struct CapturedTensor {
   at::Tensor tensor;
   std::string path;  ///< empty until a constant is used
   bool of_root = false;
-  Node* node = nullptr;       ///< what it stands for now: its get_attr, or the last in-place operator on it
-  Node* attribute = nullptr;  ///< its get_attr
-  at::Tensor value;           ///< its shape, on the meta device
+  bool required_grad = false;  ///< when the trace began
+  Node* node = nullptr;        ///< what it stands for now: its get_attr, or the last in-place operator on it
+  Node* attribute = nullptr;   ///< its get_attr
+  at::Tensor value;            ///< its shape, on the meta device
 };
 
 /// Tensors of the type `from` are taken for tensors of the type `to`.
@@ -75,6 +76,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// The argument for `tensor` where no gradient flows: detached, unless it has none.
   Argument argument_without_grad(const at::Tensor& tensor);
+  /// What requires_grad() of a proxy says. Throws Error(trace) where that may be another answer in another run.
+  bool requires_grad(const ProxyImpl& proxy) const;
   /// A proxy's other handle on the same memory that takes no part in gradients: what data() returns.
   c10::intrusive_ptr<c10::TensorImpl> without_grad(const ProxyImpl& proxy);
 

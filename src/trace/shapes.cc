@@ -6,7 +6,7 @@
 #include <sstream>
 #include <unordered_set>
 
-#include <fxgraph/trace/shape_formulas.h>
+#include <fxgraph/shapes/shape_formulas.h>
 
 namespace fx::internal {
 namespace {
@@ -119,6 +119,14 @@ bool is_known_kind(const std::string& kind, bool add) {
   return add ? kinds.insert(kind).second : kinds.contains(kind);
 }
 
+// Operators that have no kernel for shapes alone. LibTorch takes milliseconds to say so, and it is so for ever.
+bool has_no_meta_kernel(Symbol target, bool add) {
+  static std::mutex mutex;
+  static auto& targets = *new std::unordered_set<Symbol>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return add ? targets.insert(target).second : targets.contains(target);
+}
+
 void replace_device(const OpRecord& record, Stack& stack, c10::DeviceType type) {
   IValue* arguments = &*(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()));
   for (std::size_t i = 0; i < record.arguments.size(); ++i) {
@@ -140,7 +148,7 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 bool ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
   drop_pinning(record, stack);
   if (!record.meta_works && record.takes_tensors) {
-    if (const ShapeFormula formula = shape_formula(record.target)) {
+    if (const ShapeFormula formula = shape_formula(record.target, record.arguments.size())) {
       if (at::Tensor shape = formula(&*(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size())));
           shape.defined()) {
         torch::jit::drop(stack, record.arguments.size());
@@ -149,16 +157,20 @@ bool ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& st
       }
     }
   }
+  if (!record.meta_works && !record.meta_fails) record.meta_fails = has_no_meta_kernel(record.target, false);
   if (record.meta_fails) return run_on_zeros(op, record, stack);
   Stack attempt(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()), stack.end());
   replace_device(record, attempt, c10::DeviceType::Meta);
   try {
     op.callBoxed(&attempt);
-  } catch (const c10::Error&) {
-    // Either there is no meta kernel for this case or the shapes do not fit: zeros tell which.
-    if (!record.all_results_are_tensors) throw;
+  } catch (const c10::Error& error) {
+    // Either there is no meta kernel for this case or the shapes do not fit: zeros tell which. What has answered before
+    // has a kernel, which is to be believed.
+    const bool no_kernel = dynamic_cast<const c10::NotImplementedError*>(&error) != nullptr;
+    if (!record.all_results_are_tensors || (record.meta_works && !no_kernel)) throw;
     const bool known = run_on_zeros(op, record, stack);
     record.meta_fails = !record.meta_works;
+    if (record.meta_fails && no_kernel) has_no_meta_kernel(record.target, true);
     return known;
   }
   record.meta_works = true;
@@ -213,6 +225,18 @@ std::optional<Stack> run_on_data(const c10::OperatorHandle& op, const OpRecord& 
 
 bool ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
   const std::size_t below = stack.size() - record.arguments.size();
+  if (on_meta_only_) {
+    const bool any_empty =
+        std::any_of(stack.begin() + static_cast<std::ptrdiff_t>(below), stack.end(), [](const IValue& value) {
+          if (value.isTensor()) return value.toTensor().defined() && value.toTensor().numel() == 0;
+          return value.isTensorList() && [&] {
+            const auto tensors = value.toTensorVector();
+            return std::any_of(tensors.begin(), tensors.end(),
+                               [](const at::Tensor& each) { return each.numel() == 0; });
+          }();
+        });
+    TORCH_CHECK(!any_empty, record.target.str(), " is not run on tensors without elements");
+  }
   const auto [place, is_new] = answers_.try_emplace(describe_call(record, stack));
   auto& answer = place->second;
   if (is_new) {

@@ -3,13 +3,16 @@
 #include <ATen/ops/empty.h>
 #include <c10/core/UndefinedTensorImpl.h>
 #include <link.h>
+#include <malloc.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <unordered_map>
 
 #include <fxgraph/trace/dispatch_keys.h>
@@ -90,6 +93,27 @@ bool add_reference(Word impl) {
 }
 
 }  // namespace
+
+// Sizes before the chunks of several sizes are what they would be; read through the kernel, for no other malloc() says
+// that there is something to read.
+bool knows_heap() {
+  static const bool known = [] {
+#if defined(__GLIBC__)
+    for (const std::size_t bytes : {24U, 200U, 1000U, 5000U}) {
+      const std::unique_ptr<void, decltype(&std::free)> memory(std::malloc(bytes), &std::free);
+      std::vector<Word> size;
+      if (!memory || !read_words(word_of(memory.get()) - kWord, 1, size)) return false;
+      const Word chunk = chunk_size(size[0]);
+      if (chunk < chunk_for(bytes) || chunk > chunk_for(bytes) + 2 * kWord) return false;
+      if (malloc_usable_size(memory.get()) < bytes || malloc_usable_size(memory.get()) >= chunk) return false;
+    }
+    return true;
+#else
+    return false;
+#endif
+  }();
+  return known;
+}
 
 bool may_be_address(Word word) { return word % kWord == 0 && word >= 0x10000 && word < (Word{1} << 47); }
 

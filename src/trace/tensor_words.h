@@ -5,8 +5,9 @@
 // is not zero, as it is in one that has been destroyed. Any number may be asked about: what is not known to be there is
 // read through the kernel. No copy of a tensor's head is made, which a later look could take for a tensor.
 //
-// Only with GNU's C library; elsewhere nothing is found. Thread-safety: another thread must not be destroying what is
-// asked about. What a program holds, nobody destroys.
+// Only with the malloc() of GNU's C library, which keeps a size before each chunk; with another one (jemalloc, that of
+// a sanitizer or of valgrind) knows_heap() is false, and nothing of this is to be asked. Thread-safety: another thread
+// must not be destroying what is asked about. What a program holds, nobody destroys.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -22,6 +23,8 @@ constexpr std::size_t kWord = sizeof(Word);
 inline void* pointer(Word word) { return reinterpret_cast<void*>(word); }  // NOLINT: addresses are what this is about
 inline Word word_of(const void* address) { return reinterpret_cast<Word>(address); }  // NOLINT
 
+/// Whether the heap is one in which chunks can be told: looked up once.
+bool knows_heap();
 /// The word in a Tensor that is undefined.
 Word undefined_word();
 /// Whether the word could be the address of a word.

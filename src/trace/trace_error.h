@@ -24,6 +24,9 @@ Error unknown_shape(const Node* node, std::string_view call);
 /// For questions about data.
 Error no_data(const Node* node, std::string_view call);
 
+/// For questions whether it requires gradients.
+Error gradient_question(const Node* node);
+
 /// LibTorch refuses `data_ptr<float>()` of a tensor without dtype before it asks the tensor: the error in words of
 /// tracing when `error` is that one, nothing when it is another.
 std::optional<Error> no_typed_data(const std::exception& error);

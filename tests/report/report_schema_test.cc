@@ -108,6 +108,7 @@ Report full_report() {
                                        .attributes = {{"fc.weight", 20000}, {"fc.bias", 200}},
                                        .machine = Machine{"a machine", 1e9, 1e9},
                                        .times = &times});
+  report.sizes = Report::SizesPart{{"x[0]"}, 3, {{"peak at e", "400·x[0] B"}, {"MACs", ""}}, {{"e", "", "float32[?]"}}};
   report.baseline = compare_with_baseline(report, to_json(report), 0.05);
   return report;
 }
@@ -115,11 +116,11 @@ Report full_report() {
 TEST(ReportSchema, FullReportsKeepIt) {
   const json report = json::parse(to_json(full_report()));
   EXPECT_THAT(schema().violations(report), IsEmpty());
-  for (const char* part : {"baseline", "dead_code", "liveness", "uses", "dominance", "cost"})
+  for (const char* part : {"baseline", "dead_code", "liveness", "uses", "dominance", "cost", "sizes"})
     EXPECT_TRUE(report.contains(part)) << part;
   for (const char* list :
        {"/operators", "/dead_code/findings", "/liveness/at_peak", "/uses/most_used", "/uses/critical_path",
-        "/dominance/bottlenecks", "/dominance/largest_groups", "/cost/nodes", "/baseline/measures"}) {
+        "/dominance/bottlenecks", "/dominance/largest_groups", "/cost/nodes", "/baseline/measures", "/sizes/at_peak"}) {
     EXPECT_GT(report.at(json::json_pointer(list)).size(), 0u) << list;
   }
 }

@@ -29,6 +29,8 @@ class TorchModel : public Model {
   CostOptions cost_options() override { return module_costs(*module_); }
   std::string code(Language language) override { return fx::code(*module_, language); }
   Shapes propagate_shapes(const std::vector<TensorInfo>& inputs) override;
+  std::vector<VaryingSize> varying_sizes(const std::vector<TensorInfo>& inputs) override;
+  Shapes shapes_at(const std::vector<TensorInfo>& inputs) override;
   NodeTimes times(const std::vector<TensorInfo>& inputs) override;
   void save(const std::string& path, const std::vector<TensorInfo>& inputs) override;
   double tolerance(const std::vector<TensorInfo>& inputs) override;

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 
 #include <fxgraph/cli/options.h>
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/cli/torch/samples.h>
+#include <fxgraph/export/free_sizes.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 
@@ -67,6 +69,48 @@ Shapes TorchModel::propagate_shapes(const std::vector<TensorInfo>& inputs) {
   const Progress progress("propagating shapes");
   const StateKeeper keeper(*module_);
   return fx::propagate_shapes(*module_, inputs);
+}
+
+// Every dimension is a place, by the number of its input and its own.
+std::vector<VaryingSize> TorchModel::varying_sizes(const std::vector<TensorInfo>& inputs) {
+  const Progress progress("trying other sizes");
+  std::vector<std::pair<std::string, std::int64_t>> places;
+  std::map<std::string, std::pair<std::size_t, std::size_t>> where;
+  for (std::size_t input = 0; input < inputs.size(); ++input) {
+    for (std::size_t dim = 0; dim < inputs[input].sizes.size(); ++dim) {
+      const std::string place = fmt::format("{}_{}", input, dim);
+      where[place] = {input, dim};
+      places.emplace_back(place, inputs[input].sizes[dim]);
+    }
+  }
+  const auto runs = [&](const pt2::Symbols& sizes) {
+    std::vector<TensorInfo> others = inputs;
+    for (const auto& [place, size] : sizes) {
+      const auto [input, dim] = where.at(place);
+      others[input].sizes[dim] = size;
+    }
+    for (TensorInfo& other : others) other.strides.clear();
+    try {
+      shapes_at(others);
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  };
+  std::vector<VaryingSize> found;
+  for (const pt2::FreeSize& free : pt2::find_free_sizes(
+           places, [](const pt2::Symbols&) { return true; }, runs)) {
+    VaryingSize& size = found.emplace_back(VaryingSize{{}, free.step});
+    for (const std::string& place : free.places) size.places.push_back(where.at(place));
+    std::sort(size.places.begin(), size.places.end());
+  }
+  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.places < b.places; });
+  return found;
+}
+
+Shapes TorchModel::shapes_at(const std::vector<TensorInfo>& inputs) {
+  check_inputs(graph(), inputs.size());
+  return ShapeProp(*module_).propagate(inputs);
 }
 
 void TorchModel::save(const std::string& path, const std::vector<TensorInfo>& inputs) {

@@ -1,0 +1,208 @@
+// The formulas beside the operators themselves, on many drawn calls: what LibTorch returns has the shape, the strides
+// and the type of the formula, and what LibTorch refuses has none.
+#include <fxgraph/shapes/shape_formulas.h>
+
+#include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <random>
+#include <sstream>
+
+namespace fx::internal {
+namespace {
+
+using c10::IValue;
+using Ints = std::vector<std::int64_t>;
+using Arguments = std::vector<IValue>;
+
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : random_(seed) {}
+  std::int64_t any(std::int64_t from, std::int64_t to) {
+    return std::uniform_int_distribution<std::int64_t>(from, to)(random_);
+  }
+  bool chance(int percent) { return any(1, 100) <= percent; }
+  Ints ints(std::size_t count, std::int64_t from, std::int64_t to) {
+    if (chance(5)) count = 1;
+    Ints result;
+    while (result.size() < count) result.push_back(any(from, to));
+    return result;
+  }
+  // Batches are empty at times; nearly all are contiguous.
+  at::Tensor tensor(Ints sizes) {
+    if (chance(4)) sizes[0] = 0;
+    const at::ScalarType type = chance(4) ? at::kLong : at::kFloat;
+    at::Tensor made = at::zeros(sizes, type);
+    if (chance(5) && made.dim() > 1) made = made.transpose(0, 1).contiguous().transpose(0, 1);
+    return made;
+  }
+  at::Tensor image(std::size_t count, std::int64_t channels) {
+    Ints sizes = {any(1, 3), channels};
+    for (std::size_t i = 0; i < count; ++i) sizes.push_back(any(1, 9));
+    if (chance(10)) sizes.erase(sizes.begin());
+    return tensor(sizes);
+  }
+  IValue maybe(const at::Tensor& tensor) { return chance(25) ? IValue() : IValue(tensor); }
+
+ private:
+  std::mt19937 random_;
+};
+
+Arguments convolution(Draw& d, std::size_t count) {
+  const std::int64_t groups = d.any(1, 2), channels = groups * d.any(1, 2);
+  Ints weight = {groups * d.any(1, 2), channels / groups + (d.chance(5) ? 1 : 0)};
+  for (std::size_t i = 0; i < count; ++i) weight.push_back(d.any(1, 3));
+  return {d.image(count, channels),
+          at::zeros(weight),
+          d.maybe(at::zeros({weight[0]})),
+          d.ints(count, 1, 3),
+          d.ints(count, 0, 2),
+          d.ints(count, 1, 2),
+          groups};
+}
+
+Arguments transposed(Draw& d, std::size_t count) {
+  const std::int64_t groups = d.any(1, 2), channels = groups * d.any(1, 2), each = d.any(1, 2);
+  Ints weight = {channels, each};
+  for (std::size_t i = 0; i < count; ++i) weight.push_back(d.any(1, 3));
+  return {d.image(count, channels),
+          at::zeros(weight),
+          d.maybe(at::zeros({each * groups})),
+          d.ints(count, 1, 3),
+          d.ints(count, 0, 1),
+          d.ints(count, 0, 1),
+          groups,
+          d.ints(count, 1, 2)};
+}
+
+Arguments batch_norm(Draw& d, std::size_t) {
+  const std::int64_t channels = d.any(1, 3);
+  const bool training = d.chance(50);
+  const auto vector = [&] { return at::ones({channels + (d.chance(3) ? 1 : 0)}); };
+  return {d.image(static_cast<std::size_t>(d.any(1, 2)), channels),
+          d.maybe(vector()),
+          d.maybe(vector()),
+          training ? d.maybe(vector()) : IValue(vector()),
+          training ? d.maybe(vector()) : IValue(vector()),
+          training,
+          0.1,
+          1e-5,
+          false};
+}
+
+Arguments max_pool(Draw& d, std::size_t count) {
+  return {d.image(count, 2),   d.ints(count, 1, 4), d.chance(30) ? Ints() : d.ints(count, 1, 3),
+          d.ints(count, 0, 2), d.ints(count, 1, 2), d.chance(50)};
+}
+
+Arguments average_pool(Draw& d, std::size_t count) {
+  return {d.image(count, 2), d.ints(count, 1, 4), d.chance(30) ? Ints() : d.ints(count, 1, 3),  d.ints(count, 0, 2),
+          d.chance(50),      d.chance(50),        d.chance(10) ? IValue(d.any(0, 2)) : IValue()};
+}
+
+Arguments adaptive(Draw& d, std::size_t count) { return {d.image(count, 2), d.ints(count, 0, 5)}; }
+
+Arguments layer_norm(Draw& d, std::size_t) {
+  const Ints sizes = {d.any(0, 3), d.any(1, 4), d.any(1, 4)};
+  Ints shape(sizes.begin() + d.any(0, 2), sizes.end());
+  if (d.chance(5)) shape.back() += 1;
+  return {d.tensor(sizes), shape, d.maybe(at::ones(shape)), d.maybe(at::ones(shape)), 1e-5, false};
+}
+
+Arguments embedding(Draw& d, std::size_t) {
+  const at::Tensor indices =
+      at::zeros(d.ints(static_cast<std::size_t>(d.any(1, 3)), 0, 4), d.chance(70)   ? at::kLong
+                                                                     : d.chance(70) ? at::kInt
+                                                                                    : at::kFloat);
+  return {d.tensor({d.any(1, 5), d.any(1, 4)}), indices, -1, false, false};
+}
+
+Arguments pointwise(Draw& d, std::size_t) { return {d.image(2, 3)}; }
+Arguments hardtanh(Draw& d, std::size_t) { return {d.image(2, 3), -1, 1}; }
+
+struct Row {
+  const char* name;
+  const char* overload;
+  Arguments (*draw)(Draw&, std::size_t);
+  std::size_t count;
+};
+constexpr Row kRows[] = {{"aten::conv1d", "", convolution, 1},
+                         {"aten::conv2d", "", convolution, 2},
+                         {"aten::conv3d", "", convolution, 3},
+                         {"aten::conv_transpose1d", "", transposed, 1},
+                         {"aten::conv_transpose2d", "input", transposed, 2},
+                         {"aten::conv_transpose3d", "input", transposed, 3},
+                         {"aten::batch_norm", "", batch_norm, 0},
+                         {"aten::max_pool1d", "", max_pool, 1},
+                         {"aten::max_pool2d", "", max_pool, 2},
+                         {"aten::max_pool3d", "", max_pool, 3},
+                         {"aten::avg_pool2d", "", average_pool, 2},
+                         {"aten::avg_pool3d", "", average_pool, 3},
+                         {"aten::adaptive_avg_pool2d", "", adaptive, 2},
+                         {"aten::adaptive_avg_pool3d", "", adaptive, 3},
+                         {"aten::relu", "", pointwise, 0},
+                         {"aten::relu_", "", pointwise, 0},
+                         {"aten::hardtanh", "", hardtanh, 0},
+                         {"aten::hardtanh_", "", hardtanh, 0},
+                         {"aten::hardswish", "", pointwise, 0},
+                         {"aten::hardswish_", "", pointwise, 0},
+                         {"aten::layer_norm", "", layer_norm, 0},
+                         {"aten::embedding", "", embedding, 0}};
+
+IValue on_meta(const IValue& value) {
+  return value.isTensor() ? IValue(at::empty_strided(value.toTensor().sizes(), value.toTensor().strides(),
+                                                     value.toTensor().options().device(at::kMeta)))
+                          : value;
+}
+
+std::string words(const Arguments& arguments) {
+  std::ostringstream out;
+  for (const IValue& value : arguments) {
+    if (value.isTensor()) {
+      out << value.toTensor().scalar_type() << value.toTensor().sizes() << value.toTensor().strides() << " ";
+    } else {
+      out << value << " ";
+    }
+  }
+  return out.str();
+}
+
+TEST(ShapeFormulas, AreWhatLibTorchReturns) {
+  const at::NoGradGuard no_grad;
+  for (const Row& row : kRows) {
+    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(row.name, row.overload);
+    const std::string target = std::string(row.name) + (*row.overload ? "." : "") + row.overload;
+    int told = 0, ran = 0;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+      Draw draw(seed);
+      const Arguments arguments = row.draw(draw, row.count);
+      const ShapeFormula formula = shape_formula(Symbol(target), arguments.size());
+      ASSERT_TRUE(formula) << target;
+      Arguments metas;
+      for (const IValue& value : arguments) metas.push_back(on_meta(value));
+      const at::Tensor found = formula(metas.data());
+      torch::jit::Stack stack = arguments;
+      std::string refused;
+      try {
+        op.callBoxed(&stack);
+      } catch (const std::exception& error) {
+        refused = error.what();
+      }
+      ran += refused.empty();
+      if (!found.defined()) continue;
+      ++told;
+      EXPECT_EQ(refused, "") << target << " of " << words(arguments);
+      if (!refused.empty()) continue;
+      const at::Tensor real = stack.back().toTensor();
+      EXPECT_EQ(found.sizes(), real.sizes()) << target << " of " << words(arguments);
+      EXPECT_EQ(found.scalar_type(), real.scalar_type()) << target << " of " << words(arguments);
+      EXPECT_TRUE(real.is_contiguous()) << target << " of " << words(arguments);
+    }
+    EXPECT_GT(told, ran / 2) << target;
+  }
+}
+
+}  // namespace
+}  // namespace fx::internal

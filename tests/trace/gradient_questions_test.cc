@@ -1,0 +1,100 @@
+// What the program decides by whether gradients are required.
+#include "tests/trace/trace_testing.h"
+
+namespace fx {
+namespace {
+
+using testing::error_of;
+using ::testing::HasSubstr;
+using testing::same_numbers;
+using torch::Tensor;
+
+// ── Gradients
+// ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+TEST(GradientQuestions, OfAnInputAreRefused) {
+  const auto program = [](Tensor x) { return x.requires_grad() ? x * 2 : x * 3; };
+  for (const bool required : {false, true}) {
+    const Tensor example = torch::rand({2, 3}).set_requires_grad(required);
+    EXPECT_THAT(error_of([&] { symbolic_trace(program, {example}); }),
+                HasSubstr("%x: requires_grad() is the caller's to say"));
+  }
+  EXPECT_THAT(error_of([&] { symbolic_trace(program); }), HasSubstr("%x: requires_grad()"));
+}
+
+TEST(GradientQuestions, AreRefusedWhereTheProgramHandlesTheError) {
+  const auto program = [](Tensor x) {
+    try {
+      if (x.requires_grad()) return x * 2;
+    } catch (const std::exception&) {
+    }
+    return x * 3;
+  };
+  EXPECT_THAT(error_of([&] { symbolic_trace(program, {torch::rand({2})}); }), HasSubstr("handles this error"));
+}
+
+TEST(GradientQuestions, OfWhatIsComputedAreRefused) {
+  torch::nn::Linear layer(3, 3);
+  const auto program = [layer](Tensor x) mutable {
+    const Tensor y = layer(x);
+    return y.requires_grad() ? y * 2 : y;
+  };
+  EXPECT_THAT(error_of([&] { symbolic_trace(program, {torch::rand({2, 3})}); }), HasSubstr("requires_grad()"));
+}
+
+TEST(GradientQuestions, OfWhatNeverHasOneAreAnswered) {
+  const auto program = [](Tensor x, Tensor index) {
+    const Tensor y = x.detach();
+    return y.requires_grad() || index.requires_grad() || torch::tensor({1.0F}).requires_grad() ? y : y + index;
+  };
+  const Tensor x = torch::rand({2}), index = torch::arange(2);
+  EXPECT_TRUE(same_numbers(symbolic_trace(program, {x, index})->forward(x, index), x + index));
+}
+
+struct Frozen : torch::nn::Module {
+  Frozen()
+      : inner(register_module("inner", torch::nn::Linear(3, 3))),
+        last(register_module("last", torch::nn::Linear(3, 1))) {}
+  Tensor forward(Tensor x) {
+    for (Tensor& parameter : inner->parameters()) parameter.set_requires_grad(false);
+    x = torch::relu(inner(x));
+    for (Tensor& parameter : inner->parameters()) parameter.set_requires_grad(true);
+    return last(x);
+  }
+  torch::nn::Linear inner, last;
+};
+
+TEST(GradientQuestions, PartsThatAreFrozenMeanwhileGetNone) {
+  const auto net = std::make_shared<Frozen>();
+  const auto gm = symbolic_trace(net, {torch::rand({2, 3})});
+  const Tensor x = torch::rand({5, 3}).requires_grad_();
+  gm->forward(x).sum().backward();
+  EXPECT_FALSE(net->inner->weight.grad().defined());
+  ASSERT_TRUE(net->last->weight.grad().defined());
+  const Tensor found = x.grad().clone(), of_last = net->last->weight.grad().clone();
+  x.mutable_grad() = Tensor();
+  net->zero_grad();
+  net->forward(x).sum().backward();
+  EXPECT_TRUE(torch::allclose(found, x.grad()));
+  EXPECT_TRUE(torch::allclose(of_last, net->last->weight.grad()));
+}
+
+struct Thawed : torch::nn::Module {
+  Thawed() : inner(register_module("inner", torch::nn::Linear(3, 3))) { inner->weight.set_requires_grad(false); }
+  Tensor forward(Tensor x) {
+    inner->weight.set_requires_grad(true);
+    x = inner(x);
+    inner->weight.set_requires_grad(false);
+    return x;
+  }
+  torch::nn::Linear inner;
+};
+
+TEST(GradientQuestions, PartsThatAreThawedMeanwhileAreRefused) {
+  const auto net = std::make_shared<Thawed>();
+  EXPECT_THAT(error_of([&] { symbolic_trace(net, {torch::rand({2, 3})}); }), HasSubstr("set_requires_grad()"));
+  EXPECT_FALSE(net->inner->weight.requires_grad());
+}
+
+}  // namespace
+}  // namespace fx
