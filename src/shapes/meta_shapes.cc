@@ -139,18 +139,18 @@ class ShapeProp::Runner : public Interpreter {
 
   template <typename Call>
   Value attempt(const Target& target, const Call& call, const Args& args, const Kwargs& kwargs) {
-    if (const internal::ShapeFormula formula = internal::shape_formula(target, args.size())) {
-      if (at::Tensor shape = formula(args.data()); shape.defined()) return shape;
-    }
-    if (stand_ins_ != StandIns::none && without_kernel().contains(target)) return run_on_stand_ins(call, args, kwargs);
+    const bool no_kernel = stand_ins_ != StandIns::none && without_kernel().contains(target);
     try {
-      return map_tensors(call(args, kwargs), constant_or_meta);
+      if (const internal::ShapeFormula formula = internal::shape_formula(target, args.size())) {
+        if (at::Tensor shape = formula(args.data()); shape.defined()) return shape;
+      }
+      if (!no_kernel) return map_tensors(call(args, kwargs), constant_or_meta);
     } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on stand-ins it shows which
       const std::string_view what = error.what();
       if (what.find("Could not run") != what.npos || what.find("_overrideable not implemented") != what.npos)
         without_kernel().insert(target);
-      return run_on_stand_ins(call, args, kwargs);
     }
+    return run_on_stand_ins(call, args, kwargs);
   }
 
   template <typename Call>

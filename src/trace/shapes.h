@@ -28,23 +28,10 @@ class ShapeOracle {
   /// used, when the results have shapes that only data tells (`nonzero`), or none on the meta device (sparse).
   bool run(const c10::OperatorHandle& op, OpRecord& record, torch::jit::Stack& stack);
 
-  /// While one lives, operators that LibTorch can only tell by running them are refused for tensors without elements.
-  class OnMetaOnly {
-   public:
-    explicit OnMetaOnly(ShapeOracle& oracle) : oracle_(oracle) { oracle_.on_meta_only_ = true; }
-    ~OnMetaOnly() { oracle_.on_meta_only_ = false; }
-    OnMetaOnly(const OnMetaOnly&) = delete;
-    OnMetaOnly& operator=(const OnMetaOnly&) = delete;
-
-   private:
-    ShapeOracle& oracle_;
-  };
-
  private:
   bool run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, torch::jit::Stack& stack);
 
   OpTable operators_;
-  bool on_meta_only_ = false;
   /// By a call in words; no results where only data tells them.
   std::unordered_map<std::string, std::optional<std::vector<c10::IValue>>> answers_;
 };
