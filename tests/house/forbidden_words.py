@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Nothing in the repository points to one machine's directories or puts work off to later, and no two tests share a file."""
 
+import io
 import re
+import zipfile
 
 import house
 
@@ -19,8 +21,21 @@ IN_TESTS = PATTERNS + [
 ]
 
 
+def in_archive(root, path):
+    """What the parts of an archive say: models keep the lines of the program that they come from."""
+    if not zipfile.is_zipfile(root / path):
+        return
+    words = re.compile("|".join(DIRECTORIES).encode())
+    with zipfile.ZipFile(root / path) as archive:
+        for part in archive.namelist():
+            found = words.search(archive.read(part))
+            if found:
+                yield house.Violation(path, 0, f"'{found.group(0).decode()}' in {part} {PATTERNS[0][1]}")
+
+
 def check(root, _options):
     for path in house.files(root):
+        yield from in_archive(root, path)
         patterns = IN_TESTS if path.parts[0] == "tests" and str(path) != SCRATCH else PATTERNS
         for number, line in house.lines(root, path):
             for pattern, advice in patterns:
@@ -29,9 +44,18 @@ def check(root, _options):
                     yield house.Violation(path, number, f"'{found.group(1)}' {advice}")
 
 
-CLEAN = {"README.md": "a network/ of home/ roots; mktemp /tmp/a." + "X" * 6 + "\n", "src/frame" + DIRECTORIES[0] + "a.cc": ""}
+def archive_of(text):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr("model/lines.debug_pkl", text)
+    return made.getvalue()
+
+
+CLEAN = {"README.md": "a network/ of home/ roots; mktemp /tmp/a." + "X" * 6 + "\n", "src/frame" + DIRECTORIES[0] + "a.cc": "",
+         "tests/corpus/a.pt": archive_of("forms.py")}
 PLANTED = [({"docs/a.md": f"\nsee {word}\n"}, f"docs/a.md:2: '{word}'") for word in DIRECTORIES + LATER]
 PLANTED += [({"tests/a_test.cc": f"\nfs::{word}()\n"}, f"tests/a_test.cc:2: '{word}'") for word in SHARED]
+PLANTED += [({"tests/corpus/a.pt": archive_of(word + "forms.py")}, f"tests/corpus/a.pt:0: '{word}'") for word in DIRECTORIES]
 
 if __name__ == "__main__":
     house.main(check, CLEAN, PLANTED)

@@ -1,7 +1,7 @@
 """What the checks of the house share. A check is a script with
 
     check(root, options)  yields a Violation for every place that breaks the rule
-    CLEAN                 a small tree, {path: text}, in which it finds nothing
+    CLEAN                 a small tree, {path: text or bytes}, in which it finds nothing
     PLANTED               [(tree, words)]: trees with a violation planted, and words its report must contain
 
 `<script>` checks the repository; `<script> --self-test` proves on CLEAN and PLANTED that the check can pass and can fail.
@@ -72,7 +72,7 @@ def self_test(check, clean, planted, options):
             root = Path(directory)
             for path, text in tree.items():
                 (root / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / path).write_text(text, encoding="utf-8")
+                (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
             report = "\n".join(str(violation) for violation in check(root, options))
         if (report != "") if words is None else (words not in report):
             failures += 1

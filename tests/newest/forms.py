@@ -6,8 +6,10 @@
 With torch 1.13 NAME.pt (torch.jit.trace), with a newer one NAME.pt2 and NAME.core.pt2 (run_decompositions()).
 """
 
+import io
 import math
 import sys
+import zipfile
 
 import torch
 import torch.nn.functional as F
@@ -80,12 +82,22 @@ MODELS = {"convolutions": (Convolutions, (2, 3, 8, 8)), "activations": (Activati
           "attention": (Attention, (2, 5, 16)), "causal_attention": (CausalAttention, (2, 5, 16))}
 
 
+def save_without_lines(traced, path):
+    """Without the places in this file that TorchScript keeps beside the code: where it lies is nobody's business."""
+    whole = io.BytesIO()
+    torch.jit.save(traced, whole)
+    with zipfile.ZipFile(whole) as archive, zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as plain:
+        for part in archive.namelist():
+            if not part.endswith(".debug_pkl"):
+                plain.writestr(zipfile.ZipInfo(part), archive.read(part))
+
+
 def main(folder):
     torch.manual_seed(0)
     for name, (make, sizes) in MODELS.items():
         model, x = make().eval(), torch.randn(*sizes)
         if torch.__version__.startswith("1."):
-            torch.jit.trace(model, x).save(f"{folder}/{name}.pt")
+            save_without_lines(torch.jit.trace(model, x), f"{folder}/{name}.pt")
             continue
         program = torch.export.export(model, (x,), strict=False)
         torch.export.save(program, f"{folder}/{name}.pt2")
