@@ -41,10 +41,14 @@ c10::IValue unpickle_file(std::istream& file) {
   return unpickler.parse_ivalue();
 }
 
-std::vector<c10::IValue> elements_of_pickle(const c10::IValue& value, const std::string& path, const char* what) {
+std::vector<c10::IValue> elements_of_pickle(const c10::IValue& value, const std::string& path, const char* what,
+                                            const char* cure) {
   if (value.isTensor()) return {value};
   if (value.isTuple()) return value.toTupleRef().elements().vec();
-  if (!value.isList()) refuse_samples(path + ": holds a " + value.tagKind() + ", not " + what);
+  if (!value.isList()) {
+    refuse_samples(path + ": holds a " + value.tagKind() + ", not a list of " + what + "; write " + cure +
+                   " with torch.save");
+  }
   return value.toListRef().vec();
 }
 
@@ -54,7 +58,7 @@ std::vector<c10::IValue> read_elements(const std::string& path, const char* what
   std::ifstream file(path, std::ios::binary);
   if (!file) throw Error(ErrorKind::io, path + ": cannot be read");
   try {
-    return elements_of_pickle(unpickle_file(file), path, what);
+    return elements_of_pickle(unpickle_file(file), path, what, cure);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
