@@ -7,9 +7,6 @@ namespace fx::internal {
 
 namespace {
 
-/// `higher_order::cond` and the like take graphs, which hold tensors.
-bool runs_graphs(const Node& node) { return node.target().view().starts_with("higher_order::"); }
-
 /// What nobody has declared to be a view is taken to be a value of its own; but a module that was looked at, and a
 /// graph, may return what it is given.
 bool is_guess(const Node& node, const NodeEffects& effects, const ModuleEffects& modules) {

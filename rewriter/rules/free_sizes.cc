@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/run/operators.h>
 
 namespace fx::rules {
@@ -31,8 +32,8 @@ bool counts_by_numbers(const Node& node) {
   return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
 }
 
-/// A tensor may choose the graph, and with it whatever the result is like.
-bool runs_graphs(const Node& node) { return node.target().view().starts_with("higher_order::"); }
+bool same_rank(const TensorInfo& a, const TensorInfo& b) { return a.sizes.size() == b.sizes.size(); }
+bool same_sizes(const TensorInfo& a, const TensorInfo& b) { return a.sizes == b.sizes; }
 
 }  // namespace
 
@@ -56,11 +57,11 @@ void FreeSizes::mark(Shapes& shapes) {
   std::int64_t next = kFirstFree;
   for (const Node& node : module_.graph().nodes()) {
     TensorInfos& tensors = shapes[node].tensors;
-    if (!agree_in_rank(node, tensors)) {
+    if (!agree(node, tensors, same_rank)) {
       tensors.clear();
       continue;
     }
-    bool from_untold = counts_by_numbers(node) && agree(node, tensors);
+    bool from_untold = counts_by_numbers(node) && agree(node, tensors, same_sizes);
     node.for_each_input([&](const Node& input) { from_untold |= untold[input]; });
     untold[node] = from_untold;
     if (from_untold) {
@@ -81,21 +82,11 @@ void FreeSizes::mark(Shapes& shapes) {
   }
 }
 
-/// True when the value has as many tensors, of as many dimensions, on all samples.
-bool FreeSizes::agree_in_rank(const Node& node, const TensorInfos& tensors) const {
+/// True when the value has as many tensors, each like the example's, on all samples.
+bool FreeSizes::agree(const Node& node, const TensorInfos& tensors,
+                      bool (*alike)(const TensorInfo&, const TensorInfo&)) const {
   return std::ranges::all_of(samples_, [&](const auto& sample) {
-    const TensorInfos& other = std::as_const(sample->shapes())[node].tensors;
-    return std::ranges::equal(
-        tensors, other, [](const TensorInfo& a, const TensorInfo& b) { return a.sizes.size() == b.sizes.size(); });
-  });
-}
-
-/// True when it has the same sizes on all samples.
-bool FreeSizes::agree(const Node& node, const TensorInfos& tensors) const {
-  return std::ranges::all_of(samples_, [&](const auto& sample) {
-    const TensorInfos& other = std::as_const(sample->shapes())[node].tensors;
-    return std::ranges::equal(tensors, other,
-                              [](const TensorInfo& a, const TensorInfo& b) { return a.sizes == b.sizes; });
+    return std::ranges::equal(tensors, std::as_const(sample->shapes())[node].tensors, alike);
   });
 }
 
@@ -103,7 +94,7 @@ void FreeSizes::mark_all(Shapes& shapes) const {
   std::int64_t next = kFirstFree;
   NodeMap<bool> varies(module_.graph(), false), unknown(module_.graph(), false);
   for (const Node& node : module_.graph().nodes()) {
-    bool from_input = node.is(Op::placeholder), from_graph = runs_graphs(node);
+    bool from_input = node.is(Op::placeholder), from_graph = internal::runs_graphs(node);
     node.for_each_input([&](const Node& input) {
       from_input |= varies[input];
       from_graph |= unknown[input];

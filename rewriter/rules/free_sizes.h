@@ -49,8 +49,7 @@ class FreeSizes {
   bool always_same(const Node& a, const Node& b) const;
 
  private:
-  bool agree_in_rank(const Node& node, const TensorInfos& tensors) const;
-  bool agree(const Node& node, const TensorInfos& tensors) const;
+  bool agree(const Node& node, const TensorInfos& tensors, bool (*alike)(const TensorInfo&, const TensorInfo&)) const;
   void take_samples();
   bool take(const std::vector<TensorInfo>& inputs, StandIns stand_ins = StandIns::zeros);
   void rearrange(std::size_t input);

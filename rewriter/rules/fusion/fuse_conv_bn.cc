@@ -13,7 +13,6 @@
 //
 // Source: the standard identity; preconditions after what quantisation front ends and ONNX optimisers check.
 #include <fxgraph/rewriter/rules/rules.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 
 #include <ATen/ATen.h>
 
