@@ -11,6 +11,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/shapes/shape_formulas.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/shapes/stand_in.h>
@@ -139,6 +140,7 @@ class ShapeProp::Runner : public Interpreter {
 
   template <typename Call>
   Value attempt(const Target& target, const Call& call, const Args& args, const Kwargs& kwargs) {
+    const internal::BriefErrors brief;
     const bool no_kernel = stand_ins_ != StandIns::none && without_kernel().contains(target);
     try {
       if (const internal::ShapeFormula formula = internal::shape_formula(target, args.size())) {

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <unordered_set>
 
+#include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/shapes/shape_formulas.h>
 
 namespace fx::internal {
@@ -146,6 +147,7 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 }  // namespace
 
 bool ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
+  const BriefErrors brief;
   drop_pinning(record, stack);
   if (!record.meta_works && record.takes_tensors) {
     if (const ShapeFormula formula = shape_formula(record.target, record.arguments.size())) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "tests/trace/cost_models.h"
 #include "tests/trace/size_models.h"
+#include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
 namespace fx {
@@ -67,10 +69,18 @@ double ratio_of(const Net& net, const Tensor& example) {
   return ratio([&] { symbolic_trace(net, {example}); }, [&] { symbolic_trace(net, {example}, plain()); });
 }
 
-TEST(TraceCostSlow, OfATransformer) {
-  const double found = ratio_of(testing::Gpt(), torch::randint(10, {2, 8}));
-  std::cout << "generic over plain, gpt: " << found << "\n";
-  EXPECT_LE(found, 4);
+template <typename Net>
+void expect_cheap(const std::string& name, const Net& net, const Tensor& example) {
+  const double found = ratio_of(net, example);
+  std::cout << "generic over plain, " << name << ": " << found << "\n";
+  EXPECT_LE(found, 4) << name;
+}
+
+TEST(TraceCostSlow, OfModelsThatPeopleHave) {
+  expect_cheap("resnet18", testing::ResNet18(), torch::rand({2, 3, 64, 64}));
+  expect_cheap("lstm", testing::LstmTagger(), torch::randint(1000, {4, 12}));
+  expect_cheap("encoder", testing::TransformerClassifier(), torch::randint(1000, {12, 4}));
+  expect_cheap("gpt", testing::Gpt(), torch::randint(10, {2, 8}));
 }
 
 }  // namespace
