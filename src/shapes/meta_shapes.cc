@@ -143,8 +143,9 @@ class ShapeProp::Runner : public Interpreter {
     const internal::BriefErrors brief;
     const bool no_kernel = stand_ins_ != StandIns::none && without_kernel().contains(target);
     try {
-      if (const internal::ShapeFormula formula = internal::shape_formula(target, args.size())) {
-        if (at::Tensor shape = formula(args.data()); shape.defined()) return shape;
+      if (auto shapes = internal::shapes_by_formula(target, args.data(), args.size()); !shapes.empty()) {
+        if (shapes.size() == 1) return shapes.front();
+        return c10::ivalue::Tuple::create(std::vector<IValue>(shapes.begin(), shapes.end()));
       }
       if (!no_kernel) return map_tensors(call(args, kwargs), constant_or_meta);
     } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on stand-ins it shows which

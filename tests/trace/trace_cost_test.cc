@@ -80,6 +80,7 @@ TEST(TraceCostSlow, OfModelsThatPeopleHave) {
   expect_cheap("resnet18", testing::ResNet18(), torch::rand({2, 3, 64, 64}));
   expect_cheap("lstm", testing::LstmTagger(), torch::randint(1000, {4, 12}));
   expect_cheap("encoder", testing::TransformerClassifier(), torch::randint(1000, {12, 4}));
+  expect_cheap("lstm over long texts", testing::LstmTagger(), torch::randint(1000, {8, 60}));
   expect_cheap("gpt", testing::Gpt(), torch::randint(10, {2, 8}));
 }
 
