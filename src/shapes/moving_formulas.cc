@@ -88,10 +88,8 @@ at::Tensor where(const IValue* arguments) {
 }
 
 constexpr FormulaRow kMovingRows[] = {
-    {"aten::_pad_enum", 4, pad},
-    {"aten::flip", 2, flip},
-    {"aten::roll", 3, roll},
-    {"aten::grid_sampler", 5, grid_sampler},
+    {"aten::_pad_enum", 4, pad},    {"aten::flip", 2, flip},
+    {"aten::roll", 3, roll},        {"aten::grid_sampler", 5, grid_sampler},
     {"aten::where.self", 3, where},
 };
 

@@ -44,8 +44,7 @@ std::vector<at::Tensor> recurrent(const IValue* arguments) {
   }
   std::vector<at::Tensor> results = {contiguous_like(input, {steps, batch, ways * width})};
   if (batch_first) results[0] = results[0].transpose(0, 1);
-  for (std::size_t i = 0; i < num_states; ++i)
-    results.push_back(contiguous_like(input, {layers * ways, batch, width}));
+  for (std::size_t i = 0; i < num_states; ++i) results.push_back(contiguous_like(input, {layers * ways, batch, width}));
   return results;
 }
 

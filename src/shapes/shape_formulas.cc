@@ -229,8 +229,8 @@ at::Tensor adaptive_average_pool(const IValue* arguments) {
 at::Tensor embedding(const IValue* arguments) {
   if (!is_plain_real(arguments[0]) || !arguments[1].isTensor()) return {};
   const at::Tensor weight = arguments[0].toTensor(), indices = arguments[1].toTensor();
-  if (!indices.defined() || !indices.is_meta() || indices.layout() != at::kStrided || weight.dim() != 2 || weight.numel() == 0 ||
-      (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt))
+  if (!indices.defined() || !indices.is_meta() || indices.layout() != at::kStrided || weight.dim() != 2 ||
+      weight.numel() == 0 || (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt))
     return {};
   Ints sizes = indices.sizes().vec();
   sizes.push_back(weight.size(1));

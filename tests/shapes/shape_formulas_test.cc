@@ -179,7 +179,8 @@ Arguments grid_sampler(Draw& d, std::size_t count) {
 
 Arguments where(Draw& d, std::size_t) {
   const at::Tensor a = d.image(1, 3);
-  return {at::ones(d.chance(80) ? a.sizes().vec() : Ints{3, 1}, at::kBool), a, d.chance(80) ? at::ones_like(a) : d.image(1, 3)};
+  return {at::ones(d.chance(80) ? a.sizes().vec() : Ints{3, 1}, at::kBool), a,
+          d.chance(80) ? at::ones_like(a) : d.image(1, 3)};
 }
 
 // `gates` times the state is what the weights hold.

@@ -51,6 +51,21 @@ TEST(TraceCostSlow, IsLinear) {
   EXPECT_LE(found, 1.5);
 }
 
+// What BM_TraceSizes and BM_TraceShapes measure: four dimensions that are tied in two pairs.
+TEST(TraceCostSlow, OfAChain) {
+  const std::vector<c10::IValue> examples = {torch::rand({2, 3}), torch::rand({2, 3})};
+  for (const int blocks : {111, 1111, 3333}) {
+    const auto chain = [blocks](Tensor x, Tensor y) {
+      for (int i = 0; i < blocks; ++i) x = torch::mul(torch::relu(torch::add(x, y)), y);
+      return x;
+    };
+    const double found =
+        ratio([&] { Tracer().trace(chain, examples); }, [&] { Tracer(plain()).trace(chain, examples); });
+    std::cout << "generic over plain, chain of " << 3 * blocks << ": " << found << "\n";
+    EXPECT_LE(found, blocks > 1000 ? 4 : 6) << blocks;  // a millisecond is the same for all
+  }
+}
+
 TEST(TraceCostSlow, OfAModule) {
   torch::nn::Sequential net;
   for (int i = 0; i < 300; ++i) {
