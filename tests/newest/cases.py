@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim
 
+from further import further
 from programs import Of, programs, x
 
 CASES = []
@@ -305,6 +306,7 @@ case("bfloat16", lambda: nn.Linear(4, 3).bfloat16(), x(2, 4).bfloat16())
 case("frozen", lambda: nn.Sequential(nn.Linear(4, 3).requires_grad_(False), nn.Linear(3, 2)), x(2, 4))
 
 programs(case)
+further(case)
 
 # ---- torchvision -----------------------------------------------------------------------------------------------------
 VISION = {

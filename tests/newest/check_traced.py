@@ -15,6 +15,8 @@ import warnings
 
 import torch
 
+from exports import load_example
+
 warnings.simplefilter("ignore")
 tree = torch.utils._pytree
 
@@ -40,6 +42,7 @@ def check(folder, compiled, scratch):
     for path in paths:
         name = os.path.basename(path).removesuffix(".pt2")
         try:
+            load_example(path)
             program = torch.export.load(path)
             wrong = list(differences(program.module(), path))
             program.run_decompositions()
