@@ -47,8 +47,7 @@ class Versions {
 // Reads a call's arguments in the order of its schema, commutative operands in a fixed order.
 class BoundCall {
  public:
-  explicit BoundCall(const Node& node)
-      : node_(node), schema_(node.is(Op::call_function) ? find_schema(node.target()) : nullptr) {
+  explicit BoundCall(const Node& node) : node_(node), schema_(overload_of(node)) {
     if (schema_ && !binds_all()) schema_ = nullptr;
     if (schema_ && schema_->traits.commutative && node.args().size() >= 2 && node.args()[0].is_node() &&
         node.args()[1].is_node() && rest_is_default()) {
@@ -69,7 +68,7 @@ class BoundCall {
   }
 
  private:
-  // `aten::add(x, y, alpha=2)` is not the overload of that very name, which adds two numbers and knows no alpha.
+  // A call that does not fit the overload it names is compared as it is written.
   bool binds_all() const {
     if (schema_->varargs || node_.args().size() > schema_->arguments.size()) return false;
     for (std::size_t i = 0; i < node_.kwargs().size(); ++i) {

@@ -20,7 +20,7 @@ std::optional<OperationSite> OperationSite::find(const GraphModule& module, Node
   site.node_ = &node;
   const auto accept = [&](const Node& call) {
     if (!call.is(Op::call_function) || !wanted(packet_of(call.target().view()))) return false;
-    site.schema_ = find_schema(call.target());
+    site.schema_ = overload_of(call);
     return site.schema_ != nullptr;
   };
   if (accept(node)) {

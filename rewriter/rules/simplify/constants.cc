@@ -53,7 +53,7 @@ class ConstantFolding {
   bool foldable(const Node& node) {
     if (node.is(Op::get_attr)) return effects_.not_constant(node.target().str()).empty();
     if (!node.is(Op::call_function) || effects_.is_written(node) || effects_of(node).impure()) return false;
-    const OperatorSchema* schema = find_schema(node.target());
+    const OperatorSchema* schema = overload_of(node);
     if (!schema && !node.is_call("operator.getitem")) return false;
     bool all = true;
     bool any = false;
