@@ -147,7 +147,7 @@ bool may_copy(const Node& node) {
 /// other, is one. What lies between may hand on the very tensor, as dropout in evaluation does.
 Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effects) {
   constexpr std::size_t kMost = 64;
-  const EffectIndex::Origin own = effects.origin_of(now);
+  const std::uint32_t own = effects.alias_class(now);
   std::vector<const Node*> same = {&old};
   for (std::size_t next = 0; next < same.size() && next < kMost; ++next) {
     for (const Node& user : same[next]->users()) {
@@ -156,7 +156,7 @@ Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effe
       if (!does.writes) continue;
       bool takes = false;
       user.for_each_input([&](const Node& input) {
-        takes |= std::ranges::find(same, &input) == same.end() && effects.origin_of(input) == own;
+        takes |= std::ranges::find(same, &input) == same.end() && effects.alias_class(input) == own;
       });
       if (takes) return Objection{&old, user.name() + " writes, and would take " + now.name() + " twice"};
     }

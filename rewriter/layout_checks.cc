@@ -26,6 +26,12 @@ bool is_contiguous(const OperatorSchema& schema) {
   return std::ranges::binary_search(kContiguous, packet_of(schema.target.view()));
 }
 
+/// `contiguous(preserve_format)` raises of what is not contiguous.
+bool preserves(const Argument* format) {
+  static const Argument kPreserve(MemoryFormat{Symbol("preserve_format")});
+  return format && (*format == kPreserve || *format == Argument(1));
+}
+
 /// Where the strides of a value show. A view may be impossible, numbers be drawn for other elements, and a reshape copy
 /// what it looked at before.
 class LayoutReaders {
@@ -67,6 +73,7 @@ class LayoutReaders {
         "aten::put_"};
     if (!schema) return false;
     const std::string_view packet = packet_of(schema->target.view());
+    if (packet == "aten::contiguous" && preserves(bound_argument(*schema, user, 1))) return true;
     return (!dense_ && std::ranges::find(kViews, packet) != kViews.end()) ||
            std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
            (shared && schema->traits.may_copy);

@@ -69,6 +69,18 @@ TEST(CommonSubexpression, CallsWithoutOverloadDoWhatTheirArgumentsSay) {
   EXPECT_EQ(eliminate_common_subexpressions(same), 1u);
 }
 
+TEST(CommonSubexpression, OperandsAreNotSwappedWhereTheOrderInMemoryShows) {
+  for (const char* reader : {"aten::rand_like", "aten::sin"}) {
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    Node& y = graph.placeholder("y");
+    Node& a = graph.call_function("aten::add.Tensor", {x, y});
+    Node& b = graph.call_function("aten::add.Tensor", {y, x});
+    graph.output(Argument::tuple({a, graph.call_function(reader, {b})}));
+    EXPECT_EQ(eliminate_common_subexpressions(graph), std::string_view(reader) == "aten::sin" ? 1u : 0u);
+  }
+}
+
 TEST(CommonSubexpression, MergesAroundAWriteToSomethingElse) {
   Graph graph;
   Node& x = graph.placeholder("x");

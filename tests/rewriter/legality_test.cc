@@ -180,6 +180,20 @@ TEST(Legality, AWriterIsNotGivenOneTensorTwice) {
   expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take z twice");
 }
 
+TEST(Legality, AWriterIsNotGivenOneTensorTwiceThroughWhatMayCopy) {
+  Graph graph =
+      graph_of("c = aten::contiguous(%x)\ns = aten::squeeze.dim(%x, 0)\nw = aten::add_.Tensor(%s, %c)\nreturn w");
+  expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take x twice");
+}
+
+TEST(Legality, CopiesAreDenseWhereThatIsAskedFor) {
+  Graph graph = graph_of(
+      "c = aten::clone(%x)\nd = aten::contiguous(%c, memory_format=torch.preserve_format)\nn = aten::neg(%d)\n"
+      "return n");
+  expect_refused(graph, "aten::clone(v)", "v",
+                 "c: its replacement may lie in memory differently, and d depends on that");
+}
+
 TEST(Legality, ReshapesMayNotStopCopyingWhereTheOrderInMemoryShows) {
   Graph graph = graph_of(
       "t = aten::t(%x)\na = aten::reshape(%t, [-1])\nb = aten::reshape(%a, [2, -1])\n"

@@ -55,7 +55,7 @@ PassResult identity_modules(RuleContext& program) {
   Graph& graph = program.module.graph();
   for (Node& node : graph.nodes()) {
     if (!node.is(Op::call_module) || node.args().empty()) continue;
-    const auto leaf = program.module.leaf(node.target().str());
+    const auto leaf = program.module.leaf(path_of(node));
     Node* input = node.args()[0].node_or_null();
     if (!leaf || !input || !returns_input(*leaf)) continue;
     program.rewriter.replace_all_uses_with(node, *input);
