@@ -3,10 +3,12 @@
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
-#include <torch/csrc/jit/serialization/unpickler.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <optional>
 
 #include <fxgraph/export/codes.h>
@@ -21,6 +23,18 @@ std::int64_t fixed(const SymbolicSize& size) {
   if (!size.expr.is_integer()) malformed("a weight has the size " + size.expr.str());
   if (size.expr.value() < 0) malformed("a weight has the size " + size.expr.str());
   return size.expr.value();
+}
+
+// Fresh memory is given page by page, which takes longer than reading a file that the system has at hand. A hint:
+// nothing depends on it.
+void ask_for_large_pages([[maybe_unused]] char* bytes, [[maybe_unused]] std::size_t size) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::size_t kWorthIt = std::size_t{4} << 20;
+  if (size < kWorthIt) return;
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t ahead = (page - reinterpret_cast<std::uintptr_t>(bytes) % page) % page;
+  madvise(bytes + ahead, (size - ahead) / page * page, MADV_HUGEPAGE);
+#endif
 }
 
 // Elements from the start of the record that the tensor reaches; nothing on overflow.
@@ -110,6 +124,7 @@ class Reader {
     const auto [known, fresh] = storages_.try_emplace(record);
     if (fresh) {
       const at::Tensor bytes = at::empty({static_cast<std::int64_t>(archive_.size(record))}, at::kByte);
+      ask_for_large_pages(static_cast<char*>(bytes.data_ptr()), archive_.size(record));
       archive_.read(record, static_cast<char*>(bytes.data_ptr()));
       known->second = bytes.storage();
     }
@@ -150,26 +165,15 @@ class Reader {
 
   // What torch.save wrote. The pickle says how large a tensor's memory is; it may not say more than there is.
   static c10::IValue unpickled(ArchiveReader& archive) {
-    const std::string pickle = without_single_appends(archive.text("data.pkl"));
     std::map<const void*, std::size_t> sizes;
-    std::size_t at = 0;
-    torch::jit::Unpickler unpickler(
-        [&](char* to, std::size_t wanted) {
-          const std::size_t given = std::min(wanted, pickle.size() - at);
-          std::memcpy(to, pickle.data() + at, given);
-          at += given;
-          return given;
-        },
-        &parameter_class, &parameter_object,
-        [&](const std::string& name) {
-          const std::size_t size = archive.size("data/" + name);
-          at::DataPtr bytes = c10::GetCPUAllocator()->allocate(size);
-          archive.read("data/" + name, static_cast<char*>(bytes.get()));
-          sizes[bytes.get()] = size;
-          return bytes;
-        },
-        c10::nullopt);
-    c10::IValue value = unpickler.parse_ivalue();
+    const auto memory = [&](const std::string& name) {
+      const std::size_t size = archive.size("data/" + name);
+      at::DataPtr bytes = c10::GetCPUAllocator()->allocate(size);
+      archive.read("data/" + name, static_cast<char*>(bytes.get()));
+      sizes[bytes.get()] = size;
+      return bytes;
+    };
+    c10::IValue value = fx::unpickled(archive.text("data.pkl"), {memory, &parameter_class, &parameter_object});
     c10::IValue::HashAliasedIValues parts;
     value.getSubValues(parts);
     for (const c10::IValue& part : parts) {

@@ -11,6 +11,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/shapes/shape_formulas.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/shapes/stand_in.h>
@@ -139,10 +140,12 @@ class ShapeProp::Runner : public Interpreter {
 
   template <typename Call>
   Value attempt(const Target& target, const Call& call, const Args& args, const Kwargs& kwargs) {
+    const internal::BriefErrors brief;
     const bool no_kernel = stand_ins_ != StandIns::none && without_kernel().contains(target);
     try {
-      if (const internal::ShapeFormula formula = internal::shape_formula(target, args.size())) {
-        if (at::Tensor shape = formula(args.data()); shape.defined()) return shape;
+      if (auto shapes = internal::shapes_by_formula(target, args.data(), args.size()); !shapes.empty()) {
+        if (shapes.size() == 1) return shapes.front();
+        return c10::ivalue::Tuple::create(std::vector<IValue>(shapes.begin(), shapes.end()));
       }
       if (!no_kernel) return map_tensors(call(args, kwargs), constant_or_meta);
     } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on stand-ins it shows which

@@ -1,30 +1,15 @@
 #include <fxgraph/shapes/shape_formulas.h>
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <unordered_map>
 #include <vector>
+
+#include <fxgraph/shapes/formula_rows.h>
 
 namespace fx::internal {
 namespace {
 
 using c10::IValue;
-using Ints = std::vector<std::int64_t>;
-
-// One number stands for all dimensions.
-bool per_dimension(const IValue& value, std::size_t count, Ints& out) {
-  if (!value.isIntList()) return false;
-  out = value.toIntVector();
-  if (out.size() == 1) out.resize(count, out[0]);
-  return out.size() == count;
-}
-
-bool is_plain(const at::Tensor& tensor) { return tensor.defined() && tensor.is_meta() && tensor.is_contiguous(); }
-
-at::Tensor contiguous_like(const at::Tensor& input, const Ints& sizes) {
-  return at::empty(sizes, at::TensorOptions(input.scalar_type()).device(at::kMeta));
-}
 
 // Convolutions make contiguous what is not, unless it lies by channels.
 bool is_made_plain(const at::Tensor& tensor) {
@@ -78,6 +63,23 @@ at::Tensor convolution(const IValue* arguments) {
   return contiguous_like(c.input, sizes);
 }
 
+// (input, weight, bias, stride, "same" or "valid", dilation, groups)
+at::Tensor convolution_by_words(const IValue* arguments) {
+  if (!arguments[4].isString() || !arguments[0].isTensor() || arguments[0].toTensor().dim() < 3) return {};
+  std::vector<IValue> numbers(arguments, arguments + 7);
+  numbers[4] = Ints(static_cast<std::size_t>(arguments[0].toTensor().dim() - 2), 0);
+  at::Tensor valid = convolution(numbers.data());
+  if (arguments[4].toStringRef() == "valid") return valid;
+  Convolution c;
+  if (arguments[4].toStringRef() != "same" || !c.read(numbers.data(), 5, 6, 1)) return {};
+  Ints sizes = c.input.sizes().vec();
+  sizes[1] = c.weight.size(0);
+  for (std::size_t i = 0; i < c.stride.size(); ++i) {
+    if (c.stride[i] != 1 || sizes[i + 2] == 0) return {};
+  }
+  return contiguous_like(c.input, sizes);
+}
+
 // (input, weight, bias, stride, padding, output_padding, groups, dilation)
 at::Tensor transposed_convolution(const IValue* arguments) {
   Convolution c;
@@ -108,6 +110,30 @@ at::Tensor batch_norm(const IValue* arguments) {
     const at::Tensor each = arguments[i].toTensor();
     if (each.dim() != 1 || each.size(0) != input.size(1) || each.scalar_type() != input.scalar_type()) return {};
   }
+  return contiguous_like(input, input.sizes().vec());
+}
+
+// (input, groups, weight?, bias?, …)
+at::Tensor group_norm(const IValue* arguments) {
+  if (!is_plain_real(arguments[0]) || !arguments[1].isInt()) return {};
+  const at::Tensor input = arguments[0].toTensor();
+  const std::int64_t groups = arguments[1].toInt();
+  if (input.dim() < 2 || input.numel() == 0 || groups < 1 || input.size(1) % groups != 0 ||
+      !is_vector_for(arguments[2], input, input.size(1)) || !is_vector_for(arguments[3], input, input.size(1)))
+    return {};
+  return contiguous_like(input, input.sizes().vec());
+}
+
+// (input, weight?, bias?, running_mean?, running_var?, by the input's own statistics, …)
+at::Tensor instance_norm(const IValue* arguments) {
+  if (!is_plain_real(arguments[0]) || !arguments[5].isBool()) return {};
+  const at::Tensor input = arguments[0].toTensor();
+  if (input.dim() < 3 || input.numel() == 0) return {};
+  for (std::size_t i = 1; i < 5; ++i) {
+    const bool given = !arguments[i].isNone() && arguments[i].toTensor().defined();
+    if (!is_vector_for(arguments[i], input, input.size(1)) || (i > 2 && !given && !arguments[5].toBool())) return {};
+  }
+  if (arguments[3].isNone() != arguments[4].isNone()) return {};
   return contiguous_like(input, input.sizes().vec());
 }
 
@@ -146,10 +172,6 @@ struct Pooling {
     return true;
   }
 };
-
-bool is_plain_real(const IValue& value) {
-  return value.isTensor() && is_plain(value.toTensor()) && value.toTensor().is_floating_point();
-}
 
 // (input, …): each element by itself.
 at::Tensor pointwise(const IValue* arguments) {
@@ -207,8 +229,8 @@ at::Tensor adaptive_average_pool(const IValue* arguments) {
 at::Tensor embedding(const IValue* arguments) {
   if (!is_plain_real(arguments[0]) || !arguments[1].isTensor()) return {};
   const at::Tensor weight = arguments[0].toTensor(), indices = arguments[1].toTensor();
-  if (!is_plain(indices) || weight.dim() != 2 || weight.numel() == 0 ||
-      (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt))
+  if (!indices.defined() || !indices.is_meta() || indices.layout() != at::kStrided || weight.dim() != 2 ||
+      weight.numel() == 0 || (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt))
     return {};
   Ints sizes = indices.sizes().vec();
   sizes.push_back(weight.size(1));
@@ -232,39 +254,58 @@ at::Tensor layer_norm(const IValue* arguments) {
   return contiguous_like(input, sizes.vec());
 }
 
+constexpr FormulaRow kPlainRows[] = {
+    {"aten::conv1d", 7, convolution},
+    {"aten::conv2d", 7, convolution},
+    {"aten::conv3d", 7, convolution},
+    {"aten::conv_transpose1d", 8, transposed_convolution},
+    {"aten::conv_transpose2d.input", 8, transposed_convolution},
+    {"aten::conv_transpose3d.input", 8, transposed_convolution},
+    {"aten::batch_norm", 9, batch_norm},
+    {"aten::relu", 1, pointwise},
+    {"aten::relu_", 1, pointwise_in_place},
+    {"aten::hardtanh", 3, pointwise},
+    {"aten::hardtanh_", 3, pointwise_in_place},
+    {"aten::hardswish", 1, pointwise},
+    {"aten::hardswish_", 1, pointwise_in_place},
+    {"aten::embedding", 5, embedding},
+    {"aten::layer_norm", 6, layer_norm},
+    {"aten::max_pool1d", 6, max_pool<1>},
+    {"aten::max_pool2d", 6, max_pool<2>},
+    {"aten::max_pool3d", 6, max_pool<3>},
+    {"aten::avg_pool2d", 7, average_pool<2>},
+    {"aten::avg_pool3d", 7, average_pool<3>},
+    {"aten::adaptive_avg_pool2d", 2, adaptive_average_pool<2>},
+    {"aten::adaptive_avg_pool3d", 2, adaptive_average_pool<3>},
+    {"aten::conv1d.padding", 7, convolution_by_words},
+    {"aten::conv2d.padding", 7, convolution_by_words},
+    {"aten::conv3d.padding", 7, convolution_by_words},
+    {"aten::group_norm", 6, group_norm},
+    {"aten::instance_norm", 9, instance_norm},
+    {"aten::abs", 1, pointwise},
+    {"aten::abs_", 1, pointwise_in_place},
+    {"aten::relu6", 1, pointwise},
+    {"aten::relu6_", 1, pointwise_in_place},
+    {"aten::log_sigmoid", 1, pointwise},
+};
+
 }  // namespace
 
-ShapeFormula shape_formula(Symbol target, std::size_t count) {
-  struct Row {
-    ShapeFormula formula;
-    std::size_t count;
-  };
-  static const std::unordered_map<Symbol, Row> formulas = {
-      {"aten::conv1d", {convolution, 7}},
-      {"aten::conv2d", {convolution, 7}},
-      {"aten::conv3d", {convolution, 7}},
-      {"aten::conv_transpose1d", {transposed_convolution, 8}},
-      {"aten::conv_transpose2d.input", {transposed_convolution, 8}},
-      {"aten::conv_transpose3d.input", {transposed_convolution, 8}},
-      {"aten::batch_norm", {batch_norm, 9}},
-      {"aten::relu", {pointwise, 1}},
-      {"aten::relu_", {pointwise_in_place, 1}},
-      {"aten::hardtanh", {pointwise, 3}},
-      {"aten::hardtanh_", {pointwise_in_place, 3}},
-      {"aten::hardswish", {pointwise, 1}},
-      {"aten::hardswish_", {pointwise_in_place, 1}},
-      {"aten::embedding", {embedding, 5}},
-      {"aten::layer_norm", {layer_norm, 6}},
-      {"aten::max_pool1d", {max_pool<1>, 6}},
-      {"aten::max_pool2d", {max_pool<2>, 6}},
-      {"aten::max_pool3d", {max_pool<3>, 6}},
-      {"aten::avg_pool2d", {average_pool<2>, 7}},
-      {"aten::avg_pool3d", {average_pool<3>, 7}},
-      {"aten::adaptive_avg_pool2d", {adaptive_average_pool<2>, 2}},
-      {"aten::adaptive_avg_pool3d", {adaptive_average_pool<3>, 2}},
-  };
-  const auto row = formulas.find(target);
-  return row == formulas.end() || row->second.count != count ? nullptr : row->second.formula;
+std::vector<at::Tensor> shapes_by_formula(Symbol target, const IValue* arguments, std::size_t count) {
+  static const auto rows = [] {
+    std::unordered_map<Symbol, const FormulaRow*> result;
+    const std::span<const FormulaRow> tables[] = {kPlainRows, moving_formulas(), recurrent_formulas()};
+    for (const std::span<const FormulaRow>& table : tables) {
+      for (const FormulaRow& row : table) result.emplace(Symbol(row.target), &row);
+    }
+    return result;
+  }();
+  const auto found = rows.find(target);
+  if (found == rows.end() || found->second->count != count) return {};
+  const FormulaRow& row = *found->second;
+  if (row.several) return row.several(arguments);
+  at::Tensor shape = row.one(arguments);
+  return shape.defined() ? std::vector<at::Tensor>{std::move(shape)} : std::vector<at::Tensor>();
 }
 
 }  // namespace fx::internal

@@ -1,19 +1,18 @@
-// Shapes of operators that LibTorch can only tell by running them, and that are dear to run: convolutions,
-// pooling, norms, embeddings and some
-// that take each element by itself. The tracer and ShapeProp share them, so that they agree.
+// Shapes of operators that LibTorch can only tell by running them, or by many steps, and that are dear: convolutions,
+// pooling, norms, recurrent networks, embeddings, padding and some that take each element by itself. The tracer and
+// ShapeProp share them, so that they agree.
 #pragma once
 
 #include <ATen/core/ivalue.h>
+
+#include <vector>
 
 #include <fxgraph/support/symbol.h>
 
 namespace fx::internal {
 
-/// Returns the shape of the result as a meta tensor. Undefined for what it does not know: other memory layouts,
-/// arguments that the operator refuses.
-using ShapeFormula = at::Tensor (*)(const c10::IValue* arguments);
-
-/// The formula for an operator that is given all its `count` arguments; null when there is none.
-ShapeFormula shape_formula(Symbol target, std::size_t count);
+/// Returns the shapes of the results of an operator that is given all its `count` arguments, as meta tensors. Empty for
+/// what is not known: other operators, other memory layouts, arguments that the operator refuses.
+std::vector<at::Tensor> shapes_by_formula(Symbol target, const c10::IValue* arguments, std::size_t count);
 
 }  // namespace fx::internal

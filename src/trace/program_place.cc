@@ -3,12 +3,14 @@
 #include <c10/util/Type.h>
 #include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #if FXGRAPH_BACKTRACE
 #include <backtrace.h>
 #endif
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fx::internal {
@@ -47,6 +49,35 @@ std::string exported_name(const void* address) {
   Dl_info info;
   return dladdr(address, &info) && info.dli_sname ? c10::demangle(info.dli_sname) : "";
 }
+
+/// Where LibTorch's code lies: nothing in it is a place in the program, and to name it takes a millisecond.
+class LibTorchCode {
+ public:
+  LibTorchCode() {
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void* data) {
+          const std::string_view path = object->dlpi_name;
+          const std::string_view name = path.substr(path.rfind('/') + 1);
+          if (!name.starts_with("libtorch") && !name.starts_with("libc10")) return 0;
+          for (int i = 0; i < object->dlpi_phnum; ++i) {
+            const auto& segment = object->dlpi_phdr[i];
+            if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X)) continue;
+            const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+            static_cast<LibTorchCode*>(data)->ranges_.emplace_back(begin, begin + segment.p_memsz);
+          }
+          return 0;
+        },
+        this);
+  }
+  bool contains(const void* address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return std::any_of(ranges_.begin(), ranges_.end(),
+                       [&](const auto& range) { return at > range.first && at <= range.second; });
+  }
+
+ private:
+  std::vector<std::pair<std::uintptr_t, std::uintptr_t>> ranges_;
+};
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
@@ -100,8 +131,10 @@ CallPlace calling_place() {
 }
 
 std::string words_for(const CallPlace& place) {
+  const LibTorchCode libtorch;
   for (int i = 1; i < place.count; ++i) {
     const void* frame = place.frames[static_cast<std::size_t>(i)];
+    if (libtorch.contains(frame)) continue;
     std::vector<Level> levels = levels_at(frame);
     if (levels.empty()) levels.push_back({exported_name(frame), "", 0});
     for (const Level& level : levels) {

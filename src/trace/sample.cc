@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/tensor_memory.h>
 
@@ -41,6 +42,7 @@ Sample::~Sample() {
 }
 
 bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, std::optional<OtherType> type) {
+  const BriefErrors brief;
   last_ = last;
   types_may_differ_ = type.has_value();
   session_ = std::make_shared<Session>(static_cast<NodeMaker&>(*this), program_.session.oracle());

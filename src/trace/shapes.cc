@@ -6,6 +6,7 @@
 #include <sstream>
 #include <unordered_set>
 
+#include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/shapes/shape_formulas.h>
 
 namespace fx::internal {
@@ -146,15 +147,14 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 }  // namespace
 
 bool ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
+  const BriefErrors brief;
   drop_pinning(record, stack);
-  if (!record.meta_works && record.takes_tensors) {
-    if (const ShapeFormula formula = shape_formula(record.target, record.arguments.size())) {
-      if (at::Tensor shape = formula(&*(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size())));
-          shape.defined()) {
-        torch::jit::drop(stack, record.arguments.size());
-        stack.emplace_back(std::move(shape));
-        return true;
-      }
+  if (record.takes_tensors && record.all_results_are_tensors) {
+    const std::size_t count = record.arguments.size();
+    if (auto shapes = shapes_by_formula(record.target, stack.data() + (stack.size() - count), count); !shapes.empty()) {
+      torch::jit::drop(stack, count);
+      for (at::Tensor& shape : shapes) stack.emplace_back(std::move(shape));
+      return true;
     }
   }
   if (!record.meta_works && !record.meta_fails) record.meta_fails = has_no_meta_kernel(record.target, false);

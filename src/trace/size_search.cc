@@ -10,13 +10,6 @@ namespace {
 constexpr int kAttemptsPerGroup = 24;
 constexpr int kTriesForABound = 12;
 
-bool is_prime(std::int64_t number) {
-  for (std::int64_t divisor = 2; divisor * divisor <= number; ++divisor) {
-    if (number % divisor == 0) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through) {
@@ -24,6 +17,61 @@ std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32
   auto sample = std::make_unique<Sample>(program_);
   *came_through = sample->run(groups_.stand_ins(sizes), last);
   return sample;
+}
+
+// Null when the program then does something else than before: what it takes from types or layouts is found elsewhere
+// (trace/type_dependence.h).
+std::unique_ptr<Sample> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
+  constexpr std::size_t kOthersBefore = 2;
+  if (!may_disguise_ || disguise_.is_empty() || is_disguised() || samples_.size() != kOthersBefore) return nullptr;
+  ++attempts_;
+  auto sample = std::make_unique<Sample>(program_);
+  may_disguise_ =
+      sample->run(disguise_.of(groups_.stand_ins(sizes), true, true), Sample::kToTheEnd, disguise_.type()) &&
+      changes_as_before(*sample);
+  return may_disguise_ ? std::move(sample) : nullptr;
+}
+
+// Whether all that is other than in the first trace was so in an earlier sample: then sizes have changed it. What lies
+// inside of leaf modules is their own business.
+bool SizeSearch::changes_as_before(const Sample& sample) const {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> numbers;
+  std::set<std::uint32_t> constants;
+  for (const auto& before : samples_) {
+    for (const Sample::Change& change : before->changes()) numbers.emplace(change.call, change.leaf);
+    for (const Sample::ChangedConstant& constant : before->changed_constants()) constants.insert(constant.call);
+  }
+  const auto is_gone = [&](std::uint32_t call) { return program_.log[call].node->is_erased(); };
+  return std::all_of(sample.changes().begin(), sample.changes().end(),
+                     [&](const Sample::Change& change) {
+                       return is_gone(change.call) || (change.value.kind() != ArgumentKind::dtype &&
+                                                       numbers.contains({change.call, change.leaf}));
+                     }) &&
+         std::all_of(sample.changed_constants().begin(), sample.changed_constants().end(),
+                     [&](const Sample::ChangedConstant& constant) {
+                       return is_gone(constant.call) || constants.contains(constant.call);
+                     });
+}
+
+void SizeSearch::forget(std::size_t sample) {
+  samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(sample));
+  sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(sample));
+  if (disguised_ != kNone && sample <= disguised_) disguised_ = sample == disguised_ ? kNone : disguised_ - 1;
+  round_ = 0;
+}
+
+void SizeSearch::forget_all() {
+  samples_.clear();
+  sizes_.clear();
+  disguised_ = kNone;
+  round_ = 0;
+}
+
+void SizeSearch::drop_disguised() {
+  may_disguise_ = false;
+  const int round = round_;
+  forget(disguised_);
+  round_ = std::max(round - 1, 0);
 }
 
 bool SizeSearch::works(const GroupSizes& sizes, std::uint32_t last) {
@@ -44,23 +92,23 @@ void SizeSearch::find(std::size_t count) {
           active.begin(), active.end(), [&](std::uint32_t a, std::uint32_t b) { return blamed_[a] < blamed_[b]; });
       fix(most, "the program goes another way each time", "");
       attempts_ = 0;
-      samples_.clear();
-      sizes_.clear();
-      round_ = 0;
+      forget_all();
       continue;
     }
     const GroupSizes sizes = groups_.choose(active, round_);
-    bool came_through = false;
-    std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
-    if (!came_through) {
-      settle(active, sizes, *sample);
-      for (std::size_t i = samples_.size(); i-- > 0;) {
-        if (groups_.allow(sizes_[i])) continue;
-        samples_.erase(samples_.begin() + static_cast<std::ptrdiff_t>(i));
-        sizes_.erase(sizes_.begin() + static_cast<std::ptrdiff_t>(i));
-        round_ = 0;
+    std::unique_ptr<Sample> sample = attempt_disguised(sizes);
+    if (sample) {
+      disguised_ = samples_.size();
+    } else {
+      bool came_through = false;
+      sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+      if (!came_through) {
+        settle(active, sizes, *sample);
+        for (std::size_t i = samples_.size(); i-- > 0;) {
+          if (!groups_.allow(sizes_[i])) forget(i);
+        }
+        continue;
       }
-      continue;
     }
     for (const std::uint32_t group : active) {
       groups_.groups[group].lowest = std::min(groups_.groups[group].lowest, sizes[group]);
@@ -281,52 +329,6 @@ SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupS
   return left;
 }
 
-// ── Steps ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-bool SizeSearch::works_at(const Some& some, std::int64_t size, std::uint32_t last) {
-  if (size < 1) return false;
-  GroupSizes sizes = groups_.examples();
-  for (const std::uint32_t group : some) sizes[group] = size;
-  return works(sizes, last);
-}
-
-// Multiples of a divisor of the size; or smaller sizes only.
-bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
-  const std::uint32_t last = failure.failed_at();
-  const std::int64_t size = groups_.groups[some.front()].size;
-  std::int64_t power = 1;
-  while (size % (2 * power) == 0) power *= 2;
-  std::int64_t step = 0;
-  if (power != 1 && power != size && works_at(some, size + power, last)) step = power;
-  if (step == 0 && works_at(some, 2 * size, last)) step = size;
-  if (step != 0) {
-    for (std::int64_t prime = 2; prime < step; ++prime) {
-      if (!is_prime(prime)) continue;
-      while (step % prime == 0 && step > prime && works_at(some, size + step / prime, last)) step /= prime;
-    }
-    for (const std::uint32_t group : some) groups_.groups[group].step = step;
-    return true;
-  }
-  if (size == 1 || !works_at(some, size - 1, last)) return false;
-  for (const std::uint32_t group : some) {
-    groups_.groups[group].above = size + 1;
-    groups_.groups[group].above_said = failure.threw();
-  }
-  return true;
-}
-
-// The steps that did so far are too small further on.
-bool SizeSearch::widen_step(std::uint32_t index, std::uint32_t last) {
-  SizeGroup& group = groups_.groups[index];
-  for (std::int64_t factor = 2; factor * group.step <= group.size; ++factor) {
-    const std::int64_t step = factor * group.step;
-    if (group.size % step != 0 || !works_at({index}, group.size + step, last)) continue;
-    group.step = step;
-    return true;
-  }
-  return false;
-}
-
 // ── Numbers without an expression ─────────────────────────────────────────────────────────────────────────────────
 
 void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, std::uint32_t last,
@@ -348,9 +350,7 @@ void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, st
   for (const std::uint32_t group : active) {
     if (!any) fix(group, why, where);
   }
-  samples_.clear();
-  sizes_.clear();
-  round_ = 0;
+  forget_all();
 }
 
 void SizeSearch::fix_dependence(std::uint32_t call, std::uint32_t leaf, const std::string& why) {

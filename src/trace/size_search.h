@@ -3,6 +3,9 @@
 // All dimensions change at once first, each to another size. When the program then does something else or fails, each
 // dimension is tried alone, up to the call that was different: what fails alone is tied to a dimension of the same
 // size, varies in steps, or is fixed. Then all again, until a run comes through.
+//
+// The third run, when two have come through, gets inputs of another type and layout, too: a program that takes nothing
+// from these does what it does, and need not be run once more for them. One that does not is run again without.
 #pragma once
 
 #include <functional>
@@ -10,13 +13,15 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/trace/disguise.h>
 #include <fxgraph/trace/size_groups.h>
 
 namespace fx::internal {
 
 class SizeSearch {
  public:
-  SizeSearch(const SampledProgram& program, SizeGroups& groups) : program_(program), groups_(groups) {}
+  SizeSearch(const SampledProgram& program, SizeGroups& groups)
+      : program_(program), groups_(groups), disguise_(groups.stand_ins(groups.examples())) {}
 
   /// Settles the groups, so that `count` samples in which all free ones vary came through; fewer when none is free.
   void find(std::size_t count);
@@ -26,13 +31,23 @@ class SizeSearch {
   /// The same for a tensor that the program makes without operators.
   void fix_dependence_of_constant(std::uint32_t call, const std::string& why);
 
+  /// Whether one of the samples ran on inputs of another type and layout, too, and did what the others do.
+  bool is_disguised() const { return disguised_ < samples_.size(); }
+  /// Drops that sample: there is no expression for what it did. From now on all have the examples' types and layouts.
+  void drop_disguised();
+
   /// The runs that came through.
   const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }
 
  private:
   using Some = std::vector<std::uint32_t>;
+  static constexpr std::size_t kNone = ~std::size_t{0};
 
   std::unique_ptr<Sample> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
+  std::unique_ptr<Sample> attempt_disguised(const GroupSizes& sizes);
+  bool changes_as_before(const Sample& sample) const;
+  void forget(std::size_t sample);
+  void forget_all();
   bool works(const GroupSizes& sizes, std::uint32_t last);
   void settle(const Some& active, const GroupSizes& sizes, const Sample& failure);
   void settle_together(const Some& active, const GroupSizes& sizes, const Sample& failure);
@@ -52,6 +67,9 @@ class SizeSearch {
   SizeGroups& groups_;
   std::vector<std::unique_ptr<Sample>> samples_;
   std::vector<GroupSizes> sizes_;  // of the samples
+  const Disguise disguise_;
+  bool may_disguise_ = true;
+  std::size_t disguised_ = kNone;  // among the samples
   int round_ = 0;
   std::vector<int> blamed_;  // how often each group alone was another program
   int attempts_ = 0;

@@ -1,10 +1,9 @@
 #include <fxgraph/trace/type_dependence.h>
 
-#include <ATen/ops/empty_strided.h>
-
 #include <algorithm>
 
 #include <fxgraph/run/value.h>
+#include <fxgraph/trace/disguise.h>
 
 namespace fx::internal {
 namespace {
@@ -13,37 +12,16 @@ class TypeDependence {
  public:
   TypeDependence(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
                  const std::vector<at::Tensor>& stand_ins)
-      : graph_(graph), program_(program), inputs_(inputs), stand_ins_(stand_ins) {}
+      : graph_(graph), program_(program), inputs_(inputs), stand_ins_(stand_ins), disguise_(stand_ins) {}
 
   void run() {
-    const auto floating = std::find_if(stand_ins_.begin(), stand_ins_.end(),
-                                       [](const at::Tensor& input) { return input.is_floating_point(); });
-    if (floating != stand_ins_.end()) {
-      const at::ScalarType from = floating->scalar_type();
-      type_ = {from, from == at::kDouble ? at::kFloat : at::kDouble};
-    }
-    const bool other_layout = std::any_of(stand_ins_.begin(), stand_ins_.end(), may_be_laid_out_otherwise);
-    if ((!type_ && !other_layout) || dependence(type_.has_value(), other_layout).empty()) return;
-    if (const std::string why = type_ ? dependence(true, false) : ""; !why.empty()) assert_type(why);
-    if (const std::string why = other_layout ? dependence(false, true) : ""; !why.empty()) assert_layout(why);
+    const bool types = disguise_.type().has_value(), layouts = disguise_.changes_layout();
+    if (disguise_.is_empty() || dependence(types, layouts).empty()) return;
+    if (const std::string why = types ? dependence(true, false) : ""; !why.empty()) assert_type(why);
+    if (const std::string why = layouts ? dependence(false, true) : ""; !why.empty()) assert_layout(why);
   }
 
  private:
-  static bool may_be_laid_out_otherwise(const at::Tensor& input) {
-    return input.dim() > 1 && input.numel() > 1 && input.layout() == at::kStrided && input.is_contiguous() &&
-           input.size(0) > 1 && input.numel() > input.size(0);
-  }
-  // The last dimension outermost.
-  static at::Tensor other_layout_of(const at::Tensor& input) {
-    std::vector<std::int64_t> strides(static_cast<std::size_t>(input.dim()));
-    std::int64_t next = 1;
-    for (std::size_t i = 0; i < strides.size(); ++i) {
-      strides[i] = next;
-      next *= input.size(static_cast<std::int64_t>(i));
-    }
-    return at::empty_strided(input.sizes(), strides, input.options());
-  }
-
   std::string dependence(bool other_type, bool other_layout) const;
   void assert_type(const std::string& why);
   void assert_layout(const std::string& why);
@@ -53,19 +31,15 @@ class TypeDependence {
   const SampledProgram& program_;
   const std::vector<BoundTensor>& inputs_;
   const std::vector<at::Tensor>& stand_ins_;
-  std::optional<OtherType> type_;
+  const Disguise disguise_;
 };
 
 // Why the graph does not hold; empty when it does, or says so itself. What lies inside of a leaf module is its own
 // business.
 std::string TypeDependence::dependence(bool other_type, bool other_layout) const {
-  std::vector<at::Tensor> stand_ins = stand_ins_;
-  for (at::Tensor& input : stand_ins) {
-    if (other_layout && may_be_laid_out_otherwise(input)) input = other_layout_of(input);
-    if (other_type && input.scalar_type() == type_->from) input = input.to(type_->to);
-  }
   Sample sample(program_);
-  const bool came_through = sample.run(stand_ins, Sample::kToTheEnd, other_type ? type_ : std::optional<OtherType>());
+  const bool came_through = sample.run(disguise_.of(stand_ins_, other_type, other_layout), Sample::kToTheEnd,
+                                       other_type ? disguise_.type() : std::nullopt);
   const TraceLog& log = program_.log;
   const auto is_there = [&](std::uint32_t call) { return call >= log.size() || !log[call].node->is_erased(); };
   std::string why;
@@ -102,16 +76,16 @@ void TypeDependence::assert_that(const BoundTensor& input, Symbol question, cons
 void TypeDependence::assert_type(const std::string& why) {
   static const Symbol kType("prim::dtype");
   for (const BoundTensor& input : inputs_) {
-    if (input.example.scalar_type() != type_->from) continue;
-    assert_that(input, kType, static_cast<std::int64_t>(type_->from),
-                input.name + " must be " + to_string(Argument(to_dtype(type_->from))) + ": " + why);
+    if (input.example.scalar_type() != disguise_.type()->from) continue;
+    assert_that(input, kType, static_cast<std::int64_t>(disguise_.type()->from),
+                input.name + " must be " + to_string(Argument(to_dtype(disguise_.type()->from))) + ": " + why);
   }
 }
 
 void TypeDependence::assert_layout(const std::string& why) {
   static const Symbol kContiguous("aten::is_contiguous");
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (may_be_laid_out_otherwise(stand_ins_[i]) && inputs_[i].example.is_contiguous())
+    if (Disguise::may_be_laid_out_otherwise(stand_ins_[i]) && inputs_[i].example.is_contiguous())
       assert_that(inputs_[i], kContiguous, {}, inputs_[i].name + " must be contiguous: " + why);
   }
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "tests/trace/cost_models.h"
 #include "tests/trace/size_models.h"
+#include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
 namespace fx {
@@ -49,6 +51,21 @@ TEST(TraceCostSlow, IsLinear) {
   EXPECT_LE(found, 1.5);
 }
 
+// What BM_TraceSizes and BM_TraceShapes measure: four dimensions that are tied in two pairs.
+TEST(TraceCostSlow, OfAChain) {
+  const std::vector<c10::IValue> examples = {torch::rand({2, 3}), torch::rand({2, 3})};
+  for (const int blocks : {111, 1111, 3333}) {
+    const auto chain = [blocks](Tensor x, Tensor y) {
+      for (int i = 0; i < blocks; ++i) x = torch::mul(torch::relu(torch::add(x, y)), y);
+      return x;
+    };
+    const double found =
+        ratio([&] { Tracer().trace(chain, examples); }, [&] { Tracer(plain()).trace(chain, examples); });
+    std::cout << "generic over plain, chain of " << 3 * blocks << ": " << found << "\n";
+    EXPECT_LE(found, blocks > 1000 ? 4 : 6) << blocks;  // a millisecond is the same for all
+  }
+}
+
 TEST(TraceCostSlow, OfAModule) {
   torch::nn::Sequential net;
   for (int i = 0; i < 300; ++i) {
@@ -67,10 +84,19 @@ double ratio_of(const Net& net, const Tensor& example) {
   return ratio([&] { symbolic_trace(net, {example}); }, [&] { symbolic_trace(net, {example}, plain()); });
 }
 
-TEST(TraceCostSlow, OfATransformer) {
-  const double found = ratio_of(testing::Gpt(), torch::randint(10, {2, 8}));
-  std::cout << "generic over plain, gpt: " << found << "\n";
-  EXPECT_LE(found, 4);
+template <typename Net>
+void expect_cheap(const std::string& name, const Net& net, const Tensor& example) {
+  const double found = ratio_of(net, example);
+  std::cout << "generic over plain, " << name << ": " << found << "\n";
+  EXPECT_LE(found, 4) << name;
+}
+
+TEST(TraceCostSlow, OfModelsThatPeopleHave) {
+  expect_cheap("resnet18", testing::ResNet18(), torch::rand({2, 3, 64, 64}));
+  expect_cheap("lstm", testing::LstmTagger(), torch::randint(1000, {4, 12}));
+  expect_cheap("encoder", testing::TransformerClassifier(), torch::randint(1000, {12, 4}));
+  expect_cheap("lstm over long texts", testing::LstmTagger(), torch::randint(1000, {8, 60}));
+  expect_cheap("gpt", testing::Gpt(), torch::randint(10, {2, 8}));
 }
 
 }  // namespace
