@@ -4,9 +4,6 @@
 #include <c10/core/CPUAllocator.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -23,18 +20,6 @@ std::int64_t fixed(const SymbolicSize& size) {
   if (!size.expr.is_integer()) malformed("a weight has the size " + size.expr.str());
   if (size.expr.value() < 0) malformed("a weight has the size " + size.expr.str());
   return size.expr.value();
-}
-
-// Fresh memory is given page by page, which takes longer than reading a file that the system has at hand. A hint:
-// nothing depends on it.
-void ask_for_large_pages([[maybe_unused]] char* bytes, [[maybe_unused]] std::size_t size) {
-#ifdef MADV_HUGEPAGE
-  constexpr std::size_t kWorthIt = std::size_t{4} << 20;
-  if (size < kWorthIt) return;
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  const std::size_t ahead = (page - reinterpret_cast<std::uintptr_t>(bytes) % page) % page;
-  madvise(bytes + ahead, (size - ahead) / page * page, MADV_HUGEPAGE);
-#endif
 }
 
 // Elements from the start of the record that the tensor reaches; nothing on overflow.
@@ -124,7 +109,6 @@ class Reader {
     const auto [known, fresh] = storages_.try_emplace(record);
     if (fresh) {
       const at::Tensor bytes = at::empty({static_cast<std::int64_t>(archive_.size(record))}, at::kByte);
-      ask_for_large_pages(static_cast<char*>(bytes.data_ptr()), archive_.size(record));
       archive_.read(record, static_cast<char*>(bytes.data_ptr()));
       known->second = bytes.storage();
     }
