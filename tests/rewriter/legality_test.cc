@@ -129,6 +129,20 @@ TEST(Legality, DrawsAreForElementsInTheOrderOfMemory) {
   EXPECT_EQ(replace_pattern(view, "aten::sin(x)", "aten::softmax.int(x, 0)").applied, 1u);
 }
 
+TEST(Legality, ConvolutionsAndNormsFollowTheMemoryFormatOfWhatTheyTake) {
+  for (const char* between : {"s = aten::sin(%c)", "s = aten::group_norm(%c, 1)", "s = aten::cat([%c, %c])"}) {
+    Graph graph = graph_of("c = aten::conv2d(%x, %x)\n" + std::string(between) + "\nr = aten::rand_like(%s)\nreturn r");
+    expect_refused(graph, "aten::conv2d(x, w)", "aten::contiguous(aten::conv2d(x, w))",
+                   "c: its replacement may lie in memory differently, and r depends on that");
+    EXPECT_EQ(replace_pattern(graph, "aten::conv2d(x, w)", "aten::max_pool2d(x, 3)").applied, 1u);
+  }
+  Graph settled = graph_of("c = aten::conv2d(%x, %x)\ns = aten::softmax.int(%c, 0)\nr = aten::rand_like(%s)\nreturn r");
+  EXPECT_EQ(replace_pattern(settled, "aten::conv2d(x, w)", "aten::contiguous(aten::conv2d(x, w))").applied, 1u);
+  Graph formatted = graph_of("c = aten::contiguous(%x)\nr = aten::rand_like(%c)\nreturn r");
+  expect_refused(formatted, "aten::contiguous(x)", "aten::contiguous(x, memory_format=2)",
+                 "c: its replacement may lie in memory differently, and r depends on that");
+}
+
 TEST(Legality, OneDrawIsNotTwo) {
   const std::string draws = "r = aten::rand_like(%x)\ns = aten::rand_like(%x)\nreturn (r, s)";
   Graph graph = graph_of("r = aten::rand_like(%x)\nreturn r");
@@ -164,6 +178,20 @@ TEST(Legality, RandomOrderIsKept) {
 TEST(Legality, AWriterIsNotGivenOneTensorTwice) {
   Graph graph = graph_of("z = aten::zero_(%x)\ns = aten::squeeze.dim(%z, 0)\nw = aten::add_.Tensor(%s, %x)\nreturn w");
   expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take z twice");
+}
+
+TEST(Legality, AWriterIsNotGivenOneTensorTwiceThroughWhatMayCopy) {
+  Graph graph =
+      graph_of("c = aten::contiguous(%x)\ns = aten::squeeze.dim(%x, 0)\nw = aten::add_.Tensor(%s, %c)\nreturn w");
+  expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take x twice");
+}
+
+TEST(Legality, CopiesAreDenseWhereThatIsAskedFor) {
+  Graph graph = graph_of(
+      "c = aten::clone(%x)\nd = aten::contiguous(%c, memory_format=torch.preserve_format)\nn = aten::neg(%d)\n"
+      "return n");
+  expect_refused(graph, "aten::clone(v)", "v",
+                 "c: its replacement may lie in memory differently, and d depends on that");
 }
 
 TEST(Legality, ReshapesMayNotStopCopyingWhereTheOrderInMemoryShows) {
