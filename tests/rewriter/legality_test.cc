@@ -143,6 +143,12 @@ TEST(Legality, ConvolutionsAndNormsFollowTheMemoryFormatOfWhatTheyTake) {
                  "c: its replacement may lie in memory differently, and r depends on that");
 }
 
+TEST(Legality, AReshapeMayLieAsWhatItTakes) {
+  Graph graph = graph_of("g = aten::group_norm(%x, 2)\nv = aten::view(%g, [4])\nn = aten::neg(%v)\nreturn n");
+  expect_refused(graph, "aten::group_norm(x, n: int)", "aten::reshape(aten::neg(x), [2, 2])",
+                 "g: its replacement may lie in memory differently, and v depends on that");
+}
+
 TEST(Legality, OneDrawIsNotTwo) {
   const std::string draws = "r = aten::rand_like(%x)\ns = aten::rand_like(%x)\nreturn (r, s)";
   Graph graph = graph_of("r = aten::rand_like(%x)\nreturn r");
