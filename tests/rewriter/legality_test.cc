@@ -49,6 +49,23 @@ TEST(Legality, AnIdentityRuleDoesNotCrossAWrite) {
   EXPECT_EQ(replace_pattern(other, pattern, "aten::sin(aten::relu(x))").applied, 1u);
 }
 
+TEST(Legality, AReplacementSaysWhatToCallAndWhatToTake) {
+  for (const char* text : {"{aten::sin, aten::cos}(x)", "/aten::s.*/(x)"})
+    EXPECT_THAT(error_of([&] { Replacement{text}; }), HasSubstr("a call needs one operator, not a set of them"))
+        << text;
+  EXPECT_THAT(error_of([&] { Replacement{"aten::add.Tensor(x, _)"}; }),
+              HasSubstr("an input needs the name of something that the pattern binds"));
+}
+
+TEST(Legality, AUserInsideTheMatchIsNoReasonToMoveUp) {
+  // s is a result and has a user in the match; before that user k, which draws, could not stand.
+  const std::string results = "s = aten::sin(%x)\nm = aten::relu(%s)\n";
+  Graph graph = graph_of(results + "k = aten::rand_like(%y)\nr = aten::add.Tensor(%m, %k)\nreturn (s, m, r)", "x y");
+  const Pattern pattern(graph_of(results + "r = aten::add.Tensor(%m, %k)\nreturn (s, m, r)", "x k"));
+  const Replacement replacement(graph_of(results + "r = aten::add.Tensor(%k, %m)\nreturn (s, m, r)", "x k"));
+  EXPECT_EQ(replace_pattern(graph, pattern, replacement).applied, 1u);
+}
+
 TEST(Legality, AWriteThroughAViewIsSeen) {
   Graph graph =
       graph_of("v = aten::view(%x, [2])\ns = aten::sin(%x)\na = aten::zero_(%v)\nr = aten::relu(%s)\nreturn r");
