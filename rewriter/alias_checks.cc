@@ -270,7 +270,8 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
       // Two reshapes may have copied in between, and one may not.
       const bool one_view = std::ranges::find(made, result) != made.end() && may_copy(*old) && may_copy(*result);
       if (then == now && !one_view) continue;
-      if (Verdict verdict = check_layout(*old, true, effects, now != Layout::taken)) return verdict;
+      if (Verdict verdict = check_layout(*old, true, effects, now == Layout::follows || now == Layout::contiguous))
+        return verdict;
       continue;
     }
     if (effects.any_writes()) {

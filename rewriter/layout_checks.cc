@@ -92,7 +92,8 @@ bool is_copy(const Node& node, const OperatorSchema& schema) {
 
 Layout layout_of(const OperatorSchema* schema) {
   if (!schema || schema->traits.pointwise || (schema->traits.view && !schema->traits.may_copy)) return Layout::taken;
-  return is_contiguous(*schema) ? Layout::contiguous : Layout::follows;
+  if (is_contiguous(*schema)) return Layout::contiguous;
+  return schema->traits.may_copy ? Layout::either : Layout::follows;
 }
 
 }  // namespace

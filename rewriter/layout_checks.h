@@ -11,6 +11,7 @@ namespace fx::internal {
 /// What decides in which order the elements of a result lie.
 enum class Layout : std::uint8_t {
   taken,      ///< it is what the call takes, a view of it, or computed element by element: it lies as that does
+  either,     ///< it lies as what the call takes where that will do, else laid out anew: reshape
   follows,    ///< laid out anew, in the memory format of what the call takes: convolutions, norms, pooling, cat
   contiguous  ///< laid out anew, one after the other, whatever the call takes: matrix products, softmax, contiguous
 };

@@ -1,6 +1,7 @@
 // Combinators and text say the same: each construct, written with one, prints as the other and reads back.
 #include <fxgraph/matchers/expr.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -101,6 +102,9 @@ TEST(Expr, MistakesAreSaid) {
       return error.what();
     }
   };
+  EXPECT_THAT(error([] { Pattern("aten::neg(repeat(aten::relu, 3, 2, x))"); }),
+              ::testing::HasSubstr("a step is repeated `low` to `high` times, at most 64"));
+  EXPECT_THAT(error([] { Pattern("aten::neg(repeat(aten::relu, 3, 2, x))"); }), ::testing::HasSubstr("1:18"));
   EXPECT_EQ(error([] { lit_int().where("=<", 3); }), "'=<' is no comparison; write <, <=, >, >=, == or !=");
   EXPECT_EQ(error([] { lit_int().where("<", "a"); }), "a literal is compared with an int or a float, not with 'a'");
   EXPECT_EQ(error([] { op("aten::relu").of_type("ReLU"); }), "of_type() belongs to a call of a module");

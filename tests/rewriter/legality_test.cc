@@ -49,6 +49,23 @@ TEST(Legality, AnIdentityRuleDoesNotCrossAWrite) {
   EXPECT_EQ(replace_pattern(other, pattern, "aten::sin(aten::relu(x))").applied, 1u);
 }
 
+TEST(Legality, AReplacementSaysWhatToCallAndWhatToTake) {
+  for (const char* text : {"{aten::sin, aten::cos}(x)", "/aten::s.*/(x)"})
+    EXPECT_THAT(error_of([&] { Replacement{text}; }), HasSubstr("a call needs one operator, not a set of them"))
+        << text;
+  EXPECT_THAT(error_of([&] { Replacement{"aten::add.Tensor(x, _)"}; }),
+              HasSubstr("an input needs the name of something that the pattern binds"));
+}
+
+TEST(Legality, AUserInsideTheMatchIsNoReasonToMoveUp) {
+  // s is a result and has a user in the match; before that user k, which draws, could not stand.
+  const std::string results = "s = aten::sin(%x)\nm = aten::relu(%s)\n";
+  Graph graph = graph_of(results + "k = aten::rand_like(%y)\nr = aten::add.Tensor(%m, %k)\nreturn (s, m, r)", "x y");
+  const Pattern pattern(graph_of(results + "r = aten::add.Tensor(%m, %k)\nreturn (s, m, r)", "x k"));
+  const Replacement replacement(graph_of(results + "r = aten::add.Tensor(%k, %m)\nreturn (s, m, r)", "x k"));
+  EXPECT_EQ(replace_pattern(graph, pattern, replacement).applied, 1u);
+}
+
 TEST(Legality, AWriteThroughAViewIsSeen) {
   Graph graph =
       graph_of("v = aten::view(%x, [2])\ns = aten::sin(%x)\na = aten::zero_(%v)\nr = aten::relu(%s)\nreturn r");
@@ -141,6 +158,12 @@ TEST(Legality, ConvolutionsAndNormsFollowTheMemoryFormatOfWhatTheyTake) {
   Graph formatted = graph_of("c = aten::contiguous(%x)\nr = aten::rand_like(%c)\nreturn r");
   expect_refused(formatted, "aten::contiguous(x)", "aten::contiguous(x, memory_format=2)",
                  "c: its replacement may lie in memory differently, and r depends on that");
+}
+
+TEST(Legality, AReshapeMayLieAsWhatItTakes) {
+  Graph graph = graph_of("g = aten::group_norm(%x, 2)\nv = aten::view(%g, [4])\nn = aten::neg(%v)\nreturn n");
+  expect_refused(graph, "aten::group_norm(x, n: int)", "aten::reshape(aten::neg(x), [2, 2])",
+                 "g: its replacement may lie in memory differently, and v depends on that");
 }
 
 TEST(Legality, OneDrawIsNotTwo) {
