@@ -24,9 +24,6 @@
 
 namespace fx::internal {
 
-/// `higher_order::cond` and the like take graphs, which hold tensors; a tensor may choose among them.
-inline bool runs_graphs(const Node& node) { return node.target().view().starts_with("higher_order::"); }
-
 class EffectIndex {
  public:
   using Class = std::uint32_t;

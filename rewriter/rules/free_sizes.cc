@@ -116,7 +116,7 @@ void FreeSizes::mark_all(Shapes& shapes) const {
   std::int64_t next = kFirstFree;
   NodeMap<bool> varies(module_.graph(), false), unknown(module_.graph(), false);
   for (const Node& node : module_.graph().nodes()) {
-    bool from_input = node.is(Op::placeholder), from_graph = internal::runs_graphs(node);
+    bool from_input = node.is(Op::placeholder), from_graph = runs_graphs(node);
     node.for_each_input([&](const Node& input) {
       from_input |= varies[input];
       from_graph |= unknown[input];

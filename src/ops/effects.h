@@ -75,6 +75,10 @@ void for_each_written(const Node& node, const std::function<void(const Argument&
 void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& visit,
                             const ModuleEffects& modules = {});
 
+/// Says whether the call takes graphs and runs them, as `higher_order::cond` does: they hold tensors, and a tensor may
+/// choose among them.
+inline bool runs_graphs(const Node& call) { return call.target().view().starts_with("higher_order::"); }
+
 /// Removes dead nodes: unused, and pure by their schemas. Returns how many. One backward pass.
 std::size_t eliminate_dead_code(Graph& graph, const ModuleEffects& modules = {});
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/effects.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/reflected.h>
 
@@ -100,8 +101,7 @@ Value* build_nested_call(jit::Graph& built, Symbol target, ArgumentSpan args, co
 std::string unknown_nested_calls(const Graph& graph, const Node*& first) {
   std::set<std::string> names;
   for (const Node& node : graph.nodes()) {
-    if (!node.is(Op::call_function) || !node.target().view().starts_with("higher_order::") || find(node.target()))
-      continue;
+    if (!node.is(Op::call_function) || !runs_graphs(node) || find(node.target())) continue;
     if (names.empty()) first = &node;
     names.insert(target_text(node.target()));
   }
