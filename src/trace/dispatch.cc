@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include <fxgraph/trace/gradient_hooks.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -54,6 +55,7 @@ void install_dispatch() {
     return result;
   }();
   (void)libraries;
+  install_gradient_hooks();
 }
 
 RecordingScope::RecordingScope(Session& session) : outer_(current_session), mode_(kModeKey) {

@@ -34,9 +34,9 @@ Error no_data(const Node* node, std::string_view call) {
       "behind an operator of your own (TORCH_LIBRARY), which is recorded whole"));
 }
 
-Error gradient_question(const Node* node) {
+Error gradient_question(const Node* node, std::string_view call) {
   return question(trace_error(
-      node, "requires_grad()",
+      node, call,
       "is the caller's to say, run by run, and a graph cannot choose by it; trace each way of the program by itself, "
       "or choose by an argument"));
 }

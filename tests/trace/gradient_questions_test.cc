@@ -22,6 +22,36 @@ TEST(GradientQuestions, OfAnInputAreRefused) {
   EXPECT_THAT(error_of([&] { symbolic_trace(program); }), HasSubstr("%x: requires_grad()"));
 }
 
+TEST(GradientQuestions, AskedOtherwiseAreRefused) {
+  const auto by_function = [](Tensor x) { return x.grad_fn() ? x * 2 : x * 3; };
+  const auto by_leaf = [](Tensor x) {
+    const Tensor y = x * 2;
+    return y.is_leaf() ? y : y + 1;
+  };
+  const Tensor example = torch::rand({2, 3});
+  EXPECT_THAT(error_of([&] { symbolic_trace(by_function, {example}); }), HasSubstr("%x: grad_fn() is the caller's"));
+  EXPECT_THAT(error_of([&] { symbolic_trace(by_leaf, {example}); }), HasSubstr("%mul: is_leaf() is the caller's"));
+}
+
+TEST(GradientQuestions, OfOrdinaryTensorsAreAnsweredWhileTracing) {
+  const Tensor weight = torch::rand({3}).requires_grad_(), product = weight * 2;
+  const auto program = [&](Tensor x) {
+    const Tensor index = x.to(torch::kLong), kept = x.detach();
+    const bool as_ever = weight.is_leaf() && !weight.grad_fn() && !product.is_leaf() && product.grad_fn() &&
+                         index.is_leaf() && !index.grad_fn() && kept.is_leaf();
+    return as_ever ? x * weight : x;
+  };
+  const Tensor x = torch::rand({2, 3});
+  EXPECT_TRUE(same_numbers(symbolic_trace(program, {x})->forward(x), x * weight));
+}
+
+TEST(GradientQuestions, RequiringOneIsFollowed) {
+  const auto program = [](Tensor x) { return x.detach().requires_grad_() * 2; };
+  const auto gm = symbolic_trace(program, {torch::rand({2})});
+  const Tensor y = gm->forward(torch::rand({2}));
+  EXPECT_TRUE(y.requires_grad() && !y.is_leaf());
+}
+
 TEST(GradientQuestions, AreRefusedWhereTheProgramHandlesTheError) {
   const auto program = [](Tensor x) {
     try {

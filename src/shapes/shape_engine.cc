@@ -1,4 +1,4 @@
-#include <fxgraph/trace/shapes.h>
+#include <fxgraph/shapes/shape_engine.h>
 
 #include <algorithm>
 #include <mutex>
@@ -146,7 +146,7 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 
 }  // namespace
 
-bool ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
+bool ShapeEngine::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
   const BriefErrors brief;
   drop_pinning(record, stack);
   if (record.takes_tensors && record.all_results_are_tensors) {
@@ -223,7 +223,11 @@ std::optional<Stack> run_on_data(const c10::OperatorHandle& op, const OpRecord& 
 
 }  // namespace
 
-bool ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
+bool ShapeEngine::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
+  constexpr std::size_t kMostAnswers = 1 << 14;
+  if (!may_run_on_data_) return false;
+  has_run_on_data_ = true;
+  if (answers_.size() > kMostAnswers) answers_.clear();
   const std::size_t below = stack.size() - record.arguments.size();
   const auto [place, is_new] = answers_.try_emplace(describe_call(record, stack));
   auto& answer = place->second;
