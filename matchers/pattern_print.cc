@@ -1,7 +1,4 @@
 // The expression form of a pattern.
-#include <algorithm>
-#include <cctype>
-
 #include <re2/re2.h>
 
 #include <fxgraph/matchers/pattern_data.h>
@@ -117,10 +114,7 @@ class Printer {
   }
 
   static std::string predicate(const std::string& name) {
-    const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    const bool word = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0])) &&
-                      std::all_of(name.begin(), name.end(), in_word);
-    return word ? name : to_string(Argument(name));
+    return PatternLexer::is_one_word(name) ? name : to_string(Argument(name));
   }
 
   std::string tensor(const PatternNode& node) const {

@@ -1,10 +1,11 @@
-// The checks of legality.h that are about storage: who shares it, who could tell, and how values lie in it.
+// The checks of legality.h that are about storage: who shares it, and who could tell.
 #include <algorithm>
 #include <array>
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/legality.h>
 
 namespace fx::internal {
@@ -136,103 +137,9 @@ Verdict check_later_writes(const Site& site, const Node& old, const Values& now,
   return {};
 }
 
-const OperatorSchema* operator_of(const Node& node) {
-  return node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-}
-
-// They give contiguous results whatever the strides of what they take. Packets, sorted.
-constexpr std::array<std::string_view, 22> kContiguous = {
-    "aten::addmm",        "aten::baddbmm",    "aten::bmm",         "aten::contiguous",  "aten::conv1d",
-    "aten::conv2d",       "aten::conv3d",     "aten::convolution", "aten::embedding",   "aten::group_norm",
-    "aten::index_select", "aten::layer_norm", "aten::linear",      "aten::log_softmax", "aten::masked_select",
-    "aten::matmul",       "aten::mm",         "aten::one_hot",     "aten::outer",       "aten::repeat",
-    "aten::softmax",      "aten::stack"};
-static_assert(std::ranges::is_sorted(kContiguous));
-
-/// Where the strides of a value show. A view may be impossible, numbers be drawn for other elements, and a reshape copy
-/// what it looked at before.
-class LayoutReaders {
- public:
-  /// `contiguous`: the new value can be looked at by any view that the old one could.
-  explicit LayoutReaders(const EffectIndex& effects, bool contiguous = false)
-      : effects_(effects), contiguous_(contiguous) {}
-
-  /// The first reader of the strides of `value`, or, if its dimensions may lie in another order, of what follows them;
-  /// null when there is none, `value` itself when there are too many places to look at. Other gaps are seen in views
-  /// alone: what else is computed has none.
-  const Node* find(const Node& value, bool reordered) const {
-    constexpr std::size_t kMost = 1024;
-    std::vector<const Node*> open = {&value};
-    for (std::size_t next = 0; next < open.size(); ++next) {
-      const bool shared = effects_.escapes(*open[next]) || is_written(*open[next]);
-      for (const Node& user : open[next]->users()) {
-        if (user.is(Op::output)) continue;
-        const OperatorSchema* schema = operator_of(user);
-        if (reads(user, schema, shared)) return &user;
-        const bool anew = schema && std::ranges::binary_search(kContiguous, packet_of(schema->target.view()));
-        if (reordered ? anew : !effects_.may_share(user, *open[next])) continue;
-        if (open.size() == kMost) return &value;
-        if (std::ranges::find(open, &user) == open.end()) open.push_back(&user);
-      }
-    }
-    return nullptr;
-  }
-
- private:
-  bool is_written(const Node& node) const {
-    return effects_.any_writes() && !effects_.writers(effects_.alias_class(node)).empty();
-  }
-  bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
-    static constexpr std::array<std::string_view, 5> kViews = {"aten::_unsafe_view", "aten::unflatten", "aten::view",
-                                                               "aten::view_as", "aten::view_as_complex"};
-    static constexpr std::array<std::string_view, 9> kReaders = {
-        "aten::as_strided", "aten::is_contiguous", "aten::stride",
-        // They take their source element by element in the order in which the others lie in memory.
-        "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
-        "aten::put_"};
-    if (!schema) return false;
-    const std::string_view packet = packet_of(schema->target.view());
-    return (!contiguous_ && std::ranges::find(kViews, packet) != kViews.end()) ||
-           std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
-           (shared && schema->traits.may_copy);
-  }
-
-  const EffectIndex& effects_;
-  const bool contiguous_;
-};
-
-/// A copy that keeps the order of dimensions.
-bool is_copy(const Node& node, const OperatorSchema& schema) {
-  static constexpr std::array<std::string_view, 5> kCopies = {"aten::alpha_dropout", "aten::clone", "aten::dropout",
-                                                              "aten::feature_alpha_dropout", "aten::feature_dropout"};
-  static const Symbol kFormat("memory_format");
-  return std::ranges::find(kCopies, packet_of(schema.target.view())) != kCopies.end() && !node.kwarg(kFormat);
-}
-
-/// True when the operator lays its result out anew; a pointwise one follows its inputs, of those in `made` the first.
-bool is_laid_out(const Node& node, std::span<Node* const> made) {
-  const Node* at = &node;
-  while (true) {
-    const OperatorSchema* schema = operator_of(*at);
-    if (!schema || (schema->traits.view && !schema->traits.may_copy)) return false;
-    if (!schema->traits.pointwise && !is_copy(*at, *schema)) return true;
-    const Node* first = at->args().empty() ? nullptr : at->args()[0].node_or_null();
-    if (!first || std::ranges::find(made, first) == made.end()) return false;
-    at = first;
-  }
-}
-
-/// An older value in the place of a new one may have gaps, or another order of dimensions; so may it have had them
-/// where the new one is laid out anew, `contiguous`.
-Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects, bool contiguous = false) {
-  const Node* reader = LayoutReaders(effects, contiguous).find(old, reordered);
-  if (!reader) return {};
-  return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
-}
-
 /// `reshape` and the like: a view where the strides allow it.
 bool may_copy(const Node& node) {
-  const OperatorSchema* schema = operator_of(node);
+  const OperatorSchema* schema = schema_of(node);
   return schema && schema->traits.may_copy;
 }
 
@@ -240,7 +147,7 @@ bool may_copy(const Node& node) {
 /// other, is one. What lies between may hand on the very tensor, as dropout in evaluation does.
 Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effects) {
   constexpr std::size_t kMost = 64;
-  const EffectIndex::Origin own = effects.origin_of(now);
+  const std::uint32_t own = effects.alias_class(now);
   std::vector<const Node*> same = {&old};
   for (std::size_t next = 0; next < same.size() && next < kMost; ++next) {
     for (const Node& user : same[next]->users()) {
@@ -249,7 +156,7 @@ Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effe
       if (!does.writes) continue;
       bool takes = false;
       user.for_each_input([&](const Node& input) {
-        takes |= std::ranges::find(same, &input) == same.end() && effects.origin_of(input) == own;
+        takes |= std::ranges::find(same, &input) == same.end() && effects.alias_class(input) == own;
       });
       if (takes) return Objection{&old, user.name() + " writes, and would take " + now.name() + " twice"};
     }
@@ -310,7 +217,7 @@ const Node* overlapping_view(const Node& value, const EffectIndex& effects) {
   std::vector<const Node*> open = {&value};
   for (std::size_t next = 0; next < open.size(); ++next) {
     const Node& one = *open[next];
-    const OperatorSchema* schema = operator_of(one);
+    const OperatorSchema* schema = schema_of(one);
     if (schema && std::ranges::find(kOverlapping, packet_of(schema->target.view())) != kOverlapping.end()) return &one;
     if (effects.is_fresh(one)) continue;
     for_each_aliased_input(
@@ -358,11 +265,13 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
       if (Verdict verdict = check_overlap(*old, *result, effects)) return verdict;
     }
     if (result && relations.kept(*old)) {
-      const bool then = relaid && is_laid_out(*old, site.nodes), now = relaid && is_laid_out(*result, made);
+      const Layout then = relaid ? layout_of(*old, site.nodes) : Layout::taken;
+      const Layout now = relaid ? layout_of(*result, made) : Layout::taken;
       // Two reshapes may have copied in between, and one may not.
       const bool one_view = std::ranges::find(made, result) != made.end() && may_copy(*old) && may_copy(*result);
       if (then == now && !one_view) continue;
-      if (Verdict verdict = check_layout(*old, true, effects, now)) return verdict;
+      if (Verdict verdict = check_layout(*old, true, effects, now == Layout::follows || now == Layout::contiguous))
+        return verdict;
       continue;
     }
     if (effects.any_writes()) {
@@ -370,7 +279,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
         return verdict;
     }
     if (!result) continue;
-    if (Verdict verdict = check_layout(*old, is_laid_out(*old, {}), effects)) return verdict;
+    if (Verdict verdict = check_layout(*old, layout_of(*old, {}) != Layout::taken, effects)) return verdict;
     if (allow_output_aliases) continue;
     if (Verdict verdict = check_returned(*old, *result, effects)) return verdict;
   }

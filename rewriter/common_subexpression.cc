@@ -6,6 +6,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx {
@@ -47,8 +48,7 @@ class Versions {
 // Reads a call's arguments in the order of its schema, commutative operands in a fixed order.
 class BoundCall {
  public:
-  explicit BoundCall(const Node& node)
-      : node_(node), schema_(node.is(Op::call_function) ? find_schema(node.target()) : nullptr) {
+  explicit BoundCall(const Node& node) : node_(node), schema_(overload_of(node)) {
     if (schema_ && !binds_all()) schema_ = nullptr;
     if (schema_ && schema_->traits.commutative && node.args().size() >= 2 && node.args()[0].is_node() &&
         node.args()[1].is_node() && rest_is_default()) {
@@ -62,6 +62,10 @@ class BoundCall {
     if (schema_) return bound_argument(*schema_, node_, swapped_ && i < 2 ? 1 - i : i);
     return i < node_.args().size() ? &node_.args()[i] : &node_.kwargs().value((i - node_.args().size()) / 2);
   }
+  /// What the call takes first, as it is written.
+  const Argument* first() const {
+    return schema_ && !schema_->arguments.empty() ? bound_argument(*schema_, node_, 0) : nullptr;
+  }
   // Without a schema keyword names take part as they stand.
   std::uint32_t name_at(std::size_t i) const {
     if (schema_ || i < node_.args().size()) return 0;
@@ -69,7 +73,7 @@ class BoundCall {
   }
 
  private:
-  // `aten::add(x, y, alpha=2)` is not the overload of that very name, which adds two numbers and knows no alpha.
+  // A call that does not fit the overload it names is compared as it is written.
   bool binds_all() const {
     if (schema_->varargs || node_.args().size() > schema_->arguments.size()) return false;
     for (std::size_t i = 0; i < node_.kwargs().size(); ++i) {
@@ -107,7 +111,7 @@ class Eliminator {
     for (Node& node : graph_.nodes()) {
       sets_.pass(node);
       if (!mergeable(node)) continue;
-      if (Node* earlier = earlier_equal(node)) {
+      if (Node* earlier = earlier_equal(node); earlier && keeps_layout(node, *earlier)) {
         if (escapes(node)) escapes_[class_of(*earlier)] = true;
         node.replace_all_uses_with(*earlier);
         graph_.erase_node(node);
@@ -124,6 +128,12 @@ class Eliminator {
     // value that is written stays its own, and so does one whose form is changed in place.
     if (node.is(Op::get_attr) || !sets_.ever_written(node)) return true;
     return sets_.index().of(node).aliases && !sets_.ever_restructured(node);
+  }
+
+  // The elements of `y + x` lie as those of y do.
+  bool keeps_layout(const Node& node, const Node& earlier) const {
+    const Argument *first = BoundCall(node).first(), *other = BoundCall(earlier).first();
+    return !first || !other || *first == *other || !internal::check_layout(node, true, sets_.index());
   }
 
   // A call that this one may be replaced by, or null; then it is remembered for later ones where that is needed.

@@ -27,7 +27,6 @@ std::int64_t literal_index(const Node& node) {
 
 EffectIndex::EffectIndex(const Graph& graph, ModuleEffects modules) : graph_(graph), modules_(std::move(modules)) {
   for (Node& node : const_cast<Graph&>(graph).nodes()) {
-    if (surely_pure(node)) continue;
     const NodeEffects effects = of(node);
     if (!effects.impure()) continue;
     impure_.insert(impure_.end(), &node);
@@ -40,18 +39,6 @@ NodeEffects EffectIndex::of(const Node& node) const {
   NodeEffects effects = effects_of(node, modules_);
   if (effects.unknown && runs_graphs(node)) effects.random = effects.side_effect = true;
   return effects;
-}
-
-bool EffectIndex::surely_pure(const Node& node) const {
-  if (!node.is(Op::call_function)) return node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output);
-  std::uint8_t& known = pure_[node.target().id()];
-  if (known == 0) {
-    const OperatorSchema* schema = find_schema(node.target());
-    known = schema && schema->switches.empty() && !of(node).impure() && !schema->traits.writes && !schema->traits.random
-                ? 2
-                : 1;
-  }
-  return known == 2;
 }
 
 // ── Classes ──────────────────────────────────────────────────────────────────────────────────────────────────────────

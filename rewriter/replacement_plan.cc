@@ -5,6 +5,7 @@
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/layout_checks.h>
 
 namespace fx::internal {
 
@@ -47,20 +48,15 @@ ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& 
   read_layouts();
 }
 
-// The elements of a pointwise result lie as those of its inputs. What else computes lays them out one after the other;
-// what the match took may lie in any way.
+// What the match took may lie in any way.
 void ReplacementPlan::read_layouts() {
-  const auto is_pointwise = [](Symbol target) {
-    const OperatorSchema* schema = find_schema(target);
-    return !schema || schema->traits.pointwise;
-  };
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const PatternNode& output = pattern_.nodes[pattern_.outputs[i]];
     if (output.kind != PatternKind::call || !output.targets.is_finite()) continue;
     const bool taken = results_[i].kind == Kind::capture;
     if (!taken && (results_[i].kind != Kind::made || nodes_[results_[i].index].op != Op::call_function)) continue;
-    const bool follows = taken || is_pointwise(nodes_[results_[i].index].target);
-    for (const Symbol target : output.targets.names()) changes_layout_ |= follows != is_pointwise(target);
+    const Layout now = taken ? Layout::taken : layout_of(nodes_[results_[i].index].target);
+    for (const Symbol target : output.targets.names()) changes_layout_ |= now != layout_of(target);
   }
 }
 

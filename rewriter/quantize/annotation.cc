@@ -20,7 +20,7 @@ bool joins(const Row& row) { return row.role == Role::concat || row.role == Role
 bool is_float(const at::Tensor& tensor) { return tensor.defined() && tensor.scalar_type() == at::kFloat; }
 
 const Argument* operand(const Node& node, std::size_t i) {
-  const OperatorSchema* schema = find_schema(node.target());
+  const OperatorSchema* schema = overload_of(node);
   if (schema) return i < schema->arguments.size() ? bound_argument(*schema, node, i) : nullptr;
   return i < node.args().size() ? &node.args()[i] : nullptr;
 }
@@ -119,7 +119,7 @@ std::string Annotation::weight_obstacle(const Site& site) const {
 }
 
 std::string Annotation::obstacle(Node& node, const Row& row) const {
-  const OperatorSchema* schema = find_schema(node.target());
+  const OperatorSchema* schema = overload_of(node);
   if (!schema) {
     if (row.packet != "operator.getitem") return "the operator " + node.target().str() + " is not known";
     Node* list = node.args().empty() ? nullptr : node.arg(0).node_or_null();

@@ -125,7 +125,7 @@ std::size_t correct_bias(GraphModule& prepared, const std::vector<std::vector<c1
     prepared.set_parameter(path, old ? prepared.attribute(old->target().str()).detach() + mean : mean);
     const auto scope = prepared.graph().inserting_before(*layer.node);
     Node& bias = prepared.graph().get_attr(path);
-    const OperatorSchema& schema = *find_schema(layer.node->target());
+    const OperatorSchema& schema = *overload_of(*layer.node);
     const auto index = static_cast<std::size_t>(schema.index_of("bias"));
     if (index < layer.node->args().size()) {
       layer.node->update_arg(index, bias);

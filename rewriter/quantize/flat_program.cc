@@ -62,7 +62,7 @@ class ConvolutionSpelling {
   explicit ConvolutionSpelling(const GraphModule& module) : module_(module) {}
 
   void respell(Node& node) const {
-    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+    const OperatorSchema* schema = overload_of(node);
     if (!schema) return;
     const std::string_view packet = packet_of(node.target().view());
     if (packet == "aten::convolution" || packet == "aten::_convolution") return respell_general(node);
@@ -151,7 +151,7 @@ void ask_inputs_for_ranks(Graph& graph) {
 
 bool makes_a_fresh_tensor(const Node& node) {
   if (!node.is(Op::call_function) || effects_of(node).may_alias || effects_of(node).unknown) return false;
-  const OperatorSchema* schema = find_schema(node.target());
+  const OperatorSchema* schema = overload_of(node);
   return schema && schema->returns.size() == 1 && schema->returns[0].type.is_tensor() &&
          !schema->returns[0].type.list && schema->returns[0].alias.empty();
 }
@@ -235,7 +235,7 @@ std::size_t make_functional(GraphModule& flat, const std::vector<c10::IValue>& e
   };
   std::size_t changed = 0;
   for (Node& node : flat.graph().nodes()) {
-    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+    const OperatorSchema* schema = overload_of(node);
     const std::string twin = schema ? functional_twin(*schema) : std::string();
     Node* written = twin.empty() || node.args().empty() ? nullptr : node.arg(0).node_or_null();
     if (!written || (effects_of(node).random && !is_dropout(twin))) continue;

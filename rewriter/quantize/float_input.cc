@@ -24,35 +24,59 @@ std::string constant_path(const Node& node, std::string_view name) {
   return attribute && attribute->is(Op::get_attr) ? attribute->target().str() : "";
 }
 
+/// A layer, and the program that it is a layer of.
+struct Question {
+  const GraphModule& flat;
+  rules::ProgramEffects& written;
+  const Shapes& shapes;
+  const Node& node;
+};
+
 /// Why the layer cannot be quantized by its weight; empty when it can.
-std::string obstacle(const GraphModule& flat, rules::ProgramEffects& written, const Node& node) {
-  const std::string path = constant_path(node, "weight");
+std::string weight_obstacle(const Question& ask) {
+  const std::string path = constant_path(ask.node, "weight");
   if (path.empty()) return "its weight is computed, not an attribute";
-  if (!written.not_constant(path).empty()) return "the program writes to its weight";
-  if (flat.attribute(path).scalar_type() != at::kFloat) return "its weight is not float32";
+  if (!ask.written.not_constant(path).empty()) return "the program writes to its weight";
+  if (ask.flat.attribute(path).scalar_type() != at::kFloat) return "its weight is not float32";
   return {};
 }
 
-std::string embedding_obstacle(const Node& node, const Shapes& shapes) {
-  const Argument* indices = bound_argument(node, "indices");
+std::string weight_only_obstacle(const Question& ask) {
+  const TensorInfo* value = ask.shapes[ask.node].tensor();
+  return value && value->dtype == DType::float32 ? weight_obstacle(ask) : "its value is not float32";
+}
+
+std::string linear_obstacle(const Question& ask) {
+  const TensorInfo* value = ask.shapes[ask.node].tensor();
+  return value && value->sizes.size() < 2 ? "the kernel wants a batch" : weight_only_obstacle(ask);
+}
+
+std::string lookup_obstacle(const Question& ask) {
+  const Argument* indices = bound_argument(ask.node, "indices");
   const Node* given = indices ? indices->node_or_null() : nullptr;
-  const TensorInfo* info = given ? shapes[*given].tensor() : nullptr;
+  const TensorInfo* info = given ? ask.shapes[*given].tensor() : nullptr;
   if (!info || info->sizes.empty() || info->sizes.size() > 2)
     return "the kernel wants indices in one or two dimensions";
   // It reads past the end of none at all.
   if (std::ranges::find(info->sizes, 0) != info->sizes.end()) return "the kernel wants at least one index";
   for (const char* name : {"scale_grad_by_freq", "sparse"}) {
-    const Argument* value = bound_argument(node, name);
+    const Argument* value = bound_argument(ask.node, name);
     if (!value || !value->is_bool()) return std::string("its ") + name + " is computed";
   }
   return {};
 }
 
-std::string bag_obstacle(const Node& node, const Shapes& shapes) {
-  if (std::string why = embedding_obstacle(node, shapes); !why.empty()) return why;
+std::string embedding_obstacle(const Question& ask) {
+  const std::string why = lookup_obstacle(ask);
+  return why.empty() ? weight_obstacle(ask) : why;
+}
+
+std::string bag_obstacle(const Question& ask) {
+  if (std::string why = lookup_obstacle(ask); !why.empty()) return why;
+  const Node& node = ask.node;
   const Node* offsets = bound_argument(node, "offsets")->node_or_null();
-  const TensorInfo *one = shapes[bound_argument(node, "indices")->node()].tensor(),
-                   *other = offsets ? shapes[*offsets].tensor() : nullptr;
+  const TensorInfo *one = ask.shapes[bound_argument(node, "indices")->node()].tensor(),
+                   *other = offsets ? ask.shapes[*offsets].tensor() : nullptr;
   if (!other || one->dtype != other->dtype) return "the kernel wants indices and offsets of one type";
   const Argument *mode = bound_argument(node, "mode"), *padding = bound_argument(node, "padding_idx");
   if (!mode || !mode->is_int() || mode->as_int() != 0) return "the kernel knows sums only";
@@ -61,39 +85,18 @@ std::string bag_obstacle(const Node& node, const Shapes& shapes) {
     const bool sum = user.target() == "operator.getitem" && user.arg(1).is_int() && user.arg(1).as_int() == 0;
     if (!sum) return "more than its sums is read";
   }
-  return {};
+  return weight_obstacle(ask);
 }
+
+std::string sequence_obstacle(const Question& ask) { return recurrent_obstacle(ask.flat, ask.node); }
+std::string step_obstacle(const Question& ask) { return cell_obstacle(ask.flat, ask.node); }
 
 class FloatInputWriter {
  public:
   FloatInputWriter(GraphModule& flat, QuantBackend backend) : flat_(flat), graph_(flat.graph()), backend_(backend) {}
 
-  void write(Node& node, const QuantSettings& settings) {
-    const std::string_view packet = packet_of(node.target().view());
-    const auto scope = graph_.inserting_before(node);
-    if (packet == "aten::embedding") return embedding(node);
-    if (packet == "aten::embedding_bag") return embedding_bag(node);
-    if (packet == "aten::lstm_cell" || packet == "aten::gru_cell")
-      return quantize_cell(flat_, node, backend_, settings);
-    if (packet == "aten::lstm" || packet == "aten::gru") return quantize_recurrent(flat_, node, backend_, settings);
-    if (settings.mode == QuantMode::dynamic) return dynamic_linear(node, settings);
-    weight_only(node, settings);
-  }
-
- private:
-  void replace(Node& node, Node& by) {
-    const std::string name = node.name();
-    node.replace_all_uses_with(by);
-    graph_.erase_node(node);
-    by.rename(name);
-  }
-
-  std::string install_weight(const Node& node, const QuantSettings& settings, std::optional<std::int64_t> axis) {
-    const std::string path = constant_path(node, "weight");
-    const std::string made = flat_.fresh_path(path + "_quantized");
-    flat_.set_buffer(made, quantized_weight(settings.weight, flat_.attribute(path).detach(), axis, node.name()));
-    return made;
-  }
+  void sequence(Node& node, const QuantSettings& settings) { quantize_recurrent(flat_, node, backend_, settings); }
+  void step(Node& node, const QuantSettings& settings) { quantize_cell(flat_, node, backend_, settings); }
 
   void weight_only(Node& node, const QuantSettings& settings) {
     const auto axis = channel_axis(*row_of(node.target().view()));
@@ -129,14 +132,14 @@ class FloatInputWriter {
 
   // A row of the table has a scale and, as a float, a zero point of its own: torch.ao's
   // per_channel_affine_float_qparams.
-  void embedding(Node& node) {
+  void embedding(Node& node, const QuantSettings&) {
     const auto made = packed_table(node);
     if (made)
       replace(node, graph_.call_function("quantized::embedding_byte",
                                          {graph_.get_attr(*made), *bound_argument(node, "indices")}));
   }
 
-  void embedding_bag(Node& node) {
+  void embedding_bag(Node& node, const QuantSettings&) {
     const auto made = packed_table(node);
     if (!made) return;
     const auto given = [&](const char* name) { return *bound_argument(node, name); };
@@ -151,6 +154,21 @@ class FloatInputWriter {
       graph_.erase_node(*reader);
     }
     graph_.erase_node(node);
+  }
+
+ private:
+  void replace(Node& node, Node& by) {
+    const std::string name = node.name();
+    node.replace_all_uses_with(by);
+    graph_.erase_node(node);
+    by.rename(name);
+  }
+
+  std::string install_weight(const Node& node, const QuantSettings& settings, std::optional<std::int64_t> axis) {
+    const std::string path = constant_path(node, "weight");
+    const std::string made = flat_.fresh_path(path + "_quantized");
+    flat_.set_buffer(made, quantized_weight(settings.weight, flat_.attribute(path).detach(), axis, node.name()));
+    return made;
   }
 
   /// Where the packed table lies; nothing for the reference form, which reads it back in place.
@@ -176,6 +194,42 @@ class FloatInputWriter {
   QuantBackend backend_;
 };
 
+constexpr const char kByRows[] = "its table is quantized by rows";
+constexpr const char kInEachRun[] = "its weights are quantized, its inputs' ranges found in each run";
+
+/// How calls of an operator are quantized in these modes.
+struct Way {
+  std::string_view packet;  ///< empty: any other operator that the table of the backend has a weight for
+  bool dynamic, weight_only;
+  const char* how;
+  std::string (*obstacle)(const Question& ask);
+  void (FloatInputWriter::*write)(Node& node, const QuantSettings& settings);
+};
+constexpr Way kWays[] = {
+    {"aten::embedding", true, true, kByRows, embedding_obstacle, &FloatInputWriter::embedding},
+    {"aten::embedding_bag", true, true, kByRows, bag_obstacle, &FloatInputWriter::embedding_bag},
+    {"aten::lstm", true, false, kInEachRun, sequence_obstacle, &FloatInputWriter::sequence},
+    {"aten::gru", true, false, kInEachRun, sequence_obstacle, &FloatInputWriter::sequence},
+    {"aten::lstm_cell", true, false, kInEachRun, step_obstacle, &FloatInputWriter::step},
+    {"aten::gru_cell", true, false, kInEachRun, step_obstacle, &FloatInputWriter::step},
+    {"aten::linear", true, false, "its weight is quantized, its input's range found in each run", linear_obstacle,
+     &FloatInputWriter::dynamic_linear},
+    {"", false, true, "its weight is quantized, it computes with floats", weight_only_obstacle,
+     &FloatInputWriter::weight_only},
+};
+
+/// Null when these settings leave the operator as it is.
+const Way* way_of(const Node& node, QuantMode mode) {
+  const std::string_view target = node.target().view(), packet = packet_of(target);
+  const Row* row = row_of(target);
+  const auto found = std::ranges::find_if(kWays, [&](const Way& way) {
+    const bool meant = way.packet.empty() ? row && row->role == Role::weighted : way.packet == packet;
+    return meant &&
+           ((mode == QuantMode::dynamic && way.dynamic) || (mode == QuantMode::weight_only && way.weight_only));
+  });
+  return found == std::end(kWays) ? nullptr : &*found;
+}
+
 }  // namespace
 
 FloatInputPlan::FloatInputPlan(const GraphModule& flat, const Shapes& shapes, const Annotation& annotation) {
@@ -183,36 +237,10 @@ FloatInputPlan::FloatInputPlan(const GraphModule& flat, const Shapes& shapes, co
   for (Node& node : const_cast<Graph&>(flat.graph()).nodes()) {
     const QuantSettings* settings = annotation.of(node).settings;
     if (!settings || !node.is(Op::call_function)) continue;
-    if (settings->mode != QuantMode::dynamic && settings->mode != QuantMode::weight_only) continue;
-    const std::string_view packet = packet_of(node.target().view());
-    const Row* row = row_of(node.target().view());
-    const bool dynamic = settings->mode == QuantMode::dynamic;
-    const TensorInfo* value = shapes[node].tensor();
-    std::string why, how;
-    if (packet == "aten::embedding") {
-      how = "its table is quantized by rows";
-      why = embedding_obstacle(node, shapes);
-      if (why.empty()) why = obstacle(flat, written, node);
-    } else if (dynamic && (packet == "aten::lstm" || packet == "aten::gru")) {
-      how = "its weights are quantized, its inputs' ranges found in each run";
-      why = recurrent_obstacle(flat, node);
-    } else if (packet == "aten::embedding_bag") {
-      how = "its table is quantized by rows";
-      why = bag_obstacle(node, shapes);
-      if (why.empty()) why = obstacle(flat, written, node);
-    } else if (dynamic && (packet == "aten::lstm_cell" || packet == "aten::gru_cell")) {
-      how = "its weights are quantized, its inputs' ranges found in each run";
-      why = cell_obstacle(flat, node);
-    } else if (row && row->role == Role::weighted && (!dynamic || packet == "aten::linear")) {
-      how = dynamic ? "its weight is quantized, its input's range found in each run"
-                    : "its weight is quantized, it computes with floats";
-      why = obstacle(flat, written, node);
-      if (!value || value->dtype != DType::float32) why = "its value is not float32";
-      if (dynamic && value && value->sizes.size() < 2) why = "the kernel wants a batch";
-    } else {
-      continue;
-    }
-    (why.empty() ? layers_ : refused_).push_back({&node, settings, why.empty() ? how : why});
+    const Way* way = way_of(node, settings->mode);
+    if (!way) continue;
+    const std::string why = way->obstacle({flat, written, shapes, node});
+    (why.empty() ? layers_ : refused_).push_back({&node, settings, why.empty() ? way->how : why});
   }
 }
 
@@ -226,7 +254,9 @@ Unlowered FloatInputPlan::apply(GraphModule& flat, QuantBackend backend) const {
   for (const Layer& layer : layers_) {
     const std::string name = layer.node->name();
     try {
-      FloatInputWriter(flat, backend).write(*layer.node, *layer.settings);
+      FloatInputWriter writer(flat, backend);
+      const auto scope = flat.graph().inserting_before(*layer.node);
+      (writer.*way_of(*layer.node, layer.settings->mode)->write)(*layer.node, *layer.settings);
     } catch (const std::exception& error) {
       refused.emplace_back(name, std::string(to_string(backend)) + ": " + first_line(error));
     }

@@ -28,7 +28,7 @@ class ListLowering {
 
  private:
   static bool makes_list(const Node& node) {
-    const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+    const OperatorSchema* schema = overload_of(node);
     const Row* row = schema ? row_of(node.target().view()) : nullptr;
     return row && row->role == Role::share && schema->returns.size() == 1 && schema->returns[0].type.list;
   }

@@ -76,7 +76,7 @@ void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, con
     parameters.push_back(graph.get_attr(install_object(flat, paths[i], "cell_params", cell)));
   }
   std::vector<Argument> args;
-  const OperatorSchema& schema = *find_schema(node.target());
+  const OperatorSchema& schema = *overload_of(node);
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) args.push_back(*bound_argument(schema, node, i));
   args[2] = Argument::list(parameters);
   if (backend == QuantBackend::reference) return node.set_args_kwargs(args, KwargSpan());

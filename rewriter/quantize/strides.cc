@@ -38,7 +38,7 @@ void views_become_reshapes(GraphModule& flat) {
   }
   for (Node* each : views) {
     Node& node = *each;
-    const OperatorSchema& schema = *find_schema(node.target());
+    const OperatorSchema& schema = *overload_of(node);
     const std::vector<Argument> arguments = {*bound_argument(schema, node, 0), *bound_argument(schema, node, 1)};
     node.set_args_kwargs(arguments, KwargSpan());
     node.set_target("aten::reshape");
@@ -57,7 +57,7 @@ void ask_for_no_strides(GraphModule& flat, const std::vector<c10::IValue>& examp
   const StateKeeper keeper(flat);
   const Shapes shapes = propagate_shapes(flat, example);
   for (const Node* node : readers) {
-    const Node& input = bound_argument(*find_schema(node->target()), *node, 0)->node();
+    const Node& input = bound_argument(*overload_of(*node), *node, 0)->node();
     const TensorInfo* info = shapes[input].tensor();
     if (info && info->is_contiguous()) continue;
     throw Error(ErrorKind::unsupported,

@@ -171,7 +171,7 @@ class LayerTraining {
 // The layer's positional arguments up to its bias, so that they can be set by position.
 void spell_out(Node& layer) {
   std::vector<Argument> args;
-  const OperatorSchema& schema = *find_schema(layer.target());
+  const OperatorSchema& schema = *overload_of(layer);
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) args.push_back(*bound_argument(schema, layer, i));
   layer.set_args_kwargs(args, KwargSpan());
 }

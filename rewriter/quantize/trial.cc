@@ -49,7 +49,7 @@ std::optional<Grid> grid_of(const Node& quantized) {
   for (const Node* node = &quantized; node && node->is(Op::call_function);) {
     const Meta* meta = node->find_meta();
     if (const Grid* noted = meta ? meta->get<Grid>(meta_key::kGrid) : nullptr) return *noted;
-    if (!find_schema(node->target())) return std::nullopt;
+    if (!overload_of(*node)) return std::nullopt;
     const auto number = [&](const char* prefixed, const char* plain) {
       const Argument* value = bound_argument(*node, prefixed);
       if (!value) value = bound_argument(*node, plain);

@@ -9,6 +9,7 @@
 
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/operators.h>
 
 namespace fx::rules {
@@ -25,17 +26,38 @@ void set_free(TensorInfos& tensors, std::int64_t& next) {
   }
 }
 
+// What masks take out is told by samples.
+const c10::OperatorName kMasks{"aten::index", "Tensor"};
+
 /// `unique`: how many there are shows in no sample that LibTorch's kernels were asked for.
 bool counts_by_numbers(const Node& node) {
-  if (!node.is(Op::call_function) || node.target() == "aten::index.Tensor") return false;  // masks are told by samples
-  const TorchOperator* called = find_torch_operator(node.target());
-  return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
+  if (!node.is(Op::call_function) && !node.is(Op::call_method)) return false;
+  const auto counts = [](const TorchOperator* called) {
+    return called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape) &&
+           called->schema->operator_name() != kMasks;
+  };
+  return std::ranges::any_of(possible_packets(node),
+                             [&](Symbol packet) { return std::ranges::any_of(torch_overloads(packet), counts); });
 }
 
 bool same_rank(const TensorInfo& a, const TensorInfo& b) { return a.sizes.size() == b.sizes.size(); }
 bool same_sizes(const TensorInfo& a, const TensorInfo& b) { return a.sizes == b.sizes; }
 
 }  // namespace
+
+void forget_branches(const Graph& graph, Shapes& shapes) {
+  const auto branches = [](const Node& node) {
+    return node.is_call("higher_order::cond") || node.is_call("higher_order::while_loop");
+  };
+  if (std::ranges::none_of(graph.nodes(), branches)) return;
+  NodeMap<bool> unknown(graph, false);
+  for (const Node& node : graph.nodes()) {
+    bool from_branch = branches(node);
+    node.for_each_input([&](const Node& input) { from_branch |= unknown[input]; });
+    unknown[node] = from_branch;
+    if (from_branch) shapes[node].tensors.clear();
+  }
+}
 
 void FreeSizes::mark(Shapes& shapes) {
   if (!sampled_) {

@@ -30,6 +30,9 @@ constexpr bool is_free(std::int64_t size) { return size < 0; }
 /// The size as reshape takes it: -1 for a free one, of which there may be one.
 constexpr std::int64_t reshape_size(std::int64_t size) { return is_free(size) ? -1 : size; }
 
+/// Forgets the types of what comes out of a branch, and of what is computed from it: another call may take the other.
+void forget_branches(const Graph& graph, Shapes& shapes);
+
 class FreeSizes {
  public:
   /// `inputs` are the example's.

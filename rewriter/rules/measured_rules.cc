@@ -15,6 +15,7 @@
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/value.h>
@@ -156,7 +157,7 @@ class FastestRules {
         const TensorInfo* info = std::as_const(program_.shapes)[input].tensor();
         if (input.is(Op::get_attr)) {
           const std::string path = "w" + std::to_string(attributes.size());
-          const at::Tensor tensor = program_.module.attribute(input.target().str()).detach();
+          const at::Tensor tensor = program_.module.attribute(path_of(input)).detach();
           attributes.emplace_back(path, tensor);
           copies[&input] = &small.get_attr(path);
           tensors += to_string(tensor_info(tensor)) + ";";

@@ -2,14 +2,13 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 
 namespace {
 
-bool is_assertion(const Node& node) {
-  return node.target() == "torch._assert" || node.target() == "aten::_assert_async";
-}
+bool is_assertion(const Node& node) { return node.is_call("torch._assert") || node.is_call("aten::_assert_async"); }
 
 }  // namespace
 
@@ -19,16 +18,17 @@ std::optional<OperationSite> OperationSite::find(const GraphModule& module, Node
   site.module_ = &module;
   site.node_ = &node;
   const auto accept = [&](const Node& call) {
-    if (!call.is(Op::call_function) || !wanted(packet_of(call.target().view()))) return false;
-    site.schema_ = find_schema(call.target());
-    return site.schema_ != nullptr;
+    const OperatorSchema* schema = overload_of(call);
+    if (!schema || !wanted(packet_of(schema->target.view()))) return false;
+    site.schema_ = schema;
+    return true;
   };
   if (accept(node)) {
     site.call_ = &node;
     return site;
   }
   if (!node.is(Op::call_module)) return std::nullopt;
-  site.leaf_ = module.leaf(node.target().str());
+  site.leaf_ = module.leaf(path_of(node));
   if (!site.leaf_ || !site.leaf_->body()) return std::nullopt;
   for (const Node& inner : site.leaf_->body()->nodes()) {
     if (accept(inner)) {
@@ -44,7 +44,7 @@ std::optional<OperationSite> OperationSite::find(const GraphModule& module, Node
   return site;
 }
 
-std::string_view OperationSite::packet() const { return packet_of(call_->target().view()); }
+std::string_view OperationSite::packet() const { return packet_of(schema_->target.view()); }
 
 Node* OperationSite::input() const {
   const Argument* first = bound_argument(*schema_, *call_, 0);
@@ -76,14 +76,14 @@ at::Tensor OperationSite::tensor(std::string_view name) const {
   const Argument* value = argument(name);
   const Node* node = value ? value->node_or_null() : nullptr;
   if (!node || !node->is(Op::get_attr)) return {};
-  return leaf_ ? leaf_->find_tensor(node->target().str()) : module_->find_attribute(node->target().str());
+  return leaf_ ? leaf_->find_tensor(path_of(*node)) : module_->find_attribute(path_of(*node));
 }
 
 std::string OperationSite::tensor_path(std::string_view name) const {
   const Argument* value = argument(name);
   const Node* node = value ? value->node_or_null() : nullptr;
   if (!node || !node->is(Op::get_attr)) return {};
-  return leaf_ ? node_->target().str() + "." + node->target().str() : node->target().str();
+  return leaf_ ? path_of(*node_) + "." + path_of(*node) : path_of(*node);
 }
 
 }  // namespace fx::rules

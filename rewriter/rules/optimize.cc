@@ -17,6 +17,7 @@
 #include <fxgraph/rewriter/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/print.h>
@@ -83,8 +84,8 @@ class Optimizer {
     }
     for (const Node& node : module_.graph().nodes()) {
       if (!node.is(Op::call_module)) continue;
-      Called& called = called_[node.target()];
-      if (called.times++ == 0) called.module = module_.find_submodule(node.target().str());
+      Called& called = called_[rules::path_of(node)];
+      if (called.times++ == 0) called.module = module_.find_submodule(rules::path_of(node));
     }
     find_shapes();
   }
@@ -113,12 +114,11 @@ class Optimizer {
   void hold_mode() {
     if (!module_.fixed_mode().empty()) return;
     for (const Node& node : module_.graph().nodes()) {
-      if (const auto at = called_.find(node.target()); node.is(Op::call_module) && at != called_.end())
-        --at->second.times;
+      if (node.is(Op::call_module)) --called_[rules::path_of(node)].times;
     }
     for (const auto& [path, called] : called_) {
       if (called.times <= 0 || !called.module || !follows_mode(*called.module)) continue;
-      module_.fix_mode("optimize has put what " + path.str() + " does in " +
+      module_.fix_mode("optimize has put what " + path + " does in " +
                        (module_.is_training() ? "training" : "evaluation") +
                        " mode in its place; switch the mode of the module before it is optimized");
       return;
@@ -229,6 +229,7 @@ class Optimizer {
         free_sizes_.mark(shapes_);
       }
     }
+    rules::forget_branches(module_.graph(), shapes_);
     forget_changing_forms();
   }
 
@@ -252,8 +253,7 @@ class Optimizer {
                                                                   "view"};
     for (const Node& node : module_.graph().nodes()) {
       if (!node.is(Op::call_function) && !node.is(Op::call_method)) continue;
-      const std::string_view packet = packet_of(node.target().view());
-      if (kReaders.contains(packet.substr(packet.find_last_of(":.") + 1))) return true;
+      if (kReaders.contains(rules::last_name(node))) return true;
     }
     return false;
   }
@@ -314,7 +314,7 @@ class Optimizer {
     int times = 0;  ///< before, then those that are gone
     std::shared_ptr<torch::nn::Module> module;
   };
-  std::map<Symbol, Called> called_;
+  std::map<std::string, Called> called_;
   ShapeProp shape_prop_{module_};
   rules::FreeSizes free_sizes_{module_, options_.inputs};
   bool reads_sizes_ = false;

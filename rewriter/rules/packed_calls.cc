@@ -9,6 +9,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/packed_once.h>
@@ -57,14 +58,15 @@ class WeightPreparation {
   }
 
   static bool is_packing_call(const Node& node) {
-    const TorchOperator* op = node.is(Op::call_function) ? find_torch_operator(node.target()) : nullptr;
+    const OperatorSchema* called = overload_of(node);
+    const TorchOperator* op = called ? find_torch_operator(called->target) : nullptr;
     return op && is_packing(*op->schema);
   }
 
   bool on_attributes(const Node& node) const {
     bool all = true, any = false;
     node.for_each_input([&](const Node& input) {
-      all = all && input.is(Op::get_attr) && written_.not_constant(input.target().str()).empty();
+      all = all && input.is(Op::get_attr) && written_.not_constant(path_of(input)).empty();
       any = true;
     });
     return all && any;
@@ -77,7 +79,7 @@ class WeightPreparation {
     std::string stem;
     node.for_each_input([&](const Node& input) {
       if (copies[input]) return;
-      const std::string path = input.target().str();
+      const std::string path = path_of(input);
       copies[input] = &alone.get_attr(path);
       attributes.emplace_back(path, module_.attribute(path).detach());
       if (stem.empty()) stem = path;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/python_call.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/kernels.h>
 
@@ -108,6 +109,23 @@ TypeSet types_of(const Match& match, std::string_view name) {
 }
 
 }  // namespace
+
+std::string path_of(const Node& node) { return node.target().str(); }
+
+Symbol operator_of(const Node& node) {
+  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
+  return schema ? schema->target : Symbol();
+}
+
+std::vector<Symbol> possible_packets(const Node& call) {
+  if (const Symbol one = operator_of(call); !one.empty()) return {Symbol(packet_of(one.view()))};
+  return internal::candidate_packets(call.op(), call.target());
+}
+
+std::string_view last_name(const Node& call) {
+  const std::string_view packet = packet_of(call.target().view());
+  return packet.substr(packet.find_last_of(":.") + 1);
+}
 
 Decision has_kernel(const Match& match, std::string_view name, std::string_view packet) {
   const TypeSet types = types_of(match, name);

@@ -10,6 +10,7 @@
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/program_image.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -35,7 +36,7 @@ class BiasFusion {
  public:
   explicit BiasFusion(GraphModule& module) : module_(module), graph_(module.graph()), rewriter_(graph_) {
     for (const Node& node : graph_.nodes()) {
-      if (node.is(Op::get_attr)) read_.push_back(node.target().str());
+      if (node.is(Op::get_attr)) read_.push_back(rules::path_of(node));
     }
   }
 
@@ -43,7 +44,7 @@ class BiasFusion {
     std::set<std::string> replaced;
     for (Node& node : graph_.nodes()) {
       if (!node.is(Op::call_module) || node.args().size() != 1 || !node.kwargs().empty()) continue;
-      const std::string path = node.target().str();
+      const std::string path = rules::path_of(node);
       Node* input = node.arg(0).node_or_null();
       if (!input || (!replaced.contains(path) && !replace(path))) continue;
       replaced.insert(path);

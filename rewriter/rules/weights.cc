@@ -1,3 +1,4 @@
+#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 #include <ATen/ATen.h>
@@ -36,7 +37,7 @@ std::shared_ptr<LeafModule> leaf_with(const OperationSite& site, const at::Tenso
   std::vector<NamedTensor> tensors = site.leaf()->tensors();
   const auto path_in_leaf = [&](std::string_view name) {
     const Node* node = site.argument(name) ? site.argument(name)->node_or_null() : nullptr;
-    return node ? node->target().str() : std::string();
+    return node ? path_of(*node) : std::string();
   };
   const std::string weight_path = path_in_leaf("weight");
   std::string bias_path = path_in_leaf("bias");
@@ -114,8 +115,8 @@ void Weights::replace(const OperationSite& site, const at::Tensor& weight, const
 }
 
 void Weights::install_leaf(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
-  const std::string path = site.node().target().str();
-  const bool only_call = module_.graph().count(Op::call_module, site.node().target()) == 1;
+  const std::string path = path_of(site.node());
+  const bool only_call = module_.graph().count(Op::call_module, Symbol(path)) == 1;
   const std::string place = only_call && !reads_inside(path) ? path : module_.fresh_path(path + "_folded");
   module_.add_submodule(place, leaf_with(site, weight, bias));
   rewriter_.set_target(site.node(), place);
@@ -123,7 +124,7 @@ void Weights::install_leaf(const OperationSite& site, const at::Tensor& weight, 
 
 bool Weights::reads_inside(const std::string& path) const {
   for (const Node& node : module_.graph().nodes()) {
-    if (node.is(Op::get_attr) && node.target().view().starts_with(path + ".")) return true;
+    if (node.is(Op::get_attr) && path_of(node).starts_with(path + ".")) return true;
   }
   return false;
 }

@@ -1,4 +1,6 @@
 // Calls of operators: what they are called here, which arguments they take here, what their results are.
+#include <ATen/ATen.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -54,6 +56,24 @@ Argument older_value(const NamedValue& input, const c10::FunctionSchema& schema)
   return is_int ? Argument(static_cast<std::int64_t>(input.value.as_float())) : input.value;
 }
 
+// Indices of 32 bits are taken by newer releases alone.
+bool takes_short_indices() {
+  static const bool takes = [] {
+    try {
+      at::zeros({2}).index({at::zeros({1}, at::kInt)});
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }();
+  return takes;
+}
+
+bool is_list_of_indices(const c10::Argument& argument) {
+  const auto list = argument.type()->cast<c10::ListType>();
+  return list && list->getElementType()->kind() == c10::TypeKind::OptionalType;
+}
+
 Symbol renamed(Symbol target) {
   for (const Renamed& row : kRenamed) {
     if (target == row.from) return Symbol(row.to);
@@ -68,6 +88,18 @@ Symbol target_of(const std::string& text) { return renamed(canonical_target(Symb
 
 void GraphReader::refuse(const std::string& target, const std::string& why) {
   refusals_.calls.insert(target + (why.empty() ? "" : " (" + why + ")") + " at '" + name_ + "'");
+}
+
+// What this release takes for the value.
+Argument GraphReader::value_for(const NamedValue& input, const c10::FunctionSchema& schema) {
+  const auto index = schema.argumentIndexWithName(input.name);
+  if (!index || takes_short_indices() || !is_list_of_indices(schema.arguments()[static_cast<std::size_t>(*index)]))
+    return older_value(input, schema);
+  return map_nodes(input.value, [&](Node& each) -> Argument {
+    const TensorMeta* meta = meta_of(each);
+    if (!meta || meta->dtype != DType::int32) return each;
+    return call("aten::to.dtype", {each, DType::int64});
+  });
 }
 
 void GraphReader::call_operator(const std::string& text, const std::vector<NamedValue>& inputs, const Json& json) {
@@ -93,7 +125,7 @@ void GraphReader::call_operator(const std::string& text, const std::vector<Named
         (by_name &&
          known->schema->arguments()[static_cast<std::size_t>(*known->schema->argumentIndexWithName(input.name))]
              .kwarg_only());
-    const Argument value = by_name ? older_value(input, *known->schema) : input.value;
+    const Argument value = by_name ? value_for(input, *known->schema) : input.value;
     if (keyword && !input.name.empty()) {
       kwargs.push_back({Symbol(input.name), value});
     } else {

@@ -8,6 +8,8 @@
 // Costs: linear in the JSON. Thread-safety: none.
 #pragma once
 
+#include <ATen/core/function_schema.h>
+
 #include <map>
 #include <memory>
 #include <set>
@@ -80,6 +82,7 @@ class GraphReader {
   Argument read_device(const Json& json);
   void call_operator(const std::string& target, const std::vector<NamedValue>& inputs, const Json& json);
   void call_with_effects(std::vector<NamedValue> inputs, const Json& json);
+  Argument value_for(const NamedValue& input, const c10::FunctionSchema& schema);
   bool power_of_size(const std::vector<NamedValue>& inputs, const Json& results);
   void note_number(const std::string& name, Node& node);
   void bind_results(Node& made, const Json& outputs, bool is_tuple);

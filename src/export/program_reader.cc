@@ -205,8 +205,8 @@ std::string ProgramReader::annotation_of(const TreeSpec& spec, std::size_t& leaf
   if (types.empty() || std::ranges::any_of(types, is_other)) return "";
   if (spec.kind == TreeSpec::Kind::list) return "List[" + types[0] + "]";
   if (spec.kind == TreeSpec::Kind::dict) {
-    const bool named = std::ranges::all_of(spec.keys, &Argument::is_string);
-    return named ? "Dict[str, " + types[0] + "]" : "";
+    if (std::ranges::all_of(spec.keys, &Argument::is_string)) return "Dict[str, " + types[0] + "]";
+    return std::ranges::all_of(spec.keys, &Argument::is_int) ? "Dict[int, " + types[0] + "]" : "";
   }
   std::string all;
   for (const std::string& type : types) all += (all.empty() ? "" : ", ") + type;

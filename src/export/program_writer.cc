@@ -1,11 +1,10 @@
 #include <fxgraph/export/program_writer.h>
 
 #include <ATen/ATen.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
 
-#include <fxgraph/export/exported_operator.h>
+#include <fxgraph/export/data_dependence.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
 #include <fxgraph/module/inline_bodies.h>
@@ -23,18 +22,6 @@ constexpr int kSchemaMajor = 8;
 constexpr int kSchemaMinor = 20;
 constexpr int kOperatorVersion = 10;
 
-// Questions about a tensor that its data does not answer.
-bool asks_for_sizes(Symbol target) {
-  constexpr std::string_view kQuestions[] = {
-      "aten::size.int",   "aten::stride.int",        "aten::numel",         "aten::storage_offset",
-      "aten::dim",        "aten::len.Tensor",        "builtins.len",        "aten::is_contiguous",
-      "aten::is_complex", "aten::is_floating_point", "aten::is_same_size",  "prim::dtype",
-      "prim::layout",     "prim::is_cuda",           "builtins.isinstance", "aten::requires_grad",
-      "operator.is_",     "operator.is_not",         "aten::__is__",        "aten::__isnot__",
-  };
-  return std::ranges::find(kQuestions, target.view()) != std::end(kQuestions);
-}
-
 }  // namespace
 
 ProgramWriter::ProgramWriter(GraphModule& module, const SaveExportedOptions& options)
@@ -43,8 +30,9 @@ ProgramWriter::ProgramWriter(GraphModule& module, const SaveExportedOptions& opt
 WrittenProgram ProgramWriter::write() {
   flatten_modules();
   call_ = std::make_unique<CallInputs>(module_, graph_, options_);
+  refuse(calls_of_data(graph_, module_));
   find_shapes();
-  refuse_data_dependence();
+  refuse(calls_of_data(graph_, shapes_.values));
   drop_checks();
   for (Node* output : graph_.find_nodes(Op::output)) output->set_args({whole_values(output->arg(0))});
 
@@ -101,38 +89,9 @@ WrittenProgram ProgramWriter::write() {
 }
 
 // Whatever sizes and numbers came of data in a run says nothing of the next.
-void ProgramWriter::refuse_data_dependence() const {
-  std::string all;
-  for (const Node& node : graph_.nodes()) {
-    if (node.is(Op::call_function) && depends_on_data(node))
-      all += (all.empty() ? "" : ", ") + target_text(node.target()) + " at %" + node.name();
-  }
-  if (!all.empty()) throw Error(ErrorKind::unsupported, "sizes or numbers depend on data: " + all);
-}
-
-bool ProgramWriter::depends_on_data(const Node& node) const {
-  const auto kind_of = [this](const Node& value) { return shapes_.values[value].kind; };
-  using Kind = ValueShape::Kind;
-  const bool is_number =
-      kind_of(node) == Kind::integer || kind_of(node) == Kind::floating || kind_of(node) == Kind::boolean;
-  const std::vector<Node*> inputs = node.all_input_nodes();
-  const bool reads_tensor = std::ranges::any_of(inputs, [&](Node* input) { return kind_of(*input) == Kind::tensor; });
-  if (is_number && reads_tensor) return !asks_for_sizes(node.target());
-  if (node.target() == "aten::index.Tensor") {
-    bool by_mask = false;
-    for_each_node(node.arg(1), [&](const Node& index) {
-      const DType type = shapes_.values[index].tensor.dtype;
-      by_mask |= kind_of(index) == Kind::tensor && (type == DType::boolean || type == DType::uint8);
-    });
-    return by_mask;
-  }
-  // A number of classes that is given is the size; -1 asks the data.
-  if (node.target() == "aten::one_hot" && node.args().size() == 2 && node.arg(1).is_int() && node.arg(1).as_int() >= 0)
-    return false;
-  const TorchOperator* known = find_exported_operator(node.target());
-  if (!known) return false;
-  const auto handle = c10::Dispatcher::singleton().findSchema({known->schema->name(), known->schema->overload_name()});
-  return handle && handle->hasTag(at::Tag::dynamic_output_shape);
+void ProgramWriter::refuse(const std::string& calls_of_data) {
+  if (calls_of_data.empty()) return;
+  throw Error(ErrorKind::unsupported, "sizes or numbers depend on data: " + calls_of_data);
 }
 
 // A size that was found free and has no expression that is found stays what it is in the example.

@@ -38,8 +38,7 @@ class ProgramWriter {
 
  private:
   void flatten_modules();
-  void refuse_data_dependence() const;
-  bool depends_on_data(const Node& node) const;
+  static void refuse(const std::string& calls_of_data);
   void find_shapes();
   void drop_checks();
   void check_container(Node& whole, const TreeSpec& spec);

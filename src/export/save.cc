@@ -2,12 +2,12 @@
 
 #include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
-#include <torch/csrc/jit/serialization/pickle.h>
 
 #include <map>
 #include <ostream>
 
 #include <fxgraph/export/program_writer.h>
+#include <fxgraph/run/pickle_spelling.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
 
@@ -78,7 +78,7 @@ void write_archive(const pt2::WrittenProgram& program, std::ostream& out) {
   const Json constants = PayloadWriter(archive, "data/constants/", "tensor_").write(program.constants);
   write_text(archive, "data/constants/model_constants_config.json", constants.dump());
   write_text(archive, "models/model.json", program.json.dump());
-  const std::vector<char> example = torch::jit::pickle_save(program.example);
+  const std::vector<char> example = pickled(program.example);
   archive.writeRecord("data/sample_inputs/model.pt", example.data(), example.size());
   write_text(archive, "archive_format", "pt2");
   write_text(archive, "archive_version", "0");

@@ -3,10 +3,9 @@
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>
 #include <torch/csrc/jit/api/compilation_unit.h>
-#include <torch/csrc/jit/serialization/unpickler.h>
 
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
 #include <optional>
 
 #include <fxgraph/export/codes.h>
@@ -150,26 +149,15 @@ class Reader {
 
   // What torch.save wrote. The pickle says how large a tensor's memory is; it may not say more than there is.
   static c10::IValue unpickled(ArchiveReader& archive) {
-    const std::string pickle = without_single_appends(archive.text("data.pkl"));
     std::map<const void*, std::size_t> sizes;
-    std::size_t at = 0;
-    torch::jit::Unpickler unpickler(
-        [&](char* to, std::size_t wanted) {
-          const std::size_t given = std::min(wanted, pickle.size() - at);
-          std::memcpy(to, pickle.data() + at, given);
-          at += given;
-          return given;
-        },
-        &parameter_class, &parameter_object,
-        [&](const std::string& name) {
-          const std::size_t size = archive.size("data/" + name);
-          at::DataPtr bytes = c10::GetCPUAllocator()->allocate(size);
-          archive.read("data/" + name, static_cast<char*>(bytes.get()));
-          sizes[bytes.get()] = size;
-          return bytes;
-        },
-        c10::nullopt);
-    c10::IValue value = unpickler.parse_ivalue();
+    const auto memory = [&](const std::string& name) {
+      const std::size_t size = archive.size("data/" + name);
+      at::DataPtr bytes = c10::GetCPUAllocator()->allocate(size);
+      archive.read("data/" + name, static_cast<char*>(bytes.get()));
+      sizes[bytes.get()] = size;
+      return bytes;
+    };
+    c10::IValue value = fx::unpickled(archive.text("data.pkl"), {memory, &parameter_class, &parameter_object});
     c10::IValue::HashAliasedIValues parts;
     value.getSubValues(parts);
     for (const c10::IValue& part : parts) {

@@ -56,8 +56,8 @@ std::optional<TensorInfo> parse_tensor_info(std::string_view text) {
     const std::size_t x = text.find('x');
     const std::string_view number = text.substr(0, x);
     std::int64_t size = -1;
-    const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), size);
-    if (status != std::errc() || end != number.data() + number.size() || size < 0) return std::nullopt;
+    const char* const end = std::from_chars(number.data(), number.data() + number.size(), size).ptr;
+    if (end != number.data() + number.size() || size < 0) return std::nullopt;    // what is too large leaves it at -1
     if (size > 0 && total > (std::int64_t{1} << 48) / size) return std::nullopt;  // more than any machine holds
     total *= size > 0 ? size : 1;
     info.sizes.push_back(size);

@@ -44,9 +44,7 @@ bool same_argument(const SchemaType& type, const Argument& a, const Argument& b)
 }
 
 const Argument* bound_argument(const Node& node, std::string_view name) {
-  if (!node.is(Op::call_function)) return nullptr;
-  const internal::TargetInfo& info = internal::target_info(node.target());
-  const OperatorSchema* schema = info.overloads->empty() ? nullptr : schema_of(node);
+  const OperatorSchema* schema = overload_of(node);
   const int index = schema ? schema->index_of(Symbol::find(name)) : -1;
   return index < 0 ? nullptr : bound_argument(*schema, node, static_cast<std::size_t>(index));
 }

@@ -352,12 +352,14 @@ std::vector<Symbol> candidate_packets(Op op, Symbol target) {
 
 namespace fx {
 
+const OperatorSchema* overload_of(const Node& node) {
+  if (!node.is(Op::call_function)) return nullptr;
+  const internal::TargetInfo& info = internal::target_info(node.target());
+  return info.overloads->empty() ? nullptr : internal::packet_schema(info, node);
+}
+
 const OperatorSchema* schema_of(const Node& node) {
-  if (node.is(Op::call_function)) {
-    const internal::TargetInfo& info = internal::target_info(node.target());
-    if (info.exact) return info.schema;
-    if (!info.overloads->empty()) return internal::packet_schema(info, node);
-  }
+  if (const OperatorSchema* own = overload_of(node)) return own;
   const std::optional<internal::AtenCall> call = internal::aten_call(node);
   return call ? call->schema : nullptr;
 }

@@ -193,6 +193,11 @@ std::optional<std::string> check_call(const OperatorSchema& schema, ArgumentSpan
 /// otherwise (`x.size(0)`, `x.shape[1] // 2`). Null when none fits; `why` then says what was tried.
 const OperatorSchema* resolve_overload(Symbol packet, ArgumentSpan args, KwargSpan kwargs, std::string* why = nullptr);
 
+/// Returns the overload that this node calls as it is written, whose arguments are those of the node: that of the
+/// target when it is spelt out, else the one that resolve_overload would pick (`aten::add(x, y, alpha=2)` is
+/// `add.Tensor`). Null for what is no operator. Complexity: O(1) for an overload that is spelt out or the only one.
+const OperatorSchema* overload_of(const Node& node);
+
 /// Returns the schema that this node calls: its own overload, or for an operator without overload, `torch.relu`,
 /// `operator.add`, `torch.nn.functional.relu` and tensor methods the overload that does exactly the same. Null when
 /// there is none. The arguments fit it as they are only when the target is an operator; normalize_operators rewrites

@@ -43,7 +43,8 @@ Argument typed_integer(const SchemaType& type, std::int64_t value) {
   const auto i = static_cast<std::size_t>(value);
   if (type.base == Base::floating) return Argument(static_cast<double>(value));
   if (type.base == Base::boolean) return Argument(value != 0);
-  if (type.base == Base::dtype && i < 64) return Argument(static_cast<DType>(value));
+  if (type.base == Base::dtype && i < 256 && element_size(static_cast<DType>(value)) > 0)
+    return Argument(static_cast<DType>(value));
   if (type.base == Base::memory_format && i < std::size(kMemoryFormats))
     return Argument(MemoryFormat{kMemoryFormats[i]});
   if (type.base == Base::layout && i < std::size(kLayouts)) return Argument(Layout{kLayouts[i]});

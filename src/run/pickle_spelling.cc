@@ -1,7 +1,13 @@
 #include <fxgraph/run/pickle_spelling.h>
 
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/export.h>
+#include <torch/csrc/jit/serialization/pickler.h>
+#include <torch/csrc/jit/serialization/unpickler.h>
+
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <iterator>
 #include <optional>
 #include <vector>
@@ -146,5 +152,60 @@ class Appends {
 }  // namespace
 
 std::string without_single_appends(const std::string& pickle) { return Appends(pickle).spelt_out().value_or(pickle); }
+
+namespace {
+
+// Lists and dicts of anything: those of one type are written as calls of TorchScript's.
+c10::IValue without_types(const c10::IValue& value) {
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& each : value.toTupleRef().elements()) elements.push_back(without_types(each));
+    return c10::ivalue::Tuple::create(std::move(elements));
+  }
+  if (value.isList()) {
+    c10::List<c10::IValue> list(c10::AnyType::get());
+    for (const c10::IValue& each : value.toListRef()) list.push_back(without_types(each));
+    return list;
+  }
+  if (!value.isGenericDict()) return value;
+  const auto given = value.toGenericDict();
+  c10::impl::GenericDict dict(given.keyType(), c10::AnyType::get());
+  for (const auto& item : given) dict.insert(item.key(), without_types(item.value()));
+  return dict;
+}
+
+}  // namespace
+
+std::vector<char> pickled(const c10::IValue& value) {
+  std::string bytes;
+  torch::jit::Pickler pickler([&](const char* from, std::size_t count) { bytes.append(from, count); }, nullptr, nullptr,
+                              nullptr, nullptr, /*tag_aggregates=*/false);
+  pickler.protocol();
+  pickler.pushIValue(without_types(value));
+  pickler.stop();
+  std::vector<char> archive;
+  caffe2::serialize::PyTorchStreamWriter writer([&](const void* from, std::size_t count) {
+    const char* first = static_cast<const char*>(from);
+    archive.insert(archive.end(), first, first + count);
+    return count;
+  });
+  torch::jit::writeArchiveAndTensors("data", bytes.data(), bytes.size(), pickler.tensorData(), writer);
+  writer.writeEndOfFile();
+  return archive;
+}
+
+c10::IValue unpickled(const std::string& pickle, const PickleParts& parts) {
+  const std::string bytes = without_single_appends(pickle);
+  std::size_t at = 0;
+  torch::jit::Unpickler unpickler(
+      [&](char* to, std::size_t wanted) {
+        const std::size_t given = std::min(wanted, bytes.size() - at);
+        std::memcpy(to, bytes.data() + at, given);
+        at += given;
+        return given;
+      },
+      parts.type_of, parts.make, parts.memory, c10::nullopt);
+  return unpickler.parse_ivalue();
+}
 
 }  // namespace fx

@@ -2,6 +2,9 @@
 
 #include <ATen/TensorIndexing.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_unique2.h>
+#include <ATen/ops/unique_consecutive.h>
+#include <ATen/ops/unique_dim.h>
 
 #include <algorithm>
 #include <cmath>
@@ -134,6 +137,34 @@ IValue python_assert(Args& args) {
   return IValue();
 }
 
+// Python's `unique` gives what was asked for, ATen's all three.
+IValue asked_of_unique(const std::tuple<at::Tensor, at::Tensor, at::Tensor>& all, bool inverse, bool counts) {
+  const auto& [values, places, numbers] = all;
+  if (inverse && counts) return c10::ivalue::Tuple::create(values, places, numbers);
+  if (inverse) return c10::ivalue::Tuple::create(values, places);
+  if (counts) return c10::ivalue::Tuple::create(values, numbers);
+  return values;
+}
+
+bool flag(const Args& args, std::size_t i, bool otherwise = false) {
+  return i < args.size() && !args[i].isNone() ? truth(args[i]) : otherwise;
+}
+
+IValue python_unique(Args& args) {
+  const at::Tensor self = args[0].toTensor();
+  const bool sorted = flag(args, 1, true), inverse = flag(args, 2), counts = flag(args, 3);
+  const bool along = args.size() > 4 && !args[4].isNone();
+  return asked_of_unique(along ? at::unique_dim(self, args[4].toInt(), sorted, inverse, counts)
+                               : at::_unique2(self, sorted, inverse, counts),
+                         inverse, counts);
+}
+
+IValue python_unique_consecutive(Args& args) {
+  const bool inverse = flag(args, 1), counts = flag(args, 2);
+  const c10::optional<std::int64_t> dim = args.size() > 3 ? args[3].toOptional<std::int64_t>() : c10::nullopt;
+  return asked_of_unique(at::unique_consecutive(args[0].toTensor(), inverse, counts, dim), inverse, counts);
+}
+
 double as_double(const IValue& value) {
   return value.isTensor() ? value.toTensor().item<double>() : value.toScalar().toDouble();
 }
@@ -209,6 +240,10 @@ const std::vector<PythonFunction>& functions() {
        [](Args& args) { return as_double(args[1]) < as_double(args[0]) ? args[1] : args[0]; }},
       {"torch.sym_ite", {"b", "t", "f"}, [](Args& args) { return truth(args[0]) ? args[1] : args[2]; }},
       {"torch._sym_sqrt", {"a"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
+      {"torch.unique", {"input", "sorted", "return_inverse", "return_counts", "dim"}, python_unique},
+      {".unique", {"self", "sorted", "return_inverse", "return_counts", "dim"}, python_unique},
+      {"torch.unique_consecutive", {"input", "return_inverse", "return_counts", "dim"}, python_unique_consecutive},
+      {".unique_consecutive", {"self", "return_inverse", "return_counts", "dim"}, python_unique_consecutive},
       {"math.trunc", {"x"}, python_int},
       {"math.sqrt", {"x"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
       {"math.exp", {"x"}, [](Args& args) { return IValue(std::exp(as_double(args[0]))); }},
@@ -331,6 +366,8 @@ std::vector<Symbol> packets_of_function(Symbol target) {
   for (const auto& [name, packet] : kOfSizes) {
     if (text == name) return existing(packet);
   }
+  // What Python makes of it is not what the operator of that name gives.
+  if (find_python_function(target)) return {};
   if (text.starts_with("torch.") && text.find('.', 6) == std::string_view::npos)
     return existing("aten::" + target.str().substr(6));
   return {};
@@ -338,8 +375,13 @@ std::vector<Symbol> packets_of_function(Symbol target) {
 
 std::vector<Symbol> packets_of_method(Symbol method) {
   const std::string name = method.str();
+  if (name == "unique" || name == "unique_consecutive") return {};  // as above
   if (std::vector<Symbol> packets = existing("aten::" + name); !packets.empty()) return packets;
   return existing("prim::" + name);
+}
+
+std::vector<Symbol> packets_of(const Node& call) {
+  return call.is(Op::call_method) ? packets_of_method(call.target()) : packets_of_function(call.target());
 }
 
 }  // namespace fx

@@ -28,5 +28,7 @@ const PythonFunction* find_python_method(Symbol method);
 std::vector<Symbol> packets_of_function(Symbol target);
 /// The same for a call_method target.
 std::vector<Symbol> packets_of_method(Symbol method);
+/// The same for what a node calls.
+std::vector<Symbol> packets_of(const Node& call);
 
 }  // namespace fx

@@ -19,6 +19,7 @@
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/shapes/storage_numbers.h>
+#include <fxgraph/shapes/written_shape.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -206,7 +207,9 @@ class ShapeProp::Runner : public Interpreter {
     for (const auto& [name, each] : kwargs) named.emplace_back(name, map_tensors(each, stand_in));
     return map_tensors(call(values, named), [&](const at::Tensor& result) {
       for (const auto& [numbers, meta] : stand_ins) {
-        if (numbers.is_same(result)) return meta;  // in place, or passed on
+        if (!numbers.is_same(result)) continue;  // else in place, or passed on
+        internal::take_shape(meta, result);
+        return meta;
       }
       return to_meta(result);
     });

@@ -87,10 +87,16 @@ at::Tensor where(const IValue* arguments) {
   return contiguous_like(a, a.sizes().vec());
 }
 
+// (number, elements, …): LibTorch's kernel for the meta device says that there is no result.
+at::Tensor is_number_in(const IValue* arguments) {
+  if (!arguments[1].isTensor() || !is_plain(arguments[1].toTensor())) return {};
+  return at::empty(at::IntArrayRef(), at::TensorOptions(at::kBool).device(at::kMeta));
+}
+
 constexpr FormulaRow kMovingRows[] = {
     {"aten::_pad_enum", 4, pad},    {"aten::flip", 2, flip},
     {"aten::roll", 3, roll},        {"aten::grid_sampler", 5, grid_sampler},
-    {"aten::where.self", 3, where},
+    {"aten::where.self", 3, where}, {"aten::isin.Scalar_Tensor", 4, is_number_in},
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/shapes/shape_formulas.h>
+#include <fxgraph/shapes/written_shape.h>
 
 namespace fx::internal {
 namespace {
@@ -248,8 +249,12 @@ bool ShapeEngine::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& re
   Stack results;
   for (std::size_t i = 0; i < answer->size(); ++i) {
     const int written = record.results[i].written_argument;
-    results.push_back(written >= 0 ? stack[below + static_cast<std::size_t>(written)]
-                                   : map_tensors((*answer)[i], to_meta));
+    if (written < 0) {
+      results.push_back(map_tensors((*answer)[i], to_meta));
+      continue;
+    }
+    results.push_back(stack[below + static_cast<std::size_t>(written)]);
+    if (results.back().isTensor()) take_shape(results.back().toTensor(), (*answer)[i].toTensor());
   }
   stack.resize(below);
   for (IValue& value : results) stack.push_back(std::move(value));

@@ -82,7 +82,10 @@ class Indexing {
       return call(c10::aten::select, {NamedValue(base), NamedValue(graph_.insertConstant(dim)), NamedValue(index)});
     }
     if (!index->type()->isSubtypeOf(*c10::TensorType::get()) || dim < 0)
-      throw Error(ErrorKind::unsupported, "an index of that kind");
+      throw Error(ErrorKind::unsupported,
+                  "TorchScript takes what is indexed for a tensor, and " +
+                      (dim < 0 ? "a tensor index beside `...`" : "an index of the type " + index->type()->repr_str()) +
+                      " is none of a tensor's; give the input its type, or save the program as .pt2");
     indices.resize(static_cast<std::size_t>(dim), nullptr);
     indices.push_back(index);
     ++dim;

@@ -24,8 +24,7 @@ bool says_that_it_aliases(const Node& node) {
                                [](const c10::Argument& result) { return result.alias_info() != nullptr; });
   };
   if (const TorchOperator* op = find_torch_operator(node.target())) return says(op);
-  const std::vector<Symbol> packets =
-      node.is(Op::call_method) ? packets_of_method(node.target()) : packets_of_function(node.target());
+  const std::vector<Symbol> packets = packets_of(node);
   if (packets.empty()) return true;  // getitem and the like: they become operators that say so
   return std::ranges::any_of(packets,
                              [&](Symbol packet) { return std::ranges::any_of(torch_overloads(packet), says); });

@@ -4,8 +4,10 @@
 #include <torch/csrc/jit/frontend/schema_matching.h>
 #include <torch/csrc/jit/frontend/script_type_parser.h>
 
+#include <algorithm>
 #include <unordered_map>
 
+#include <fxgraph/export/input_notes.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
@@ -75,10 +77,21 @@ class MethodBuilder {
     if (!node.is(Op::placeholder) && value != self_) value->setDebugName(node.name());
   }
 
+  // What has no type is a tensor, unless it is known to be a container.
   static c10::TypePtr annotation(const Node& node) {
     const Meta* meta = node.find_meta();
     const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
-    return type ? parse_annotation(*type) : c10::TensorType::get();
+    if (type) return parse_annotation(*type);
+    if (!meta || !meta->get<pt2::TreeSpec>(pt2::kTreeNote)) return c10::TensorType::get();
+    if (node.num_users() != 0) of_several_types("the input '" + node.target().str() + "' is a container");
+    return c10::AnyType::get();
+  }
+
+  [[noreturn]] static void of_several_types(const std::string& what) {
+    throw Error(ErrorKind::unsupported,
+                what +
+                    " of values of different types, for which TorchScript has no type; make it a tuple, or save the "
+                    "program as .pt2");
   }
 
   // ── Attributes and modules ───────────────────────────────────────────────────────────────────────────────────────
@@ -293,7 +306,7 @@ class MethodBuilder {
       element_type = elements.empty() ? c10::TensorType::get() : elements[0]->type();
       for (const Value* element : elements) {
         const auto unified = c10::unifyTypes(element_type, element->type());
-        if (!unified) throw Error(ErrorKind::unsupported, "a list of values of different types");
+        if (!unified) of_several_types("a list");
         element_type = *unified;
       }
     } else {
@@ -310,6 +323,10 @@ class MethodBuilder {
       keys.push_back(value_of(pairs[i], nullptr));
       values.push_back(value_of(pairs[i + 1], nullptr));
     }
+    const auto differs = [](const std::vector<Value*>& all) {
+      return std::ranges::any_of(all, [&](const Value* each) { return !each->type()->isSubtypeOf(*all[0]->type()); });
+    };
+    if (differs(keys) || differs(values)) of_several_types("a dict");
     return built_->insertNode(built_->createDict(keys[0]->type(), values[0]->type(), keys, values))->output();
   }
 

@@ -77,7 +77,7 @@ class Decomposer {
   // The call's arguments in the order of the schema, as many as the function takes.
   std::vector<Argument> bound_arguments(const Node& node, std::size_t count) {
     std::vector<Argument> arguments;
-    const OperatorSchema* schema = find_schema(node.target());
+    const OperatorSchema* schema = overload_of(node);
     if (!schema) {
       for (const Argument& argument : node.args()) arguments.push_back(mapped(argument));
       return arguments;

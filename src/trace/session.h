@@ -76,9 +76,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// The argument for `tensor` where no gradient flows: detached, unless it has none.
   Argument argument_without_grad(const at::Tensor& tensor);
-  /// What requires_grad() of a proxy says, or whatever else `call` asks of its gradient. Throws Error(trace) where that
-  /// may be another answer in another run.
-  bool requires_grad(const ProxyImpl& proxy, std::string_view call = "requires_grad()") const;
+  /// What requires_grad() of a proxy says. Throws Error(trace) where that may be another answer in another run.
+  bool requires_grad(const ProxyImpl& proxy) const;
   /// A proxy's other handle on the same memory that takes no part in gradients: what data() returns.
   c10::intrusive_ptr<c10::TensorImpl> without_grad(const ProxyImpl& proxy);
 

@@ -36,14 +36,14 @@ c10::intrusive_ptr<c10::TensorImpl> Session::without_grad(const ProxyImpl& proxy
 }
 
 // The answer is a plain bool to the program, and nothing shows what it does with it.
-bool Session::requires_grad(const ProxyImpl& proxy, std::string_view call) const {
+bool Session::requires_grad(const ProxyImpl& proxy) const {
   const at::Tensor& value = proxy.value();
   const bool never =
       value.defined() && !at::isFloatingType(value.scalar_type()) && !at::isComplexType(value.scalar_type());
   static const Symbol kDetach("aten::detach");
   const bool detached = proxy.node()->target() == kDetach || without_grad_.contains(proxy.node()->id());
   if (!is_open() || never || detached || proxy.was_constant() || modes_.inside_function()) return false;
-  throw gradient_question(proxy.node(), call);
+  throw gradient_question(proxy.node());
 }
 
 // set_requires_grad(true), also as an option of a factory, is no operator.

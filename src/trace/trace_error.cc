@@ -34,9 +34,9 @@ Error no_data(const Node* node, std::string_view call) {
       "behind an operator of your own (TORCH_LIBRARY), which is recorded whole"));
 }
 
-Error gradient_question(const Node* node, std::string_view call) {
+Error gradient_question(const Node* node) {
   return question(trace_error(
-      node, call,
+      node, "requires_grad()",
       "is the caller's to say, run by run, and a graph cannot choose by it; trace each way of the program by itself, "
       "or choose by an argument"));
 }

@@ -25,7 +25,7 @@ Error unknown_shape(const Node* node, std::string_view call);
 Error no_data(const Node* node, std::string_view call);
 
 /// For questions whether it requires gradients.
-Error gradient_question(const Node* node, std::string_view call);
+Error gradient_question(const Node* node);
 
 /// LibTorch refuses `data_ptr<float>()` of a tensor without dtype before it asks the tensor: the error in words of
 /// tracing when `error` is that one, nothing when it is another.

@@ -82,6 +82,7 @@ TEST(Cost, Einsum) {
   Node& dots = einsum("...ij, ...jk -> ...ik", {a, b}, {8, 10, 20});
   Node& chain = einsum("bij,bjk,kl->bil", {a, b, c}, {8, 10, 5});
   Node& implicit = einsum("bij,bjk", {a, b}, {10, 20});
+  Node& implicit_chain = einsum("bij,bjk,kl", {a, b, c}, {10, 5});
   Node& sum = einsum("bij->b", {a}, {8});
   Node& wrong = einsum("ij,jk->ik", {a, b}, {10, 20});
   const Cost cost(m.graph, m.shapes);
@@ -89,6 +90,7 @@ TEST(Cost, Einsum) {
   EXPECT_EQ(cost.of(dots).macs, cost.of(batched).macs);
   EXPECT_EQ(cost.of(chain).macs, 8.0 * 10 * 64 * 20 + 8.0 * 10 * 20 * 5);
   EXPECT_EQ(cost.of(implicit).macs, cost.of(batched).macs);
+  EXPECT_EQ(cost.of(implicit_chain).macs, 8.0 * 10 * 64 * 20 + 10 * 20 * 5) << "i is kept until the end";
   EXPECT_EQ(cost.of(sum).macs, 0);
   EXPECT_EQ(cost.of(sum).flops, 8.0 * 10 * 64);
   EXPECT_FALSE(cost.of(wrong).known) << "the tensors have three dimensions";

@@ -8,6 +8,7 @@
 
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
+#include "tests/support/short_graph.h"
 
 namespace fx {
 namespace {
@@ -80,6 +81,14 @@ TEST(DeadCodeSlow, LongChainsOfReasonsAreCut) {
   const std::string why = dead.why(*graph.find("add"));
   EXPECT_THAT(why, ::testing::EndsWith("…"));
   EXPECT_LT(why.size(), 400u);
+}
+
+TEST(DeadCode, AWriteThatOnlyDeadNodesRead) {
+  const Graph graph = testing::graph_of("y = aten::clone(%x)\nw = aten::relu_(%y)\nn = aten::neg(%w)\nreturn %x");
+  const Effects effects(graph);
+  const DeadCode dead(graph, {.effects = &effects});
+  EXPECT_EQ(dead.why(*graph.find("w")),
+            "nothing live reads what it writes, and its only user n is dead because nothing uses it");
 }
 
 TEST(DeadCode, SeveralUsers) {

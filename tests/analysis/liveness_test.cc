@@ -165,16 +165,17 @@ TEST(Storages, BytesAgreeWithSetsOnRandomGraphs) {
     const auto sets = live_sets(graph);
     const std::vector<Node*> nodes = all_nodes(graph);
     const Liveness live(graph, shapes, {.alignment = 1});
-    std::int64_t peak = 0;
+    MemoryPeak peak;  // of the first node, if all nodes are as high
     for (std::size_t at = 0; at < nodes.size(); ++at) {
       std::int64_t bytes = 0;
       for (Node* value : sets[at]) {
         if (!value->is(Op::placeholder) && !value->is(Op::get_attr)) bytes += shapes[*value].bytes();
       }
       ASSERT_EQ(live.bytes_at(*nodes[at]), bytes) << seed;
-      peak = std::max(peak, bytes);
+      if (at == 0 || bytes > peak.bytes) peak = {nodes[at], bytes};
     }
-    ASSERT_EQ(live.peak().bytes, peak);
+    ASSERT_EQ(live.peak().bytes, peak.bytes) << seed;
+    ASSERT_EQ(live.peak().node, peak.node) << seed;
   }
 }
 

@@ -37,6 +37,25 @@ TEST(PickledSamples, OneElementIsSpeltAsMany) {
   for (const auto& [given, expected] : cases) EXPECT_EQ(without_single_appends(given), expected);
 }
 
+// torch.load takes no classes of TorchScript where it is to load weights only, which it is by default.
+TEST(PickledSamples, WhatIsWrittenNamesNoClasses) {
+  const torch::Tensor x = torch::rand({2, 3});
+  c10::Dict<std::string, torch::Tensor> dict;
+  dict.insert("k", x);
+  const c10::IValue value = c10::ivalue::Tuple::create(
+      {c10::List<torch::Tensor>({x, x}), dict, c10::List<std::int64_t>({1, 2}), c10::List<double>({0.5}), true, x});
+  const std::vector<char> bytes = pickled(value);
+  EXPECT_THAT(std::string(bytes.begin(), bytes.end()), ::testing::Not(HasSubstr("torch.jit")));
+  const c10::IValue again = torch::pickle_load(bytes);
+  const auto& elements = again.toTupleRef().elements();
+  ASSERT_EQ(elements.size(), 6u);
+  EXPECT_TRUE(elements[0].toListRef()[1].toTensor().equal(x));
+  EXPECT_TRUE(elements[1].toGenericDict().at("k").toTensor().equal(x));
+  EXPECT_EQ(elements[2].toListRef()[1].toInt(), 2);
+  EXPECT_EQ(elements[3].toListRef()[0].toDouble(), 0.5);
+  EXPECT_TRUE(elements[4].toBool());
+}
+
 /// What torch.save([tensor]) pickles, nested so deep in lists of one.
 void save_as_python(const std::string& file, const torch::Tensor& tensor, int depth) {
   std::string pickle = "\x80\x02"s;

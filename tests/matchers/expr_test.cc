@@ -1,7 +1,11 @@
 // Combinators and text say the same: each construct, written with one, prints as the other and reads back.
 #include <fxgraph/matchers/expr.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
 
 #include <fxgraph/matchers/expr_node.h>
 #include <fxgraph/matchers/pattern_set.h>
@@ -98,6 +102,9 @@ TEST(Expr, MistakesAreSaid) {
       return error.what();
     }
   };
+  EXPECT_THAT(error([] { Pattern("aten::neg(repeat(aten::relu, 3, 2, x))"); }),
+              ::testing::HasSubstr("a step is repeated `low` to `high` times, at most 64"));
+  EXPECT_THAT(error([] { Pattern("aten::neg(repeat(aten::relu, 3, 2, x))"); }), ::testing::HasSubstr("1:18"));
   EXPECT_EQ(error([] { lit_int().where("=<", 3); }), "'=<' is no comparison; write <, <=, >, >=, == or !=");
   EXPECT_EQ(error([] { lit_int().where("<", "a"); }), "a literal is compared with an int or a float, not with 'a'");
   EXPECT_EQ(error([] { op("aten::relu").of_type("ReLU"); }), "of_type() belongs to a call of a module");
@@ -109,6 +116,33 @@ TEST(Expr, MistakesAreSaid) {
             "the step of a repetition stands for several values, it cannot have a name");
   EXPECT_EQ(error([] { repeat(op("aten::relu"), 3, 2, any()); }),
             "a step is repeated `low` to `high` times, at most 64");
+}
+
+TEST(Expr, ComparisonsAreThoseOfNumbers) {
+  const double values[] = {
+      -1.5, 0, 2, 2.5, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
+  const std::pair<const char*, std::function<bool(double, double)>> comparisons[] = {
+      {"<", std::less<>()},           {"<=", std::less_equal<>()}, {">", std::greater<>()},
+      {">=", std::greater_equal<>()}, {"==", std::equal_to<>()},   {"!=", std::not_equal_to<>()}};
+  for (const auto& [text, holds] : comparisons) {
+    for (const double bound : values) {
+      const Pattern pattern(op("aten::mul.Tensor", any("x"), lit_float("c").where(text, bound)));
+      for (const double value : values) {
+        Graph graph;
+        graph.output(graph.call_function("aten::mul.Tensor", {graph.placeholder("x"), value}));
+        EXPECT_EQ(!find(graph, pattern).empty(), holds(value, bound)) << value << text << bound;
+      }
+    }
+  }
+}
+
+TEST(Expr, CallsWithoutASchemaAreComparedAsTheyAreWritten) {
+  const Graph graph = graph_of("a = my::op(%x, 1, k=2)\nreturn a");
+  for (const char* const same : {"my::op(x, 1, k=2)", "my::op(x, n, k=m)", "my::op(x, ...)", "my::op(x, 1, ...)"})
+    EXPECT_EQ(find(graph, Pattern(same)).size(), 1u) << same;
+  for (const char* const other : {"my::op(x, 1)", "my::op(x, 1, 2)", "my::op(x, 1, j=2)", "my::op(x, k=2)",
+                                  "my::op(x, 1, k=3)", "my::op(x, 1, k=2, j=2)"})
+    EXPECT_EQ(find(graph, Pattern(other)).size(), 0u) << other;
 }
 
 TEST(Expr, FactsThatAreNotGivenAreAskedFor) {

@@ -45,6 +45,7 @@ TEST(PatternText, EveryFormReadsAndPrints) {
   EXPECT_EQ(printed("aten::relu(x.uses(1, 3))"), "return aten::relu(x.uses(1, 3))\n");
   EXPECT_EQ(printed("aten::to.dtype(x, lit(torch.float16))"), "return aten::to.dtype(x, lit(torch.float16))\n");
   EXPECT_EQ(printed("aten::mul.Tensor(x, near(0.7071, 0.001))"), "return aten::mul.Tensor(x, near(0.7071, 0.001))\n");
+  EXPECT_EQ(printed("aten::mul.Tensor(x, near(2.5, 0.0))"), "return aten::mul.Tensor(x, near(2.5, 0.0))\n");
   EXPECT_EQ(printed("aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')"),
             "return aten::div.Tensor_mode(x, c: literal, rounding_mode='floor')\n");
   EXPECT_EQ(printed("call_module[layer1.0](x)"), "return call_module[layer1.0](x)\n");

@@ -11,36 +11,21 @@ import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim
 
-from programs import programs
+from further import further
+from programs import Of, programs, x
 
 CASES = []
 
 
 class Case:
-    def __init__(self, name, make, args, kwargs=None, dynamic=None, training=False, core=True, more=()):
+    def __init__(self, name, make, args, kwargs=None, dynamic=None, training=False, core=True, more=(), refused=False):
         self.name, self.make, self.args, self.kwargs = name, make, args, kwargs or {}
         self.dynamic, self.training, self.core, self.more = dynamic, training, core, more
+        self.refused = refused  # fxgraph does not write it, and says so
 
 
 def case(name, make, *args, **options):
     CASES.append(Case(name, make, args, **options))
-
-
-def x(*sizes):
-    return torch.randn(*sizes)
-
-
-class Function(nn.Module):
-    """A module of a function of its inputs and the members given."""
-
-    def __init__(self, function, **members):
-        super().__init__()
-        self.function = function
-        for name, member in members.items():
-            setattr(self, name, member)
-
-    def forward(self, *args, **kwargs):
-        return self.function(self, *args, **kwargs)
 
 
 # ---- torch.nn --------------------------------------------------------------------------------------------------------
@@ -113,7 +98,7 @@ MODULES = {
     "AlphaDropout": (lambda: nn.AlphaDropout(), x(2, 3)),
     "FeatureAlphaDropout": (lambda: nn.FeatureAlphaDropout(), x(2, 3, 4)),
     "AdaptiveLogSoftmaxWithLoss": (
-        lambda: Function(lambda s, v: s.m.log_prob(v), m=nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4])), x(3, 8)),
+        lambda: Of(lambda s, v: s.m.log_prob(v), m=nn.AdaptiveLogSoftmaxWithLoss(8, 10, [4])), x(3, 8)),
     "FractionalMaxPool2d": (
         lambda: nn.FractionalMaxPool2d(2, output_size=3, _random_samples=torch.full((2, 3, 2), 0.3)), x(*IMAGE)),
     "FractionalMaxPool3d": (
@@ -134,7 +119,7 @@ for rank, shape in ((1, LINE), (2, IMAGE), (3, VOLUME)):
             MODULES[f"{name}{rank}d"] = (lambda kind=kind, args=args: kind(*args), x(*shape))
     unpool = lambda s, v: s.unpool(*s.pool(v))
     MODULES[f"MaxUnpool{rank}d"] = (
-        lambda rank=rank, unpool=unpool: Function(unpool, pool=getattr(nn, f"MaxPool{rank}d")(2, return_indices=True),
+        lambda rank=rank, unpool=unpool: Of(unpool, pool=getattr(nn, f"MaxPool{rank}d")(2, return_indices=True),
                                                   unpool=getattr(nn, f"MaxUnpool{rank}d")(2)), x(*shape))
 for name, shape in (("Dropout", ROWS), ("Dropout1d", LINE), ("Dropout2d", IMAGE), ("Dropout3d", VOLUME)):
     MODULES[name] = (getattr(nn, name), x(*shape))
@@ -280,48 +265,49 @@ def of_item(s, v, i):
 
 Pair = namedtuple("Pair", "first second")
 linear = lambda: nn.Linear(3, 3)
-case("cond", lambda: Function(cond, l=linear()), torch.ones(3))
-case("cond_otherwise", lambda: Function(cond, l=linear()), -torch.ones(3))
-case("cond_nested", lambda: Function(nested_cond), torch.ones(3))
-case("while_loop", lambda: Function(repeated), torch.tensor(0), x(3))
-case("scan", lambda: Function(scanned), x(3), x(4, 3))
-case("map", lambda: Function(mapped), x(4, 3), x(3))
-case("no_grad", lambda: Function(without_grad, l=linear(), m=linear()), x(2, 3))
-case("autocast", lambda: Function(mixed_types, l=linear()), x(2, 3))
-case("checkpoint", lambda: Function(
+case("cond", lambda: Of(cond, l=linear()), torch.ones(3))
+case("cond_otherwise", lambda: Of(cond, l=linear()), -torch.ones(3))
+case("cond_nested", lambda: Of(nested_cond), torch.ones(3))
+case("while_loop", lambda: Of(repeated), torch.tensor(0), x(3))
+case("scan", lambda: Of(scanned), x(3), x(4, 3))
+case("map", lambda: Of(mapped), x(4, 3), x(3))
+case("no_grad", lambda: Of(without_grad, l=linear(), m=linear()), x(2, 3))
+case("autocast", lambda: Of(mixed_types, l=linear()), x(2, 3))
+case("checkpoint", lambda: Of(
     lambda s, v: torch.utils.checkpoint.checkpoint(lambda q: s.l(q).relu(), v, use_reentrant=False), l=linear()), x(2, 3))
-case("free_view", lambda: Function(
+case("free_view", lambda: Of(
     lambda s, v: (s.l(v).view(v.shape[0], 2, 3).permute(1, 0, 2).reshape(2, -1), v.shape[0] * 2), l=nn.Linear(8, 6)),
      x(4, 8), dynamic=(({0: batch},),))
 case("free_conv", lambda: nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten()),
      x(2, 3, 9, 9), dynamic=({0: batch, 2: Dim("h", min=5, max=64), 3: Dim("w", min=5, max=64)},))
-case("free_twice", lambda: Function(lambda s, v, w: (torch.cat([v, w], 0), torch.arange(v.shape[0]), w.mean(0))),
+case("free_twice", lambda: Of(lambda s, v, w: (torch.cat([v, w], 0), torch.arange(v.shape[0]), w.mean(0))),
      x(4, 8), x(8, 8), dynamic=(({0: batch}, {0: 2 * batch}),))
-case("free_tied", lambda: Function(lambda s, v, w: v + w), x(4, 8), x(4, 8), dynamic=(({0: batch}, {0: batch}),))
-case("free_item", lambda: Function(of_item), x(4, 2), torch.tensor(3))
-case("number", lambda: Function(lambda s, v, n: v * n), x(2), 3)
-case("free_number", lambda: Function(lambda s, v, n: v * n), x(2), 3, dynamic=((None, Dim.DYNAMIC),))
-case("none", lambda: Function(lambda s, v, m=None, *, flag=True, w=None: v if m is None else v + m), x(2), None,
+case("free_tied", lambda: Of(lambda s, v, w: v + w), x(4, 8), x(4, 8), dynamic=(({0: batch}, {0: batch}),))
+case("free_item", lambda: Of(of_item), x(4, 2), torch.tensor(3), refused=True)
+case("number", lambda: Of(lambda s, v, n: v * n), x(2), 3)
+case("free_number", lambda: Of(lambda s, v, n: v * n), x(2), 3, dynamic=((None, Dim.DYNAMIC),))
+case("none", lambda: Of(lambda s, v, m=None, *, flag=True, w=None: v if m is None else v + m), x(2), None,
      kwargs={"w": x(2)})
-case("tree", lambda: Function(
+case("tree", lambda: Of(
     lambda s, a, *rest, **kw: {"a": a[0] + rest[0]["q"], "n": None, "t": (rest[1], [kw["z"], kw["y"][0]])}),
      [x(2), x(3)], {"q": x(2)}, x(4), kwargs={"z": x(1), "y": (x(2),)})
-case("tree_ordered", lambda: Function(lambda s, a: OrderedDict(b=a["u"] * 2, a=a["v"])), OrderedDict(u=x(2), v=x(3)))
-case("constants", lambda: Function(
+case("tree_ordered", lambda: Of(lambda s, a: OrderedDict(b=a["u"] * 2, a=a["v"])), OrderedDict(u=x(2), v=x(3)))
+case("constants", lambda: Of(
     lambda s, v: (v + torch.tensor([1.0, 2.0]), torch.full((2,), float("inf")), torch.clamp(v, min=-float("inf")))), x(2))
 case("slots", Slots, x(2, 3))
-case("complex", lambda: Function(lambda s, v: (torch.fft.rfft(v).abs(), torch.complex(v, v) * (1 + 2j))), x(4))
+case("complex", lambda: Of(lambda s, v: (torch.fft.rfft(v).abs(), torch.complex(v, v) * (1 + 2j))), x(4))
 case("tied_view", Tied, torch.tensor([[1, 2]]))
 case("writes", Writes, x(3, 4), {"k": x(2)})
 case("gpt", Gpt, torch.randint(0, 20, (2, 7)))
 case("gpt_free", Gpt, torch.randint(0, 20, (2, 7)), dynamic=({0: batch, 1: length},))
-case("same_input_returned", lambda: Function(lambda s, v: (v, v, v * 2)), x(3))
-case("alias", lambda: Function(lambda s, v: (v.view(-1), v.t())), x(2, 3))
-case("empty", lambda: Function(lambda s, v: (v, torch.zeros(0, 2))), x(2))
+case("same_input_returned", lambda: Of(lambda s, v: (v, v, v * 2)), x(3))
+case("alias", lambda: Of(lambda s, v: (v.view(-1), v.t())), x(2, 3))
+case("empty", lambda: Of(lambda s, v: (v, torch.zeros(0, 2))), x(2))
 case("bfloat16", lambda: nn.Linear(4, 3).bfloat16(), x(2, 4).bfloat16())
 case("frozen", lambda: nn.Sequential(nn.Linear(4, 3).requires_grad_(False), nn.Linear(3, 2)), x(2, 4))
 
 programs(case)
+further(case)
 
 # ---- torchvision -----------------------------------------------------------------------------------------------------
 VISION = {

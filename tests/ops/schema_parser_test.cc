@@ -115,8 +115,16 @@ TEST(SchemaParser, ReadsEveryKindOfDefault) {
       {"MemoryFormat a=contiguous_format", Argument(MemoryFormat{"contiguous_format"})},
       {"MemoryFormat? a=0", Argument(MemoryFormat{"contiguous_format"})},
       {"Layout a=strided", Argument(Layout{"strided"})},
+      {"MemoryFormat a=3", Argument(MemoryFormat{"channels_last_3d"})},
+      {"MemoryFormat a=4", Argument(4)},  // LibTorch has no such
+      {"MemoryFormat a=-1", Argument(-1)},
       {"Layout a=1", Argument(Layout{"sparse_coo"})},
+      {"Layout a=7", Argument(Layout{"jagged"})},
+      {"Layout a=8", Argument(8)},
       {"ScalarType a=6", Argument(DType::float32)},
+      {"ScalarType a=29", Argument(DType::uint64)},
+      {"ScalarType a=20", Argument(20)},
+      {"ScalarType a=262", Argument(262)},
       {"ScalarType a=long", Argument(DType::int64)},
       {"Device a=\"cpu\"", Argument(Device{"cpu"})},
   };

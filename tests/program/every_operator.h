@@ -83,7 +83,12 @@ inline Findings in_children(const std::vector<Symbol>& targets, std::size_t batc
       close(ends[0]);
       std::FILE* out = fdopen(ends[1], "w");
       if (!std::freopen("/dev/null", "w", stderr)) _exit(2);
-      try_operators(targets, from, to, attempt, out);
+      try {
+        try_operators(targets, from, to, attempt, out);
+      } catch (...) {  // not on into the tests of this process
+        std::fflush(out);
+        _exit(3);
+      }
       std::fflush(out);
       _exit(0);
     }

@@ -58,6 +58,7 @@ TEST_P(Archive, GivesTheGradientsAndStateOfPython) {
   for (const auto& [name, value] : record.state) {
     if (gm->find_attribute(name).defined()) expect_equal(gm->attribute(name), value, name);
   }
+  if (record.gradients.empty()) return;  // nor does Python differentiate it
   if (loss.defined()) loss.backward();
   for (const auto& [name, value] : record.gradients) {
     const at::Tensor grad = gm->attribute(name).grad();
@@ -70,7 +71,7 @@ TEST_P(Archive, TrainsAStepAsPythonDoes) {
   const Record record = recorded(GetParam());
   const auto gm = loaded(GetParam());
   const at::Tensor loss = loss_of(*gm, recorded_inputs(GetParam()));
-  if (!loss.defined()) return;
+  if (!loss.defined() || record.gradients.empty()) return;
   loss.backward();
   {
     const at::NoGradGuard no_grad;

@@ -50,6 +50,37 @@ TEST(CommonSubexpression, NeverMergesWritesRandomNumbersOrReadsAcrossAWrite) {
   EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
 }
 
+TEST(CommonSubexpression, CallsWithoutOverloadDoWhatTheirArgumentsSay) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  Node& before = graph.call_function("aten::sin", {x});
+  graph.call_function("aten::sin", {y}, {{"out", x}});
+  Node& after = graph.call_function("aten::sin", {x});
+  Node& a = graph.call_function("aten::add", {x, y}, {{"alpha", 2}});
+  Node& b = graph.call_function("aten::add", {y, x}, {{"alpha", 2}});
+  graph.output(graph.call_function("aten::cat", {{before, after, a, b}}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
+  Graph same;
+  Node& p = same.placeholder("p");
+  Node& q = same.placeholder("q");
+  Node& c = same.call_function("aten::add", {p, q}, {{"alpha", 1}});
+  same.output(same.call_function("aten::cat", {{c, same.call_function("aten::add", {q, p})}}));
+  EXPECT_EQ(eliminate_common_subexpressions(same), 1u);
+}
+
+TEST(CommonSubexpression, OperandsAreNotSwappedWhereTheOrderInMemoryShows) {
+  for (const char* reader : {"aten::rand_like", "aten::sin"}) {
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    Node& y = graph.placeholder("y");
+    Node& a = graph.call_function("aten::add.Tensor", {x, y});
+    Node& b = graph.call_function("aten::add.Tensor", {y, x});
+    graph.output(Argument::tuple({a, graph.call_function(reader, {b})}));
+    EXPECT_EQ(eliminate_common_subexpressions(graph), std::string_view(reader) == "aten::sin" ? 1u : 0u);
+  }
+}
+
 TEST(CommonSubexpression, MergesAroundAWriteToSomethingElse) {
   Graph graph;
   Node& x = graph.placeholder("x");

@@ -49,6 +49,23 @@ TEST(Legality, AnIdentityRuleDoesNotCrossAWrite) {
   EXPECT_EQ(replace_pattern(other, pattern, "aten::sin(aten::relu(x))").applied, 1u);
 }
 
+TEST(Legality, AReplacementSaysWhatToCallAndWhatToTake) {
+  for (const char* text : {"{aten::sin, aten::cos}(x)", "/aten::s.*/(x)"})
+    EXPECT_THAT(error_of([&] { Replacement{text}; }), HasSubstr("a call needs one operator, not a set of them"))
+        << text;
+  EXPECT_THAT(error_of([&] { Replacement{"aten::add.Tensor(x, _)"}; }),
+              HasSubstr("an input needs the name of something that the pattern binds"));
+}
+
+TEST(Legality, AUserInsideTheMatchIsNoReasonToMoveUp) {
+  // s is a result and has a user in the match; before that user k, which draws, could not stand.
+  const std::string results = "s = aten::sin(%x)\nm = aten::relu(%s)\n";
+  Graph graph = graph_of(results + "k = aten::rand_like(%y)\nr = aten::add.Tensor(%m, %k)\nreturn (s, m, r)", "x y");
+  const Pattern pattern(graph_of(results + "r = aten::add.Tensor(%m, %k)\nreturn (s, m, r)", "x k"));
+  const Replacement replacement(graph_of(results + "r = aten::add.Tensor(%k, %m)\nreturn (s, m, r)", "x k"));
+  EXPECT_EQ(replace_pattern(graph, pattern, replacement).applied, 1u);
+}
+
 TEST(Legality, AWriteThroughAViewIsSeen) {
   Graph graph =
       graph_of("v = aten::view(%x, [2])\ns = aten::sin(%x)\na = aten::zero_(%v)\nr = aten::relu(%s)\nreturn r");
@@ -129,6 +146,26 @@ TEST(Legality, DrawsAreForElementsInTheOrderOfMemory) {
   EXPECT_EQ(replace_pattern(view, "aten::sin(x)", "aten::softmax.int(x, 0)").applied, 1u);
 }
 
+TEST(Legality, ConvolutionsAndNormsFollowTheMemoryFormatOfWhatTheyTake) {
+  for (const char* between : {"s = aten::sin(%c)", "s = aten::group_norm(%c, 1)", "s = aten::cat([%c, %c])"}) {
+    Graph graph = graph_of("c = aten::conv2d(%x, %x)\n" + std::string(between) + "\nr = aten::rand_like(%s)\nreturn r");
+    expect_refused(graph, "aten::conv2d(x, w)", "aten::contiguous(aten::conv2d(x, w))",
+                   "c: its replacement may lie in memory differently, and r depends on that");
+    EXPECT_EQ(replace_pattern(graph, "aten::conv2d(x, w)", "aten::max_pool2d(x, 3)").applied, 1u);
+  }
+  Graph settled = graph_of("c = aten::conv2d(%x, %x)\ns = aten::softmax.int(%c, 0)\nr = aten::rand_like(%s)\nreturn r");
+  EXPECT_EQ(replace_pattern(settled, "aten::conv2d(x, w)", "aten::contiguous(aten::conv2d(x, w))").applied, 1u);
+  Graph formatted = graph_of("c = aten::contiguous(%x)\nr = aten::rand_like(%c)\nreturn r");
+  expect_refused(formatted, "aten::contiguous(x)", "aten::contiguous(x, memory_format=2)",
+                 "c: its replacement may lie in memory differently, and r depends on that");
+}
+
+TEST(Legality, AReshapeMayLieAsWhatItTakes) {
+  Graph graph = graph_of("g = aten::group_norm(%x, 2)\nv = aten::view(%g, [4])\nn = aten::neg(%v)\nreturn n");
+  expect_refused(graph, "aten::group_norm(x, n: int)", "aten::reshape(aten::neg(x), [2, 2])",
+                 "g: its replacement may lie in memory differently, and v depends on that");
+}
+
 TEST(Legality, OneDrawIsNotTwo) {
   const std::string draws = "r = aten::rand_like(%x)\ns = aten::rand_like(%x)\nreturn (r, s)";
   Graph graph = graph_of("r = aten::rand_like(%x)\nreturn r");
@@ -164,6 +201,20 @@ TEST(Legality, RandomOrderIsKept) {
 TEST(Legality, AWriterIsNotGivenOneTensorTwice) {
   Graph graph = graph_of("z = aten::zero_(%x)\ns = aten::squeeze.dim(%z, 0)\nw = aten::add_.Tensor(%s, %x)\nreturn w");
   expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take z twice");
+}
+
+TEST(Legality, AWriterIsNotGivenOneTensorTwiceThroughWhatMayCopy) {
+  Graph graph =
+      graph_of("c = aten::contiguous(%x)\ns = aten::squeeze.dim(%x, 0)\nw = aten::add_.Tensor(%s, %c)\nreturn w");
+  expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take x twice");
+}
+
+TEST(Legality, CopiesAreDenseWhereThatIsAskedFor) {
+  Graph graph = graph_of(
+      "c = aten::clone(%x)\nd = aten::contiguous(%c, memory_format=torch.preserve_format)\nn = aten::neg(%d)\n"
+      "return n");
+  expect_refused(graph, "aten::clone(v)", "v",
+                 "c: its replacement may lie in memory differently, and d depends on that");
 }
 
 TEST(Legality, ReshapesMayNotStopCopyingWhereTheOrderInMemoryShows) {

@@ -255,19 +255,35 @@ return r)")
                                         .c_str()));
   before.set_graph(parse_graph(std::string("graph():\n") + program));
   check_never_wrong({"the rank of what a branch gives", program, {x}, {}, {}, true, {x * 0}}, before, false);
-  check_never_wrong({"how many elements differ",
-                     with_inputs(R"(%a = call_function[target=aten::unique_consecutive](args = (%x,))
-%b = call_function[target=operator.getitem](args = (%a, 0))
-%s = call_function[target=aten::squeeze.dim](args = (%b, 0))
-%u = call_function[target=aten::unsqueeze](args = (%s, 0))
-%e = call_function[target=aten::exp](args = (%u,))
-return e)"),
-                     {x * 0},
-                     {},
-                     {},
-                     true,
-                     {x}},
-                    true);
+  struct Counted {
+    const char* call;
+    bool is_tuple;
+    at::Tensor one, several;  // inputs for which there is one, and for which there are more
+  };
+  const at::Tensor single = at::tensor({0.0, 2.0, 0.0});
+  for (const Counted& one : {Counted{"call_function[target=aten::unique_consecutive]", true, x * 0, x},
+                             Counted{"call_function[target=aten::_unique2]", true, x * 0, x},
+                             Counted{"call_function[target=torch.unique_consecutive]", false, x * 0, x},
+                             Counted{"call_method[target=unique_consecutive]", false, x * 0, x},
+                             Counted{"call_function[target=torch.unique]", false, x * 0, x},
+                             Counted{"call_method[target=unique]", false, x * 0, x},
+                             Counted{"call_function[target=torch.nonzero]", false, single, x},
+                             Counted{"call_method[target=nonzero]", false, single, x}}) {
+    const std::string element = one.is_tuple ? "%b = call_function[target=operator.getitem](args = (%a, 0))\n" : "";
+    check_never_wrong({one.call,
+                       with_inputs(("%a = " + std::string(one.call) + "(args = (%x,))\n" + element +
+                                    "%s = call_method[target=squeeze](args = (%" + (one.is_tuple ? "b" : "a") +
+                                    ", 0))\n" + R"(%u = call_method[target=unsqueeze](args = (%s, 0))
+%e = call_function[target=torch.exp](args = (%u,))
+return e)")
+                                       .c_str()),
+                       {one.one},
+                       {},
+                       {},
+                       true,
+                       {one.several}},
+                      true);
+  }
 }
 
 TEST(NeverWrong, SizesThatNoKernelIsAskedFor) {
@@ -287,6 +303,26 @@ TEST(NeverWrong, OfNoRowsTheLastIsNone) {
   const std::string last = with_inputs("%r = call_function[target=operator.getitem](args = (%x, slice(-1, None)))\n");
   const std::string graph = last + "%s = call_function[target=aten::softmax.int](args = (%r, 0))\nreturn s";
   check_never_wrong({"softmax", graph, {numbers({2, 3})}, {}, {"decompose-softmax"}, true, {at::zeros({0, 3})}}, false);
+}
+
+TEST(NeverWrong, TypesThatABranchDecides) {
+  const auto nested = [](const char* text) {
+    return std::make_shared<GraphModule>(GraphModule::Attributes{},
+                                         parse_graph(with_inputs(text).insert(0, "graph():\n")));
+  };
+  GraphModule before;
+  before.add_submodule("yes", nested("return x"));
+  before.add_submodule("no", nested("%r = call_function[target=aten::mul.Tensor](args = (%x, 0.5))\nreturn r"));
+  const std::string program = with_inputs(R"(%p = placeholder[target=p]
+%yes = get_attr[target=yes]
+%no = get_attr[target=no]
+%c = call_function[target=higher_order::cond](args = (%p, %yes, %no, (%x,)))
+%m = call_function[target=aten::mul.Tensor](args = (%c, 2.0))
+%n = call_function[target=aten::mul.Tensor](args = (%m, 0.5))
+return n)");
+  before.set_graph(parse_graph("graph():\n" + program));
+  const at::Tensor two = at::tensor(2), no = at::zeros({}, at::kBool), yes = at::ones({}, at::kBool);
+  check_never_wrong({"the type of what a branch gives", program, {two, no}, {}, {}, true, {two, yes}}, before, false);
 }
 
 }  // namespace

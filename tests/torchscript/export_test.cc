@@ -8,6 +8,8 @@
 
 #include <sstream>
 
+#include <fxgraph/export/input_notes.h>
+#include <fxgraph/export/load.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/import.h>
@@ -182,6 +184,30 @@ TEST(Export, SaysWhatTorchScriptCannotSay) {
     EXPECT_EQ(error.node(), "y");
     EXPECT_THAT(error.what(), ::testing::HasSubstr("my.function"));
   }
+}
+
+// TorchScript has tuples of anything, but lists and dicts of one type only.
+TEST(TorchScriptExport, ContainersOfSeveralTypesAreRefusedWhereTheyStand) {
+  const auto refusal = [](const GraphModule& module) -> std::string {
+    try {
+      to_torchscript(module);
+    } catch (const Error& error) {
+      return error.node() + ": " + error.message();
+    }
+    return "taken";
+  };
+  const std::string types = " of values of different types, for which TorchScript has no type; make it a tuple";
+  EXPECT_THAT(refusal(*load_exported("tests/corpus/pt2/p_in.pt2")),
+              ::testing::AllOf(::testing::StartsWith("args_0: "),
+                               ::testing::HasSubstr("the input 'args_0' is a container" + types)));
+  EXPECT_THAT(refusal(*load_exported("tests/corpus/pt2/pytree.pt2")),
+              ::testing::AllOf(::testing::StartsWith("output: "), ::testing::HasSubstr("a dict" + types)));
+  EXPECT_THAT(refusal(module_of("return [%x, (%x,)]")), ::testing::HasSubstr("a list" + types));
+  EXPECT_THAT(refusal(module_of("%y = call_function[target=operator.getitem](args = (%x, k))\nreturn y")),
+              ::testing::HasSubstr("an index of the type str is none of a tensor's; give the input its type"));
+  const GraphModule unread = module_of("return x");
+  const_cast<Graph&>(unread.graph()).placeholder("more").meta().set(pt2::kTreeNote, pt2::TreeSpec::list({}));
+  EXPECT_EQ(refusal(unread), "taken");
 }
 
 // A number stands beside tensors without a say in their type; TorchScript's tensor of it would have one.

@@ -29,8 +29,10 @@ TEST(GradientQuestions, AskedOtherwiseAreRefused) {
     return y.is_leaf() ? y : y + 1;
   };
   const Tensor example = torch::rand({2, 3});
-  EXPECT_THAT(error_of([&] { symbolic_trace(by_function, {example}); }), HasSubstr("%x: grad_fn() is the caller's"));
-  EXPECT_THAT(error_of([&] { symbolic_trace(by_leaf, {example}); }), HasSubstr("%mul: is_leaf() is the caller's"));
+  EXPECT_THAT(error_of([&] { symbolic_trace(by_function, {example}); }),
+              HasSubstr("%x: requires_grad() is the caller's"));
+  EXPECT_THAT(error_of([&] { symbolic_trace(by_leaf, {example}); }),
+              HasSubstr("%mul: requires_grad() is the caller's"));
 }
 
 TEST(GradientQuestions, OfOrdinaryTensorsAreAnsweredWhileTracing) {

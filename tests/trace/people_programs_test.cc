@@ -269,8 +269,9 @@ const std::vector<Case>& cases() {
          return (in[0] - mean) / std * style[0].unsqueeze(2).unsqueeze(3) + style[1].unsqueeze(2).unsqueeze(3);
        },
        {{image(2, 4, 5, 6), torch::rand({2, 5})}, {image(3, 4, 8, 4), torch::rand({3, 5})}}},
+      // Indexing by a slice of all there is runs no operator in C++: multiples of the window are another program.
       {"windows_with_shift_and_padding",
-       "right",
+       "",
        [](People& m) { m.add("fc", nn::Linear(3, 3)); },
        [](People& m, const std::vector<Tensor>& in) {
          const std::int64_t w = 4, h0 = in[0].size(1), w0 = in[0].size(2);

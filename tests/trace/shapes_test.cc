@@ -159,6 +159,18 @@ TEST(TraceShapes, UnknownDtypes) {
                   HasSubstr("data_ptr()"), HasSubstr("torch::where"));
 }
 
+// abs.out has no kernel for the meta device; what it writes to takes the shape of the result.
+TEST(TraceShapes, OfWhatOperatorsWriteToAreThoseOfTheResult) {
+  const auto program = [](Tensor x) {
+    Tensor y = torch::empty({0});
+    torch::abs_out(y, x);
+    return y.view({y.size(1), -1}) * y.size(0);
+  };
+  const auto gm = symbolic_trace(program, {torch::rand({2, 3})});
+  for (const Tensor& x : {torch::rand({2, 3}), -torch::rand({5, 4})})
+    EXPECT_TRUE(gm->forward(x).equal(program(x))) << x.sizes();
+}
+
 class DataQuestions : public ::testing::TestWithParam<Question> {};
 
 TEST_P(DataQuestions, HaveNoAnswer) {

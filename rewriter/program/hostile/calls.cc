@@ -44,8 +44,11 @@ Node& Calls::place(Op op, Symbol target, const std::vector<Argument>& args, cons
   return node;
 }
 
-/// What LibTorch 1.13 gets wrong by itself: a matrix product that goes where its operands lie, transposed convolutions
-/// of bfloat16, and the order that searchsorted is given, which it follows to wherever that leads.
+/// What LibTorch 1.13 gets wrong by itself: a matrix product that goes where its operands lie, a result that is given
+/// other sizes there, transposed convolutions
+/// of bfloat16, and the order that searchsorted is given, which it follows to wherever that leads. Of nothing it takes
+/// what it takes of nothing else: a norm with the statistics of other channels, the softmax of whole numbers. And bytes
+/// that are neither 0 nor 1 are no bool.
 bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Argument>& args,
                               const std::vector<NamedArgument>& kwargs) const {
   const auto any_operand = [&](const auto& test) {
@@ -58,13 +61,21 @@ bool Calls::is_wrong_in_torch(const OperatorSchema& schema, const std::vector<Ar
   };
   if (schema.target.view().starts_with("aten::conv_transpose"))
     return any_operand([](const at::Tensor& operand) { return operand.scalar_type() == at::kBFloat16; });
+  if (schema.target.view().starts_with("aten::batch_norm"))
+    return any_operand([](const at::Tensor& operand) { return operand.numel() == 0; });
+  if (schema.target.view().starts_with("aten::softmax") || schema.target.view().starts_with("aten::log_softmax"))
+    return any_operand([](const at::Tensor& operand) { return !operand.is_floating_point(); });
+  if (schema.target == "aten::view.dtype")
+    return std::ranges::any_of(args, [](const Argument& operand) { return operand == Argument(DType::boolean); });
   if (schema.target.view().starts_with("aten::searchsorted"))
     return std::ranges::any_of(kwargs, [](const NamedArgument& named) { return named.name == Symbol("sorter"); });
-  if (schema.target != "aten::matmul.out") return false;
   const auto out = std::ranges::find(kwargs, Symbol("out"), &NamedArgument::name);
   if (out == kwargs.end() || !out->value.is_node()) return false;
-  const at::Tensor& product = tensor_of(out->value.node());
-  return any_operand([&](const at::Tensor& operand) { return operand.storage().data() == product.storage().data(); });
+  const at::Tensor& result = tensor_of(out->value.node());
+  const bool product = schema.target == "aten::matmul.out";
+  return any_operand([&](const at::Tensor& operand) {
+    return operand.storage().data() == result.storage().data() && (product || operand.sizes() != result.sizes());
+  });
 }
 
 Node& Calls::place(const OperatorSchema& schema, std::vector<Argument> args, std::vector<NamedArgument> kwargs) {

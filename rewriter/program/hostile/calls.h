@@ -10,9 +10,6 @@
 
 namespace fx::hostile {
 
-/// Thrown where a call cannot be made of what there is.
-struct NoSuchCall {};
-
 class Calls : protected Values {
  public:
   using Values::Values;

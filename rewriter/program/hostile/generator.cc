@@ -65,7 +65,7 @@ class Generator : Calls {
       for (const Argument& argument : node.args()) args.push_back(mapped(argument));
       std::vector<NamedArgument> kwargs;
       for (const auto& [name, argument] : node.kwargs()) kwargs.push_back({name, mapped(argument)});
-      const OperatorSchema* schema = node.is(Op::call_function) ? find_schema(node.target()) : nullptr;
+      const OperatorSchema* schema = overload_of(node);
       if (schema && random_.chance(12)) vary(*schema, args, kwargs);
       const std::size_t before = made_.size();
       if (schema) {

@@ -66,6 +66,10 @@ std::optional<TensorForm> Values::form_called(std::string_view name) const {
 Node& Values::keep(Node& node, const c10::IValue& value) {
   if (values_.size() <= node.id()) values_.resize(node.id() + 1);
   values_[node.id()] = value;
+  // LibTorch's kernels of meta tensors and windows make some; no tensor can be had like them.
+  if (value.isTensor() && value.toTensor().defined() &&
+      std::ranges::any_of(value.toTensor().sizes(), [](std::int64_t size) { return size < 0; }))
+    throw NoSuchCall();
   if (value.isTensor() && value.toTensor().defined() && value.toTensor().numel() <= kMostElements) {
     if (value.toTensor().is_floating_point() || value.toTensor().is_complex())
       note_type(value.toTensor().scalar_type());
@@ -114,7 +118,11 @@ void Values::add_other_sizes() {
   for (const TensorForm& form : forms_) sizes.insert(sizes.end(), form.sizes.begin(), form.sizes.end());
   if (sizes.empty()) return;
   const std::int64_t old = random_.pick(sizes);
-  const std::int64_t now = random_.chance(70) ? old + 1 : random_.between(0, 4);
+  // A norm of nothing does not look at its statistics.
+  const bool norms = std::ranges::any_of(program_.graph.nodes(), [](const Node& node) {
+    return node.is(Op::call_module) || node.target().view().find("batch_norm") != std::string_view::npos;
+  });
+  const std::int64_t now = random_.chance(70) ? old + 1 : random_.between(norms ? 1 : 0, 4);
   // Or where it comes first alone: a batch. LibTorch's norms take no channels for any number of them.
   const bool all = random_.chance(50) && now > 0;
   Tensors set;

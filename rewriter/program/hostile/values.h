@@ -12,6 +12,9 @@
 
 namespace fx::hostile {
 
+/// Thrown where a call cannot be made of what there is.
+struct NoSuchCall {};
+
 class Values {
  public:
   Values(std::uint64_t seed, const DrawOptions& options) : options_(options), random_(seed), examples_(seed) {}

@@ -78,7 +78,8 @@ constexpr auto kReadsAnyLayout = std::to_array<std::string_view>({"aten::mean.di
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& names, const Node& node) {
-  return node.is(Op::call_function) && std::ranges::find(names, node.target().view()) != names.end();
+  const OperatorSchema* called = overload_of(node);
+  return called && std::ranges::find(names, called->target.view()) != names.end();
 }
 
 class ChannelsLast {

@@ -11,7 +11,7 @@ namespace fx::rules {
 namespace {
 
 const Argument* argument_of(const Node& node, std::size_t index) {
-  const OperatorSchema* schema = find_schema(node.target());
+  const OperatorSchema* schema = overload_of(node);
   return schema ? bound_argument(*schema, node, index) : nullptr;
 }
 

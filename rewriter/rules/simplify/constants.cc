@@ -51,9 +51,9 @@ class ConstantFolding {
 
  private:
   bool foldable(const Node& node) {
-    if (node.is(Op::get_attr)) return effects_.not_constant(node.target().str()).empty();
+    if (node.is(Op::get_attr)) return effects_.not_constant(path_of(node)).empty();
     if (!node.is(Op::call_function) || effects_.is_written(node) || effects_of(node).impure()) return false;
-    const OperatorSchema* schema = find_schema(node.target());
+    const OperatorSchema* schema = overload_of(node);
     if (!schema && !node.is_call("operator.getitem")) return false;
     bool all = true;
     bool any = false;
@@ -130,7 +130,7 @@ class ConstantFolding {
     NodeMap<Node*> copies(graph_, nullptr);
     for (Node* part : order) {
       copies[*part] = &small.node_copy(*part, [&](Node& input) { return Argument(copies[input]); });
-      if (part->is(Op::get_attr)) input_bytes_ += bytes_of(module_.attribute(part->target().str()));
+      if (part->is(Op::get_attr)) input_bytes_ += bytes_of(module_.attribute(path_of(*part)));
     }
     small.output(*copies[node]);
     return Interpreter(module_, small).run({});
@@ -153,9 +153,11 @@ class LiteralOperands {
 
   PassResult run() {
     for (Node& node : graph_.nodes()) {
-      const auto overload =
-          std::ranges::find(kOverloads, node.target().view(), &std::pair<std::string_view, std::string_view>::first);
-      if (overload == kOverloads.end() || !node.is(Op::call_function) || node.args().size() != 2) continue;
+      if (!node.is(Op::call_function) || node.args().size() != 2) continue;
+      const OperatorSchema* called = overload_of(node);
+      const auto overload = std::ranges::find(kOverloads, called ? called->target.view() : std::string_view(),
+                                              &std::pair<std::string_view, std::string_view>::first);
+      if (overload == kOverloads.end()) continue;
       Node* x = node.args()[0].node_or_null();
       Node* c = node.args()[1].node_or_null();
       if (!x || !c) continue;
@@ -178,8 +180,8 @@ class LiteralOperands {
   }};
 
   bool is_number(const Node& node) {
-    if (!node.is(Op::get_attr) || !effects_.not_constant(node.target().str()).empty()) return false;
-    const at::Tensor tensor = program_.module.find_attribute(node.target().str());
+    if (!node.is(Op::get_attr) || !effects_.not_constant(path_of(node)).empty()) return false;
+    const at::Tensor tensor = program_.module.find_attribute(path_of(node));
     return tensor.defined() && tensor.dim() == 0 && tensor.device().is_cpu() && !tensor.requires_grad() &&
            (tensor.is_floating_point() || tensor.scalar_type() == at::kLong);
   }
@@ -191,7 +193,7 @@ class LiteralOperands {
       return;
     }
     if (!is_floating(info->dtype) || info->sizes.empty()) return;  // a tensor without dimensions takes the other's type
-    const at::Tensor value = program_.module.attribute(c.target().str());
+    const at::Tensor value = program_.module.attribute(path_of(c));
     const Argument number =
         value.is_floating_point() ? Argument(value.item<double>()) : Argument(value.item<std::int64_t>());
     program_.rewriter.set_target(node, scalar_overload);

@@ -41,7 +41,7 @@ bool returns_input(const LeafModule& leaf) {
   while (value && value->is(Op::call_function)) {
     const bool passes_on = value->is_call("aten::dropout") || value->is_call("aten::feature_dropout") ||
                            value->is_call("aten::alpha_dropout") || value->is_call("aten::feature_alpha_dropout");
-    const OperatorSchema* schema = find_schema(value->target());
+    const OperatorSchema* schema = overload_of(*value);
     if (!passes_on || !schema) return false;
     const Argument* train = bound_argument(*schema, *value, 2);
     if (!train || !train->is_bool() || train->as_bool()) return false;
@@ -55,7 +55,7 @@ PassResult identity_modules(RuleContext& program) {
   Graph& graph = program.module.graph();
   for (Node& node : graph.nodes()) {
     if (!node.is(Op::call_module) || node.args().empty()) continue;
-    const auto leaf = program.module.leaf(node.target().str());
+    const auto leaf = program.module.leaf(path_of(node));
     Node* input = node.args()[0].node_or_null();
     if (!leaf || !input || !returns_input(*leaf)) continue;
     program.rewriter.replace_all_uses_with(node, *input);

@@ -2,11 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
-#include <torch/csrc/jit/serialization/pickle.h>
-#include <torch/csrc/jit/serialization/unpickler.h>
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -27,18 +24,8 @@ namespace {
 c10::IValue unpickle_file(std::istream& file) {
   caffe2::serialize::PyTorchStreamReader archive(&file);
   const auto [bytes, size] = archive.getRecord("data.pkl");
-  const std::string pickle = without_single_appends({static_cast<const char*>(bytes.get()), size});
-  std::size_t at = 0;
-  torch::jit::Unpickler unpickler(
-      [&](char* to, std::size_t wanted) {
-        const std::size_t given = std::min(wanted, pickle.size() - at);
-        std::memcpy(to, pickle.data() + at, given);
-        at += given;
-        return given;
-      },
-      nullptr, nullptr, [&](const std::string& name) { return std::get<0>(archive.getRecord("data/" + name)); },
-      c10::nullopt);
-  return unpickler.parse_ivalue();
+  const auto memory = [&](const std::string& name) { return std::get<0>(archive.getRecord("data/" + name)); };
+  return unpickled({static_cast<const char*>(bytes.get()), size}, {.memory = memory});
 }
 
 std::vector<c10::IValue> elements_of_pickle(const c10::IValue& value, const std::string& path, const char* what,
@@ -95,7 +82,7 @@ std::vector<c10::IValue> read_inputs(const std::string& path) {
 void write_value(const std::string& path, const c10::IValue& value) {
   // Copies: a file keeps one dtype for each storage.
   write_file(path, [&](std::ostream& file) {
-    const std::vector<char> bytes = torch::jit::pickle_save(copy_of(value));
+    const std::vector<char> bytes = pickled(copy_of(value));
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   });
 }

@@ -1,0 +1,124 @@
+#include <fxgraph/rewriter/layout_checks.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/schema.h>
+
+namespace fx::internal {
+
+namespace {
+
+// They give contiguous results whatever the strides of what they take. Packets, sorted.
+constexpr std::array<std::string_view, 16> kContiguous = {
+    "aten::addmm",       "aten::baddbmm",       "aten::bmm",        "aten::contiguous",
+    "aten::embedding",   "aten::index_select",  "aten::layer_norm", "aten::linear",
+    "aten::log_softmax", "aten::masked_select", "aten::matmul",     "aten::mm",
+    "aten::one_hot",     "aten::outer",         "aten::repeat",     "aten::softmax"};
+static_assert(std::ranges::is_sorted(kContiguous));
+
+const Symbol kFormat("memory_format");
+
+bool is_contiguous(const OperatorSchema& schema) {
+  return std::ranges::binary_search(kContiguous, packet_of(schema.target.view()));
+}
+
+/// `contiguous(preserve_format)` raises of what is not contiguous.
+bool preserves(const Argument* format) {
+  static const Argument kPreserve(MemoryFormat{Symbol("preserve_format")});
+  return format && (*format == kPreserve || *format == Argument(1));
+}
+
+/// Where the strides of a value show. A view may be impossible, numbers be drawn for other elements, and a reshape copy
+/// what it looked at before.
+class LayoutReaders {
+ public:
+  LayoutReaders(const EffectIndex& effects, bool dense) : effects_(effects), dense_(dense) {}
+
+  /// The first reader of the strides of `value`, or, if its dimensions may lie in another order, of what follows them;
+  /// null when there is none, `value` itself when there are too many places to look at. Other gaps are seen in views
+  /// alone: what else is computed has none.
+  const Node* find(const Node& value, bool reordered) const {
+    constexpr std::size_t kMost = 1024;
+    std::vector<const Node*> open = {&value};
+    for (std::size_t next = 0; next < open.size(); ++next) {
+      const bool shared = effects_.escapes(*open[next]) || is_written(*open[next]);
+      for (const Node& user : open[next]->users()) {
+        if (user.is(Op::output)) continue;
+        const OperatorSchema* schema = schema_of(user);
+        if (reads(user, schema, shared)) return &user;
+        const bool anew = schema && is_contiguous(*schema);
+        if (reordered ? anew : !effects_.may_share(user, *open[next])) continue;
+        if (open.size() == kMost) return &value;
+        if (std::ranges::find(open, &user) == open.end()) open.push_back(&user);
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  bool is_written(const Node& node) const {
+    return effects_.any_writes() && !effects_.writers(effects_.alias_class(node)).empty();
+  }
+  bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
+    static constexpr std::array<std::string_view, 5> kViews = {"aten::_unsafe_view", "aten::unflatten", "aten::view",
+                                                               "aten::view_as", "aten::view_as_complex"};
+    static constexpr std::array<std::string_view, 9> kReaders = {
+        "aten::as_strided", "aten::is_contiguous", "aten::stride",
+        // They take their source element by element in the order in which the others lie in memory.
+        "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
+        "aten::put_"};
+    if (!schema) return false;
+    const std::string_view packet = packet_of(schema->target.view());
+    if (packet == "aten::contiguous" && preserves(bound_argument(*schema, user, 1))) return true;
+    return (!dense_ && std::ranges::find(kViews, packet) != kViews.end()) ||
+           std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
+           (shared && schema->traits.may_copy);
+  }
+
+  const EffectIndex& effects_;
+  const bool dense_;
+};
+
+/// A copy that keeps the order of dimensions.
+bool is_copy(const Node& node, const OperatorSchema& schema) {
+  static constexpr std::array<std::string_view, 5> kCopies = {"aten::alpha_dropout", "aten::clone", "aten::dropout",
+                                                              "aten::feature_alpha_dropout", "aten::feature_dropout"};
+  return std::ranges::find(kCopies, packet_of(schema.target.view())) != kCopies.end() && !node.kwarg(kFormat);
+}
+
+Layout layout_of(const OperatorSchema* schema) {
+  if (!schema || schema->traits.pointwise || (schema->traits.view && !schema->traits.may_copy)) return Layout::taken;
+  if (is_contiguous(*schema)) return Layout::contiguous;
+  return schema->traits.may_copy ? Layout::either : Layout::follows;
+}
+
+}  // namespace
+
+Layout layout_of(Symbol target) { return layout_of(find_schema(target)); }
+
+Layout layout_of(const Node& node, std::span<Node* const> made) {
+  const Node* at = &node;
+  while (true) {
+    const OperatorSchema* schema = schema_of(*at);
+    const bool copies = schema && is_copy(*at, *schema);
+    if (!schema || (!schema->traits.pointwise && !copies)) {
+      const Layout layout = layout_of(schema);
+      return layout == Layout::contiguous && at->kwarg(kFormat) ? Layout::follows : layout;
+    }
+    const Node* first = at->args().empty() ? nullptr : at->args()[0].node_or_null();
+    if (!first || std::ranges::find(made, first) == made.end()) return Layout::taken;
+    at = first;
+  }
+}
+
+Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects, bool dense) {
+  const Node* reader = LayoutReaders(effects, dense).find(old, reordered);
+  if (!reader) return {};
+  return Objection{&old, "its replacement may lie in memory differently, and " + reader->name() + " depends on that"};
+}
+
+}  // namespace fx::internal

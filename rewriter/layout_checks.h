@@ -1,0 +1,28 @@
+// How the elements of values lie in memory, as far as a rewrite may change it. Internal to rewriter/.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include <fxgraph/rewriter/legality.h>
+
+namespace fx::internal {
+
+/// What decides in which order the elements of a result lie.
+enum class Layout : std::uint8_t {
+  taken,      ///< it is what the call takes, a view of it, or computed element by element: it lies as that does
+  either,     ///< it lies as what the call takes where that will do, else laid out anew: reshape
+  follows,    ///< laid out anew, in the memory format of what the call takes: convolutions, norms, pooling, cat
+  contiguous  ///< laid out anew, one after the other, whatever the call takes: matrix products, softmax, contiguous
+};
+
+/// Of a call of `target`; what nobody knows gives what it takes.
+Layout layout_of(Symbol target);
+/// Of a value, through the pointwise operators among `made`: that of what they begin with, of several the first.
+Layout layout_of(const Node& node, std::span<Node* const> made);
+
+/// Nobody depends on how the elements of `old` lie, when what stands for it may lie otherwise: with other gaps, and, if
+/// `reordered`, with dimensions in another order. `dense`: every view of the old value is one of the new value too.
+Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects, bool dense = false);
+
+}  // namespace fx::internal
