@@ -162,8 +162,11 @@ class ShapeProp::Runner : public Interpreter {
         record.shape_depends_on_data || stack.size() != record.arguments.size())
       return std::nullopt;
     engine.allow_data(stand_ins_ != StandIns::none);
-    const bool known = engine.run(*op->handle, record, stack);
-    if (!known) return std::nullopt;
+    try {
+      if (!engine.run(*op->handle, record, stack)) return std::nullopt;
+    } catch (const c10::Error&) {  // kernels for the meta device refuse what others take: asked once more, on stand-ins
+      return std::nullopt;
+    }
     needed_stand_ins_ = engine.has_run_on_data() || needed_stand_ins_;
     if (stack.size() == 1) return std::move(stack.front());
     return c10::ivalue::Tuple::create(std::move(stack));

@@ -113,6 +113,14 @@ bool same_shapes(const IValue& a, const IValue& b) {
          });
 }
 
+// Nothing in it tells zeros from ones.
+bool is_empty(const IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined() && value.toTensor().numel() == 0;
+  if (!value.isList()) return false;
+  const c10::List<IValue> list = value.toList();
+  return std::any_of(list.begin(), list.end(), [](const IValue& element) { return is_empty(element); });
+}
+
 // Kinds of calls whose shapes were seen not to depend on data. Shared by all traces of the process.
 bool is_known_kind(const std::string& kind, bool add) {
   static std::mutex mutex;
@@ -218,7 +226,8 @@ std::optional<Stack> run_on_data(const c10::OperatorHandle& op, const OpRecord& 
   } catch (const c10::Error&) {
     return zeros;  // an index that is out of range: nothing learnt
   }
-  is_known_kind(kind, true);
+  if (std::none_of(stack.begin() + static_cast<std::ptrdiff_t>(below), stack.end(), is_empty))
+    is_known_kind(kind, true);
   return zeros;
 }
 
