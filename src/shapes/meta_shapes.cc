@@ -1,6 +1,8 @@
 // ShapeProp: an interpreter over meta tensors whose values are kept from run to run.
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -9,10 +11,11 @@
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/call_target.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>
-#include <fxgraph/shapes/shape_formulas.h>
+#include <fxgraph/shapes/shape_engine.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/shapes/storage_numbers.h>
@@ -69,6 +72,14 @@ bool writes(const GraphModule& module) {
   return false;
 }
 
+// Whether there is no tensor with data in it.
+bool is_meta(const IValue& value) {
+  if (value.isTensor()) return !value.toTensor().defined() || value.toTensor().is_meta();
+  if (!value.isList()) return true;
+  const c10::List<IValue> list = value.toList();
+  return std::all_of(list.begin(), list.end(), [](const IValue& element) { return is_meta(element); });
+}
+
 at::Tensor constant_or_meta(const at::Tensor& tensor) { return keeps_numbers(tensor) ? tensor : to_meta(tensor); }
 
 }  // namespace
@@ -101,10 +112,12 @@ class ShapeProp::Runner : public Interpreter {
     return meta;
   }
   Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    if (std::optional<Value> shapes = ask_engine(Op::call_function, target, args, kwargs)) return std::move(*shapes);
     return attempt(
         target, [&](const Args& a, const Kwargs& k) { return Interpreter::call_function(target, a, k); }, args, kwargs);
   }
   Value call_method(const Target& target, const Args& args, const Kwargs& kwargs) override {
+    if (std::optional<Value> shapes = ask_engine(Op::call_method, target, args, kwargs)) return std::move(*shapes);
     return attempt(
         target, [&](const Args& a, const Kwargs& k) { return Interpreter::call_method(target, a, k); }, args, kwargs);
   }
@@ -133,6 +146,32 @@ class ShapeProp::Runner : public Interpreter {
     return copy;
   }
 
+  /// What the engine that tracers ask, too, says of an operator whose tensors are all on the meta device. Nothing for
+  /// other calls, and where data tells the shape.
+  std::optional<Value> ask_engine(Op kind, const Target& target, const Args& args, const Kwargs& kwargs) {
+    static thread_local internal::ShapeEngine engine;
+    const CallTarget resolved = resolve_call(kind, target);
+    if (resolved.function || (!resolved.op && resolved.packets.empty())) return std::nullopt;
+    const CallValues call{args, kwargs};
+    const TorchOperator* op = resolved.op ? resolved.op : pick_overload(resolved.packets, call);
+    torch::jit::Stack stack;
+    if (!op || !op->handle || !bind_values(*op->schema, call, &stack) || !std::ranges::all_of(stack, is_meta))
+      return std::nullopt;
+    internal::OpRecord& record = engine.operators().find(*op->handle);
+    if (!record.takes_tensors || !record.all_results_are_tensors || record.results.empty() ||
+        record.shape_depends_on_data || stack.size() != record.arguments.size())
+      return std::nullopt;
+    engine.allow_data(stand_ins_ != StandIns::none);
+    try {
+      if (!engine.run(*op->handle, record, stack)) return std::nullopt;
+    } catch (const c10::Error&) {  // kernels for the meta device refuse what others take: asked once more, on stand-ins
+      return std::nullopt;
+    }
+    needed_stand_ins_ = engine.has_run_on_data() || needed_stand_ins_;
+    if (stack.size() == 1) return std::move(stack.front());
+    return c10::ivalue::Tuple::create(std::move(stack));
+  }
+
   /// What was found to have no kernel for meta tensors: LibTorch takes milliseconds to say so.
   static std::unordered_set<Symbol>& without_kernel() {
     static thread_local std::unordered_set<Symbol> known;
@@ -144,10 +183,6 @@ class ShapeProp::Runner : public Interpreter {
     const internal::BriefErrors brief;
     const bool no_kernel = stand_ins_ != StandIns::none && without_kernel().contains(target);
     try {
-      if (auto shapes = internal::shapes_by_formula(target, args.data(), args.size()); !shapes.empty()) {
-        if (shapes.size() == 1) return shapes.front();
-        return c10::ivalue::Tuple::create(std::vector<IValue>(shapes.begin(), shapes.end()));
-      }
       if (!no_kernel) return map_tensors(call(args, kwargs), constant_or_meta);
     } catch (const std::exception& error) {  // no meta kernel, or wrong shapes: on stand-ins it shows which
       const std::string_view what = error.what();

@@ -8,7 +8,7 @@
 
 #include <fxgraph/ir/argument.h>
 #include <fxgraph/ir/node.h>
-#include <fxgraph/trace/op_record.h>
+#include <fxgraph/shapes/op_record.h>
 
 namespace fx::internal {
 

@@ -30,7 +30,7 @@ class Session::Call {
   Call(Session& session, const c10::OperatorHandle& op, torch::jit::Stack& stack)
       : session_(session),
         op_(op),
-        record_(session.oracle_->operators().find(op)),
+        record_(session.engine_->operators().find(op)),
         stack_(stack),
         arguments_(stack.data() + (stack.size() - record_.arguments.size())) {}
 

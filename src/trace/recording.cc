@@ -199,7 +199,7 @@ bool Session::Call::compute() {
   if (!known) return false;
   try {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
-    if (!session_.oracle_->run(op_, record_, values_)) {
+    if (!session_.engine_->run(op_, record_, values_)) {
       values_.clear();
       return false;
     }

@@ -45,7 +45,7 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, s
   const BriefErrors brief;
   last_ = last;
   types_may_differ_ = type.has_value();
-  session_ = std::make_shared<Session>(static_cast<NodeMaker&>(*this), program_.session.oracle());
+  session_ = std::make_shared<Session>(static_cast<NodeMaker&>(*this), program_.session.engine());
   if (type) session_->read_as(*type);
   // A run that ended early may have left a part of the program frozen.
   for (const CapturedTensor& before : program_.session.captured()) {

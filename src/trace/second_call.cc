@@ -58,7 +58,7 @@ class Replay final : public NodeMaker {
 
 bool replay(const SecondCallPlan& plan) {
   Replay maker(plan.graph, plan.is_free_attribute);
-  const auto session = std::make_shared<Session>(maker, plan.session.oracle());
+  const auto session = std::make_shared<Session>(maker, plan.session.engine());
   session->refer_to(plan.session);
   LeftOver::watch(session);
   for (const CapturedTensor& captured : plan.session.captured()) {
@@ -98,7 +98,7 @@ void refuse_registered(const std::vector<StateChange>& changes) {
 }  // namespace
 
 SeparateCall::SeparateCall(const SecondCallPlan& plan)
-    : session(std::make_shared<Session>(static_cast<NodeMaker&>(*this), plan.session.oracle())), plan_(plan) {
+    : session(std::make_shared<Session>(static_cast<NodeMaker&>(*this), plan.session.engine())), plan_(plan) {
   LeftOver::watch(session);
   for (const CapturedTensor& captured : plan.session.captured()) {
     if (captured.of_root) session->add_attribute(captured.path, captured.tensor);

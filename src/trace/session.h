@@ -16,12 +16,12 @@
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/shapes/op_record.h>
+#include <fxgraph/shapes/shape_engine.h>
 #include <fxgraph/support/flat_map.h>
 #include <fxgraph/trace/follower.h>
-#include <fxgraph/trace/op_record.h>
 #include <fxgraph/trace/program_modes.h>
 #include <fxgraph/trace/proxy_impl.h>
-#include <fxgraph/trace/shapes.h>
 
 namespace fx::internal {
 
@@ -56,9 +56,9 @@ struct OtherType {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  /// `oracle` may be shared by sessions of one thread, so that equal shapes are worked out once.
-  explicit Session(NodeMaker& maker, std::shared_ptr<ShapeOracle> oracle = std::make_shared<ShapeOracle>())
-      : maker_(&maker), oracle_(std::move(oracle)) {}
+  /// `engine` may be shared by sessions of one thread, so that equal shapes are worked out once.
+  explicit Session(NodeMaker& maker, std::shared_ptr<ShapeEngine> engine = std::make_shared<ShapeEngine>())
+      : maker_(&maker), engine_(std::move(engine)) {}
 
   bool is_open() const { return maker_ != nullptr; }
   /// Ends the trace: proxies that are still around refuse to be used from now on.
@@ -125,7 +125,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::string* attribute_path(const at::Tensor& tensor) const;
   /// The path of the attribute whose last in-place operator is `node`, or null.
   const std::string* written_attribute(const Node& node) const;
-  const std::shared_ptr<ShapeOracle>& oracle() const { return oracle_; }
+  const std::shared_ptr<ShapeEngine>& engine() const { return engine_; }
   /// The value of a node as a meta tensor; undefined when it is not known or not one tensor.
   at::Tensor value_of(const Node& node) const { return node.id() < values_.size() ? values_[node.id()] : at::Tensor(); }
   /// The device of a node whose value is known.
@@ -171,7 +171,7 @@ class Session : public std::enable_shared_from_this<Session> {
   NodeMaker* maker_;
   ProxyList proxies_;
   TraceFollower* follower_ = nullptr;
-  std::shared_ptr<ShapeOracle> oracle_;
+  std::shared_ptr<ShapeEngine> engine_;
   std::vector<CapturedTensor> captured_;
   FlatMap<std::uint32_t> captured_index_;  // address of the TensorImpl -> position + 1
   FlatMap<std::uint32_t> storage_index_;   // address of the storage of the root's tensors -> position + 1

@@ -7,10 +7,10 @@
 #include <sstream>
 
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/shapes/shape_engine.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/trace/shapes.h>
 #include "tests/program/drawn_operator.h"
 #include "tests/program/every_operator.h"
 
@@ -48,7 +48,7 @@ std::optional<std::string> of_engine(const DrawnOperator& drawn, const TorchOper
   for (const at::Tensor& value : drawn.values()) metas.push_back(internal::to_meta(value));
   std::optional<Stack> stack = drawn.arguments(op, metas);
   if (!stack) return {};
-  internal::ShapeOracle engine;
+  internal::ShapeEngine engine;
   internal::OpRecord& record = engine.operators().find(*op.handle);
   if (!record.takes_tensors || !record.all_results_are_tensors || record.shape_depends_on_data ||
       stack->size() != record.arguments.size())

@@ -1,4 +1,4 @@
-#include <fxgraph/trace/shapes.h>
+#include <fxgraph/shapes/shape_engine.h>
 
 #include <algorithm>
 #include <mutex>
@@ -113,6 +113,14 @@ bool same_shapes(const IValue& a, const IValue& b) {
          });
 }
 
+// Nothing in it tells zeros from ones.
+bool is_empty(const IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined() && value.toTensor().numel() == 0;
+  if (!value.isList()) return false;
+  const c10::List<IValue> list = value.toList();
+  return std::any_of(list.begin(), list.end(), [](const IValue& element) { return is_empty(element); });
+}
+
 // Kinds of calls whose shapes were seen not to depend on data. Shared by all traces of the process.
 bool is_known_kind(const std::string& kind, bool add) {
   static std::mutex mutex;
@@ -147,7 +155,7 @@ void drop_pinning(const OpRecord& record, Stack& stack) {
 
 }  // namespace
 
-bool ShapeOracle::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
+bool ShapeEngine::run(const c10::OperatorHandle& op, OpRecord& record, Stack& stack) {
   const BriefErrors brief;
   drop_pinning(record, stack);
   if (record.takes_tensors && record.all_results_are_tensors) {
@@ -218,13 +226,18 @@ std::optional<Stack> run_on_data(const c10::OperatorHandle& op, const OpRecord& 
   } catch (const c10::Error&) {
     return zeros;  // an index that is out of range: nothing learnt
   }
-  is_known_kind(kind, true);
+  if (std::none_of(stack.begin() + static_cast<std::ptrdiff_t>(below), stack.end(), is_empty))
+    is_known_kind(kind, true);
   return zeros;
 }
 
 }  // namespace
 
-bool ShapeOracle::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
+bool ShapeEngine::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
+  constexpr std::size_t kMostAnswers = 1 << 14;
+  if (!may_run_on_data_) return false;
+  has_run_on_data_ = true;
+  if (answers_.size() > kMostAnswers) answers_.clear();
   const std::size_t below = stack.size() - record.arguments.size();
   const auto [place, is_new] = answers_.try_emplace(describe_call(record, stack));
   auto& answer = place->second;

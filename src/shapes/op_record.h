@@ -1,4 +1,4 @@
-// OpRecord: what tracing needs to know of an operator, worked out once from its schema.
+// OpRecord: what tracing and working out shapes need to know of an operator, found once from its schema.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -11,6 +11,7 @@
 
 #include <fxgraph/ir/argument.h>
 #include <fxgraph/support/flat_map.h>
+#include <fxgraph/support/symbol.h>
 
 namespace fx::internal {
 

@@ -1,4 +1,4 @@
-#include <fxgraph/trace/op_record.h>
+#include <fxgraph/shapes/op_record.h>
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,6 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/value.h>
-#include <fxgraph/trace/dispatch_keys.h>
 
 namespace fx::internal {
 namespace {
