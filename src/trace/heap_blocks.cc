@@ -7,6 +7,7 @@ namespace fx::internal {
 namespace {
 
 constexpr int kSteps = 4;
+constexpr std::size_t kBeginning = 2;                // words that malloc() writes into what it takes back
 constexpr std::size_t kLargest = 512;                // words of a block
 constexpr std::size_t kMost = std::size_t{1} << 16;  // words of all
 constexpr Word kMask = ~Word{0};                     // what is masked is no address
@@ -60,17 +61,26 @@ std::vector<Word> HeapBlocks::addresses() const {
 
 bool HeapBlocks::begins_as_before(Word address) const {
   const std::vector<Word>& before = blocks_[at_.at(address)].before;
-  const std::size_t count = std::min<std::size_t>(before.size(), 2);
+  const std::size_t count = std::min(before.size(), kBeginning);
   const Word* now = look(address, count);
   return now && std::equal(now, now + count, before.begin(), [](Word a, Word b) { return (a ^ kMask) == b; });
 }
 
-void HeapBlocks::for_each_change(const std::function<void(Word before, Word now)>& visit) const {
+void HeapBlocks::for_each_change(const std::function<bool(Word before, Word now)>& may_change,
+                                 const std::function<void(Word before, Word now)>& visit) const {
+  std::vector<std::pair<Word, Word>> changed;  // before, masked, and now
   for (const Block& block : blocks_) {
+    changed.clear();
     const Word* now = look(block.begin, block.before.size());
-    for (std::size_t i = 0; now && i < block.before.size(); ++i) {
-      if ((now[i] ^ kMask) != block.before[i]) visit(block.before[i] ^ kMask, now[i]);
+    bool is_same = now != nullptr;
+    for (std::size_t i = 0; is_same && i < block.before.size(); ++i) {
+      const Word before = block.before[i] ^ kMask;
+      if (now[i] == before) continue;
+      is_same = i >= kBeginning || may_change(before, now[i]);
+      changed.emplace_back(block.before[i], now[i]);
     }
+    if (!is_same) continue;
+    for (const auto& [before, after] : changed) visit(before ^ kMask, after);
   }
 }
 

@@ -26,8 +26,10 @@ class HeapBlocks {
   bool knows(Word address) const { return at_.contains(address); }
   /// Whether what begins at `address`, which is known, begins as it did.
   bool begins_as_before(Word address) const;
-  /// Each word that is another one now.
-  void for_each_change(const std::function<void(Word before, Word now)>& visit) const;
+  /// Each word that is another one now, in blocks that begin as they did but for words of which `may_change` says that
+  /// they may be others: what has been freed and given to somebody else begins otherwise.
+  void for_each_change(const std::function<bool(Word before, Word now)>& may_change,
+                       const std::function<void(Word before, Word now)>& visit) const;
 
  private:
   struct Block {

@@ -78,17 +78,9 @@ bool MemberState::Repair::is_owned(const at::Tensor& tensor) const {
   return static_cast<long>(places->second) <= owners;
 }
 
-// How many owners a tensor has lost, as far as is known.
 long MemberState::Repair::released(Word tensor) const {
-  const auto held = state_.held_.find(tensor);
-  if (held == state_.held_.end() || !held->second.defined()) return 0;
-  const auto captured = LeftOver::captured();
-  const auto known = captured.find(held->second.unsafeGetTensorImpl());
   const auto gained = gained_.find(tensor);
-  const long now = static_cast<long>(held->second.use_count()) -
-                   static_cast<long>(known == captured.end() ? 0 : known->second) +
-                   (gained == gained_.end() ? 0 : gained->second);
-  return static_cast<long>(state_.owners_.at(tensor)) - now;
+  return state_.lost_owners(tensor) - (gained == gained_.end() ? 0 : gained->second);
 }
 
 // ── Vectors
@@ -144,6 +136,9 @@ MemberState::Repair::Way MemberState::Repair::way_of(std::size_t index, std::siz
   const at::Tensor tensor = tensors_at({words[at]})[0];
   const bool traced = is_traced(tensor);
   if (was ? !tensor.defined() && words[at] != undefined_word() : !traced) return Way::none;
+  const Region& region = state_.regions_[index];
+  if (ObjectWords{region.begin, before, words, now_[index].settled, now_[index].settled}.in_small_vector(at))
+    return Way::none;
   const bool owned = is_owned(tensor);
   if (!was || !was->defined()) {
     const std::optional<std::size_t> engaged = traced && owned ? engaged_flag(before, words, at) : std::nullopt;
@@ -289,12 +284,25 @@ std::vector<ProxyImpl*> MemberState::proxies_elsewhere() {
   return elsewhere;
 }
 
+long MemberState::lost_owners(Word tensor) const {
+  const auto held = held_.find(tensor);
+  if (held == held_.end() || !held->second.defined()) return 0;
+  const auto captured = LeftOver::captured();
+  const auto known = captured.find(held->second.unsafeGetTensorImpl());
+  const long now =
+      static_cast<long>(held->second.use_count()) - static_cast<long>(known == captured.end() ? 0 : known->second);
+  return static_cast<long>(owners_.at(tensor)) - now;
+}
+
 at::Tensor MemberState::before(const ProxyImpl& proxy) const {
   at::Tensor found;
   bool several = false;
-  blocks_.for_each_change([&](Word before, Word now) {
+  const auto may_change = [&](Word before, Word now) {
+    return tensor_before(before) && (tensor_before(now) || tensors_at({now})[0].defined());
+  };
+  blocks_.for_each_change(may_change, [&](Word before, Word now) {
     const at::Tensor* was = now == word_of(&proxy) ? tensor_before(before) : nullptr;
-    if (!was || !was->defined()) return;
+    if (!was || !was->defined() || lost_owners(before) <= 0) return;  // else it only looked as if it were there
     several = several || (found.defined() && !found.is_same(*was));
     found = *was;
   });

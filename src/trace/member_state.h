@@ -79,6 +79,8 @@ class MemberState {
   class Repair;
 
   const at::Tensor* tensor_before(Word word) const;
+  /// How many owners a tensor has lost, as far as is known.
+  long lost_owners(Word tensor) const;
   void hold(const std::vector<Word>& words);
   void find_vectors(std::size_t region);
 

@@ -96,23 +96,23 @@ ModuleState::ModuleState(const std::shared_ptr<Module>& root) : globals_(std::ma
     const Found found = below[i];
     find_below(found.path, *found.module);
   }
-  visit("", *root);
+  visit("", root);
   globals_->members.add(root);
   for (const Found& found : below) {
-    visit(found.path, *found.module);
+    visit(found.path, found.module);
     globals_->members.add(found.module);
   }
   globals_->members.begin();
 }
 
-void ModuleState::visit(const std::string& path, Module& module) {
+void ModuleState::visit(const std::string& path, const std::shared_ptr<Module>& module) {
   const auto add = [&](const std::string& name, const at::Tensor& tensor) {
     if (!tensor.defined() || tensor.key_set().has(kProxyKey)) return;
     registered_.push_back({join_path(path, name), tensor, other_handle(tensor), tensor.requires_grad(), tensor.grad()});
   };
-  for (const auto& item : module.named_parameters(/*recurse=*/false)) add(item.key(), item.value());
-  for (const auto& item : module.named_buffers(/*recurse=*/false)) add(item.key(), item.value());
-  modules_.push_back({path, &module, module.is_training(), module.named_children().size()});
+  for (const auto& item : module->named_parameters(/*recurse=*/false)) add(item.key(), item.value());
+  for (const auto& item : module->named_buffers(/*recurse=*/false)) add(item.key(), item.value());
+  modules_.push_back({path, module, module->is_training(), module->named_children().size()});
 }
 
 // ── Comparing and putting back

@@ -64,7 +64,7 @@ class ModuleState {
  private:
   struct Visited {
     std::string path;
-    torch::nn::Module* module;
+    std::shared_ptr<torch::nn::Module> module;  // the program may let go of it
     bool training;
     std::size_t children;
   };
@@ -82,7 +82,7 @@ class ModuleState {
   };
   struct Globals;
 
-  void visit(const std::string& path, torch::nn::Module& module);
+  void visit(const std::string& path, const std::shared_ptr<torch::nn::Module>& module);
   static bool has_other_contents(const Registered& registered);
 
   std::vector<Visited> modules_;

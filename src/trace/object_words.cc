@@ -106,6 +106,16 @@ std::vector<bool> ObjectWords::of_containers() const {
   return result;
 }
 
+bool ObjectWords::in_small_vector(std::size_t i) const {
+  constexpr std::size_t kLargest = 64;  // words
+  for (std::size_t begin = i < kLargest ? 0 : i - kLargest; begin + 2 <= i; ++begin) {
+    const bool is_one =
+        now[begin] == address(begin + 2) && before[begin] == now[begin] && small_vector(*this, begin) > 0;
+    if (is_one && before[begin + 1] != now[begin + 1] && i - begin - 2 < (now[begin + 1] >> 32)) return true;
+  }
+  return false;
+}
+
 // Whether an unchanged pointer among these words leads to what has been freed.
 bool ObjectWords::leads_to_freed(std::size_t from, std::size_t to, const HeapBlocks& blocks) const {
   for (std::size_t j = from; j < std::min(to, now.size()); ++j) {

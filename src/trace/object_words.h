@@ -30,6 +30,8 @@ struct ObjectWords {
   Word address(std::size_t i) const { return begin + i * kWord; }
   /// The words that are parts of containers of which one has changed.
   std::vector<bool> of_containers() const;
+  /// Whether word `i` lies among the elements that a small vector has in itself, and has another number of now.
+  bool in_small_vector(std::size_t i) const;
   /// The words that are numbers of the object's own and have changed. `is_explained` says of a tensor that it has come
   /// or gone.
   std::vector<std::size_t> own_numbers(const HeapBlocks& blocks,

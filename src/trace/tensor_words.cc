@@ -22,38 +22,61 @@
 namespace fx::internal {
 namespace {
 
-// What stands where a tensor may be: the size that malloc() keeps before its chunk, the table, the count.
+// What stands where a tensor may be: the size that malloc() keeps before its chunk, the table, the counts.
 struct Head {
-  Word chunk = 0, table = 0, count = 0;
+  Word chunk = 0, table = 0, count = 0, weak = 0;
 };
 
-// Each part of a head goes to another array: three words of a tensor side by side would look like one.
-class Heads {
- public:
-  explicit Heads(const std::vector<Word>& addresses)
-      : chunks_(addresses.size()), tables_(addresses.size()), counts_(addresses.size()), can_(addresses.size()) {
-    constexpr std::size_t kMost = 300;  // the kernel takes 1024 places
-    for (std::size_t first = 0; first < addresses.size();) {
-      std::vector<iovec> from, to;
-      for (std::size_t i = first; i < std::min(first + kMost, addresses.size()); ++i) {
-        from.push_back({pointer(addresses[i] - kWord), 3 * kWord});
-        for (Word* part : {&chunks_[i], &tables_[i], &counts_[i]}) to.push_back({part, kWord});
-      }
-      const ssize_t got = process_vm_readv(getpid(), to.data(), to.size(), from.data(), from.size(), 0);
-      const std::size_t whole = got <= 0 ? 0 : static_cast<std::size_t>(got) / (3 * kWord);
-      for (std::size_t i = 0; i < whole; ++i) can_[first + i] = true;
-      first += whole < from.size() ? whole + 1 : whole;  // past what cannot be read
+// Where heads are read to. What is read there looks like a tensor, so it lies where malloc() never gives memory, is
+// never taken for one, and is wiped.
+struct HeadBuffer {
+  static constexpr std::size_t kMost = 250;  // the kernel takes 1024 places
+  std::array<Head, kMost> heads;
+  std::array<iovec, kMost> from, to;
+  Head nothing;
+};
+
+HeadBuffer& head_buffer() {
+  static thread_local HeadBuffer buffer;
+  return buffer;
+}
+
+bool is_head_buffer(Word word) {
+  const Word begin = word_of(&head_buffer());
+  return word >= begin && word < begin + sizeof(HeadBuffer);
+}
+
+// Calls `visit(i, head)` for each address at which there is something to read, with nothing for null.
+template <typename Visit>
+void read_heads(const std::vector<Word>& addresses, Visit&& visit) {
+  HeadBuffer& buffer = head_buffer();
+  for (std::size_t first = 0; first < addresses.size();) {
+    const std::size_t count = std::min(HeadBuffer::kMost, addresses.size() - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      const bool is_nothing = addresses[first + i] == 0 || is_head_buffer(addresses[first + i]);
+      buffer.from[i] = {is_nothing ? &buffer.nothing : pointer(addresses[first + i] - kWord), sizeof(Head)};
+      buffer.to[i] = {&buffer.heads[i], sizeof(Head)};
     }
+    const ssize_t got = process_vm_readv(getpid(), buffer.to.data(), count, buffer.from.data(), count, 0);
+    const std::size_t whole = got <= 0 ? 0 : static_cast<std::size_t>(got) / sizeof(Head);
+    for (std::size_t i = 0; i < whole; ++i) visit(first + i, buffer.heads[i]);
+    std::memset(static_cast<void*>(buffer.heads.data()), 0, count * sizeof(Head));
+    first += whole < count ? whole + 1 : whole;  // past what cannot be read
   }
-  Head operator[](std::size_t i) const { return can_[i] ? Head{chunks_[i], tables_[i], counts_[i]} : Head(); }
+}
 
- private:
-  std::vector<Word> chunks_, tables_, counts_;
-  std::vector<bool> can_;
-};
+constexpr std::size_t kMostOwners = std::size_t{1} << 32;
+constexpr Word kSmallest = 4 * kWord, kLargest = Word{1} << 32;  // bytes of a chunk
 
 // The size without the flags that malloc() keeps in it.
 Word chunk_size(Word word) { return word & ~Word{7}; }
+
+// The chunk behind a chunk that is in use knows that it is.
+bool is_behind_used(const Head& behind) {
+  constexpr Word kPreviousInUse = 1;
+  return (behind.chunk & kPreviousInUse) != 0 && chunk_size(behind.chunk) >= kSmallest &&
+         chunk_size(behind.chunk) < kLargest;
+}
 
 struct Kind {
   Word table, chunk;
@@ -171,9 +194,8 @@ bool may_be_vector(Word begin, Word end, Word capacity) {
   return begin == 0 ? capacity == 0 : capacity > begin && is_chunk_of(begin, capacity - begin);
 }
 
-// The chunk behind a chunk that is in use knows that it is.
 std::vector<std::size_t> chunk_sizes(const std::vector<Word>& words) {
-  constexpr Word kLargest = Word{1} << 32, kPreviousInUse = 1, kMapped = 2;
+  constexpr Word kMapped = 2;
   std::vector<std::size_t> places;
   std::vector<Word> candidates, behind;
   for (std::size_t i = 0; i < words.size(); ++i) {
@@ -181,20 +203,16 @@ std::vector<std::size_t> chunk_sizes(const std::vector<Word>& words) {
     candidates.push_back(words[i]);
     places.push_back(i);
   }
-  const Heads heads(candidates);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Word size = chunk_size(heads[i].chunk);
-    const bool may_be =
-        size >= 4 * kWord && size % (2 * kWord) == 0 && size < kLargest && (heads[i].chunk & kMapped) == 0;
-    behind.push_back(may_be ? candidates[i] + size : 0);
-  }
-  const Heads next(behind);
+  behind.assign(candidates.size(), 0);
+  read_heads(candidates, [&](std::size_t i, const Head& head) {
+    const Word size = chunk_size(head.chunk);
+    const bool may_be = size >= kSmallest && size % (2 * kWord) == 0 && size < kLargest && (head.chunk & kMapped) == 0;
+    behind[i] = may_be ? candidates[i] + size : 0;
+  });
   std::vector<std::size_t> sizes(words.size(), 0);
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Word after = next[i].chunk;
-    if ((after & kPreviousInUse) != 0 && chunk_size(after) >= 4 * kWord && chunk_size(after) < kLargest)
-      sizes[places[i]] = behind[i] - candidates[i] - kWord;
-  }
+  read_heads(behind, [&](std::size_t i, const Head& head) {
+    if (behind[i] != 0 && is_behind_used(head)) sizes[places[i]] = behind[i] - candidates[i] - kWord;
+  });
   return sizes;
 }
 
@@ -208,13 +226,21 @@ std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {
   std::sort(candidates.begin(), candidates.end());
   candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
   const std::array<Kind, 2>& known = kinds();
-  const Heads heads(candidates);
+  // Two words could be left of a tensor that has gone, and a third be another's; not all that is asked here.
+  std::vector<Word> behind(candidates.size(), 0);
+  read_heads(candidates, [&](std::size_t i, const Head& head) {
+    if (head.count == 0 || head.count >= kMostOwners || head.weak == 0 || head.weak >= kMostOwners) return;
+    const bool has_chunk = !is_proxy_memory(candidates[i]);
+    if (!known[1].fits(head, has_chunk) && !(has_chunk && known[0].fits(head, true))) return;
+    behind[i] = has_chunk ? candidates[i] + chunk_size(head.chunk) : candidates[i];
+  });
+  std::vector<std::uint8_t> is_tensor(candidates.size(), 0);
+  read_heads(behind, [&](std::size_t i, const Head& head) {
+    is_tensor[i] = static_cast<std::uint8_t>(behind[i] == candidates[i] || (behind[i] != 0 && is_behind_used(head)));
+  });
   std::unordered_map<Word, at::Tensor> found;  // look-up only
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const Head head = heads[i];
-    const bool is_tensor = is_proxy_memory(candidates[i]) ? known[1].fits(head, /*has_chunk=*/false)
-                                                          : known[0].fits(head, true) || known[1].fits(head, true);
-    if (head.count == 0 || !is_tensor || !add_reference(candidates[i])) continue;
+    if (is_tensor[i] == 0 || !add_reference(candidates[i])) continue;
     auto* impl = static_cast<c10::TensorImpl*>(pointer(candidates[i]));
     found.emplace(candidates[i],
                   at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(impl)));
