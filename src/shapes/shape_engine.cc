@@ -231,11 +231,25 @@ std::optional<Stack> run_on_data(const c10::OperatorHandle& op, const OpRecord& 
   return zeros;
 }
 
+// Nobody runs programs on inputs of a gigabyte to learn of shapes.
+bool is_too_large(const OpRecord& record, const Stack& stack) {
+  constexpr double kMostElements = 1 << 28;
+  double elements = 0;
+  for (std::size_t i = stack.size() - record.arguments.size(); i < stack.size(); ++i) {
+    if (stack[i].isTensor() && stack[i].toTensor().defined())
+      elements += static_cast<double>(stack[i].toTensor().numel());
+    if (!stack[i].isTensorList()) continue;
+    for (const at::Tensor& tensor : stack[i].toTensorVector())
+      elements += tensor.defined() ? static_cast<double>(tensor.numel()) : 0;
+  }
+  return elements > kMostElements;
+}
+
 }  // namespace
 
 bool ShapeEngine::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& record, Stack& stack) {
   constexpr std::size_t kMostAnswers = 1 << 14;
-  if (!may_run_on_data_) return false;
+  if (!may_run_on_data_ || is_too_large(record, stack)) return false;
   has_run_on_data_ = true;
   if (answers_.size() > kMostAnswers) answers_.clear();
   const std::size_t below = stack.size() - record.arguments.size();

@@ -1,6 +1,8 @@
 #include <fxgraph/trace/disguise.h>
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <c10/util/accumulate.h>
 
 #include <algorithm>
 
@@ -19,6 +21,17 @@ std::vector<std::int64_t> other_strides(const at::Tensor& input) {
 }
 
 }  // namespace
+
+at::Tensor without_contents(const at::Tensor& example, at::IntArrayRef sizes, at::IntArrayRef strides,
+                            const at::TensorOptions& options) {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 22;
+  const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  if (example.layout() != at::kStrided || example.is_quantized() || c10::multiply_integers(sizes) <= kMostElements)
+    return at::empty_strided(sizes, strides, options);
+  const at::Tensor shape = at::empty({0}, options);
+  shape.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return shape;
+}
 
 Disguise::Disguise(const std::vector<at::Tensor>& inputs)
     : changes_layout_(std::any_of(inputs.begin(), inputs.end(), may_be_laid_out_otherwise)) {
@@ -41,7 +54,7 @@ std::vector<at::Tensor> Disguise::of(std::vector<at::Tensor> inputs, bool other_
     if (!lies_otherwise && !is_converted) continue;
     const at::TensorOptions options = is_converted ? input.options().dtype(type_->to) : input.options();
     const std::vector<std::int64_t> strides = lies_otherwise ? other_strides(input) : input.strides().vec();
-    input = at::empty_strided(input.sizes(), strides, options);
+    input = without_contents(input, input.sizes().vec(), strides, options);
   }
   return inputs;
 }

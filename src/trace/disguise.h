@@ -10,6 +10,10 @@
 
 namespace fx::internal {
 
+/// A tensor of these sizes and options to stand for `example`, without contents; large ones have no memory.
+at::Tensor without_contents(const at::Tensor& example, at::IntArrayRef sizes, at::IntArrayRef strides,
+                            const at::TensorOptions& options);
+
 class Disguise {
  public:
   /// For inputs like `inputs`: floating-point numbers become those of another type, what is contiguous and has several

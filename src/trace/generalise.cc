@@ -1,10 +1,12 @@
 #include <fxgraph/trace/generalise.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/trace/empty_inputs.h>
 #include <fxgraph/trace/size_search.h>
 #include <fxgraph/trace/size_writer.h>
 #include <fxgraph/trace/type_dependence.h>
@@ -47,6 +49,11 @@ class Generaliser {
       before = now;
       wanted = search_.samples().size() + 1;
     }
+    if (asks_for_sizes()) {
+      const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
+      search_.check_far(same_numbers);
+      try_empty_inputs(program_, groups_, same_numbers);
+    }
     write();
   }
   /// Whether what was found holds for other types and layouts, too.
@@ -69,6 +76,9 @@ class Generaliser {
   std::optional<SizeTerms::Id> term_for(const std::vector<Argument>& values);
   std::string explanation() const;
   void give_up();
+  bool asks_for_sizes() const;
+  bool agrees(const Sample& sample) const;
+  bool agrees(const Constant& constant, const at::Tensor& value, const std::vector<SizeTerms::Number>& terms) const;
   void write();
 
   Graph& graph_;
@@ -255,6 +265,69 @@ void Generaliser::give_up() {
   for (const Constant& constant : constants_)
     search_.fix_dependence_of_constant(constant.call,
                                        program_.log[constant.call].target.str() + " follows no rule that was found");
+}
+
+// ── Sizes of zero ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+// A program that never asks for a size that varies cannot treat zero on its own.
+bool Generaliser::asks_for_sizes() const {
+  const auto& questions = program_.log.questions();
+  return !search_.samples().empty() &&
+         std::any_of(questions.begin(), questions.end(), [&](const TraceLog::Question& question) {
+           const at::Tensor value = program_.session.value_of(*program_.log[question.of].node);
+           return !value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of);
+         });
+}
+
+bool is_near(const Argument& argument, const SizeTerms::Number& number) {
+  if (!number.is_known) return false;
+  if (argument.is_int()) return argument.as_int() == number.whole;
+  return std::abs(argument.as_float() - number.real) <= 1e-9 * std::abs(number.real);
+}
+
+// Whether all numbers that the graph computes are those of the program.
+bool Generaliser::agrees(const Sample& sample) const {
+  const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
+  const auto values = terms_.evaluate([&](std::uint32_t call, std::int64_t dim) {
+    const at::IntArrayRef sizes = sample.sizes_of(call);
+    return dim < static_cast<std::int64_t>(sizes.size()) ? sizes[static_cast<std::size_t>(dim)] : -1;
+  });
+  std::map<Place, Argument> now;
+  for (const Sample::Change& change : sample.changes()) {
+    if (is_alive(change.call)) now.emplace(Place(change.call, change.leaf), change.value);
+  }
+  for (const auto& [place, term] : explained_) {
+    const auto changed = now.find(place);
+    if (!is_near(changed == now.end() ? original(place) : changed->second, values[term])) return false;
+    if (changed != now.end()) now.erase(changed);
+  }
+  if (!now.empty()) return false;
+  std::map<std::uint32_t, at::Tensor> constants;
+  for (const Sample::ChangedConstant& constant : sample.changed_constants()) {
+    if (is_alive(constant.call)) constants.emplace(constant.call, constant.value);
+  }
+  for (const Constant& constant : constants_) {
+    const auto changed = constants.find(constant.call);
+    if (!agrees(constant, changed == constants.end() ? constant.first : changed->second, values)) return false;
+    if (changed != constants.end()) constants.erase(changed);
+  }
+  return constants.empty();
+}
+
+bool Generaliser::agrees(const Constant& constant, const at::Tensor& value,
+                         const std::vector<SizeTerms::Number>& terms) const {
+  if (value.sizes() != constant.first.sizes() || value.scalar_type() != constant.first.scalar_type()) return false;
+  const at::Tensor flat = value.detach().flatten(), before = constant.first.detach().flatten();
+  auto element = constant.elements.begin();
+  for (std::int64_t i = 0; i < flat.numel(); ++i) {
+    const at::Scalar number = flat[i].item();
+    const bool is_computed = element != constant.elements.end() && element->first == static_cast<std::size_t>(i);
+    if (!is_computed && !flat[i].equal(before[i])) return false;
+    if (is_computed && !is_near(number.isFloatingPoint() ? Argument(number.toDouble()) : Argument(number.toLong()),
+                                terms[(element++)->second]))
+      return false;
+  }
+  return true;
 }
 
 // ── Writing it ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -8,11 +8,14 @@
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
 namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of a tensor that is worth computing
 
 enum : std::uint8_t { kUnknown = 1, kAttribute = 2, kNeeded = 4 };
 
@@ -134,6 +137,7 @@ class Evaluation {
     bool known = true;
     node.for_each_input([&](const Node& input) { known = known && !values_[input.id()].isNone(); });
     if (!known) return;
+    if (is_too_large(node)) return;
     try {
       c10::IValue& value = values_[node.id()];
       if (const at::Tensor input = session_.input(node); input.defined()) {
@@ -151,7 +155,14 @@ class Evaluation {
     }
   }
 
+  // As in samples of a program at sizes at which nobody runs it.
+  bool is_too_large(const Node& node) const {
+    const at::Tensor shape = session_.value_of(node);
+    return !node.is(Op::get_attr) && shape.defined() && shape.numel() > kMostElements;
+  }
+
   c10::IValue evaluate(const Node& node) const {
+    if (is_too_large(node)) throw Error(ErrorKind::trace, "too large to be computed in a trace");
     if (node.is(Op::get_attr)) return own_copy(session_.captured_by(node)->tensor);
     const auto value_of = [this](Node& input) { return values_[input.id()]; };
     CallValues call;

@@ -211,6 +211,9 @@ bool Session::Call::compute() {
       return false;
     }
     throw trace_error(node, call_name(record_.target), "cannot run on these shapes: " + first_line(error));
+  } catch (const std::exception& error) {  // as views that do not fit
+    if (session_.follower_) session_.follower_->refused(error);
+    throw;
   }
   return true;
 }

@@ -69,7 +69,8 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, s
   }
   session_->follow(nullptr);
   session_->close();
-  if (session_->has_proxies()) program_.leave(*session_);
+  has_left_ = session_->has_proxies();
+  if (has_left_) program_.leave(*session_);
   if (reached_) compare_constants();
   return reached_;
 }

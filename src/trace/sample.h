@@ -65,6 +65,9 @@ class Sample final : private TraceFollower, private NodeMaker {
   /// True when the program has thrown, be it for that; false when it ran on, but not as before.
   bool threw() const { return threw_; }
 
+  bool came_through() const { return reached_; }
+  /// Whether the program has kept traced tensors.
+  bool has_left() const { return has_left_; }
   const std::vector<Change>& changes() const { return changes_; }
   const std::vector<ChangedConstant>& changed_constants() const { return changed_constants_; }
   /// The sizes of what call `i` returned; empty when it is not one tensor.
@@ -99,6 +102,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool types_may_differ_ = false;
   bool operator_refused_ = false;
   bool threw_ = false;
+  bool has_left_ = false;
   std::vector<Change> changes_;
   std::vector<ChangedConstant> changed_constants_;
 };

@@ -1,11 +1,11 @@
 #include <fxgraph/trace/size_groups.h>
 
-#include <ATen/ops/empty_strided.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
+
+#include <fxgraph/trace/disguise.h>
 
 namespace fx::internal {
 namespace {
@@ -35,8 +35,7 @@ std::vector<std::int64_t> strides_like(const at::Tensor& example, const std::vec
 
 at::Tensor stand_in(const at::Tensor& example, const std::vector<std::int64_t>& sizes) {
   if (example.sizes() == at::IntArrayRef(sizes)) return example;
-  c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
-  return at::empty_strided(sizes, strides_like(example, sizes), example.options());
+  return without_contents(example, sizes, strides_like(example, sizes), example.options());
 }
 
 }  // namespace
@@ -88,7 +87,7 @@ std::int64_t SizeGroups::candidate(const SizeGroup& group, int round, std::size_
     by = units > 8 ? -std::min(units - 2, units / 6 + jump + round / 2)
                    : std::clamp<std::int64_t>(1 + n + round / 2, 1, units - 1) - units;
   } else if (round == 2) {
-    by = units * (far_factor() - 1) + jump;
+    by = units * (far_factor(group) - 1) + jump;
   } else if (round > 2) {
     by = 1 + (37 * n + 53 * round) % 97;  // far, and not in any step
   } else {
@@ -101,11 +100,26 @@ std::int64_t SizeGroups::candidate(const SizeGroup& group, int round, std::size_
   return group.size + step * std::max(by, 1 - units);
 }
 
-// How many times larger "much larger" is: less where many dimensions grow, for what runs on zeros is computed.
-std::int64_t SizeGroups::far_factor() const {
-  constexpr double kMostElements = 1 << 21;
-  double elements = 1;
-  for (const BoundTensor& input : inputs_) elements = std::max(elements, static_cast<double>(input.example.numel()));
+// How many times larger "much larger" is. Where nothing is computed it costs nothing to go where no program goes: past
+// the sizes from which on some treat inputs in another way.
+std::int64_t SizeGroups::far_factor(const SizeGroup& group) const {
+  constexpr double kMostElements = 1 << 21, kMostUncomputed = 68719476736.0, kFarthest = 1 << 17;
+  double elements = 1, uncomputed = kFarthest;
+  for (std::uint32_t input = 0; input < inputs_.size(); ++input) {
+    elements = std::max(elements, static_cast<double>(inputs_[input].example.numel()));
+    double fixed = 1, some = 0;
+    for (const SizeDimension& dimension : dimensions) {
+      if (dimension.input != input) continue;
+      if (groups[dimension.group].fixed) {
+        fixed *= static_cast<double>(std::max<std::int64_t>(dimension.size, 1));
+      } else {
+        some += 1;
+      }
+    }
+    if (some > 0) uncomputed = std::min(uncomputed, std::pow(kMostUncomputed / fixed, 1 / some));
+  }
+  const double times = uncomputed / static_cast<double>(std::max<std::int64_t>(group.size, 1));
+  if (may_go_far && times > 37) return static_cast<std::int64_t>(times - 7) / 30 * 30 + 7;
   const double each =
       std::pow(kMostElements / elements, 1.0 / static_cast<double>(std::max<std::size_t>(free().size(), 1)));
   return each >= 7 ? 7 : each >= 5 ? 5 : each >= 3 ? 3 : 2;  // of other divisors than what programs divide by

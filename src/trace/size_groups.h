@@ -46,6 +46,8 @@ class SizeGroups {
 
   std::vector<SizeGroup> groups;
   std::vector<SizeDimension> dimensions;
+  /// Whether nothing is computed of what has these sizes, so that they may be as large as one likes.
+  bool may_go_far = false;
 
   std::vector<std::uint32_t> free() const;
   /// The sizes of the examples.
@@ -60,7 +62,7 @@ class SizeGroups {
   bool allow(const GroupSizes& sizes) const;
 
  private:
-  std::int64_t far_factor() const;
+  std::int64_t far_factor(const SizeGroup& group) const;
   std::int64_t candidate(const SizeGroup& group, int round, std::size_t nth) const;
 
   const std::vector<BoundTensor>& inputs_;

@@ -8,14 +8,14 @@ namespace {
 
 // A program that goes another way each time is not followed for ever.
 constexpr int kAttemptsPerGroup = 24;
-constexpr int kTriesForABound = 12;
+constexpr int kTriesForABound = 20;
 
 }  // namespace
 
 std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through) {
   ++attempts_;
   auto sample = std::make_unique<Sample>(program_);
-  *came_through = sample->run(groups_.stand_ins(sizes), last);
+  *came_through = sample->run(groups_.stand_ins(sizes), last) && (!agrees_ || (*agrees_)(*sample));
   return sample;
 }
 
@@ -121,6 +121,7 @@ void SizeSearch::find(std::size_t count) {
 }
 
 std::string SizeSearch::reason(const Sample& failure) const {
+  if (failure.came_through()) return "a number that the program computes of it is another one from there on";
   return program_.log.describe(failure.failed_at()) + ": " + failure.why();
 }
 
@@ -211,6 +212,14 @@ bool SizeSearch::is_about_steps(std::uint32_t index, std::int64_t bad, std::uint
   return false;
 }
 
+// Whether a graph of what has failed fails by itself, too: by the operator that has refused, or inside of a leaf
+// module.
+bool SizeSearch::is_said(const Sample& failure) const {
+  if (!failure.threw()) return false;
+  return failure.operator_refused() || failure.failed_at() >= program_.log.size() ||
+         program_.log[failure.failed_at()].node->is_erased();
+}
+
 // A later round fails where an earlier one came through: the sizes between do. False when there are none.
 bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Sample& failure, std::uint32_t last) {
   SizeGroup& group = groups_.groups[index];
@@ -219,21 +228,21 @@ bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Samp
     return true;
   }
   std::int64_t bad = sizes[index], good = bad < group.size ? group.lowest : group.highest;
-  // A program that goes another way from some size on: from which is looked for. An operator that refuses says it by
-  // itself.
+  // A program that goes another way from some size on, or refuses: from which is looked for. An operator that refuses
+  // says it by itself.
   const auto distance = [&] { return bad < good ? good - bad : bad - good; };
-  for (int tries = 0; tries < kTriesForABound && !failure.threw() && distance() > group.step; ++tries) {
+  for (int tries = 0; tries < kTriesForABound && !is_said(failure) && distance() > group.step; ++tries) {
     const std::int64_t middle = good + (bad - good) / group.step / 2 * group.step;
     if (middle == good) break;
     (works_at({index}, middle, last) ? good : bad) = middle;
   }
   if (bad < group.size) {
     group.below = std::max(group.below, bad);
-    group.below_said = group.below_said && failure.threw();
+    group.below_said = group.below_said && is_said(failure);
     group.lowest = std::min(group.lowest, good);
   } else {
     group.above = std::min(group.above, bad);
-    group.above_said = group.above_said && failure.threw();
+    group.above_said = group.above_said && is_said(failure);
     group.highest = std::max(group.highest, good);
   }
   if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
@@ -262,6 +271,9 @@ void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, co
       group.above_said = above_said;
       if (narrowed) continue;
     }
+    if (round_ > 0 && !is_said(failure) &&
+        narrow_together({active.begin(), active.begin() + static_cast<std::ptrdiff_t>(i) + 1}, more, failure))
+      return;
     bool tied = false;
     for (std::size_t j = 0; j < i && !tied; ++j) {
       if (groups_.groups[active[j]].size != group.size || grown[active[j]] == group.size) continue;

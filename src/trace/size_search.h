@@ -4,8 +4,8 @@
 // dimension is tried alone, up to the call that was different: what fails alone is tied to a dimension of the same
 // size, varies in steps, or is fixed. Then all again, until a run comes through.
 //
-// The third run, when two have come through, gets inputs of another type and layout, too: a program that takes nothing
-// from these does what it does, and need not be run once more for them. One that does not is run again without.
+// The third run, when two have come through, gets inputs of another type and layout, too: a program that takes
+// nothing from these does what it does, and need not be run once more for them. One that does not is run again without.
 #pragma once
 
 #include <functional>
@@ -36,6 +36,10 @@ class SizeSearch {
   /// Drops that sample: there is no expression for what it did. From now on all have the examples' types and layouts.
   void drop_disguised();
 
+  /// Tries sizes that are far larger, past those from which on some programs treat inputs in another way, where nothing
+  /// is computed of them; asserts how far the program does the same, and `agrees` with the graph about numbers.
+  void check_far(const std::function<bool(const Sample&)>& agrees);
+
   /// The runs that came through.
   const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }
 
@@ -51,6 +55,7 @@ class SizeSearch {
   bool works(const GroupSizes& sizes, std::uint32_t last);
   void settle(const Some& active, const GroupSizes& sizes, const Sample& failure);
   void settle_together(const Some& active, const GroupSizes& sizes, const Sample& failure);
+  bool narrow_together(const Some& some, const GroupSizes& sizes, const Sample& failure);
   bool is_about_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   bool narrow(std::uint32_t group, const GroupSizes& sizes, const Sample& failure, std::uint32_t last);
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
@@ -60,6 +65,9 @@ class SizeSearch {
   bool works_at(const Some& some, std::int64_t size, std::uint32_t last);
   void fix(std::uint32_t group, const std::string& why, const std::string& where);
   void fix_where(const std::function<bool(const Sample&)>& depends, std::uint32_t last, const std::string& why);
+  bool nothing_is_computed();
+  bool is_said(const Sample& failure) const;
+  bool bound(std::uint32_t group, std::int64_t far);
   std::string reason(const Sample& failure) const;
   bool is_held_by_parameter(const Sample& failure) const;
 
@@ -69,7 +77,9 @@ class SizeSearch {
   std::vector<GroupSizes> sizes_;  // of the samples
   const Disguise disguise_;
   bool may_disguise_ = true;
-  std::size_t disguised_ = kNone;  // among the samples
+  bool has_computed_ = false;
+  const std::function<bool(const Sample&)>* agrees_ = nullptr;  // who says of a run that came through whether it did
+  std::size_t disguised_ = kNone;                               // among the samples
   int round_ = 0;
   std::vector<int> blamed_;  // how often each group alone was another program
   int attempts_ = 0;

@@ -1,5 +1,8 @@
-// Dimensions that vary in steps: multiples of a divisor of the example's size.
+// Dimensions that vary in steps, multiples of a divisor of the example's size; and how far dimensions go, alone and
+// together.
 #include <fxgraph/trace/size_search.h>
+
+#include <algorithm>
 
 namespace fx::internal {
 namespace {
@@ -40,7 +43,7 @@ bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
   if (size == 1 || !works_at(some, size - 1, last)) return false;
   for (const std::uint32_t group : some) {
     groups_.groups[group].above = size + 1;
-    groups_.groups[group].above_said = failure.threw();
+    groups_.groups[group].above_said = is_said(failure);
   }
   return true;
 }
@@ -55,6 +58,100 @@ bool SizeSearch::widen_step(std::uint32_t index, std::uint32_t last) {
     return true;
   }
   return false;
+}
+
+// The last of `some` goes with each of the others alone as far as it went, but not with all: it is their product, or
+// sum, by which the program chooses. On the way from the examples to these sizes, how far they go together. What is
+// found bounds those of them that matter: two, or all. False when they do not go together at all.
+bool SizeSearch::narrow_together(const Some& some, const GroupSizes& sizes, const Sample& failure) {
+  constexpr std::int64_t kWay = 1 << 17;
+  const std::uint32_t last = failure.failed_at();
+  const auto at = [&](const Some& which, std::int64_t way) {
+    GroupSizes result = groups_.examples();
+    for (const std::uint32_t each : which) {
+      const SizeGroup& group = groups_.groups[each];
+      result[each] += (sizes[each] - group.size) * way / kWay / group.step * group.step;
+    }
+    return result;
+  };
+  Some which = some;
+  for (std::size_t i = 0; i + 1 < some.size() && which.size() > 2; ++i) {
+    if (!works(at({some[i], some.back()}, kWay), last)) which = {some[i], some.back()};
+  }
+  std::int64_t good = 0, bad = kWay;
+  while (bad - good > 1) {
+    const std::int64_t middle = good + (bad - good) / 2;
+    (works(at(which, middle), last) ? good : bad) = middle;
+  }
+  const GroupSizes found = at(which, good);
+  const auto goes = [&](std::uint32_t each) { return found[each] != groups_.groups[each].size; };
+  if (std::none_of(which.begin(), which.end(), goes)) return false;
+  for (const std::uint32_t each : which) {
+    SizeGroup& group = groups_.groups[each];
+    if (sizes[each] < group.size) {
+      group.below = std::max(group.below, found[each] - group.step);
+      group.below_said = group.below_said && is_said(failure);
+      group.lowest = found[each];
+    } else {
+      group.above = std::min(group.above, found[each] + group.step);
+      group.above_said = group.above_said && is_said(failure);
+      group.highest = found[each];
+    }
+    if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
+  }
+  return true;
+}
+
+// ── Far ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// Whether neither we nor the program compute anything of what has the inputs' sizes.
+bool SizeSearch::nothing_is_computed() {
+  has_computed_ |= program_.session.engine()->has_run_on_data();
+  return !has_computed_ && std::all_of(samples_.begin(), samples_.end(), [](const auto& sample) {
+    return sample->changed_constants().empty() && !sample->has_left();
+  });
+}
+
+// What is far proves nothing, it only says no: no expression is made of it.
+void SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees) {
+  constexpr int kMostBounds = 4;
+  if (!nothing_is_computed()) return;
+  agrees_ = &agrees;
+  groups_.may_go_far = true;
+  bool is_fine = false;
+  for (int tries = 0; tries < kMostBounds && !is_fine; ++tries) {
+    const Some active = groups_.free();
+    const GroupSizes sizes = groups_.choose(active, 2);
+    const std::unique_ptr<Sample> failure = attempt(sizes, Sample::kToTheEnd, &is_fine);
+    if (is_fine) break;
+    bool is_bounded = false;
+    for (const std::uint32_t group : active) is_bounded |= bound(group, sizes[group]);
+    if (!is_bounded && !narrow_together(active, sizes, *failure)) break;
+  }
+  agrees_ = nullptr;
+  groups_.may_go_far = false;
+}
+
+// Searches for the size from which on the group does not do, if `far` does not.
+bool SizeSearch::bound(std::uint32_t index, std::int64_t far) {
+  SizeGroup& group = groups_.groups[index];
+  if (group.one_or || far <= group.highest) return false;
+  std::unique_ptr<Sample> failure;
+  std::int64_t good = group.highest, bad = far;
+  for (std::int64_t size = far; size > good; size = good + (bad - good) / group.step / 2 * group.step) {
+    GroupSizes alone = groups_.examples();
+    alone[index] = size;
+    bool is_fine = false;
+    std::unique_ptr<Sample> sample = attempt(alone, Sample::kToTheEnd, &is_fine);
+    if (is_fine && size == far) return false;
+    (is_fine ? good : bad) = size;
+    if (!is_fine) failure = std::move(sample);
+  }
+  group.above = std::min(group.above, bad);
+  group.above_said = group.above_said && is_said(*failure);
+  group.highest = good;
+  if (group.why.empty()) group.why = reason(*failure), group.where = failure->where();
+  return true;
 }
 
 }  // namespace fx::internal

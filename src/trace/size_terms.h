@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -55,6 +56,14 @@ class SizeTerms {
   std::optional<Id> explain(const Reals& values);
 
   const SizeTerm& operator[](Id id) const { return terms_[id]; }
+  /// A number that has been worked out: whole, or real.
+  struct Number {
+    std::int64_t whole = 0;
+    double real = 0;
+    bool is_known = false;  ///< not when something was divided by zero
+  };
+  /// What all terms are where `size_of(call, dim)` says what sizes are.
+  std::vector<Number> evaluate(const std::function<std::int64_t(std::uint32_t, std::int64_t)>& size_of) const;
   /// The expression in words that name its sizes by call and dimension.
   std::string str(Id id) const;
   /// Whether something has been explained by more than sizes, multiples, offsets and products.
