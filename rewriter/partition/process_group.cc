@@ -2,9 +2,9 @@
 // does not answer.
 #include <fxgraph/rewriter/partition/process_group.h>
 
+#include <torch/version.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
-#include <torch/version.h>
 #if __has_include(<gloo/rendezvous/store.h>)
 #ifndef USE_C10D_GLOO
 #define USE_C10D_GLOO

@@ -107,8 +107,8 @@ std::string calls_of_data(const Graph& graph, const GraphModule& module) {
   for (std::size_t i = 0; i < left.size(); ++i) {
     const Each each = left[i];
     const bool is_whole = each.graph == &graph;
-    const std::string found =
-        listed(*each.graph, [&](const Node& node) { return asks_data(node) && !(is_whole && DataSizes::may_be(node)); });
+    const std::string found = listed(
+        *each.graph, [&](const Node& node) { return asks_data(node) && !(is_whole && DataSizes::may_be(node)); });
     if (!found.empty()) all += (all.empty() ? "" : ", ") + found;
     for (const Node& node : each.graph->nodes()) {
       if (!node.is(Op::get_attr)) continue;

@@ -1,5 +1,5 @@
-// Calls whose results have sizes, or are numbers, that the data decide and not the sizes, and which are no source that an
-// archive has a symbol for (data_sizes.h): a truth value of whole tensors, `nonzero` in a branch of cond.
+// Calls whose results have sizes, or are numbers, that the data decide and not the sizes, and which are no source that
+// an archive has a symbol for (data_sizes.h): a truth value of whole tensors, `nonzero` in a branch of cond.
 //
 // Cost: linear in the graphs. Thread-safety: none, as the graphs.
 #pragma once

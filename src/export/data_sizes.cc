@@ -76,7 +76,8 @@ std::optional<Mask> only_mask(const Node& node, const std::function<bool(const N
 
 at::Tensor element_of(const c10::IValue& result, std::size_t element) {
   if (result.isTensor()) return element == 0 ? result.toTensor() : at::Tensor();
-  if (result.isTensorList()) return element < result.toTensorVector().size() ? result.toTensorVector()[element] : at::Tensor();
+  if (result.isTensorList())
+    return element < result.toTensorVector().size() ? result.toTensorVector()[element] : at::Tensor();
   if (result.isTuple() && element < result.toTupleRef().elements().size()) {
     const c10::IValue& value = result.toTupleRef().elements()[element];
     if (value.isTensor()) return value.toTensor();
@@ -105,10 +106,10 @@ c10::IValue map_elements(const c10::IValue& result,
   return c10::ivalue::Tuple::create(std::move(values));
 }
 
-// The rows again and again, laid out as they were.
-at::Tensor with_rows(const at::Tensor& tensor, std::int64_t dim, std::int64_t rows) {
+// The rows again and again.
+at::Tensor with_rows(const at::Tensor& tensor, std::int64_t dim, std::int64_t rows, bool by_columns) {
   const std::int64_t before = tensor.size(dim);
-  if (before == rows) return tensor;
+  if (before == rows && !by_columns) return tensor;
   at::Tensor made;
   if (before == 0) {
     std::vector<std::int64_t> sizes = tensor.sizes().vec();
@@ -117,8 +118,7 @@ at::Tensor with_rows(const at::Tensor& tensor, std::int64_t dim, std::int64_t ro
   } else {
     made = tensor.index_select(dim, at::arange(rows, at::TensorOptions().device(tensor.device())).remainder(before));
   }
-  const bool transposed = tensor.dim() == 2 && !tensor.is_contiguous() && tensor.t().is_contiguous();
-  return transposed ? made.t().contiguous().t() : made;
+  return by_columns ? at::empty_strided(made.sizes(), {1, rows}, made.options()).copy_(made) : made;
 }
 
 bool writes(const Node& node) {
@@ -185,7 +185,11 @@ void DataSizes::look(const Node& node, const c10::IValue& result, const std::fun
     source.counts = row->counts;
   }
   if (source.places.empty()) return;
-  source.seen = element_of(result, source.places[0].element).size(source.places[0].dim);
+  const at::Tensor rows = element_of(result, source.places[0].element);
+  source.seen = rows.size(source.places[0].dim);
+  // Of one row and of none, strides do not tell.
+  source.by_columns = node.target() == "aten::nonzero" && rows.dim() == 2 &&
+                      (source.seen < 2 || (rows.stride(0) == 1 && rows.stride(1) == source.seen));
   add();
 }
 
@@ -213,7 +217,8 @@ std::string DataSizes::symbol_of(const Node& node) const {
 }
 
 void DataSizes::name(const Graph& graph, const Symbols& taken) {
-  std::map<std::pair<char, const Node*>, std::string> known;  // looked up: what was counted or read since the last write
+  std::map<std::pair<char, const Node*>, std::string>
+      known;  // looked up: what was counted or read since the last write
   std::size_t next = 0, next_float = 0;
   const auto fresh = [&] {
     std::string symbol;
@@ -306,7 +311,7 @@ c10::IValue DataSizes::with(const DataSource& source, const c10::IValue& result,
   const std::int64_t rows = wanted->second;
   return map_elements(result, [&](std::size_t element, const at::Tensor& tensor) {
     for (const Place& place : source.places) {
-      if (place.element == element) return with_rows(tensor, place.dim, rows);
+      if (place.element == element) return with_rows(tensor, place.dim, rows, source.by_columns);
     }
     const bool is_count = std::ranges::find(source.counts, element) != source.counts.end();
     return is_count && rows > 0 ? tensor.remainder(rows) : tensor;

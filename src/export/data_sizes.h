@@ -38,6 +38,7 @@ struct DataSource {
   std::string symbol;
   std::vector<Place> places{};        ///< of rows
   std::vector<std::size_t> counts{};  ///< elements that are row numbers: smaller than the number of rows
+  bool by_columns = false;            ///< of rows: the result of nonzero lies column by column
   std::int64_t seen = 0;              ///< the number in the first run
 };
 

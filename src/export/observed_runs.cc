@@ -172,11 +172,12 @@ void Runs::find_data(Symbols& example, SizeRanges& ranges) {
     const auto found = std::ranges::find_if(values, runs_at);
     if (found == values.end()) {
       const auto source = std::ranges::find(data_.all(), symbol, &DataSource::symbol);
-      throw Error(ErrorKind::unsupported,
-                  "%" + source->node->name() +
-                      " has a size, or is a number, that data decide, and the program runs at none that was tried; save "
-                      "it with an example (SaveExportedOptions::inputs) at which it may be two or more",
-                  source->node->name());
+      throw Error(
+          ErrorKind::unsupported,
+          "%" + source->node->name() +
+              " has a size, or is a number, that data decide, and the program runs at none that was tried; save "
+              "it with an example (SaveExportedOptions::inputs) at which it may be two or more",
+          source->node->name());
     }
     example[symbol] = *found;
     ranges[symbol] = range;

@@ -36,8 +36,7 @@ WrittenProgram ProgramWriter::write() {
   drop_checks();
   for (Node* output : graph_.find_nodes(Op::output)) output->set_args({whole_values(output->arg(0))});
 
-  writer_ = std::make_unique<GraphWriter>(module_, graph_, shapes_.values, shapes_.nested, refusals_,
-                                          &shapes_.data);
+  writer_ = std::make_unique<GraphWriter>(module_, graph_, shapes_.values, shapes_.nested, refusals_, &shapes_.data);
   Json inputs = Json::array(), input_specs = Json::array();
   add_states(inputs, input_specs);
   add_user_inputs(inputs, input_specs);
@@ -82,7 +81,8 @@ WrittenProgram ProgramWriter::write() {
 Json ProgramWriter::ranges() const {
   Json all = Json::object();
   const auto add = [&](const std::string& symbol, const SizeRange& range, const Json& least) {
-    all[symbol] = {{"min_val", range.min ? Json(*range.min) : least}, {"max_val", range.max ? Json(*range.max) : Json()}};
+    all[symbol] = {{"min_val", range.min ? Json(*range.min) : least},
+                   {"max_val", range.max ? Json(*range.max) : Json()}};
   };
   for (const auto& [symbol, value] : call_->symbols()) {
     const auto known = call_->ranges().find(symbol);

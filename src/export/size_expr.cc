@@ -194,7 +194,8 @@ SizeExpr SizeExpr::parse(std::string_view text) { return Parser(text).parse(); }
 
 std::string SizeExpr::dump() const {
   if (is_integer()) return "Integer(" + std::to_string(value_) + ")";
-  if (is_symbol()) return "Symbol('" + name_ + (is_data_symbol(name_) ? "', integer=True)" : "', positive=True, integer=True)");
+  if (is_symbol())
+    return "Symbol('" + name_ + (is_data_symbol(name_) ? "', integer=True)" : "', positive=True, integer=True)");
   std::string text = name_ + "(";
   for (std::size_t i = 0; i < operands_.size(); ++i) text += (i > 0 ? ", " : "") + operands_[i].dump();
   return text + ")";

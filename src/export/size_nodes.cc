@@ -1,5 +1,5 @@
-// Numbers that Python has no operator for, written as the expression of sizes that they are; numbers that data decide; and
-// what is asserted of numbers.
+// Numbers that Python has no operator for, written as the expression of sizes that they are; numbers that data decide;
+// and what is asserted of numbers.
 #include <fxgraph/export/graph_writer.h>
 
 #include <utility>
@@ -23,8 +23,8 @@ const char* python_operator(const std::string& function) {
 // A comparison in SymPy's words.
 const char* relation_of(Symbol target) {
   static constexpr std::pair<const char*, const char*> kRelations[] = {
-      {"ge", "GreaterThan"}, {"le", "LessThan"}, {"gt", "StrictGreaterThan"}, {"lt", "StrictLessThan"},
-      {"eq", "Equality"},    {"ne", "Unequality"}};
+      {"ge", "GreaterThan"},    {"le", "LessThan"}, {"gt", "StrictGreaterThan"},
+      {"lt", "StrictLessThan"}, {"eq", "Equality"}, {"ne", "Unequality"}};
   for (const auto& [name, relation] : kRelations) {
     if (number_operator(target) == "operator." + std::string(name)) return relation;
   }
@@ -35,7 +35,9 @@ const char* relation_of(Symbol target) {
 
 // Python knows what data decide by the symbols in it.
 void GraphWriter::describe_number(const Node& node, const std::string& name, const ValueShape& shape) {
-  const auto expression = [](const std::string& text) { return Json{{"as_expr", {{"expr_str", text}, {"hint", nullptr}}}}; };
+  const auto expression = [](const std::string& text) {
+    return Json{{"as_expr", {{"expr_str", text}, {"hint", nullptr}}}};
+  };
   const DataSource* decided = source(node);
   if (shape.kind == ValueShape::Kind::floating && decided)
     floats_[name] = expression("Symbol('" + decided->symbol + "')");

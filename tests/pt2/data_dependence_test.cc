@@ -1,5 +1,5 @@
-// Programs whose sizes or numbers depend on data, and have no symbol for it, are refused by the names of the calls, before
-// they run.
+// Programs whose sizes or numbers depend on data, and have no symbol for it, are refused by the names of the calls,
+// before they run.
 #include <ATen/ATen.h>
 #include <fxgraph/export/save.h>
 #include <fxgraph/module/graph_module.h>

@@ -92,41 +92,67 @@ TEST_P(DataSizesOf, AreSymbols) {
 INSTANTIATE_TEST_SUITE_P(
     All, DataSizesOf,
     ::testing::Values(
-        Case{"nonzero", ATEN("n", "nonzero.default", "(%x,)") ATEN("y", "sum.dim_IntList", "(%n, [1])") "return (n, y)", 1},
-        Case{"where", ATEN("w", "where.default", "(%x,)") CALL("a", "operator.getitem", "(%w, 0)")
-                 CALL("b", "operator.getitem", "(%w, 1)") ATEN("y", "add.Tensor", "(%a, %b)") "return y", 1},
-        Case{"masked_rows", ATEN("s", "sum.dim_IntList", "(%x, [1])") ATEN("m", "gt.Scalar", "(%s, 0)")
-                 ATEN("r", "index.Tensor", "(%x, [%m])") ATEN("y", "cat.default", "([%r, %x],)")
-                     "return (y, r)", 1},
-        Case{"masked_columns", ATEN("s", "sum.dim_IntList", "(%x, [0])") ATEN("m", "gt.Scalar", "(%s, 0)")
-                 ATEN("r", "index.Tensor", "(%x, [None, %m])") "return r", 1},
-        Case{"one_mask_twice", ATEN("m", "gt.Scalar", "(%x, 0)") ATEN("a", "index.Tensor", "(%x, [%m])")
-                 ATEN("e", "exp.default", "(%x,)") ATEN("b", "index.Tensor", "(%e, [%m])")
-                     ATEN("y", "add.Tensor", "(%a, %b)") "return y", 1},
-        Case{"two_masks", ATEN("m", "gt.Scalar", "(%x, 0)") ATEN("k", "lt.Scalar", "(%x, 0)")
+        Case{"nonzero", ATEN("n", "nonzero.default", "(%x,)") ATEN("y", "sum.dim_IntList", "(%n, [1])") "return (n, y)",
+             1},
+        Case{"kept",
+             ATEN("c", "select.int", "(%x, 1, 0)") ATEN("m", "gt.Scalar", "(%c, 0)")
+                 ATEN("n", "nonzero.default", "(%m,)") ATEN("k", "squeeze.dim", "(%n, 1)")
+                     ATEN("r", "index.Tensor", "(%x, [%k])") ATEN("y", "cat.default", "([%r, %x],)") "return (y, r)",
+             1},
+        Case{"where",
+             ATEN("w", "where.default", "(%x,)") CALL("a", "operator.getitem", "(%w, 0)")
+                 CALL("b", "operator.getitem", "(%w, 1)") ATEN("y", "add.Tensor", "(%a, %b)") "return y",
+             1},
+        Case{"masked_rows",
+             ATEN("s", "sum.dim_IntList", "(%x, [1])") ATEN("m", "gt.Scalar", "(%s, 0)")
+                 ATEN("r", "index.Tensor", "(%x, [%m])") ATEN("y", "cat.default", "([%r, %x],)") "return (y, r)",
+             1},
+        Case{"masked_columns",
+             ATEN("s", "sum.dim_IntList", "(%x, [0])") ATEN("m", "gt.Scalar", "(%s, 0)")
+                 ATEN("r", "index.Tensor", "(%x, [None, %m])") "return r",
+             1},
+        Case{"one_mask_twice",
+             ATEN("m", "gt.Scalar", "(%x, 0)") ATEN("a", "index.Tensor", "(%x, [%m])") ATEN("e", "exp.default", "(%x,)")
+                 ATEN("b", "index.Tensor", "(%e, [%m])") ATEN("y", "add.Tensor", "(%a, %b)") "return y",
+             1},
+        Case{"two_masks",
+             ATEN("m", "gt.Scalar", "(%x, 0)") ATEN("k", "lt.Scalar", "(%x, 0)")
                  ATEN("a", "masked_select.default", "(%x, %m)") ATEN("b", "masked_select.default", "(%x, %k)")
-                     ATEN("y", "outer.default", "(%a, %b)") ATEN("z", "cat.default", "([%a, %b],)") "return (y, z)", 2},
-        Case{"unique", CALL("u", "torch.ops.aten._unique2.default", "(%i, True, True, True)")
+                     ATEN("y", "outer.default", "(%a, %b)") ATEN("z", "cat.default", "([%a, %b],)") "return (y, z)",
+             2},
+        Case{"unique",
+             CALL("u", "torch.ops.aten._unique2.default", "(%i, True, True, True)")
                  CALL("a", "operator.getitem", "(%u, 0)") CALL("b", "operator.getitem", "(%u, 1)")
                      CALL("c", "operator.getitem", "(%u, 2)") ATEN("y", "mul.Tensor", "(%a, %c)")
-                         ATEN("z", "index.Tensor", "(%y, [%b])") "return (y, z)", 1},
-        Case{"repeats", ATEN("r", "repeat_interleave.self_Tensor", "(%i, %i)") ATEN("y", "mul.Tensor", "(%r, 2)") "return y", 1},
+                         ATEN("z", "index.Tensor", "(%y, [%b])") "return (y, z)",
+             1},
+        Case{"repeats",
+             ATEN("r", "repeat_interleave.self_Tensor", "(%i, %i)") ATEN("y", "mul.Tensor", "(%r, 2)") "return y", 1},
         Case{"bins", ATEN("b", "bincount.default", "(%i,)") ATEN("y", "cumsum.default", "(%b, 0)") "return y", 1},
-        Case{"number", ATEN("s", "max.default", "(%i,)") ATEN("n", "item.default", "(%s,)") CALL("c", "operator.ge", "(%n, 0)")
+        Case{"number",
+             ATEN("s", "max.default", "(%i,)") ATEN("n", "item.default", "(%s,)") CALL("c", "operator.ge", "(%n, 0)")
                  CALL("a", "torch._assert", "(%c, 'negative')") CALL("k", "operator.mul", "(%n, 2)")
-                     ATEN("y", "arange.default", "(%k,)") ATEN("z", "zeros.default", "([%n, 3],)") "return (y, z, n, k)", 1},
-        Case{"bounded", ATEN("s", "min.default", "(%i,)") ATEN("n", "item.default", "(%s,)") CALL("c", "operator.ge", "(%n, 2)")
+                     ATEN("y", "arange.default", "(%k,)")
+                         ATEN("z", "zeros.default", "([%n, 3],)") "return (y, z, n, k)",
+             1},
+        Case{"bounded",
+             ATEN("s", "min.default", "(%i,)") ATEN("n", "item.default", "(%s,)") CALL("c", "operator.ge", "(%n, 2)")
                  CALL("a", "torch._assert", "(%c, 'too few')") CALL("d", "operator.le", "(%n, 6)")
-                     CALL("b", "torch._assert", "(%d, 'too many')") ATEN("y", "slice.Tensor", "(%x, 0, 0, %n)") "return y", 1},
-        Case{"fraction", ATEN("s", "max.default", "(%x,)") ATEN("n", "item.default", "(%s,)") ATEN("y", "mul.Tensor", "(%x, %n)") "return y", 0}),
+                     CALL("b", "torch._assert", "(%d, 'too many')")
+                         ATEN("y", "slice.Tensor", "(%x, 0, 0, %n)") "return y",
+             1},
+        Case{"fraction",
+             ATEN("s", "max.default", "(%x,)") ATEN("n", "item.default", "(%s,)")
+                 ATEN("y", "mul.Tensor", "(%x, %n)") "return y",
+             0}),
     [](const auto& info) { return std::string(info.param.name); });
 
 TEST(DataSizes, HaveTheRangesThatAreAsserted) {
-  const Written written(module_of(ATEN("s", "min.default", "(%i,)") ATEN("n", "item.default", "(%s,)")
-                                      CALL("c", "operator.ge", "(%n, 2)") CALL("a", "torch._assert", "(%c, 'too few')")
-                                          ATEN("z", "nonzero.default", "(%x,)")
-                                              ATEN("y", "ones.default", "([%n],)") "return (y, z)"),
-                        {.inputs = {at::rand({6, 3}), at::tensor({4, 5})}});
+  const Written written(
+      module_of(ATEN("s", "min.default", "(%i,)") ATEN("n", "item.default", "(%s,)") CALL("c", "operator.ge", "(%n, 2)")
+                    CALL("a", "torch._assert", "(%c, 'too few')") ATEN("z", "nonzero.default", "(%x,)")
+                        ATEN("y", "ones.default", "([%n],)") "return (y, z)"),
+      {.inputs = {at::rand({6, 3}), at::tensor({4, 5})}});
   EXPECT_EQ(written.range("u0"), R"({"max_val":null,"min_val":2})");
   EXPECT_EQ(written.range("u1"), R"({"max_val":null,"min_val":0})");
   const Json& graph = written.json()["graph_module"]["graph"];
@@ -137,7 +163,8 @@ TEST(DataSizes, HaveTheRangesThatAreAsserted) {
 
 // An example in which nothing is chosen says nothing of the rows; they are found all the same.
 TEST(DataSizes, AreFoundOnAnExampleWithoutRows) {
-  GraphModule module = module_of(ATEN("m", "gt.Scalar", "(%x, 100)") ATEN("y", "index.Tensor", "(%x, [%m])") "return y");
+  GraphModule module =
+      module_of(ATEN("m", "gt.Scalar", "(%x, 100)") ATEN("y", "index.Tensor", "(%x, [%m])") "return y");
   Written written(module);
   const at::Tensor x = at::arange(18, at::kFloat).view({6, 3}) * 10;
   EXPECT_TRUE(at::equal(written.loaded().run({x, at::arange(4)}).toTensor(), x.index({x > 100})));
