@@ -1,4 +1,6 @@
 // Archives that are cut short, damaged or made to harm: each loads, or is refused with an Error that names the file.
+#include <fxgraph/export/save.h>
+
 #include <random>
 
 #include "tests/pt2/damaged.h"
@@ -114,7 +116,7 @@ TEST(UnknownProgram, ClassesAmongTheResults) {
   std::ofstream(path, std::ios::binary) << rewritten("mlp", {{"models/model.json", program.dump()}});
   const auto gm = load_exported(path);
   EXPECT_TRUE(gm->graph().output_node()->arg(0).is_tuple());
-  gm->save(again);
+  save_exported(*gm, again);
   caffe2::serialize::PyTorchStreamReader reader(again);
   const auto [data, size] = reader.getRecord("models/model.json");
   const Json written = Json::parse(std::string(static_cast<const char*>(data.get()), size));
