@@ -212,7 +212,7 @@ class FastestRules {
         if (!rewrite_once(*candidate.program, RuleSet{{only}}, {.find = {.normalize = true}, .shapes = &known})
                  .changed())
           continue;
-        if (layout_ == Layout::channels_last) drop_reorders(candidate.program->graph());
+        drop_reorders(*candidate.program);
         prepare_weights(*candidate.program);
         candidate.program->graph().lint();
         if (!(relative_difference(expected, candidate.program->run(kind.values)) <= kTolerance)) {
@@ -234,12 +234,14 @@ class FastestRules {
   }
 
   /// As `channels-last` will: in the program they move on.
-  static void drop_reorders(Graph& graph) {
+  void drop_reorders(GraphModule& module) const {
+    Rewriter rewriter(module.graph());
+    drop_own_strides(module, rewriter, true);
+    if (layout_ != Layout::channels_last) return;
     std::vector<Node*> reorders;
-    for (Node& node : graph.nodes()) {
+    for (Node& node : module.graph().nodes()) {
       if (is_plain_contiguous(node)) reorders.push_back(&node);
     }
-    Rewriter rewriter(graph);
     for (Node* reorder : reorders) {
       rewriter.replace_all_uses_with(*reorder, *bound_argument(*reorder, "self"));
       rewriter.erase_node(*reorder);

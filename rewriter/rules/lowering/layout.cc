@@ -6,6 +6,8 @@
 //   relu(contiguous(y))                ->  contiguous(relu(y))
 //   contiguous(contiguous(y), channels_last)  ->  contiguous(y, channels_last), which costs nothing when it runs
 //
+// Where what a convolution takes has strides of its own, it is given none (drop_own_strides, packed_calls.h).
+//
 // Each step keeps all values, and the strides of all values that others see. Values that are written stay where they
 // are.
 #include <fxgraph/rewriter/rules/rules.h>
@@ -91,6 +93,7 @@ class ChannelsLast {
     std::vector<Node*> nodes;
     for (Node& node : graph_.nodes()) nodes.push_back(&node);
     for (Node* node : nodes) visit(*node);
+    moved_ += drop_own_strides(program_.module, program_.rewriter, false);
     PassResult result;
     result.applied = moved_;
     if (moved_ == 0) return result;
