@@ -120,23 +120,10 @@ constexpr auto kWholeViews = std::to_array<std::string_view>(
 
 // Seen in LibTorch 1.13 to lay their results out anew, with strides that follow from the sizes; what computes element
 // by element, clone and others keep strides of dimensions of one element. Packets.
-constexpr auto kOwnStrides = std::to_array<std::string_view>({"aten::adaptive_avg_pool2d",
-                                                              "aten::addmm",
-                                                              "aten::avg_pool2d",
-                                                              "aten::batch_norm",
-                                                              "aten::bmm",
-                                                              "aten::cat",
-                                                              "aten::conv2d",
-                                                              "aten::embedding",
-                                                              "aten::layer_norm",
-                                                              "aten::linear",
-                                                              "aten::matmul",
-                                                              "aten::max_pool2d",
-                                                              "aten::mm",
-                                                              "aten::softmax",
-                                                              "aten::stack",
-                                                              "mkldnn_prepacked::conv2d_run",
-                                                              "prepacked::conv2d_clamp_run"});
+constexpr auto kOwnStrides = std::to_array<std::string_view>(
+    {"aten::adaptive_avg_pool2d", "aten::addmm", "aten::avg_pool2d", "aten::batch_norm", "aten::bmm", "aten::cat",
+     "aten::conv2d", "aten::embedding", "aten::layer_norm", "aten::linear", "aten::matmul", "aten::max_pool2d",
+     "aten::mm", "aten::softmax", "aten::stack", "mkldnn_prepacked::conv2d_run", "prepacked::conv2d_clamp_run"});
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& packets, Symbol target) {

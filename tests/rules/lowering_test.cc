@@ -11,8 +11,8 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
-#include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>

@@ -4,10 +4,11 @@
 //   relu(conv2d(x, w, b, …))
 //   ->  contiguous(conv2d_run(onednn_image(x), conv2d_prepack(clone(w, channels_last), b, …)))
 //
-// Both want activations with channels last (onednn_image, packed_calls.h; contiguous(x, channels_last)). What a rule makes ends in contiguous(), the layout that LibTorch's own
-// convolution gives, so that each is right by itself; `channels-last` then takes the reorders out between neighbours.
-// oneDNN reads strides only of dense tensors: the contiguous() before it stays. clone() gives weights of 1x1 kernels,
-// too, the strides by which oneDNN tells the layout.
+// Both want activations with channels last (onednn_image, packed_calls.h; contiguous(x, channels_last)). What a rule
+// makes ends in contiguous(), the layout that LibTorch's own convolution gives, so that each is right by itself;
+// `channels-last` then takes the reorders out between neighbours. oneDNN reads strides only of dense tensors: the
+// contiguous() before it stays. clone() gives weights of 1x1 kernels, too, the strides by which oneDNN tells the
+// layout.
 //
 // Sources: the operators' registrations in LibTorch 1.13 and what they were seen to do; which is faster is measured
 // (measured_rules.h), for it depends on the machine.
