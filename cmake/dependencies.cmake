@@ -12,3 +12,7 @@ elseif(FXGRAPH_WITH_TORCH)
 else()
   set(Torch_FOUND FALSE)
 endif()
+# From LibTorch 2 on, what the header of c10d's process group holds calls gloo itself.
+if(Torch_FOUND AND Torch_VERSION VERSION_GREATER_EQUAL 2)
+  find_library(FXGRAPH_GLOO gloo)
+endif()

@@ -45,7 +45,7 @@ class LayoutReaders {
     constexpr std::size_t kMost = 1024;
     std::vector<const Node*> open = {&value};
     for (std::size_t next = 0; next < open.size(); ++next) {
-      const bool shared = effects_.escapes(*open[next]) || is_written(*open[next]);
+      const bool shared = (effects_.escapes(*open[next]) || is_written(*open[next])) && !has_one_reader(*open[next]);
       for (const Node& user : open[next]->users()) {
         if (user.is(Op::output)) continue;
         const OperatorSchema* schema = schema_of(user);
@@ -63,11 +63,29 @@ class LayoutReaders {
   bool is_written(const Node& node) const {
     return effects_.any_writes() && !effects_.writers(effects_.alias_class(node)).empty();
   }
+  /// Whatever shares the storage of `value` comes from its one reader: whether that copies shows to nobody.
+  bool has_one_reader(const Node& value) const {
+    constexpr int kMost = 64;
+    const Node* at = &value;
+    for (int steps = 0; steps < kMost; ++steps) {
+      if (at->num_users() != 1 || at->is(Op::placeholder) || at->is(Op::get_attr)) return false;
+      const Node* shares = nullptr;
+      int sources = 0;
+      at->for_each_input([&](const Node& input) {
+        if (&input == shares || !effects_.may_share(*at, input)) return;
+        shares = &input;
+        ++sources;
+      });
+      if (sources != 1) return sources == 0 && effects_.is_fresh(*at);
+      at = shares;
+    }
+    return false;
+  }
   bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
     static constexpr std::array<std::string_view, 5> kViews = {"aten::_unsafe_view", "aten::unflatten", "aten::view",
                                                                "aten::view_as", "aten::view_as_complex"};
-    static constexpr std::array<std::string_view, 9> kReaders = {
-        "aten::as_strided", "aten::is_contiguous", "aten::stride",
+    static constexpr std::array<std::string_view, 10> kReaders = {
+        "aten::as_strided", "aten::is_contiguous", "aten::stride", "mkldnn_prepacked::conv2d_run",
         // They take their source element by element in the order in which the others lie in memory.
         "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
         "aten::put_"};

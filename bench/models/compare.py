@@ -16,6 +16,7 @@ import time
 import warnings
 from pathlib import Path
 
+TURN = 0.002  # seconds
 ONNXRUNTIME = "onnxruntime-node@1.20.1"
 SERVER = """
 const ort = require('onnxruntime-node'), fs = require('fs'), [name, threads, type, ...sizes] = process.argv.slice(2);
@@ -29,15 +30,15 @@ const ort = require('onnxruntime-node'), fs = require('fs'), [name, threads, typ
   console.log('ready');
   for await (const line of require('readline').createInterface({input: process.stdin})) {
     const start = process.hrtime.bigint();
-    await session.run(feeds);
-    console.log(Number(process.hrtime.bigint() - start) / 1e9);
+    for (let i = 0; i < +line; ++i) await session.run(feeds);
+    console.log(Number(process.hrtime.bigint() - start) / 1e9 / +line);
   }
 })();
 """
 
 
 class OnnxRuntime:
-    """A process that runs one model each time it is asked."""
+    """A process that runs one model as often as it is asked to, and says how long a run took."""
 
     def __init__(self, folder, name, model, x, threads):
         import torch
@@ -49,8 +50,8 @@ class OnnxRuntime:
         if self.process.stdout.readline().strip() != "ready":
             raise RuntimeError("ONNX Runtime does not run it")
 
-    def __call__(self):
-        self.process.stdin.write("run\n")
+    def __call__(self, calls):
+        self.process.stdin.write(f"{calls}\n")
         self.process.stdin.flush()
         return float(self.process.stdout.readline())
 
@@ -71,21 +72,29 @@ def install_onnxruntime(folder):
     return (folder / "node_modules" / "onnxruntime-node").is_dir()
 
 
-def seconds_of(run):
+def seconds_of(run, calls):
+    """Of one call, when there are several at once."""
+    if isinstance(run, OnnxRuntime):
+        return run(calls)
     start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
+    for _ in range(calls):
+        run()
+    return (time.perf_counter() - start) / calls
 
 
 def measure(runs, budget):
-    """Median seconds by name, and half of what lies between the quartiles; turn about."""
+    """Median seconds by name, and half of what lies between the quartiles. They run turn about, each turn beginning with another
+    one; a turn is TURN at least, or who comes after another process would be timed with cold caches."""
     times = {name: [] for name in runs}
-    for run in runs.values():
-        run(), run()
-    start = time.perf_counter()
+    calls = {}
+    for name, run in runs.items():
+        seconds_of(run, 1)
+        calls[name] = max(1, math.ceil(TURN / max(seconds_of(run, 3), 1e-6)))
+    order, start = list(runs), time.perf_counter()
     while len(times["ours"]) < 5 or (time.perf_counter() - start < budget and len(times["ours"]) < 200):
-        for name, run in runs.items():
-            times[name].append(run() if isinstance(run, OnnxRuntime) else seconds_of(run))
+        for name in order:
+            times[name].append(seconds_of(runs[name], calls[name]))
+        order.append(order.pop(0))
     quartiles = {name: statistics.quantiles(each, n=4) for name, each in times.items()}
     return {name: (q[1], (q[2] - q[0]) / 2) for name, q in quartiles.items()}
 
@@ -125,7 +134,7 @@ def show(name, batch, threads, result):
     times = result["times"]
     peers = [times[each][0] for each in ("jit", "ort") if each in times]
     ratio, eager = min(peers) / times["ours"][0], times["eager"][0] / times["ours"][0]
-    shown = "  ".join(f"{each} {median * 1e3:7.2f} ± {spread * 1e3:4.2f}" for each, (median, spread) in times.items())
+    shown = "  ".join(f"{each} {median * 1e3:7.3g} ± {spread * 1e3:5.2g}" for each, (median, spread) in times.items())
     print(f"{name:20s} {batch:3d} {threads:2d}  {shown} ms  best peer / ours {ratio:4.2f}  eager / ours {eager:4.2f}  error {result['error']:.0e}",
           flush=True)
     return ratio

@@ -2,6 +2,7 @@
 // does not answer.
 #include <fxgraph/rewriter/partition/process_group.h>
 
+#include <torch/version.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #if __has_include(<gloo/rendezvous/store.h>)
@@ -89,6 +90,28 @@ class GlooGroup : public c10d::ProcessGroupGloo {
   using ProcessGroupGloo::ProcessGroupGloo;
   void close() { contexts_.clear(); }
 };
+
+// From LibTorch 2 on a process group holds a backend for each type of device.
+#if TORCH_VERSION_MAJOR < 2
+c10::intrusive_ptr<c10d::ProcessGroup> group_of(const c10::intrusive_ptr<GlooGroup>& gloo,
+                                                const c10::intrusive_ptr<c10d::Store>&) {
+  return gloo;
+}
+GlooGroup* gloo_of(c10d::ProcessGroup& group) { return dynamic_cast<GlooGroup*>(&group); }
+#else
+c10::intrusive_ptr<c10d::ProcessGroup> group_of(const c10::intrusive_ptr<GlooGroup>& gloo,
+                                                const c10::intrusive_ptr<c10d::Store>& store) {
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(store, gloo->getRank(), gloo->getSize());
+  constexpr auto kGloo = c10d::ProcessGroup::BackendType::GLOO;
+  group->setDefaultBackend(kGloo);
+  group->setBackend(c10::DeviceType::CPU, kGloo, c10::intrusive_ptr<c10d::Backend>(gloo));
+  return group;
+}
+GlooGroup* gloo_of(c10d::ProcessGroup& group) {
+  constexpr auto kCpu = c10::DeviceType::CPU;
+  return group.hasBackendForDeviceType(kCpu) ? dynamic_cast<GlooGroup*>(group.getBackend(kCpu).get()) : nullptr;
+}
+#endif
 #endif
 
 std::string seconds_of(std::chrono::milliseconds time) {
@@ -98,7 +121,7 @@ std::string seconds_of(std::chrono::milliseconds time) {
 
 void close_connections([[maybe_unused]] c10d::ProcessGroup& group) {
 #if FXGRAPH_HAS_GLOO
-  if (auto* gloo = dynamic_cast<GlooGroup*>(&group)) gloo->close();
+  if (GlooGroup* gloo = gloo_of(group)) gloo->close();
 #endif
 }
 
@@ -344,8 +367,8 @@ Workers connect(const WorkerAddress& address) {
     const bool local = address.host == "127.0.0.1" || address.host == "localhost";
     gloo->devices.push_back(local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
                                   : c10d::ProcessGroupGloo::createDefaultDevice());
-    auto group = c10::make_intrusive<GlooGroup>(store, address.rank, address.world, gloo);
-    return Workers(group, store, address.timeout);
+    const auto group = c10::make_intrusive<GlooGroup>(store, address.rank, address.world, gloo);
+    return Workers(group_of(group, store), store, address.timeout);
   } catch (const std::exception& error) {
     throw Error(ErrorKind::execution, self + ": not all ranks met at " + place + " within " +
                                           seconds_of(address.timeout) + " s: " + plain_message(error));

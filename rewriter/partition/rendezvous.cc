@@ -120,6 +120,12 @@ void wait_for_all(c10d::Store& store, const WorkerAddress& address, Clock::time_
   }
 }
 
+// Later releases keep stores by libuv unless they are told otherwise, and fail where they were built without it.
+template <typename Options>
+void without_libuv(Options& options) {
+  if constexpr (requires { options.useLibuv; }) options.useLibuv = false;
+}
+
 }  // namespace
 
 std::string plain_message(const std::exception& error) {
@@ -141,6 +147,7 @@ c10::intrusive_ptr<c10d::Store> meet(const WorkerAddress& address) {
     options.isServer = address.rank == 0;
     options.waitWorkers = false;  // it would go on without those that are missing
     options.timeout = address.timeout;
+    without_libuv(options);
     auto store = c10::make_intrusive<c10d::TCPStore>(address.host, options);
     store->setTimeout(address.timeout);
     auto prefixed = c10::make_intrusive<c10d::PrefixStore>("fxgraph", store);

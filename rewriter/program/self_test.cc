@@ -1,7 +1,6 @@
 #include <fxgraph/rewriter/program/self_test.h>
 
 #include <ATen/ATen.h>
-#include <c10/util/Exception.h>
 
 #include <array>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include <fxgraph/rewriter/program/hostile/judge.h>
 #include <fxgraph/rewriter/program/pattern_examples.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/program/silent_warnings.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -197,8 +197,7 @@ class SelfTest {
 
   SelfTestResult run() {
     const at::NoGradGuard no_grad;
-    Silence silence;
-    const c10::Warning::WarningHandlerGuard quiet(&silence);
+    const internal::SilentWarnings quiet;  // what LibTorch warns of is done on purpose here
     for (std::size_t tries = 0; result_.cases < options_.cases && tries < 8 * options_.cases; ++tries) {
       Source& source = sources_[tries % sources_.size()];
       std::optional<Graph> graph = internal::example_of(source.pattern.data(), random_);
@@ -209,11 +208,6 @@ class SelfTest {
   }
 
  private:
-  /// What LibTorch warns of is done on purpose here.
-  struct Silence : c10::WarningHandler {
-    void process(const c10::SourceLocation&, const std::string&, const bool) override {}
-  };
-
   /// Where programs come from, and forms of tensors that they ran with, or that the rule fired on: most do not fit, so
   /// those come again.
   struct Source {

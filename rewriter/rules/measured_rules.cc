@@ -36,6 +36,8 @@ constexpr std::size_t kMostRounds = 15;
 constexpr std::chrono::seconds kBudget{4};
 constexpr double kTolerance = 1e-3;  // of a place alone, on random numbers: a wrong result is off by far more
 
+double least_of(const std::vector<double>& seconds) { return *std::ranges::min_element(seconds); }
+
 /// One way to compute a place.
 struct Candidate {
   std::string rule;  ///< empty: as it is
@@ -51,7 +53,8 @@ struct Candidate {
   }
 
   /// What decides: others on the machine make a run longer, never shorter.
-  double least() const { return *std::ranges::min_element(seconds); }
+  double least() const { return least_of(seconds); }
+  bool is_xnnpack() const { return rule.find("xnnpack") != std::string::npos; }
 };
 
 /// Places that compute the same on the same shapes.
@@ -61,15 +64,13 @@ struct Kind {
   std::vector<Candidate> candidates;
   std::size_t places = 0;
   std::string what;
-  std::string fastest;
-  std::size_t choice = 0;  ///< in the result
-};
+  std::size_t fastest = 0;          ///< candidate
+  std::size_t choice = 0;           ///< in the result
+  std::vector<Kind*> from{};        ///< for each place, who computes what enters it; null when that is no place
+  std::vector<double> hand_over{};  ///< seconds: what enters is copied to where XNNPACK looks for it
 
-bool may_be_view(const Node& node) {
-  if (!node.is(Op::call_function) && !node.is(Op::call_method)) return false;
-  const NodeEffects effects = effects_of(node);
-  return effects.may_alias && !effects.aliases && !effects.writes;
-}
+  bool has_choice() const { return candidates.size() > 1; }
+};
 
 /// The value where XNNPACK's operators put their results. What lies elsewhere they copy there first.
 at::Tensor as_in_island(const at::Tensor& value) {
@@ -118,6 +119,28 @@ class FastestRules {
       }
     }
     for (auto& [id, place] : places_) describe(place);
+    std::unordered_map<const Node*, Kind*> kinds;  // look-up only
+    for (const auto& [id, place] : places_) {
+      const auto kind = kinds_.find(place.key);
+      if (kind == kinds_.end()) continue;
+      const Node* input = place.nodes.front()->arg(0).node_or_null();
+      kind->second.from.push_back(input ? producer_of(*input, kinds) : nullptr);
+      for (const Node* node : place.nodes) kinds[node] = &kind->second;
+    }
+  }
+
+  /// Whose memory the value lies in: what computes element by element writes over it.
+  static Kind* producer_of(const Node& value, const std::unordered_map<const Node*, Kind*>& kinds) {
+    constexpr int kMost = 16;
+    const Node* at = &value;
+    for (int steps = 0; at && steps < kMost; ++steps) {
+      if (const auto found = kinds.find(at); found != kinds.end()) return found->second;
+      const OperatorSchema* schema = schema_of(*at);
+      if (!schema || !schema->traits.pointwise || at->all_input_nodes().size() != 1 || at->num_users() != 1)
+        return nullptr;
+      at = at->all_input_nodes()[0];
+    }
+    return nullptr;
   }
 
   void refuse(const Node& node, const std::string& reason) {
@@ -212,7 +235,7 @@ class FastestRules {
         if (!rewrite_once(*candidate.program, RuleSet{{only}}, {.find = {.normalize = true}, .shapes = &known})
                  .changed())
           continue;
-        if (layout_ == Layout::channels_last) drop_reorders(candidate.program->graph());
+        drop_reorders(*candidate.program);
         prepare_weights(*candidate.program);
         candidate.program->graph().lint();
         if (!(relative_difference(expected, candidate.program->run(kind.values)) <= kTolerance)) {
@@ -234,12 +257,14 @@ class FastestRules {
   }
 
   /// As `channels-last` will: in the program they move on.
-  static void drop_reorders(Graph& graph) {
+  void drop_reorders(GraphModule& module) const {
+    Rewriter rewriter(module.graph());
+    drop_own_strides(module, rewriter, true);
+    if (layout_ != Layout::channels_last) return;
     std::vector<Node*> reorders;
-    for (Node& node : graph.nodes()) {
+    for (Node& node : module.graph().nodes()) {
       if (is_plain_contiguous(node)) reorders.push_back(&node);
     }
-    Rewriter rewriter(graph);
     for (Node* reorder : reorders) {
       rewriter.replace_all_uses_with(*reorder, *bound_argument(*reorder, "self"));
       rewriter.erase_node(*reorder);
@@ -253,8 +278,12 @@ class FastestRules {
     for (std::size_t round = 0; round < kMostRounds; ++round) {
       if (round >= kLeastRounds && Clock::now() - start > kBudget) break;
       for (auto& [key, kind] : kinds_) {
-        if (kind.candidates.size() < 2) continue;
+        if (!kind.has_choice()) continue;
         for (std::size_t i = 0; i < kind.candidates.size(); ++i) run(kind, (i + round) % kind.candidates.size());
+        if (layout_ != Layout::channels_last) continue;
+        const Clock::time_point before = Clock::now();
+        const at::Tensor copied = as_in_island(kind.values[0].toTensor());
+        kind.hand_over.push_back(std::chrono::duration<double>(Clock::now() - before).count());
       }
     }
   }
@@ -268,21 +297,49 @@ class FastestRules {
   }
 
   void decide() {
-    for (auto& [key, kind] : kinds_) {
-      if (kind.candidates.size() < 2) continue;
-      Choice choice{kind.what, kind.places, {}, 0};
-      for (const Candidate& candidate : kind.candidates) choice.measured.push_back(candidate.measured());
-      const double worthwhile = layout_ == Layout::channels_last ? kWorthwhileInIsland : kWorthwhile;
-      double best = kind.candidates[0].least() * worthwhile;
-      for (std::size_t i = 1; i < kind.candidates.size(); ++i) {
-        if (kind.candidates[i].least() >= best) continue;
-        best = kind.candidates[i].least();
-        choice.fastest = i;
+    // What neighbours cost each other follows from their choices, and those from it: once more, and it hardly changes.
+    for (int sweep = 0; sweep < 3; ++sweep) {
+      for (auto& [key, kind] : kinds_) {
+        if (kind.has_choice()) kind.fastest = fastest(kind, sweep > 0);
       }
-      kind.fastest = kind.candidates[choice.fastest].rule;
+    }
+    for (auto& [key, kind] : kinds_) {
+      if (!kind.has_choice()) continue;
+      Choice choice{kind.what, kind.places, {}, kind.fastest};
+      for (const Candidate& candidate : kind.candidates) choice.measured.push_back(candidate.measured());
       kind.choice = result_.choices.size();
       result_.choices.push_back(std::move(choice));
     }
+  }
+
+  std::size_t fastest(const Kind& kind, bool with_neighbours) const {
+    const auto cost = [&](std::size_t i) {
+      const double neighbours = with_neighbours ? handed_over(kind, kind.candidates[i].is_xnnpack()) : 0;
+      return kind.candidates[i].least() + neighbours / static_cast<double>(kind.places);
+    };
+    std::size_t found = 0;
+    double best = cost(0) * (layout_ == Layout::channels_last ? kWorthwhileInIsland : kWorthwhile);
+    for (std::size_t i = 1; i < kind.candidates.size(); ++i) {
+      if (cost(i) >= best) continue;
+      best = cost(i);
+      found = i;
+    }
+    return found;
+  }
+
+  /// Seconds that go into copies before XNNPACK's operators, in the places of `kind` and behind them.
+  double handed_over(const Kind& kind, bool is_xnnpack) const {
+    if (layout_ != Layout::channels_last) return 0;
+    const auto chose_xnnpack = [](const Kind& one) { return one.candidates[one.fastest].is_xnnpack(); };
+    double seconds = 0;
+    for (const Kind* from : kind.from) {
+      if (is_xnnpack && from != &kind && !(from && chose_xnnpack(*from))) seconds += least_of(kind.hand_over);
+    }
+    for (const auto& [key, other] : kinds_) {
+      if (is_xnnpack || !other.has_choice() || &other == &kind || !chose_xnnpack(other)) continue;
+      seconds += static_cast<double>(std::ranges::count(other.from, &kind)) * least_of(other.hand_over);
+    }
+    return seconds;
   }
 
   // ── Rewriting ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -291,7 +348,8 @@ class FastestRules {
     std::unordered_map<const Node*, std::string> chosen;  // look-up only
     for (const auto& [id, place] : places_) {
       const auto kind = kinds_.find(place.key);
-      if (kind != kinds_.end() && !kind->second.fastest.empty()) chosen[place.nodes.front()] = kind->second.fastest;
+      if (kind != kinds_.end() && kind->second.fastest > 0)
+        chosen[place.nodes.front()] = kind->second.candidates[kind->second.fastest].rule;
     }
     if (chosen.empty()) return;
     RuleSet set;
@@ -326,19 +384,6 @@ class FastestRules {
 };
 
 }  // namespace
-
-const Node* written_if_strides_say_so(const Graph& graph, const ProgramEffects& effects) {
-  for (const Node& node : graph.nodes()) {
-    if (!may_be_view(node) || !effects.is_written(node)) continue;
-    const Node* value = &node;
-    while (!effects.is_fresh(*value)) {
-      const Node* source = value->args().empty() ? nullptr : value->arg(0).node_or_null();
-      if (!source || source->num_users() > 1) return &node;
-      value = source;
-    }
-  }
-  return nullptr;
-}
 
 PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout) {
   const at::NoGradGuard no_grad;

@@ -4,6 +4,7 @@
 // against the original, and timed turn about with those of all other places, so that weights are as cold as they are
 // in the model. Places that are alike are measured once. The shortest of its runs counts, and the original is a
 // candidate, too: who is not faster by two per cent loses to it; among channels last, who is not slower by ten wins.
+// XNNPACK copies what another kernel made: such copies count for both neighbours.
 //
 // Costs about 8 to 15 times as many runs of the places as there are candidates, and at most some seconds.
 #pragma once
@@ -12,7 +13,6 @@
 #include <vector>
 
 #include <fxgraph/rewriter/rules/rules.h>
-#include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules {
 
@@ -25,11 +25,6 @@ enum class Layout : std::uint8_t {
 /// Applies to each place the fastest of `rules`, if one is faster than what is there. All values that a pattern binds,
 /// but `x`, must be attributes that nothing writes; shapes must be known.
 PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout);
-
-/// A value that is written and, as strides fall, is a view of a value that others see or a copy of it (contiguous,
-/// reshape and their like); null when there is none. Strides pass from operator to operator, so where one is, kernels
-/// that give others must not come in, however far away. `effects` are the graph's. O(nodes).
-const Node* written_if_strides_say_so(const Graph& graph, const ProgramEffects& effects);
 
 /// Lets operators write over values that nobody else sees (lowering/writes.cc), as they will in the end.
 PassResult write_in_place(RuleContext& program);

@@ -3,10 +3,13 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
+#include <array>
 #include <string_view>
 #include <vector>
 
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/spelling.h>
@@ -110,6 +113,71 @@ class WeightPreparation {
   NodeMap<bool> prepares_;
 };
 
+// They show all elements of what they take, whose strides are no larger than it. Packets.
+constexpr auto kWholeViews = std::to_array<std::string_view>(
+    {"aten::_unsafe_view", "aten::contiguous", "aten::flatten", "aten::permute", "aten::reshape", "aten::squeeze",
+     "aten::t", "aten::transpose", "aten::unsqueeze", "aten::view", "aten::view_as"});
+
+// Seen in LibTorch 1.13 to lay their results out anew, with strides that follow from the sizes; what computes element
+// by element, clone and others keep strides of dimensions of one element. Packets.
+constexpr auto kOwnStrides = std::to_array<std::string_view>(
+    {"aten::adaptive_avg_pool2d", "aten::addmm", "aten::avg_pool2d", "aten::batch_norm", "aten::bmm", "aten::cat",
+     "aten::conv2d", "aten::embedding", "aten::layer_norm", "aten::linear", "aten::matmul", "aten::max_pool2d",
+     "aten::mm", "aten::softmax", "aten::stack", "mkldnn_prepacked::conv2d_run", "prepacked::conv2d_clamp_run"});
+
+template <std::size_t n>
+bool is_one_of(const std::array<std::string_view, n>& packets, Symbol target) {
+  return std::ranges::find(packets, packet_of(target.view())) != packets.end();
+}
+
+/// What `view_as(reshape(value, [-1]), value)` takes, or null.
+const Node* given_own_strides(const Node& node) {
+  if (!node.is_call("aten::view_as")) return nullptr;
+  const Node *flat = node.arg(0).node_or_null(), *value = node.arg(1).node_or_null();
+  const bool fits = flat && value && flat->is_call("aten::reshape") && flat->num_users() == 1 &&
+                    flat->arg(0) == node.arg(1) && flat->arg(1) == Argument::list({-1});
+  return fits ? value : nullptr;
+}
+
+/// No stride of the value is larger than all of it: it is no view of anything larger, and lies as no such view does.
+bool has_own_strides(const Node& value, const GraphModule& module, bool inputs_do) {
+  constexpr std::size_t kMost = 64;
+  std::vector<const Node*> open = {&value};
+  for (std::size_t next = 0; next < open.size(); ++next) {
+    const Node& node = *open[next];
+    if (node.is(Op::placeholder) && inputs_do) continue;
+    if (node.is(Op::get_attr)) {
+      const at::Tensor tensor = module.find_attribute(path_of(node));
+      const auto is_within = [&](std::int64_t stride) { return stride <= tensor.numel(); };
+      if (!tensor.defined() || !std::ranges::all_of(tensor.strides(), is_within)) return false;
+      continue;
+    }
+    const Symbol target = operator_of(node);
+    if (target.empty()) return false;
+    if (is_one_of(kOwnStrides, target)) continue;
+    const OperatorSchema* schema = find_schema(target);
+    if (!schema || open.size() > kMost || !(schema->traits.pointwise || is_one_of(kWholeViews, target))) return false;
+    node.for_each_input([&](const Node& input) { open.push_back(&input); });
+  }
+  return true;
+}
+
+const Argument& to_pixels() {
+  static const Argument kOrder = Argument::list({0, 2, 3, 1});
+  return kOrder;
+}
+const Argument& to_images() {
+  static const Argument kOrder = Argument::list({0, 3, 1, 2});
+  return kOrder;
+}
+
+/// What the permutation `user` of `value` brings back: x of permute(permute(x, [0, 2, 3, 1]), [0, 3, 1, 2]); or null.
+Node* undone_by(const Node& user, const Node& value) {
+  const bool undone = user.is_call("aten::permute") && value.is_call("aten::permute") && user.arg(1) == to_images() &&
+                      value.arg(1) == to_pixels();
+  return undone ? value.arg(0).node_or_null() : nullptr;
+}
+
 }  // namespace
 
 const std::vector<NamedArgument>& channels_last_kwargs() {
@@ -123,6 +191,36 @@ Node& channels_last(Rewriter& rewriter, Node& value) {
 
 Node& channels_last_weight(Rewriter& rewriter, Node& weight) {
   return rewriter.call_function("aten::clone", {weight}, channels_last_kwargs());
+}
+
+Node& onednn_image(Rewriter& rewriter, Node& image) {
+  Node& pixels = rewriter.call_function("aten::permute", {channels_last(rewriter, image), to_pixels()});
+  Node& flat = rewriter.call_function("aten::reshape", {pixels, Argument::list({-1})});
+  Node& with_own = rewriter.call_function("aten::view_as", {flat, pixels});
+  return rewriter.call_function("aten::permute", {with_own, to_images()});
+}
+
+std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool of_inputs) {
+  std::vector<Node*> found;
+  for (Node& node : rewriter.graph().nodes()) {
+    const Node* value = given_own_strides(node);
+    if (value && has_own_strides(*value, module, of_inputs)) found.push_back(&node);
+  }
+  for (Node* node : found) {
+    Node& value = node->arg(1).node();
+    const std::vector<Node*> users = node->users().to_vector();
+    for (Node* user : users) {
+      Node* before = undone_by(*user, value);
+      if (before) rewriter.replace_all_uses_with(*user, *before);
+      if (before) rewriter.erase_node(*user);
+    }
+    rewriter.replace_all_uses_with(*node, value);
+    Node& flat = node->arg(0).node();
+    rewriter.erase_node(*node);
+    rewriter.erase_node(flat);
+    if (!value.has_users()) rewriter.erase_node(value);
+  }
+  return found.size();
 }
 
 bool is_channels_last_call(const Node& node) { return asked_format(node) == "channels_last"; }

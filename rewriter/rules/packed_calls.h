@@ -1,6 +1,7 @@
 // What rules that lower to packed kernels share.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include <fxgraph/ir/tensor_info.h>
@@ -23,6 +24,15 @@ bool is_channels_last_call(const Node& node);
 
 /// True for `contiguous(x)`.
 bool is_plain_contiguous(const Node& node);
+
+/// What oneDNN's convolution reads: `contiguous(image, channels_last)`, with strides that follow from its sizes, in
+/// dimensions of one element as well. Of a batch of one that is a view of something larger, which counts as contiguous,
+/// it computes anything.
+Node& onednn_image(Rewriter& rewriter, Node& image);
+
+/// The calls that give an image strides of its own go where it has them: where it comes from an operator that lays its
+/// result out, or, with `of_inputs`, from an input. Returns how often.
+std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool of_inputs);
 
 bool is_float_on_cpu(const TensorInfo& info);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/ops/effects.h>
 
 namespace fx::rules {
 
@@ -57,7 +58,26 @@ std::shared_ptr<LeafModule> leaf_with(const OperationSite& site, const at::Tenso
 
 ChannelAffine no_affine(std::string reason) { return {{}, {}, std::move(reason)}; }
 
+bool may_be_view(const Node& node) {
+  if (!node.is(Op::call_function) && !node.is(Op::call_method)) return false;
+  const NodeEffects effects = effects_of(node);
+  return effects.may_alias && !effects.aliases && !effects.writes;
+}
+
 }  // namespace
+
+const Node* written_if_strides_say_so(const Graph& graph, const ProgramEffects& effects) {
+  for (const Node& node : graph.nodes()) {
+    if (!may_be_view(node) || !effects.is_written(node)) continue;
+    const Node* value = &node;
+    while (!effects.is_fresh(*value)) {
+      const Node* source = value->args().empty() ? nullptr : value->arg(0).node_or_null();
+      if (!source || source->num_users() > 1) return &node;
+      value = source;
+    }
+  }
+  return nullptr;
+}
 
 bool is_batch_norm(std::string_view packet) { return packet == "aten::batch_norm"; }
 bool is_linear(std::string_view packet) { return packet == "aten::linear"; }

@@ -43,6 +43,11 @@ class ProgramEffects : public internal::EffectIndex {
   bool writes_anything_ = false;
 };
 
+/// A value that is written and, as strides fall, is a view of a value that others see or a copy of it (contiguous,
+/// reshape and their like); null when there is none. Strides pass from operator to operator, so where one is, kernels
+/// that give others must not come in, however far away. `effects` are the graph's. O(nodes).
+const Node* written_if_strides_say_so(const Graph& graph, const ProgramEffects& effects);
+
 class Weights {
  public:
   /// Looks once at what the program writes to.

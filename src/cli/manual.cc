@@ -1,6 +1,7 @@
 #include <fxgraph/cli/manual.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -65,8 +65,11 @@ bool asks_data(const Node& node) {
          (!is_repeat && is_tagged(node, {at::Tag::dynamic_output_shape, at::Tag::data_dependent_output}));
 }
 
-bool depends_on_data(const Node& node, const ValueShapes& shapes) {
+bool depends_on_data(const Node& node, const ProgramShapes& program) {
   using Kind = ValueShape::Kind;
+  if (program.data.find(node)) return false;
+  if (asks_data(node)) return true;
+  const ValueShapes& shapes = program.values;
   const auto kind_of = [&](const Node& value) { return shapes[value].kind; };
   const bool is_number =
       kind_of(node) == Kind::integer || kind_of(node) == Kind::floating || kind_of(node) == Kind::boolean;
@@ -103,7 +106,9 @@ std::string calls_of_data(const Graph& graph, const GraphModule& module) {
   std::set<const Graph*> seen = {&graph};  // asked only, not gone through
   for (std::size_t i = 0; i < left.size(); ++i) {
     const Each each = left[i];
-    const std::string found = listed(*each.graph, asks_data);
+    const bool is_whole = each.graph == &graph;
+    const std::string found = listed(
+        *each.graph, [&](const Node& node) { return asks_data(node) && !(is_whole && DataSizes::may_be(node)); });
     if (!found.empty()) all += (all.empty() ? "" : ", ") + found;
     for (const Node& node : each.graph->nodes()) {
       if (!node.is(Op::get_attr)) continue;
@@ -114,7 +119,7 @@ std::string calls_of_data(const Graph& graph, const GraphModule& module) {
   return all;
 }
 
-std::string calls_of_data(const Graph& graph, const ValueShapes& shapes) {
+std::string calls_of_data(const Graph& graph, const ProgramShapes& shapes) {
   return listed(graph, [&](const Node& node) { return depends_on_data(node, shapes); });
 }
 

@@ -5,6 +5,7 @@
 
 #include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/literals.h>
+#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/run/value.h>
 
@@ -72,8 +73,9 @@ constexpr NumberCall kNumberCalls[] = {
 };
 
 const char* python_number_call(Symbol target) {
+  const std::string name = number_operator(target);
   for (const NumberCall& row : kNumberCalls) {
-    if (target == row.target) return row.python;
+    if (target == row.target || name == row.target) return row.python;
   }
   return nullptr;
 }
@@ -117,6 +119,7 @@ std::string GraphWriter::add_value(const std::string& wanted, const ValueShape& 
 
 const std::string& GraphWriter::name_value(const Node& node, const std::string& wanted, const ValueShape& shape) {
   names_[node] = add_value(wanted, shape);
+  if (shape.of_data) describe_number(node, names_[node], shape);
   return names_[node];
 }
 const std::string& GraphWriter::name_value(const Node& node, const std::string& wanted) {
@@ -287,7 +290,8 @@ void GraphWriter::write_call(const Node& node) {
   if (node.target().view().starts_with(kHigherOrder)) return write_higher_order(node);
   if (is_number(shape.kind) && write_as_expression(node)) return;
   const TorchOperator* known = find_exported_operator(node.target());
-  if (!known || !is_dispatched(*known->schema) || is_number(shape.kind)) return refuse(node, "");
+  const DataSource* decided = source(node);
+  if (!known || !is_dispatched(*known->schema) || (is_number(shape.kind) && !decided)) return refuse(node, "");
   const auto& parameters = known->schema->arguments();
   Json inputs = Json::array();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -302,16 +306,7 @@ void GraphWriter::write_call(const Node& node) {
     inputs.push_back({{"name", parameters[i].name()}, {"arg", std::move(json)}, {"kind", keyword ? 2 : 1}});
   }
   write_operator(node, target_text(node.target()), std::move(inputs));
-}
-
-// Of a tensor: what comes of a number that varies was refused before.
-void GraphWriter::write_assertion(const Node& node) {
-  const bool is_tensor =
-      !node.args().empty() && node.arg(0).is_node() && shapes_[node.arg(0).node()].kind == ValueShape::Kind::tensor;
-  if (!is_tensor || node.args().size() != 2) return refuse(node, "of a condition that varies");
-  const Json inputs = Json::array({{{"name", "self"}, {"arg", argument(node.arg(0))}, {"kind", 1}},
-                                   {{"name", "assert_msg"}, {"arg", argument(node.arg(1))}, {"kind", 1}}});
-  add_node(node, "torch.ops.aten._assert_async.msg", inputs, Json::array(), nullptr);
+  if (decided) note_source(node, *decided);
 }
 
 // Values by position, as Python's higher-order operators take them.

@@ -19,8 +19,14 @@ class GraphWriter {
  public:
   using NestedShapes = std::map<const Graph*, ValueShapes>;
   GraphWriter(const GraphModule& module, const Graph& graph, const ValueShapes& shapes, const NestedShapes& nested,
-              std::vector<std::string>& refusals)
-      : module_(module), graph_(graph), shapes_(shapes), nested_shapes_(nested), refusals_(refusals), names_(graph) {}
+              std::vector<std::string>& refusals, const DataSizes* data = nullptr)
+      : module_(module),
+        graph_(graph),
+        shapes_(shapes),
+        nested_shapes_(nested),
+        refusals_(refusals),
+        data_(data),
+        names_(graph) {}
 
   /// Gives the value of `node` a name that no other has, and writes what it is.
   const std::string& name_value(const Node& node, const std::string& wanted);
@@ -54,6 +60,9 @@ class GraphWriter {
   void write_assertion(const Node& node);
   void write_higher_order(const Node& node);
   bool write_as_expression(const Node& node);
+  const DataSource* source(const Node& node) const { return data_ ? data_->find(node) : nullptr; }
+  void note_source(const Node& node, const DataSource& source);
+  void describe_number(const Node& node, const std::string& name, const ValueShape& shape);
   std::optional<Json> number_of(const SizeExpr& expr);
   Json add_number(const SizeExpr& expr, const char* target, std::initializer_list<std::pair<const char*, Json>> args);
   void add_node(const Node& node, const std::string& target, Json inputs, Json outputs, Json single);
@@ -78,6 +87,7 @@ class GraphWriter {
   const ValueShapes& shapes_;
   const NestedShapes& nested_shapes_;
   std::vector<std::string>& refusals_;
+  const DataSizes* data_;
   NodeMap<std::string> names_;
   std::map<std::string, SymbolSource> symbols_;
   std::set<std::string> taken_;

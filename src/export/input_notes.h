@@ -28,7 +28,7 @@ struct InputNote {
 };
 inline constexpr const char* kInputNote = "val";
 
-/// On a placeholder for a container: its TreeSpec.
+/// On a placeholder for a container, and on the output: its TreeSpec.
 inline constexpr const char* kTreeNote = "tree_spec";
 
 /// On a placeholder: bool, true when Python wants it by keyword.

@@ -308,7 +308,8 @@ void ProgramReader::add_output() {
   }
   if (out_spec_.num_leaves() != results.size()) malformed("the call's structure has another number of outputs");
   std::size_t next = 0;
-  module_->graph().output(out_spec_.pack([&] { return results[next++]; }));
+  Node& output = module_->graph().output(out_spec_.pack([&] { return results[next++]; }));
+  output.meta().set(kTreeNote, out_spec_);
 }
 
 // Export fixes the mode: the program trains when one of its calls does.

@@ -32,11 +32,11 @@ WrittenProgram ProgramWriter::write() {
   call_ = std::make_unique<CallInputs>(module_, graph_, options_);
   refuse(calls_of_data(graph_, module_));
   find_shapes();
-  refuse(calls_of_data(graph_, shapes_.values));
+  refuse(calls_of_data(graph_, shapes_));
   drop_checks();
   for (Node* output : graph_.find_nodes(Op::output)) output->set_args({whole_values(output->arg(0))});
 
-  writer_ = std::make_unique<GraphWriter>(module_, graph_, shapes_.values, shapes_.nested, refusals_);
+  writer_ = std::make_unique<GraphWriter>(module_, graph_, shapes_.values, shapes_.nested, refusals_, &shapes_.data);
   Json inputs = Json::array(), input_specs = Json::array();
   add_states(inputs, input_specs);
   add_user_inputs(inputs, input_specs);
@@ -55,17 +55,6 @@ WrittenProgram ProgramWriter::write() {
                   {"in_spec", call_->spec()},
                   {"out_spec", out_spec},
                   {"forward_arg_names", std::move(names)}};
-  Json ranges = Json::object();
-  for (const auto& [symbol, value] : call_->symbols()) {
-    const auto known = call_->ranges().find(symbol);
-    Json bounds{{"min_val", 0}, {"max_val", nullptr}};
-    if (known != call_->ranges().end()) {
-      const SizeRange& range = known->second;
-      if (range.min) bounds["min_val"] = range.min.value();
-      if (range.max) bounds["max_val"] = range.max.value();
-    }
-    ranges[symbol] = std::move(bounds);
-  }
   Json guards = Json::array();
   const std::vector<Node*> placeholders = graph_.placeholders();
   const auto* noted = placeholders.empty() ? nullptr : note<std::vector<Guard>>(placeholders[0], kGuardsNote);
@@ -79,13 +68,33 @@ WrittenProgram ProgramWriter::write() {
         {"metadata", Json::object()},
         {"treespec_namedtuple_fields", Json::object()}}},
       {"opset_version", {{"aten", kOperatorVersion}}},
-      {"range_constraints", std::move(ranges)},
+      {"range_constraints", ranges()},
       {"schema_version", {{"major", kSchemaMajor}, {"minor", kSchemaMinor}}},
       {"verifiers", Json::array({"TRAINING"})},
       {"torch_version", "2.14.0+fxgraph"},
       {"guards_code", std::move(guards)}};
   written_.example = call_->example();
   return std::move(written_);
+}
+
+// Of the inputs' sizes, and of what data decide.
+Json ProgramWriter::ranges() const {
+  Json all = Json::object();
+  const auto add = [&](const std::string& symbol, const SizeRange& range, const Json& least) {
+    all[symbol] = {{"min_val", range.min ? Json(*range.min) : least},
+                   {"max_val", range.max ? Json(*range.max) : Json()}};
+  };
+  for (const auto& [symbol, value] : call_->symbols()) {
+    const auto known = call_->ranges().find(symbol);
+    add(symbol, known == call_->ranges().end() ? SizeRange() : known->second, 0);
+  }
+  for (const DataSource& source : shapes_.data.all()) {
+    const auto known = shapes_.data.ranges().find(source.symbol);
+    if (known != shapes_.data.ranges().end()) add(source.symbol, known->second, Json());
+    if (source.kind == DataSource::Kind::boolean) add(source.symbol, {0, 1}, Json());
+    if (source.kind == DataSource::Kind::floating) add(source.symbol, {}, Json());
+  }
+  return all;
 }
 
 // Whatever sizes and numbers came of data in a run says nothing of the next.
@@ -258,7 +267,8 @@ std::pair<Json, Json> ProgramWriter::outputs(std::string& out_spec) {
     results.push_back(value);
     specs.push_back({{"user_output", {{"arg", value}}}});
   });
-  out_spec = spec.dump();
+  const auto* noted = note<TreeSpec>(module_.graph().output_node(), kTreeNote);
+  out_spec = (noted ? spec.named_like(*noted) : spec).dump();
   return {std::move(results), std::move(specs)};
 }
 

@@ -41,6 +41,7 @@ class ProgramWriter {
   static void refuse(const std::string& calls_of_data);
   void find_shapes();
   void drop_checks();
+  Json ranges() const;
   void check_container(Node& whole, const TreeSpec& spec);
   void add_states(Json& inputs, Json& specs);
   void add_state(const char* kind, const char* prefix, const std::string& path, const at::Tensor& tensor, Json& inputs,

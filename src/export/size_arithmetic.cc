@@ -56,8 +56,21 @@ std::vector<std::int64_t> telling_values(std::int64_t example, const SizeRange& 
 
 }  // namespace
 
+std::string number_operator(Symbol target) {
+  constexpr std::string_view kAten = "aten::", kInt = ".int";
+  std::string_view name = target.view();
+  if (!name.starts_with(kAten)) return std::string(name);
+  name.remove_prefix(kAten.size());
+  if (name.ends_with(kInt)) name.remove_suffix(kInt.size());
+  return name.find('.') == name.npos ? "operator." + std::string(name) : target.str();
+}
+
 std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of) {
-  const auto row = std::ranges::find(kArithmeticCalls, node.target().view(), &ArithmeticCall::target);
+  auto row = std::ranges::find(kArithmeticCalls, node.target().view(), &ArithmeticCall::target);
+  if (row == std::end(kArithmeticCalls)) {
+    const std::string name = number_operator(node.target());
+    row = std::ranges::find(kArithmeticCalls, std::string_view(name), &ArithmeticCall::target);
+  }
   if (row == std::end(kArithmeticCalls) || !node.kwargs().empty() || node.args().empty()) return std::nullopt;
   const bool of_list = node.args().size() == 1 && node.arg(0).is_sequence();
   std::vector<SizeExpr> operands;

@@ -11,6 +11,9 @@
 
 namespace fx::pt2 {
 
+/// `operator.ge` for `aten::ge.int`, `aten::ge` and `operator.ge`; other targets as they are.
+std::string number_operator(Symbol target);
+
 /// The expression that `node`'s call is of the numbers that it takes, which `value_of` gives; nothing when it is no
 /// arithmetic of whole numbers.
 std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of);

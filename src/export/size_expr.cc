@@ -194,10 +194,16 @@ SizeExpr SizeExpr::parse(std::string_view text) { return Parser(text).parse(); }
 
 std::string SizeExpr::dump() const {
   if (is_integer()) return "Integer(" + std::to_string(value_) + ")";
-  if (is_symbol()) return "Symbol('" + name_ + "', positive=True, integer=True)";
+  if (is_symbol())
+    return "Symbol('" + name_ + (is_data_symbol(name_) ? "', integer=True)" : "', positive=True, integer=True)");
   std::string text = name_ + "(";
   for (std::size_t i = 0; i < operands_.size(); ++i) text += (i > 0 ? ", " : "") + operands_[i].dump();
   return text + ")";
+}
+
+bool SizeExpr::is_data_symbol(std::string_view name) {
+  return name.size() > 1 && name[0] == 'u' &&
+         std::ranges::all_of(name.substr(1), [](unsigned char c) { return std::isdigit(c); });
 }
 
 std::string SizeExpr::str() const {

@@ -40,6 +40,9 @@ class SizeExpr {
   /// As people write it: `2*s77 + 1`.
   std::string str() const;
 
+  /// True for the name of a size that data decide: u0, u1, …
+  static bool is_data_symbol(std::string_view name);
+
   /// What it is, which decides what the others mean.
   /// @{
   Kind kind() const { return kind_; }

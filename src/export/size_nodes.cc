@@ -1,7 +1,10 @@
-// Numbers that Python has no operator for, written as the expression of sizes that they are.
+// Numbers that Python has no operator for, written as the expression of sizes that they are; numbers that data decide;
+// and what is asserted of numbers.
 #include <fxgraph/export/graph_writer.h>
 
 #include <utility>
+
+#include <fxgraph/export/size_arithmetic.h>
 
 namespace fx::pt2 {
 namespace {
@@ -17,7 +20,67 @@ const char* python_operator(const std::string& function) {
   return nullptr;
 }
 
+// A comparison in SymPy's words.
+const char* relation_of(Symbol target) {
+  static constexpr std::pair<const char*, const char*> kRelations[] = {
+      {"ge", "GreaterThan"},    {"le", "LessThan"}, {"gt", "StrictGreaterThan"},
+      {"lt", "StrictLessThan"}, {"eq", "Equality"}, {"ne", "Unequality"}};
+  for (const auto& [name, relation] : kRelations) {
+    if (number_operator(target) == "operator." + std::string(name)) return relation;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+// Python knows what data decide by the symbols in it.
+void GraphWriter::describe_number(const Node& node, const std::string& name, const ValueShape& shape) {
+  const auto expression = [](const std::string& text) {
+    return Json{{"as_expr", {{"expr_str", text}, {"hint", nullptr}}}};
+  };
+  const DataSource* decided = source(node);
+  if (shape.kind == ValueShape::Kind::floating && decided)
+    floats_[name] = expression("Symbol('" + decided->symbol + "')");
+  if (shape.kind != ValueShape::Kind::boolean) return;
+  if (decided) {
+    booleans_[name] = expression("Equality(" + SizeExpr::symbol(decided->symbol).dump() + ", Integer(1))");
+    return;
+  }
+  const char* relation = relation_of(node.target());
+  if (!relation || node.args().size() != 2) return;
+  std::vector<SizeExpr> sides;
+  for (const Argument& side : node.args()) {
+    const Node* value = side.node_or_null();
+    if (side.is_int()) sides.push_back(SizeExpr::integer(side.as_int()));
+    if (value && shapes_[*value].kind == ValueShape::Kind::integer) sides.push_back(shapes_[*value].integer.expr);
+  }
+  if (sides.size() == 2 && sides[0] != sides[1] && !(sides[0].is_integer() && sides[1].is_integer()))
+    booleans_[name] = expression(std::string(relation) + "(" + sides[0].dump() + ", " + sides[1].dump() + ")");
+}
+
+// Where the symbol can be had from.
+void GraphWriter::note_source(const Node& node, const DataSource& source) {
+  if (source.kind == DataSource::Kind::integer) {
+    set_symbol(source.symbol, names_[node], 0, 1, source.seen);
+    symbols_.at(source.symbol).value = reference(names_[node], shapes_[node]);
+  }
+  for (const DataSource::Place& place : source.places) {
+    const Node* tensor = shapes_[node].kind == ValueShape::Kind::list ? getitem(node, place.element) : &node;
+    if (tensor && has_name(*tensor)) set_symbol(source.symbol, names_[*tensor], place.dim, 1, source.seen);
+  }
+}
+
+// Of a tensor, or of numbers.
+void GraphWriter::write_assertion(const Node& node) {
+  const Node* condition = node.args().empty() ? nullptr : node.arg(0).node_or_null();
+  if (!condition) return refuse(node, "of a condition that is not computed");
+  const bool is_tensor = shapes_[*condition].kind == ValueShape::Kind::tensor;
+  const Json message = node.args().size() == 2 ? argument(node.arg(1)) : Json{{"as_string", "assertion failed"}};
+  const Json inputs = Json::array({{{"name", "self"}, {"arg", argument(node.arg(0))}, {"kind", 1}},
+                                   {{"name", "assert_msg"}, {"arg", message}, {"kind", 1}}});
+  add_node(node, is_tensor ? "torch.ops.aten._assert_async.msg" : "torch.ops.aten._assert_scalar.default", inputs,
+           Json::array(), nullptr);
+}
 
 Json GraphWriter::add_number(const SizeExpr& expr, const char* target,
                              std::initializer_list<std::pair<const char*, Json>> args) {

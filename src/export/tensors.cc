@@ -9,6 +9,7 @@
 #include <optional>
 
 #include <fxgraph/export/codes.h>
+#include <fxgraph/export/data_sizes.h>
 #include <fxgraph/export/literals.h>
 #include <fxgraph/run/pickle_spelling.h>
 #include <fxgraph/run/value.h>
@@ -255,7 +256,9 @@ StoredTensors read_constants(ArchiveReader& archive, const std::string& model) {
 
 Json write_size(const SymbolicSize& size) {
   if (size.expr.is_integer()) return {{"as_int", size.expr.value()}};
-  return {{"as_expr", {{"expr_str", size.expr.dump()}, {"hint", {{"as_int", size.example}}}}}};
+  // What data decide has no example: with one, Python would take it for a size of the inputs.
+  const Json hint = is_of_data(size.expr) ? Json() : Json{{"as_int", size.example}};
+  return {{"as_expr", {{"expr_str", size.expr.dump()}, {"hint", hint}}}};
 }
 
 TensorMeta meta_of_tensor(const at::Tensor& tensor) {

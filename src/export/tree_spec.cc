@@ -42,16 +42,10 @@ TreeSpec read(const Json& json, int depth) {
     return spec;
   }
   spec.type = string_of(*type);
-  const TypeName* known = nullptr;
+  spec.kind = TreeSpec::Kind::tuple;  // dataclasses and what else was registered: their parts
   for (const TypeName& each : kTypes) {
-    if (spec.type == each.name) known = &each;
+    if (spec.type == each.name) spec.kind = each.kind;
   }
-  if (!known) {
-    throw Error(ErrorKind::unsupported, "the inputs or outputs hold a " + spec.type +
-                                            ", a Python class that is not known here; export with tuples, lists and "
-                                            "dicts instead");
-  }
-  spec.kind = known->kind;
   if (const Json* context = find_member(json, "context")) spec.context = string_of(*context);
   if (spec.kind == TreeSpec::Kind::dict) {
     const Json keys = Json::parse(spec.context, nullptr, /*allow_exceptions=*/false);
@@ -94,6 +88,15 @@ TreeSpec TreeSpec::parse(const std::string& text) {
 }
 
 std::string TreeSpec::dump() const { return Json::array({1, write(*this)}).dump(); }
+
+TreeSpec TreeSpec::named_like(const TreeSpec& other) const {
+  if (kind != other.kind || keys != other.keys || children.size() != other.children.size()) return *this;
+  TreeSpec named = *this;
+  named.type = other.type;
+  named.context = other.context;
+  for (std::size_t i = 0; i < children.size(); ++i) named.children[i] = children[i].named_like(other.children[i]);
+  return named;
+}
 
 std::size_t TreeSpec::num_leaves() const {
   if (is_leaf()) return 1;

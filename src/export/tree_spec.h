@@ -1,7 +1,7 @@
 // TreeSpec: how tensors are packed into the tuples, lists and dicts of a call, as torch.utils._pytree describes it.
 //
 // A leaf is one value; None is a leaf. Containers nest, at most kMaxDepth deep. Named tuples and ordered dicts are read
-// as tuples and dicts and written back under their own names; any other class is refused by name.
+// as tuples and dicts, other classes as tuples of their parts; all are written back under their own names.
 //
 // Costs: linear in the spec. Thread-safety: values.
 #pragma once
@@ -30,11 +30,13 @@ struct TreeSpec {
   static TreeSpec list(std::vector<TreeSpec> children);
   static TreeSpec dict(std::vector<Argument> keys, std::vector<TreeSpec> children);
 
-  /// Reads what Python's treespec_dumps wrote. Throws Error(io) for a malformed text, Error(unsupported) that names a
-  /// class which is not known.
+  /// Reads what Python's treespec_dumps wrote. Throws Error(io) for a malformed text.
   static TreeSpec parse(const std::string& text);
   /// Writes it so that Python's treespec_loads reads it.
   std::string dump() const;
+
+  /// This, with the classes that containers have in `other` where they are made alike.
+  TreeSpec named_like(const TreeSpec& other) const;
 
   bool is_leaf() const { return kind == Kind::leaf; }
   std::size_t num_leaves() const;

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include <fxgraph/export/packing.h>
+#include <fxgraph/export/observed_runs.h>
 #include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
@@ -19,217 +19,23 @@ namespace {
 
 using Number = std::int64_t;
 
-/// One run: the value of every node, numbers and shapes only.
-struct Observed {
-  ValueShape::Kind kind = ValueShape::Kind::none;
-  DType dtype = DType::float32;
-  Device device{};
-  bool requires_grad = false;
-  std::vector<Number> numbers;  ///< sizes, then strides, then the offset; of an int itself
-  double floating = 0;
-  std::vector<Observed> elements;
-};
-
-Observed observe(const c10::IValue& value) {
-  Observed seen;
-  if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
-    if (!tensor.defined()) return seen;
-    seen.kind = ValueShape::Kind::tensor;
-    seen.dtype = to_dtype(tensor.scalar_type());
-    seen.device = to_device(tensor.device());
-    seen.requires_grad = tensor.requires_grad() && tensor.is_leaf();
-    if (tensor.layout() != at::kStrided) {
-      seen.kind = ValueShape::Kind::other;
-      return seen;
-    }
-    seen.numbers = tensor.sizes().vec();
-    seen.numbers.insert(seen.numbers.end(), tensor.strides().begin(), tensor.strides().end());
-  } else if (value.isBool()) {
-    seen.kind = ValueShape::Kind::boolean;
-    seen.numbers = {value.toBool()};
-  } else if (value.isInt()) {
-    seen.kind = ValueShape::Kind::integer;
-    seen.numbers = {value.toInt()};
-  } else if (value.isDouble()) {
-    seen.kind = ValueShape::Kind::floating;
-    seen.floating = value.toDouble();
-  } else if (value.isTuple() || value.isList()) {
-    seen.kind = ValueShape::Kind::list;
-    if (value.isTuple()) {
-      for (const c10::IValue& each : value.toTupleRef().elements()) seen.elements.push_back(observe(each));
-    } else {
-      for (const c10::IValue& each : value.toListRef()) seen.elements.push_back(observe(each));
-    }
-  } else if (!value.isNone()) {
-    seen.kind = ValueShape::Kind::other;
-  }
-  return seen;
-}
-
-/// What was seen of the nodes of a program and of the graphs that it calls.
-struct Seen {
-  explicit Seen(const Graph& graph) : values(graph) {}
-  NodeMap<Observed> values;
-  std::map<const Graph*, NodeMap<Observed>> nested;
-};
-
-class Recorder : public Interpreter, private NestedGraphRunner {
- public:
-  Recorder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), seen(graph) {}
-
-  Value run_node(const Node& node) override {
-    Value value = Interpreter::run_node(node);
-    seen.values[node] = observe(value);
-    return value;
-  }
-
-  // Graphs that this run may not come to are run, too: both sides of a cond, a loop's body.
-  Value call_function(const Target& target, const Args& args, const Kwargs& kwargs) override {
-    if (target == "higher_order::cond" && args.size() == 4) {
-      for (const std::size_t side : {1, 2}) nested_graph(args[side]).call(copies({args[3]}));
-    } else if (target == "higher_order::while_loop" && args.size() >= 3) {
-      for (const std::size_t part : {0, 1}) nested_graph(args[part]).call(copies(Args(args.begin() + 2, args.end())));
-    }
-    return Interpreter::call_function(target, args, kwargs);
-  }
-
-  Seen seen;
-
- private:
-  static Args copies(const Args& packs) {
-    Args all;
-    for (const Value& pack : packs) {
-      for (const Value& value : elements_of(pack))
-        all.push_back(value.isTensor() ? Value(value.toTensor().clone()) : value);
-    }
-    return all;
-  }
-
-  c10::IValue run(const OwningModule& module, std::vector<c10::IValue> inputs) override {
-    auto* inner = dynamic_cast<GraphModule*>(&const_cast<OwningModule&>(module));
-    if (!inner) throw Error(ErrorKind::unsupported, "a graph among the arguments is not a GraphModule's");
-    Recorder recorder(*inner, inner->graph());
-    Value result = static_cast<Interpreter&>(recorder).run(std::move(inputs));
-    for (auto& [graph, values] : recorder.seen.nested) seen.nested.try_emplace(graph, std::move(values));
-    seen.nested.try_emplace(&inner->graph(), std::move(recorder.seen.values));
-    return result;
-  }
-};
-
-// Further values of a symbol, near and one far enough that a division of the size shows.
-std::vector<Number> other_values(Number value, const SizeRange& range) {
-  constexpr std::size_t kEnough = 4;
-  constexpr Number kFar = 4096;
-  const Number most = range.max.value_or(INT64_MAX), least = std::max<Number>(range.min.value_or(2), 2);
-  std::vector<Number> others;
-  const auto add = [&](Number other) {
-    if (other != value && other <= most && other >= least && std::ranges::find(others, other) == others.end())
-      others.push_back(other);
-  };
-  for (const Number offset : {Number(1), Number(2), std::min(value, kFar) + 1, Number(5), Number(3), Number(4),
-                              Number(-1), Number(-2), -value / 2}) {
-    if (others.size() < kEnough) add(value + offset);
-  }
-  // The smallest: what is cut to some size (`x[:, :50]`) is shorter there.
-  add(least);
-  return others;
-}
-
-/// Runs the program for choices of symbols.
-class Runs {
- public:
-  Runs(GraphModule& module, const Graph& graph, const SizedInputs& inputs)
-      : module_(module), graph_(graph), inputs_(inputs) {}
-
-  void add(const Symbols& symbols) {
-    Recorder recorder(module_, graph_);
-    static_cast<Interpreter&>(recorder).run(inputs_.make(symbols));
-    seen.push_back(std::move(recorder.seen));
-    choices.push_back(symbols);
-  }
-
-  // A program may end at sizes that are far: a table of positions that is too short. Two further values must be left.
-  void add_each(const std::string& symbol, const SizeRange& range) {
-    constexpr std::size_t kFewest = 2;
-    const std::vector<Number> values = other_values(choices[0].at(symbol), range);
-    std::size_t failed = 0;
-    for (const Number value : values) {
-      Symbols here = choices[0];
-      here[symbol] = value;
-      if (!inputs_.takes(here)) continue;
-      try {
-        add(here);
-      } catch (const std::exception&) {
-        if (values.size() - ++failed < kFewest) throw;
-      }
-    }
-  }
-
-  // So many that one division explains them.
-  void add_more(const std::string& symbol, const SizeRange& range) {
-    for (const Number offset : {3, 4, 6, 7, 8, 9, 11, 13, 15, 16, 31, 32, 33, 64}) {
-      Symbols here = choices[0];
-      const Number other = here[symbol] += offset;
-      if (other > range.max.value_or(INT64_MAX) || !inputs_.takes(here)) continue;
-      if (std::ranges::find(choices, here) != choices.end()) continue;
-      try {
-        add(here);
-      } catch (const std::exception&) {  // too far
-      }
-    }
-  }
-
-  // True when one was added.
-  bool add_doubts(const std::vector<Symbols>& doubts) {
-    constexpr std::size_t kMost = 8;
-    const std::size_t before = choices.size();
-    for (const Symbols& here : doubts) {
-      if (choices.size() - before == kMost) break;
-      if (!inputs_.takes(here) || std::ranges::find(choices, here) != choices.end()) continue;
-      try {
-        add(here);
-      } catch (const std::exception&) {  // no size that the program takes
-      }
-    }
-    return choices.size() > before;
-  }
-
-  void add_all_changed() {
-    Symbols all = choices[0];
-    for (std::size_t i = 1; i < choices.size(); ++i) {
-      for (const auto& [symbol, value] : choices[i]) {
-        // The second of its values, where there is one: sums of first ones look like products.
-        if (value != choices[0].at(symbol) && std::abs(value - choices[0].at(symbol)) <= 2) all[symbol] = value;
-      }
-    }
-    Number odd = 0;
-    for (auto& [symbol, value] : all) {
-      if (odd++ % 2 == 1 && value - 1 > choices[0].at(symbol)) --value;
-    }
-    if (inputs_.takes(all)) add(all);
-  }
-
-  const std::function<bool(const Symbols&)>& takes() const { return inputs_.takes; }
-
-  std::vector<Seen> seen;
-  std::vector<Symbols> choices;
-
- private:
-  GraphModule& module_;
-  const Graph& graph_;
-  const SizedInputs& inputs_;
-};
-
 class Combiner {
  public:
   Combiner(const Runs& runs, const SizeRanges& ranges, std::set<std::string>* unfit)
-      : fitter_(runs.choices), example_(runs.choices[0]), ranges_(ranges), takes_(runs.takes()), unfit_(unfit) {}
+      : fitter_(runs.choices),
+        example_(runs.choices[0]),
+        ranges_(ranges),
+        takes_(runs.takes()),
+        data_(runs.data()),
+        unfit_(unfit) {}
 
   /// `known`: the values before it.
   ValueShape combine(const Node& node, const std::vector<const Observed*>& seen, const ValueShapes& known) {
     known_ = &known;
-    return combine(node, seen);
+    ValueShape shape = combine(node, seen);
+    shape.of_data = is_of_data(node, shape);
+    shape.varies |= shape.of_data;
+    return shape;
   }
 
   ValueShape combine(const Node& node, const std::vector<const Observed*>& seen) {
@@ -272,6 +78,15 @@ class Combiner {
   std::vector<Symbols> doubts;  ///< where what the runs suggest is not what the program says
 
  private:
+  // Numbers that data decide, or that are made of such.
+  bool is_of_data(const Node& node, const ValueShape& shape) const {
+    using Kind = ValueShape::Kind;
+    if (shape.kind == Kind::integer) return pt2::is_of_data(shape.integer.expr) || !data_.symbol_of(node).empty();
+    if (shape.kind != Kind::floating && shape.kind != Kind::boolean) return false;
+    if (data_.find(node)) return true;
+    return std::ranges::any_of(node.all_input_nodes(), [this](Node* input) { return (*known_)[*input].of_data; });
+  }
+
   [[noreturn]] static void fail(const Node& node, const std::string& what) {
     throw Error(
         ErrorKind::unsupported,
@@ -285,7 +100,8 @@ class Combiner {
     std::optional<SizeExpr> expr = fitter_.fit(numbers);
     if (seen[0]->kind == ValueShape::Kind::integer) settle_number(node, numbers, expr);
     if (!expr && unfit_) {
-      const std::vector<std::string> symbols = fitter_.symbols_behind(numbers);
+      std::vector<std::string> symbols = fitter_.symbols_behind(numbers);
+      std::erase_if(symbols, [&](const std::string& symbol) { return data_.ranges().count(symbol) != 0; });
       unfit_->insert(symbols.begin(), symbols.end());
       if (!symbols.empty()) return {SizeExpr::integer(numbers[0]), numbers[0]};
     }
@@ -324,6 +140,7 @@ class Combiner {
   const Symbols& example_;
   const SizeRanges& ranges_;
   const std::function<bool(const Symbols&)>& takes_;
+  const DataSizes& data_;
   std::set<std::string>* unfit_;
   const ValueShapes* known_ = nullptr;
 };
@@ -360,26 +177,33 @@ ProgramShapes combine_runs(const Graph& graph, const Runs& runs, const SizeRange
 
 }  // namespace
 
-ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                                const SizeRanges& ranges, const SizedInputs& inputs, std::set<std::string>* unfit) {
+ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& sizes,
+                                const SizeRanges& ranges_of_sizes, const SizedInputs& inputs,
+                                std::set<std::string>* unfit) {
   const at::NoGradGuard no_grad;
   const StateKeeper keeper(module);
   Runs runs(module, graph, inputs);
-  runs.add(example);
-  for (const auto& [symbol, value] : example) {
+  Symbols example = sizes;
+  SizeRanges ranges = ranges_of_sizes;
+  runs.find_data(example, ranges);
+  const auto range_of = [&](const std::string& symbol) {
     const auto range = ranges.find(symbol);
-    runs.add_each(symbol, range == ranges.end() ? SizeRange() : range->second);
-  }
+    return range == ranges.end() ? SizeRange() : range->second;
+  };
+  runs.add(example);
+  for (const auto& [symbol, value] : example) runs.add_each(symbol, range_of(symbol));
   if (example.size() > 1) runs.add_all_changed();
+  if (!runs.data().empty() && runs.choices.size() < 2) runs.add(example);
   Open open;
   ProgramShapes shapes = combine_runs(graph, runs, ranges, unfit, open);
-  if (unfit && !unfit->empty()) return shapes;
-  for (const std::string& symbol : open.guessed) {
-    const auto range = ranges.find(symbol);
-    runs.add_more(symbol, range == ranges.end() ? SizeRange() : range->second);
+  if (!unfit || unfit->empty()) {
+    for (const std::string& symbol : open.guessed) runs.add_more(symbol, range_of(symbol));
+    if (!open.guessed.empty()) shapes = combine_runs(graph, runs, ranges, unfit, open);
+    if (!open.doubts.empty() && runs.add_doubts(open.doubts)) shapes = combine_runs(graph, runs, ranges, unfit, open);
   }
-  if (!open.guessed.empty()) shapes = combine_runs(graph, runs, ranges, unfit, open);
-  if (!open.doubts.empty() && runs.add_doubts(open.doubts)) shapes = combine_runs(graph, runs, ranges, unfit, open);
+  shapes.data = runs.take_data();
+  shapes.data_examples = std::move(example);
+  for (const auto& [symbol, value] : sizes) shapes.data_examples.erase(symbol);
   return shapes;
 }
 

@@ -6,6 +6,8 @@
 // What calls of arithmetic say of the numbers that they make goes before what the runs suggest; where the two differ,
 // the program is run there, too.
 //
+// Sizes that data decide are symbols, too (data_sizes.h).
+//
 // Costs: 2 runs and 5 per symbol; 14 more for one that sizes divide; up to 8 for doubts. Thread-safety: as running the
 // module.
 #pragma once
@@ -18,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include <fxgraph/export/data_sizes.h>
 #include <fxgraph/export/size_fit.h>
 #include <fxgraph/export/tensors.h>
 #include <fxgraph/ir/node_map.h>
@@ -33,7 +36,8 @@ struct ValueShape {
   SymbolicSize integer{};
   double floating = 0;
   bool boolean = false;
-  bool varies = false;  ///< of a number: it is not the same in every run
+  bool varies = false;   ///< of a number: it is not the same in every run
+  bool of_data = false;  ///< of a number: data decide it
   std::vector<ValueShape> elements{};
 };
 
@@ -42,7 +46,9 @@ using ValueShapes = NodeMap<ValueShape>;
 /// The values of a program, and of the graphs that it calls.
 struct ProgramShapes {
   ValueShapes values;
-  std::map<const Graph*, ValueShapes> nested;  ///< looked up, not gone through
+  std::map<const Graph*, ValueShapes> nested{};  ///< looked up, not gone through
+  DataSizes data{};                              ///< of the program itself, not of the graphs that it calls
+  Symbols data_examples{};                       ///< of their symbols
 };
 
 /// The inputs for values of the symbols, and whether the program takes such.

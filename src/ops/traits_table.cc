@@ -116,6 +116,7 @@ constexpr Named kHiddenWrites[] = {
 constexpr Named kHiddenAliases[] = {
     {"_cast_Byte", "self"}, {"_cast_Char", "self"}, {"_cast_Double", "self"}, {"_cast_Float", "self"},
     {"_cast_Half", "self"}, {"_cast_Int", "self"}, {"_cast_Long", "self"}, {"_cast_Short", "self"},
+    {"shallow_copy_data_", "source"}, {"to_dense_backward", "grad"},
     {"_remove_batch_dim", "self"}, {"_saturate_weight_to_fp16", "weight"}, {"_to_cpu", "tensors"}, {"align_as", "self"}, {"copy", "src"},
     {"cumprod_backward", "grad"}, {"set", "source"}, {"to_mkldnn_backward", "grad"},
     {"_unsafe_view", "self"},          {"align_tensors", "tensors"},         {"alpha_dropout", "input"},

@@ -28,12 +28,17 @@ class AutocastScope {
     set(was_enabled_, had_type_, had_cache_);
   }
 
+  /// Whether autocast is on for devices of the kind, and switching it for good.
+  /// @{
+  static bool is_enabled(c10::DeviceType device);
+  static void set_enabled(c10::DeviceType device, bool enabled);
+  /// @}
+
  private:
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-  static bool is_enabled(c10::DeviceType device) { return at::autocast::is_autocast_enabled(device); }
   static at::ScalarType type_of(c10::DeviceType device) { return at::autocast::get_autocast_dtype(device); }
   void set(bool enabled, at::ScalarType type, bool cache) {
-    at::autocast::set_autocast_enabled(device_, enabled);
+    set_enabled(device_, enabled);
     at::autocast::set_autocast_dtype(device_, type);
     at::autocast::set_autocast_cache_enabled(cache);
   }
@@ -43,18 +48,14 @@ class AutocastScope {
     if (device == c10::DeviceType::CUDA) return false;
     throw Error(ErrorKind::unsupported, "autocast is known for the CPU and for CUDA");
   }
-  static bool is_enabled(c10::DeviceType device) {
-    return is_cpu(device) ? at::autocast::is_cpu_enabled() : at::autocast::is_enabled();
-  }
   static at::ScalarType type_of(c10::DeviceType device) {
     return is_cpu(device) ? at::autocast::get_autocast_cpu_dtype() : at::autocast::get_autocast_gpu_dtype();
   }
   void set(bool enabled, at::ScalarType type, bool cache) {
+    set_enabled(device_, enabled);
     if (is_cpu(device_)) {
-      at::autocast::set_cpu_enabled(enabled);
       at::autocast::set_autocast_cpu_dtype(type);
     } else {
-      at::autocast::set_enabled(enabled);
       at::autocast::set_autocast_gpu_dtype(type);
     }
     at::autocast::set_autocast_cache_enabled(cache);
@@ -66,5 +67,19 @@ class AutocastScope {
   bool had_cache_;
   at::ScalarType had_type_;
 };
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+inline bool AutocastScope::is_enabled(c10::DeviceType device) { return at::autocast::is_autocast_enabled(device); }
+inline void AutocastScope::set_enabled(c10::DeviceType device, bool enabled) {
+  at::autocast::set_autocast_enabled(device, enabled);
+}
+#else
+inline bool AutocastScope::is_enabled(c10::DeviceType device) {
+  return is_cpu(device) ? at::autocast::is_cpu_enabled() : at::autocast::is_enabled();
+}
+inline void AutocastScope::set_enabled(c10::DeviceType device, bool enabled) {
+  is_cpu(device) ? at::autocast::set_cpu_enabled(enabled) : at::autocast::set_enabled(enabled);
+}
+#endif
 
 }  // namespace fx

@@ -14,7 +14,7 @@ thread_local int depth = 0;
 // LibTorch does not tell who lists the calls: it shows in an error. Its own list begins with a first frame.
 bool is_by_libtorch() {
   const c10::Error error({"", "", 0}, "");
-  return error.backtrace().find("frame #0: ") != std::string::npos;
+  return std::string_view(error.what()).find("frame #0: ") != std::string_view::npos;
 }
 
 bool install() {

@@ -55,16 +55,6 @@ void describe(std::ostream& out, const IValue& value) {
   }
 }
 
-std::string describe_call(const OpRecord& record, const Stack& stack) {
-  std::ostringstream out;
-  out << record.target.id();
-  for (auto value = stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()); value != stack.end(); ++value) {
-    out << ';';
-    describe(out, *value);
-  }
-  return out.str();
-}
-
 // What calls have in common that treat data alike: types and ranks of tensors, whether there are options at all.
 void describe_kind(std::ostream& out, const IValue& value) {
   if (value.isTensor()) {
@@ -80,12 +70,13 @@ void describe_kind(std::ostream& out, const IValue& value) {
   }
 }
 
-std::string describe_kind(const OpRecord& record, const Stack& stack) {
+/// The call as a key: its operator, and what `describe` writes of each argument.
+std::string key_of(const OpRecord& record, const Stack& stack, void (*describe)(std::ostream&, const IValue&)) {
   std::ostringstream out;
   out << record.target.id();
   for (auto value = stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()); value != stack.end(); ++value) {
     out << ';';
-    describe_kind(out, *value);
+    describe(out, *value);
   }
   return out.str();
 }
@@ -218,7 +209,7 @@ std::optional<Stack> run_on_data(const c10::OperatorHandle& op, const OpRecord& 
     }
     return std::nullopt;
   }
-  const std::string kind = describe_kind(record, stack);
+  const std::string kind = key_of(record, stack, describe_kind);
   if (is_known_kind(kind, false)) return zeros;
   try {
     const Stack ones = run_filled(op, record, stack, below, ones_like_meta);
@@ -253,7 +244,7 @@ bool ShapeEngine::run_on_zeros(const c10::OperatorHandle& op, const OpRecord& re
   has_run_on_data_ = true;
   if (answers_.size() > kMostAnswers) answers_.clear();
   const std::size_t below = stack.size() - record.arguments.size();
-  const auto [place, is_new] = answers_.try_emplace(describe_call(record, stack));
+  const auto [place, is_new] = answers_.try_emplace(key_of(record, stack, describe));
   auto& answer = place->second;
   if (is_new) {
     std::optional<Stack> results;

@@ -102,8 +102,10 @@ at::Tensor batch_norm(const IValue* arguments) {
   const at::Tensor input = arguments[0].toTensor();
   const bool is_empty = input.defined() && input.numel() == 0;
   if (!is_plain(input) || input.dim() < 2 || (is_empty && (input.size(0) != 0 || arguments[5].toBool()))) return {};
+  const auto is_given = [&](std::size_t i) { return arguments[i].isTensor() && arguments[i].toTensor().defined(); };
+  if (is_given(3) != is_given(4)) return {};  // newer releases refuse it
   for (std::size_t i = 1; i < 5; ++i) {
-    if (arguments[i].isNone() || !arguments[i].toTensor().defined()) {
+    if (!is_given(i)) {
       if (i > 2 && !arguments[5].toBool()) return {};
       continue;
     }

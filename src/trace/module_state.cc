@@ -1,7 +1,6 @@
 #include <fxgraph/trace/module_state.h>
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/autocast_mode.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/autocast_scope.h>
 #include <fxgraph/trace/dispatch_keys.h>
 #include <fxgraph/trace/kept_constants.h>
 #include <fxgraph/trace/member_state.h>
@@ -27,8 +27,8 @@ using torch::nn::Module;
 
 struct ModuleState::Globals {
   bool grad = at::GradMode::is_enabled();
-  bool autocast = at::autocast::is_enabled();
-  bool autocast_cpu = at::autocast::is_cpu_enabled();
+  bool autocast = AutocastScope::is_enabled(c10::DeviceType::CUDA);
+  bool autocast_cpu = AutocastScope::is_enabled(c10::DeviceType::CPU);
   caffe2::TypeMeta dtype = c10::get_default_dtype();
   at::Generator generator = at::detail::getDefaultCPUGenerator();
   std::uint64_t seed = 0;
@@ -55,8 +55,8 @@ struct ModuleState::Globals {
   }
   void restore() {
     at::GradMode::set_enabled(grad);
-    at::autocast::set_enabled(autocast);
-    at::autocast::set_cpu_enabled(autocast_cpu);
+    AutocastScope::set_enabled(c10::DeviceType::CUDA, autocast);
+    AutocastScope::set_enabled(c10::DeviceType::CPU, autocast_cpu);
     if (c10::get_default_dtype() != dtype) c10::set_default_dtype(dtype);
     if (!is_seeded_anew()) return;
     const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);

@@ -3,10 +3,10 @@
 #include <fxgraph/trace/program_modes.h>
 
 #include <ATen/SequenceNumber.h>
-#include <ATen/autocast_mode.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 
+#include <fxgraph/run/autocast_scope.h>
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -19,7 +19,9 @@ thread_local caffe2::TypeMeta default_dtype;  // where the outermost begins
 
 }  // namespace
 
-ProgramModes::ProgramModes() : autocast_(at::autocast::is_enabled()), autocast_cpu_(at::autocast::is_cpu_enabled()) {}
+ProgramModes::ProgramModes()
+    : autocast_(AutocastScope::is_enabled(c10::DeviceType::CUDA)),
+      autocast_cpu_(AutocastScope::is_enabled(c10::DeviceType::CPU)) {}
 
 bool ProgramModes::enter() {
   if (depth > 0 && at::sequence_number::peek() != autograd_nodes) {
@@ -35,7 +37,8 @@ bool ProgramModes::enter() {
     throw trace_error(nullptr, "set_default_dtype()",
                       "is called inside the program, which a graph cannot hold; say the dtype where it is wanted");
   }
-  if (depth > 0 && (at::autocast::is_enabled() != autocast_ || at::autocast::is_cpu_enabled() != autocast_cpu_)) {
+  if (depth > 0 && (AutocastScope::is_enabled(c10::DeviceType::CUDA) != autocast_ ||
+                    AutocastScope::is_enabled(c10::DeviceType::CPU) != autocast_cpu_)) {
     throw trace_error(nullptr, "autocast",
                       "is switched inside the program, which a graph cannot hold; cast where it is wanted, or switch "
                       "autocast around the whole call");

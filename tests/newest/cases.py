@@ -18,10 +18,9 @@ CASES = []
 
 
 class Case:
-    def __init__(self, name, make, args, kwargs=None, dynamic=None, training=False, core=True, more=(), refused=False):
+    def __init__(self, name, make, args, kwargs=None, dynamic=None, training=False, core=True, more=()):
         self.name, self.make, self.args, self.kwargs = name, make, args, kwargs or {}
         self.dynamic, self.training, self.core, self.more = dynamic, training, core, more
-        self.refused = refused  # fxgraph does not write it, and says so
 
 
 def case(name, make, *args, **options):
@@ -283,7 +282,7 @@ case("free_conv", lambda: nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.ReLU(),
 case("free_twice", lambda: Of(lambda s, v, w: (torch.cat([v, w], 0), torch.arange(v.shape[0]), w.mean(0))),
      x(4, 8), x(8, 8), dynamic=(({0: batch}, {0: 2 * batch}),))
 case("free_tied", lambda: Of(lambda s, v, w: v + w), x(4, 8), x(4, 8), dynamic=(({0: batch}, {0: batch}),))
-case("free_item", lambda: Of(of_item), x(4, 2), torch.tensor(3), refused=True)
+case("free_item", lambda: Of(of_item), x(4, 2), torch.tensor(3))
 case("number", lambda: Of(lambda s, v, n: v * n), x(2), 3)
 case("free_number", lambda: Of(lambda s, v, n: v * n), x(2), 3, dynamic=((None, Dim.DYNAMIC),))
 case("none", lambda: Of(lambda s, v, m=None, *, flag=True, w=None: v if m is None else v + m), x(2), None,

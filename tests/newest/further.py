@@ -4,6 +4,7 @@ nested graphs in nested graphs.
 `further(case)` adds them, as programs(case) does.
 """
 
+import dataclasses
 from collections import namedtuple
 
 import torch
@@ -104,7 +105,57 @@ class MapMap(nn.Module):
         return hmap(lambda r: hmap(lambda c: c.sin() + c.shape[0], r), v)
 
 
+@dataclasses.dataclass
+class Batch:
+    values: torch.Tensor
+    rest: list
+
+
+torch.export.register_dataclass(Batch, serialized_type_name="fxgraph.tests.Batch")
+
+
+def rows_up_to(s, v, n):
+    k = n.item()
+    torch._check(k >= 2)
+    torch._check(k <= v.shape[0])
+    return v[:k] + v.new_ones(k, 1)
+
+
+def two_numbers(s, n, m):
+    a, b = n.item(), m.item()
+    torch._check(a >= 0)
+    torch._check(b >= 0)
+    return torch.zeros(a, b + 1), torch.arange(a + b), a * 2
+
+
+def kept_rows(s, v):
+    kept = (v[:, 0] > 0).nonzero().squeeze(1)
+    return v[kept].index_select(1, torch.tensor([1])), v[kept].sum(0), torch.cat([v[kept], v])
+
+
+def data_sizes(case):
+    """Sizes and numbers that data decide: all, none and some of the rows."""
+    case("u_nonzero", lambda: Of(lambda s, v: v.nonzero()), torch.eye(2, 3),
+         more=[(torch.zeros(2, 3),), (torch.ones(2, 3),), (torch.ones(2, 3).triu(2),)])
+    case("u_masked", lambda: Of(lambda s, v: v[v > 0] * 2), x(3, 4), dynamic=(({0: B},),),
+         more=[(x(6, 4),), (-x(3, 4).abs(),), (x(3, 4).abs(),)])
+    case("u_rows", lambda: Of(lambda s, v: s.l(v[v.sum(-1) > 0]), l=nn.Linear(3, 2)), x(5, 3), dynamic=(({0: B},),),
+         more=[(x(7, 3),), (x(2, 3).abs(),)])
+    case("u_two", lambda: Of(lambda s, v: (lambda a, b: (a, b, a.shape[0] + b.shape[0]))(v[v > 0], v[v < 0])), x(8),
+         more=[(x(8),), (x(8).abs(),)])
+    case("u_kept", lambda: Of(kept_rows), x(6, 3), dynamic=(({0: B},),), more=[(x(9, 3),), (-x(4, 3).abs(),)])
+    case("u_item", lambda: Of(rows_up_to), x(6, 3), torch.tensor(4), more=[(x(6, 3), torch.tensor(2))])
+    case("u_items", lambda: Of(two_numbers), torch.tensor(4), torch.tensor(3), more=[(torch.tensor(0), torch.tensor(1))])
+    case("u_float", lambda: Of(lambda s, v: v * v.max().item() + 1), x(3), more=[(x(3),)])
+    case("u_unique", lambda: Of(lambda s, v: torch.unique(v)), torch.tensor([1, 2, 2, 3]),
+         more=[(torch.tensor([1, 1, 1, 1]),), (torch.tensor([4, 3, 2, 1]),)])
+    case("u_repeat", lambda: Of(lambda s, v, r: torch.repeat_interleave(v, r, 0)), x(3, 2), torch.tensor([1, 2, 3]),
+         more=[(x(3, 2), torch.tensor([0, 5, 1]))])
+
+
 def further(case):
+    data_sizes(case)
+    case("d_class", lambda: Of(lambda s, b: Batch(b.values * 2, [b.rest[0] + 1, b.values])), Batch(x(2), [x(3)]))
     case("r_three", lambda: Of(lambda s, u, v, w: torch.cat([u, v[:-1:2], w[1:]])), x(6), x(13), x(7),
          dynamic=(({0: S}, {0: 2 * S + 1}, {0: S + 1}),), more=[(x(4), x(9), x(5))])
     case("r_auto", lambda: Of(lambda s, u, v: u @ v + u.sum() * v.shape[1]), x(4, 6), x(6, 5),

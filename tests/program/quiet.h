@@ -2,12 +2,13 @@
 #pragma once
 
 #include <ATen/Parallel.h>
-#include <c10/util/Exception.h>
 #include <c10/util/Logging.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+
+#include <fxgraph/rewriter/program/silent_warnings.h>
 
 namespace fx::testing {
 
@@ -15,17 +16,13 @@ namespace fx::testing {
 /// of the many calls that throw; it uses one thread.
 class Quiet {
  public:
-  Quiet() : guard_(&silence_) {
+  Quiet() {
     at::set_num_threads(1);
     c10::SetStackTraceFetcher([] { return std::string(); });
   }
 
  private:
-  struct Silence : c10::WarningHandler {
-    void process(const c10::SourceLocation&, const std::string&, const bool) override {}
-  };
-  Silence silence_;
-  c10::Warning::WarningHandlerGuard guard_;
+  internal::SilentWarnings silence_;
 };
 
 /// How many programs, and from which seed on, the environment asks for.

@@ -1,6 +1,7 @@
 // Scatters in place: torch.fx's test_fx_reinplace_pass.py, by the names there (the graphs are those that
 // functionalisation gives), and random programs of nested scatters.
 #include <gmock/gmock.h>
+#include <torch/version.h>
 
 #include <random>
 
@@ -82,6 +83,10 @@ TEST(ReinplacePass, test_reinplace_scatter_twice_with_different_view_op_valid) {
     r = aten::select_scatter(%mirror, %added, 0, 1)
     return r)"),
                                  {kMatrix});
+  if (TORCH_VERSION_MAJOR > 1) {  // from LibTorch 2 on the scatter's result has the strides of its input
+    EXPECT_THAT(column.changed, ElementsAre("added"));
+    return;
+  }
   EXPECT_THAT(column.changed, IsEmpty());
   EXPECT_EQ(column.kept.at("r"), "its result is float32[4], %mirror is float32[4] with strides [4]");
 }

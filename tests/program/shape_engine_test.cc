@@ -114,6 +114,13 @@ const std::set<std::string>& known() {
       "aten::_stack.out",                         // behind stack.out; its kernel for the meta device forgets the shape
       "aten::_histogramdd_from_bin_cts",          // behind histogramdd; reads more counts than it is given
       "aten::isin.Scalar_Tensor",                 // LibTorch's kernel for the meta device; the formula has no keywords
+      "aten::_unique.out",                        // of later releases, as the one without out
+      "aten::unique_consecutive.out",             // of later releases, likewise
+      // Later releases let them write to a tensor of another type, which their kernels for the meta device refuse.
+      "aten::linalg_matrix_rank.out",
+      "aten::linalg_matrix_rank.out_tol_tensor",
+      "aten::linalg_matrix_rank.atol_rtol_float_out",
+      "aten::linalg_matrix_rank.atol_rtol_tensor_out",
   };
   return names;
 }

@@ -1,4 +1,6 @@
 // Archives that are cut short, damaged or made to harm: each loads, or is refused with an Error that names the file.
+#include <fxgraph/export/save.h>
+
 #include <random>
 
 #include "tests/pt2/damaged.h"
@@ -103,11 +105,22 @@ TEST(UnknownProgram, NewerSchema) {
   EXPECT_THAT(outcome_of("mlp", program), HasSubstr("version 9 of torch.export's schema"));
 }
 
-TEST(UnknownProgram, ClassesAmongTheInputs) {
+// A class that nobody here knows is a tuple of its parts, and itself again in what is written.
+TEST(UnknownProgram, ClassesAmongTheResults) {
+  const std::string output = R"([1,{"children_spec":[{"children_spec":[],"context":null,"type":null}],)"
+                             R"("context":"[[\"logits\"], []]","type":"transformers.Output"}])";
   Json program = program_of("mlp");
-  program["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] =
-      R"([1, {"type": "transformers.Output", "context": "null", "children_spec": []}])";
-  EXPECT_THAT(outcome_of("mlp", program), HasSubstr("transformers.Output"));
+  program["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] = output;
+  const ScratchFolder scratch;
+  const std::string path = scratch / "class.pt2", again = scratch / "again.pt2";
+  std::ofstream(path, std::ios::binary) << rewritten("mlp", {{"models/model.json", program.dump()}});
+  const auto gm = load_exported(path);
+  EXPECT_TRUE(gm->graph().output_node()->arg(0).is_tuple());
+  save_exported(*gm, again);
+  caffe2::serialize::PyTorchStreamReader reader(again);
+  const auto [data, size] = reader.getRecord("models/model.json");
+  const Json written = Json::parse(std::string(static_cast<const char*>(data.get()), size));
+  EXPECT_EQ(written["graph_module"]["module_call_graph"][0]["signature"]["out_spec"], output);
 }
 
 }  // namespace

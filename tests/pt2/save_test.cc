@@ -43,6 +43,7 @@ TEST_P(SavedArchive, IsTheProgramThatWasLoaded) {
     save_exported(*gm, path);
   } catch (const Error& error) {
     ASSERT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
+    RecordProperty("refused", error.what());
     return;  // refused by name
   }
   const auto again = load_exported(path);

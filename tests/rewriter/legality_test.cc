@@ -166,6 +166,23 @@ TEST(Legality, AReshapeMayLieAsWhatItTakes) {
                  "g: its replacement may lie in memory differently, and v depends on that");
 }
 
+TEST(Legality, WhetherTheOneReaderCopiesShowsToNobody) {
+  const auto graph = [](const std::string& rest) { return graph_of("c = aten::conv2d(%x, %x)\n" + rest); };
+  for (const char* private_to_one :
+       {"r = aten::reshape(%c, [4])\nreturn r",
+        "d = aten::detach(%c)\nr = aten::reshape(%d, [4])\na = aten::add_(%r, 1)\nreturn a"}) {
+    Graph one = graph(private_to_one);
+    EXPECT_EQ(replace_pattern(one, "aten::conv2d(x, w)", "aten::contiguous(aten::conv2d(x, w))").applied, 1u)
+        << private_to_one;
+  }
+  for (const char* shared : {"r = aten::reshape(%c, [4])\nreturn (r, c)",
+                             "r = aten::reshape(%c, [4])\na = aten::add_(%r, 1)\ns = aten::sin(%c)\nreturn (a, s)"}) {
+    Graph two = graph(shared);
+    expect_refused(two, "aten::conv2d(x, w)", "aten::contiguous(aten::conv2d(x, w))",
+                   "c: its replacement may lie in memory differently, and r depends on that");
+  }
+}
+
 TEST(Legality, OneDrawIsNotTwo) {
   const std::string draws = "r = aten::rand_like(%x)\ns = aten::rand_like(%x)\nreturn (r, s)";
   Graph graph = graph_of("r = aten::rand_like(%x)\nreturn r");

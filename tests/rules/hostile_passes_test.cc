@@ -14,8 +14,8 @@
 #include <fxgraph/rewriter/program/hostile/generator.h>
 #include <fxgraph/rewriter/program/reinplace.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
-#include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>

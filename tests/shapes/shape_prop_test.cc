@@ -89,7 +89,7 @@ TEST(ShapeProp, IsWhatARunOnRealTensorsGives) {
 TEST(ShapeProp, FactorisationsFindSomethingRegular) {
   for (const char* call :
        {"torch.ops.aten.linalg_cholesky.default](args = (%x,))", "torch.ops.aten.linalg_inv.default](args = (%x,))",
-        "torch.ops.aten.cholesky.default](args = (%x,))", "torch.ops.aten.linalg_solve.default](args = (%x, %x))",
+        "torch.ops.aten.linalg_eigh.default](args = (%x,))", "torch.ops.aten.linalg_solve.default](args = (%x, %x))",
         "torch.ops.aten.linalg_qr.default](args = (%x,))", "torch.ops.aten.logdet.default](args = (%x,))"}) {
     GraphModule gm = graph_module(std::string("graph():\n%x = placeholder[target=x]\n%y = call_function[target=") +
                                   call + "\nreturn y\n");

@@ -99,7 +99,8 @@ class Subject {
     for (State& state : state_) {
       if (state.tensor.storage().nbytes() != state.initial.storage().nbytes()) continue;
       if (state.initial.storage().nbytes() > 0)
-        std::memcpy(state.tensor.storage().data(), state.initial.storage().data(), state.initial.storage().nbytes());
+        std::memcpy(state.tensor.storage().data_ptr().get(), state.initial.storage().data(),
+                    state.initial.storage().nbytes());
       state.tensor.unsafeGetTensorImpl()->set_sizes_and_strides(state.initial.sizes(), state.initial.strides());
       if (!state.tensor.is_inference()) state.tensor.unsafeGetTensorImpl()->bump_version();
     }

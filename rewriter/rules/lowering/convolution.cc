@@ -1,13 +1,14 @@
 // Convolutions, with the activation that follows, as calls of kernels that take packed weights: oneDNN's
 // (mkldnn_prepacked::conv2d_run) and XNNPACK's (prepacked::conv2d_clamp_run).
 //
-//   relu(conv2d(x, w, b, …))  ->  conv2d_run(contiguous(x, channels_last), conv2d_prepack(clone(w, channels_last), b,
-//   …))
+//   relu(conv2d(x, w, b, …))
+//   ->  contiguous(conv2d_run(onednn_image(x), conv2d_prepack(clone(w, channels_last), b, …)))
 //
-// Both want activations with channels last. What a rule makes ends in contiguous(), the layout that LibTorch's own
-// convolution gives, so that each is right by itself; `channels-last` then takes the reorders out between neighbours.
-// oneDNN reads strides only of dense tensors: the contiguous() before it stays. clone() gives weights of 1x1 kernels,
-// too, the strides by which oneDNN tells the layout.
+// Both want activations with channels last (onednn_image, packed_calls.h; contiguous(x, channels_last)). What a rule
+// makes ends in contiguous(), the layout that LibTorch's own convolution gives, so that each is right by itself;
+// `channels-last` then takes the reorders out between neighbours. oneDNN reads strides only of dense tensors: the
+// contiguous() before it stays. clone() gives weights of 1x1 kernels, too, the strides by which oneDNN tells the
+// layout.
 //
 // Sources: the operators' registrations in LibTorch 1.13 and what they were seen to do; which is faster is measured
 // (measured_rules.h), for it depends on the machine.
@@ -55,7 +56,7 @@ std::vector<Argument> geometry(const Match& m) {
 }
 
 Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
-  Node& x = channels_last(r, m["x"]);
+  Node& x = onednn_image(r, m["x"]);
   std::vector<Argument> pack = {channels_last_weight(r, m["w"]), m.argument("b")};
   for (Argument& each : geometry(m)) pack.push_back(std::move(each));
   pack.push_back(list_of(m.info("x")->sizes));

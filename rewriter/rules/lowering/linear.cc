@@ -64,8 +64,10 @@ Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
                       {kernel, m.argument("b"), list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), 1,
                        list_of(image_sizes(x)), Argument(attribute)});
   Node& image = call(r, "aten::permute", {in_four_dimensions(r, m["x"], x.size()), list_of({0, 3, 1, 2})});
-  Node& y = call(r, "mkldnn_prepacked::conv2d_run", {channels_last(r, image), packed});
-  return in_dimensions(r, call(r, "aten::permute", {y, list_of({0, 2, 3, 1})}), x.size());
+  Node& y = call(r, "mkldnn_prepacked::conv2d_run", {onednn_image(r, image), packed});
+  // It lies so already: contiguous() says it to who checks what depends on it.
+  return call(r, "aten::contiguous",
+              {in_dimensions(r, call(r, "aten::permute", {y, list_of({0, 2, 3, 1})}), x.size())});
 }
 
 Node& transposed(const Match& m, Rewriter& r) {

@@ -51,7 +51,7 @@ Node& onednn(const Match& m, Rewriter& r) {
   Node& packed = call(
       r, "mkldnn_prepacked::conv2d_prepack",
       {kernel, *affine.shift, list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), sizes[1], list_of(sizes), "none"});
-  return call(r, "aten::contiguous", {call(r, "mkldnn_prepacked::conv2d_run", {channels_last(r, m["x"]), packed})});
+  return call(r, "aten::contiguous", {call(r, "mkldnn_prepacked::conv2d_run", {onednn_image(r, m["x"]), packed})});
 }
 
 Node& scaled(const Match& m, Rewriter& r) {

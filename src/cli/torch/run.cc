@@ -38,7 +38,8 @@ int TorchBackend::run(const RunOptions& options) {
     return kDone;
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) fmt::print("output {}: {}\n", i, to_string(outputs[i]));
-  fmt::print("forward: {} (median of {}, threads: {})\n", to_string(time), options.repeat, threads());
+  const std::string runs = options.repeat == 1 ? "one run" : fmt::format("median of {}", options.repeat);
+  fmt::print("forward: {} ({}, threads: {})\n", to_string(time), runs, threads());
   return kDone;
 }
 

@@ -1,0 +1,31 @@
+// SilentWarnings: while it lives, LibTorch does not warn, on this thread's behalf or another's.
+//
+// For programs that do on purpose what LibTorch warns of. Thread-safety: one at a time.
+#pragma once
+
+#include <c10/util/Exception.h>
+#include <torch/version.h>
+
+#include <string>
+
+namespace fx::internal {
+
+class SilentWarnings {
+ private:
+#if TORCH_VERSION_MAJOR < 2
+  using Guard = c10::Warning::WarningHandlerGuard;
+  struct Silence : c10::WarningHandler {
+    void process(const c10::SourceLocation&, const std::string&, const bool) override {}
+  };
+#else
+  using Guard = c10::WarningUtils::WarningHandlerGuard;
+  struct Silence : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+  };
+#endif
+
+  Silence silence_;
+  Guard guard_{&silence_};
+};
+
+}  // namespace fx::internal
