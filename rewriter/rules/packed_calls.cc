@@ -200,6 +200,11 @@ Node& onednn_image(Rewriter& rewriter, Node& image) {
   return rewriter.call_function("aten::permute", {with_own, to_images()});
 }
 
+Argument onednn_bias(Rewriter& rewriter, const Argument& bias) {
+  if (!bias.is_node()) return bias;
+  return Argument(rewriter.call_function("aten::contiguous", {bias}));
+}
+
 std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool of_inputs) {
   std::vector<Node*> found;
   for (Node& node : rewriter.graph().nodes()) {

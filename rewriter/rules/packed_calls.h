@@ -30,6 +30,9 @@ bool is_plain_contiguous(const Node& node);
 /// it computes anything.
 Node& onednn_image(Rewriter& rewriter, Node& image);
 
+/// `contiguous(bias)`, or None: oneDNN of later releases takes a vector for contiguous whatever its strides.
+Argument onednn_bias(Rewriter& rewriter, const Argument& bias);
+
 /// The calls that give an image strides of its own go where it has them: where it comes from an operator that lays its
 /// result out, or, with `of_inputs`, from an input. Returns how often.
 std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool of_inputs);

@@ -57,7 +57,7 @@ std::vector<Argument> geometry(const Match& m) {
 
 Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
   Node& x = onednn_image(r, m["x"]);
-  std::vector<Argument> pack = {channels_last_weight(r, m["w"]), m.argument("b")};
+  std::vector<Argument> pack = {channels_last_weight(r, m["w"]), onednn_bias(r, m.argument("b"))};
   for (Argument& each : geometry(m)) pack.push_back(std::move(each));
   pack.push_back(list_of(m.info("x")->sizes));
   pack.push_back(Argument(attribute));

@@ -61,7 +61,7 @@ Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
   const Sizes &x = m.info("x")->sizes, &w = m.info("w")->sizes;
   Node& kernel = channels_last_weight(r, call(r, "aten::reshape", {m["w"], list_of({w[0], w[1], 1, 1})}));
   Node& packed = call(r, "mkldnn_prepacked::conv2d_prepack",
-                      {kernel, m.argument("b"), list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), 1,
+                      {kernel, onednn_bias(r, m.argument("b")), list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), 1,
                        list_of(image_sizes(x)), Argument(attribute)});
   Node& image = call(r, "aten::permute", {in_four_dimensions(r, m["x"], x.size()), list_of({0, 3, 1, 2})});
   Node& y = call(r, "mkldnn_prepacked::conv2d_run", {onednn_image(r, image), packed});
