@@ -130,11 +130,16 @@ bool is_one_of(const std::array<std::string_view, n>& packets, Symbol target) {
   return std::ranges::find(packets, packet_of(target.view())) != packets.end();
 }
 
+/// As the rules write it: other spellings are not theirs.
+bool is_call_of_two(const Node& node, std::string_view target) {
+  return node.is_call(target) && node.args().size() == 2 && node.kwargs().empty();
+}
+
 /// What `view_as(reshape(value, [-1]), value)` takes, or null.
 const Node* given_own_strides(const Node& node) {
-  if (!node.is_call("aten::view_as")) return nullptr;
+  if (!is_call_of_two(node, "aten::view_as")) return nullptr;
   const Node *flat = node.arg(0).node_or_null(), *value = node.arg(1).node_or_null();
-  const bool fits = flat && value && flat->is_call("aten::reshape") && flat->num_users() == 1 &&
+  const bool fits = flat && value && is_call_of_two(*flat, "aten::reshape") && flat->num_users() == 1 &&
                     flat->arg(0) == node.arg(1) && flat->arg(1) == Argument::list({-1});
   return fits ? value : nullptr;
 }
@@ -173,8 +178,8 @@ const Argument& to_images() {
 
 /// What the permutation `user` of `value` brings back: x of permute(permute(x, [0, 2, 3, 1]), [0, 3, 1, 2]); or null.
 Node* undone_by(const Node& user, const Node& value) {
-  const bool undone = user.is_call("aten::permute") && value.is_call("aten::permute") && user.arg(1) == to_images() &&
-                      value.arg(1) == to_pixels();
+  const bool undone = is_call_of_two(user, "aten::permute") && is_call_of_two(value, "aten::permute") &&
+                      user.arg(1) == to_images() && value.arg(1) == to_pixels();
   return undone ? value.arg(0).node_or_null() : nullptr;
 }
 
