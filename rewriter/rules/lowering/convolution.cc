@@ -14,6 +14,8 @@
 // (measured_rules.h), for it depends on the machine.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <ATen/Parallel.h>
+
 #include <limits>
 
 #include <fxgraph/rewriter/rules/measured_rules.h>
@@ -149,13 +151,26 @@ const std::vector<Rule>& convolution() {
   return kRules;
 }
 
-PassResult lower(RuleContext& program) { return apply_fastest(program, convolution(), Layout::channels_last); }
+const std::vector<Rule>& onednn_convolution() {
+  static const std::vector<Rule> kRules = [] {
+    std::vector<Rule> rules = convolution();
+    std::erase_if(rules, [](const Rule& rule) { return rule.name.find("xnnpack") != std::string::npos; });
+    return rules;
+  }();
+  return kRules;
+}
+
+// XNNPACK has threads of its own, and OpenMP's keep the processors busy while they wait: with as many of both as there
+// are processors, a MobileNet took seven times as long as with one kind. Its places alone do not show that.
+PassResult lower(RuleContext& program) {
+  const std::vector<Rule>& rules = at::get_num_threads() > 1 ? onednn_convolution() : convolution();
+  return apply_fastest(program, rules, Layout::channels_last);
+}
 
 /// XNNPACK keeps state in what it packed.
 const std::vector<Rule>& concurrent_convolution() {
   static const std::vector<Rule> kRules = [] {
-    std::vector<Rule> rules = convolution();
-    std::erase_if(rules, [](const Rule& rule) { return rule.name.find("xnnpack") != std::string::npos; });
+    std::vector<Rule> rules = onednn_convolution();
     for (Rule& rule : rules) rule.name.insert(rule.name.find('/'), "-concurrent");
     return rules;
   }();
