@@ -198,11 +198,18 @@ Node& channels_last_weight(Rewriter& rewriter, Node& weight) {
   return rewriter.call_function("aten::clone", {weight}, channels_last_kwargs());
 }
 
+Node& as_pixels(Rewriter& rewriter, Node& image) {
+  return rewriter.call_function("aten::permute", {image, to_pixels()});
+}
+Node& as_image(Rewriter& rewriter, Node& pixels) {
+  return rewriter.call_function("aten::permute", {pixels, to_images()});
+}
+
 Node& onednn_image(Rewriter& rewriter, Node& image) {
-  Node& pixels = rewriter.call_function("aten::permute", {channels_last(rewriter, image), to_pixels()});
+  Node& pixels = as_pixels(rewriter, channels_last(rewriter, image));
   Node& flat = rewriter.call_function("aten::reshape", {pixels, Argument::list({-1})});
   Node& with_own = rewriter.call_function("aten::view_as", {flat, pixels});
-  return rewriter.call_function("aten::permute", {with_own, to_images()});
+  return as_image(rewriter, with_own);
 }
 
 Argument onednn_bias(Rewriter& rewriter, const Argument& bias) {

@@ -25,6 +25,10 @@ bool is_channels_last_call(const Node& node);
 /// True for `contiguous(x)`.
 bool is_plain_contiguous(const Node& node);
 
+/// [n, c, h, w] as [n, h, w, c], and back: views.
+Node& as_pixels(Rewriter& rewriter, Node& image);
+Node& as_image(Rewriter& rewriter, Node& pixels);
+
 /// What oneDNN's convolution reads: `contiguous(image, channels_last)`, with strides that follow from its sizes, in
 /// dimensions of one element as well. Of a batch of one that is a view of something larger, which counts as contiguous,
 /// it computes anything.

@@ -170,7 +170,7 @@ class ChannelsLast {
       Node& last = rewriter.call_function("aten::contiguous", std::vector<Argument>{other}, channels_last_kwargs());
       rewriter.replace_input_with(node, *other, last);
     }
-    Node* const value = wants_contiguous(node) ? &as_pixels(node, *moves[0].second) : &node;
+    Node* const value = wants_contiguous(node) ? &on_pixels(node, *moves[0].second) : &node;
     const std::vector<Node*> users = value->users().to_vector();
     const auto scope = rewriter.inserting_after(*value);
     Node& back = rewriter.call_function("aten::contiguous", std::vector<Argument>{*value});
@@ -185,17 +185,14 @@ class ChannelsLast {
   static bool wants_contiguous(const Node& node) { return operator_of(node) == "aten::gelu"; }
 
   /// op(y) -> permute(op(permute(y))): contiguous between the two, which are views. Returns what stands for op(y).
-  Node& as_pixels(Node& node, Node& source) {
-    const auto call = [&](Node& value, std::initializer_list<std::int64_t> order) -> Node& {
-      return program_.rewriter.call_function("aten::permute", {value, list_of(order)});
-    };
+  Node& on_pixels(Node& node, Node& source) {
     {
       const auto scope = program_.rewriter.inserting_before(node);
-      program_.rewriter.replace_input_with(node, source, call(source, {0, 2, 3, 1}));
+      program_.rewriter.replace_input_with(node, source, as_pixels(program_.rewriter, source));
     }
     const std::vector<Node*> users = node.users().to_vector();
     const auto scope = program_.rewriter.inserting_after(node);
-    Node& image = call(node, {0, 3, 1, 2});
+    Node& image = as_image(program_.rewriter, node);
     for (Node* user : users) program_.rewriter.replace_input_with(*user, node, image);
     return image;
   }

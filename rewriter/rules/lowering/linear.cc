@@ -63,11 +63,10 @@ Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
   Node& packed = call(r, "mkldnn_prepacked::conv2d_prepack",
                       {kernel, onednn_bias(r, m.argument("b")), list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), 1,
                        list_of(image_sizes(x)), Argument(attribute)});
-  Node& image = call(r, "aten::permute", {in_four_dimensions(r, m["x"], x.size()), list_of({0, 3, 1, 2})});
+  Node& image = as_image(r, in_four_dimensions(r, m["x"], x.size()));
   Node& y = call(r, "mkldnn_prepacked::conv2d_run", {onednn_image(r, image), packed});
   // It lies so already: contiguous() says it to who checks what depends on it.
-  return call(r, "aten::contiguous",
-              {in_dimensions(r, call(r, "aten::permute", {y, list_of({0, 2, 3, 1})}), x.size())});
+  return call(r, "aten::contiguous", {in_dimensions(r, as_pixels(r, y), x.size())});
 }
 
 Node& transposed(const Match& m, Rewriter& r) {
