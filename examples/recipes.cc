@@ -98,6 +98,16 @@ void slowest() {
   // [end]
 }
 
+void held_memory() {
+  // [held memory]
+  auto gm = traced();
+  gm->hold_memory();
+  for (int batch = 0; batch < 3; ++batch) gm->forward(torch::rand({64, 3, 16, 16}));  // the first asks for all of it
+  std::cout << gm->held_bytes() / 1024 << " KiB for as many forwards as one likes\n";
+  // [end]
+  TORCH_CHECK(gm->held_bytes() > 0);
+}
+
 void no_match() {
   // [no match]
   auto gm = traced();
@@ -129,6 +139,7 @@ int main() {
   not_a_number();
   dead_weights();
   slowest();
+  held_memory();
   no_match();
   freeze_part();
 }

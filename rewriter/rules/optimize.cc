@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <span>
@@ -74,6 +75,35 @@ bool follows_mode(torch::nn::Module& module) {
                              [](const auto& below) { return follows_mode_itself(*below); });
 }
 
+at::Tensor sample_of(const TensorInfo& info) {
+  const at::Tensor zeros = zeros_like_info(info);
+  return at::isFloatingType(zeros.scalar_type()) ? at::rand_like(zeros) : zeros;
+}
+
+/// The shortest of some forwards in turn: two, and more as long as what was lowered seems to take more than `limit`
+/// times as long, which a busy machine can make it seem.
+OptimizeReport::Undone time_in_turn(GraphModule& plain, GraphModule& lowered, const std::vector<c10::IValue>& inputs,
+                                    double limit) {
+  constexpr int kLeastRounds = 2, kMostRounds = 7;
+  constexpr double kShort = 0.01;  // seconds, for which more rounds cost nothing
+  const auto seconds_of = [&](GraphModule& module) {
+    const auto start = std::chrono::steady_clock::now();
+    module.run(inputs);
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  seconds_of(plain);  // makes the plans
+  seconds_of(lowered);
+  OptimizeReport::Undone least{seconds_of(plain), seconds_of(lowered)};
+  double all = least.plain + least.lowered;
+  for (int round = 1; round < kMostRounds || all < kShort; ++round) {
+    if (round >= kLeastRounds && least.lowered <= limit * least.plain) break;
+    const OptimizeReport::Undone next{seconds_of(plain), seconds_of(lowered)};
+    least = {std::min(least.plain, next.plain), std::min(least.lowered, next.lowered)};
+    all += next.plain + next.lowered;
+  }
+  return least;
+}
+
 class Optimizer {
  public:
   Optimizer(GraphModule& module, const OptimizeOptions& options)
@@ -143,13 +173,36 @@ class Optimizer {
     if (from == selected_.size()) return;
     find_shapes(false);
     if (!options_.inputs.empty() && report_.without_shapes.empty()) free_sizes_.find_samples(must_run_);
+    GraphModule plain(module_, module_.graph().clone());
+    bool changed = false;
     for (std::size_t i = from; i < selected_.size(); ++i) {
       find_shapes(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
-      run_pass(i);
+      changed |= run_pass(i);
     }
     eliminate_dead_code(module_.graph(), module_effects(module_));
+    if (changed) undo_if_slower(plain, from);
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
+  }
+
+  /// `plain` is the program before the rules from `from` on, over the same tensors.
+  void undo_if_slower(GraphModule& plain, std::size_t from) {
+    if (options_.target.empty() || options_.inputs.empty() || !report_.without_shapes.empty()) return;
+    tell("the whole");
+    const at::NoGradGuard no_grad;
+    const StateKeeper keeper(module_);
+    std::vector<c10::IValue> inputs;
+    for (const TensorInfo& info : options_.inputs) inputs.emplace_back(sample_of(info));
+    OptimizeReport::Undone seconds;
+    try {
+      seconds = time_in_turn(plain, module_, inputs, options_.max_slowdown);
+    } catch (const std::exception&) {
+      return;  // it does not run on numbers that one can think of
+    }
+    if (seconds.lowered <= options_.max_slowdown * seconds.plain) return;
+    report_.lowering_undone = seconds;
+    for (std::size_t i = from; i < selected_.size(); ++i) report_.rules[i].applied = 0;
+    module_.set_graph(plain.graph().clone());
   }
 
   /// Applies the rules [from, to) in order; neighbouring rewrites together.

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct OptimizeOptions {
   /// With a target: call only what several threads may run at once in one loaded copy of the result. (A GraphModule may
   /// be run by several threads in any case.)
   bool concurrent = false;
+  /// With a target: lowering is undone when the whole program then takes so many times as long as before. What a call
+  /// costs those around it, threads that wait for each other for instance, shows in the whole alone.
+  double max_slowdown = 1.05;
   std::size_t max_rounds = 8;                             ///< at most; what is left then, OptimizeReport::stop says
   std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
 };
@@ -56,6 +60,12 @@ struct OptimizeReport {
   /// Why shapes are not known although inputs were given: the program does not run on zeros of those shapes. Rules that
   /// need them refuse.
   std::string without_shapes{};
+  /// Seconds of a forward, as it was and lowered.
+  struct Undone {
+    double plain = 0, lowered = 0;
+  };
+  /// Set where lowering was undone in the end: see OptimizeOptions::max_slowdown.
+  std::optional<Undone> lowering_undone{};
   RewriteStop stop = RewriteStop::fixed_point;  ///< `max_rewrites` when the rounds were used up
 
   /// The sum over all rules.

@@ -62,6 +62,7 @@ struct RunOptions {
   std::string values;  ///< a file of inputs, in place of shapes
   int repeat = 1;
   int threads = 0;  ///< 0: as LibTorch has it
+  bool hold_memory = false;
   bool json = false;
   // Of a folder with the stages of a pipeline:
   int rank = -1;  ///< -1: what the launcher's environment says

@@ -229,6 +229,7 @@ class Commands {
     sub->add_option("--repeat", run_.repeat, "how often; the median time is shown, and its spread")
         ->check(CLI::Range(1, 1000000));
     add_threads(sub, run_.threads);
+    sub->add_flag("--hold-memory", run_.hold_memory, "keep the memory of a run for the next one");
     add_json(sub, run_.json);
   }
   void declare_pipeline() {

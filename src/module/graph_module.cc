@@ -8,6 +8,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/object_attribute.h>
+#include <fxgraph/run/held_memory.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/support/error.h>
@@ -129,7 +130,18 @@ std::shared_ptr<const Plan> GraphModule::plan() {
   return plan_;
 }
 
-c10::IValue GraphModule::run(std::vector<c10::IValue> inputs) { return plan()->run(*this, std::move(inputs)); }
+c10::IValue GraphModule::run(std::vector<c10::IValue> inputs) {
+  const std::shared_ptr<const Plan> current = plan();
+  const HeldMemory::Scope scope(held_memory_.get());
+  return current->run(*this, std::move(inputs));
+}
+
+void GraphModule::hold_memory(bool on) {
+  if (on == (held_memory_ != nullptr)) return;
+  held_memory_ = on ? std::make_unique<HeldMemory>() : nullptr;
+}
+
+std::size_t GraphModule::held_bytes() const { return held_memory_ ? held_memory_->bytes() : 0; }
 
 torch::Tensor GraphModule::run_to_tensor(std::vector<c10::IValue> inputs) {
   c10::IValue result = run(std::move(inputs));
@@ -350,6 +362,7 @@ std::shared_ptr<Module> GraphModule::clone(const TorchDeviceOption& device) cons
   deep_copy_contents(*this, *copy, device ? &*device : nullptr);
   keep_ties(*this, *copy);
   copy->fixed_mode_ = fixed_mode_;
+  copy->hold_memory(held_memory_ != nullptr);
   return copy;
 }
 

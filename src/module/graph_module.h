@@ -34,6 +34,7 @@
 
 namespace fx {
 
+class HeldMemory;
 class Plan;
 
 /// A graph that runs over its own tree of parameters and modules; see the top of this file.
@@ -93,6 +94,12 @@ class GraphModule : public OwningModule {
   }
   /// Runs and returns whatever the graph returns. Missing trailing inputs take their defaults.
   c10::IValue run(std::vector<c10::IValue> inputs);
+  /// Keeps the memory that a run frees for the next (run/held_memory.h): with inputs of the same sizes no later run
+  /// asks the system for any. Results may be kept as long as one likes. It holds what one run needs, until it is turned
+  /// off or the module dies; CPU tensors of 32 KiB and more. A clone keeps memory of its own.
+  void hold_memory(bool on = true);
+  /// Bytes that are held now, in tensors that live or waiting for the next run.
+  std::size_t held_bytes() const;
   /// Makes the execution plan now; throws what running would throw about the graph itself.
   void recompile();
   /// The plan for the graph as it is; made when there is none.
@@ -157,6 +164,7 @@ class GraphModule : public OwningModule {
   Graph graph_;
   std::string class_name_;
   std::string fixed_mode_;
+  std::unique_ptr<HeldMemory> held_memory_;  // null when memory is not held
   std::mutex plan_mutex_;
   std::shared_ptr<const Plan> plan_;
 };

@@ -129,6 +129,18 @@ TEST_F(Program, OptimizeLeavesTheStateOfTheModelAsItWas) {
 }
 
 // Loading LibTorch takes half a second; text needs none of it.
+TEST_F(Program, RunKeepsItsMemoryWhenAsked) {
+  const auto held = [&](const std::string& flag) {
+    const Result result = run(std::string("run ") + kModel + " --input 2x3x64x64 --repeat 3 --format json" + flag);
+    EXPECT_EQ(result.code, 0) << result.err;
+    const auto figures = nlohmann::json::parse(result.out);
+    EXPECT_GT(figures["seconds"].get<double>(), 0);
+    return figures["held_bytes"].get<std::size_t>();
+  };
+  EXPECT_EQ(held(""), 0u);
+  EXPECT_GT(held(" --hold-memory"), 1u << 15);
+}
+
 TEST_F(Program, StartsWithoutLibTorchForText) {
   const std::string text =
       write("small.fx", "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    return x\n");

@@ -128,6 +128,11 @@ class Optimization {
     if (before_.peak_bytes) line += fmt::format(", peak activations {}", human_bytes(*before_.peak_bytes));
     row(options_.file, line);
     for (const RuleOutcome& outcome : done_.rules) print_outcome(outcome);
+    if (done_.lowering_undone) {
+      row("lowering undone",
+          fmt::format("a forward takes {} lowered, and {} as it was", human_seconds(done_.lowering_undone->lowered),
+                      human_seconds(done_.lowering_undone->plain)));
+    }
     line = fmt::format("{} nodes", after_.nodes);
     if (after_.peak_bytes)
       line +=
@@ -233,6 +238,10 @@ class Optimization {
       for (const auto& [what, count] : outcome.dropped) rule["dropped"][what] = count;
       for (const rules::Choice& choice : outcome.choices) rule["measured"].push_back(to_json(choice));
       out["rules"].push_back(rule);
+    }
+    if (done_.lowering_undone) {
+      out["lowering_undone"] = {{"plain_seconds", done_.lowering_undone->plain},
+                                {"lowered_seconds", done_.lowering_undone->lowered}};
     }
     if (difference_)
       out["verified"] = {

@@ -338,7 +338,9 @@ int TorchBackend::run_stage(const RunOptions& options) {
   });
   Workers workers = connect(address);
   try {
-    Pipeline pipe(saved.plan, load_stage(options.file, saved, address.rank), workers);
+    const std::shared_ptr<GraphModule> stage = load_stage(options.file, saved, address.rank);
+    stage->hold_memory(options.hold_memory);
+    Pipeline pipe(saved.plan, stage, workers);
     const std::vector<c10::IValue> inputs =
         address.rank == 0 ? first_inputs(options, saved) : std::vector<c10::IValue>();
     PipelineSetting setting = setting_of(workers);

@@ -21,17 +21,16 @@ int TorchBackend::run(const RunOptions& options) {
   const std::unique_ptr<Model> model = load(options.file);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
   const std::vector<c10::IValue> inputs = inputs_for(module.graph(), options.values, options.inputs);
+  module.hold_memory(options.hold_memory);
   const at::NoGradGuard no_grad;
   const c10::IValue result = module.run(copies_of(inputs));
   if (!options.output.empty()) write_value(options.output, result);
   const TensorInfos outputs = tensor_infos(result);
   const MeasuredTime time = time_forwards({&module}, inputs, static_cast<std::size_t>(options.repeat))[0];
   if (options.json) {
-    nlohmann::ordered_json out = {{"seconds", time.seconds},
-                                  {"spread", time.spread},
-                                  {"repeat", options.repeat},
-                                  {"threads", threads()},
-                                  {"outputs", nlohmann::json::array()}};
+    nlohmann::ordered_json out = {{"seconds", time.seconds},           {"spread", time.spread},
+                                  {"repeat", options.repeat},          {"threads", threads()},
+                                  {"held_bytes", module.held_bytes()}, {"outputs", nlohmann::json::array()}};
     for (const TensorInfo& info : outputs)
       out["outputs"].push_back({{"sizes", info.sizes}, {"dtype", to_string(info.dtype)}});
     fmt::print("{}\n", out.dump(2));
@@ -40,6 +39,7 @@ int TorchBackend::run(const RunOptions& options) {
   for (std::size_t i = 0; i < outputs.size(); ++i) fmt::print("output {}: {}\n", i, to_string(outputs[i]));
   const std::string runs = options.repeat == 1 ? "one run" : fmt::format("median of {}", options.repeat);
   fmt::print("forward: {} ({}, threads: {})\n", to_string(time), runs, threads());
+  if (options.hold_memory) fmt::print("memory held: {}\n", human_bytes(static_cast<double>(module.held_bytes())));
   return kDone;
 }
 
