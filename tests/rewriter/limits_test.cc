@@ -224,5 +224,15 @@ TEST(Limits, AReplacementThatDeclinesIsCounted) {
   EXPECT_EQ(report.applied, 0u);
 }
 
+TEST(Limits, AMatchThatLostAPartSaysWhich) {
+  Graph graph = graph_of("a = aten::relu(%x)\nb = aten::relu(%a)\nc = aten::relu(%b)\nreturn c");
+  ReplaceOptions options;
+  options.find.overlap = Overlap::all;
+  const RewriteReport report = replace_pattern(graph, "aten::relu(aten::relu(v))", "aten::relu(v)", options);
+  EXPECT_EQ(report.applied, 1u);
+  ASSERT_EQ(report.refused.size(), 1u);
+  EXPECT_EQ(report.refused[0].reason, "an earlier rewrite replaced b, a part of it");
+}
+
 }  // namespace
 }  // namespace fx
