@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx {
@@ -69,14 +70,6 @@ class Marker {
   std::vector<const Node*> work_;
 };
 
-/// The index that a getitem takes out of a tuple.
-std::optional<std::int64_t> getitem_index(const Node& node) {
-  static const Symbol kGetItem("operator.getitem");
-  if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return std::nullopt;
-  if (!node.args()[0].is_node() || !node.args()[1].is_int()) return std::nullopt;
-  return node.args()[1].as_int();
-}
-
 }  // namespace
 
 std::string_view to_string(DeadFinding::Kind kind) { return kKindNames[static_cast<std::size_t>(kind)]; }
@@ -118,18 +111,19 @@ void DeadCode::find_unused_outputs(const Shapes* shapes) {
   for (const Node& node : graph_->nodes()) {
     if (is_dead(node) || !node.is(Op::call_function) || !node.has_users()) continue;
     const Node& first = *node.users().begin();
-    if (!getitem_index(first)) continue;
+    if (!taken_element(first)) continue;
     const OperatorSchema* schema = schema_of(node);
     std::size_t results = schema && schema->returns.size() > 1 ? schema->returns.size() : 0;
     if (shapes && (*shapes)[node].tensors.size() > 1) results = (*shapes)[node].tensors.size();
     std::vector<bool> used(results, false);
     bool all_known = true;
     for (const Node& user : node.users()) {
-      auto index = getitem_index(user);
-      if (index && *index < 0) *index += static_cast<std::int64_t>(results);
-      all_known = all_known && index && *index >= 0;
-      if (all_known && static_cast<std::size_t>(*index) < results && !is_dead(user)) {
-        used[static_cast<std::size_t>(*index)] = true;
+      const std::optional<Element> taken = taken_element(user);
+      std::int64_t index = taken ? taken->index : -1;
+      if (taken && index < 0) index += static_cast<std::int64_t>(results);
+      all_known = all_known && index >= 0;
+      if (all_known && static_cast<std::size_t>(index) < results && !is_dead(user)) {
+        used[static_cast<std::size_t>(index)] = true;
       }
     }
     for (std::size_t i = 0; all_known && i < results; ++i) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fxgraph/ops/element.h>
+
 namespace fx {
 
 namespace {
@@ -10,10 +12,8 @@ constexpr std::int64_t kMaxElements = 64;
 
 /// The element that `node` takes out of its first argument, or -1 when it is no getitem or its index is not known.
 std::int64_t element_index(const Node& node) {
-  static const Symbol kGetItem("operator.getitem");
-  if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return -1;
-  const Argument& index = node.args()[1];
-  return node.args()[0].is_node() && index.is_int() && index.as_int() < kMaxElements ? index.as_int() : -1;
+  const std::optional<Element> taken = taken_element(node);
+  return taken && taken->index < kMaxElements ? taken->index : -1;
 }
 
 }  // namespace

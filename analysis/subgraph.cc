@@ -16,8 +16,9 @@ std::vector<Node*> sorted(std::span<Node* const> nodes) {
 }
 
 void require_extractable(const Graph& graph, const std::vector<Node*>& nodes) {
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const Node& node = *nodes[i];
+  const Node* before = nullptr;
+  for (const Node* each : nodes) {
+    const Node& node = *each;
     const std::string name = node.name();
     if (&node.graph() != &graph || node.is_erased()) {
       throw Error(ErrorKind::invalid_argument, "cannot extract " + name + ": it is not in this graph", name);
@@ -26,9 +27,8 @@ void require_extractable(const Graph& graph, const std::vector<Node*>& nodes) {
       throw Error(ErrorKind::invalid_argument,
                   "cannot extract " + name + ": a piece gets inputs and an output of its own; leave it out", name);
     }
-    if (i > 0 && nodes[i - 1] == nodes[i]) {
-      throw Error(ErrorKind::invalid_argument, "cannot extract " + name + " twice", name);
-    }
+    if (before == each) throw Error(ErrorKind::invalid_argument, "cannot extract " + name + " twice", name);
+    before = each;
   }
 }
 

@@ -228,8 +228,7 @@ void Engine::for_each_escape(Visit&& visit) {
   const std::vector<Node*>& nodes = matched_nodes();
   const auto inside = [&](const Node& node) {
     if (nodes.size() <= 8) return std::find(nodes.begin(), nodes.end(), &node) != nodes.end();
-    const auto at = std::lower_bound(nodes.begin(), nodes.end(), &node, GraphOrder{});
-    return at != nodes.end() && *at == &node;
+    return std::binary_search(nodes.begin(), nodes.end(), &node, GraphOrder{});
   };
   const auto returned = [&](const Node* node) {
     for (const std::uint32_t output : program_.pattern().outputs) {

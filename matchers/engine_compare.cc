@@ -292,9 +292,8 @@ bool Engine::match_unschemed(std::uint32_t pattern, Node& node, const CallPlan& 
   const KwargSpan kwargs = node.kwargs();
   if (test.open) return true;
   for (std::size_t i = 0; i < kwargs.size(); ++i) {
-    const bool wanted = std::any_of(plan.operands.begin(), plan.operands.end(), [&](const Operand& operand) {
-      return operand.position < 0 && operand.keyword == kwargs.name(i);
-    });
+    const bool wanted = std::any_of(plan.operands.begin(), plan.operands.end(),
+                                    [&](const Operand& operand) { return operand.keyword == kwargs.name(i); });
     if (!wanted) return fail(pattern, value, &node, Mismatch::keyword, static_cast<std::uint32_t>(i));
   }
   return true;

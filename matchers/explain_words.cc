@@ -122,7 +122,7 @@ std::string default_reason(const Node& node, std::uint32_t position) {
 std::string tensor_reason(const PatternNode& node, const Value& value, TensorPart part,
                           const std::function<std::string(std::uint32_t)>& dim, const Shapes* shapes) {
   const std::string wanted = "wants " + print_tensor_test(node, dim);
-  if (part == TensorPart::unknown || !value.node) return wanted + ", and nothing is known of " + describe(value);
+  if (part == TensorPart::unknown) return wanted + ", and nothing is known of " + describe(value);
   const TensorInfo* tensor = (*shapes)[*value.node].tensor();
   return wanted + ", found " + value.node->name() + " of " + to_string(*tensor) +
          (part == TensorPart::device ? " on " + to_string(tensor->device) : "");

@@ -78,7 +78,7 @@ bool Search::try_at(Node& anchor) {
     if (options_.convex && convexity_violation(MatchBuilder::make(program_, engine_))) continue;
     if (options_.overlap == Overlap::first && is_claimed()) continue;
     kept |= keep();
-    if (kept && options_.overlap == Overlap::first) break;
+    if (options_.overlap == Overlap::first) break;
   }
   if (!kept && escaped) {
     ++stats_.escaped;

@@ -9,6 +9,10 @@ namespace {
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || c == '%'; }
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_sign(char c) { return c == '-' || c == '+'; }
+
+/// The character there; none, which fits nothing, behind the end.
+char char_at(std::string_view text, std::size_t at) { return at < text.size() ? text[at] : '\0'; }
 
 }  // namespace
 
@@ -24,21 +28,21 @@ void PatternLexer::expect(std::string_view punctuation) {
 
 char PatternLexer::next_character() const {
   std::size_t at = next_;
-  while (at < text_.size() && text_[at] == ' ') ++at;
-  return at < text_.size() ? text_[at] : '\0';
+  while (char_at(text_, at) == ' ') ++at;
+  return char_at(text_, at);
 }
 
 /// A line that starts with `|` goes on with the alternatives of the one before.
 bool PatternLexer::goes_on(std::size_t at) const {
-  while (at < text_.size() && std::isspace(static_cast<unsigned char>(text_[at]))) ++at;
-  return at < text_.size() && text_[at] == '|';
+  while (std::isspace(static_cast<unsigned char>(char_at(text_, at)))) ++at;
+  return char_at(text_, at) == '|';
 }
 
 void PatternLexer::skip_space() {
   while (next_ < text_.size()) {
     const char c = text_[next_];
     if (c == '#' && (next_ == 0 || std::isspace(static_cast<unsigned char>(text_[next_ - 1]))) &&
-        next_ + 1 < text_.size() && !starts_word(text_[next_ + 1])) {
+        !starts_word(char_at(text_, next_ + 1))) {
       while (next_ < text_.size() && text_[next_] != '\n') ++next_;
     } else if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && (depth_ > 0 || goes_on(next_ + 1)))) {
       ++next_;
@@ -51,41 +55,35 @@ void PatternLexer::skip_space() {
 // A word may hold `::` and `.` between its parts, as targets do; a leading `%` is FX's mark of a value.
 std::size_t PatternLexer::word_end(std::string_view text, std::size_t at) {
   if (text[at] == '%') ++at;
-  while (at < text.size()) {
-    if (in_word(text[at])) {
+  for (;;) {
+    if (in_word(char_at(text, at)) || (char_at(text, at) == '.' && in_word(char_at(text, at + 1)))) {
       ++at;
-    } else if (text[at] == '.' && at + 1 < text.size() && in_word(text[at + 1])) {
-      ++at;
-    } else if (text.substr(at, 2) == "::" && at + 2 < text.size() && in_word(text[at + 2])) {
+    } else if (text.substr(at, 2) == "::" && in_word(char_at(text, at + 2))) {
       at += 2;
     } else {
-      break;
+      return at;
     }
   }
-  return at;
 }
 
 bool PatternLexer::is_one_word(std::string_view text) {
-  return !text.empty() && text[0] != '%' && starts_word(text[0]) && word_end(text, 0) == text.size();
+  return starts_word(char_at(text, 0)) && text[0] != '%' && word_end(text, 0) == text.size();
 }
 
+// A point that a name follows ends the number, unless the name may be an exponent: `1.e5`.
 std::size_t PatternLexer::number_end(std::size_t at) const {
-  if (text_[at] == '-' || text_[at] == '+') ++at;
-  while (at < text_.size() && (is_digit(text_[at]) || text_[at] == '.')) {
-    if (text_[at] == '.' && at + 1 < text_.size() && std::isalpha(static_cast<unsigned char>(text_[at + 1])) &&
-        text_[at + 1] != 'e')
-      break;
+  if (is_sign(text_[at])) ++at;
+  while (is_digit(char_at(text_, at)) || char_at(text_, at) == '.') {
+    const char after = char_at(text_, at + 1);
+    if (text_[at] == '.' && std::isalpha(static_cast<unsigned char>(after)) && after != 'e') break;
     ++at;
   }
-  if (at < text_.size() && (text_[at] == 'e' || text_[at] == 'E')) {
-    std::size_t digits = at + 1;
-    if (digits < text_.size() && (text_[digits] == '-' || text_[digits] == '+')) ++digits;
-    if (digits < text_.size() && is_digit(text_[digits])) {
-      while (digits < text_.size() && is_digit(text_[digits])) ++digits;
-      at = digits;
-    }
-  }
-  return at;
+  if (char_at(text_, at) != 'e' && char_at(text_, at) != 'E') return at;
+  std::size_t digits = at + 1;
+  if (is_sign(char_at(text_, digits))) ++digits;
+  if (!is_digit(char_at(text_, digits))) return at;
+  while (is_digit(char_at(text_, digits))) ++digits;
+  return digits;
 }
 
 std::size_t PatternLexer::string_end(std::size_t at) const {
@@ -101,7 +99,7 @@ void PatternLexer::advance() {
   token_ = {Kind::end, {}, next_};
   if (next_ >= text_.size()) return;
   const char c = text_[next_];
-  const char following = next_ + 1 < text_.size() ? text_[next_ + 1] : '\0';
+  const char following = char_at(text_, next_ + 1);
   std::size_t end = next_ + 1;
   token_.kind = Kind::punctuation;
   if (c == '\n' || c == ';') {
@@ -112,7 +110,7 @@ void PatternLexer::advance() {
   } else if (text_.substr(next_, 3) == "...") {
     token_.kind = Kind::ellipsis;
     end = next_ + 3;
-  } else if (is_digit(c) || ((c == '-' || c == '+') && (is_digit(following) || following == '.'))) {
+  } else if (is_digit(c) || (is_sign(c) && (is_digit(following) || following == '.'))) {
     token_.kind = Kind::number;
     end = number_end(next_);
   } else if (text_.substr(next_, 4) == "-inf" && word_end(text_, next_ + 1) == next_ + 4) {
@@ -124,7 +122,7 @@ void PatternLexer::advance() {
   } else if (c == '/') {
     token_.kind = Kind::regex;
     while (end < text_.size() && text_[end] != '/' && text_[end] != '\n') end += text_[end] == '\\' ? 2 : 1;
-    if (end >= text_.size() || text_[end] != '/') fail_at(next_, "the regular expression is not closed by '/'");
+    if (char_at(text_, end) != '/') fail_at(next_, "the regular expression is not closed by '/'");
     token_.text = text_.substr(next_ + 1, end - next_ - 1);
     next_ = end + 1;
     return;

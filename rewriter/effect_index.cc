@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema_registry.h>
 
 namespace fx::internal {
@@ -21,8 +22,8 @@ bool is_below(std::string_view path, std::string_view module) {
 }
 
 std::int64_t literal_index(const Node& node) {
-  const bool taken = node.target() == "operator.getitem" && node.args().size() == 2 && node.args()[1].is_int();
-  return taken ? node.args()[1].as_int() : -1;
+  const std::optional<Element> taken = taken_element(node);
+  return taken ? taken->index : -1;
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ Layout layout_of(Symbol target) { return layout_of(find_schema(target)); }
 
 Layout layout_of(const Node& node, std::span<Node* const> made) {
   const Node* at = &node;
-  while (true) {
+  for (;;) {
     const OperatorSchema* schema = schema_of(*at);
     const bool copies = schema && is_copy(*at, *schema);
     if (!schema || (!schema->traits.pointwise && !copies)) {

@@ -70,17 +70,17 @@ class RevisitPaths::Walk {
   /// `back` leads to the anchor when it is read from its end.
   void note(std::uint32_t index, const std::string& back) {
     if (facts_.node(index).kind == PatternKind::sequence) return;
-    std::size_t at = 0;
+    std::uint32_t at = 0;
     for (std::size_t i = back.size(); i-- > 0;) {
-      const auto next = [&]() -> std::int32_t& {
+      const auto next = [&]() -> std::uint32_t& {
         return back[i] == 'u' ? paths_.steps_[at].up : paths_.steps_[at].down;
       };
-      if (next() < 0) {
-        const auto fresh = static_cast<std::int32_t>(paths_.steps_.size());
+      if (next() == 0) {
+        const auto fresh = static_cast<std::uint32_t>(paths_.steps_.size());
         paths_.steps_.emplace_back();
         next() = fresh;
       }
-      at = static_cast<std::size_t>(next());
+      at = next();
     }
     paths_.steps_[at].arrives = true;
   }

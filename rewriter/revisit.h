@@ -32,19 +32,19 @@ class RevisitPaths {
  private:
   class Walk;
   struct Step {
-    std::int32_t up = -1;
-    std::int32_t down = -1;
+    std::uint32_t up = 0;  // no step leads to the first
+    std::uint32_t down = 0;
     bool arrives = false;
   };
 
   template <typename Visit>
-  void walk_from(std::int32_t at, Node& node, Visit& visit) const {
-    const Step& step = steps_[static_cast<std::size_t>(at)];
+  void walk_from(std::uint32_t at, Node& node, Visit& visit) const {
+    const Step& step = steps_[at];
     if (step.arrives) visit(node);
-    if (step.up >= 0) {
+    if (step.up != 0) {
       for (Node& user : node.users()) walk_from(step.up, user, visit);
     }
-    if (step.down >= 0) {
+    if (step.down != 0) {
       node.for_each_input([&](Node& input) { walk_from(step.down, input, visit); });
     }
   }

@@ -87,7 +87,7 @@ Symbol target_of(const std::string& text) { return renamed(canonical_target(Symb
 }  // namespace
 
 void GraphReader::refuse(const std::string& target, const std::string& why) {
-  refusals_.calls.insert(target + (why.empty() ? "" : " (" + why + ")") + " at '" + name_ + "'");
+  refusals_.calls.emplace(target + (why.empty() ? "" : " (" + why + ")"), name_);
 }
 
 // What this release takes for the value.

@@ -12,7 +12,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,7 +25,7 @@ namespace fx::pt2 {
 
 /// What is collected over a program and the graphs in it.
 struct Refusals {
-  std::set<std::string> calls;  ///< operators that are not known here, each with where it is called first
+  std::map<std::string, std::string> calls;  ///< operators that are not known here, with the node that calls it first
 };
 
 /// An argument under the name that the operator's schema gives it.

@@ -80,10 +80,6 @@ const char* python_number_call(Symbol target) {
   return nullptr;
 }
 
-bool is_number(ValueShape::Kind kind) {
-  return kind == ValueShape::Kind::integer || kind == ValueShape::Kind::floating || kind == ValueShape::Kind::boolean;
-}
-
 // TorchScript has operators of its own, which Python's torch.ops does not know.
 bool is_dispatched(const c10::FunctionSchema& schema) {
   return c10::Dispatcher::singleton().findSchema({schema.name(), schema.overload_name()}).has_value();
@@ -246,8 +242,10 @@ const Node* GraphWriter::getitem(const Node& node, std::size_t index) const {
 }
 
 void GraphWriter::write_nodes() {
+  find_left_out();
   for (const Node& node : graph_.nodes()) {
-    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output) || has_name(node) || fold(node))
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output) || has_name(node) ||
+        left_out_.contains(&node))
       continue;
     if (!node.is(Op::call_function)) {
       refuse(node, node.is(Op::call_module) ? "a call of a module whose computation is not known" : "a method");
@@ -255,17 +253,6 @@ void GraphWriter::write_nodes() {
     }
     write_call(node);
   }
-}
-
-// What only makes numbers that are always the same, or checks such, is not written.
-bool GraphWriter::fold(const Node& node) {
-  const ValueShape& shape = shapes_[node];
-  if (is_number(shape.kind) && !shape.varies) return true;
-  if (node.target() == "torch._assert") {
-    const Node* condition = node.arg(0).node_or_null();
-    return !condition || (shapes_[*condition].kind == ValueShape::Kind::boolean && !shapes_[*condition].varies);
-  }
-  return false;
 }
 
 void GraphWriter::write_call(const Node& node) {

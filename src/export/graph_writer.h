@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <fxgraph/export/json.h>
@@ -66,7 +67,8 @@ class GraphWriter {
   std::optional<Json> number_of(const SizeExpr& expr);
   Json add_number(const SizeExpr& expr, const char* target, std::initializer_list<std::pair<const char*, Json>> args);
   void add_node(const Node& node, const std::string& target, Json inputs, Json outputs, Json single);
-  bool fold(const Node& node);
+  void find_left_out();
+  bool is_fixed(const Node& node) const;
   Json results_of(const Node& node, const ValueShape& shape, bool is_tuple);
   Json sequence(const Argument& value);
   Json nested(const Node& node);
@@ -89,6 +91,7 @@ class GraphWriter {
   std::vector<std::string>& refusals_;
   const DataSizes* data_;
   NodeMap<std::string> names_;
+  std::unordered_set<const Node*> left_out_;  // look-up only
   std::map<std::string, SymbolSource> symbols_;
   std::set<std::string> taken_;
   Json nodes_ = Json::array();

@@ -51,10 +51,10 @@ std::shared_ptr<GraphModule> ProgramReader::read() {
   remove_left_over(module_->graph());
   if (!refusals_.calls.empty()) {
     std::string all;
-    for (const std::string& each : refusals_.calls) all += (all.empty() ? "" : ", ") + each;
+    for (const auto& [target, node] : refusals_.calls) all += (all.empty() ? "" : ", ") + target + " at '" + node + "'";
     throw Error(ErrorKind::unsupported, "calls what is not known here: " + all +
                                             "; load the library that defines it, use a newer LibTorch, or decompose it "
-                                            "before exporting (run_decompositions)");
+                                            "before it is saved (run_decompositions)");
   }
   set_mode();
   return module_;

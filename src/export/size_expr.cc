@@ -48,7 +48,15 @@ class Parser {
     at_ = static_cast<std::size_t>(end - text_.data());
     return value;
   }
-  // `, positive=True, integer=True)`: what SymPy knows of a symbol.
+  std::string quoted() {
+    if (!take('\'')) fail();
+    const std::size_t start = at_;
+    const std::size_t end = text_.find('\'', start);
+    if (end == std::string_view::npos) fail();
+    at_ = end + 1;
+    return std::string(text_.substr(start, end - start));
+  }
+  // `, positive=True, integer=True)`: what SymPy knows of a symbol, or of a number's precision.
   void skip_assumptions() {
     while (take(',')) {
       if (word().empty() || !take('=') || word().empty()) fail();
@@ -65,13 +73,14 @@ class Parser {
     if (name.empty()) fail();
     if (!take('(')) return SizeExpr::call(name, {});  // a constant: oo, int_oo, true
     if (name == "Symbol") {
-      if (!take('\'')) fail();
-      const std::size_t start = at_;
-      const std::size_t end = text_.find('\'', start);
-      if (end == std::string_view::npos) fail();
-      at_ = end + 1;
+      std::string symbol = quoted();
       skip_assumptions();
-      return SizeExpr::symbol(std::string(text_.substr(start, end - start)));
+      return SizeExpr::symbol(std::move(symbol));
+    }
+    if (name == "Float") {
+      std::string digits = quoted();
+      skip_assumptions();
+      return SizeExpr::real(std::move(digits));
     }
     if (name == "Integer") {
       const std::int64_t value = number();
@@ -156,10 +165,10 @@ void append(std::string& out, const SizeExpr& expr, int outer) {
     out += std::to_string(expr.value());
     return;
   }
-  const Function* function = expr.is_symbol() ? nullptr : find_function(expr.name());
+  const Function* function = expr.kind() == SizeExpr::Kind::call ? find_function(expr.name()) : nullptr;
   const bool infix = function && function->infix && expr.operands().size() > 1;
   if (!infix) out += expr.name();
-  if (expr.is_symbol() || expr.operands().empty()) return;
+  if (expr.operands().empty()) return;
   const int precedence = infix ? function->precedence : 0;
   if (!infix || precedence <= outer) out += '(';
   for (std::size_t i = 0; i < expr.operands().size(); ++i) {
@@ -174,6 +183,12 @@ void append(std::string& out, const SizeExpr& expr, int outer) {
 SizeExpr SizeExpr::integer(std::int64_t value) {
   SizeExpr made;
   made.value_ = value;
+  return made;
+}
+SizeExpr SizeExpr::real(std::string digits) {
+  SizeExpr made;
+  made.kind_ = Kind::real;
+  made.name_ = std::move(digits);
   return made;
 }
 SizeExpr SizeExpr::symbol(std::string name) {
@@ -196,6 +211,7 @@ std::string SizeExpr::dump() const {
   if (is_integer()) return "Integer(" + std::to_string(value_) + ")";
   if (is_symbol())
     return "Symbol('" + name_ + (is_data_symbol(name_) ? "', integer=True)" : "', positive=True, integer=True)");
+  if (kind_ == Kind::real) return "Float('" + name_ + "', precision=53)";
   std::string text = name_ + "(";
   for (std::size_t i = 0; i < operands_.size(); ++i) text += (i > 0 ? ", " : "") + operands_[i].dump();
   return text + ")";
@@ -223,7 +239,7 @@ std::optional<std::int64_t> SizeExpr::evaluate(const std::map<std::string, std::
     const auto found = symbols.find(name_);
     return found == symbols.end() ? std::nullopt : std::optional(found->second);
   }
-  const Function* function = find_function(name_);
+  const Function* function = kind_ == Kind::call ? find_function(name_) : nullptr;
   if (!function || operands_.empty()) return std::nullopt;
   Size result = operands_[0].evaluate(symbols);
   for (std::size_t i = 1; i < operands_.size() && result; ++i) {

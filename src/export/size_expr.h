@@ -16,11 +16,12 @@
 
 namespace fx::pt2 {
 
-/// An immutable expression over whole numbers; see the top of this file.
+/// An immutable expression over whole numbers, in which others may stand (`TruncToInt(2.5*ToFloat(s0))`, as
+/// interpolation by a factor gives); see the top of this file.
 class SizeExpr {
  public:
-  /// A number, a symbol, or a function of other expressions.
-  enum class Kind : std::uint8_t { integer, symbol, call };
+  /// A whole number, another one, a symbol, or a function of other expressions.
+  enum class Kind : std::uint8_t { integer, real, symbol, call };
   static constexpr int kMaxDepth = 100;    ///< how deep a text may nest
   static constexpr int kMaxTerms = 10000;  ///< how long a text may be, in numbers, symbols and functions
 
@@ -30,6 +31,8 @@ class SizeExpr {
   static SizeExpr integer(std::int64_t value);
   static SizeExpr symbol(std::string name);
   /// @}
+  /// A number with a point, by its digits: `2.5`, `1e-05`.
+  static SizeExpr real(std::string digits);
   /// `function` is SymPy's: Add, Mul, Pow, FloorDiv, Mod, Max, Min, …
   static SizeExpr call(std::string function, std::vector<SizeExpr> operands);
 
@@ -50,12 +53,13 @@ class SizeExpr {
   bool is_symbol() const { return kind_ == Kind::symbol; }
   /// @}
   std::int64_t value() const { return value_; }  ///< of a number; else 0
-  /// The symbol's or the function's name.
+  /// The symbol's or the function's name, or a real number's digits.
   const std::string& name() const { return name_; }
   const std::vector<SizeExpr>& operands() const { return operands_; }  ///< of a function, in order; else empty
   /// Calls `visit` for every symbol, once per occurrence.
   void for_each_symbol(const std::function<void(const std::string&)>& visit) const;
-  /// Its value for these symbols; nothing when a symbol is not there, the function is not known, or it overflows.
+  /// Its value for these symbols; nothing when a symbol is not there, the function is not known or not one of
+  /// whole numbers, or it overflows.
   std::optional<std::int64_t> evaluate(const std::map<std::string, std::int64_t>& symbols) const;
   /// Equal as they are written: `a + b` is not `b + a`.
   friend bool operator==(const SizeExpr&, const SizeExpr&) = default;

@@ -82,6 +82,26 @@ void GraphWriter::write_assertion(const Node& node) {
            Json::array(), nullptr);
 }
 
+// Is it, or does it check, a number that is the same in every run?
+bool GraphWriter::is_fixed(const Node& node) const {
+  const ValueShape& shape = shapes_[node];
+  if (is_number(shape.kind)) return !shape.varies;
+  if (node.target() != "torch._assert") return false;
+  const Node* condition = node.arg(0).node_or_null();
+  return !condition || (shapes_[*condition].kind == ValueShape::Kind::boolean && !shapes_[*condition].varies);
+}
+
+// Numbers that do not vary are written where they are read; then nobody may need what they are computed from.
+void GraphWriter::find_left_out() {
+  for (const Node& node : graph_.nodes().reversed()) {
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
+    const bool may_go = node.is(Op::call_function) && is_number(shapes_[node].kind) && !source(node);
+    bool is_read = false;
+    for (const Node& user : node.users()) is_read |= !left_out_.contains(&user);
+    if (is_fixed(node) || (may_go && !is_read)) left_out_.insert(&node);
+  }
+}
+
 Json GraphWriter::add_number(const SizeExpr& expr, const char* target,
                              std::initializer_list<std::pair<const char*, Json>> args) {
   Symbols examples;

@@ -41,6 +41,11 @@ struct ValueShape {
   std::vector<ValueShape> elements{};
 };
 
+/// Whether values of this kind are numbers.
+inline bool is_number(ValueShape::Kind kind) {
+  return kind == ValueShape::Kind::integer || kind == ValueShape::Kind::floating || kind == ValueShape::Kind::boolean;
+}
+
 using ValueShapes = NodeMap<ValueShape>;
 
 /// The values of a program, and of the graphs that it calls.

@@ -262,8 +262,8 @@ std::optional<Argument> Graph::graph_copy(const Graph& other, ValueMap& values) 
     for (const auto& [node, copy] : std::views::reverse(copies)) {
       values[*node] = Argument();
       try {
-        if (!copy->is_erased() && !copy->has_users()) erase_node(*copy);
-      } catch (...) {  // a hook wants it to stay
+        if (!copy->is_erased()) erase_node(*copy);
+      } catch (...) {  // a hook wants it to stay, or what it made uses it
       }
     }
     throw;

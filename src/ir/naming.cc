@@ -9,7 +9,8 @@ namespace fx {
 NodeName name_after(Symbol target) {
   const Symbol stem = name_stem(target);
   const std::string_view text = stem.view();
-  return text.empty() || text.back() < '0' || text.back() > '9' ? NodeName{stem} : split_name(text);
+  const std::size_t last = text.find_last_not_of("0123456789");  // `relu6` has no number of its own, `view_1` has
+  return last + 1 < text.size() && last != text.npos && text[last] == '_' ? split_name(text) : NodeName{stem};
 }
 
 void name_in_order(Graph& graph, const std::function<bool(const Node&)>& keeps) {

@@ -230,8 +230,10 @@ std::string compute_stem(std::string_view target) {
              target.starts_with("math.")) {
     target = target.substr(target.rfind('.') + 1);
   }
-  if (target.size() > 4 && target.starts_with("__") && target.ends_with("__"))
-    target = target.substr(2, target.size() - 4);
+  if (target.starts_with("__") && target.ends_with("__")) {
+    target.remove_prefix(2);
+    target.remove_suffix(std::min<std::size_t>(2, target.size()));
+  }
   return to_identifier(to_snake_case(target));
 }
 

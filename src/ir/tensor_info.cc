@@ -52,7 +52,7 @@ std::optional<TensorInfo> parse_tensor_info(std::string_view text) {
     text = text.substr(0, colon);
   }
   std::int64_t total = 1;
-  while (true) {
+  for (;;) {
     const std::size_t x = text.find('x');
     const std::string_view number = text.substr(0, x);
     std::int64_t size = -1;

@@ -2,6 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
+#include <fxgraph/analysis/effects.h>
 #include <fxgraph/module/module_effects.h>
 
 namespace fx {
@@ -14,16 +17,22 @@ at::Tensor bytes_of(const at::Tensor& tensor) {
   return at::empty({0}, at::TensorOptions(at::kByte).device(tensor.device())).set_(tensor.storage(), 0, {size}, {1});
 }
 
+/// True when a run may write to more than what it made itself.
+bool writes_state(const GraphModule& module) {
+  const Effects effects(module.graph(), {.modules = module_effects(module)});
+  return std::ranges::any_of(module.graph().nodes(), [&](const Node& node) {
+    const NodeEffects& does = effects.of(node);
+    if (does.unknown) return true;
+    const auto written = effects.written_sets(node);
+    if (written.empty()) return does.writes;
+    return std::ranges::any_of(written, [&](Effects::Set set) { return effects.is_external(set); });
+  });
+}
+
 }  // namespace
 
 StateKeeper::StateKeeper(const GraphModule& module) {
-  const ModuleEffects effects = module_effects(module);
-  bool writes = false;
-  for (const Node& node : module.graph().nodes()) {
-    const NodeEffects does = effects_of(node, effects);
-    writes = writes || does.writes || does.unknown;
-  }
-  if (!writes) return;
+  if (!writes_state(module)) return;
   const at::NoGradGuard no_grad;
   for (const std::vector<at::Tensor>& tensors : {module.parameters(), module.buffers()}) {
     for (const at::Tensor& tensor : tensors) saved_.push_back({tensor, at::alias(tensor), bytes_of(tensor).clone()});

@@ -3,7 +3,7 @@
 //   { const fx::StateKeeper keeper(*gm);  gm->run(inputs); }   // buffers that the program writes are as before
 //
 // For whoever runs a program to learn something about it: shapes, time, equality. Copies tensors only where the program
-// writes at all. Thread-safety: none.
+// may write to what it did not make itself. Thread-safety: none.
 #pragma once
 
 #include <ATen/core/Tensor.h>

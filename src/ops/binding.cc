@@ -37,7 +37,6 @@ bool same_argument(const SchemaType& type, const Argument& a, const Argument& b)
   if (a == b) return true;
   if (!type.list) return same_element(type.base, a, b);
   if (a.is_sequence() && b.is_sequence()) return same_elements(type, a.elements(), b.elements());
-  if (a.is_none() || b.is_none()) return false;
   if (a.is_sequence()) return same_repeated(type, b, a.elements());
   if (b.is_sequence()) return same_repeated(type, a, b.elements());
   return same_element(type.base, a, b);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx {
@@ -85,14 +86,12 @@ std::size_t normalize_args(Graph& graph) {
 }
 
 std::size_t annotate_getitem_nodes(Graph& graph) {
-  static const Symbol kGetItem("operator.getitem");
   std::size_t changed = 0;
   for (Node& node : graph.nodes()) {
-    if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) continue;
-    const Node* value = node.arg(0).node_or_null();
-    const std::string* type = value ? type_of(*value) : nullptr;
-    if (!type || !node.arg(1).is_int()) continue;
-    const auto element = element_type(*type, node.arg(1).as_int());
+    const std::optional<Element> taken = taken_element(node);
+    const std::string* type = taken ? type_of(*taken->of) : nullptr;
+    if (!type) continue;
+    const auto element = element_type(*type, taken->index);
     if (!element || (type_of(node) && *type_of(node) == *element)) continue;
     node.meta().set(meta_key::kType, std::string(*element));
     ++changed;

@@ -134,7 +134,7 @@ std::string spelled_target(Symbol target) {
   const bool has_default =
       std::any_of(info.overloads->begin(), info.overloads->end(), [&](const OperatorSchema* schema) {
         const auto is_number = [](const SchemaArgument& argument) {
-          return !argument.type.list && (argument.type.base == SchemaType::Base::scalar);
+          return argument.type.base == SchemaType::Base::scalar;
         };
         const bool numbers =
             !schema->arguments.empty() && std::all_of(schema->arguments.begin(), schema->arguments.end(), is_number);

@@ -7,6 +7,7 @@
 
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/call_target.h>
 #include <fxgraph/run/overloaded_call.h>
@@ -230,12 +231,11 @@ PlanCompiler::Value PlanCompiler::compile_normalized(Scope& scope, const Node& n
 
 // getitem on a tuple that is not built costs nothing.
 bool PlanCompiler::take_element(Scope& scope, const Node& node, Value& element) {
-  if (node.target() != "operator.getitem" || node.args().size() != 2 || !node.arg(1).is_int()) return false;
-  const Node* object = node.arg(0).node_or_null();
-  if (!object || scope.values[*object].kind != Value::Kind::bundle) return false;
-  const std::vector<Value>& elements = scope.values[*object].elements;
+  const std::optional<Element> taken = taken_element(node);
+  if (!taken || scope.values[*taken->of].kind != Value::Kind::bundle) return false;
+  const std::vector<Value>& elements = scope.values[*taken->of].elements;
   const auto size = static_cast<std::int64_t>(elements.size());
-  const std::int64_t index = node.arg(1).as_int();
+  const std::int64_t index = taken->index;
   if (index < -size || index >= size) {
     fail(ErrorKind::invalid_argument, node,
          "index " + std::to_string(index) + " is out of range for " + std::to_string(size) + " values");

@@ -2,8 +2,11 @@
 
 #include <ATen/core/VariableHooksInterface.h>
 #include <torch/library.h>
-#include <torch/version.h>
 
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fxgraph/trace/session.h>
@@ -47,29 +50,14 @@ void trace_operator(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 // ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 // Has LibTorch ask the tracer before it answers grad_fn() and is_leaf() of a traced tensor: they are refused where the
-// answer may be another one in another run, as requires_grad() is. LibTorch 2 has hooks that grow from version to
-// version.
-#if TORCH_VERSION_MAJOR < 2
-
+// answer may be another one in another run, as requires_grad() is. LibTorch's hooks grow from version to version and
+// their types change: what passes questions on has the types that the interface has, and whole parts that it may lack.
 using at::TensorBase;
+using Hooks = at::impl::VariableHooksInterface;
 
-class GradientHooks final : public at::impl::VariableHooksInterface {
+class PassingHooks : public Hooks {
  public:
-  explicit GradientHooks(at::impl::VariableHooksInterface& others) : others_(others) {}
-
-  const std::shared_ptr<torch::autograd::Node>& grad_fn(const TensorBase& tensor) const override {
-    ask(tensor);
-    return others_.grad_fn(tensor);
-  }
-  bool is_leaf(const TensorBase& tensor) const override {
-    ask(tensor);
-    return others_.is_leaf(tensor);
-  }
-  // LibTorch's asks whether it is a leaf.
-  void requires_grad_(const TensorBase& tensor, bool required) const override {
-    if (!proxy_of(tensor)) return others_.requires_grad_(tensor, required);
-    tensor.set_requires_grad(required);
-  }
+  explicit PassingHooks(Hooks& others) : others_(others) {}
 
   TensorBase tensor_data(const TensorBase& tensor) const override { return others_.tensor_data(tensor); }
   TensorBase variable_data(const TensorBase& tensor) const override { return others_.variable_data(tensor); }
@@ -86,9 +74,77 @@ class GradientHooks final : public at::impl::VariableHooksInterface {
   std::int64_t _version(const TensorBase& tensor) const override { return others_._version(tensor); }
   void retain_grad(const TensorBase& tensor) const override { others_.retain_grad(tensor); }
   bool retains_grad(const TensorBase& tensor) const override { return others_.retains_grad(tensor); }
-  void _backward(const at::Tensor& tensor, at::TensorList inputs, const c10::optional<at::Tensor>& gradient,
-                 c10::optional<bool> retain, bool create) const override {
-    others_._backward(tensor, inputs, gradient, retain, create);
+
+ protected:
+  Hooks& others_;
+};
+
+// The optionals are c10's or the standard's.
+template <typename Function>
+class PassingBackward;
+
+template <typename... Arguments>
+class PassingBackward<void (Hooks::*)(Arguments...) const> : public PassingHooks {
+ public:
+  using PassingHooks::PassingHooks;
+  void _backward(Arguments... arguments) const override { others_._backward(arguments...); }
+};
+
+// Since 2.1.
+template <typename Base>
+class PassingFallback : public Base {
+ public:
+  using Base::Base;
+};
+
+template <typename Base>
+requires requires { &Base::basic_autograd_not_implemented_fallback; }
+class PassingFallback<Base> : public Base {
+ public:
+  using Base::Base;
+  void basic_autograd_not_implemented_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                                               torch::jit::Stack* stack) const override {
+    this->others_.basic_autograd_not_implemented_fallback(op, keys, stack);
+  }
+};
+
+// Since 2.10.
+template <typename Base>
+class PassingTypes : public Base {
+ public:
+  using Base::Base;
+};
+
+template <typename Base>
+requires requires { &Base::set_grad_dtype; }
+class PassingTypes<Base> : public Base {
+ public:
+  using Base::Base;
+  std::optional<c10::ScalarType> grad_dtype(const TensorBase& tensor) const override {
+    return this->others_.grad_dtype(tensor);
+  }
+  void set_grad_dtype(const TensorBase& tensor, const std::optional<c10::ScalarType>& type) const override {
+    this->others_.set_grad_dtype(tensor, type);
+  }
+};
+
+class GradientHooks : public PassingTypes<PassingFallback<PassingBackward<decltype(&Hooks::_backward)>>> {
+ public:
+  using PassingTypes::PassingTypes;
+
+  decltype(std::declval<const Hooks&>().grad_fn(std::declval<const TensorBase&>())) grad_fn(
+      const TensorBase& tensor) const override {
+    ask(tensor);
+    return others_.grad_fn(tensor);
+  }
+  bool is_leaf(const TensorBase& tensor) const override {
+    ask(tensor);
+    return others_.is_leaf(tensor);
+  }
+  // LibTorch's asks whether it is a leaf.
+  void requires_grad_(const TensorBase& tensor, bool required) const override {
+    if (!proxy_of(tensor)) return others_.requires_grad_(tensor, required);
+    tensor.set_requires_grad(required);
   }
 
  private:
@@ -101,8 +157,6 @@ class GradientHooks final : public at::impl::VariableHooksInterface {
     if (proxy && proxy->session() && proxy->session()->is_open() && proxy->node())
       proxy->session()->requires_grad(*proxy);
   }
-
-  at::impl::VariableHooksInterface& others_;
 };
 
 void install_gradient_hooks() {
@@ -114,9 +168,6 @@ void install_gradient_hooks() {
   }();
   (void)hooks;
 }
-#else
-void install_gradient_hooks() {}
-#endif
 
 }  // namespace
 

@@ -198,5 +198,38 @@ TEST(DeadCode, AgreesWithTheDefinitionOnRandomGraphs) {
   EXPECT_GT(stores, 50u);
 }
 
+TEST(DeadCode, ANoOpSaysSoInItsArguments) {
+  struct Case {
+    const char* call;
+    bool nothing;
+  };
+  for (const Case& one : {Case{"aten::slice.Tensor(%x, 0, 0, 9223372036854775807, 1)", true},
+                          {"aten::slice.Tensor(%x, 0, None, None, 1)", true},
+                          {"aten::slice.Tensor(%x, 0, 1, 9223372036854775807, 1)", false},
+                          {"aten::slice.Tensor(%x, 0, 0, 2, 1)", false},
+                          {"aten::slice.Tensor(%x, 0, 0, 9223372036854775807, 2)", false},
+                          {"aten::contiguous(%x)", true},
+                          {"aten::contiguous(%x, memory_format=torch.contiguous_format)", true},
+                          {"aten::contiguous(%x, memory_format=torch.channels_last)", false},
+                          {"aten::add.Tensor(%x, 0, alpha=2)", true},
+                          {"aten::add.Tensor(%x, 0, alpha=inf)", false},
+                          {"aten::to.dtype(%x, torch.float32)", true},
+                          {"aten::to.dtype(%x, torch.float32, False, True)", false}}) {
+    const Graph graph = testing::graph_of("a = " + std::string(one.call) + "\nreturn a");
+    Shapes shapes(graph);
+    for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.sizes = {2, 2}, .strides = {2, 1}};
+    const auto found = [&] { return DeadCode(graph, {.shapes = &shapes}).count(Kind::no_op); };
+    EXPECT_EQ(found(), one.nothing ? 1u : 0u) << one.call;
+    shapes[*graph.find("x")].tensors[0].device = Device{"cuda", 0};
+    if (std::string(one.call).starts_with("aten::slice")) continue;
+    EXPECT_EQ(found(), 0u) << one.call << " from elsewhere";
+  }
+}
+
+TEST(DeadCode, AnElementIsTakenByTwoArguments) {
+  const Graph graph = testing::graph_of("t = aten::max.dim(%x, 0)\na = operator.getitem(%t, 0, 1)\nreturn a");
+  EXPECT_THAT(explanations(graph), IsEmpty()) << "whatever it does, it may need both results";
+}
+
 }  // namespace
 }  // namespace fx

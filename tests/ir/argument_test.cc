@@ -7,6 +7,7 @@
 #include <limits>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
 
 namespace fx {
 namespace {
@@ -166,6 +167,25 @@ TEST(Argument, ReadsDTypesAndDevices) {
   EXPECT_EQ(parse_device("cuda:"), std::nullopt);
   EXPECT_EQ(parse_device("tpu"), std::nullopt);
   EXPECT_EQ(to_string(Device{"cuda", 1}), "cuda:1");
+}
+
+TEST(Argument, AComplexNumberIsOneLeaf) {
+  const Argument number(std::complex<double>(1, 2));
+  std::vector<Argument> leaves;
+  const auto note = [&](const Argument& leaf) {
+    leaves.push_back(leaf);
+    return leaf;
+  };
+  EXPECT_EQ(map_leaves(Argument::list({number, Argument::slice(1, nullptr, 2)}), note),
+            Argument::list({number, Argument::slice(1, nullptr, 2)}));
+  EXPECT_EQ(leaves, (std::vector<Argument>{number, 1, nullptr, 2}));
+}
+
+TEST(TensorInfo, IsReadAsItIsWritten) {
+  EXPECT_EQ(parse_tensor_info("0x3")->sizes, (std::vector<std::int64_t>{0, 3}));
+  EXPECT_EQ(parse_tensor_info("2x3:int64")->dtype, DType::int64);
+  for (const char* bad : {"", "2x", "-1x2", "2x-3", "axb", "2x3:no", "99999999999999999999"})
+    EXPECT_FALSE(parse_tensor_info(bad)) << bad;
 }
 
 }  // namespace

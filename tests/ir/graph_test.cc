@@ -103,6 +103,24 @@ TEST_F(GraphTest, ScopesMoveTheInsertionPoint) {
   graph.lint();
 }
 
+TEST_F(GraphTest, NothingIsPutNextToWhatIsErased) {
+  Node& dead = graph.call_function("aten::neg", {b}, {}, "dead");
+  graph.erase_node(dead);
+  EXPECT_THROW(graph.inserting_after(dead), Error);
+  EXPECT_THROW(graph.inserting_before(dead), Error);
+  Graph other;
+  EXPECT_THROW(graph.inserting_before(other.placeholder("x")), Error);
+}
+
+TEST_F(GraphTest, OnlyACallBecomesAnotherKindOfCall) {
+  for (const Op op : {Op::call_function, Op::call_method, Op::call_module}) {
+    EXPECT_THROW(x.set_target(op, "f"), Error);
+    b.set_target(op, "f");
+    EXPECT_EQ(b.op(), op);
+  }
+  for (const Op op : {Op::placeholder, Op::get_attr, Op::output}) EXPECT_THROW(b.set_target(op, "f"), Error);
+}
+
 TEST_F(GraphTest, AnErasedAnchorStillSaysWhere) {
   Node& dead = graph.call_function("aten::neg", {b}, {}, "dead");
   auto scope = graph.inserting_after(dead);

@@ -45,6 +45,14 @@ TEST(Target, MakesIdentifiers) {
   EXPECT_EQ(to_snake_case("Conv2d"), "conv2d");
 }
 
+TEST(Target, MagicMethodsAreNamedByWhatStandsBetween) {
+  EXPECT_EQ(name_stem("__add__"), "add");
+  EXPECT_EQ(name_stem("torch.Tensor.__getitem__"), "getitem");
+  EXPECT_EQ(name_stem("__a"), "__a");
+  EXPECT_EQ(name_stem("a__"), "a__");
+  for (const char* nothing : {"__", "___", "____"}) EXPECT_EQ(name_stem(nothing), "_unnamed") << nothing;
+}
+
 TEST(Target, KnowsReservedNames) {
   for (const char* name : {"None", "True", "inf", "nan", "len", "class", "torch"}) EXPECT_TRUE(is_reserved_name(name));
   for (const char* name : {"x", "none", "relu", ""}) EXPECT_FALSE(is_reserved_name(name));

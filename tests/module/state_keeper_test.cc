@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 namespace fx {
 namespace {
 
@@ -38,6 +40,32 @@ TEST(StateKeeper, PutsBackSizesAndTensorsThatOverlap) {
   }
   EXPECT_EQ(module.attribute("matrix").size(0), 2);
   EXPECT_EQ(row.sum().item<float>(), 6);
+}
+
+/// True when a keeper of the program with these calls on the weight `w` and the input `x` holds on to the weight.
+bool keeps(const std::function<Node&(Graph&, Node& x, Node& w)>& body) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  graph.output(body(graph, x, graph.get_attr("w")));
+  const at::Tensor w = at::ones({2});
+  GraphModule module({{"w", w}}, std::move(graph));
+  const auto before = w.storage().use_count();
+  const StateKeeper keeper(module);
+  return w.storage().use_count() > before;
+}
+
+TEST(StateKeeper, CopiesNothingWhereOnlyNewValuesAreWritten) {
+  EXPECT_FALSE(keeps([](Graph& g, Node& x, Node& w) -> Node& {
+    return g.call_function("aten::relu_", {g.call_function("aten::mul.Tensor", {x, w})});
+  }));
+  EXPECT_TRUE(keeps([](Graph& g, Node&, Node& w) -> Node& {
+    return g.call_function("aten::relu_", {g.call_function("aten::view", {w, Argument::list({-1})})});
+  }));
+  EXPECT_TRUE(keeps([](Graph& g, Node& x, Node& w) -> Node& {
+    Node& parts = g.call_function("aten::broadcast_tensors", {Argument::list({Argument(x), Argument(w)})});
+    return g.call_function("aten::relu_", {g.call_function("operator.getitem", {parts, 1})});
+  }));
+  EXPECT_TRUE(keeps([](Graph& g, Node& x, Node& w) -> Node& { return g.call_function("mine::f", {x, w}); }));
 }
 
 }  // namespace

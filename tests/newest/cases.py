@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim
 
+from families import families
 from further import further
 from programs import Of, programs, x
 
@@ -307,6 +308,7 @@ case("frozen", lambda: nn.Sequential(nn.Linear(4, 3).requires_grad_(False), nn.L
 
 programs(case)
 further(case)
+families(case)
 
 # ---- torchvision -----------------------------------------------------------------------------------------------------
 VISION = {

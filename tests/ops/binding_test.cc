@@ -71,6 +71,7 @@ TEST_F(Binding, ValuesAreComparedAsTheirTypeSays) {
   EXPECT_FALSE(same("float", 0.0, -0.0));
   EXPECT_FALSE(same("int?", 0, Argument()));
   EXPECT_FALSE(same("int[2]?", Argument(), Argument::list({1, 1})));
+  EXPECT_FALSE(same("int[2]?", Argument(), Argument::list({})));
   EXPECT_TRUE(same("float[]", Argument::list({1, 2}), Argument::list({1.0, 2.0})));
   EXPECT_TRUE(same("str", "a", "a"));
 }

@@ -89,6 +89,17 @@ TEST_F(Effects, OfViews) {
   EXPECT_EQ(aliased(), "x");
 }
 
+TEST_F(Effects, WhatIsHandedOnIsOfTheCallsInputs) {
+  EXPECT_EQ(function("aten::dropout", {x, 0.5, false}), "alias");
+  EXPECT_EQ(aliased(), "x") << "its declaration does not say so";
+  function("operator.getitem", {x, 0});
+  EXPECT_TRUE(effects_of(*last).aliases);
+  function("operator.getitem", {x, y});
+  EXPECT_FALSE(effects_of(*last).aliases) << "an index of tensors copies";
+  function("operator.getitem", {Argument::list({Argument(x), Argument(y)}), 0});
+  EXPECT_FALSE(effects_of(*last).aliases) << "of which one is not told";
+}
+
 TEST_F(Effects, LiteralsSwitchThemOff) {
   EXPECT_EQ(function("aten::dropout", {x, 0.5, true}), "random alias");
   EXPECT_EQ(function("aten::dropout", {x, 0.5, false}), "alias") << "it returns its input";

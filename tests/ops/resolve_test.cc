@@ -78,6 +78,12 @@ TEST_F(Resolve, DtypesDevicesAndStrings) {
   EXPECT_EQ(resolve("aten::softmax", {x, 1}), "aten::softmax.int");
 }
 
+TEST_F(Resolve, OnlyAnOpaqueValueIsAGenerator) {
+  const Argument sizes = Argument::list({2});
+  EXPECT_EQ(resolve("aten::randn", {sizes}, {{"generator", 3}}), "none");
+  EXPECT_EQ(resolve("aten::randn", {sizes}, {{"generator", "seed"}}), "none");
+}
+
 TEST_F(Resolve, KnowsWhatNodesYield) {
   Node& n = graph.call_method("size", {x, 0});
   EXPECT_EQ(resolve("aten::add", {x, n}), "aten::add.Scalar");

@@ -97,6 +97,7 @@ TEST(SchemaParser, ReadsEveryKindOfDefault) {
       {"float a=1e-05", Argument(1e-05)},
       {"float a=1e-5", Argument(1e-05)},
       {"float a=1.", Argument(1.0)},
+      {"float a=.5", Argument(0.5)},
       {"float a=1", Argument(1.0)},
       {"float a=0.33333333333333331", Argument(1.0 / 3)},
       {"float a=inf", Argument(std::numeric_limits<double>::infinity())},
@@ -155,6 +156,11 @@ TEST(SchemaParser, ReadsAliasAnnotations) {
   EXPECT_EQ(schema.str(),
             "my::op(Tensor(a) v, Tensor(b!)[] w, Tensor(c -> *) x, t[](d! -> e) y, Tensor(*) z, Tensor(g)? g) -> "
             "(Tensor(a|b), t(*))");
+}
+
+TEST(SchemaParser, WritesSetsAsTheyWereRead) {
+  for (const char* text : {"my::op(Tensor(a|b) x) -> Tensor(a|b)", "my::op(Tensor(*|a|c!) x) -> Tensor(*|a)"})
+    EXPECT_EQ(parse_schema(text).str(), text);
 }
 
 TEST(SchemaParser, ReadsReturnsOfEveryShape) {

@@ -7,10 +7,12 @@
 #include <gtest/gtest.h>
 #include <torch/optim/sgd.h>
 
+#include "tests/pt2/damaged.h"
+
 namespace fx {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::shared_ptr<GraphModule> loaded(const std::string& name) {
   return load_exported("tests/corpus/pt2/" + name + ".pt2");
@@ -32,6 +34,25 @@ TEST(ExportedSizes, AreCheckedAtTheInput) {
   EXPECT_THAT(refusal(*gm, {at::rand({0, 8})}), HasSubstr("dimension 0 must be at least 1"));
   EXPECT_THAT(refusal(*gm, {at::rand({2, 9})}), HasSubstr("dimension 1 must be 8"));
   EXPECT_THAT(refusal(*gm, {at::rand({2, 2, 8})}), HasSubstr("must have 2 dimensions"));
+}
+
+// Export writes "2 or more" for every size that is neither none nor one in its example.
+TEST(ExportedSizes, OfTwoOrMoreMayBeOne) {
+  for (const std::int64_t least : {2, 3}) {
+    testing::Json program = testing::program_of("mlp");
+    for (auto& [symbol, range] : program["range_constraints"].items()) range["min_val"] = least;
+    const testing::ScratchFolder folder;
+    const std::string path = folder / "mlp.pt2";
+    std::ofstream(path, std::ios::binary) << testing::rewritten("mlp", {{"models/model.json", program.dump()}});
+    const auto gm = load_exported(path), of_one = loaded("mlp");
+    EXPECT_THAT(refusal(*gm, {at::rand({65, 8})}), HasSubstr("at most 64"));
+    const at::Tensor x = at::rand({1, 8});
+    if (least == 2) {
+      EXPECT_TRUE(at::equal(gm->forward(x), of_one->forward(x)));
+    } else {
+      EXPECT_THAT(refusal(*gm, {x}), HasSubstr("dimension 0 must be at least 3"));
+    }
+  }
 }
 
 TEST(ExportedProgram, Trains) {
@@ -67,8 +88,8 @@ TEST(ExportedProgram, TiedWeightsAreOneTensor) {
 TEST(ExportedProgram, CoreSpellingsAreLifted) {
   const std::string text = print_graph(loaded("mlp.core")->graph());
   EXPECT_THAT(text, HasSubstr("torch.ops.aten.linear.default"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("aten.addmm")));
-  EXPECT_THAT(text, testing::Not(HasSubstr("aten.permute")));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("aten.addmm")));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("aten.permute")));
 }
 
 TEST(ExportedProgram, CopiesAreIndependent) {

@@ -43,6 +43,17 @@ std::string fitted(const std::function<std::int64_t(std::int64_t, std::int64_t)>
   return expr->str();
 }
 
+TEST(SizeExpr, NumbersWithAPointAreKept) {
+  const std::string text =
+      "TruncToInt(Mul(Float('2.5', precision=53), ToFloat(Symbol('s69', positive=True, integer=True))))";
+  const SizeExpr expr = SizeExpr::parse(text);
+  EXPECT_EQ(expr.dump(), text);
+  EXPECT_EQ(expr.str(), "TruncToInt(2.5*ToFloat(s69))");
+  EXPECT_EQ(expr.evaluate({{"s69", 5}}), std::nullopt);
+  for (const char* damaged : {"Float('2.5'", "Float(2.5)", "Float('2.5", "Float('2.5', precision)", "Float("})
+    EXPECT_THROW(SizeExpr::parse(damaged), Error) << damaged;
+}
+
 TEST(SizeFitter, FindsWhatOperatorsMake) {
   EXPECT_EQ(fitted([](auto, auto) { return 7; }), "7");
   EXPECT_EQ(fitted([](auto s, auto) { return 2 * s + 1; }), "2*s + 1");

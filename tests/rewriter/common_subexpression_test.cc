@@ -152,5 +152,55 @@ TEST(CommonSubexpression, AgreesWithTheOracleOnRandomGraphs) {
   }
 }
 
+TEST(CommonSubexpression, WithoutInputsThereIsNothingToLookUp) {
+  for (const bool written : {false, true}) {
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    if (written) graph.call_function("aten::add_.Tensor", {x, 1});
+    Node& a = graph.get_attr("w");
+    Node& b = graph.get_attr("w");
+    graph.get_attr("v");
+    Node& c = graph.call_function("aten::arange", {4});
+    Node& d = graph.call_function("aten::arange", {4});
+    graph.output(graph.call_function("aten::cat", {{a, b, c, d}}));
+    EXPECT_EQ(eliminate_common_subexpressions(graph), 2u) << written;
+  }
+}
+
+TEST(CommonSubexpression, EachOfManyLiteralsIsFoundAgainBesideWrites) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("y");
+  graph.call_function("aten::add_.Tensor", {y, 1});
+  std::vector<Argument> values;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 50; ++i) values.emplace_back(graph.call_function("aten::add.Tensor", {x, i}));
+    for (int i = 0; i < 50; ++i)
+      values.emplace_back(graph.call_function("aten::sum.dim_IntList", {x, Argument::list({i})}));
+  }
+  graph.output(graph.call_function("aten::cat", {Argument::list(values)}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 100u);
+}
+
+TEST(CommonSubexpression, TwoReturnedResultsStayTwoUnlessTheyShareStorageAnyway) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& a = graph.call_function("aten::sin", {x});
+  Node& b = graph.call_function("aten::sin", {x});
+  Node& v = graph.call_function("aten::transpose.int", {x, 0, 1});
+  Node& w = graph.call_function("aten::transpose.int", {x, 0, 1});
+  graph.output(Argument::tuple({a, b, v, w}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 1u);
+  EXPECT_TRUE(w.is_erased());
+}
+
+TEST(CommonSubexpression, InputsOfOneNameStayTwo) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& y = graph.placeholder("x");
+  graph.output(graph.call_function("aten::add.Tensor", {x, y}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
+}
+
 }  // namespace
 }  // namespace fx

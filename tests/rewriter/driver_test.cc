@@ -166,6 +166,26 @@ TEST(FixedPoint, OnlyRulesThatReadMoreAreTriedOnceMore) {
   EXPECT_EQ(report.stop, RewriteStop::fixed_point);
 }
 
+// What an edit may have made possible is found again whichever alternative leads there, and nothing else is tried.
+TEST(FixedPoint, AlternativesAreFollowedFromBelowAndFromAbove) {
+  Graph graph;
+  Node* at = &graph.placeholder("x");
+  for (int i = 0; i < 200; ++i) at = &graph.call_function("aten::sin", {at});
+  at = &graph.call_function("aten::abs", {at});
+  for (int i = 0; i < 50; ++i) at = &graph.call_function(i % 2 ? "aten::relu" : "aten::neg", {at});
+  graph.output(graph.call_function("aten::cos", {at}));
+  const RuleSet rules = {
+      {.name = "up", .pattern = "(aten::relu(a: aten::abs(x)) | aten::neg(a))", .replacement = "a"},
+      {.name = "down", .pattern = "aten::cos((aten::abs(x) | aten::tan(x)))", .replacement = "aten::tan(x)"},
+      {.name = "away", .pattern = "aten::tan(!aten::sin(aten::sin(y)))", .replacement = "aten::erf(y)"}};
+  DriverOptions options;
+  options.allow_output_aliases = true;
+  const RewriteReport report = rewrite_to_fixed_point(graph, {rules[0], rules[1]}, options);
+  EXPECT_EQ(report.rules[0].applied, 50u) << report;
+  EXPECT_EQ(report.rules[1].applied, 1u) << report;
+  EXPECT_LE(report.rules[0].tried, 250u) << "only what changed is visited again";
+}
+
 TEST(FixedPoint, RandomGraphs) {
   const RuleSet rules = simplifications();
   std::size_t applied = 0;

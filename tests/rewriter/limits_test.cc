@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include <fxgraph/rewriter/common_subexpression.h>
+#include <fxgraph/rewriter/driver.h>
 #include <fxgraph/rewriter/replace_pattern.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/error_of.h"
@@ -200,6 +203,35 @@ TEST(Limits, AChainOfTrivialReplacementsIsLinear) {
   graph.output(graph.call_function("aten::relu", {at}));
   EXPECT_EQ(replace_pattern(graph, "aten::clone(x)", "x").applied, 200000u);
   EXPECT_EQ(graph.size(), 3u);
+}
+
+TEST(Limits, AReportShowsFiveRefusals) {
+  RewriteReport report;
+  const auto text = [&] { return (std::ostringstream() << report).str(); };
+  for (int i = 0; i < 5; ++i) report.refused.push_back({"rule", "n", "why"});
+  EXPECT_EQ(text(), "applied 0; refused 5 (n: why; n: why; n: why; n: why; n: why)");
+  report.refused.push_back({"rule", "n", "why"});
+  EXPECT_EQ(text(), "applied 0; refused 6 (n: why; n: why; n: why; n: why; n: why; …)");
+}
+
+TEST(Limits, AReplacementThatDeclinesIsCounted) {
+  Graph graph = graph_of("a = aten::relu(%x)\nb = aten::relu(%a)\nreturn b");
+  const RuleSet rules = {{.name = "no", .pattern = "aten::relu(v)", .replacement = [](const Match&, Rewriter&) {
+                            return std::vector<Argument>();
+                          }}};
+  const RewriteReport report = rewrite_once(graph, rules);
+  EXPECT_EQ(report.rules[0].filtered, 2u);
+  EXPECT_EQ(report.applied, 0u);
+}
+
+TEST(Limits, AMatchThatLostAPartSaysWhich) {
+  Graph graph = graph_of("a = aten::relu(%x)\nb = aten::relu(%a)\nc = aten::relu(%b)\nreturn c");
+  ReplaceOptions options;
+  options.find.overlap = Overlap::all;
+  const RewriteReport report = replace_pattern(graph, "aten::relu(aten::relu(v))", "aten::relu(v)", options);
+  EXPECT_EQ(report.applied, 1u);
+  ASSERT_EQ(report.refused.size(), 1u);
+  EXPECT_EQ(report.refused[0].reason, "an earlier rewrite replaced b, a part of it");
 }
 
 }  // namespace

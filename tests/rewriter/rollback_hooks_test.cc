@@ -47,5 +47,28 @@ TEST(RollbackHooks, AnotherCallGoesOnWhereOneStopped) {
   }
 }
 
+TEST(Rollback, ValuesAreWhereTheyWere) {
+  Graph graph = testing::graph_of("a = aten::relu(%x)\nb = aten::neg(%a)\nreturn b");
+  Node& a = *graph.find("a");
+  Rewriter rewriter(graph);
+  const Rewriter::Mark mark = rewriter.mark();
+  rewriter.replace_all_uses_with(a, *graph.find("x"));
+  EXPECT_EQ(rewriter.forwarded(a), Argument(*graph.find("x")));
+  rewriter.replace_all_uses_with(*graph.find("x"), Argument(3));
+  EXPECT_EQ(rewriter.forwarded(*graph.find("x")), Argument(3));
+  EXPECT_EQ(rewriter.forwarded(a), Argument(3)) << "through what stood for it";
+  rewriter.rollback(mark);
+  EXPECT_EQ(rewriter.forwarded(a), Argument(a));
+  const auto place = rewriter.inserting_before(a);
+  Node& made = rewriter.call_function("aten::sin", {*graph.find("x")});
+  const Rewriter::Mark made_at = rewriter.mark();
+  rewriter.replace_all_uses_with(a, made);
+  EXPECT_EQ(rewriter.forwarded(a), Argument(made));
+  rewriter.rollback(made_at);
+  EXPECT_EQ(rewriter.forwarded(a), Argument(a)) << "all uses moved at once";
+  rewriter.rollback(mark);
+  EXPECT_EQ(print_graph(graph), print_graph(testing::graph_of("a = aten::relu(%x)\nb = aten::neg(%a)\nreturn b")));
+}
+
 }  // namespace
 }  // namespace fx

@@ -163,7 +163,7 @@ std::vector<c10::IValue> inputs_for(const Graph& graph, const std::string& value
 
 std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules,
                                         const std::vector<c10::IValue>& inputs, std::size_t runs) {
-  constexpr std::size_t kLeast = 5, kMost = 21;
+  constexpr std::size_t kLeast = 3, kMost = 21;
   constexpr std::chrono::milliseconds kBudget{500};
   using Clock = std::chrono::steady_clock;
   const at::NoGradGuard no_grad;

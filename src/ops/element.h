@@ -1,0 +1,20 @@
+// Elements: how a graph takes apart what has several values, `operator.getitem(%tuple, 1)`.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <fxgraph/ir/node.h>
+
+namespace fx {
+
+/// One element of the value of a node, by a literal index; negative ones count from the end.
+struct Element {
+  Node* of;            ///< the tuple or list
+  std::int64_t index;  ///< as it is written
+};
+
+/// The element that `node` takes; nothing when it does something else, or its index is not a literal. O(1).
+std::optional<Element> taken_element(const Node& node);
+
+}  // namespace fx

@@ -1,0 +1,171 @@
+// One decision of the matcher each, on the smallest graph where it shows.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include <fxgraph/matchers/explain.h>
+#include <fxgraph/matchers/pattern_set.h>
+#include "tests/support/error_of.h"
+#include "tests/support/short_graph.h"
+
+namespace fx {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::error_of;
+using testing::graph_of;
+using ::testing::HasSubstr;
+
+std::vector<std::string> found(const Graph& graph, std::string_view pattern, const FindOptions& options = {}) {
+  std::vector<std::string> texts;
+  for (const Match& m : fx::find(graph, Pattern(pattern), options)) texts.push_back((std::ostringstream() << m).str());
+  return texts;
+}
+
+TEST(Calls, AnOperandBehindTheSwappedOnesKeepsItsPlace) {
+  const char* pattern = "commutative(aten::add.Tensor(x, aten::relu(y), alpha=1))";
+  for (const char* sum : {"%r, %p", "%p, %r", "%r, %p, alpha=1", "%p, %r, alpha=1"}) {
+    const Graph graph = graph_of("r = aten::relu(%q)\ns = aten::add.Tensor(" + std::string(sum) + ")\nreturn s", "p q");
+    EXPECT_THAT(found(graph, pattern), ElementsAre("s {x: p, y: q}")) << sum;
+  }
+}
+
+TEST(Calls, WithoutASchemaKeywordsAreThoseOfThePattern) {
+  const Graph graph =
+      graph_of("a = mine.f(%x, mode=1)\nb = mine.f(%x, mode=1, more=2)\nc = mine.f(%x)\nreturn (a, b, c)");
+  EXPECT_THAT(found(graph, "mine.f(v, mode=1)"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, ...)"), ElementsAre("a {v: x}", "b {v: x}", "c {v: x}"));
+}
+
+TEST(Calls, NamedByAnExpressionHaveTheDefaultsOfWhatTheyTurnOutToBe) {
+  const Graph graph =
+      graph_of("a = aten::add.Tensor(%x, %x, alpha=1)\nb = aten::add.Tensor(%x, %x, alpha=2)\nreturn (a, b)");
+  EXPECT_THAT(found(graph, "/aten::add.*/(v, v)"), ElementsAre("a {v: x}"));
+}
+
+TEST(Calls, AnEmptyListIsNoOtherLiteral) {
+  const Graph graph = graph_of("a = mine.f(%x, 3)\nb = mine.f(%x, [])\nc = mine.f(%x, None)\nreturn (a, b, c)");
+  EXPECT_THAT(found(graph, "mine.f(v, lit([]))"), ElementsAre("b {v: x}"));
+}
+
+TEST(Calls, OneThatLacksAnArgumentFitsNothing) {
+  EXPECT_THAT(found(graph_of("t = aten::transpose.int(%x, 0)\nreturn t"), "aten::transpose.int(v, 0)"), ElementsAre());
+}
+
+TEST(Alternatives, OfOneOperatorThatAllFit) {
+  const Graph graph = graph_of("s = aten::add.Tensor(%x, 2)\nreturn s");
+  const Pattern pattern("(aten::add.Tensor(v, 1) | aten::add.Tensor(v, 2))");
+  EXPECT_EQ(fx::find(graph, pattern).size(), 1u);
+  EXPECT_TRUE(NodeMatcher(graph, pattern).matches(*graph.find("s")));
+}
+
+TEST(Alternatives, OneThatWasLeftReturnsNothing) {
+  // sin fits first and then lacks its second user; what it was bound to is no result of the match.
+  const Graph graph =
+      graph_of("s = aten::sin(%x)\nc = aten::cos(%x)\nr = aten::add.Tensor(%s, %c)\nk = aten::neg(%s)\nreturn (r, k)");
+  EXPECT_THAT(found(graph, "aten::add.Tensor((aten::sin(v) | aten::cos(v)), aten::cos(v))"), ElementsAre());
+}
+
+TEST(Copies, OnAnotherDeviceAreNoCopies) {
+  const Graph graph =
+      graph_of("n = aten::neg(%x)\nt = aten::to.device(%n, 'cpu', torch.float32)\nr = aten::relu(%t)\nreturn r");
+  Shapes shapes(graph);
+  for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.sizes = {2}};
+  FindOptions options;
+  options.shapes = &shapes;
+  EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre("r {v: x} through t"));
+  shapes[*graph.find("n")].tensors[0].device = *parse_device("cuda:0");
+  EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre());
+}
+
+TEST(Paths, OfANamedOperatorAreRefused) {
+  EXPECT_THAT(error_of([] { Pattern("aten::sum(dominates(aten::relu(x), n: aten::neg))"); }),
+              HasSubstr("the path of dominates() is an operator without arguments or name"));
+}
+
+TEST(Paths, ABudgetThatIsEnoughStaysEnough) {
+  std::string body = "a0 = aten::relu(%x)\n";
+  for (int i = 1; i < 12; ++i) body += "a" + std::to_string(i) + " = aten::neg(%a" + std::to_string(i - 1) + ")\n";
+  const Graph graph = graph_of(body + "r = aten::sum(%a11)\nreturn r");
+  const Pattern pattern("aten::sum(dominates(aten::relu(x), #pointwise))");
+  std::size_t enough = 0;
+  for (std::uint64_t budget = 1; budget < 60; ++budget) {
+    FindStats stats;
+    FindOptions options;
+    options.budget = budget;
+    options.stats = &stats;
+    const std::size_t matches = fx::find(graph, pattern, options).size();
+    const bool whole = stats.stop != SearchStop::budget;
+    EXPECT_TRUE(matches == 1 || !whole) << budget;
+    EXPECT_TRUE(whole || enough == 0) << budget;
+    enough += whole;
+  }
+  EXPECT_GT(enough, 0u);
+  EXPECT_LT(enough, 58u);
+}
+
+TEST(Constants, ViewsOfViewsAreLookedAtOnce) {
+  // Two views of two views each: 2^40 ways lead from the attribute to the end.
+  std::string body = "w = get_attr[target=w]()\na0 = aten::view(%w, [2])\nb0 = aten::view(%w, [2])\n";
+  for (int i = 1; i <= 40; ++i) {
+    const std::string now = std::to_string(i), before = std::to_string(i - 1);
+    body += "t" + now + " = aten::broadcast_tensors([%a" + before + ", %b" + before + "])\n";
+    body += "a" + now + " = operator.getitem(%t" + now + ", 0)\nb" + now + " = operator.getitem(%t" + now + ", 1)\n";
+  }
+  const Graph graph = graph_of(body + "r = aten::relu(%w)\ns = aten::sum(%a40)\nreturn (r, s)");
+  EXPECT_THAT(found(graph, "aten::relu(c: constant)"), ElementsAre("r {c: w}"));
+}
+
+TEST(Sets, OneOperatorAtTwoPlacesIsTwoQuestions) {
+  const Graph graph = graph_of("r = aten::relu(%x)\ns = aten::sub.Tensor(%y, %r)\nreturn s", "x y");
+  const PatternSet set({"aten::sub.Tensor(aten::relu(u), v)", "aten::sub.Tensor(v, aten::relu(u))"});
+  const std::vector<SetMatch> matches = set.find(graph);
+  ASSERT_EQ(matches.size(), 1u);
+  EXPECT_EQ(matches[0].pattern, 1u);
+}
+
+TEST(PatternText, WordsThatAreCallsWhenTheyHaveArguments) {
+  EXPECT_EQ(Pattern("aten::relu(get_attr(x))").str(), "return aten::relu(get_attr(x))\n");
+  EXPECT_EQ(Pattern("aten::relu(get_attr)").str(), "return aten::relu(get_attr)\n");
+}
+
+TEST(PatternText, UsesAreCountedInWholeNumbers) {
+  EXPECT_EQ(Pattern("aten::relu(x.uses(2, *))").str(), "return aten::relu(x.uses(2, *))\n");
+  EXPECT_EQ(Pattern("aten::relu(aten::neg(x).uses(2, *))").str(), "return aten::relu(aten::neg(x).uses(2, *))\n");
+  for (const char* count : {"1.5", "x", "-1"})
+    EXPECT_THAT(error_of([&] { Pattern("aten::relu(x.uses(" + std::string(count) + ", 3))"); }),
+                HasSubstr("expected a whole number"))
+        << count;
+}
+
+TEST(PatternText, ATensorIsDescribedOnce) {
+  EXPECT_THAT(error_of([] { Pattern("aten::add.Tensor(x: f32[2], x: f16[2])"); }),
+              HasSubstr("the tensor x is described in two ways"));
+}
+
+TEST(Explain, WhatACallIsBoundToAlready) {
+  const Graph graph = graph_of("p = aten::relu(%x)\nq = aten::relu(%x)\ns = aten::add.Tensor(%p, %q)\nreturn s");
+  EXPECT_THAT(explain(graph, "aten::add.Tensor(a: aten::relu(x), a)", *graph.find("s")),
+              HasSubstr("wants p (aten::relu) again, as a, found q"));
+}
+
+TEST(Explain, ADeviceIsNotAllThatIsWrong) {
+  const Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+  Shapes shapes(graph);
+  shapes[*graph.find("x")] = TensorInfo{.sizes = {2, 3}, .device = *parse_device("cpu")};
+  const std::string why = explain(graph, "aten::relu(x: f32[2, 4] on cuda)", *graph.find("r"), {.shapes = &shapes});
+  EXPECT_THAT(why, HasSubstr("on cpu"));
+  EXPECT_THAT(why, HasSubstr("wants 4, found 3"));
+}
+
+TEST(PatternText, ABracketInAStringClosesNothing) {
+  for (const char* quoted : {"'a)b'", "\"a)b\"", "'a(b'", "'a]b'"}) {
+    const std::string text = "aten::f(x, lit(" + std::string(quoted) + "))";
+    EXPECT_EQ(Pattern(text).str(), Pattern(Pattern(text).str()).str());
+    EXPECT_THAT(Pattern(text).str(), HasSubstr(std::string(quoted).substr(1, 3)));
+  }
+}
+
+}  // namespace
+}  // namespace fx
