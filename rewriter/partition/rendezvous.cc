@@ -123,7 +123,7 @@ void wait_for_all(c10d::Store& store, const WorkerAddress& address, Clock::time_
 // Later releases keep stores by libuv unless they are told otherwise, and fail where they were built without it.
 template <typename Options>
 void without_libuv(Options& options) {
-  if constexpr (requires { options.useLibuv; }) options.useLibuv = false;
+  if constexpr (requires { options.useLibUV; }) options.useLibUV = false;
 }
 
 }  // namespace

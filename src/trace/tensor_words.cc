@@ -2,6 +2,7 @@
 
 #include <ATen/ops/empty.h>
 #include <c10/core/UndefinedTensorImpl.h>
+#include <c10/util/intrusive_ptr.h>
 #include <link.h>
 #include <malloc.h>
 #include <sys/uio.h>
@@ -26,6 +27,13 @@ namespace {
 struct Head {
   Word chunk = 0, table = 0, count = 0, weak = 0;
 };
+
+// Later releases keep both counts in one word, whose highest bit tells something else; `weak` is then the object's own.
+constexpr bool kCountsInOneWord = sizeof(c10::intrusive_ptr_target) == 2 * kWord;
+static_assert(kCountsInOneWord || sizeof(c10::intrusive_ptr_target) == 3 * kWord);
+
+std::size_t references_in(Word count) { return kCountsInOneWord ? count & 0xffffffff : count; }
+std::size_t weak_references_in(const Head& head) { return kCountsInOneWord ? (head.count << 1) >> 33 : head.weak; }
 
 // Where heads are read to. What is read there looks like a tensor, so it lies where malloc() never gives memory, is
 // never taken for one, and is wiped.
@@ -65,7 +73,13 @@ void read_heads(const std::vector<Word>& addresses, Visit&& visit) {
   }
 }
 
-constexpr std::size_t kMostOwners = std::size_t{1} << 32;
+// Each count is one at least while the object is there.
+bool has_owners(const Head& head) {
+  constexpr std::size_t kMostOwners = std::size_t{1} << (kCountsInOneWord ? 28 : 32);
+  const std::size_t strong = references_in(head.count), weak = weak_references_in(head);
+  return strong > 0 && strong < kMostOwners && weak > 0 && weak < kMostOwners;
+}
+
 constexpr Word kSmallest = 4 * kWord, kLargest = Word{1} << 32;  // bytes of a chunk
 
 // The size without the flags that malloc() keeps in it.
@@ -109,7 +123,7 @@ const std::array<Kind, 2>& kinds() {
 // One reference more, unless there is none: then it is being destroyed. The count stands behind the table.
 bool add_reference(Word impl) {
   std::atomic_ref<std::size_t> references(*static_cast<std::size_t*>(pointer(impl + kWord)));
-  for (std::size_t known = references.load(); known != 0;) {
+  for (std::size_t known = references.load(); references_in(known) != 0;) {
     if (references.compare_exchange_weak(known, known + 1)) return true;
   }
   return false;
@@ -229,7 +243,7 @@ std::vector<at::Tensor> tensors_at(const std::vector<Word>& words) {
   // Two words could be left of a tensor that has gone, and a third be another's; not all that is asked here.
   std::vector<Word> behind(candidates.size(), 0);
   read_heads(candidates, [&](std::size_t i, const Head& head) {
-    if (head.count == 0 || head.count >= kMostOwners || head.weak == 0 || head.weak >= kMostOwners) return;
+    if (!has_owners(head)) return;
     const bool has_chunk = !is_proxy_memory(candidates[i]);
     if (!known[1].fits(head, has_chunk) && !(has_chunk && known[0].fits(head, true))) return;
     behind[i] = has_chunk ? candidates[i] + chunk_size(head.chunk) : candidates[i];
