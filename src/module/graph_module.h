@@ -146,6 +146,13 @@ class GraphModule : public OwningModule {
   std::string fresh_path(const std::string& stem) const;
 
   // ── torch::nn::Module ────────────────────────────────────────────────────────────────────────────────────────────
+  /// @{
+  /// As of any module, but constants of a trace (`_tensor_constant0`, …) keep the types that the program gave them, as
+  /// they do in C++; they go to the device.
+  void to(torch::Device device, torch::Dtype dtype, bool non_blocking = false) override;
+  void to(torch::Dtype dtype, bool non_blocking = false) override;
+  using torch::nn::Module::to;
+  /// @}
   /// A deep copy: graph, tensors and modules.
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
   /// The same as clone(), with its type.

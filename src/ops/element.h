@@ -15,6 +15,12 @@ struct Element {
 };
 
 /// The element that `node` takes; nothing when it does something else, or its index is not a literal. O(1).
-std::optional<Element> taken_element(const Node& node);
+inline std::optional<Element> taken_element(const Node& node) {
+  static const Symbol kGetItem("operator.getitem");
+  if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return std::nullopt;
+  Node* of = node.args()[0].node_or_null();
+  if (!of || !node.args()[1].is_int()) return std::nullopt;
+  return Element{of, node.args()[1].as_int()};
+}
 
 }  // namespace fx

@@ -139,6 +139,7 @@ class MethodBuilder {
     }
     if (node.target() == "torch._assert") return assertion(node);
     if (node.target() == "builtins.len") return call_packets(node, {fx::Symbol("aten::len")});
+    if (node.target() == "math.sqrt") return call_packets(node, {fx::Symbol("aten::sqrt")});
     if (Value* called = build_nested_call(*built_, node.target(), node.args(),
                                           [this](const Argument& value) { return named({}, value, nullptr); }))
       return called;

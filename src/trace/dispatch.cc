@@ -191,6 +191,8 @@ RecordingScope::RecordingScope(Session& session) : outer_(current_session), mode
 
 RecordingScope::~RecordingScope() { current_session = outer_; }
 
+bool RecordingScope::has_examples() { return current_session && current_session->has_inputs(); }
+
 void RecordingScope::refused(const std::string& message) {
   if (current_session) current_session->note_refused(message);
 }

@@ -27,6 +27,8 @@ class RecordingScope {
 
   /// Tells the trace that this thread is in, if any, that a question is about to be refused with this message.
   static void refused(const std::string& message);
+  /// Whether that trace has example inputs.
+  static bool has_examples();
 
  private:
   Session* outer_;

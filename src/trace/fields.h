@@ -15,10 +15,12 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/util/Optional.h>
 #include <torch/nn/utils/rnn.h>
 
 #include <concepts>
 #include <cstddef>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -32,24 +34,37 @@ struct Fields;
 
 namespace internal {
 
+// What stands for a member while members are counted. An optional can be made of anything that its value can be made
+// of: it is asked for by itself, or two ways would lead to it.
 struct AnyField {
   template <typename Type>
   operator Type() const;  // NOLINT: stands for whatever a member is
 };
+struct AnyStruct {
+  template <typename Type>
+  requires std::is_aggregate_v<Type>
+  operator Type() const;  // NOLINT
+};
+struct AnyOptional {
+  template <typename Value>
+  operator std::optional<Value>() const;  // NOLINT
+  template <typename Value>
+  requires(!std::is_same_v<c10::optional<Value>, std::optional<Value>>) operator c10::optional<Value>()
+      const;  // NOLINT
+};
 
-template <std::size_t>
-using AnyFieldAt = AnyField;
-
-template <typename Type, std::size_t... I>
-constexpr bool takes_fields(std::index_sequence<I...>) {
-  return requires { Type{AnyFieldAt<I>()...}; };
-}
-template <typename Type, std::size_t Count = 12>
+template <typename Type, typename... Fields>
 constexpr std::size_t count_fields() {
-  if constexpr (Count == 0 || takes_fields<Type>(std::make_index_sequence<Count>())) {
-    return Count;
+  if constexpr (sizeof...(Fields) == 12) {
+    return 12;
+  } else if constexpr (requires { Type{Fields()..., AnyStruct()}; }) {
+    return count_fields<Type, Fields..., AnyStruct>();
+  } else if constexpr (requires { Type{Fields()..., AnyOptional()}; }) {
+    return count_fields<Type, Fields..., AnyOptional>();
+  } else if constexpr (requires { Type{Fields()..., AnyField()}; }) {
+    return count_fields<Type, Fields..., AnyField>();
   } else {
-    return count_fields<Type, Count - 1>();
+    return sizeof...(Fields);
   }
 }
 
@@ -174,6 +189,8 @@ c10::IValue example(const Type& value) {
     return c10::ivalue::Tuple::create(std::move(parts));
   } else if constexpr (std::is_same_v<Type, at::Tensor>) {
     return value.defined() ? c10::IValue(value) : c10::IValue();
+  } else if constexpr (requires { value.has_value() ? &*value : nullptr; }) {
+    return value.has_value() ? example(*value) : c10::IValue();
   } else {
     return c10::IValue(value);
   }

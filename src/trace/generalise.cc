@@ -27,10 +27,37 @@ class Generaliser {
       : graph_(graph), program_(program), inputs_(inputs), groups_(groups), search_(program, groups) {}
 
   void run() {
+    const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
+    for (std::size_t tries = 0; tries < kMostSamples; ++tries) {
+      find_expressions();
+      if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
+    }
+    if (asks_for_sizes()) {
+      search_.check_far(same_numbers);
+      try_empty_inputs(program_, groups_, same_numbers);
+    }
+    if (search_.has_gone_another_way()) search_.check_examples();
+    write();
+  }
+  /// Whether what was found holds for other types and layouts, too.
+  bool has_seen_types() const { return search_.is_disguised(); }
+
+ private:
+  struct Constant {
+    std::uint32_t call;
+    at::Tensor first;
+    std::vector<std::pair<std::size_t, SizeTerms::Id>> elements;
+  };
+
+  void find_expressions() {
     std::string before;
     for (std::size_t wanted = kEnoughSamples;;) {
       search_.find(wanted);
-      if (!find_changes()) break;
+      if (!find_changes()) {
+        explained_.clear();
+        constants_.clear();
+        break;
+      }
       if (!explain()) {
         before.clear();
         wanted = kEnoughSamples;
@@ -49,23 +76,7 @@ class Generaliser {
       before = now;
       wanted = search_.samples().size() + 1;
     }
-    if (asks_for_sizes()) {
-      const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
-      search_.check_far(same_numbers);
-      try_empty_inputs(program_, groups_, same_numbers);
-    }
-    write();
   }
-  /// Whether what was found holds for other types and layouts, too.
-  bool has_seen_types() const { return search_.is_disguised(); }
-
- private:
-  struct Constant {
-    std::uint32_t call;
-    at::Tensor first;
-    std::vector<std::pair<std::size_t, SizeTerms::Id>> elements;
-  };
-
   bool find_changes();
   Argument original(Place place) const;
   void add_size(std::uint32_t call);

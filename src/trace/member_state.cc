@@ -34,6 +34,19 @@ struct Extent {
   Word begin = 0, end = 0;
 };
 
+// Where the members of what derives from Module begin: the first small ones lie behind its own last one, inside of
+// sizeof(Module).
+std::size_t size_of_base() {
+  struct Derived : Module {
+    char first = 0;
+  };
+  static const std::size_t size = [] {
+    const Derived derived;
+    return static_cast<std::size_t>(word_of(&derived.first) - word_of(static_cast<const Module*>(&derived)));
+  }();
+  return size / kWord * kWord;
+}
+
 // A shared pointer's own words.
 std::array<Word, 2> words_of(const std::shared_ptr<Module>& module) {
   std::array<Word, 2> words;
@@ -99,7 +112,7 @@ void MemberState::add(const std::shared_ptr<Module>& module) {
       regions_.push_back({number, from, known, std::vector<Word>((to - from) / kWord), {}, {}});
   };
   add_region(extent.begin, std::min(extent.end, base));
-  add_region(base + sizeof(Module), extent.end);
+  add_region(base + size_of_base(), extent.end);
 }
 
 void MemberState::begin() {

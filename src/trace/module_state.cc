@@ -174,9 +174,12 @@ void ModuleState::restore() {
   c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
   globals_->restore();
   for (const Watched& watched : watched_) *watched.tensor = watched.before;
-  globals_->members.restore();
+  // The mode first: a flag beside a member may be that of an optional.
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);
+  }
+  globals_->members.restore();
+  for (const Visited& visited : modules_) {
     while (visited.module->named_children().size() > visited.children)
       visited.module->unregister_module(visited.module->named_children().back().key());
   }

@@ -100,6 +100,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void follow(TraceFollower* follower) { follower_ = follower; }
   /// Takes the root's tensors for tensors of another type.
   void read_as(OtherType type) { other_type_ = type; }
+  /// Whether it is known what the inputs look like.
+  bool has_inputs() const { return !inputs_.empty(); }
   /// Notes a question that is refused, for the program may go on as if nothing had been.
   void note_refused(const std::string& message) {
     if (refused_.empty()) refused_ = message;

@@ -15,7 +15,12 @@ constexpr int kTriesForABound = 20;
 std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through) {
   ++attempts_;
   auto sample = std::make_unique<Sample>(program_);
-  *came_through = sample->run(groups_.stand_ins(sizes), last) && (!agrees_ || (*agrees_)(*sample));
+  const bool ran = sample->run(groups_.stand_ins(sizes), last);
+  *came_through = ran && (!agrees_ || (*agrees_)(*sample));
+  if (!ran && !sample->operator_refused() && !has_gone_another_way_) {
+    has_gone_another_way_ = true;
+    check_examples();
+  }
   return sample;
 }
 

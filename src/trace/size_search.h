@@ -40,6 +40,17 @@ class SizeSearch {
   /// is computed of them; asserts how far the program does the same, and `agrees` with the graph about numbers.
   void check_far(const std::function<bool(const Sample&)>& agrees);
 
+  /// Tries sizes in the other order (a width above the height, where the example has them the other way round), and
+  /// sizes that are all the same; fixes those whose order or equality sends the program another way. True when there is
+  /// more to explain: another sample, or other groups.
+  bool check_orders(const std::function<bool(const Sample&)>& agrees);
+
+  /// Whether the program once did something else that no operator had refused.
+  bool has_gone_another_way() const { return has_gone_another_way_; }
+  /// Throws Error(trace) when the program does something else at the sizes of the examples, too: then it is no size
+  /// that decides, but what the program keeps from call to call where nobody sees it.
+  void check_examples() const;
+
   /// The runs that came through.
   const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }
 
@@ -68,6 +79,9 @@ class SizeSearch {
   bool nothing_is_computed();
   bool is_said(const Sample& failure) const;
   bool bound(std::uint32_t group, std::int64_t far);
+  enum class Order { reversed, equal };
+  GroupSizes in_order(const Some& some, Order order) const;
+  bool check_order(const Some& some, Order order, const std::function<bool(const Sample&)>& agrees, bool* is_refused);
   std::string reason(const Sample& failure) const;
   bool is_held_by_parameter(const Sample& failure) const;
 
@@ -78,6 +92,7 @@ class SizeSearch {
   const Disguise disguise_;
   bool may_disguise_ = true;
   bool has_computed_ = false;
+  bool has_gone_another_way_ = false;
   const std::function<bool(const Sample&)>* agrees_ = nullptr;  // who says of a run that came through whether it did
   std::size_t disguised_ = kNone;                               // among the samples
   int round_ = 0;

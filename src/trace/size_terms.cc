@@ -48,9 +48,7 @@ std::optional<Values> divided(const Values& values, const Values& by) {
 SizeTerms::Id SizeTerms::constant(std::int64_t value) {
   const auto [place, is_new] = made_.try_emplace({SizeOp::constant, 0, 0, value}, static_cast<Id>(terms_.size()));
   if (is_new) {
-    SizeTerm term{SizeOp::constant};
-    term.number = value;
-    terms_.push_back(term);
+    terms_.push_back({SizeOp::constant, 0, 0, 0, value});
     values_.emplace_back();
   }
   return place->second;
@@ -70,10 +68,7 @@ SizeTerms::Id SizeTerms::real(double value) {
 SizeTerms::Id SizeTerms::make(SizeOp op, Id a, Id b) {
   const auto [place, is_new] = made_.try_emplace({op, a, b, 0}, static_cast<Id>(terms_.size()));
   if (!is_new) return place->second;
-  SizeTerm term{op};
-  term.a = a;
-  term.b = b;
-  terms_.push_back(term);
+  terms_.push_back({op, a, b});
   const auto operand = [&](Id id, std::size_t i) {
     return terms_[id].op == SizeOp::constant ? terms_[id].number : values_[id][i];
   };
@@ -86,6 +81,8 @@ SizeTerms::Id SizeTerms::make(SizeOp op, Id a, Id b) {
       case SizeOp::sub: values.push_back(x - y); break;
       case SizeOp::mul: values.push_back(x * y); break;
       case SizeOp::floordiv: values.push_back(floor_divide(x, y)); break;
+      case SizeOp::min: values.push_back(std::min(x, y)); break;
+      case SizeOp::max: values.push_back(std::max(x, y)); break;
       default: values.push_back(remainder_of(x, y));
     }
   }
@@ -158,6 +155,7 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (!id) id = sum(values, /*with_offset=*/true);
   if (!id) id = halves(values);
   if (!id) id = rounded(values, /*any_offset=*/true);
+  if (!id) id = bounded(values);
   if (!id) id = product(values, 3);
   guessed_ = guessed_ || id;
   if (id) guesses_.insert(*id);

@@ -27,6 +27,8 @@ enum class SizeOp : std::uint8_t {
   mul,
   floordiv,
   mod,
+  min,
+  max,
   real,
   real_add,
   real_mul,
@@ -91,6 +93,8 @@ class SizeTerms {
   std::optional<Id> fraction(const Values& values);
   std::optional<Id> remainder(const Values& values, Id term);
   std::optional<Id> halves(const Values& values);
+  std::optional<Id> bounded(const Values& values);
+  std::optional<Id> bounded(const Values& values, Id term);
   std::optional<Id> scaled_product(const Reals& values);
   std::optional<Id> real_of(const Reals& values);
   std::optional<Id> search(const Values& values);

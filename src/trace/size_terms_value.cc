@@ -1,4 +1,5 @@
 // What expressions of sizes are at other sizes, as the graph computes them.
+#include <algorithm>
 #include <cmath>
 
 #include <fxgraph/trace/size_terms.h>
@@ -20,6 +21,8 @@ Number number_of(SizeOp op, const Number& a, const Number& b) {
     case SizeOp::mul: return whole_number(a.whole * b.whole);
     case SizeOp::floordiv: return b.whole == 0 ? Number() : whole_number(floor_div(a.whole, b.whole));
     case SizeOp::mod: return b.whole == 0 ? Number() : whole_number(a.whole - floor_div(a.whole, b.whole) * b.whole);
+    case SizeOp::min: return whole_number(std::min(a.whole, b.whole));
+    case SizeOp::max: return whole_number(std::max(a.whole, b.whole));
     case SizeOp::real_add: return real_number(a.real + b.real);
     case SizeOp::real_mul: return real_number(a.real * b.real);
     case SizeOp::truediv: return b.real == 0 ? Number() : real_number(a.real / b.real);

@@ -24,7 +24,13 @@ Error question(Error error) {
 }  // namespace
 
 Error unknown_shape(const Node* node, std::string_view call) {
-  return question(trace_error(node, call, "asks for what " + std::string(kOnlyExamplesTell)));
+  const std::string why =
+      RecordingScope::has_examples()
+          ? "depends on the data of the inputs, and a traced tensor has none; keep what follows from "
+            "it in tensors, or hide the code behind an operator of your own (TORCH_LIBRARY), which is "
+            "recorded whole"
+          : "asks for what " + std::string(kOnlyExamplesTell);
+  return question(trace_error(node, call, why));
 }
 
 Error no_data(const Node* node, std::string_view call) {

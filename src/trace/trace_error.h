@@ -18,7 +18,7 @@ inline constexpr std::string_view kOnlyExamplesTell =
 /// `%relu: item() <explanation>`. `node` may be null.
 Error trace_error(const Node* node, std::string_view call, std::string_view explanation);
 
-/// For questions about shape, device or layout in a trace without example inputs.
+/// For questions about shape, device or layout in a trace without example inputs, or where data decide it.
 Error unknown_shape(const Node* node, std::string_view call);
 
 /// For questions about data.

@@ -1,0 +1,80 @@
+// What a module keeps where nobody looks, and what decides only in a later call.
+#include <map>
+#include <memory>
+
+#include "tests/trace/trace_testing.h"
+
+namespace fx {
+namespace {
+
+using ::testing::HasSubstr;
+using torch::Tensor;
+
+Tensor either(bool late, const Tensor& x) { return late ? x * 2 : x + 1; }
+
+struct Counts : torch::nn::Module {
+  int calls = 0;  // where it lies: in what torch::nn::Module leaves free at its end
+  Tensor forward(Tensor x) {
+    ++calls;
+    return x * 2;
+  }
+};
+struct CountsInByte : torch::nn::Module {
+  signed char calls = 0;
+  Tensor forward(Tensor x) {
+    ++calls;
+    return x * 2;
+  }
+};
+struct DecidesByPointer : torch::nn::Module {
+  std::shared_ptr<int> calls = std::make_shared<int>(0);
+  int when = 3;
+  explicit DecidesByPointer(int after) : when(after) {}
+  Tensor forward(Tensor x) { return either(++*calls >= when, x); }
+};
+struct Hidden {
+  std::vector<int> history;
+  std::map<std::string, int> counts;
+};
+struct DecidesByList : torch::nn::Module {
+  std::unique_ptr<Hidden> hidden = std::make_unique<Hidden>();
+  Tensor forward(Tensor x) {
+    hidden->history.push_back(1);
+    return either(hidden->history.size() > 3, x);
+  }
+};
+struct DecidesByMap : torch::nn::Module {
+  std::map<std::string, int> counts;
+  Tensor forward(Tensor x) { return either(++counts["calls"] > 4, x); }
+};
+struct DecidesByElement : torch::nn::Module {
+  std::vector<int> counts = {0, 0, 0};
+  Tensor forward(Tensor x) { return either(++counts[1] > 3, x); }
+};
+
+template <typename Module, typename... Args>
+std::string refusal(Args... args) {
+  const auto module = std::make_shared<Module>(args...);
+  return testing::error_thrown_by([&] { symbolic_trace(module, {torch::rand({2, 3})}); }).what();
+}
+
+TEST(LaterCalls, CountersAtTheEndOfTheBaseClass) {
+  for (const std::string& message : {refusal<Counts>(), refusal<CountsInByte>()})
+    EXPECT_THAT(message, AllOf(HasSubstr("changes a number or flag"), HasSubstr("Counts")));
+  const auto counts = std::make_shared<Counts>();
+  counts->calls = 5;
+  const auto gm = symbolic_trace(counts, {torch::rand({2, 3})}, {.second_call = false});
+  EXPECT_EQ(counts->calls, 5);
+  counts->train(false);
+  EXPECT_FALSE(counts->is_training());
+}
+
+TEST(LaterCalls, WhatDecidesInTheThirdOrFifth) {
+  for (const int when : {3, 4, 5}) EXPECT_THAT(refusal<DecidesByPointer>(when), HasSubstr("later call")) << when;
+  EXPECT_THAT(refusal<DecidesByList>(), HasSubstr("later call"));
+  EXPECT_THAT(refusal<DecidesByMap>(), HasSubstr("later call"));
+  EXPECT_THAT(refusal<DecidesByElement>(), HasSubstr("later call"));
+}
+
+}  // namespace
+}  // namespace fx

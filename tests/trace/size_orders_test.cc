@@ -1,0 +1,113 @@
+// Programs that compare sizes with each other: which is larger, whether two are the same, the smaller or larger of two.
+#include "tests/trace/round_trips.h"
+#include "tests/trace/sizes_testing.h"
+
+namespace fx {
+namespace {
+
+using testing::AtSizes;
+using torch::Tensor;
+using Shape = std::vector<std::int64_t>;
+
+struct Pair {
+  Shape x, y;
+};
+struct Case {
+  const char* name;
+  Tensor (*program)(Tensor, Tensor);
+  Pair example;
+  std::vector<Pair> equal, refused;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+class SizeOrders : public ::testing::TestWithParam<Case> {};
+
+TEST_P(SizeOrders, AreFollowedOrAsserted) {
+  const Case& c = GetParam();
+  const auto gm = symbolic_trace(c.program, {torch::rand(c.example.x), torch::rand(c.example.y)});
+  gm->graph().lint();
+  const auto loaded = from_torchscript(testing::saved_and_loaded(to_torchscript(*gm)));
+  const auto expect_at = [&](const Pair& shapes, AtSizes wanted) {
+    const Tensor x = torch::rand(shapes.x), y = torch::rand(shapes.y);
+    for (GraphModule* each : {gm.get(), loaded.get()}) {
+      EXPECT_EQ(testing::at_sizes(
+                    *each, [&]() -> c10::IValue { return c.program(x, y); }, {x, y}, 0),
+                wanted)
+          << x.sizes() << y.sizes() << each->graph();
+    }
+  };
+  expect_at(c.example, AtSizes::equal);
+  for (const Pair& shapes : c.equal) expect_at(shapes, AtSizes::equal);
+  for (const Pair& shapes : c.refused) expect_at(shapes, AtSizes::refused);
+}
+
+Tensor padded(const Tensor& x, std::int64_t rows) { return torch::constant_pad_nd(x, {0, 0, 0, rows - x.size(0)}); }
+
+const std::vector<Case>& cases() {
+  static const auto& table = *new std::vector<Case>{
+      {"another_way_when_the_same",
+       [](Tensor x, Tensor y) { return x.size(0) == y.size(0) ? x + y : x + y.sum(0, true); },
+       {{4, 3}, {2, 3}},
+       {},
+       {{{3, 3}, {3, 3}}, {{4, 3}, {4, 3}}, {{2, 3}, {2, 3}}}},
+      {"square_images",
+       [](Tensor x, Tensor y) { return x.size(0) == x.size(1) ? x.t() * 2 : x + y.sum(); },
+       {{4, 9}, {2, 3}},
+       {{{4, 9}, {5, 7}}},
+       {{{3, 3}, {2, 3}}, {{9, 9}, {2, 3}}, {{4, 4}, {1, 1}}}},
+      {"portrait_or_landscape",
+       [](Tensor x, Tensor y) { return x.size(0) > x.size(1) ? x.t() : x + y.sum(); },
+       {{4, 9}, {2, 3}},
+       {{{4, 9}, {5, 7}}},
+       {{{9, 4}, {2, 3}}, {{30, 29}, {2, 3}}}},
+      {"the_larger",
+       [](Tensor x, Tensor y) {
+         const std::int64_t rows = std::max(x.size(0), y.size(0));
+         return padded(x, rows) + padded(y, rows);
+       },
+       {{4, 3}, {2, 3}},
+       {{{3, 3}, {3, 3}}, {{5, 4}, {7, 4}}, {{1, 1}, {1, 1}}, {{1, 2}, {40, 2}}, {{40, 2}, {1, 2}}},
+       {}},
+      {"the_smaller",
+       [](Tensor x, Tensor y) {
+         const std::int64_t rows = std::min(x.size(0), y.size(0));
+         return x.slice(0, 0, rows) + y.slice(0, 0, rows);
+       },
+       {{4, 3}, {2, 3}},
+       {{{3, 3}, {3, 3}}, {{5, 4}, {7, 4}}, {{1, 1}, {1, 1}}, {{1, 2}, {40, 2}}, {{40, 2}, {1, 2}}},
+       {}},
+      {"the_smaller_of_equal_ones",
+       [](Tensor x, Tensor y) {
+         const std::int64_t rows = std::min(x.size(0), y.size(0));
+         return x.slice(0, 0, rows) + y.slice(0, 0, rows);
+       },
+       {{4, 3}, {4, 3}},
+       {{{3, 3}, {3, 3}}, {{5, 4}, {7, 4}}, {{40, 2}, {1, 2}}},
+       {}},
+      {"at_most_so_many",
+       [](Tensor x, Tensor y) { return std::get<0>(x.topk(std::min<std::int64_t>(5, x.size(1)), 1)) + y.sum(); },
+       {{2, 9}, {1, 1}},
+       {{{3, 5}, {2, 2}}, {{3, 4}, {2, 2}}, {{3, 1}, {2, 2}}, {{3, 70}, {2, 2}}},
+       {}},
+      {"at_least_so_many",
+       [](Tensor x, Tensor y) {
+         return torch::ones({std::max<std::int64_t>(6, x.size(1)), 2}) * y.sum();
+       },
+       {{2, 9}, {1, 1}},
+       {{{3, 5}, {2, 2}}, {{3, 6}, {2, 2}}, {{3, 1}, {2, 2}}, {{3, 70}, {2, 2}}},
+       {}},
+      {"a_root",
+       [](Tensor x, Tensor y) { return x / std::sqrt(static_cast<double>(x.size(1))) + y.sum(); },
+       {{2, 9}, {1, 1}},
+       {{{3, 5}, {2, 2}}, {{1, 4}, {2, 2}}},
+       {}},
+  };
+  return table;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, SizeOrders, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace fx
