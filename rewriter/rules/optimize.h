@@ -60,9 +60,10 @@ struct OptimizeReport {
   /// Why shapes are not known although inputs were given: the program does not run on zeros of those shapes. Rules that
   /// need them refuse.
   std::string without_shapes{};
-  /// Seconds of a forward, as it was and lowered.
+  /// What made lowering be undone.
   struct Undone {
-    double plain = 0, lowered = 0;
+    double plain = 0;    ///< seconds of a forward as it was
+    double lowered = 0;  ///< and lowered
   };
   /// Set where lowering was undone in the end: see OptimizeOptions::max_slowdown.
   std::optional<Undone> lowering_undone{};
