@@ -334,6 +334,11 @@ void GraphWriter::add_node(const Node& node, const std::string& target, Json inp
 }
 
 Json GraphWriter::results_of(const Node& node, const ValueShape& shape, bool is_tuple) {
+  const auto has_words = [](const ValueShape& value) { return value.kind != ValueShape::Kind::other; };
+  if (!has_words(shape) || !std::ranges::all_of(shape.elements, has_words)) {
+    refuse(node, "its result is neither a strided tensor nor a number");
+    return Json::array();
+  }
   if (shape.kind != ValueShape::Kind::list) return Json::array({reference(name_value(node, node.name()), shape)});
   taken_.insert(node.name());
   Json outputs = Json::array();

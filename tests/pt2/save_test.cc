@@ -4,6 +4,7 @@
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,6 +14,7 @@
 #include <filesystem>
 
 #include "tests/pt2/archives.h"
+#include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx {
@@ -106,6 +108,27 @@ TEST(SaveExported, ShapesMustBeKnown) {
   const auto again = load_exported(path);
   EXPECT_EQ(again->forward(at::rand({7, 3})).size(0), 7);
   EXPECT_THROW(again->forward(at::rand({10, 3})), Error);
+}
+
+// Python finds no entry for them when it reads the archive.
+TEST(SaveExported, ValuesWithoutWordsAreRefusedByName) {
+  const char* const programs[] = {
+      "%s = call_function[target=torch.ops.aten.to_sparse.default](args = (%x,))\n"
+      "%y = call_function[target=torch.ops.aten.to_dense.default](args = (%s,))\n"
+      "return y",
+      "%s = call_function[target=torch.ops.aten.to_mkldnn.default](args = (%x,))\n"
+      "%y = call_function[target=torch.ops.aten.to_dense.default](args = (%s,))\n"
+      "return y"};
+  const Written written;
+  for (const char* program : programs) {
+    const GraphModule module(parse_graph(std::string("graph():\n%x = placeholder[target=x]\n") + program));
+    const std::string path = written("no_words");
+    EXPECT_THAT(error_of([&] {
+                  save_exported(module, path, {.inputs = {at::rand({3, 4})}});
+                }),
+                ::testing::AllOf(HasSubstr("at %s"), HasSubstr("strided")));
+    EXPECT_FALSE(std::filesystem::exists(path));
+  }
 }
 
 }  // namespace
