@@ -113,6 +113,7 @@ const std::set<std::string>& known() {
       "aten::_new_zeros_with_same_feature_meta",  // forward gradients' own
       "aten::_stack.out",                         // behind stack.out; its kernel for the meta device forgets the shape
       "aten::_histogramdd_from_bin_cts",          // behind histogramdd; reads more counts than it is given
+      "aten::_histogramdd_bin_edges",             // behind histogramdd; reads more numbers of bins than it is given
       "aten::isin.Scalar_Tensor",                 // LibTorch's kernel for the meta device; the formula has no keywords
       "aten::_unique.out",                        // of later releases, as the one without out
       "aten::unique_consecutive.out",             // of later releases, likewise
