@@ -233,7 +233,7 @@ void MemberState::Repair::restore_numbers(std::size_t index) {
   const Now& now = now_[index];
   std::vector<bool> tensors;
   for (const Word word : now.words) tensors.push_back(state_.tensor_before(word) || state_.registered_.contains(word));
-  const ObjectWords words{region.begin, region.before, now.words, now.settled, tensors};
+  const ObjectWords words{region.begin, region.before, now.words, now.settled, tensors, region.packed};
   const auto is_explained = [&](std::size_t i) {
     return now.words[i] == region.before[i] ? released(now.words[i]) > 0 : now.settled[i];
   };

@@ -44,7 +44,7 @@ std::size_t size_of_base() {
     const Derived derived;
     return static_cast<std::size_t>(word_of(&derived.first) - word_of(static_cast<const Module*>(&derived)));
   }();
-  return size / kWord * kWord;
+  return size;
 }
 
 // A shared pointer's own words.
@@ -112,7 +112,9 @@ void MemberState::add(const std::shared_ptr<Module>& module) {
       regions_.push_back({number, from, known, std::vector<Word>((to - from) / kWord), {}, {}});
   };
   add_region(extent.begin, std::min(extent.end, base));
-  add_region(base + size_of_base(), extent.end);
+  const std::size_t before = regions_.size();
+  add_region(base + size_of_base() / kWord * kWord, extent.end);
+  if (regions_.size() > before && size_of_base() % kWord != 0) regions_.back().packed = 1;
 }
 
 void MemberState::begin() {

@@ -70,6 +70,7 @@ class MemberState {
     std::vector<Word> before;
     std::vector<Word> last;           // when counting() was asked
     std::vector<std::uint8_t> times;  // that a number was seen to change
+    std::size_t packed = 0;           // ObjectWords::packed
   };
   /// A vector of tensors that begins at word `at` of a region.
   struct Vector {

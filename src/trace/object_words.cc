@@ -64,8 +64,9 @@ std::size_t small_vector(const ObjectWords& words, std::size_t i) {
 std::size_t long_string(const ObjectWords& words, std::size_t i) {
   if (i + 3 > words.now.size()) return 0;
   const Word size = words.now[i + 1], capacity = words.now[i + 2];
-  const Word spare = chunk_sizes({words.now[i]})[0] - capacity;
-  return size <= capacity && capacity >= 2 * kWord && spare >= 1 && spare <= 4 * kWord ? 3 : 0;
+  if (size > capacity || capacity < 2 * kWord) return 0;
+  const Word chunk = chunk_sizes({words.now[i]})[0];  // 0 when there is none
+  return chunk > capacity && chunk - capacity <= 4 * kWord ? 3 : 0;
 }
 
 // std::vector of what is no tensor: begin, end, end of the memory.
@@ -83,8 +84,19 @@ bool is_flag(Word before, Word now) { return (before ^ now) < 0x100; }
 
 }  // namespace
 
+// What stands in the bytes between a base and the first member, and behind the characters of a short string, was there
+// before the object: a pointer that somebody left.
+bool ObjectWords::has_no_pointer(std::size_t i) const {
+  if (i < packed) return true;
+  for (const std::size_t back : {2, 3}) {  // begin, length, characters
+    if (i >= back && now[i - back] == address(i - back + 2) && now[i - back + 1] < 2 * kWord) return true;
+  }
+  return false;
+}
+
 // The rest of a flag's word is what was there before the object: it may look like an address.
 bool ObjectWords::is_address(std::size_t i) const {
+  if (has_no_pointer(i)) return false;
   if (is_flag(before[i], now[i]) && ((before[i] | now[i]) % kWord != 0)) return false;
   return (is_mapped(now[i]) && !is_proxy_memory(now[i])) || is_mapped(before[i]);
 }
@@ -119,7 +131,9 @@ bool ObjectWords::in_small_vector(std::size_t i) const {
 // Whether an unchanged pointer among these words leads to what has been freed.
 bool ObjectWords::leads_to_freed(std::size_t from, std::size_t to, const HeapBlocks& blocks) const {
   for (std::size_t j = from; j < std::min(to, now.size()); ++j) {
-    if (now[j] == before[j] && !settled[j] && blocks.knows(now[j]) && !blocks.begins_as_before(now[j])) return true;
+    if (now[j] == before[j] && !settled[j] && !has_no_pointer(j) && blocks.knows(now[j]) &&
+        !blocks.begins_as_before(now[j]))
+      return true;
   }
   return false;
 }
@@ -135,11 +149,14 @@ std::vector<std::size_t> ObjectWords::own_numbers(const HeapBlocks& blocks,
     for (std::size_t j = i < kNearCount ? 0 : i - kNearCount; j < std::min(i + kNearCount + 1, now.size()); ++j)
       is_own = is_own && !disturbs(j);
     if (is_own && is_flag(before[i], now[i])) {
-      // std::optional has its flag behind the value, c10::optional before it.
+      // std::optional has its flag behind the value, c10::optional before it: what follows any other flag, the rest of
+      // the object's chunk among it, says nothing.
       const bool of_tensor_before = i > 0 && is_explained(i - 1);
       const bool of_tensor_behind = i + 1 < now.size() && is_explained(i + 1);
-      is_own = of_tensor_before || (!leads_to_freed(i < kPayload ? 0 : i - kPayload, i, blocks) &&
-                                    (of_tensor_behind || !leads_to_freed(i + 1, i + 1 + kPayload, blocks)));
+      const bool was_emptied = (before[i] & 0xff) == 1 && (now[i] & 0xff) == 0;
+      is_own =
+          of_tensor_before || (!leads_to_freed(i < kPayload ? 0 : i - kPayload, i, blocks) &&
+                               (of_tensor_behind || !was_emptied || !leads_to_freed(i + 1, i + 1 + kPayload, blocks)));
     }
     if (is_own) numbers.push_back(i);
   }

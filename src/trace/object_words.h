@@ -25,6 +25,7 @@ struct ObjectWords {
   const std::vector<Word>& now;
   const std::vector<bool>& settled;  ///< words that need nothing more
   const std::vector<bool>& tensors;  ///< words that are tensors or modules
+  std::size_t packed = 0;            ///< so many at the beginning are shared with a base: too narrow for pointers
 
   bool changed(std::size_t i) const { return now[i] != before[i] && !settled[i]; }
   Word address(std::size_t i) const { return begin + i * kWord; }
@@ -39,6 +40,7 @@ struct ObjectWords {
 
  private:
   bool is_address(std::size_t i) const;
+  bool has_no_pointer(std::size_t i) const;
   bool leads_to_freed(std::size_t from, std::size_t to, const HeapBlocks& blocks) const;
 };
 
