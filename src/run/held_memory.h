@@ -5,6 +5,8 @@
 // ResNet-18 takes for 16 images. Here a freed block waits for the next tensor of its size, so that from the second run
 // on inputs of the same sizes ask the system for nothing.
 //
+// XNNPACK's results come from LibTorch's allocator for mobile devices and are not held.
+//
 // No plan decides where a value lies: a block is free when LibTorch says so, so that views, writes and results that
 // are kept need no proof. Values whose lives do not overlap share memory, as they would in a plan.
 //
