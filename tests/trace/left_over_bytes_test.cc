@@ -22,8 +22,8 @@ std::int64_t* block() {
   return made;
 }
 
-// `Words` decides whether there are bytes behind the last member.
-template <std::size_t Words>
+// `Beside` stands before the count: how large it is decides whether there are bytes behind the last member.
+template <typename Beside>
 struct Counter : torch::nn::Module {
   Counter() { eval(); }
   torch::Tensor forward(torch::Tensor x) {
@@ -31,18 +31,7 @@ struct Counter : torch::nn::Module {
     return x * static_cast<double>(++count);
   }
   torch::Tensor w = register_parameter("w", torch::rand({3}));
-  std::array<std::int64_t, Words> numbers{};
-  std::int64_t count = 0;
-};
-
-struct NamedCounter : torch::nn::Module {
-  NamedCounter() { eval(); }
-  torch::Tensor forward(torch::Tensor x) {
-    ++block()[0];
-    return x * static_cast<double>(++count);
-  }
-  torch::Tensor w = register_parameter("w", torch::rand({3}));
-  std::string name_of_mode = "a";
+  Beside beside{};
   std::int64_t count = 0;
 };
 
@@ -68,10 +57,10 @@ void expect_put_back() {
 }
 
 TEST(LeftOverBytes, BehindABaseOrAnObject) {
-  expect_put_back<Counter<1>>();
-  expect_put_back<Counter<2>>();
+  expect_put_back<Counter<std::array<std::int64_t, 1>>>();
+  expect_put_back<Counter<std::array<std::int64_t, 2>>>();
 }
-TEST(LeftOverBytes, InAShortString) { expect_put_back<NamedCounter>(); }
+TEST(LeftOverBytes, InAShortString) { expect_put_back<Counter<std::string>>(); }
 
 }  // namespace
 }  // namespace fx
