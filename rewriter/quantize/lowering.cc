@@ -15,6 +15,7 @@
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/engine_cache.h>
+#include <fxgraph/rewriter/quantize/engine_limits.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/list_lowering.h>
 #include <fxgraph/rewriter/quantize/packed.h>
@@ -194,30 +195,16 @@ class LoweringRules {
   // ── Layers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   Node& weighted(const Row& row, const Place& place, Rewriter& rewriter) {
-    check_engine(place);
     const bool relu = place.is_relu() && !row.kernel_relu.empty();
     const std::string weight = place.match["wq"].target().str();
+    const at::Tensor numbers = module_.attribute(weight);
+    const Argument* groups = bound_argument(place.op, "groups");
+    check_engine_limits(backend_, {row, numbers, constant(place.argument("bias")), groups ? groups->as_int() : 1,
+                                   grid_of(place.match["xq"])});
     const std::string path = install_object(module_, weight, "packed_params", packed(row, place));
-    weights_.emplace(path, module_.attribute(weight));
+    weights_.emplace(path, numbers);
     return rewriter.call_function(relu ? row.kernel_relu : row.kernel,
                                   {place.match["xq"], rewriter.get_attr(path), place.scale, place.zero_point});
-  }
-
-  // What the engine does not say itself.
-  void check_engine(const Place& place) const {
-    const at::Tensor weight = module_.attribute(place.match["wq"].target().str());
-    if (backend_ == QuantBackend::qnnpack && weight.dim() == 5)
-      throw Error(ErrorKind::unsupported, "packed weights of volumes cannot be saved");
-    if (backend_ == QuantBackend::onednn) return;
-    // The others round the bias too, in steps of the sums, to 32 bits.
-    const c10::IValue bias = constant(place.argument("bias"));
-    const auto grid = grid_of(place.match["xq"]);
-    if (!bias.isTensor() || !grid) return;
-    const bool by_channel = weight.qscheme() != at::kPerTensorAffine;
-    const at::Tensor scales = by_channel ? weight.q_per_channel_scales() : at::full({1}, weight.q_scale(), at::kDouble);
-    const at::Tensor steps = bias.toTensor().to(at::kDouble) / (scales.to(at::kDouble) * grid->scale);
-    if (steps.numel() && steps.abs().max().item<double>() > 0x1p30)
-      throw Error(ErrorKind::unsupported, "its bias is too large for sums of 32 bits");
   }
 
   c10::IValue constant(const Argument& argument) const {

@@ -130,6 +130,54 @@ TEST(EngineLimits, BiasesThatAreTooLargeForTheSums) {
   }
 }
 
+// ── Channels of transposed convolutions ──────────────────────────────────────────────────────────────────────────────
+
+struct Channels {
+  std::int64_t in, out, groups;
+};
+void PrintTo(const Channels& each, std::ostream* out) { *out << each.in << "_" << each.out << "_" << each.groups; }
+
+class TransposedChannels : public ::testing::TestWithParam<Channels> {};
+
+// Lowered or refused by name, they are right: LibTorch 2.14 packs most of them wrongly for oneDNN.
+TEST_P(TransposedChannels, AreNotMixed) {
+  const torch::NoGradGuard no_grad;
+  torch::manual_seed(7);
+  const auto [in, out, groups] = GetParam();
+  for (const std::int64_t rank : {1, 2, 3}) {
+    std::vector<std::int64_t> weight = {in, out / groups}, input = {2, in};
+    weight.insert(weight.end(), static_cast<std::size_t>(rank), 3);
+    input.insert(input.end(), static_cast<std::size_t>(rank), 4);
+    const std::string overload = rank == 1 ? "1d" : std::to_string(rank) + "d.input";
+    const auto gm = program_of(
+        "y = aten::conv_transpose" + overload + "(%x, %w, %b, 2, 1, 0, " + std::to_string(groups) + ")\nreturn y", "x",
+        {{"w", torch::randn(weight)}, {"b", torch::randn({out})}});
+    const Samples samples = {{torch::randn(input)}, {torch::randn(input)}};
+    const auto prepared = calibrated(*gm, samples);
+    const auto reference = convert(*prepared, {.backend = QuantBackend::reference});
+    const double quantum = largest_quantum(*reference);
+    for (const QuantBackend backend : available_quant_backends()) {
+      const auto int8 = convert(*prepared, {.backend = backend});
+      for (const auto& inputs : samples)
+        EXPECT_LE(largest_difference(int8->run(inputs), reference->run(inputs)), 1.01 * quantum)
+            << to_string(backend) << ", rank " << rank;
+      const bool lowered = count_prefix(*int8, "quantized::conv_transpose") == 1;
+      if (in == out && rank < 3) {
+        EXPECT_TRUE(lowered) << to_string(backend) << ", rank " << rank;
+      }
+      if (lowered || rank == 3) continue;
+      std::string reasons;
+      for (const QuantReason& each : quantization_reasons(*prepared, {.backend = backend})) reasons += each.reason;
+      EXPECT_THAT(reasons, ::testing::HasSubstr("packs the weight of a transposed convolution wrongly"));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, TransposedChannels,
+                         ::testing::Values(Channels{1, 5, 1}, Channels{5, 1, 1}, Channels{2, 3, 1}, Channels{6, 4, 1},
+                                           Channels{4, 6, 2}, Channels{9, 6, 3}, Channels{16, 8, 1}, Channels{8, 8, 1},
+                                           Channels{8, 8, 2}, Channels{6, 6, 6}));
+
 // ── Types ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 // Settings of one node may give a value a type that its readers' kernels do not take.
