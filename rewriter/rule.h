@@ -27,9 +27,10 @@ namespace fx {
 
 /// How the results compare with those of the pattern, for inputs that meet the rule's needs.
 enum class Promise : std::uint8_t {
-  bit_exact,     ///< equal, NaN and signed zeros included
-  reassociates,  ///< the same real number, rounded in another order
-  approximate,   ///< within a tolerance
+  bit_exact,        ///< equal, NaN and signed zeros included
+  reassociates,     ///< the same real number, rounded in another order
+  approximate,      ///< within a tolerance
+  lower_precision,  ///< the same real number, rounded to bfloat16 on the way
 };
 /// Returns the name as it is spelt above.
 std::string_view to_string(Promise promise);

@@ -1,10 +1,10 @@
-"""Optimised models beside their peers: compare.py PROGRAM FOLDER [--only NAME,...] [--batch N,...] [--threads N,...] [--check]
+"""Optimised models beside their peers: compare.py PROGRAM FOLDER [--only NAME,...] [--batch N,...] [--threads N,...] [--bf16] [--check]
 
 For each model, batch and number of threads: the median forward of the module itself (eager), of what `PROGRAM optimize --target
 cpu` saved, in plain LibTorch (ours) and in `PROGRAM run --hold-memory` (held), of torch.jit.optimize_for_inference and of ONNX
 Runtime where npm has onnxruntime-node. They run turn about, held and ONNX Runtime in processes of their own; before each turn one
 waits until the threads of the last one sleep, which look out for more work for up to 50 ms. The ratio is the best peer's time to
-ours; --check fails when the geometric mean of ratios is below 1, one is below 0.85, or a result is off by more than 1e-4."""
+ours; --bf16 adds what `--dtype bf16` saves, with its own error, as a column that takes no part in it; --check fails when the geometric mean of ratios is below 1, one is below 0.85, or a result is off by more than 1e-4."""
 import argparse
 import json
 import math
@@ -136,7 +136,7 @@ def measure(runs, budget):
     return {name: (q[1], (q[2] - q[0]) / 2) for name, q in quartiles.items()}
 
 
-def child(program, folder, name, batch, threads, budget, with_ort):
+def child(program, folder, name, batch, threads, budget, with_ort, with_bf16):
     """Measures one model; prints a line of JSON."""
     import torch
     import zoo
@@ -144,18 +144,31 @@ def child(program, folder, name, batch, threads, budget, with_ort):
     torch.set_grad_enabled(False)
     model, x = zoo.make(name, batch)
     script = torch.jit.trace(model, x, check_trace=False)
-    source, fast = folder / f"{name}.pt", folder / f"{name}.fast.pt"
+    source = folder / f"{name}.pt"
     script.save(str(source))
-    command = [program, "optimize", str(source), "--target", "cpu", "--threads", str(threads), "--input", zoo.shape_of(x), "-o", str(fast)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip())
-    ours = torch.jit.load(str(fast))
+
+    def optimized(kind, *how):
+        saved = folder / f"{name}.{kind}.pt"
+        command = [program, "optimize", str(source), "--target", "cpu", "--threads", str(threads), "--input", zoo.shape_of(x),
+                   "-o", str(saved), *how]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip())
+        return str(saved), torch.jit.load(str(saved))
+
+    def error_of(run):
+        expected, found = model(x), run(x)
+        return ((found - expected).abs().max() / expected.abs().max()).item()
+
+    fast, ours = optimized("fast")
     peer = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(model, x, check_trace=False)))
-    expected, found = model(x), ours(x)
-    error = ((found - expected).abs().max() / expected.abs().max()).item()
-    runs = {"eager": lambda: model(x), "ours": lambda: ours(x), "held": HeldRuns(program, str(fast), zoo.shape_of(x), threads),
+    errors = {"error": error_of(ours)}
+    runs = {"eager": lambda: model(x), "ours": lambda: ours(x), "held": HeldRuns(program, fast, zoo.shape_of(x), threads),
             "jit": lambda: peer(x)}
+    if with_bf16:
+        rounded = optimized("bf16", "--dtype", "bf16")[1]
+        runs["bf16"] = lambda: rounded(x)
+        errors["bf16 error"] = error_of(rounded)
     ort = None
     if with_ort:
         try:
@@ -165,7 +178,7 @@ def child(program, folder, name, batch, threads, budget, with_ort):
     times = measure(runs, budget)
     if ort:
         ort.close()
-    print(json.dumps({"times": times, "error": error}))
+    print(json.dumps({"times": times, **errors}))
 
 
 def show(name, batch, threads, result):
@@ -174,7 +187,8 @@ def show(name, batch, threads, result):
     ratio, held, eager = (each / times[ours][0] for each, ours in
                           ((min(peers), "ours"), (min(peers), "held"), (times["eager"][0], "ours")))
     shown = "  ".join(f"{each} {median * 1e3:7.3g} ± {spread * 1e3:5.2g}" for each, (median, spread) in times.items())
-    print(f"{name:20s} {batch:3d} {threads:2d}  {shown} ms  best peer / ours {ratio:4.2f}, held {held:4.2f}  eager / ours {eager:4.2f}  error {result['error']:.0e}",
+    errors = "  ".join(f"{each} {value:.0e}" for each, value in result.items() if each.endswith("error"))
+    print(f"{name:20s} {batch:3d} {threads:2d}  {shown} ms  best peer / ours {ratio:4.2f}, held {held:4.2f}  eager / ours {eager:4.2f}  {errors}",
           flush=True)
     return ratio, held
 
@@ -189,6 +203,7 @@ def main():
     parser.add_argument("--batch", type=numbers, default=[1, 16])
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--budget", type=float, default=4, help="seconds for each row, beyond the least number of runs")
+    parser.add_argument("--bf16", action="store_true")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--child", nargs=3)
     parser.add_argument("--ort", type=int, default=0)
@@ -198,7 +213,7 @@ def main():
     program, folder = str(Path(options.program).resolve()), options.folder.resolve()
     if options.child:
         name, batch, threads = options.child
-        child(program, folder, name, int(batch), int(threads), options.budget, options.ort)
+        child(program, folder, name, int(batch), int(threads), options.budget, options.ort, options.bf16)
         return 0
     with_ort = install_onnxruntime(folder / "ort")
     if not with_ort:
@@ -209,7 +224,7 @@ def main():
         for batch in options.batch:
             for name in options.only.split(","):
                 command = [sys.executable, __file__, program, str(folder), "--child", name, str(batch), str(threads), "--ort",
-                           str(int(with_ort)), "--budget", str(options.budget)]
+                           str(int(with_ort)), "--budget", str(options.budget), *["--bf16"] * options.bf16]
                 environment = dict(os.environ, OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))
                 done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
                 sys.stderr.write("".join(line + "\n" for line in done.stderr.splitlines() if line.startswith("compare:")))

@@ -45,11 +45,11 @@ using TensorForms = std::vector<TensorForm>;
 TensorForms draw_forms(Random& random, std::size_t count) {
   constexpr std::array kTypes = {at::kFloat, at::kFloat, at::kFloat, at::kDouble, at::kBFloat16, at::kLong, at::kBool};
   const at::ScalarType type = kTypes[below(random, kTypes.size())];
-  constexpr std::array<std::size_t, 9> kRanks = {0, 1, 1, 2, 2, 2, 2, 3, 4};
+  constexpr std::array<std::size_t, 10> kRanks = {0, 1, 1, 2, 2, 2, 2, 3, 4, 5};
   const bool mixed = below(random, 8) == 0;
-  std::array<std::int64_t, 4> sizes;
+  std::array<std::int64_t, 5> sizes;
   for (std::int64_t& size : sizes) size = static_cast<std::int64_t>(below(random, 10) == 0 ? 0 : 1 + below(random, 4));
-  const std::size_t rank = below(random, 5);
+  const std::size_t rank = below(random, 6);
   const std::size_t style = below(random, 6);
   const auto last = [&](std::size_t n) {
     return std::vector<std::int64_t>(sizes.end() - static_cast<std::ptrdiff_t>(n), sizes.end());
@@ -64,7 +64,7 @@ TensorForms draw_forms(Random& random, std::size_t count) {
       case 3: form.sizes = i == 0 ? last(std::max<std::size_t>(rank, 2)) : std::vector{forms[0].sizes[1]}; break;
       case 4: form.sizes = i == 0 ? last(std::max<std::size_t>(rank, 1)) : std::vector{forms[0].sizes.back()}; break;
       default:
-        form.sizes = last(below(random, 5));
+        form.sizes = last(below(random, 6));
         for (std::int64_t& size : form.sizes) size = below(random, 3) == 0 ? 1 : size;
     }
     forms.push_back(std::move(form));
@@ -139,7 +139,9 @@ double largest_number(const std::vector<c10::IValue>& inputs) {
 }
 
 double tolerance(Promise promise, at::ScalarType type) {
-  return promise == Promise::reassociates ? usual_tolerance(type) / 3 : usual_tolerance(type);
+  if (promise == Promise::reassociates) return usual_tolerance(type) / 3;
+  if (promise == Promise::lower_precision) return std::max(usual_tolerance(type), usual_tolerance(at::kBFloat16));
+  return usual_tolerance(type);
 }
 
 std::vector<c10::IValue> parts_of(const c10::IValue& value) {
@@ -311,7 +313,7 @@ class SelfTest {
     const bool needs_finite = rule.needs.finite_inputs;
     const RewriteReport report =
         rewrite_once(module, RuleSet{{std::move(rule)}}, {.find = {.normalize = true}, .shapes = &shapes});
-    return {report.changed(), needs_finite};
+    return {report.changed(), needs_finite, promise_ == Promise::lower_precision};
   }
 
   /// Strides are kept; a write to an expanded tensor is an error of the program.

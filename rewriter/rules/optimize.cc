@@ -125,7 +125,7 @@ class Optimizer {
     while (first < selected_.size() && selected_[first]->group == Group::decomposition) ++first;
     step_through(0, first);
     std::size_t last = first;
-    while (last < selected_.size() && selected_[last]->group != Group::lowering) ++last;
+    while (last < selected_.size() && selected_[last]->group < Group::lowering) ++last;
     bool changed = first < last;
     while (changed && report_.rounds < options_.max_rounds) {
       // What the last round made is not in the table.
@@ -156,12 +156,21 @@ class Optimizer {
   }
 
   static std::vector<const OptimizeRule*> select(const OptimizeOptions& options) {
-    if (options.target.empty()) return rules::select(options.rules);
+    if (options.dtype && *options.dtype != DType::bfloat16) {
+      throw Error(ErrorKind::unsupported, "nothing is lowered to " + std::string(to_string(*options.dtype)) +
+                                              "; there is bfloat16, and quantize() for whole numbers");
+    }
+    if (options.target.empty()) {
+      if (options.dtype)
+        throw Error(ErrorKind::invalid_argument, "a type needs a target, on which it is measured; give cpu");
+      return rules::select(options.rules);
+    }
     if (options.target != "cpu")
       throw Error(ErrorKind::not_found, "there is no target " + options.target + "; there is cpu");
     std::vector<std::string> names = options.rules;
     if (names.empty()) names.push_back("inference");
     names.insert(names.end(), {"inline-modules", "lowering"});
+    if (options.dtype) names.emplace_back("precision");
     std::vector<const OptimizeRule*> selected = rules::select(names);
     const std::string_view other = options.concurrent ? "lower-convolution" : "lower-convolution-concurrent";
     std::erase_if(selected, [&](const OptimizeRule* rule) { return rule->name == other; });

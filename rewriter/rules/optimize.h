@@ -35,6 +35,9 @@ struct OptimizeOptions {
   /// With a target: lowering is undone when the whole program then takes so many times as long as before. What a call
   /// costs those around it, threads that wait for each other for instance, shows in the whole alone.
   double max_slowdown = 1.05;
+  /// `bfloat16`, with a target: convolutions, linear layers and products of matrices are computed in it where that is
+  /// faster, casts included. What is no product, and what the program returns, stays float32.
+  std::optional<DType> dtype{};
   std::size_t max_rounds = 8;                             ///< at most; what is left then, OptimizeReport::stop says
   std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
 };

@@ -1,6 +1,6 @@
 #include <fxgraph/rewriter/rules/packed_calls.h>
 
-#include <ATen/core/Tensor.h>
+#include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
@@ -53,6 +53,7 @@ class WeightPreparation {
   bool prepares(const Node& node) const {
     if (!node.is(Op::call_function) || !node.has_users() || written_.is_written(node)) return false;
     if (effects_of(node).impure() || is_packing_call(node)) return false;
+    if (node.is_call("aten::_to_copy")) return true;  // in another type, once
     for (const Node& user : node.users()) {
       if (!prepares_[user] && !is_packing_call(user) && !user.is_call("aten::addmm") && !user.is_call("aten::addcmul"))
         return false;
@@ -183,6 +184,28 @@ Node* undone_by(const Node& user, const Node& value) {
   return undone ? value.arg(0).node_or_null() : nullptr;
 }
 
+/// oneDNN refuses to pack what it has no kernels for.
+bool packs_bfloat16() {
+  static const bool kPacks = [] {
+    const TorchOperator* pack = find_torch_operator(Symbol("mkldnn_prepacked::conv2d_prepack"));
+    if (!pack) return false;
+    using Sizes = std::vector<std::int64_t>;
+    const at::Tensor weight = at::ones({1, 1, 1, 1}, at::kBFloat16);
+    torch::jit::Stack stack = {weight, c10::IValue(),     Sizes{1, 1},        Sizes{0, 0}, Sizes{1, 1},
+                               1,      Sizes{1, 1, 1, 1}, std::string("none")};
+    try {
+      (*pack)(stack);
+      const TorchOperator* run = find_torch_operator(Symbol("mkldnn_prepacked::conv2d_run"));
+      stack.insert(stack.begin(), c10::IValue(weight));
+      (*run)(stack);
+      return stack.size() == 1 && stack[0].toTensor().item<float>() == 1;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }();
+  return kPacks;
+}
+
 }  // namespace
 
 const std::vector<NamedArgument>& channels_last_kwargs() {
@@ -243,8 +266,12 @@ std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool
 bool is_channels_last_call(const Node& node) { return asked_format(node) == "channels_last"; }
 bool is_plain_contiguous(const Node& node) { return asked_format(node) == "contiguous_format"; }
 
-bool is_float_on_cpu(const TensorInfo& info) {
-  return info.dtype == DType::float32 && (info.device.type.empty() || info.device.type == "cpu");
+bool is_on_cpu(const TensorInfo& info, DType type) {
+  return info.dtype == type && (info.device.type.empty() || info.device.type == "cpu");
+}
+
+bool has_packed_kernels(const TensorInfo& info) {
+  return is_on_cpu(info, DType::float32) || (is_on_cpu(info, DType::bfloat16) && packs_bfloat16());
 }
 
 std::size_t prepare_weights(GraphModule& module) {

@@ -41,10 +41,13 @@ Argument onednn_bias(Rewriter& rewriter, const Argument& bias);
 /// result out, or, with `of_inputs`, from an input. Returns how often.
 std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool of_inputs);
 
-bool is_float_on_cpu(const TensorInfo& info);
+/// True for a tensor of that type on the CPU.
+bool is_on_cpu(const TensorInfo& info, DType type);
+/// True for float32 on the CPU, and for bfloat16 where oneDNN multiplies that on this processor.
+bool has_packed_kernels(const TensorInfo& info);
 
-/// What is computed from attributes alone, and goes into packing, addmm or addcmul alone, becomes an attribute: nothing
-/// of it is left for each run. Returns how many values.
+/// What is computed from attributes alone, and goes into packing, addmm or addcmul alone, becomes an attribute, and so
+/// do copies in another type: nothing of it is left for each run. Returns how many values.
 std::size_t prepare_weights(GraphModule& module);
 
 }  // namespace fx::rules

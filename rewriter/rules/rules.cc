@@ -44,13 +44,14 @@ std::vector<Selection> make_selections() {
   made.push_back(by_group("one operation becomes simpler ones", Group::decomposition));
   made.push_back(by_group("less of the same", Group::simplify));
   made.push_back(by_group("calls of what this machine computes fastest: --target cpu", Group::lowering));
+  made.push_back(by_group("products of fewer digits where they are faster: --dtype bfloat16", Group::precision));
   return made;
 }
 
 }  // namespace
 
 std::string_view to_string(Group group) {
-  static constexpr std::array<std::string_view, 4> kNames = {"fusion", "decomposition", "simplify", "lowering"};
+  static constexpr std::array<std::string_view, 5> kNames = {"fusion", "decomposition", "simplify", "lowering", "precision"};
   return kNames[static_cast<std::size_t>(group)];
 }
 

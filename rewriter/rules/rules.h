@@ -69,6 +69,7 @@ enum class Group : std::uint8_t {
   decomposition,  ///< one operation becomes simpler ones
   simplify,       ///< less of the same
   lowering,       ///< what one kind of machine computes fastest; see OptimizeOptions::target
+  precision,      ///< types with fewer digits; see OptimizeOptions::dtype
 };
 
 /// Returns the name as it is spelt above.

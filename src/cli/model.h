@@ -96,6 +96,7 @@ struct OptimizeOptions {
   std::string output;
   std::string target;       ///< see fx::OptimizeOptions
   bool concurrent = false;  ///< the same
+  std::string dtype;        ///< the same; empty, bf16 or bfloat16
   int threads = 0;          ///< 0: as LibTorch has it
   bool verify = false;
   bool json = false;

@@ -160,6 +160,9 @@ class Commands {
         ->check(CLI::IsMember({"cpu"}));
     sub->add_flag("--concurrent", optimize_.concurrent,
                   "with --target: several threads may run one loaded copy of the result at once");
+    sub->add_option("--dtype", optimize_.dtype,
+                    "bf16, with --target: convolutions and products of matrices in bfloat16 where that is faster")
+        ->check(CLI::IsMember({"bf16", "bfloat16"}));
     add_threads(sub, optimize_.threads);
     sub->add_flag("--verify", optimize_.verify, "compare before and after on random inputs (needs --input)");
     add_output(sub, optimize_.output, "where to save the result: .pt, .pt2 or .fx; the folder, with several files");

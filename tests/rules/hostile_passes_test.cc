@@ -173,7 +173,7 @@ Rewritten lower_everywhere(GraphModule& module, const Program& program, std::str
   const std::uint64_t revision = module.graph().revision();
   optimize(module, {.rules = {"out-of-place"}, .inputs = inputs});
   RuleSet set;
-  for (const rules::OptimizeRule* rule : rules::select({"lowering"})) {
+  for (const rules::OptimizeRule* rule : rules::select({"lowering", "precision"})) {
     if (!rule->rewrites) continue;
     for (const Rule& rewrite : rule->rewrites()) {
       if (rewrite.name.find(part) != std::string::npos) set.add(rewrite);
@@ -181,28 +181,29 @@ Rewritten lower_everywhere(GraphModule& module, const Program& program, std::str
   }
   Shapes shapes = shapes_of(module, program);
   rewrite_to_fixed_point(module, set, {.find = {.normalize = true}, .shapes = &shapes});
-  optimize(module, {.rules = {"channels-last", "in-place"}, .inputs = inputs});
-  return {module.graph().revision() != revision, true};
+  optimize(module, {.rules = {"bfloat16-casts", "channels-last", "in-place"}, .inputs = inputs});
+  return {module.graph().revision() != revision, true, part == "bfloat16"};
 }
 
 TEST(HostileLoweringSlow, TheTargetCpuKeepsWhatCallersSee) {
   static const std::vector<Pattern> motifs = [] {
-    std::vector<Pattern> all = patterns_of({"lowering"});
+    std::vector<Pattern> all = patterns_of({"lowering", "precision"});
     for (const Pattern& pattern : hostile::common_motifs()) all.push_back(pattern);
     return all;
   }();
-  HostileRun run(160);
+  HostileRun run(200);
   run.run([&](std::uint64_t seed) {
-    // Measuring takes long: every fourth program is lowered as it is fastest, the others wherever that is possible.
-    constexpr std::array<std::string_view, 3> kParts = {"onednn", "xnnpack", "lower-"};
-    const std::size_t part = seed % 4;
+    // Measuring takes long: every fifth program is lowered as it is fastest, the others wherever that is possible.
+    constexpr std::array<std::string_view, 4> kParts = {"onednn", "xnnpack", "lower-", "bfloat16"};
+    const std::size_t part = seed % 5;
     return Trial{hostile::draw_program(seed, {.motifs = motifs}),
-                 [part, kParts](GraphModule& module, const Program& program) -> Rewritten {
+                 [part, kParts, rounds = seed % 2 == 0](GraphModule& module, const Program& program) -> Rewritten {
                    const std::uint64_t revision = module.graph().revision();
                    try {
                      if (part < kParts.size()) return lower_everywhere(module, program, kParts[part]);
-                     optimize(module, {.inputs = infos(program), .target = "cpu"});
-                     return {module.graph().revision() != revision, true};
+                     const auto type = rounds ? std::optional(DType::bfloat16) : std::nullopt;
+                     optimize(module, {.inputs = infos(program), .target = "cpu", .dtype = type});
+                     return {module.graph().revision() != revision, true, rounds};
                    } catch (const Error& error) {
                      if (error.kind() == ErrorKind::execution) return {};
                      throw;

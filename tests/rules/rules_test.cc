@@ -58,7 +58,7 @@ TEST(Rules, AllTogetherAreAGoodSet) {
 TEST(Rules, SelectNamesWhatThereIs) {
   EXPECT_EQ(select({}), selections()[0].rules);
   EXPECT_EQ(select({"dead-code", "dead-code"}).size(), 1u);
-  EXPECT_EQ(select({"fusion", "simplify", "decomposition", "lowering"}).size(), all_rules().size());
+  EXPECT_EQ(select({"fusion", "simplify", "decomposition", "lowering", "precision"}).size(), all_rules().size());
   try {
     select({"no-such-rule"});
     FAIL();

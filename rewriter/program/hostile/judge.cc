@@ -187,7 +187,7 @@ Verdict judge(const Program& program, const Rewrite& rewrite) {
   }
   if (!done.changed) return verdict;
   const auto before = program.build();
-  const Tolerance tolerance = tolerance_of(program.narrowest);
+  const Tolerance tolerance = tolerance_of(done.rounds ? at::kBFloat16 : program.narrowest);
   const std::optional<std::string> wrong = difference(*before, *after, program.inputs, tolerance);
   verdict.ran = verdict.changed = true;
   if (!wrong) return verdict;

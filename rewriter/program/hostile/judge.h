@@ -14,6 +14,7 @@ namespace fx::hostile {
 struct Rewritten {
   bool changed = false;
   bool needs_finite = false;  ///< it promises nothing for NaN and infinities
+  bool rounds = false;        ///< to bfloat16, on the way
 };
 /// Rewrites the module; the program that it was made from tells of its inputs.
 using Rewrite = std::function<Rewritten(GraphModule& module, const Program& program)>;

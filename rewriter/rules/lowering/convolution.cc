@@ -43,13 +43,19 @@ Decision fits(const Match& match) {
   if (!x || !w) return refuse("the shapes of its input and weight are not known; give --input");
   for (const TensorInfo* each : {x, w}) {
     if (each->sizes.size() != 4) return refuse("its input or weight is not of four dimensions");
-    if (!is_float_on_cpu(*each)) return refuse("it is not float32 on the CPU");
+    if (!has_packed_kernels(*each) || each->dtype != x->dtype)
+      return refuse("it is neither float32 nor bfloat16, as far as this processor has that, on the CPU");
     if (each->numel() == 0) return refuse("its input or weight is empty");
   }
   const TensorInfo* b = match.has("b") ? match.info("b") : nullptr;
-  if (match.has("b") && !(b && is_float_on_cpu(*b) && b->sizes.size() == 1))
-    return refuse("its bias is not a vector of float32");
+  if (match.has("b") && !(b && is_on_cpu(*b, x->dtype) && b->sizes.size() == 1))
+    return refuse("its bias is not a vector of its type");
   return true;
+}
+
+Decision fits_xnnpack(const Match& match) {
+  if (const Decision fitting = fits(match); !fitting) return fitting;
+  return match.info("x")->dtype == DType::float32;
 }
 
 /// The convolution's own arguments, in the order in which both packing operators take them.
@@ -79,7 +85,7 @@ Node& xnnpack(const Match& m, Rewriter& r, const Argument& least, const Argument
 
 /// XNNPACK clamps to an interval that is not empty.
 Decision fits_clamp(const Match& match) {
-  if (const Decision shapes = fits(match); !shapes) return shapes;
+  if (const Decision shapes = fits_xnnpack(match); !shapes) return shapes;
   const auto bound = [&](std::string_view name, double otherwise) {
     return match.has(name) ? match.literal(name) : otherwise;
   };
@@ -111,14 +117,14 @@ const std::vector<Rule>& convolution() {
        .examples = examples_in("aten::relu(", ")")},
       {.name = "lower-convolution/xnnpack-relu",
        .pattern = relu_of_conv(),
-       .when = fits,
+       .when = fits_xnnpack,
        .replacement = [](const Match& m, Rewriter& r) -> Node& { return xnnpack(m, r, Argument(0.0), Argument()); },
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true},
        .examples = examples_in("aten::relu(", ")")},
       {.name = "lower-convolution/xnnpack-relu6",
        .pattern = inside("{aten::relu6, aten::relu6_}(c)"),
-       .when = fits,
+       .when = fits_xnnpack,
        .replacement = [](const Match& m, Rewriter& r) -> Node& { return xnnpack(m, r, Argument(0.0), Argument(6.0)); },
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true},
@@ -142,7 +148,7 @@ const std::vector<Rule>& convolution() {
        .examples = conv_examples()},
       {.name = "lower-convolution/xnnpack",
        .pattern = std::string(kConv),
-       .when = fits,
+       .when = fits_xnnpack,
        .replacement = [](const Match& m, Rewriter& r) -> Node& { return xnnpack(m, r, Argument(), Argument()); },
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true},
@@ -190,8 +196,9 @@ std::span<const OptimizeRule> lowering_convolution() {
           .summary =
               "Convolutions, with the relu or clamp that follows, call the kernel that was measured to be fastest, "
               "with packed weights",
-          .preconditions = "shapes known (--input); conv2d of float32 on the CPU; weights are attributes that nothing "
-                           "writes; inference: no gradients",
+          .preconditions =
+              "shapes known (--input); conv2d of float32 or bfloat16 on the CPU; weights are attributes that nothing "
+              "writes; inference: no gradients",
           .order = 520,
           .group = Group::lowering,
           .inference = false,

@@ -31,6 +31,7 @@ namespace {
 // Seen in LibTorch 1.13 to keep channels last. Of one that does not, the result is right and slower.
 constexpr auto kKeepsLayout = std::to_array<std::string_view>({
     "aten::_add_relu.Tensor",
+    "aten::_to_copy",
     "aten::abs",
     "aten::adaptive_avg_pool2d",
     "aten::add.Scalar",

@@ -23,10 +23,12 @@ Decision fits(const Match& match) {
   if (!x || !w) return refuse("the shapes of its input and weight are not known; give --input");
   if (w->sizes.size() != 2 || x->sizes.size() < 2 || x->sizes.size() > 4)
     return refuse("its input is not of two to four dimensions, or its weight no matrix");
-  if (!is_float_on_cpu(*x) || !is_float_on_cpu(*w)) return refuse("it is not float32 on the CPU");
+  if (!has_packed_kernels(*x) || !is_on_cpu(*w, x->dtype))
+    return refuse("it is neither float32 nor bfloat16, as far as this processor has that, on the CPU");
   if (x->numel() == 0 || w->numel() == 0) return refuse("its input or weight is empty");
-  if (match.has("b") && !(match.info("b") && is_float_on_cpu(*match.info("b")) && match.info("b")->sizes.size() == 1))
-    return refuse("its bias is not a vector of float32");
+  const TensorInfo* b = match.has("b") ? match.info("b") : nullptr;
+  if (match.has("b") && !(b && is_on_cpu(*b, x->dtype) && b->sizes.size() == 1))
+    return refuse("its bias is not a vector of its type");
   return true;
 }
 
@@ -111,8 +113,9 @@ std::span<const OptimizeRule> lowering_linear() {
           .name = "lower-linear",
           .summary = "Linear layers, with the relu that follows, call what was measured to be fastest: oneDNN's kernel "
                      "with packed weights, or addmm with a weight that is transposed now",
-          .preconditions = "shapes known (--input); float32 on the CPU; weights are attributes that nothing writes; "
-                           "inference: no gradients",
+          .preconditions =
+              "shapes known (--input); float32 or bfloat16 on the CPU; weights are attributes that nothing writes; "
+              "inference: no gradients",
           .order = 530,
           .group = Group::lowering,
           .inference = false,

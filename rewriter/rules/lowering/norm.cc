@@ -19,12 +19,12 @@ constexpr const char* kNorm =
 Decision fits(const Match& match) {
   const TensorInfo* x = match.info("x");
   if (!x) return refuse("the shape of its input is not known; give --input");
-  if (x->sizes.size() != 4 || x->numel() == 0 || !is_float_on_cpu(*x))
+  if (x->sizes.size() != 4 || x->numel() == 0 || !is_on_cpu(*x, DType::float32))
     return refuse("its input is not float32 on the CPU, of four dimensions");
   for (const char* name : {"mean", "variance", "weight", "bias"}) {
     if (!match.has(name)) continue;
     const TensorInfo* each = match.info(name);
-    if (!each || !is_float_on_cpu(*each) || each->sizes != std::vector<std::int64_t>{x->sizes[1]})
+    if (!each || !is_on_cpu(*each, DType::float32) || each->sizes != std::vector<std::int64_t>{x->sizes[1]})
       return refuse("its statistics or weights are not vectors of float32");
   }
   return true;

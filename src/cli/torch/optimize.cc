@@ -12,6 +12,7 @@
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/cli/torch/measures.h>
 #include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
@@ -39,6 +40,11 @@ class Optimization {
     if (!options.target.empty() && inputs_.empty() && !model.graph().placeholders().empty()) {
       throw Error(ErrorKind::invalid_argument,
                   "--target measures on the inputs' shapes: add --input, like --input 1x3x224x224");
+    }
+    if (!options.dtype.empty()) {
+      if (options.target.empty())
+        throw Error(ErrorKind::invalid_argument, "--dtype is measured on a target: add --target cpu");
+      dtype_ = DType::bfloat16;
     }
     if (options.verify && inputs_.empty() && !model.graph().placeholders().empty()) {
       throw Error(ErrorKind::invalid_argument,
@@ -92,6 +98,7 @@ class Optimization {
                                            .inputs = inputs_,
                                            .target = options_.target,
                                            .concurrent = options_.concurrent,
+                                           .dtype = dtype_,
                                            .progress = [&](std::string_view rule) {
                                              progress.reset();
                                              progress.emplace(fmt::format("applying {}", rule));
@@ -113,6 +120,7 @@ class Optimization {
   void verify() {
     const Progress progress("verifying");
     tolerance_ = original_->tolerance(inputs_);
+    if (dtype_) tolerance_ = std::max(tolerance_, usual_tolerance(at::kBFloat16));
     difference_ = model_.difference(*original_, inputs_, kVerifyRounds);
   }
 
@@ -145,8 +153,9 @@ class Optimization {
     row("", line);
     if (difference_ && equal)
       row("verified",
-          fmt::format("{} random inputs{}, two calls each, largest relative difference {:.1e}", kVerifyRounds,
-                      model_.compared_other_batch() ? " and another batch" : "", *difference_));
+          fmt::format("{} random inputs{}, two calls each, largest relative difference {:.1e}{}", kVerifyRounds,
+                      model_.compared_other_batch() ? " and another batch" : "", *difference_,
+                      dtype_ ? fmt::format(", of {:.0e} that bfloat16 may make", tolerance_) : ""));
     if (equal && !options_.output.empty()) row("saved", options_.output);
     const std::size_t packed = model_.graph().count(Op::call_function, "prepacked::conv2d_clamp_run");
     if (packed > 0) {
@@ -154,6 +163,21 @@ class Optimization {
           fmt::format("one call at a time for each loaded copy: XNNPACK keeps state at {} place{}; --concurrent "
                       "does without",
                       packed, packed == 1 ? "" : "s"));
+    }
+    if (dtype_) print_dtype();
+  }
+
+  void print_dtype() const {
+    std::size_t rounded = 0;
+    for (const RuleOutcome& outcome : done_.rules) {
+      const bool measured = outcome.rule->group == rules::Group::precision && outcome.rule->rewrites;
+      rounded += measured ? outcome.applied : 0;
+    }
+    if (rounded == 0) {
+      row("bfloat16", "nothing is faster in it on this processor: all is float32");
+    } else {
+      row("needs", fmt::format("a processor that multiplies bfloat16, at {} place{}; another may be slower or refuse",
+                               rounded, rounded == 1 ? "" : "s"));
     }
   }
 
@@ -225,6 +249,7 @@ class Optimization {
   void print_json(bool equal) const {
     nlohmann::ordered_json out = {{"file", options_.file},
                                   {"threads", threads()},
+                                  {"dtype", dtype_ ? nlohmann::json(to_string(*dtype_)) : nlohmann::json()},
                                   {"before", to_json(before_)},
                                   {"after", to_json(after_)},
                                   {"rules", nlohmann::json::array()}};
@@ -254,6 +279,7 @@ class Optimization {
   TorchModel& model_;
   std::unique_ptr<TorchModel> original_;
   std::vector<TensorInfo> inputs_;
+  std::optional<DType> dtype_;
   OptimizeReport done_;
   State before_, after_;
   double tolerance_ = 0;
