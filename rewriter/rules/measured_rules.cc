@@ -31,11 +31,9 @@ using Clock = std::chrono::steady_clock;
 constexpr double kWorthwhile = 0.98;  // of the time of what is there
 // Where neighbours keep channels last, what stays costs reorders on both sides, which its own time does not show.
 constexpr double kWorthwhileInIsland = 1.1;
-constexpr std::size_t kLeastRounds = 7;
-constexpr std::size_t kMostRounds = 15;
+constexpr std::size_t kLeastRounds = 7, kMostRounds = 15;
 constexpr std::chrono::seconds kBudget{4};
-// Of a place alone, on random numbers: a wrong result is off by far more.
-constexpr double kTolerance = 1e-3, kToleranceOfBfloat16 = 5e-2;
+constexpr double kTolerance = 1e-3, kToleranceOfBfloat16 = 5e-2;  // of a place alone: wrong results are off by far more
 
 double least_of(const std::vector<double>& seconds) { return *std::ranges::min_element(seconds); }
 
@@ -124,7 +122,8 @@ class FastestRules {
     for (const auto& [id, place] : places_) {
       const auto kind = kinds_.find(place.key);
       if (kind == kinds_.end()) continue;
-      const Node* input = place.nodes.front()->arg(0).node_or_null();
+      const ArgumentSpan args = place.nodes.front()->args();
+      const Node* input = args.empty() ? nullptr : args[0].node_or_null();
       kind->second.from.push_back(input ? producer_of(*input, kinds) : nullptr);
       for (const Node* node : place.nodes) kinds[node] = &kind->second;
     }
@@ -175,6 +174,7 @@ class FastestRules {
     GraphModule::Attributes attributes;
     std::unordered_map<const Node*, Node*> copies;  // look-up only
     std::string tensors;
+    Node* last = nullptr;  // placeholder
     for (Node* node : place.nodes) {
       node->for_each_input([&](const Node& input) {
         if (copies.count(&input)) return;
@@ -186,7 +186,8 @@ class FastestRules {
           copies[&input] = &small.get_attr(path);
           tensors += to_string(tensor_info(tensor)) + ";";
         } else if (info) {
-          copies[&input] = &small.placeholder("x" + std::to_string(inputs.size()));
+          const auto at = last ? small.inserting_after(*last) : small.inserting_before();  // before all else
+          copies[&input] = last = &small.placeholder("x" + std::to_string(inputs.size()));
           inputs.push_back(*info);
           tensors += to_string(*info) + ";";
         }
@@ -258,9 +259,8 @@ class FastestRules {
   }
 
   static double tolerance(const Rule& rule, const Kind& kind) {
-    const bool rounds = rule.promise == Promise::lower_precision ||
-                        std::ranges::find(kind.inputs, DType::bfloat16, &TensorInfo::dtype) != kind.inputs.end();
-    return rounds ? kToleranceOfBfloat16 : kTolerance;
+    const bool is_rounded = std::ranges::count(kind.inputs, DType::bfloat16, &TensorInfo::dtype) > 0;
+    return is_rounded || rule.promise == Promise::lower_precision ? kToleranceOfBfloat16 : kTolerance;
   }
 
   /// As `channels-last` will: in the program they move on.
