@@ -6,7 +6,7 @@
 
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/support/error.h>
-#include <fxgraph/trace/empty_inputs.h>
+#include <fxgraph/trace/odd_inputs.h>
 #include <fxgraph/trace/size_search.h>
 #include <fxgraph/trace/size_writer.h>
 #include <fxgraph/trace/type_dependence.h>
@@ -24,7 +24,12 @@ using Place = std::pair<std::uint32_t, std::uint32_t>;
 class Generaliser {
  public:
   Generaliser(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs, SizeGroups& groups)
-      : graph_(graph), program_(program), inputs_(inputs), groups_(groups), search_(program, groups) {}
+      : graph_(graph),
+        program_(program),
+        inputs_(inputs),
+        groups_(groups),
+        search_(program, groups),
+        odd_(program, inputs, groups) {}
 
   void run() {
     const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
@@ -34,8 +39,10 @@ class Generaliser {
     }
     if (asks_for_sizes()) {
       search_.check_far(same_numbers);
-      try_empty_inputs(program_, groups_, same_numbers);
+      odd_.add_empty();
     }
+    if (program_.log.asks_rank()) odd_.add_ranks();
+    odd_.run(same_numbers);
     if (search_.has_gone_another_way()) search_.check_examples();
     write();
   }
@@ -97,6 +104,7 @@ class Generaliser {
   const std::vector<BoundTensor>& inputs_;
   SizeGroups& groups_;
   SizeSearch search_;
+  OddInputs odd_;
   SizeTerms terms_;
   // The changed numbers and tensors that are still in the graph: the first value, then one for each sample.
   std::map<Place, std::vector<Argument>> changes_;
@@ -278,7 +286,7 @@ void Generaliser::give_up() {
                                        program_.log[constant.call].target.str() + " follows no rule that was found");
 }
 
-// ── Sizes of zero ─────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Samples of another kind ───────────────────────────────────────────────────────────────────────────────────────
 
 // A program that never asks for a size that varies cannot treat zero on its own.
 bool Generaliser::asks_for_sizes() const {
@@ -345,42 +353,13 @@ bool Generaliser::agrees(const Constant& constant, const at::Tensor& value,
 
 void Generaliser::write() {
   SizeNodes sizes = write_size_assertions(graph_, inputs_, groups_);
+  odd_.write(graph_);
   if (changes_.empty() && constants_changed_.empty()) return;
   SizeWriter writer(graph_, program_.session, program_.log, terms_, std::move(sizes));
   for (const auto& [place, term] : explained_) writer.replace(place.first, place.second, term);
   for (Constant& constant : constants_)
     writer.replace_constant(constant.call, constant.first, std::move(constant.elements));
   writer.write();
-}
-
-std::vector<std::vector<bool>> what_varies(const std::vector<BoundTensor>& inputs, const Sizes& sizes) {
-  std::vector<std::vector<bool>> varies;
-  std::vector<std::string> names = sizes.names();
-  for (const BoundTensor& input : inputs) {
-    std::vector<bool>& dims = varies.emplace_back();
-    for (std::int64_t dim = 0; dim < input.example.dim(); ++dim) {
-      const auto named = std::find(names.begin(), names.end(), dimension_name(input, dim));
-      dims.push_back(sizes.is_any() || named != names.end());
-      if (named != names.end()) names.erase(named);
-    }
-  }
-  if (!names.empty()) {
-    throw Error(ErrorKind::invalid_argument,
-                "symbolic_trace: there is no dimension " + names.front() +
-                    " among the inputs; TraceOptions::sizes names dimensions as x[0], the first of the input x");
-  }
-  return varies;
-}
-
-// What was to vary and cannot is refused, where all others are only noted.
-void check_named(const std::vector<BoundTensor>& inputs, const SizeGroups& groups, const Sizes& sizes) {
-  for (const SizeDimension& dimension : groups.dimensions) {
-    const std::string name = dimension_name(inputs[dimension.input], dimension.dim);
-    const SizeGroup& group = groups.groups[dimension.group];
-    if (!group.fixed || std::find(sizes.names().begin(), sizes.names().end(), name) == sizes.names().end()) continue;
-    throw Error(ErrorKind::trace, "symbolic_trace: " + name + " was to vary, but the program holds for " +
-                                      std::to_string(group.size) + " only: " + group.why);
-  }
 }
 
 }  // namespace

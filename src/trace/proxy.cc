@@ -123,7 +123,10 @@ bool ProxyImpl::is_contiguous_for_all_sizes(at::MemoryFormat format) const {
 }
 
 std::int64_t ProxyImpl::dim_custom() const {
-  if (value_.defined()) return value_.dim();
+  if (value_.defined()) {
+    session_->asked_rank();
+    return value_.dim();
+  }
   const Node* node = open_node();
   const std::uint32_t now = node ? node->graph().id_bound() : 0;
   if (const std::optional<RankAnswer> answer = rank_for_caller()) {

@@ -299,7 +299,9 @@ void Session::Call::find_device() {
     }
     for_each_tensor(arguments_[i], [&](const at::Tensor& tensor) {
       if (!tensor.defined()) return;
-      std::optional<c10::Device>& place = tensor.dim() > 0 ? device_ : of_number;
+      const ProxyImpl* proxy = proxy_impl(tensor);  // which takes questions for the program's
+      const bool is_number = (proxy && proxy->value().defined() ? proxy->value() : tensor).dim() == 0;
+      std::optional<c10::Device>& place = is_number ? of_number : device_;
       if (!place) place = tensor.device();
     });
   }

@@ -113,6 +113,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void asked(const Node* node) const {
     if (follower_ && node) follower_->asked(*node);
   }
+  void asked_rank() const {
+    if (follower_) follower_->asked_rank();
+  }
 
   /// Replaces the arguments of `op` on the stack by its results, having made a node of it.
   void record(const c10::OperatorHandle& op, torch::jit::Stack& stack);

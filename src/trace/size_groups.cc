@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include <fxgraph/support/error.h>
 #include <fxgraph/trace/disguise.h>
 
 namespace fx::internal {
@@ -181,6 +182,41 @@ bool SizeGroups::allow(const GroupSizes& sizes) const {
     if (sizes[dimension.group] % group.step != 0) return false;
   }
   return true;
+}
+
+std::string dimension_name(const BoundTensor& input, std::int64_t dim) {
+  const std::string index = std::to_string(dim);
+  return input.name + (input.name.ends_with(']') ? ".size(" + index + ")" : "[" + index + "]");
+}
+
+std::vector<std::vector<bool>> what_varies(const std::vector<BoundTensor>& inputs, const Sizes& sizes) {
+  std::vector<std::vector<bool>> varies;
+  std::vector<std::string> names = sizes.names();
+  for (const BoundTensor& input : inputs) {
+    std::vector<bool>& dims = varies.emplace_back();
+    for (std::int64_t dim = 0; dim < input.example.dim(); ++dim) {
+      const auto named = std::find(names.begin(), names.end(), dimension_name(input, dim));
+      dims.push_back(sizes.is_any() || named != names.end());
+      if (named != names.end()) names.erase(named);
+    }
+  }
+  if (!names.empty()) {
+    throw Error(ErrorKind::invalid_argument,
+                "symbolic_trace: there is no dimension " + names.front() +
+                    " among the inputs; TraceOptions::sizes names dimensions as x[0], the first of the input x");
+  }
+  return varies;
+}
+
+// What was to vary and cannot is refused, where all others are only noted.
+void check_named(const std::vector<BoundTensor>& inputs, const SizeGroups& groups, const Sizes& sizes) {
+  for (const SizeDimension& dimension : groups.dimensions) {
+    const std::string name = dimension_name(inputs[dimension.input], dimension.dim);
+    const SizeGroup& group = groups.groups[dimension.group];
+    if (!group.fixed || std::find(sizes.names().begin(), sizes.names().end(), name) == sizes.names().end()) continue;
+    throw Error(ErrorKind::trace, "symbolic_trace: " + name + " was to vary, but the program holds for " +
+                                      std::to_string(group.size) + " only: " + group.why);
+  }
 }
 
 }  // namespace fx::internal

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/sizes.h>
 
 namespace fx::internal {
 
@@ -67,5 +68,12 @@ class SizeGroups {
 
   const std::vector<BoundTensor>& inputs_;
 };
+
+/// `x[2]`
+std::string dimension_name(const BoundTensor& input, std::int64_t dim);
+/// For each input, which of its dimensions may vary. Throws Error(invalid_argument) for a name that is none of theirs.
+std::vector<std::vector<bool>> what_varies(const std::vector<BoundTensor>& inputs, const Sizes& sizes);
+/// Throws Error(trace) when a dimension that was to vary cannot.
+void check_named(const std::vector<BoundTensor>& inputs, const SizeGroups& groups, const Sizes& sizes);
 
 }  // namespace fx::internal

@@ -171,11 +171,6 @@ void SizeWriter::rewrite_constant(const Constant& constant) {
 
 // ── Assertions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-std::string dimension_name(const BoundTensor& input, std::int64_t dim) {
-  const std::string index = std::to_string(dim);
-  return input.name + (input.name.ends_with(']') ? ".size(" + index + ")" : "[" + index + "]");
-}
-
 namespace {
 
 class SizeAssertions {

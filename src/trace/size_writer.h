@@ -66,9 +66,6 @@ class SizeWriter {
   std::unordered_map<SizeTerms::Id, Node*> nodes_;
 };
 
-/// `x[2]`
-std::string dimension_name(const BoundTensor& input, std::int64_t dim);
-
 /// Asserts at the inputs what the trace holds for, and notes it on them (meta_key::kSizes). Returns the sizes that it
 /// reads for that.
 SizeNodes write_size_assertions(Graph& graph, const std::vector<BoundTensor>& inputs, const SizeGroups& groups);

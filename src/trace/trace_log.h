@@ -33,6 +33,7 @@ class TraceLog final : public TraceFollower {
   void made(Node& node) override;
   void returns_list(std::size_t length) override { calls_.back().list_length = length; }
   void asked(const Node& node) override;
+  void asked_rank() override { asks_rank_ = true; }
   void refused(const std::exception&) override {}
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(calls_.size()); }
@@ -43,6 +44,9 @@ class TraceLog final : public TraceFollower {
   /// Which call made `node`.
   std::uint32_t index_of(const Node& node) const { return index_by_id_[node.id()]; }
   const std::vector<Question>& questions() const { return questions_; }
+  /// Whether the program may do something else for another number of dimensions: it has asked for that, or for sizes,
+  /// which count from either end.
+  bool asks_rank() const { return asks_rank_ || !questions_.empty(); }
   /// The operator that was about to run when call `i` was made: the call itself, or the one that it fetches a tensor
   /// for.
   std::uint32_t operator_at(std::uint32_t i) const;
@@ -54,6 +58,7 @@ class TraceLog final : public TraceFollower {
   std::vector<Argument> arguments_;
   std::vector<std::uint32_t> index_by_id_;
   std::vector<Question> questions_;
+  bool asks_rank_ = false;
 };
 
 }  // namespace fx::internal

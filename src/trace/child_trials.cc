@@ -1,0 +1,155 @@
+#include <fxgraph/trace/child_trials.h>
+
+#include <ATen/Parallel.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace fx::internal {
+namespace {
+
+using Outcome = ChildTrial::Outcome;
+
+constexpr unsigned kSeconds = 3;  // that a child may take
+
+/// What a child process says of one run, in memory that it shares.
+struct Verdict {
+  volatile Outcome outcome = Outcome::untried;
+  std::array<char, 300> why{}, where{};
+};
+
+void tell(std::array<char, 300>& place, const std::string& text) {
+  const std::size_t length = std::min(text.size(), place.size() - 1);
+  std::memcpy(place.data(), text.data(), length);
+  place[length] = 0;
+}
+
+class SharedVerdicts {
+ public:
+  explicit SharedVerdicts(std::size_t count) : bytes_(count * sizeof(Verdict)) {
+    void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    verdicts_ = static_cast<Verdict*>(memory);
+    for (std::size_t i = 0; i < count; ++i) new (verdicts_ + i) Verdict();
+  }
+  ~SharedVerdicts() {
+    if (verdicts_) munmap(verdicts_, bytes_);
+  }
+  SharedVerdicts(const SharedVerdicts&) = delete;
+  SharedVerdicts& operator=(const SharedVerdicts&) = delete;
+  Verdict* get() const { return verdicts_; }
+
+ private:
+  std::size_t bytes_;
+  Verdict* verdicts_ = nullptr;
+};
+
+// Nothing that the process has set up for its own end is to run when a child ends.
+void prepare_child() {
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGTERM}) {
+    signal(number, SIG_DFL);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+  }
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  alarm(kSeconds);
+  at::set_num_threads(1);  // the others are not there
+}
+
+class ChildTrials {
+ public:
+  ChildTrials(const SampledProgram& program, std::vector<ChildTrial>& trials,
+              const std::function<bool(const Sample&)>& agrees)
+      : program_(program), trials_(trials), agrees_(agrees), shared_(trials.size()), verdicts_(shared_.get()) {}
+
+  void run() {
+    if (!verdicts_) return;
+    // A child that ends early leaves the rest to the next one.
+    for (std::size_t i = 0; i < trials_.size() && any_open(); ++i) {
+      if (!try_in_child()) break;
+    }
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
+      trials_[i].outcome = verdicts_[i].outcome;
+      trials_[i].why = trials_[i].outcome == Outcome::ended
+                           ? "the program ends the process on it, or does not come to an end"
+                           : verdicts_[i].why.data();
+      trials_[i].where = verdicts_[i].where.data();
+    }
+  }
+
+ private:
+  bool is_open(std::size_t i) const {
+    const std::optional<std::size_t>& unless = trials_[i].unless;
+    return verdicts_[i].outcome == Outcome::untried && !(unless && verdicts_[*unless].outcome == Outcome::agrees);
+  }
+
+  bool any_open() const {
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
+      if (is_open(i)) return true;
+    }
+    return false;
+  }
+
+  bool try_in_child() {
+    const pid_t child = fork();
+    if (child < 0) return false;
+    if (child == 0) {
+      prepare_child();
+      try {
+        for (std::size_t i = 0; i < trials_.size(); ++i) {
+          if (is_open(i)) judge(trials_[i], verdicts_[i]);
+        }
+      } catch (...) {
+      }
+      _exit(0);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return true;
+  }
+
+  void judge(const ChildTrial& trial, Verdict& verdict) const {
+    verdict.outcome = Outcome::ended;
+    Sample sample(program_);
+    const TraceLog& log = program_.log;
+    if (!sample.run(trial.stand_ins)) {
+      const bool is_inside = sample.failed_at() < log.size() && log[sample.failed_at()].node->is_erased();
+      tell(verdict.why, log.describe(sample.failed_at()) + ": " + sample.why());
+      tell(verdict.where, sample.where());
+      verdict.outcome = sample.operator_refused() || is_inside ? Outcome::refused
+                        : sample.threw()                       ? Outcome::threw
+                                                               : Outcome::differs;
+    } else if (agrees_(sample)) {
+      verdict.outcome = Outcome::agrees;
+    } else {
+      tell(verdict.why, "a number that the program computes of it is another one");
+      verdict.outcome = Outcome::differs;
+    }
+  }
+
+  const SampledProgram& program_;
+  std::vector<ChildTrial>& trials_;
+  const std::function<bool(const Sample&)>& agrees_;
+  const SharedVerdicts shared_;
+  Verdict* const verdicts_;
+};
+
+}  // namespace
+
+void try_in_children(const SampledProgram& program, std::vector<ChildTrial>& trials,
+                     const std::function<bool(const Sample&)>& agrees) {
+  if (!trials.empty()) ChildTrials(program, trials, agrees).run();
+}
+
+}  // namespace fx::internal

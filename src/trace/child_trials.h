@@ -1,0 +1,36 @@
+// Runs of a traced program that may end the process, each tried in a child process.
+//
+// What divides by a size, takes the last of so many, or reads the fourth of three sizes ends it; and nothing that a
+// program does there stays.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fxgraph/trace/sample.h>
+
+namespace fx::internal {
+
+struct ChildTrial {
+  enum class Outcome : char {
+    untried,  ///< no need for it, or no process could be made
+    ended,    ///< the process ended, or came to no end
+    agrees,   ///< the program does what the graph does
+    refused,  ///< an operator cannot run on these: the graph says so by itself
+    threw,    ///< the program did
+    differs,  ///< it came through and did something else
+  };
+  std::vector<at::Tensor> stand_ins;
+  std::optional<std::size_t> unless{};  ///< not tried when that trial, an earlier one, agrees
+  Outcome outcome = Outcome::untried;
+  std::string why{}, where{};  ///< of what does not agree
+};
+
+/// Runs the program on each. `agrees` says of a run that came through whether the numbers in the graph are those of the
+/// program. Cost: a fork, and one more for each run that ends it; at most some seconds.
+void try_in_children(const SampledProgram& program, std::vector<ChildTrial>& trials,
+                     const std::function<bool(const Sample&)>& agrees);
+
+}  // namespace fx::internal

@@ -1,0 +1,168 @@
+// Programs that ask how many dimensions an input has, or count them from behind.
+#include "tests/trace/round_trips.h"
+#include "tests/trace/sizes_testing.h"
+
+namespace fx {
+namespace {
+
+using testing::AtSizes;
+using ::testing::HasSubstr;
+using torch::Tensor;
+using Shape = std::vector<std::int64_t>;
+
+struct Pair {
+  Shape x, y;
+};
+struct Case {
+  const char* name;
+  Tensor (*program)(Tensor, Tensor);
+  Pair example;
+  std::vector<Pair> equal, refused;
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
+
+class OtherRanks : public ::testing::TestWithParam<Case> {};
+
+TEST_P(OtherRanks, AreFollowedOrAsserted) {
+  const Case& c = GetParam();
+  const auto gm = symbolic_trace(c.program, {torch::rand(c.example.x), torch::rand(c.example.y)});
+  gm->graph().lint();
+  const auto loaded = from_torchscript(testing::saved_and_loaded(to_torchscript(*gm)));
+  const auto expect_at = [&](const Pair& shapes, AtSizes wanted) {
+    const Tensor x = torch::rand(shapes.x), y = torch::rand(shapes.y);
+    for (GraphModule* each : {gm.get(), loaded.get()}) {
+      EXPECT_EQ(testing::at_sizes(
+                    *each, [&]() -> c10::IValue { return c.program(x, y); }, {x, y}, 0),
+                wanted)
+          << x.sizes() << y.sizes() << each->graph();
+    }
+  };
+  expect_at(c.example, AtSizes::equal);
+  for (const Pair& shapes : c.equal) expect_at(shapes, AtSizes::equal);
+  for (const Pair& shapes : c.refused) expect_at(shapes, AtSizes::refused);
+}
+
+Tensor of_images(const Tensor& x) { return torch::adaptive_avg_pool2d(x, {2, 2}) * 2; }
+
+const std::vector<Case>& cases() {
+  static const auto& table = *new std::vector<Case>{
+      {"one_image_or_several",
+       [](Tensor x, Tensor y) { return (x.dim() == 3 ? of_images(x.unsqueeze(0)).squeeze(0) + 1 : of_images(x)) * y; },
+       {{2, 3, 4, 4}, {2}},
+       {{{5, 3, 6, 4}, {2}}},
+       {{{3, 4, 4}, {2}}}},
+      {"several_images_or_one",
+       [](Tensor x, Tensor y) { return (x.dim() == 3 ? of_images(x.unsqueeze(0)).squeeze(0) + 1 : of_images(x)) * y; },
+       {{3, 4, 4}, {2}},
+       {{{3, 8, 4}, {2}}},
+       {{{2, 3, 4, 4}, {2}}}},
+      {"the_last_size",
+       [](Tensor x, Tensor y) {
+         return x.reshape({-1, x.size(-1)}).sum(0) + y.sum();
+       },
+       {{4, 3}, {2}},
+       {{{5, 7}, {2}}},
+       {{{2, 4, 3}, {2}}}},
+      {"the_last_of_the_sizes",
+       [](Tensor x, Tensor y) { return x.sum() / x.sizes().back() + y; },
+       {{4, 3}, {2}},
+       {{{5, 7}, {6}}},
+       {{{2, 4, 3}, {2}}, {{3}, {2}}}},
+      {"so_often",
+       [](Tensor x, Tensor y) {
+         for (std::int64_t i = 1; i < x.dim(); ++i) x = x.mean(-1);
+         return x.sum() + y;
+       },
+       {{4, 3, 2}, {2}},
+       {{{2, 5, 3}, {1}}},
+       {{{4, 3}, {2}}, {{2, 4, 3, 2}, {2}}}},
+      {"all_dimensions_turned",
+       [](Tensor x, Tensor y) {
+         std::vector<std::int64_t> order(static_cast<std::size_t>(x.dim()));
+         for (std::size_t i = 0; i < order.size(); ++i) order[i] = x.dim() - 1 - static_cast<std::int64_t>(i);
+         return x.permute(order).contiguous() + y.sum();
+       },
+       {{4, 3, 2}, {2}},
+       {{{2, 5, 3}, {1}}},
+       {}},
+      {"only_the_rank_of_the_other",
+       [](Tensor x, Tensor y) { return y.dim() == 1 ? x + y.sum() : x + y.mean(); },
+       {{4, 3}, {3}},
+       {{{2, 5}, {5}}, {{7}, {3}}, {{2, 2, 2}, {4}}},
+       {{{4, 3}, {4, 3}}}},
+      {"a_rank_more_than_the_other",
+       [](Tensor x, Tensor y) { return x.dim() > y.dim() ? x * y.sum() : x - y.sum(); },
+       {{4, 3}, {3}},
+       {{{2, 5}, {4}}},
+       {{{4, 3}, {4, 3}}, {{4}, {4}}}},
+      {"any_rank",
+       [](Tensor x, Tensor y) { return x.relu() * 2 + y.sum(); },
+       {{4, 3}, {2}},
+       {{{5}, {2, 2}}, {{2, 3, 4}, {1}}, {{}, {1}}},
+       {}},
+      {"any_rank_by_its_first_size",
+       [](Tensor x, Tensor y) { return x.sum() / x.size(0) + y; },
+       {{4, 3}, {2}},
+       {{{5}, {2}}, {{2, 3, 4}, {1}}},
+       {}},
+      {"what_it_does_with_scalars",
+       [](Tensor x, Tensor y) { return y.dim() == 0 ? x * 2 : x * y.sum(); },
+       {{4, 3}, {2}},
+       {{{5}, {2}}},
+       {{{4, 3}, {}}}},
+      {"sizes_of_what_it_computes",
+       [](Tensor x, Tensor y) { return x.sum(0).dim() == 1 ? x * 2 : x * y.sum(); },
+       {{4, 3}, {2}},
+       {{{5, 2}, {2}}},
+       {{{4}, {2}}, {{2, 2, 2}, {2}}}},
+  };
+  return table;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, OtherRanks, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+std::string why_not(GraphModule& gm, const Tensor& x) {
+  try {
+    gm.forward(x);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "it runs";
+}
+
+TEST(OtherRank, IsNamedWithTheReason) {
+  const auto gm =
+      symbolic_trace([](Tensor x) { return x.dim() == 3 ? x * 2 : x.flatten(1); }, {torch::rand({2, 3, 4, 4})});
+  EXPECT_THAT(why_not(*gm, torch::rand({3, 4, 4})),
+              HasSubstr("x must be of 4 dimensions, as in the example; with one less: "));
+  EXPECT_EQ(why_not(*gm, torch::rand({1, 5, 2, 2})), "it runs");
+}
+
+// What the program checks it checks in the graph, too.
+TEST(OtherRank, ThatTheProgramRefusesIsRefused) {
+  const auto gm = symbolic_trace(
+      [](Tensor x) {
+        TORCH_CHECK(x.dim() == 2, "rows of numbers are expected");
+        return x.relu();
+      },
+      {torch::rand({2, 3})});
+  EXPECT_THAT(why_not(*gm, torch::rand({2, 3, 4})), HasSubstr("rows of numbers are expected"));
+  EXPECT_THAT(why_not(*gm, torch::rand({3})), HasSubstr("rows of numbers are expected"));
+}
+
+// It reads beyond the sizes there are, which may end the process; the trace does not.
+TEST(OtherRank, ThatEndsTheProgramDoesNotEndTheTrace) {
+  const auto gm = symbolic_trace(
+      [](Tensor x) {
+        if (x.dim() != 2) std::abort();
+        return x.relu();
+      },
+      {torch::rand({2, 3})});
+  EXPECT_THAT(why_not(*gm, torch::rand({2, 3, 4})), HasSubstr("x must be of 2 dimensions"));
+  EXPECT_EQ(why_not(*gm, torch::rand({4, 5})), "it runs");
+}
+
+}  // namespace
+}  // namespace fx
