@@ -12,7 +12,8 @@
 namespace fx {
 
 std::string_view to_string(Promise promise) {
-  static constexpr std::array<std::string_view, 4> kNames = {"bit-exact", "reassociates", "approximate", "lower-precision"};
+  static constexpr std::array<std::string_view, 4> kNames = {"bit-exact", "reassociates", "approximate",
+                                                             "lower-precision"};
   return kNames[static_cast<std::size_t>(promise)];
 }
 

@@ -51,7 +51,8 @@ std::vector<Selection> make_selections() {
 }  // namespace
 
 std::string_view to_string(Group group) {
-  static constexpr std::array<std::string_view, 5> kNames = {"fusion", "decomposition", "simplify", "lowering", "precision"};
+  static constexpr std::array<std::string_view, 5> kNames = {"fusion", "decomposition", "simplify", "lowering",
+                                                             "precision"};
   return kNames[static_cast<std::size_t>(group)];
 }
 
