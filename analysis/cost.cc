@@ -1,6 +1,7 @@
 #include <fxgraph/analysis/cost.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include <fxgraph/analysis/cost_model.h>
@@ -82,6 +83,40 @@ Symbol packet_symbol(const Node& node) {
   return Symbol(packet_of((schema ? schema->target : node.target()).view()));
 }
 
+/// A kernel that takes its weight and bias packed, by the call that packs them, once for many runs.
+struct PackedKernel {
+  const char *run, *pack;
+  const char* computes;
+};
+constexpr std::array<PackedKernel, 4> kPackedKernels = {{
+    {"mkldnn_prepacked::conv2d_run", "mkldnn_prepacked::conv2d_prepack", "aten::conv2d"},
+    {"prepacked::conv2d_clamp_run", "prepacked::conv2d_clamp_prepack", "aten::conv2d"},
+    {"prepacked::conv2d_transpose_clamp_run", "prepacked::conv2d_transpose_clamp_prepack", "aten::conv_transpose2d"},
+    {"prepacked::linear_clamp_run", "prepacked::linear_clamp_prepack", "aten::linear"},
+}};
+
+bool packs(const Node& node) {
+  if (!node.is(Op::call_function)) return false;
+  const Symbol packet = packet_symbol(node);
+  return std::ranges::any_of(kPackedKernels, [&](const PackedKernel& kernel) { return packet == kernel.pack; });
+}
+
+/// What a call of such a kernel computes, and of which tensors beside its input.
+std::optional<ModuleCall> packed_call(const Node& node, const Shapes& shapes) {
+  if (!node.is(Op::call_function) || node.args().size() < 2 || !node.arg(1).is_node()) return std::nullopt;
+  const Symbol packet = packet_symbol(node);
+  const Node& packed = node.arg(1).node();
+  for (const PackedKernel& kernel : kPackedKernels) {
+    if (packet != kernel.run || !packs(packed)) continue;
+    ModuleCall call{Symbol(kernel.computes), {}};
+    packed.for_each_input([&](const Node& input) {
+      for (const TensorInfo& tensor : shapes[input].tensors) call.parameters.push_back(tensor);
+    });
+    return call;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 NodeCost& NodeCost::operator+=(const NodeCost& other) {
@@ -110,8 +145,9 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options)
     if (node.is(Op::get_attr) && !std::exchange(seen[node.target().id()], 1)) {
       tree.add_parameters(parent_path(node.target().view()), shapes[node].bytes());
     }
-    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
-    std::optional<ModuleCall> module;
+    if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output) || packs(node)) continue;
+    std::optional<ModuleCall> module = packed_call(node, shapes);
+    const bool is_packed = module.has_value();  // its weights are attributes, and counted as such
     if (node.is(Op::call_module) && options.modules) module = options.modules(node);
     inputs.clear();
     std::int64_t parameters = 0, input_bytes = 0;
@@ -134,7 +170,7 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options)
     if (!cost.known) ++num_unknown_;
     const std::string path = module_path(node);
     tree.add(path, cost);
-    if (module && !std::exchange(seen[node.target().id()], 1)) tree.add_parameters(path, parameters);
+    if (module && !is_packed && !std::exchange(seen[node.target().id()], 1)) tree.add_parameters(path, parameters);
     cost.parameter_bytes = parameters;
   }
   modules_ = tree.in_order();

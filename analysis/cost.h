@@ -9,8 +9,9 @@
 // pointwise and reductions 1, batch norm 2, softmax 5, layer and group norm 7, pooling one per element of the window,
 // recurrent layers 2 per row of a weight and step.
 // `bytes` are each distinct input read once and each result written once; views cost nothing; looking up rows
-// (embedding, index_select, gather) reads the rows only. Shapes that are missing make a node's cost unknown, which is
-// counted.
+// (embedding, index_select, gather) reads the rows only. A kernel that takes its weights packed (oneDNN's and
+// XNNPACK's, as `optimize --target cpu` calls them) counts as the operator that it computes, and the packing, which is
+// done once, as nothing. Shapes that are missing make a node's cost unknown, which is counted.
 //
 // Complexity: O(nodes + uses). The result is a snapshot. Thread-safety: const functions may run on several threads at
 // once.

@@ -123,7 +123,7 @@ const std::string& GraphWriter::name_value(const Node& node, const std::string& 
 }
 
 void GraphWriter::refuse(const Node& node, const std::string& why) {
-  refusals_.push_back(target_text(node.target()) + " at %" + node.name() + (why.empty() ? "" : " (" + why + ")"));
+  refusals_.push_back({target_text(node.target()), node.name(), why});
 }
 
 // ── Arguments ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -225,7 +225,8 @@ Json GraphWriter::write_all() {
                                            : std::vector<Argument>{result};
   for (const Argument& value : values) {
     outputs.push_back(argument(value));
-    if (outputs.back().is_null()) refusals_.push_back("the result " + to_string(value) + " of a graph in the program");
+    if (outputs.back().is_null())
+      refusals_.push_back({"the result " + to_string(value) + " of a graph in the program"});
   }
   return finish(std::move(inputs), std::move(outputs), !result.is_sequence());
 }

@@ -16,11 +16,18 @@
 
 namespace fx::pt2 {
 
+/// What the format has no words for.
+struct Wordless {
+  std::string what;    ///< an operator, or what else
+  std::string node{};  ///< where; empty when `what` says it
+  std::string why{};   ///< empty when there is no more to say
+};
+
 class GraphWriter {
  public:
   using NestedShapes = std::map<const Graph*, ValueShapes>;
   GraphWriter(const GraphModule& module, const Graph& graph, const ValueShapes& shapes, const NestedShapes& nested,
-              std::vector<std::string>& refusals, const DataSizes* data = nullptr)
+              std::vector<Wordless>& refusals, const DataSizes* data = nullptr)
       : module_(module),
         graph_(graph),
         shapes_(shapes),
@@ -88,7 +95,7 @@ class GraphWriter {
   const Graph& graph_;
   const ValueShapes& shapes_;
   const NestedShapes& nested_shapes_;
-  std::vector<std::string>& refusals_;
+  std::vector<Wordless>& refusals_;
   const DataSizes* data_;
   NodeMap<std::string> names_;
   std::unordered_set<const Node*> left_out_;  // look-up only

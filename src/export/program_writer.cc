@@ -22,6 +22,21 @@ constexpr int kSchemaMajor = 8;
 constexpr int kSchemaMinor = 20;
 constexpr int kOperatorVersion = 10;
 
+/// Each kind once, with its first place.
+std::string in_words(const std::vector<Wordless>& all) {
+  std::string text;
+  for (auto each = all.begin(); each != all.end(); ++each) {
+    const auto is_same = [&](const Wordless& other) { return other.what == each->what && other.why == each->why; };
+    if (std::any_of(all.begin(), each, is_same)) continue;
+    text += (text.empty() ? "" : ", ") + each->what;
+    if (!each->node.empty()) text += " at %" + each->node;
+    const auto more = std::count_if(each + 1, all.end(), is_same);
+    if (more > 0) text += " and " + std::to_string(more) + (more == 1 ? " more place" : " more places");
+    if (!each->why.empty()) text += " (" + each->why + ")";
+  }
+  return text;
+}
+
 }  // namespace
 
 ProgramWriter::ProgramWriter(GraphModule& module, const SaveExportedOptions& options)
@@ -43,11 +58,7 @@ WrittenProgram ProgramWriter::write() {
   writer_->write_nodes();
   std::string out_spec;
   auto [results, output_specs] = outputs(out_spec);
-  if (!refusals_.empty()) {
-    std::string all;
-    for (const std::string& each : refusals_) all += (all.empty() ? "" : ", ") + each;
-    throw Error(ErrorKind::unsupported, "torch.export has no words for " + all);
-  }
+  if (!refusals_.empty()) throw Error(ErrorKind::unsupported, "torch.export has no words for " + in_words(refusals_));
   Json names = Json::array();
   for (const CallInputs::Input& input : call_->inputs()) names.push_back(input.placeholder->target().str());
   const Json call{{"inputs", Json::array()},
@@ -150,7 +161,7 @@ void ProgramWriter::add_user_inputs(Json& inputs, Json& specs) {
   for (const CallInputs::Leaf& leaf : call_->leaves()) {
     if (leaf.literal) {
       const Json value = writer_->argument(*leaf.literal);
-      if (value.is_null()) refusals_.push_back("the input '" + leaf.name + "'");
+      if (value.is_null()) refusals_.push_back({"the input '" + leaf.name + "'"});
       inputs.push_back(value);
       specs.push_back({{"constant_input", {{"name", writer_->add_value(leaf.name, {})}, {"value", value}}}});
       continue;
@@ -173,7 +184,7 @@ void ProgramWriter::check_container(Node& whole, const TreeSpec& spec) {
   if (spec.is_leaf()) return;
   for (Node& user : whole.users()) {
     if (user.target() != "operator.getitem") {
-      refusals_.push_back("the use of the whole container '" + whole.name() + "' by %" + user.name());
+      refusals_.push_back({"the use of the whole container '" + whole.name() + "' by %" + user.name()});
       continue;
     }
     Node* first = element_at(whole, user.arg(1));
@@ -263,7 +274,7 @@ std::pair<Json, Json> ProgramWriter::outputs(std::string& out_spec) {
   const Node* output = graph_.output_node();
   const TreeSpec spec = spec_of(output ? output->arg(0) : Argument(), [&](const Argument& leaf) {
     const Json value = writer_->argument(leaf);
-    if (value.is_null()) refusals_.push_back("the result " + to_string(leaf));
+    if (value.is_null()) refusals_.push_back({"the result " + to_string(leaf)});
     results.push_back(value);
     specs.push_back({{"user_output", {{"arg", value}}}});
   });

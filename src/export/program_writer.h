@@ -57,7 +57,7 @@ class ProgramWriter {
   Graph graph_;
   std::unique_ptr<CallInputs> call_;
   ProgramShapes shapes_;
-  std::vector<std::string> refusals_;
+  std::vector<Wordless> refusals_;
   std::unique_ptr<GraphWriter> writer_;
   WrittenProgram written_;
 };

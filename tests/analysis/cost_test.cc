@@ -69,6 +69,73 @@ TEST(Cost, MatrixProductsAndAttention) {
   EXPECT_EQ(cost.of(attended).bytes_read, 4 * 2 * 4 * 16 * 8);  // one tensor, read once
 }
 
+// Packed once, and run as what it computes.
+TEST(Cost, KernelsWithPackedWeights) {
+  struct Case {
+    const char *operation, *pack, *run;
+    std::vector<std::int64_t> x, weight, bias, result;
+  };
+  const std::vector<Case> cases = {
+      {"aten::conv2d",
+       "mkldnn_prepacked::conv2d_prepack",
+       "mkldnn_prepacked::conv2d_run",
+       {2, 8, 9, 9},
+       {16, 8, 3, 3},
+       {16},
+       {2, 16, 7, 7}},
+      {"aten::conv2d",
+       "mkldnn_prepacked::conv2d_prepack",
+       "mkldnn_prepacked::conv2d_run",
+       {2, 8, 9, 9},
+       {8, 1, 3, 3},
+       {},
+       {2, 8, 7, 7}},
+      {"aten::conv2d",
+       "prepacked::conv2d_clamp_prepack",
+       "prepacked::conv2d_clamp_run",
+       {2, 8, 9, 9},
+       {16, 8, 3, 3},
+       {16},
+       {2, 16, 7, 7}},
+      {"aten::conv_transpose2d",
+       "prepacked::conv2d_transpose_clamp_prepack",
+       "prepacked::conv2d_transpose_clamp_run",
+       {2, 8, 9, 9},
+       {8, 16, 3, 3},
+       {16},
+       {2, 16, 11, 11}},
+      {"aten::linear",
+       "prepacked::linear_clamp_prepack",
+       "prepacked::linear_clamp_run",
+       {5, 8},
+       {16, 8},
+       {16},
+       {5, 16}},
+  };
+  for (const Case& c : cases) {
+    Model m;
+    Node& x = m.shaped(m.graph.placeholder("x"), c.x);
+    Node& weight = m.shaped(m.graph.get_attr("net.weight"), c.weight);
+    const Argument bias = c.bias.empty() ? Argument() : Argument(m.shaped(m.graph.get_attr("net.bias"), c.bias));
+    Node& plain = m.shaped(m.graph.call_function(c.operation, {x, weight, bias}), c.result);
+    Node& packed = m.graph.call_function(c.pack, {weight, bias});
+    Node& run = m.shaped(m.graph.call_function(c.run, {x, packed}), c.result);
+    const Cost cost(m.graph, m.shapes);
+    EXPECT_GT(cost.of(run).macs, 0) << c.run;
+    EXPECT_EQ(cost.of(run).macs, cost.of(plain).macs) << c.run;
+    EXPECT_EQ(cost.of(run).bytes(), cost.of(plain).bytes()) << c.run;
+    EXPECT_EQ(cost.of(run).parameter_bytes, cost.of(plain).parameter_bytes) << c.run;
+    EXPECT_EQ(cost.of(packed).bytes(), 0) << c.run;
+    EXPECT_EQ(cost.num_unknown(), 0u) << c.run;
+    EXPECT_EQ(cost.total().parameter_bytes, cost.of(plain).parameter_bytes) << "counted once: " << c.run;
+    // Packed elsewhere, which an import may leave: not known.
+    Model other;
+    Node& y = other.shaped(other.graph.placeholder("x"), c.x);
+    Node& unknown = other.shaped(other.graph.call_function(c.run, {y, other.graph.get_attr("packed")}), c.result);
+    EXPECT_FALSE(Cost(other.graph, other.shapes).of(unknown).known) << c.run;
+  }
+}
+
 TEST(Cost, Einsum) {
   Model m;
   Node& a = m.shaped(m.graph.placeholder("a"), {8, 10, 64});

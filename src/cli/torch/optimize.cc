@@ -41,6 +41,11 @@ class Optimization {
       throw Error(ErrorKind::invalid_argument,
                   "--target measures on the inputs' shapes: add --input, like --input 1x3x224x224");
     }
+    if (!options.target.empty() && options.output.ends_with(".pt2")) {
+      throw Error(ErrorKind::invalid_argument, fmt::format("{}: --target calls kernels with packed weights, for which "
+                                                           "torch.export has no words: save the result as .pt",
+                                                           options.output));
+    }
     if (!options.dtype.empty()) {
       if (options.target.empty())
         throw Error(ErrorKind::invalid_argument, "--dtype is measured on a target: add --target cpu");
