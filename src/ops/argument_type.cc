@@ -156,7 +156,8 @@ class Inference {
 
   ArgumentType function(const Node& node) {
     const TargetInfo& info = target_info(node.target());
-    if (info.exact || (info.schema && is_default_call(*info.schema, node))) return result(*info.schema);
+    if (info.exact || (info.schema && (is_default_call(*info.schema, node) || is_of_numbers(*info.schema, node))))
+      return result(*info.schema);
     if (!info.overloads->empty()) return kUnknownType;
     const std::string_view name = node.target().view();
     if (const ArgumentType* kind = find_kind(kFunctionTypes, name)) return *kind;
@@ -181,6 +182,16 @@ class Inference {
   static bool is_default_call(const OperatorSchema& schema, const Node& node) {
     return !schema.arguments.empty() && schema.arguments[0].type.is_tensor() && node.kwargs().empty() &&
            node.args().size() == schema.arguments.size();
+  }
+
+  // `aten::add(Scalar a, Scalar b)`, which has no name beside the others.
+  bool is_of_numbers(const OperatorSchema& schema, const Node& node) {
+    if (schema.arguments.size() != node.args().size() || !node.kwargs().empty()) return false;
+    for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
+      const SchemaType& wanted = schema.arguments[i].type;
+      if (!is_number_type({wanted.base, wanted.list}) || !is_number_type(argument(node.args()[i]))) return false;
+    }
+    return !schema.arguments.empty();
   }
 
   static ArgumentType result(const OperatorSchema& schema) {

@@ -145,6 +145,8 @@ def data_sizes(case):
          more=[(x(8),), (x(8).abs(),)])
     case("u_kept", lambda: Of(kept_rows), x(6, 3), dynamic=(({0: B},),), more=[(x(9, 3),), (-x(4, 3).abs(),)])
     case("u_item", lambda: Of(rows_up_to), x(6, 3), torch.tensor(4), more=[(x(6, 3), torch.tensor(2))])
+    case("u_after", lambda: Of(lambda s, v, i: (v[:i.item()], torch.zeros(1 + i.item()), i.item() * 2)), x(8),
+         torch.tensor(3), more=[(x(8), torch.tensor(5))])
     case("u_items", lambda: Of(two_numbers), torch.tensor(4), torch.tensor(3), more=[(torch.tensor(0), torch.tensor(1))])
     case("u_float", lambda: Of(lambda s, v: v * v.max().item() + 1), x(3), more=[(x(3),)])
     case("u_unique", lambda: Of(lambda s, v: torch.unique(v)), torch.tensor([1, 2, 2, 3]),

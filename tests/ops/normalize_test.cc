@@ -170,6 +170,19 @@ TEST_F(Normalize, Functionals) {
             "aten::pad(%x, (1, 1), 'constant', 0)");
 }
 
+// A number of which nobody knows whether it is whole, or a float, is none the less a number, and so is what comes of
+// it.
+TEST_F(Normalize, NumbersOfAnyKindStayNumbers) {
+  Node& item = graph.call_function("aten::item", {x});
+  for (const std::string name : {"add", "sub", "mul", "ge", "lt", "eq"}) {
+    Node& first = graph.call_function("operator.add", {1, item});
+    Node& second = graph.call_function("operator.mul", {first, 2});
+    Node& third = graph.call_function(Symbol("operator." + name), {second, 0});
+    normalize_operators(graph);
+    EXPECT_EQ(call_text(third), "call_function aten::" + name + "(%" + second.name() + ", 0)");
+  }
+}
+
 TEST_F(Normalize, LeavesWhatNoSingleOverloadDoes) {
   const auto stays = [&](Node& node) {
     const std::string before = call_text(node);
