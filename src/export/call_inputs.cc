@@ -323,7 +323,8 @@ c10::IValue CallInputs::make_leaf(const Leaf& leaf, const Symbols& symbols, bool
   if (!made.is_floating_point() && !made.is_complex()) return made.zero_();
   // Numbers without a pattern, the same each time: matrices of them have inverses.
   constexpr std::uint64_t kSeed = 1;
-  return made.copy_(at::rand(sizes, at::make_generator<at::CPUGeneratorImpl>(kSeed), options.device(at::kCPU)));
+  const auto drawn = made.element_size() == 1 ? options.dtype(at::kFloat) : options;  // nobody draws floats of 8 bits
+  return made.copy_(at::rand(sizes, at::make_generator<at::CPUGeneratorImpl>(kSeed), drawn.device(at::kCPU)));
 }
 
 std::vector<c10::IValue> CallInputs::make_all(const Symbols& symbols, bool without_memory) const {

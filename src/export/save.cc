@@ -66,6 +66,36 @@ class PayloadWriter {
   std::map<const void*, std::string> records_;
 };
 
+// Types that Python has a class of storage for; of the others (uint16, float8, complex32, ...) it reads no pickle that
+// LibTorch writes, and with it not the archive.
+bool has_storage_class(at::ScalarType type) {
+  switch (type) {
+    case at::kByte:
+    case at::kChar:
+    case at::kShort:
+    case at::kInt:
+    case at::kLong:
+    case at::kHalf:
+    case at::kBFloat16:
+    case at::kFloat:
+    case at::kDouble:
+    case at::kComplexFloat:
+    case at::kComplexDouble:
+    case at::kBool: return true;
+    default: return false;
+  }
+}
+
+// The inputs of the example; nothing, which Python takes too, where it could not read them.
+std::vector<char> example_of(const pt2::WrittenProgram& program) {
+  c10::IValue::HashAliasedIValues parts;
+  program.example.getSubValues(parts);
+  for (const c10::IValue& part : parts) {
+    if (part.isTensor() && part.toTensor().defined() && !has_storage_class(part.toTensor().scalar_type())) return {};
+  }
+  return pickled(program.example);
+}
+
 void write_archive(const pt2::WrittenProgram& program, std::ostream& out) {
   PyTorchStreamWriter archive([&out](const void* data, std::size_t size) {
     out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
@@ -78,7 +108,7 @@ void write_archive(const pt2::WrittenProgram& program, std::ostream& out) {
   const Json constants = PayloadWriter(archive, "data/constants/", "tensor_").write(program.constants);
   write_text(archive, "data/constants/model_constants_config.json", constants.dump());
   write_text(archive, "models/model.json", program.json.dump());
-  const std::vector<char> example = pickled(program.example);
+  const std::vector<char> example = example_of(program);
   archive.writeRecord("data/sample_inputs/model.pt", example.data(), example.size());
   write_text(archive, "archive_format", "pt2");
   write_text(archive, "archive_version", "0");

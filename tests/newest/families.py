@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim
 
-from programs import B, S, T, Of, x
+from programs import B, Buffers, S, T, Of, x
 
 AUTO = Dim.AUTO
 RESIZES = (
@@ -135,8 +135,26 @@ def pads(s, v):
             F.pad(v, (1, 1, 2, 2), mode="circular"), F.pad(v, (-1, 2, 0, -2), value=3.5))
 
 
+def typed(dtype):
+    """Inputs, buffers that are read and written, views and results of one type."""
+    wide = torch.complex64 if dtype.is_complex else torch.float32
+
+    def forward(s, v, i):
+        s.kept.copy_(i)
+        return v * s.numbers.to(wide), i.to(wide) + s.kept.to(wide), s.numbers.clone(), i, s.numbers.view(3, 1), v.to(dtype)
+
+    return Buffers(forward, numbers=torch.tensor([1.0, 2, 3]).to(dtype), kept=torch.zeros(3).to(dtype))
+
+
+def types(case):
+    for name in ("uint16", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "complex32", "bfloat16", "int8"):
+        dtype = getattr(torch, name)
+        case(f"t_{name}", lambda dtype=dtype: typed(dtype), torch.tensor([0.5, 1, 2]), torch.tensor([4.0, 5, 6]).to(dtype))
+
+
 def families(case):
     resizes(case)
+    types(case)
     case("c_all", Convolutions, x(2, 4, 12), x(2, 2, 3, 5, 6), dynamic=({0: B, 2: AUTO}, {0: B}),
          more=[(x(3, 4, 16), x(3, 2, 3, 5, 6))])
     case("c_fold", lambda: Of(lambda s, v: F.fold(F.unfold(v, 3, padding=1, stride=2), v.shape[2:], 3, padding=1,
