@@ -182,21 +182,21 @@ class Optimizer {
     if (from == selected_.size()) return;
     find_shapes(false);
     if (!options_.inputs.empty() && report_.without_shapes.empty()) free_sizes_.find_samples(must_run_);
-    GraphModule plain(module_, module_.graph().clone());
+    const bool compares = !options_.target.empty() && !options_.inputs.empty() && report_.without_shapes.empty();
+    const auto plain = compares ? std::make_shared<GraphModule>(module_, module_.graph().clone()) : nullptr;
     bool changed = false;
     for (std::size_t i = from; i < selected_.size(); ++i) {
       find_shapes(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
       changed |= run_pass(i);
     }
     eliminate_dead_code(module_.graph(), module_effects(module_));
-    if (changed) undo_if_slower(plain, from);
+    if (changed && plain) undo_if_slower(*plain, from);
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
   }
 
   /// `plain` is the program before the rules from `from` on, over the same tensors.
   void undo_if_slower(GraphModule& plain, std::size_t from) {
-    if (options_.target.empty() || options_.inputs.empty() || !report_.without_shapes.empty()) return;
     tell("the whole");
     const at::NoGradGuard no_grad;
     const StateKeeper keeper(module_);
