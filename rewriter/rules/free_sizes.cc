@@ -9,6 +9,7 @@
 
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/operators.h>
 
@@ -144,7 +145,7 @@ void FreeSizes::take_samples() {
     if (batch.empty() || sizes[0] == inputs_[batch[0].first].sizes[0]) batch.emplace_back(i, 0);
   }
   // XNNPACK ends the process when its kernel is larger than the image, and takes all other sizes of a batch.
-  if (module_.graph().count(Op::call_function, "prepacked::conv2d_clamp_run") > 0) return vary(batch);
+  if (std::ranges::any_of(module_.graph().nodes(), is_xnnpack_convolution)) return vary(batch);
   if (batch.size() > 1) vary(batch);
   for (const auto& [size, places] : by_size) {
     if (places.size() > 1) vary(places);

@@ -124,7 +124,8 @@ constexpr auto kWholeViews = std::to_array<std::string_view>(
 constexpr auto kOwnStrides = std::to_array<std::string_view>(
     {"aten::adaptive_avg_pool2d", "aten::addmm", "aten::avg_pool2d", "aten::batch_norm", "aten::bmm", "aten::cat",
      "aten::conv2d", "aten::embedding", "aten::layer_norm", "aten::linear", "aten::matmul", "aten::max_pool2d",
-     "aten::mm", "aten::softmax", "aten::stack", "mkldnn_prepacked::conv2d_run", "prepacked::conv2d_clamp_run"});
+     "aten::mm", "aten::softmax", "aten::stack", "mkldnn_prepacked::conv2d_run", "prepacked::conv2d_clamp_run",
+     "prepacked::conv2d_transpose_clamp_run"});
 
 template <std::size_t n>
 bool is_one_of(const std::array<std::string_view, n>& packets, Symbol target) {
@@ -265,6 +266,13 @@ std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool
 
 bool is_channels_last_call(const Node& node) { return asked_format(node) == "channels_last"; }
 bool is_plain_contiguous(const Node& node) { return asked_format(node) == "contiguous_format"; }
+
+bool is_packed_convolution(const Node& node) {
+  return node.is_call("mkldnn_prepacked::conv2d_run") || is_xnnpack_convolution(node);
+}
+bool is_xnnpack_convolution(const Node& node) {
+  return node.is_call("prepacked::conv2d_clamp_run") || node.is_call("prepacked::conv2d_transpose_clamp_run");
+}
 
 bool is_on_cpu(const TensorInfo& info, DType type) {
   return info.dtype == type && (info.device.type.empty() || info.device.type == "cpu");

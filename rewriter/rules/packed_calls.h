@@ -25,6 +25,10 @@ bool is_channels_last_call(const Node& node);
 /// True for `contiguous(x)`.
 bool is_plain_contiguous(const Node& node);
 
+/// True for a convolution with packed weights, and for one of XNNPACK's.
+bool is_packed_convolution(const Node& node);
+bool is_xnnpack_convolution(const Node& node);
+
 /// [n, c, h, w] as [n, h, w, c], and back: views.
 Node& as_pixels(Rewriter& rewriter, Node& image);
 Node& as_image(Rewriter& rewriter, Node& pixels);

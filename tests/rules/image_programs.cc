@@ -119,7 +119,25 @@ class RandomImageProgram {
     return call("aten::batch_norm", {*v.node, weight, bias, mean, variance, false, 0.1, 1e-5, true});
   }
 
+  void transposed_convolution(const Value& v) {
+    const std::int64_t groups = below(3) || v.channels % 2 ? 1 : 2, per_group = one_of({1, 2, 3});
+    const std::int64_t kernel = one_of({1, 2, 3}), stride = one_of({1, 2}), dilation = one_of({1, 1, 2});
+    const std::int64_t padding = one_of({0, 0, dilation * (kernel - 1) / 2}),
+                       more = one_of({0, stride - 1, dilation - 1});
+    const auto out = [&](std::int64_t size) {
+      return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + more + 1;
+    };
+    if (out(v.height) < 1 || out(v.width) < 1 || v.height * v.width > 200) return;
+    Node& weight = attribute(at::randn({v.channels, per_group, kernel, kernel}) / std::sqrt(double(v.channels)));
+    const Argument bias = below(4) ? Argument(attribute(at::randn({per_group * groups}))) : Argument();
+    Node& conv =
+        call("aten::conv_transpose2d.input", {*v.node, weight, bias, pair(stride, stride), pair(padding, padding),
+                                              pair(more, more), groups, pair(dilation, dilation)});
+    values_.push_back({&conv, per_group * groups, out(v.height), out(v.width)});
+  }
+
   void convolution(Value v) {
+    if (below(6) == 0) return transposed_convolution(v);
     const std::int64_t groups = below(3) ? 1 : v.channels;
     const std::int64_t per_group = one_of({1, 2, 3});
     const std::int64_t kernel = one_of({1, 1, 3, 5}), stride = one_of({1, 1, 2}), dilation = one_of({1, 1, 2});

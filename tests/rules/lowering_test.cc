@@ -25,7 +25,8 @@ using testing::random_image_program;
 
 std::size_t packed_calls(const Graph& graph) {
   return graph.count(Op::call_function, "mkldnn_prepacked::conv2d_run") +
-         graph.count(Op::call_function, "prepacked::conv2d_clamp_run");
+         graph.count(Op::call_function, "prepacked::conv2d_clamp_run") +
+         graph.count(Op::call_function, "prepacked::conv2d_transpose_clamp_run");
 }
 
 /// Every rule of a lowering, wherever it fits, measured or not; then the passes.

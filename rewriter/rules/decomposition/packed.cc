@@ -9,11 +9,13 @@ namespace fx::rules {
 
 namespace {
 
-/// `packed` of `pack`, as the activation of a convolution on the same arguments.
-std::string conv(std::string_view activation) {
-  const std::string call = "aten::conv2d(x, w, b, stride, padding, dilation, groups)";
+constexpr const char* kConv = "aten::conv2d(x, w, b, stride, padding, dilation, groups)";
+constexpr const char* kTransposed =
+    "aten::conv_transpose2d.input(x, w, b, stride, padding, output_padding, groups, dilation)";
+
+/// The activation, with the convolution in place of its $.
+std::string conv(std::string_view activation, const std::string& call = kConv) {
   const std::size_t at = activation.find('$');
-  if (at == std::string_view::npos) return call;
   return std::string(activation.substr(0, at)) + call + std::string(activation.substr(at + 1));
 }
 
@@ -26,6 +28,12 @@ std::string onednn(std::string_view attribute) {
 std::string xnnpack(std::string_view bounds) {
   return "prepacked::conv2d_clamp_run(x: node, prepacked::conv2d_clamp_prepack(w: node, b, stride: literal, padding: "
          "literal, dilation: literal, groups: literal, " +
+         std::string(bounds) + "))";
+}
+
+std::string xnnpack_transposed(std::string_view bounds) {
+  return "prepacked::conv2d_transpose_clamp_run(x: node, prepacked::conv2d_transpose_clamp_prepack(w: node, b, stride: "
+         "literal, padding: literal, output_padding: literal, dilation: literal, groups: literal, " +
          std::string(bounds) + "))";
 }
 
@@ -51,6 +59,16 @@ const std::vector<Rule>& packed() {
        .replacement = conv("aten::clamp($, least, most)"),
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true}},
+      {.name = "decompose-packed/xnnpack-transposed",
+       .pattern = xnnpack_transposed("None, None"),
+       .replacement = conv("$", kTransposed),
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true}},
+      {.name = "decompose-packed/xnnpack-transposed-clamp",
+       .pattern = xnnpack_transposed("least: literal, most: literal"),
+       .replacement = conv("aten::clamp($, least, most)", kTransposed),
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true}},
   };
   return kRules;
 }
@@ -67,7 +85,8 @@ std::span<const OptimizeRule> decomposition_packed() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "decompose-packed",
-          .summary = "Convolutions with packed weights become conv2d and the relu or clamp that was in them",
+          .summary = "Convolutions with packed weights become conv2d or conv_transpose2d and the relu or clamp that "
+                     "was in them",
           .preconditions = "weights are packed by a call in the same graph, as fxgraph saves and loads them",
           .order = 15,
           .group = Group::decomposition,

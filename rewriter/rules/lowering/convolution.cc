@@ -1,5 +1,5 @@
 // Convolutions, with the activation that follows, as calls of kernels that take packed weights: oneDNN's
-// (mkldnn_prepacked::conv2d_run) and XNNPACK's (prepacked::conv2d_clamp_run).
+// (mkldnn_prepacked::conv2d_run) and XNNPACK's (prepacked::conv2d_clamp_run, conv2d_transpose_clamp_run).
 //
 //   relu(conv2d(x, w, b, …))
 //   ->  contiguous(conv2d_run(onednn_image(x), conv2d_prepack(clone(w, channels_last), b, …)))
@@ -16,7 +16,11 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <optional>
+#include <span>
 
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
@@ -28,14 +32,12 @@ namespace {
 
 constexpr const char* kConv =
     "aten::conv2d(x: node, w: node, maybe(b: node), stride: literal, padding: literal, dilation: literal, groups: int)";
+constexpr const char* kTransposed =
+    "aten::conv_transpose2d(x: node, w: node, maybe(b: node), stride: literal, padding: literal, output_padding: "
+    "literal, groups: int, dilation: literal)";
 
-std::string inside(std::string_view activation) {
-  return std::string("c = ") + kConv + "\nreturn " + std::string(activation);
-}
-
-const std::string& relu_of_conv() {
-  static const std::string kPattern = inside("{aten::relu, aten::relu_}(c)");
-  return kPattern;
+std::string inside(std::string_view activation, const char* conv = kConv) {
+  return std::string("c = ") + conv + "\nreturn " + std::string(activation);
 }
 
 Decision fits(const Match& match) {
@@ -58,34 +60,61 @@ Decision fits_xnnpack(const Match& match) {
   return match.info("x")->dtype == DType::float32;
 }
 
-/// The convolution's own arguments, in the order in which both packing operators take them.
-std::vector<Argument> geometry(const Match& m) {
-  return {m.argument("stride"), m.argument("padding"), m.argument("dilation"), m.argument("groups")};
+constexpr std::array kGeometry = {"stride", "padding", "dilation", "groups"};
+// In the order in which XNNPACK's packing takes them.
+constexpr std::array kTransposedGeometry = {"stride", "padding", "output_padding", "dilation", "groups"};
+
+void push_back(std::vector<Argument>& args, const Match& m, std::span<const char* const> names) {
+  for (const char* name : names) args.push_back(m.argument(name));
 }
 
 Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
   Node& x = onednn_image(r, m["x"]);
   std::vector<Argument> pack = {channels_last_weight(r, m["w"]), onednn_bias(r, m.argument("b"))};
-  for (Argument& each : geometry(m)) pack.push_back(std::move(each));
+  push_back(pack, m, kGeometry);
   pack.push_back(list_of(m.info("x")->sizes));
   pack.push_back(Argument(attribute));
   Node& packed = r.call_function("mkldnn_prepacked::conv2d_prepack", pack);
   return r.call_function("aten::contiguous", {r.call_function("mkldnn_prepacked::conv2d_run", {x, packed})});
 }
 
-Node& xnnpack(const Match& m, Rewriter& r, const Argument& least, const Argument& most) {
+/// One of XNNPACK's two kernels.
+struct Xnnpack {
+  const char* name;  ///< of the rules, with what follows
+  const char* conv;  ///< the pattern
+  const char *pack, *run;
+  std::span<const char* const> geometry;
+  Decision (*fits)(const Match&);
+  const std::vector<std::string>& (*examples)();
+};
+
+Node& xnnpack(const Xnnpack& kernel, const Match& m, Rewriter& r, const Argument& least, const Argument& most) {
   Node& x = channels_last(r, m["x"]);
   std::vector<Argument> pack = {m["w"], m.argument("b")};
-  for (Argument& each : geometry(m)) pack.push_back(std::move(each));
+  push_back(pack, m, kernel.geometry);
   pack.push_back(least);
   pack.push_back(most);
-  Node& packed = r.call_function("prepacked::conv2d_clamp_prepack", pack);
-  return r.call_function("aten::contiguous", {r.call_function("prepacked::conv2d_clamp_run", {x, packed})});
+  Node& packed = r.call_function(kernel.pack, pack);
+  return r.call_function("aten::contiguous", {r.call_function(kernel.run, {x, packed})});
+}
+
+std::int64_t along(const Argument& geometry, std::size_t dim) {
+  if (geometry.is_int()) return geometry.as_int();
+  const ArgumentSpan each = geometry.elements();
+  return each[std::min(dim, each.size() - 1)].as_int();
+}
+
+Decision fits_transposed(const Match& match) {
+  if (const Decision shapes = fits_xnnpack(match); !shapes) return shapes;
+  for (const std::size_t dim : {0, 1}) {
+    if (along(match.argument("output_padding"), dim) >= along(match.argument("stride"), dim))
+      return refuse("its output padding is not smaller than its stride, as XNNPACK has it");
+  }
+  return true;
 }
 
 /// XNNPACK clamps to an interval that is not empty.
-Decision fits_clamp(const Match& match) {
-  if (const Decision shapes = fits_xnnpack(match); !shapes) return shapes;
+Decision is_interval(const Match& match) {
   const auto bound = [&](std::string_view name, double otherwise) {
     return match.has(name) ? match.literal(name) : otherwise;
   };
@@ -100,45 +129,91 @@ const std::vector<std::string>& conv_examples() {
   return kExamples;
 }
 
-std::vector<std::string> examples_in(std::string_view before, std::string_view after) {
+const std::vector<std::string>& transposed_examples() {
+  static const std::vector<std::string> kExamples = {
+      "aten::conv_transpose2d.input(x, w, b)", "aten::conv_transpose2d.input(x, w)",
+      "aten::conv_transpose2d.input(x, w, None, [2, 1], [1, 0], [1, 0], 1, [1, 2])",
+      "aten::conv_transpose2d.input(x, w, None, [2, 2], [0, 0], [0, 0], 2, [1, 1])"};
+  return kExamples;
+}
+
+std::vector<std::string> examples_in(const std::vector<std::string>& convs, std::string_view before,
+                                     std::string_view after) {
   std::vector<std::string> examples;
-  for (const std::string& conv : conv_examples()) examples.push_back(std::string(before) + conv + std::string(after));
+  for (const std::string& conv : convs) examples.push_back(std::string(before) + conv + std::string(after));
   return examples;
 }
 
-const std::vector<Rule>& convolution() {
+/// What follows the convolution, in one kernel with it; `are_bound`: between literals that the pattern binds.
+struct Bounds {
+  const char* name;
+  const char* after;  ///< the pattern of what follows; null: nothing does
+  std::optional<double> least{}, most{};
+  bool are_bound = false;
+  const char* example_before = "";
+  const char* example_after = "";
+};
+
+Rule rule_of(const Xnnpack& kernel, const Bounds& bounds) {
+  return {.name = std::string("lower-convolution/") + kernel.name + bounds.name,
+          .pattern = bounds.after ? inside(bounds.after, kernel.conv) : std::string(kernel.conv),
+          .when = [kernel, bounds](const Match& m) -> Decision {
+            if (const Decision fitting = kernel.fits(m); !fitting) return fitting;
+            return !bounds.are_bound || is_interval(m);
+          },
+          .replacement = [kernel, bounds](const Match& m, Rewriter& r) -> Node& {
+            const auto bound = [&](const char* name, const std::optional<double>& number) {
+              return bounds.are_bound ? m.argument(name) : number ? Argument(*number) : Argument();
+            };
+            return xnnpack(kernel, m, r, bound("least", bounds.least), bound("most", bounds.most));
+          },
+          .promise = Promise::reassociates,
+          .needs = {.finite_inputs = true},
+          .examples = examples_in(kernel.examples(), bounds.example_before, bounds.example_after)};
+}
+
+std::vector<Rule> xnnpack_rules() {
+  const std::array<Xnnpack, 2> kernels = {{
+      {"xnnpack", kConv, "prepacked::conv2d_clamp_prepack", "prepacked::conv2d_clamp_run", kGeometry, fits_xnnpack,
+       conv_examples},
+      {"xnnpack-transposed", kTransposed, "prepacked::conv2d_transpose_clamp_prepack",
+       "prepacked::conv2d_transpose_clamp_run", kTransposedGeometry, fits_transposed, transposed_examples},
+  }};
+  const std::array<Bounds, 4> all = {{
+      {.name = "-relu",
+       .after = "{aten::relu, aten::relu_}(c)",
+       .least = 0.0,
+       .example_before = "aten::relu(",
+       .example_after = ")"},
+      {.name = "-relu6",
+       .after = "{aten::relu6, aten::relu6_}(c)",
+       .least = 0.0,
+       .most = 6.0,
+       .example_before = "aten::relu6(",
+       .example_after = ")"},
+      {.name = "-clamp",
+       .after = "{aten::hardtanh, aten::hardtanh_, aten::clamp, aten::clamp_}(c, least: literal, most: literal)",
+       .are_bound = true,
+       .example_before = "aten::hardtanh(",
+       .example_after = ", -0.5, 6.0)"},
+      {.name = "", .after = nullptr},
+  }};
+  std::vector<Rule> rules;
+  for (const Xnnpack& kernel : kernels) {
+    for (const Bounds& bounds : all) rules.push_back(rule_of(kernel, bounds));
+  }
+  return rules;
+}
+
+const std::vector<Rule>& onednn_convolution() {
   static const std::vector<Rule> kRules = {
       {.name = "lower-convolution/onednn-relu",
-       .pattern = relu_of_conv(),
+       .pattern = inside("{aten::relu, aten::relu_}(c)"),
        .when = fits,
        .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "relu"); },
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true},
-       .examples = examples_in("aten::relu(", ")")},
-      {.name = "lower-convolution/xnnpack-relu",
-       .pattern = relu_of_conv(),
-       .when = fits_xnnpack,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return xnnpack(m, r, Argument(0.0), Argument()); },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = examples_in("aten::relu(", ")")},
-      {.name = "lower-convolution/xnnpack-relu6",
-       .pattern = inside("{aten::relu6, aten::relu6_}(c)"),
-       .when = fits_xnnpack,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return xnnpack(m, r, Argument(0.0), Argument(6.0)); },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = examples_in("aten::relu6(", ")")},
-      {.name = "lower-convolution/xnnpack-clamp",
-       .pattern =
-           inside("{aten::hardtanh, aten::hardtanh_, aten::clamp, aten::clamp_}(c, least: literal, most: literal)"),
-       .when = fits_clamp,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& {
-         return xnnpack(m, r, m.argument("least"), m.argument("most"));
-       },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = examples_in("aten::hardtanh(", ", -0.5, 6.0)")},
+       .examples = examples_in(conv_examples(), "aten::relu(", ")")},
       {.name = "lower-convolution/onednn",
        .pattern = std::string(kConv),
        .when = fits,
@@ -146,21 +221,14 @@ const std::vector<Rule>& convolution() {
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true},
        .examples = conv_examples()},
-      {.name = "lower-convolution/xnnpack",
-       .pattern = std::string(kConv),
-       .when = fits_xnnpack,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return xnnpack(m, r, Argument(), Argument()); },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = conv_examples()},
   };
   return kRules;
 }
 
-const std::vector<Rule>& onednn_convolution() {
+const std::vector<Rule>& convolution() {
   static const std::vector<Rule> kRules = [] {
-    std::vector<Rule> rules = convolution();
-    std::erase_if(rules, [](const Rule& rule) { return rule.name.find("xnnpack") != std::string::npos; });
+    std::vector<Rule> rules = onednn_convolution();
+    for (Rule& rule : xnnpack_rules()) rules.push_back(std::move(rule));
     return rules;
   }();
   return kRules;
@@ -196,9 +264,9 @@ std::span<const OptimizeRule> lowering_convolution() {
           .summary =
               "Convolutions, with the relu or clamp that follows, call the kernel that was measured to be fastest, "
               "with packed weights",
-          .preconditions =
-              "shapes known (--input); conv2d of float32 or bfloat16 on the CPU; weights are attributes that nothing "
-              "writes; inference: no gradients",
+          .preconditions = "shapes known (--input); conv2d of float32 or bfloat16, conv_transpose2d of float32, on the "
+                           "CPU; weights are attributes that nothing "
+                           "writes; inference: no gradients",
           .order = 520,
           .group = Group::lowering,
           .inference = false,

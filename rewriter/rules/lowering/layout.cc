@@ -107,7 +107,7 @@ class ChannelsLast {
 
  private:
   void visit(Node& node) {
-    if (node.is_call("mkldnn_prepacked::conv2d_run") || node.is_call("prepacked::conv2d_clamp_run")) {
+    if (is_packed_convolution(node)) {
       keeps_[node] = true;
     } else if (is_channels_last_call(node) || is_one_of(kReadsAnyLayout, node)) {
       const Argument* read = bound_argument(node, "self");

@@ -14,6 +14,7 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
 
@@ -162,7 +163,7 @@ class Optimization {
                       model_.compared_other_batch() ? " and another batch" : "", *difference_,
                       dtype_ ? fmt::format(", of {:.0e} that bfloat16 may make", tolerance_) : ""));
     if (equal && !options_.output.empty()) row("saved", options_.output);
-    const std::size_t packed = model_.graph().count(Op::call_function, "prepacked::conv2d_clamp_run");
+    const auto packed = std::ranges::count_if(model_.graph().nodes(), rules::is_xnnpack_convolution);
     if (packed > 0) {
       row("needs",
           fmt::format("one call at a time for each loaded copy: XNNPACK keeps state at {} place{}; --concurrent "
