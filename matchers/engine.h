@@ -243,10 +243,10 @@ class MatchPool;
 struct MatchBuilder {
   static Match make(const CompiledPattern& program, Engine& engine);
   static void read(Match& match, const MatchPool& pool, std::size_t i);
-  /// Replaces every bound value by `map(value)`.
-  template <typename Map>
-  static void map_values(Match& match, Map&& map) {
-    for (Argument& value : match.values_) value = map(value);
+  /// Calls `visit(Argument&)` for the value of each node of the pattern, in order, which it may change.
+  template <typename Visit>
+  static void for_each_value(Match& match, Visit&& visit) {
+    for (Argument& value : match.values_) visit(value);
   }
 };
 

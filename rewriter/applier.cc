@@ -54,56 +54,55 @@ bool takes_any(const PatternNode& pattern, const Argument& value) {
 
 /// Brings the values of a match up to date; what replaced one must fit the pattern at its place by being a value.
 Verdict Applier::update(Match& match, bool& changed) {
-  if (!rewriter_.any_replaced()) return {};
+  const Node& anchor = match.anchor();
   Verdict verdict;
   std::size_t place = 0;
-  MatchBuilder::map_values(match, [&](const Argument& value) {
+  MatchBuilder::for_each_value(match, [&](Argument& value) {
     const std::size_t at = place++;
+    if (!rewriter_.is_replaced(value)) return;
     Argument now = rewriter_.forwarded(value);
-    if (now == value) return now;
     changed = true;
     const Node* old = value.node_or_null();
     const bool replaced = old && old->is_erased() && match.contains(*old);  // check_alive says so
     if (!verdict && !replaced && !takes_any(match.pattern().nodes[at], now))
-      verdict = Objection{nullptr, "an earlier rewrite replaced " + to_string(value, NodeStyle::plain) +
+      verdict = Objection{&anchor, "an earlier rewrite replaced " + to_string(value, NodeStyle::plain) +
                                        ", of which the pattern wants more than that it is there"};
-    return now;
+    value = std::move(now);
   });
   return verdict;
+}
+
+/// What can be said before anything is made.
+Verdict Applier::check(Site& site, const ReplacementPlan& replacement) const {
+  if (Verdict verdict = check_contained(site)) return verdict;
+  if (Verdict verdict = check_convex(site)) return verdict;
+  if (Verdict verdict = find_place(site, replacement.captures(), effects_)) return verdict;
+  if (Verdict verdict = check_order(site, replacement.draws_random(), replacement.has_side_effects(), effects_))
+    return verdict;
+  if (Verdict verdict = check_forms(site, effects_)) return verdict;
+  if (replacement.is_function()) return {};
+  return check_owned(site, written_captures(site, replacement), effects_);
 }
 
 Outcome Applier::apply(Match& match, const ReplacementPlan& replacement,
                        const std::function<bool(const Match&)>& accepts) {
   made_.clear();
-  const Node& anchor = match.anchor();
   bool changed = false;
-  Verdict verdict = update(match, changed);
-  if (verdict) {
-    verdict->node = &anchor;
-    return refuse(verdict);
-  }
+  if (Verdict verdict = update(match, changed)) return refuse(verdict);
   Site site(match);
-  verdict = check_alive(site);
-  if (!verdict && changed && accepts && !accepts(match)) return Outcome::declined;
-  if (!verdict) verdict = check_contained(site);
-  if (!verdict) verdict = check_convex(site);
-  if (!verdict) verdict = find_place(site, replacement.captures(), effects_);
-  if (!verdict) verdict = check_order(site, replacement.draws_random(), replacement.has_side_effects(), effects_);
-  if (!verdict) verdict = check_forms(site, effects_);
-  if (!verdict && !replacement.is_function())
-    verdict = check_owned(site, written_captures(site, replacement), effects_);
-  if (verdict) return refuse(verdict);
+  if (Verdict verdict = check_alive(site)) return refuse(verdict);
+  if (changed && accepts && !accepts(match)) return Outcome::declined;
+  if (Verdict verdict = check(site, replacement)) return refuse(verdict);
 
   const Rewriter::Mark mark = rewriter_.mark();
   std::vector<Argument>& results = results_;
   results.clear();
-  verdict = build(site, replacement, results);
-  if (!verdict && results.empty()) {
+  build(site, replacement, results);
+  if (results.empty()) {
     rewriter_.rollback(mark);
     return Outcome::declined;
   }
-  if (!verdict) verdict = check_built(site, replacement, results);
-  if (verdict) {
+  if (Verdict verdict = check_built(site, replacement, results)) {
     rewriter_.rollback(mark);
     return refuse(verdict);
   }
@@ -119,14 +118,14 @@ Outcome Applier::apply(Match& match, const ReplacementPlan& replacement,
   return Outcome::applied;
 }
 
-Verdict Applier::build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results) {
+void Applier::build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results) {
   for (Node* input : site.to_move) rewriter_.move_before(*input, *site.at);
   const std::uint32_t first_id = rewriter_.graph().id_bound();
   {
     const auto scope = rewriter_.inserting_before(*site.at);
     replacement.build(site.match, rewriter_, made_, results, scratch_);
   }
-  if (!replacement.is_function() || results.empty()) return {};
+  if (!replacement.is_function() || results.empty()) return;
   for (std::uint32_t id = first_id; id < rewriter_.graph().id_bound(); ++id) {
     if (Node* node = rewriter_.graph().node_by_id(id)) made_.push_back(node);
   }
@@ -136,7 +135,6 @@ Verdict Applier::build(const Site& site, const ReplacementPlan& replacement, std
     throw Error(ErrorKind::invalid_argument, "the pattern of " + rule_.str() + " returns " + std::to_string(wanted) +
                                                  " values, its replacement function " + std::to_string(results.size()));
   }
-  return {};
 }
 
 /// What a replacement graph promises by its form, a function shows only by what it made.
@@ -193,21 +191,26 @@ void Applier::annotate(const Site& site, const std::vector<Argument>& results) {
   if (made_.empty()) return;
   static const Symbol kProvenance(meta_key::kProvenance);
   static const Symbol kType(meta_key::kType);
-  const Provenance origin(rule_, site.nodes);
+  Provenance origin(rule_, site.nodes);
   const Meta* notes = site.match.anchor().find_meta();
   for (Node* node : made_) {
     Meta& meta = node->meta();
-    meta.set(kProvenance, origin);
+    if (node == made_.back()) {
+      meta.set(kProvenance, std::move(origin));
+    } else {
+      meta.set(kProvenance, origin);
+    }
     if (notes) inherit(meta, *notes);
   }
   const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     Node* result = results[i].node_or_null();
-    if (shapes_ && old && result && is_made(*result)) note_shape(*old, *result);
-    const Meta* meta = old ? old->find_meta() : nullptr;
+    if (!old || !result || !is_made(*result)) continue;
+    if (shapes_) note_shape(*old, *result);
+    const Meta* meta = old->find_meta();
     const std::string* type = meta ? meta->get<std::string>(kType) : nullptr;
-    if (type && result && is_made(*result) && !result->meta().get<std::string>(kType)) result->meta().set(kType, *type);
+    if (type && !result->meta().get<std::string>(kType)) result->meta().set(kType, *type);
   }
 }
 

@@ -37,7 +37,8 @@ class Applier {
   Outcome refuse(Verdict& verdict);
   Verdict update(Match& match, bool& changed);
   bool is_made(const Node& node) const;
-  Verdict build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results);
+  Verdict check(Site& site, const ReplacementPlan& replacement) const;
+  void build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results);
   Verdict check_built(const Site& site, const ReplacementPlan& replacement, const std::vector<Argument>& results);
   void annotate(const Site& site, const std::vector<Argument>& results);
   void note_shape(const Node& old, const Node& made);

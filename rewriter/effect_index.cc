@@ -4,7 +4,6 @@
 #include <utility>
 
 #include <fxgraph/ops/element.h>
-#include <fxgraph/ops/schema_registry.h>
 
 namespace fx::internal {
 
@@ -30,7 +29,6 @@ std::int64_t literal_index(const Node& node) {
 
 EffectIndex::EffectIndex(const Graph& graph, ModuleEffects modules) : graph_(graph), modules_(std::move(modules)) {
   for (Node& node : const_cast<Graph&>(graph).nodes()) {
-    if (surely_pure(node)) continue;
     const NodeEffects effects = of(node);
     if (!effects.impure()) continue;
     impure_.insert(impure_.end(), &node);
@@ -43,20 +41,6 @@ NodeEffects EffectIndex::of(const Node& node) const {
   NodeEffects effects = effects_of(node, modules_);
   if (effects.unknown && runs_graphs(node)) effects.random = effects.side_effect = true;
   return effects;
-}
-
-bool EffectIndex::surely_pure(const Node& node) const {
-  if (!node.is(Op::call_function)) return node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output);
-  std::uint8_t& known = pure_[node.target().id()];
-  if (known == 0) {
-    // Without an overload the arguments decide: `aten::sin(x, out=y)` writes.
-    const TargetInfo& info = target_info(node.target());
-    known = info.exact && info.schema->switches.empty() && !of(node).impure() && !info.schema->traits.writes &&
-                    !info.schema->traits.random
-                ? 2
-                : 1;
-  }
-  return known == 2;
 }
 
 // ── Classes ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,7 +182,7 @@ void EffectIndex::expect_writes() {
 }
 
 void EffectIndex::remove(Node& node) {
-  if (impure_.erase(&node) == 0) return;
+  if (impure_.empty() || impure_.erase(&node) == 0) return;
   const auto noted = noted_.find(&node);
   if (noted == noted_.end()) return;
   for (const Cell cell : noted->second) {

@@ -48,9 +48,6 @@ class EffectIndex {
   std::vector<Node*> between(const Node& first, const Node& last) const;
   /// As effects_of() says; calls that run graphs may draw random numbers and have side effects beside.
   NodeEffects of(const Node& node) const;
-  /// True when the node's operator is known to have no effect, whatever its arguments. A quick answer to most
-  /// questions.
-  bool surely_pure(const Node& node) const;
   const ModuleEffects& modules() const { return modules_; }
 
   // ── Classes; known when something writes, or after expect_writes() ────────────────────────────────────────────────
@@ -135,7 +132,6 @@ class EffectIndex {
   const ModuleEffects modules_;
   bool writes_ = false;
   bool built_ = false;
-  mutable FlatMap<std::uint8_t> pure_;  // target -> 1 ask, 2 pure
   std::set<Node*, GraphOrder> impure_;
   std::unordered_map<Symbol, std::uint32_t> attributes_;  // storage -> a get_attr of it
   std::vector<std::pair<Symbol, Cell>> storages_;         // in order of appearance

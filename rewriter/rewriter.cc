@@ -207,21 +207,11 @@ void Rewriter::unforward(Node& from, std::uint32_t before) {
 }
 
 Argument Rewriter::forwarded(const Argument& value) {
-  if (forwards_.empty()) return value;
-  if (Node* node = value.node_or_null()) {
-    const NodeMap<std::uint32_t>& forward_of = forward_of_;
-    while (node && forward_of[*node] != 0) {
-      const Argument& next = forwards_[forward_of[*node] - 1];
-      node = next.node_or_null();
-      if (!node) return forwarded(next);
-    }
-    return node;
-  }
-  if (!value.is_container()) return value;
-  bool touched = false;
-  for_each_node(
-      value, [&](const Node& node) { touched |= static_cast<const NodeMap<std::uint32_t>&>(forward_of_)[node] != 0; });
-  return touched ? map_nodes(value, [&](Node& node) { return forwarded(Argument(node)); }) : value;
+  if (!is_replaced(value)) return value;
+  if (!value.is_node()) return map_nodes(value, [&](Node& node) { return forwarded(Argument(node)); });
+  Argument now = value;
+  while (now.is_node() && is_replaced(now)) now = forwards_[std::as_const(forward_of_)[now.node()] - 1];
+  return now.is_node() ? now : forwarded(now);
 }
 
 }  // namespace fx

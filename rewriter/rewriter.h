@@ -97,8 +97,12 @@ class Rewriter {
 
   /// What stands for `value` now: values that were replaced are followed, in lists too. O(1) amortised for a node.
   Argument forwarded(const Argument& value);
-  /// True when forwarded() would change something.
-  bool any_replaced() const { return !forwards_.empty(); }
+  /// True when forwarded() would change the value.
+  bool is_replaced(const Argument& value) const {
+    bool found = false;
+    if (!forwards_.empty()) for_each_node(value, [&](const Node& node) { found |= forward_of_[node] != 0; });
+    return found;
+  }
 
   /// Tells `listener` of every edit from now on, in place of the one before; null tells nobody. It must outlive the
   /// rewriter.

@@ -6,11 +6,16 @@
 
 namespace fx {
 
+// A stem is never empty, so that nothing remembered is zero.
 NodeName name_after(Symbol target) {
-  const Symbol stem = name_stem(target);
-  const std::string_view text = stem.view();
-  const std::size_t last = text.find_last_not_of("0123456789");  // `relu6` has no number of its own, `view_1` has
-  return last + 1 < text.size() && last != text.npos && text[last] == '_' ? split_name(text) : NodeName{stem};
+  auto& cache = internal::symbol_entry(target).node_name;
+  std::uint64_t known = cache.load(std::memory_order_acquire);
+  if (known == 0) {
+    const NodeName name = split_name(name_stem(target).view());
+    known = std::uint64_t{name.stem.id()} << 32 | name.number;
+    cache.store(known, std::memory_order_release);
+  }
+  return {Symbol::from_id(static_cast<std::uint32_t>(known >> 32)), static_cast<std::uint32_t>(known)};
 }
 
 void name_in_order(Graph& graph, const std::function<bool(const Node&)>& keeps) {

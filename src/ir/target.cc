@@ -247,13 +247,7 @@ Symbol canonical_target(Symbol target) {
   return canonical;
 }
 
-Symbol name_stem(Symbol target) {
-  auto& cache = internal::symbol_entry(target).name_stem;
-  if (const std::uint32_t id = cache.load(std::memory_order_acquire)) return Symbol::from_id(id);
-  const Symbol stem(compute_stem(target.view()));
-  cache.store(stem.id(), std::memory_order_release);
-  return stem;
-}
+Symbol name_stem(Symbol target) { return compute_stem(target.view()); }
 
 std::string_view packet_of(std::string_view target) {
   const std::size_t colons = target.find("::");

@@ -24,8 +24,7 @@ std::string target_text(Symbol target);
 /// Returns the operator's name without overload: `aten::add` for `aten::add.Tensor`.
 std::string_view packet_of(std::string_view target);
 
-/// Returns the stem that nodes with this target are named after: `add`, `layer1_0_conv1`. O(1) after the first
-/// question.
+/// Returns the stem that nodes with this target are named after: `add`, `layer1_0_conv1`. O(its length).
 Symbol name_stem(Symbol target);
 
 /// Makes `text` an identifier: runs of other characters become one `_`, a leading digit gets a `_` before it.

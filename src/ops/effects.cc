@@ -13,7 +13,9 @@ namespace {
 
 using internal::AtenCall;
 using internal::KnownEffect;
+using internal::KnownTargetEffects;
 using internal::Overloads;
+using internal::TargetEffects;
 using internal::TargetInfo;
 using Base = SchemaType::Base;
 using Effect = EffectSwitch::Effect;
@@ -81,25 +83,22 @@ NodeEffects schema_effects(const OperatorSchema& schema, ArgumentSpan args, Kwar
 }
 
 // ── A function or method of several overloads
-// ───────────────────────────────────────────────────────────────────────── What all of them do is remembered with the
-// target, in 16 bits; so is that they differ, and the call decides.
-
-constexpr std::uint16_t kAsked = 1 << 15;
-constexpr std::uint16_t kDepends = 1 << 14;
-constexpr std::uint16_t kAliasesBit = 1 << 5;
-
-std::uint16_t to_bits(const NodeEffects& effects) {
-  return static_cast<std::uint16_t>(effects.writes | effects.random << 1 | effects.side_effect << 2 |
-                                    effects.unknown << 3 | effects.may_alias << 4 | effects.aliases << 5 |
-                                    effects.restructures << 6);
-}
-
-NodeEffects from_bits(unsigned bits) {
-  return {(bits & 1) != 0,  (bits & 2) != 0,  (bits & 4) != 0, (bits & 8) != 0,
-          (bits & 16) != 0, (bits & 32) != 0, (bits & 64) != 0};
-}
+// ─────────────────────────────────────────────────────────────────────────
+// What all of them do is remembered with the target; so is that they differ, and the call decides.
 
 constexpr NodeEffects kUnknownEffects{.unknown = true, .may_alias = true};
+
+NodeEffects either(const NodeEffects& a, const NodeEffects& b) {
+  return {a.writes || b.writes,       a.random || b.random,   a.side_effect || b.side_effect,  a.unknown || b.unknown,
+          a.may_alias || b.may_alias, a.aliases || b.aliases, a.restructures || b.restructures};
+}
+
+TargetEffects each_call(const NodeEffects& effects) { return {effects, TargetEffects::Known::each_call}; }
+// Which storage a result is for certain, the call alone says.
+TargetEffects call_decides(NodeEffects effects) {
+  effects.aliases = false;
+  return {effects, TargetEffects::Known::call_decides};
+}
 
 // An overload that writes only what is given by keyword (`out=`); calls without such keywords are not of this overload.
 bool is_out_overload(const OperatorSchema& schema) {
@@ -117,8 +116,8 @@ bool depends_on_literals(const OperatorSchema& schema) {
 }
 
 // The union of what the overloads do when called without `out`, and whether they differ.
-std::uint16_t common_effects(const std::vector<const Overloads*>& candidates) {
-  std::uint16_t all = 0, first = 0;
+TargetEffects common_effects(const std::vector<const Overloads*>& candidates) {
+  NodeEffects all, first;
   bool any = false, differ = false;
   for (const Overloads* overloads : candidates) {
     for (const OperatorSchema* schema : *overloads) {
@@ -127,29 +126,34 @@ std::uint16_t common_effects(const std::vector<const Overloads*>& candidates) {
                           result_may_alias(*schema)};
       effects.aliases = surely_aliases(*schema, effects);
       effects.restructures = schema->traits.restructures;
-      const std::uint16_t bits = to_bits(effects);
-      if (!any) first = bits;
+      if (!any) first = effects;
       any = true;
-      differ |= bits != first || depends_on_literals(*schema);
-      all |= bits;
+      differ |= effects != first || depends_on_literals(*schema);
+      all = either(all, effects);
     }
   }
-  return differ || !any ? static_cast<std::uint16_t>((all & ~kAliasesBit) | kDepends) : all;
+  return differ || !any ? call_decides(all) : each_call(all);
 }
 
-std::uint16_t known_effects(KnownEffect effect) {
+TargetEffects known_effects(KnownEffect effect) {
   switch (effect) {
-    case KnownEffect::pure: return 0;
-    case KnownEffect::aliases: return to_bits({.may_alias = true}) | kDepends;
-    case KnownEffect::random: return to_bits({.random = true}) | kDepends;
-    case KnownEffect::side_effect: return to_bits({.side_effect = true});
-    case KnownEffect::writes_first: return to_bits({.writes = true});
-    case KnownEffect::writes_any: return to_bits({.writes = true}) | kDepends;
+    case KnownEffect::pure: return each_call({});
+    case KnownEffect::aliases: return call_decides({.may_alias = true});
+    case KnownEffect::random: return call_decides({.random = true});
+    case KnownEffect::side_effect: return each_call({.side_effect = true});
+    case KnownEffect::writes_first: return each_call({.writes = true});
+    case KnownEffect::writes_any: return call_decides({.writes = true});
   }
-  return to_bits(kUnknownEffects);
+  return each_call(kUnknownEffects);
 }
 
-std::uint16_t ask(Op op, Symbol target, const TargetInfo& info) {
+// An operator that writes nothing and has no switches does the same in every call.
+TargetEffects ask_exact(const OperatorSchema& schema) {
+  const bool depends = schema.traits.writes || depends_on_literals(schema);
+  return depends ? call_decides({}) : each_call(schema_effects(schema, {}, {}));
+}
+
+TargetEffects ask(Op op, Symbol target, const TargetInfo& info) {
   std::vector<const Overloads*> candidates;
   if (op == Op::call_function && !info.overloads->empty()) {
     candidates.push_back(info.overloads);
@@ -158,23 +162,16 @@ std::uint16_t ask(Op op, Symbol target, const TargetInfo& info) {
       candidates.push_back(&internal::overload_list(packet));
     }
   }
-  std::uint16_t bits = candidates.empty() ? 0 : common_effects(candidates);
+  TargetEffects found = candidates.empty() ? each_call({}) : common_effects(candidates);
   if (const KnownEffect* known = internal::known_effect(internal::python_name(op, target))) {
-    bits = static_cast<std::uint16_t>((bits & ~kAliasesBit) | known_effects(*known));
+    const TargetEffects more = known_effects(*known);
+    found.effects = either(found.effects, more.effects);
+    found.effects.aliases = false;
+    if (more.known == TargetEffects::Known::call_decides) found.known = more.known;
   } else if (candidates.empty()) {
-    bits = to_bits(kUnknownEffects);
+    found = each_call(kUnknownEffects);
   }
-  return bits | kAsked;
-}
-
-std::uint16_t target_effects(const Node& node, const TargetInfo& info) {
-  auto& cache = node.is(Op::call_method) ? info.method_effects : info.function_effects;
-  std::uint16_t bits = cache.load(std::memory_order_relaxed);
-  if (bits == 0) {
-    bits = ask(node.op(), node.target(), info);
-    cache.store(bits, std::memory_order_relaxed);
-  }
-  return bits;
+  return found;
 }
 
 // True when a keyword may pick an overload that writes there.
@@ -210,11 +207,11 @@ bool takes_element(const Node& node) {
          is_basic_index(node.args()[1]);
 }
 
-NodeEffects call_effects(const Node& node, const TargetInfo& info, std::uint16_t common) {
+NodeEffects call_effects(const Node& node, const TargetInfo& info, const NodeEffects& common) {
   if (const std::optional<AtenCall> call = internal::aten_call(node)) {
     return schema_effects(*call->schema, call->args, call->kwargs);
   }
-  NodeEffects effects = from_bits(common);
+  NodeEffects effects = common;
   if (internal::is_pure_python_call(node)) return {.may_alias = effects.may_alias};
   effects.writes |= may_be_out_call(node, info);
   if (effects.may_alias && is_plain_value(node)) effects.may_alias = false;
@@ -222,15 +219,17 @@ NodeEffects call_effects(const Node& node, const TargetInfo& info, std::uint16_t
   return effects;
 }
 
-// An operator that writes nothing and has no switches does the same in every call.
-NodeEffects exact_effects(const Node& node, const TargetInfo& info) {
-  std::uint16_t bits = info.function_effects.load(std::memory_order_relaxed);
-  if (bits == 0) {
-    const bool depends = info.schema->traits.writes || depends_on_literals(*info.schema);
-    bits = kAsked | (depends ? kDepends : to_bits(schema_effects(*info.schema, {}, {})));
-    info.function_effects.store(bits, std::memory_order_relaxed);
-  }
-  return bits & kDepends ? schema_effects(*info.schema, node.args(), node.kwargs()) : from_bits(bits);
+bool is_exact(const Node& node, const TargetInfo& info) { return node.is(Op::call_function) && info.exact; }
+
+// Both apart from effects_of(), which answers most questions without them, and then has no registers to save.
+[[gnu::noinline]] void find_target_effects(const Node& node, const TargetInfo& info) {
+  KnownTargetEffects& known = node.is(Op::call_method) ? info.method_effects : info.function_effects;
+  known.store(is_exact(node, info) ? ask_exact(*info.schema) : ask(node.op(), node.target(), info));
+}
+
+[[gnu::noinline]] NodeEffects effects_of_this_call(const Node& node, const TargetInfo& info) {
+  if (is_exact(node, info)) return schema_effects(*info.schema, node.args(), node.kwargs());
+  return call_effects(node, info, (node.is(Op::call_method) ? info.method_effects : info.function_effects).effects());
 }
 
 NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
@@ -299,10 +298,11 @@ NodeEffects effects_of(const Node& node, const ModuleEffects& modules) {
   if (node.is(Op::call_module)) return module_effects(node, modules);
   if (!node.is(Op::call_function) && !node.is(Op::call_method)) return {};
   const TargetInfo& info = internal::target_info(node.target());
-  if (node.is(Op::call_function) && info.exact) return exact_effects(node, info);
-  const std::uint16_t common = target_effects(node, info);
-  if (!(common & kDepends) && !may_be_out_call(node, info)) return from_bits(common);
-  return call_effects(node, info, common);
+  const KnownTargetEffects& known = node.is(Op::call_method) ? info.method_effects : info.function_effects;
+  if (known.known() == TargetEffects::Known::nothing) find_target_effects(node, info);
+  if (known.known() == TargetEffects::Known::each_call && (is_exact(node, info) || !may_be_out_call(node, info)))
+    return known.effects();
+  return effects_of_this_call(node, info);
 }
 
 void for_each_written(const Node& node, const std::function<void(const Argument&)>& visit,

@@ -24,8 +24,8 @@
 
 namespace fx {
 
-/// What one call does beside returning a value; all false for a pure one.
-struct NodeEffects {
+/// What one call does beside returning a value; all false for a pure one. A word, so that it is copied as one.
+struct alignas(8) NodeEffects {
   bool writes = false;        ///< writes to an argument (or to module state)
   bool random = false;        ///< draws random numbers
   bool side_effect = false;   ///< may raise on purpose, print, change global state

@@ -6,11 +6,34 @@
 #include <span>
 #include <vector>
 
+#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::internal {
 
 using Overloads = std::vector<const OperatorSchema*>;
+
+/// What calls of one target do, as far as the target says.
+struct TargetEffects {
+  enum class Known : std::uint8_t { nothing, each_call, call_decides };
+  NodeEffects effects{};  ///< of each call; or all that some call does, and the call decides
+  Known known = Known::nothing;
+};
+
+/// Remembers them; who asks at the same time on another thread stores the same.
+class KnownTargetEffects {
+ public:
+  TargetEffects::Known known() const { return known_.load(std::memory_order_acquire); }
+  NodeEffects effects() const { return effects_.load(std::memory_order_relaxed); }
+  void store(const TargetEffects& found) {
+    effects_.store(found.effects, std::memory_order_relaxed);
+    known_.store(found.known, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<NodeEffects> effects_{};
+  std::atomic<TargetEffects::Known> known_{};
+};
 
 /// What is known of one target. Reached from its symbol by one load, made on the first question, made anew when schemas
 /// are registered; never freed, so that a reader on another thread is safe.
@@ -22,9 +45,9 @@ struct TargetInfo {
   /// True when a call of this target is a call of `schema`, whatever its arguments: the overload is spelt out, or is
   /// the only one.
   bool exact = false;
-  /// effects.cc's answers for call_function and call_method; zero means "not asked yet".
-  mutable std::atomic<std::uint16_t> function_effects{0};
-  mutable std::atomic<std::uint16_t> method_effects{0};
+  /// effects.cc's answers for call_function and call_method.
+  mutable KnownTargetEffects function_effects;
+  mutable KnownTargetEffects method_effects;
 };
 
 const TargetInfo& make_target_info(Symbol target);

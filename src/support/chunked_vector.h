@@ -33,25 +33,47 @@ class ChunkedVector {
 
   template <typename... Args>
   T& emplace_back(Args&&... args) {
-    if (size_ == chunks_.size() * kChunk) chunks_.push_back(static_cast<T*>(arena_.allocate(kChunk * sizeof(T))));
-    T* made = new (&(*this)[size_]) T(std::forward<Args>(args)...);
+    if (next_ == limit_) [[unlikely]]
+      next_chunk();
+    T* made = new (next_) T(std::forward<Args>(args)...);
+    ++next_;
     ++size_;
     return *made;
   }
   void push_back(T value) { emplace_back(std::move(value)); }
-  void pop_back() { (*this)[--size_].~T(); }
+  void pop_back() {
+    (*this)[--size_].~T();
+    set_end();
+  }
   /// Drops all elements from `size` on; their room is kept.
   void shrink(std::size_t size) {
-    while (size_ > size) pop_back();
+    while (size_ > size) (*this)[--size_].~T();
+    set_end();
   }
 
  private:
   static_assert(alignof(T) <= 16);
   static constexpr std::size_t kChunk = std::bit_floor(std::max<std::size_t>(2048 / sizeof(T), 1));
 
+  // Where the next element goes, unless a chunk ends there.
+  void set_end() {
+    const std::size_t used = size_ % kChunk;
+    limit_ = used == 0 ? nullptr : chunks_[size_ / kChunk] + kChunk;
+    next_ = used == 0 ? nullptr : limit_ - kChunk + used;
+  }
+
+  void next_chunk() {
+    const std::size_t at = size_ / kChunk;
+    if (at == chunks_.size()) chunks_.push_back(static_cast<T*>(arena_.allocate(kChunk * sizeof(T))));
+    next_ = chunks_[at];
+    limit_ = next_ + kChunk;
+  }
+
   Arena arena_;
   std::vector<T*> chunks_;
   std::size_t size_ = 0;
+  T* next_ = nullptr;
+  T* limit_ = nullptr;
 };
 
 }  // namespace fx

@@ -12,22 +12,22 @@
 
 namespace fx {
 
+namespace internal {
+constinit SymbolEntry first_symbols[kSymbolChunk];
+constinit std::atomic<SymbolEntry*> more_symbols[1u << 16];
+}  // namespace internal
+
 namespace {
 
+using internal::kSymbolChunk;
+using internal::kSymbolChunkBits;
+using internal::more_symbols;
+using internal::symbol_entry;
 using internal::SymbolEntry;
 
-constexpr std::size_t kChunkBits = 12;
-constexpr std::size_t kChunkSize = std::size_t{1} << kChunkBits;
-constexpr std::size_t kMaxChunks = std::size_t{1} << 16;  // 2^28 symbols
-
-// Entries live in chunks that never move, so that reading an entry needs no lock.
 class Table {
  public:
   Table() { intern(std::string_view()); }
-
-  SymbolEntry& entry(std::uint32_t id) {
-    return chunks_[id >> kChunkBits].load(std::memory_order_acquire)[id & (kChunkSize - 1)];
-  }
 
   std::uint32_t find(std::string_view text) {
     std::shared_lock lock(mutex_);
@@ -40,10 +40,11 @@ class Table {
     std::unique_lock lock(mutex_);
     if (const auto it = ids_.find(text); it != ids_.end()) return it->second;
     const auto id = static_cast<std::uint32_t>(count_);
-    if ((id >> kChunkBits) >= kMaxChunks) throw std::bad_alloc();
-    auto& chunk = chunks_[id >> kChunkBits];
-    if (!chunk.load(std::memory_order_relaxed)) chunk.store(new SymbolEntry[kChunkSize], std::memory_order_release);
-    SymbolEntry& entry = chunk.load(std::memory_order_relaxed)[id & (kChunkSize - 1)];
+    if ((id >> kSymbolChunkBits) >= std::size(more_symbols)) throw std::bad_alloc();
+    auto& chunk = more_symbols[id >> kSymbolChunkBits];
+    if (id >= kSymbolChunk && !chunk.load(std::memory_order_relaxed))
+      chunk.store(new SymbolEntry[kSymbolChunk], std::memory_order_release);
+    SymbolEntry& entry = symbol_entry(Symbol::from_id(id));
     entry.text = store(text);
     ids_.emplace(entry.text, id);
     ++count_;
@@ -69,7 +70,6 @@ class Table {
   std::size_t count_ = 0;
   std::vector<std::unique_ptr<char[]>> blocks_;
   std::size_t used_ = 0, capacity_ = 0;
-  std::array<std::atomic<SymbolEntry*>, kMaxChunks> chunks_{};
 };
 
 // Never destroyed: symbols may be read by static destructors.
@@ -96,7 +96,7 @@ std::uint32_t intern_cached(std::string_view text) {
   if (text.empty()) return 0;
   thread_local std::array<std::uint32_t, 512> cache{};
   std::uint32_t& slot = cache[hash_of_end(text) >> 55];  // 9 bits: 512 slots
-  if (slot != 0 && table().entry(slot).text == text) return slot;
+  if (slot != 0 && Symbol::from_id(slot) == text) return slot;
   return slot = table().intern(text);
 }
 
@@ -106,12 +106,6 @@ Symbol::Symbol(std::string_view text) : id_(intern_cached(text)) {}
 
 Symbol Symbol::find(std::string_view text) { return from_id(table().find(text)); }
 
-std::string_view Symbol::view() const { return table().entry(id_).text; }
-
 std::ostream& operator<<(std::ostream& out, Symbol symbol) { return out << symbol.view(); }
-
-namespace internal {
-SymbolEntry& symbol_entry(Symbol symbol) { return table().entry(symbol.id()); }
-}  // namespace internal
 
 }  // namespace fx

@@ -66,13 +66,27 @@ namespace internal {
 struct SymbolEntry {
   std::string_view text;
   std::atomic<std::uint32_t> canonical_target{0};  ///< ir: the canonical spelling of this operator target
-  std::atomic<std::uint32_t> name_stem{0};         ///< ir: the stem that names nodes with this target
+  std::atomic<std::uint64_t> node_name{0};         ///< ir: what nodes with this target are called
   std::atomic<const void*> schema{nullptr};        ///< ops: what it knows of this operator or function
 };
 
-SymbolEntry& symbol_entry(Symbol symbol);
+/// Entries lie in chunks that never move, so that reading one takes no lock; the first chunk is there from the start,
+/// and holds all that most processes have.
+inline constexpr std::uint32_t kSymbolChunkBits = 12;
+inline constexpr std::uint32_t kSymbolChunk = 1u << kSymbolChunkBits;
+extern SymbolEntry first_symbols[kSymbolChunk];
+extern std::atomic<SymbolEntry*> more_symbols[1u << 16];  // 2^28 symbols; that of the first chunk is not used
+
+inline SymbolEntry& symbol_entry(Symbol symbol) {
+  const std::uint32_t id = symbol.id();
+  if (id < kSymbolChunk) return first_symbols[id];
+  return more_symbols[id >> kSymbolChunkBits].load(std::memory_order_acquire)[id & (kSymbolChunk - 1)];
+}
 
 }  // namespace internal
+
+inline std::string_view Symbol::view() const { return internal::symbol_entry(*this).text; }
+
 }  // namespace fx
 
 template <>
