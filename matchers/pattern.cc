@@ -89,7 +89,7 @@ class Flattener {
 
   /// What another mention of the same value asks for holds too.
   static void merge(PatternNode& node, const ExprNode& said) {
-    if (said.tensor && !node.tensor) {
+    if (!node.tensor) {
       node.tensor = said.tensor;
     } else if (said.tensor && !(said.tensor == node.tensor)) {
       refuse("the tensor " + node.name.str() + " is described in two ways; say all of it in one place");

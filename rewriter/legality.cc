@@ -8,8 +8,6 @@
 
 namespace fx::internal {
 
-namespace {}  // namespace
-
 Site::Site(const Match& match) : match(match), nodes(match.nodes()) {
   const std::vector<std::uint32_t>& outputs = match.pattern().outputs;
   for (const std::uint32_t output : outputs) {
@@ -88,8 +86,8 @@ Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex
     if (site.contains(*node) || node == &at) return no_place(input.name() + " needs " + node->name());
     if (effects.of(*node).impure() || node->is(Op::placeholder)) return no_place(node->name() + " may not be moved");
     if (moves.size() == kMostMoved) return no_place("too much would have to be moved with it");
-    std::vector<Node*> writers = effects.any_writes() ? effects.between(at, *node) : std::vector<Node*>();
-    if (effects.any_writes()) writers.push_back(&at);
+    std::vector<Node*> writers = effects.between(at, *node);
+    writers.push_back(&at);
     for (const Node* writer : writers) {
       bool writes_input = false;
       effects.for_each_written_class(*writer, [&](std::uint32_t written) {

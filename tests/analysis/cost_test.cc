@@ -267,6 +267,22 @@ TEST(Cost, Modules) {
   EXPECT_EQ(Cost(m.graph, m.shapes).num_unknown(), 3u);
 }
 
+TEST(Cost, AParameterIsOfTheModulesAboveItOnce) {
+  Model m;
+  Node& x = m.shaped(m.graph.placeholder("x"), {1, 8});
+  Node& w = m.shaped(m.graph.get_attr("block.fc.weight"), {8, 8});
+  Node& again = m.shaped(m.graph.get_attr("block.fc.weight"), {8, 8});
+  Node& b = m.shaped(m.graph.get_attr("block.scale"), {8});
+  Node& a = m.shaped(m.graph.call_function("aten::linear", {x, w, b}), {1, 8});
+  Node& c = m.shaped(m.graph.call_function("aten::linear", {a, again}), {1, 8});
+  m.graph.output(c);
+  const Cost cost(m.graph, m.shapes);
+  std::vector<std::pair<std::string, double>> bytes;
+  for (const ModuleCost& module : cost.modules()) bytes.emplace_back(module.path, module.cost.parameter_bytes);
+  EXPECT_THAT(bytes,
+              ElementsAre(std::pair("", 4.0 * 72), std::pair("block", 4.0 * 72), std::pair("block.fc", 4.0 * 64)));
+}
+
 TEST(Cost, Roofline) {
   const Machine machine{"m", 1e9, 1e8};
   NodeCost cost;

@@ -58,6 +58,17 @@ TEST(Names, TheLargestNumberLeavesRoom) {
   EXPECT_EQ(graph.find("x_1000000000")->name(), "x_1000000000");
 }
 
+TEST(Names, TheFirstGapIsBehindAllNumbersInARow) {
+  for (const bool downward : {true, false}) {
+    Graph graph;
+    EXPECT_EQ(named(graph, "x_999999999"), "x_999999999");
+    EXPECT_EQ(named(graph, downward ? "x_2" : "x_1"), downward ? "x_2" : "x_1");
+    EXPECT_EQ(named(graph, downward ? "x_1" : "x_2"), downward ? "x_1" : "x_2");
+    EXPECT_EQ(named(graph, "x_1"), "x_3");
+    EXPECT_EQ(named(graph, "x_1"), "x_4");
+  }
+}
+
 TEST(Names, ReservedWordsGetANumber) {
   Graph graph;
   for (const char* word :

@@ -79,6 +79,50 @@ TEST(Copies, OnAnotherDeviceAreNoCopies) {
   EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre());
 }
 
+TEST(Copies, DropoutIsOneWhenItSaysSo) {
+  for (const char* name : {"dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"}) {
+    for (const auto& [args, copies] : {std::pair("0.5, False", true), std::pair("0.5, True", false),
+                                       std::pair("0.5, train=False", true), std::pair("0.5, train=%x", false)}) {
+      const std::string call = "aten::" + std::string(name) + "(%n, " + args + ")";
+      const Graph graph = graph_of("n = aten::neg(%x)\nd = " + call + "\nr = aten::relu(%d)\nreturn r");
+      EXPECT_EQ(found(graph, "aten::relu(~aten::neg(v))").size(), copies ? 1u : 0u) << call;
+    }
+  }
+}
+
+TEST(Names, OneNameIsOneCall) {
+  for (const char* second : {"aten::relu(y)", "aten::relu(x)", "aten::neg(x)", "(aten::relu(x) | aten::neg(x))"})
+    EXPECT_THAT(error_of([&] { Pattern("aten::add.Tensor(a: aten::relu(x), a: " + std::string(second) + ")"); }),
+                HasSubstr("the name a stands for two different things"))
+        << second;
+}
+
+TEST(Matches, OnlyPathsHaveAPath) {
+  const std::vector<Match> all = fx::find(graph_of("r = aten::relu(%x)\nreturn r"), Pattern("r: aten::relu(v)"));
+  ASSERT_EQ(all.size(), 1u);
+  for (const char* name : {"r", "v"})
+    EXPECT_THAT(error_of([&] { all[0].path(name); }), HasSubstr("is no dominates(), it has no path")) << name;
+}
+
+TEST(Matches, AreConvexWhereThatIsAskedFor) {
+  const Graph graph = graph_of("a = aten::neg(%x)\no = aten::sin(%a)\nb = aten::add.Tensor(%a, %o)\nreturn b");
+  const Pattern pattern(graph_of("a = aten::neg(%x)\nb = aten::add.Tensor(%a, %y)\nreturn (a, b)", "x y"));
+  for (const bool convex : {true, false}) {
+    FindOptions options;
+    options.convex = convex;
+    EXPECT_EQ(fx::find(graph, pattern, options).size(), convex ? 0u : 1u);
+    EXPECT_EQ(NodeMatcher(graph, pattern, options).matches(*graph.find("a")), !convex);
+  }
+}
+
+TEST(Literals, EveryNumberThatIsNone) {
+  const Graph graph = graph_of(
+      "a = mine.f(%x, inf)\nb = mine.f(%x, -inf)\nc = mine.f(%x, nan)\nd = mine.f(%x, 'inf')\nreturn (a, b, c, d)");
+  EXPECT_THAT(found(graph, "mine.f(v, inf)"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, -inf)"), ElementsAre("b {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, nan)"), ElementsAre("c {v: x}"));
+}
+
 TEST(Paths, OfANamedOperatorAreRefused) {
   EXPECT_THAT(error_of([] { Pattern("aten::sum(dominates(aten::relu(x), n: aten::neg))"); }),
               HasSubstr("the path of dominates() is an operator without arguments or name"));

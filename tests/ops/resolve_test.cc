@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx {
@@ -101,6 +102,37 @@ TEST_F(Resolve, KnowsWhatNodesYield) {
   Node& pieces = graph.call_function("aten::chunk", {x, 2});
   Node& piece = graph.call_function("operator.getitem", {pieces, 0});
   EXPECT_EQ(resolve("aten::mul", {piece, 2}), "aten::mul.Scalar");
+}
+
+TEST_F(Resolve, ArithmeticOfNumbersIsANumberAndOfNothingElse) {
+  using Base = SchemaType::Base;
+  Node& flag = graph.placeholder("flag");
+  flag.meta().set(meta_key::kType, std::string("bool"));
+  struct Case {
+    Argument operand;
+    bool known;
+    Base base;
+  };
+  for (const Case& one :
+       {Case{1, true, Base::integer}, Case{true, true, Base::integer}, Case{1.5, true, Base::floating},
+        Case{flag, true, Base::integer}, Case{x, false, Base::other}, Case{"a", false, Base::other},
+        Case{Argument(), false, Base::other}, Case{Argument::list({1}), false, Base::other}}) {
+    for (const bool first : {true, false}) {
+      const std::vector<Argument> args = {first ? one.operand : Argument(2), first ? Argument(2) : one.operand};
+      const internal::ArgumentType kind = internal::argument_type(graph.call_function("operator.add", args));
+      EXPECT_EQ(kind.known, one.known) << to_string(one.operand) << first;
+      EXPECT_EQ(kind.base, one.base) << to_string(one.operand) << first;
+      EXPECT_FALSE(kind.list) << to_string(one.operand);
+    }
+  }
+}
+
+TEST_F(Resolve, AttributesAreThoseOfGetattrAlone) {
+  const auto known = [&](const char* function) {
+    return internal::argument_type(graph.call_function(function, {x, "ndim"})).known;
+  };
+  EXPECT_TRUE(known("builtins.getattr"));
+  EXPECT_FALSE(known("mine.look_up"));
 }
 
 TEST_F(Resolve, BelievesAnnotations) {

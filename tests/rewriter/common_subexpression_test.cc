@@ -50,6 +50,17 @@ TEST(CommonSubexpression, NeverMergesWritesRandomNumbersOrReadsAcrossAWrite) {
   EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
 }
 
+TEST(CommonSubexpression, ReadsOfAnAttributeAreTheAttributeHoweverItIsWritten) {
+  Graph graph;
+  Node& a = graph.get_attr("state");
+  Node& before = graph.call_function("aten::sin", {a});
+  graph.call_function("aten::add_.Tensor", {a, 1});
+  Node& b = graph.get_attr("state");
+  graph.output(Argument::tuple({before, graph.call_function("aten::sin", {b})}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 1u);
+  EXPECT_TRUE(b.is_erased());
+}
+
 TEST(CommonSubexpression, CallsWithoutOverloadDoWhatTheirArgumentsSay) {
   Graph graph;
   Node& x = graph.placeholder("x");

@@ -105,5 +105,32 @@ TEST(ReplacePattern, NewNodesKnowWhereTheyComeFrom) {
   EXPECT_EQ(inner->get<std::string>(meta_key::kType), nullptr);
 }
 
+TEST(ReplacePattern, WhatWasThereBeforeKeepsItsOwnNotes) {
+  const Pattern pattern(graph_of("a = aten::relu(%x)\nb = aten::sin(%x)\nreturn (a, b)"));
+  for (const char* results : {"(x, n)", "(n, x)", "(0, n)", "(n, 0)", "(n, n)"}) {
+    Graph graph = graph_of("r = aten::relu(%x)\nq = aten::sin(%x)\ns = aten::add.Tensor(%r, %q)\nreturn s");
+    Shapes shapes(graph);
+    for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.sizes = {2, 3}, .strides = {1, 2}};
+    for (const char* name : {"r", "q"}) graph.find(name)->meta().set(meta_key::kType, std::string("torch.Tensor"));
+    ReplaceOptions options;
+    options.shapes = &shapes;
+    const Replacement replacement(graph_of("n = aten::neg(%x)\nreturn " + std::string(results)));
+    EXPECT_EQ(replace_pattern(graph, pattern, replacement, options).applied, 1u) << results;
+    const Node &x = *graph.find("x"), &made = *graph.find("n");
+    EXPECT_FALSE(x.find_meta() && x.find_meta()->get<std::string>(meta_key::kType)) << results;
+    EXPECT_EQ(shapes[x].tensor()->strides.size(), 2u) << results;
+    EXPECT_EQ(*made.find_meta()->get<std::string>(meta_key::kType), "torch.Tensor") << results;
+    EXPECT_EQ(shapes[made].tensor()->sizes, (std::vector<std::int64_t>{2, 3})) << results;
+    EXPECT_TRUE(shapes[made].tensor()->strides.empty()) << results << ": where it lies may have changed";
+  }
+}
+
+TEST(ReplacePattern, AWriteBeforeTheMatchIsNoObstacle) {
+  for (const char* write : {"aten::add_.Tensor(%x, 1)", "aten::relu_(%x)"}) {
+    Graph graph = graph_of("z = " + std::string(write) + "\nc = aten::clone(%x)\ns = aten::sin(%c)\nreturn s");
+    EXPECT_EQ(replace_pattern(graph, "aten::clone(x)", "x").applied, 1u) << write;
+  }
+}
+
 }  // namespace
 }  // namespace fx

@@ -1,0 +1,136 @@
+// Every edit of a Rewriter is told to its listener, and undone by a rollback, which is told too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+
+#include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/rewriter/rewriter.h>
+#include <fxgraph/text/print.h>
+#include "tests/support/short_graph.h"
+
+namespace fx {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::graph_of;
+
+/// The names of the nodes that it was told of, without those that were made.
+class Told : public RewriteListener {
+ public:
+  void created(Node& node) override { names.insert("+" + node.name()); }
+  void changed(Node& node) override { names.insert("~" + node.name()); }
+  void erased(Node& node) override { names.insert("-" + node.name()); }
+  std::set<std::string> names;
+};
+
+struct Edit {
+  const char* name;
+  std::function<void(Rewriter&, const std::function<Node&(const char*)>&)> make;
+  std::set<std::string> told;
+  std::set<std::string> undone;
+};
+
+const std::vector<Edit>& edits() {
+  static const std::vector<Edit> all = {
+      {"create", [](Rewriter& to, const auto& at) { to.call_function("aten::neg", {at("x")}); }, {"+neg"}, {"-neg"}},
+      {"erase", [](Rewriter& to, const auto& at) { to.erase_node(at("unused")); }, {"-unused"}, {"+unused"}},
+      {"arguments", [](Rewriter& to, const auto& at) { to.set_args(at("b"), {at("x")}); }, {"~b"}, {"~b"}},
+      {"one input",
+       [](Rewriter& to, const auto& at) { to.replace_input_with(at("b"), at("a"), at("x")); },
+       {"~b"},
+       {"~b"}},
+      {"target", [](Rewriter& to, const auto& at) { to.set_target(at("b"), "aten::cos"); }, {"~b"}, {"~b"}},
+      {"place", [](Rewriter& to, const auto& at) { to.move_before(at("unused"), at("a")); }, {"~unused"}, {"~unused"}},
+      {"uses, to a value that has some",
+       [](Rewriter& to, const auto& at) { to.replace_all_uses_with(at("a"), at("x")); },
+       {"~b", "~c"},
+       {"~b", "~c"}},
+      {"uses, to a value that has none",
+       [](Rewriter& to, const auto& at) { to.replace_all_uses_with(at("b"), at("unused")); },
+       {"~output"},
+       {"~output"}},
+      {"uses, to a literal",
+       [](Rewriter& to, const auto& at) { to.replace_all_uses_with(at("a"), 0); },
+       {"~b", "~c"},
+       {"~b", "~c"}},
+  };
+  return all;
+}
+
+TEST(Edits, AreToldAndUndone) {
+  for (const Edit& edit : edits()) {
+    Graph graph = graph_of(
+        "a = aten::relu(%x)\nunused = aten::tanh(%x)\nb = aten::sin(%a)\nc = aten::add.Tensor(%a, %a)\nreturn (b, c)");
+    const std::string before = print_graph(graph);
+    Rewriter rewriter(graph);
+    Told told;
+    rewriter.set_listener(&told);
+    edit.make(rewriter, [&](const char* name) -> Node& { return *graph.find(name); });
+    EXPECT_EQ(told.names, edit.told) << edit.name;
+    EXPECT_NE(print_graph(graph), before) << edit.name;
+    EXPECT_TRUE(rewriter.changed()) << edit.name;
+    told.names.clear();
+    rewriter.rollback();
+    EXPECT_EQ(told.names, edit.undone) << edit.name;
+    EXPECT_EQ(print_graph(graph), before) << edit.name;
+    EXPECT_FALSE(rewriter.changed()) << edit.name;
+    graph.lint();
+  }
+}
+
+TEST(Edits, ValuesAreFollowedThroughReplacementsAndBack) {
+  Graph graph = graph_of("a = aten::relu(%x)\nb = aten::sin(%a)\nc = aten::cos(%b)\nreturn c");
+  Node &x = *graph.find("x"), &a = *graph.find("a"), &b = *graph.find("b");
+  Rewriter rewriter(graph);
+  const Argument values[] = {a, b, x, 3, Argument(), Argument::list({a, 1}), Argument::list({x, 1})};
+  const auto expect = [&](const std::vector<Argument>& now) {
+    for (std::size_t i = 0; i < now.size(); ++i) {
+      EXPECT_EQ(rewriter.forwarded(values[i]), now[i]) << i;
+      EXPECT_EQ(rewriter.is_replaced(values[i]), values[i] != now[i]) << i;
+    }
+  };
+  expect({a, b, x, 3, Argument(), Argument::list({a, 1}), Argument::list({x, 1})});
+  rewriter.replace_all_uses_with(b, a);
+  expect({a, a, x, 3, Argument(), Argument::list({a, 1}), Argument::list({x, 1})});
+  const Rewriter::Mark mark = rewriter.mark();
+  rewriter.replace_all_uses_with(a, x);
+  expect({x, x, x, 3, Argument(), Argument::list({x, 1}), Argument::list({x, 1})});
+  rewriter.rollback(mark);
+  expect({a, a, x, 3, Argument(), Argument::list({a, 1}), Argument::list({x, 1})});
+  rewriter.replace_all_uses_with(a, 7);
+  expect({7, 7, x, 3, Argument(), Argument::list({7, 1}), Argument::list({x, 1})});
+}
+
+/// The index that followed edits says of every class what one made anew says.
+TEST(Edits, TheIndexOfEffectsListsWritersInOrder) {
+  Graph graph = graph_of("v = aten::view(%x, [-1])\nb = aten::add_.Tensor(%v, 1)\nd = aten::sin(%x)\nreturn d");
+  Node &x = *graph.find("x"), &v = *graph.find("v"), &b = *graph.find("b"), &d = *graph.find("d");
+  internal::EffectIndex index(graph);
+  const auto writers = [&](const Node& value) {
+    const auto all = index.writers(index.alias_class(value));
+    return std::vector<Node*>(all.begin(), all.end());
+  };
+  EXPECT_THAT(writers(x), ElementsAre(&b));
+  std::vector<Node*> made;
+  for (Node* next : {&v, &b, &d}) {
+    const auto scope = graph.inserting_before(*next);
+    made.push_back(&graph.call_function("aten::mul_.Tensor", {x, 2}));
+  }
+  for (const std::size_t i : {1u, 2u, 0u}) {
+    index.add(*made[i]);
+    index.add(*made[i]);  // told twice is told once
+  }
+  EXPECT_THAT(writers(v), ElementsAre(made[0], made[1], &b, made[2]));
+  EXPECT_THAT(index.between(*made[0], d), ElementsAre(made[1], &b, made[2]));
+  for (Node* gone : {made[1], &b}) {
+    index.remove(*gone);
+    index.remove(*gone);
+  }
+  index.remove(d);
+  EXPECT_THAT(writers(v), ElementsAre(made[0], made[2]));
+}
+
+}  // namespace
+}  // namespace fx
