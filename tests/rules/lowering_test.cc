@@ -9,6 +9,7 @@
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/weights.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
@@ -214,6 +215,33 @@ TEST(Lowering, TakesLinearInputsOfAnyStrides) {
         }
       }
     }
+  }
+}
+
+// LibTorch's linear adds one number to all outputs; kernels with packed weights read a number for each.
+TEST(Lowering, LeavesABiasThatIsBroadcast) {
+  const at::NoGradGuard no_grad;
+  for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+    const auto program = std::make_shared<GraphModule>(
+        GraphModule::Attributes{{"w", at::randn({3, 4}).to(type)}, {"b", at::randn({1}).to(type)}},
+        parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %w = get_attr[target=w]
+    %b = get_attr[target=b]
+    %linear = call_function[target=aten::linear](args = (%x, %w, %b))
+    return linear
+)"));
+    const auto lowered = program->clone_graph_module();
+    Shapes shapes =
+        propagate_shapes(*lowered, {TensorInfo{.dtype = tensor_info(program->attribute("w")).dtype, .sizes = {2, 4}}});
+    RuleSet set;
+    for (const Rule& rule : rules::select({"lower-linear"}).front()->rewrites()) {
+      if (rule.name.find("onednn") != std::string::npos) set.add(rule);
+    }
+    rewrite_once(*lowered, set, {.shapes = &shapes});
+    EXPECT_EQ(packed_calls(lowered->graph()), 0u);
+    const at::Tensor x = at::randn({2, 4}).to(type);
+    EXPECT_LE(relative_difference(program->forward(x), lowered->forward(x)), 0);
   }
 }
 

@@ -11,6 +11,8 @@ namespace fx::rules {
 
 namespace {
 
+using Sizes = std::vector<std::int64_t>;
+
 constexpr const char* kLinear = "aten::linear(x: node, w: node, maybe(b: node))";
 
 const std::string& relu_of_linear() {
@@ -27,8 +29,8 @@ Decision fits(const Match& match) {
     return refuse("it is neither float32 nor bfloat16, as far as this processor has that, on the CPU");
   if (x->numel() == 0 || w->numel() == 0) return refuse("its input or weight is empty");
   const TensorInfo* b = match.has("b") ? match.info("b") : nullptr;
-  if (match.has("b") && !(b && is_on_cpu(*b, x->dtype) && b->sizes.size() == 1))
-    return refuse("its bias is not a vector of its type");
+  if (match.has("b") && !(b && is_on_cpu(*b, x->dtype) && b->sizes == Sizes{w->sizes[0]}))
+    return refuse("its bias is not a number of its type for each output");
   return true;
 }
 
@@ -36,8 +38,6 @@ Decision fits_addmm(const Match& match) {
   if (const Decision shapes = fits(match); !shapes) return shapes;
   return match.has("b") && match.info("x")->sizes.size() == 2;
 }
-
-using Sizes = std::vector<std::int64_t>;
 
 Node& call(Rewriter& r, std::string_view target, std::vector<Argument> args) { return r.call_function(target, args); }
 
