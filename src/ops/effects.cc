@@ -344,7 +344,7 @@ void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& 
     }
     return;
   }
-  if (node.target() == "operator.getitem" || node.target() == "builtins.getattr") {
+  if (node.target() == "operator.getitem") {
     if (!node.args().empty()) for_each_node(node.args()[0], visit);
     return;
   }

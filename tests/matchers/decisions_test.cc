@@ -91,10 +91,14 @@ TEST(Copies, DropoutIsOneWhenItSaysSo) {
 }
 
 TEST(Names, OneNameIsOneCall) {
-  for (const char* second : {"aten::relu(y)", "aten::relu(x)", "aten::neg(x)", "(aten::relu(x) | aten::neg(x))"})
-    EXPECT_THAT(error_of([&] { Pattern("aten::add.Tensor(a: aten::relu(x), a: " + std::string(second) + ")"); }),
-                HasSubstr("the name a stands for two different things"))
-        << second;
+  const std::string things[] = {"aten::relu(y)", "aten::relu(x)", "aten::neg(x)", "(aten::relu(x) | aten::neg(x))"};
+  for (const std::string& first : things) {
+    for (const std::string& second : things) {
+      EXPECT_THAT(error_of([&] { Pattern("aten::add.Tensor(a: " + first + ", a: " + second + ")"); }),
+                  HasSubstr("the name a stands for two different things"))
+          << first << second;
+    }
+  }
 }
 
 TEST(Matches, OnlyPathsHaveAPath) {
@@ -113,6 +117,22 @@ TEST(Matches, AreConvexWhereThatIsAskedFor) {
     EXPECT_EQ(fx::find(graph, pattern, options).size(), convex ? 0u : 1u);
     EXPECT_EQ(NodeMatcher(graph, pattern, options).matches(*graph.find("a")), !convex);
   }
+}
+
+TEST(Constants, AreNotWrittenThroughWhatOnlyLooksAtThem) {
+  for (const auto& [call, constant] : {std::pair("expand_as(%x, %w)", true), std::pair("expand_as(%w, %x)", false),
+                                       std::pair("view_as(%x, %w)", true), std::pair("view_as(%w, %x)", false)}) {
+    const Graph graph = graph_of("w = get_attr[target=w]()\ns = aten::sin(%w)\nv = aten::" + std::string(call) +
+                                 "\nz = aten::add_.Tensor(%v, 1)\nreturn s");
+    EXPECT_EQ(found(graph, "aten::sin(c: constant)").size(), constant ? 1u : 0u) << call;
+  }
+}
+
+TEST(Literals, EveryWordThatIsOne) {
+  const Graph graph = graph_of("a = mine.f(%x, True)\nb = mine.f(%x, False)\nc = mine.f(%x, None)\nreturn (a, b, c)");
+  EXPECT_THAT(found(graph, "mine.f(v, True)"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, False)"), ElementsAre("b {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, None)"), ElementsAre("c {v: x}"));
 }
 
 TEST(Literals, EveryNumberThatIsNone) {

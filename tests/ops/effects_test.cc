@@ -96,6 +96,8 @@ TEST_F(Effects, WhatIsHandedOnIsOfTheCallsInputs) {
   EXPECT_TRUE(effects_of(*last).aliases);
   function("operator.getitem", {x, y});
   EXPECT_FALSE(effects_of(*last).aliases) << "an index of tensors copies";
+  function("operator.getitem", {x, 0, 1});
+  EXPECT_FALSE(effects_of(*last).aliases) << "whatever it does";
   function("operator.getitem", {Argument::list({Argument(x), Argument(y)}), 0});
   EXPECT_FALSE(effects_of(*last).aliases) << "of which one is not told";
 }

@@ -272,6 +272,20 @@ TEST(Legality, AnInputIsMovedUpForTheReplacement) {
   EXPECT_THAT(calls_of(graph), HasSubstr("m = aten::mul.Tensor(x, x)\nb_1 = aten::add.Tensor(m, x)"));
 }
 
+TEST(Legality, AnInputIsMovedUpOnceHoweverManyWaysLeadToIt) {
+  std::string body = "a = aten::neg(%x)\nu = aten::sin(%a)\nm0 = aten::exp(%x)\n";
+  for (int i = 1; i <= 20; ++i) {
+    const std::string now = std::to_string(i), before = std::to_string(i - 1);
+    body += "n" + now + " = aten::abs(%m" + before + ")\nm" + now + " = aten::mul.Tensor(%n" + now + ", %m" + before +
+            ")\n";
+  }
+  Graph graph = graph_of(body + "b = aten::add.Tensor(%a, %m20)\nreturn (u, b)");
+  const Graph pattern = graph_of("a = aten::neg(%x)\nb = aten::add.Tensor(%a, %y)\nreturn (a, b)", "x y");
+  const Replacement replacement(graph_of("c = aten::add.Tensor(%x, %y)\nd = aten::neg(%x)\nreturn (d, c)", "x y"));
+  EXPECT_EQ(replace_pattern(graph, pattern, replacement).applied, 1u);
+  graph.lint();
+}
+
 TEST(Legality, AnInputThatNeedsTheMatchCannotBeMoved) {
   Graph graph = graph_of("a = aten::neg(%x)\nu = aten::sin(%a)\nb = aten::add.Tensor(%x, %u)\nreturn (u, b)");
   const Graph pattern = graph_of("a = aten::neg(%x)\nb = aten::add.Tensor(%x, %y)\nreturn (a, b)", "x y");

@@ -125,6 +125,22 @@ TEST(ReplacePattern, WhatWasThereBeforeKeepsItsOwnNotes) {
   }
 }
 
+TEST(ReplacePattern, WhatAnEarlierRewriteMadeFitsWhereAnyValueDoes) {
+  // The second sin was found with the first as its input, which is a cos by then.
+  struct Case {
+    const char* input;
+    bool any;
+  };
+  for (const Case& one : {Case{"v", true}, {"v.uses(1, 1)", false}, {"v.uses(1, *)", false}, {"v.uses(0, 1)", false}}) {
+    Graph graph = graph_of("s = aten::sin(%x)\nt = aten::sin(%s)\nreturn t");
+    const RewriteReport report = replace_pattern(graph, "aten::sin(" + std::string(one.input) + ")", "aten::cos(v)");
+    EXPECT_EQ(report.applied, one.any ? 2u : 1u) << one.input;
+    ASSERT_EQ(report.refused.size(), one.any ? 0u : 1u) << one.input;
+    for (const auto& refusal : report.refused)
+      EXPECT_THAT(refusal.reason, HasSubstr("an earlier rewrite replaced s, of which")) << one.input;
+  }
+}
+
 TEST(ReplacePattern, AWriteBeforeTheMatchIsNoObstacle) {
   for (const char* write : {"aten::add_.Tensor(%x, 1)", "aten::relu_(%x)"}) {
     Graph graph = graph_of("z = " + std::string(write) + "\nc = aten::clone(%x)\ns = aten::sin(%c)\nreturn s");
