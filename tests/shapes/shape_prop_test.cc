@@ -241,5 +241,38 @@ TEST(ShapeProp, MemoryFormats) {
   EXPECT_EQ(format(image.transpose(0, 3)), "");
 }
 
+// Packed weights of one program lie where those of an earlier one lay: what was learnt of those says nothing of them.
+TEST(ShapeProp, TellsPackedWeightsApart) {
+  struct Kernel {
+    const char *pack, *run;
+    std::vector<Argument> bounds;
+  };
+  const Argument image = Argument::list({1, 2, 12, 12});
+  const std::vector<Kernel> kernels = {
+      {"mkldnn_prepacked::conv2d_prepack", "mkldnn_prepacked::conv2d_run", {image, "none"}},
+      {"prepacked::conv2d_clamp_prepack", "prepacked::conv2d_clamp_run", {Argument(), Argument()}}};
+  for (const Kernel& kernel : kernels) {
+    std::vector<std::string> others;  // that take the places of what has gone, some of them
+    for (int round = 0; round < 300; ++round) {
+      const std::int64_t size = 1 + 2 * (round % 5);
+      others.resize(static_cast<std::size_t>(round % 7), std::string(static_cast<std::size_t>(16 + round), 'x'));
+      Graph graph;
+      Node& x = graph.placeholder("x");
+      std::vector<Argument> pack = {graph.get_attr("w"),    Argument(), Argument::list({1, 1}), Argument::list({0, 0}),
+                                    Argument::list({1, 1}), 1};
+      pack.insert(pack.end(), kernel.bounds.begin(), kernel.bounds.end());
+      Node& packed = graph.call_function(kernel.pack, pack);
+      Node& y = graph.call_function(kernel.run, std::vector<Argument>{x, packed});
+      graph.output(y);
+      GraphModule module({{"w", at::zeros({3, 2, size, size})}}, std::move(graph));
+      ShapeProp prop(module);
+      const Shapes& shapes = prop.propagate(std::vector{TensorInfo{.sizes = {1, 2, 12, 12}}});
+      const TensorInfo* info = shapes[*module.graph().output_node()->arg(0).node_or_null()].tensor();
+      ASSERT_TRUE(info) << kernel.run;
+      ASSERT_EQ(info->sizes, (std::vector<std::int64_t>{1, 3, 13 - size, 13 - size})) << kernel.run << ", " << round;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fx
