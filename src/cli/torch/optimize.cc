@@ -74,12 +74,11 @@ class Optimization {
       print_text(equal);
     }
     if (equal) return kDone;
-    throw Error(
-        ErrorKind::mismatch,
-        fmt::format(
-            "{}: the result differs by {:.1e} (relative), more than {:.0e}; nothing was saved; find the rule at fault "
-            "with --rules",
-            options_.file, *difference_, tolerance_));
+    throw Error(ErrorKind::mismatch,
+                fmt::format("{}: the result differs by {:.1e} (relative), more than {:.0e}; nothing was saved; {}",
+                            options_.file, *difference_, tolerance_,
+                            dtype_ ? "this program makes more of what bfloat16 rounds: leave --dtype out"
+                                   : "find the rule at fault with --rules"));
   }
 
  private:
