@@ -127,11 +127,6 @@ constexpr auto kOwnStrides = std::to_array<std::string_view>(
      "aten::mm", "aten::softmax", "aten::stack", "mkldnn_prepacked::conv2d_run", "prepacked::conv2d_clamp_run",
      "prepacked::conv2d_transpose_clamp_run"});
 
-template <std::size_t n>
-bool is_one_of(const std::array<std::string_view, n>& packets, Symbol target) {
-  return std::ranges::find(packets, packet_of(target.view())) != packets.end();
-}
-
 /// As the rules write it: other spellings are not theirs.
 bool is_call_of_two(const Node& node, std::string_view target) {
   return node.is_call(target) && node.args().size() == 2 && node.kwargs().empty();

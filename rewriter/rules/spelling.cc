@@ -10,6 +10,10 @@
 
 namespace fx::rules {
 
+bool is_one_of(std::span<const std::string_view> packets, Symbol target) {
+  return std::ranges::find(packets, packet_of(target.view())) != packets.end();
+}
+
 Argument list_of(const std::vector<std::int64_t>& numbers) {
   return Argument::list(std::vector<Argument>(numbers.begin(), numbers.end()));
 }

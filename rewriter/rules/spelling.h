@@ -1,6 +1,7 @@
 // What rules have in common: arguments, and conditions on types.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ Symbol operator_of(const Node& node);
 std::vector<Symbol> possible_packets(const Node& call);
 /// The last part of what a call names: `linear` of `torch.nn.functional.linear`, `aten::linear` and `x.linear(…)`.
 std::string_view last_name(const Node& call);
+
+/// True when the operator is of one of these packets.
+bool is_one_of(std::span<const std::string_view> packets, Symbol target);
 
 /// A list of sizes, strides or dimensions as an argument.
 Argument list_of(const std::vector<std::int64_t>& numbers);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fxgraph/trace/disguise.h>
+#include <fxgraph/trace/input_assertions.h>
 
 namespace fx::internal {
 namespace {
@@ -104,22 +105,17 @@ const ChildTrial* OddInputs::against(std::uint32_t input) const {
 }
 
 void OddInputs::write(Graph& graph) const {
-  static const Symbol kDim("aten::dim"), kEqual("operator.eq"), kAssert("torch._assert");
+  static const Symbol kDim("aten::dim");
   for (std::uint32_t i = 0; i < inputs_.size(); ++i) {
     const BoundTensor& input = inputs_[i];
-    const ChildTrial* trial = input.node->is_erased() ? nullptr : against(i);
+    const ChildTrial* trial = against(i);
     if (!trial) continue;
     const std::int64_t rank = input.example.dim();
     std::string why = input.name + " must be of " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions") +
                       ", as in the example; with " + (trial->stand_ins[i].dim() > rank ? "one more: " : "one less: ") +
                       trial->why;
     if (!trial->where.empty()) why += " (" + trial->where + ")";
-    Node* last = input.node;
-    while (last->is(Op::placeholder) && last->next() && last->next()->is(Op::placeholder)) last = last->next();
-    const auto at = graph.inserting_after(*last);
-    Node& dim = graph.call_function(kDim, {Argument(*input.node)});
-    Node& holds = graph.call_function(kEqual, {Argument(dim), Argument(rank)});
-    graph.call_function(kAssert, {Argument(holds), Argument(why)});
+    assert_of_input(graph, input, kDim, rank, why);
   }
 }
 

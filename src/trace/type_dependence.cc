@@ -4,6 +4,7 @@
 
 #include <fxgraph/run/value.h>
 #include <fxgraph/trace/disguise.h>
+#include <fxgraph/trace/input_assertions.h>
 
 namespace fx::internal {
 namespace {
@@ -25,7 +26,6 @@ class TypeDependence {
   std::string dependence(bool other_type, bool other_layout) const;
   void assert_type(const std::string& why);
   void assert_layout(const std::string& why);
-  void assert_that(const BoundTensor& input, Symbol question, const Argument& answer, const std::string& message);
 
   Graph& graph_;
   const SampledProgram& program_;
@@ -61,24 +61,12 @@ std::string TypeDependence::dependence(bool other_type, bool other_layout) const
   return why.empty() || where.empty() ? why : why + " (" + where + ")";
 }
 
-void TypeDependence::assert_that(const BoundTensor& input, Symbol question, const Argument& answer,
-                                 const std::string& message) {
-  static const Symbol kEqual("operator.eq"), kAssert("torch._assert");
-  if (input.node->is_erased()) return;
-  Node* last = input.node;
-  while (last->is(Op::placeholder) && last->next() && last->next()->is(Op::placeholder)) last = last->next();
-  const auto at = graph_.inserting_after(*last);
-  const Node* holds = &graph_.call_function(question, {Argument(input.node)});
-  if (!answer.is_none()) holds = &graph_.call_function(kEqual, {Argument(*const_cast<Node*>(holds)), answer});
-  graph_.call_function(kAssert, {Argument(*const_cast<Node*>(holds)), Argument(message)});
-}
-
 void TypeDependence::assert_type(const std::string& why) {
   static const Symbol kType("prim::dtype");
   for (const BoundTensor& input : inputs_) {
     if (input.example.scalar_type() != disguise_.type()->from) continue;
-    assert_that(input, kType, static_cast<std::int64_t>(disguise_.type()->from),
-                input.name + " must be " + to_string(Argument(to_dtype(disguise_.type()->from))) + ": " + why);
+    assert_of_input(graph_, input, kType, static_cast<std::int64_t>(disguise_.type()->from),
+                    input.name + " must be " + to_string(Argument(to_dtype(disguise_.type()->from))) + ": " + why);
   }
 }
 
@@ -86,7 +74,7 @@ void TypeDependence::assert_layout(const std::string& why) {
   static const Symbol kContiguous("aten::is_contiguous");
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     if (Disguise::may_be_laid_out_otherwise(stand_ins_[i]) && inputs_[i].example.is_contiguous())
-      assert_that(inputs_[i], kContiguous, {}, inputs_[i].name + " must be contiguous: " + why);
+      assert_of_input(graph_, inputs_[i], kContiguous, {}, inputs_[i].name + " must be contiguous: " + why);
   }
 }
 

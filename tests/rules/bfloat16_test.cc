@@ -7,16 +7,15 @@
 #include <sstream>
 
 #include <fxgraph/module/state_keeper.h>
-#include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
-#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
+#include "tests/rules/everywhere.h"
 #include "tests/rules/image_programs.h"
 
 namespace fx {
@@ -29,16 +28,11 @@ using testing::random_image_program;
 
 /// Every rule of the group wherever it fits, measured or not, then the casts.
 void round_everywhere(GraphModule& module, const std::vector<TensorInfo>& inputs) {
-  RuleSet set;
-  for (const rules::OptimizeRule* rule : rules::select({"precision"})) {
-    if (!rule->rewrites) continue;
-    for (const Rule& rewrite : rule->rewrites()) set.add(rewrite);
-  }
-  Shapes shapes = [&] {
+  const auto shapes = [&] {
     const StateKeeper keeper(module);
     return propagate_shapes(module, inputs);
-  }();
-  rewrite_to_fixed_point(module, set, {.find = {.normalize = true}, .shapes = &shapes});
+  };
+  testing::rewrite_everywhere(module, {"precision"}, {""}, shapes());
   optimize(module, {.rules = {"bfloat16-casts"}, .inputs = inputs});
   module.graph().lint();
 }

@@ -23,6 +23,7 @@
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
+#include "tests/rules/everywhere.h"
 #include "tests/rules/hostile_run.h"
 
 namespace fx {
@@ -172,15 +173,7 @@ Rewritten lower_everywhere(GraphModule& module, const Program& program, std::str
   const std::vector<TensorInfo> inputs = infos(program);
   const std::uint64_t revision = module.graph().revision();
   optimize(module, {.rules = {"out-of-place"}, .inputs = inputs});
-  RuleSet set;
-  for (const rules::OptimizeRule* rule : rules::select({"lowering", "precision"})) {
-    if (!rule->rewrites) continue;
-    for (const Rule& rewrite : rule->rewrites()) {
-      if (rewrite.name.find(part) != std::string::npos) set.add(rewrite);
-    }
-  }
-  Shapes shapes = shapes_of(module, program);
-  rewrite_to_fixed_point(module, set, {.find = {.normalize = true}, .shapes = &shapes});
+  testing::rewrite_everywhere(module, {"lowering", "precision"}, {part}, shapes_of(module, program));
   optimize(module, {.rules = {"bfloat16-casts", "channels-last", "in-place"}, .inputs = inputs});
   return {module.graph().revision() != revision, true, part == "bfloat16"};
 }

@@ -14,6 +14,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
+#include "tests/rules/everywhere.h"
 #include "tests/rules/image_programs.h"
 
 namespace fx {
@@ -31,23 +32,14 @@ std::size_t packed_calls(const Graph& graph) {
 }
 
 /// Every rule of a lowering, wherever it fits, measured or not; then the passes.
-void lower_by(GraphModule& module, const std::vector<std::string>& wanted) {
+void lower_by(GraphModule& module, const std::vector<std::string_view>& wanted) {
   if (rules::written_if_strides_say_so(module.graph(), rules::ProgramEffects(module))) return;
   optimize(module, {.rules = {"out-of-place"}, .inputs = kImage});
-  RuleSet set;
-  for (const rules::OptimizeRule* rule : rules::select({"lowering"})) {
-    if (!rule->rewrites) continue;
-    for (const Rule& rewrite : rule->rewrites()) {
-      for (const std::string& part : wanted) {
-        if (rewrite.name.find(part) != std::string::npos) set.add(rewrite);
-      }
-    }
-  }
-  Shapes shapes = [&] {
+  const auto shapes = [&] {
     const StateKeeper keeper(module);
     return propagate_shapes(module, kImage);
-  }();
-  rewrite_to_fixed_point(module, set, {.find = {.normalize = true}, .shapes = &shapes});
+  };
+  testing::rewrite_everywhere(module, {"lowering"}, wanted, shapes());
   optimize(module, {.rules = {"channels-last", "in-place"}, .inputs = kImage});
 }
 
@@ -75,7 +67,7 @@ void expect_equal(GraphModule& before, GraphModule& after, const std::string& wh
 }
 
 TEST(LoweringSlow, KeepsRandomProgramsWhateverIsFastest) {
-  const std::vector<std::vector<std::string>> kinds = {
+  const std::vector<std::vector<std::string_view>> kinds = {
       {"onednn"}, {"lower-convolution/xnnpack", "lower-norm/scaled"}, {"lower-"}};
   std::size_t packed = 0;
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {

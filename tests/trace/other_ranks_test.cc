@@ -1,52 +1,21 @@
 // Programs that ask how many dimensions an input has, or count them from behind.
-#include "tests/trace/round_trips.h"
-#include "tests/trace/sizes_testing.h"
+#include "tests/trace/pair_programs.h"
 
 namespace fx {
 namespace {
 
-using testing::AtSizes;
 using ::testing::HasSubstr;
+using testing::PairProgram;
 using torch::Tensor;
-using Shape = std::vector<std::int64_t>;
 
-struct Pair {
-  Shape x, y;
-};
-struct Case {
-  const char* name;
-  Tensor (*program)(Tensor, Tensor);
-  Pair example;
-  std::vector<Pair> equal, refused;
-};
+class OtherRanks : public ::testing::TestWithParam<PairProgram> {};
 
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
-
-class OtherRanks : public ::testing::TestWithParam<Case> {};
-
-TEST_P(OtherRanks, AreFollowedOrAsserted) {
-  const Case& c = GetParam();
-  const auto gm = symbolic_trace(c.program, {torch::rand(c.example.x), torch::rand(c.example.y)});
-  gm->graph().lint();
-  const auto loaded = from_torchscript(testing::saved_and_loaded(to_torchscript(*gm)));
-  const auto expect_at = [&](const Pair& shapes, AtSizes wanted) {
-    const Tensor x = torch::rand(shapes.x), y = torch::rand(shapes.y);
-    for (GraphModule* each : {gm.get(), loaded.get()}) {
-      EXPECT_EQ(testing::at_sizes(
-                    *each, [&]() -> c10::IValue { return c.program(x, y); }, {x, y}, 0),
-                wanted)
-          << x.sizes() << y.sizes() << each->graph();
-    }
-  };
-  expect_at(c.example, AtSizes::equal);
-  for (const Pair& shapes : c.equal) expect_at(shapes, AtSizes::equal);
-  for (const Pair& shapes : c.refused) expect_at(shapes, AtSizes::refused);
-}
+TEST_P(OtherRanks, AreFollowedOrAsserted) { testing::expect_followed_or_asserted(GetParam()); }
 
 Tensor of_images(const Tensor& x) { return torch::adaptive_avg_pool2d(x, {2, 2}) * 2; }
 
-const std::vector<Case>& cases() {
-  static const auto& table = *new std::vector<Case>{
+const std::vector<PairProgram>& cases() {
+  static const auto& table = *new std::vector<PairProgram>{
       {"one_image_or_several",
        [](Tensor x, Tensor y) { return (x.dim() == 3 ? of_images(x.unsqueeze(0)).squeeze(0) + 1 : of_images(x)) * y; },
        {{2, 3, 4, 4}, {2}},

@@ -1,51 +1,20 @@
 // Programs that compare sizes with each other: which is larger, whether two are the same, the smaller or larger of two.
-#include "tests/trace/round_trips.h"
-#include "tests/trace/sizes_testing.h"
+#include "tests/trace/pair_programs.h"
 
 namespace fx {
 namespace {
 
-using testing::AtSizes;
+using testing::PairProgram;
 using torch::Tensor;
-using Shape = std::vector<std::int64_t>;
 
-struct Pair {
-  Shape x, y;
-};
-struct Case {
-  const char* name;
-  Tensor (*program)(Tensor, Tensor);
-  Pair example;
-  std::vector<Pair> equal, refused;
-};
+class SizeOrders : public ::testing::TestWithParam<PairProgram> {};
 
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
-
-class SizeOrders : public ::testing::TestWithParam<Case> {};
-
-TEST_P(SizeOrders, AreFollowedOrAsserted) {
-  const Case& c = GetParam();
-  const auto gm = symbolic_trace(c.program, {torch::rand(c.example.x), torch::rand(c.example.y)});
-  gm->graph().lint();
-  const auto loaded = from_torchscript(testing::saved_and_loaded(to_torchscript(*gm)));
-  const auto expect_at = [&](const Pair& shapes, AtSizes wanted) {
-    const Tensor x = torch::rand(shapes.x), y = torch::rand(shapes.y);
-    for (GraphModule* each : {gm.get(), loaded.get()}) {
-      EXPECT_EQ(testing::at_sizes(
-                    *each, [&]() -> c10::IValue { return c.program(x, y); }, {x, y}, 0),
-                wanted)
-          << x.sizes() << y.sizes() << each->graph();
-    }
-  };
-  expect_at(c.example, AtSizes::equal);
-  for (const Pair& shapes : c.equal) expect_at(shapes, AtSizes::equal);
-  for (const Pair& shapes : c.refused) expect_at(shapes, AtSizes::refused);
-}
+TEST_P(SizeOrders, AreFollowedOrAsserted) { testing::expect_followed_or_asserted(GetParam()); }
 
 Tensor padded(const Tensor& x, std::int64_t rows) { return torch::constant_pad_nd(x, {0, 0, 0, rows - x.size(0)}); }
 
-const std::vector<Case>& cases() {
-  static const auto& table = *new std::vector<Case>{
+const std::vector<PairProgram>& cases() {
+  static const auto& table = *new std::vector<PairProgram>{
       {"another_way_when_the_same",
        [](Tensor x, Tensor y) { return x.size(0) == y.size(0) ? x + y : x + y.sum(0, true); },
        {{4, 3}, {2, 3}},

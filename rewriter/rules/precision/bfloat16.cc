@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/schema.h>
@@ -152,7 +153,7 @@ class Casts {
     for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) rounded_[**node] = is_only_rounded(**node);
     for (Node* node : nodes) {
       if (written_.is_written(*node)) continue;
-      if (is_one_of(kChooses, *node) || (is_one_of(kViews, *node) && rounded_[*node])) move_behind(*node);
+      if (calls(kChooses, *node) || (calls(kViews, *node) && rounded_[*node])) move_behind(*node);
       drop(*node);
     }
     PassResult result;
@@ -161,17 +162,16 @@ class Casts {
   }
 
  private:
-  template <std::size_t n>
-  static bool is_one_of(const std::array<std::string_view, n>& packets, const Node& node) {
+  /// Of the functional operators of these packets: `out=` writes.
+  static bool calls(std::span<const std::string_view> packets, const Node& node) {
     const OperatorSchema* called = overload_of(node);
-    return called && !called->traits.writes &&
-           std::ranges::find(packets, packet_of(called->target.view())) != packets.end();
+    return called && !called->traits.writes && is_one_of(packets, called->target);
   }
 
   /// True when nothing reads the value but casts to bfloat16, through views of it. Back to front: users are known.
   bool is_only_rounded(const Node& node) const {
     for (const Node& user : node.users()) {
-      if (!cast_to(user, DType::bfloat16) && !(is_one_of(kViews, user) && rounded_[user])) return false;
+      if (!cast_to(user, DType::bfloat16) && !(calls(kViews, user) && rounded_[user])) return false;
     }
     return node.has_users();
   }
@@ -207,7 +207,7 @@ class Casts {
   void move_behind(Node& node) {
     const TensorInfo* result = std::as_const(program_.shapes)[node].tensor();
     if (!result || result->dtype != DType::float32) return;
-    const bool is_view = is_one_of(kViews, node);
+    const bool is_view = calls(kViews, node);
     if (!is_view && rounds_its_numbers(node)) return;
     std::vector<std::pair<Node*, Node*>> moves;  // the copy in float32, what it is of
     for (Node* input : node.all_input_nodes()) {
