@@ -17,14 +17,22 @@ namespace {
 
 // [reducer]
 /// Averages the gradients of `parameters` over all processes in every backward.
-std::unique_ptr<c10d::Reducer> make_reducer(const std::vector<Tensor>& parameters, const fx::Workers& workers) {
+template <typename Reducer = c10d::Reducer>  // whose constructor newer releases of LibTorch have changed
+std::unique_ptr<Reducer> make_reducer(const std::vector<Tensor>& parameters, const fx::Workers& workers) {
   const std::size_t first = c10d::kDefaultFirstBucketBytes, others = c10d::kDefaultBucketBytesCap;
   auto [buckets, limits] = c10d::compute_bucket_assignment_by_size(parameters, {first, others});
-  return std::make_unique<c10d::Reducer>(parameters, buckets, limits, workers.group(),
-                                         std::vector<bool>(parameters.size(), false), c10d::kDefaultBucketBytesCap,
-                                         /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/false,
-                                         std::unordered_map<std::size_t, std::string>(),
-                                         c10d::kDefaultFirstBucketBytes);
+  const std::vector<bool> sparse(parameters.size(), false);
+  const std::unordered_map<std::size_t, std::string> names;
+  const bool find_unused = false, views = false, skip_unused = false, python = false;
+  const auto group = workers.group();
+  if constexpr (std::is_constructible_v<Reducer, decltype(parameters), decltype(buckets), decltype(limits),
+                                        decltype(group), decltype(sparse), int, bool, bool, decltype(names), int>) {
+    return std::make_unique<Reducer>(parameters, buckets, limits, group, sparse, others, find_unused, views, names,
+                                     first);
+  } else {
+    return std::make_unique<Reducer>(parameters, buckets, group, sparse, others, find_unused, views, names, first,
+                                     skip_unused, python, std::vector<std::int64_t>());
+  }
 }
 // [end]
 

@@ -48,8 +48,10 @@ bool Match::has(std::string_view name) const {
 
 const TensorInfo* Match::info(std::string_view name) const {
   const Node* node = at(name).node_or_null();
-  return node && shapes_ ? (*shapes_)[*node].tensor() : nullptr;
+  return node ? info(*node) : nullptr;
 }
+
+const TensorInfo* Match::info(const Node& node) const { return shapes_ ? (*shapes_)[node].tensor() : nullptr; }
 
 Symbol Match::called(std::string_view name) const {
   const Node& node = (*this)[name];

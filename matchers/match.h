@@ -43,6 +43,8 @@ class Match {
   /// The type and shape of the tensor bound to `name`; null when FindOptions::shapes does not know it, or when it is no
   /// tensor. Throws Error(not_found) for an unknown name.
   const TensorInfo* info(std::string_view name) const;
+  /// The same of a node that is found from what is bound.
+  const TensorInfo* info(const Node& node) const;
   /// The operator that the call bound to `name` calls, however it is spelt: `aten::div.Tensor` for `operator.truediv`
   /// of a tensor. The target itself when no operator does the same. Throws as operator[].
   Symbol called(std::string_view name) const;

@@ -5,6 +5,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/ops/element.h>
 #include <fxgraph/rewriter/partition/attribute_of.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/support/error.h>
@@ -93,15 +94,12 @@ class Inlining {
 
   /// An element of what a part returned, as its value; false for any other node.
   bool take_element(const Node& node) {
-    static const Symbol kGetItem("operator.getitem");
-    if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return false;
-    const Node* whole = node.arg(0).node_or_null();
-    if (!whole || !whole->is(Op::call_module) || !parts_.contains(whole->target().str())) return false;
-    const Argument& tuple = values_[*whole];
-    if (!tuple.is_sequence() || !node.arg(1).is_int()) return false;
+    const std::optional<Element> taken = taken_element(node);
+    if (!taken || !taken->of->is(Op::call_module) || !parts_.contains(taken->of->target().str())) return false;
+    const Argument& tuple = values_[*taken->of];
+    if (!tuple.is_sequence()) return false;
     const auto size = static_cast<std::int64_t>(tuple.elements().size());
-    std::int64_t index = node.arg(1).as_int();
-    if (index < 0) index += size;
+    const std::int64_t index = taken->index < 0 ? taken->index + size : taken->index;
     if (index < 0 || index >= size) return false;
     values_[node] = Argument(tuple.elements()[static_cast<std::size_t>(index)]);
     return true;

@@ -12,6 +12,7 @@
 #include <optional>
 
 #include <fxgraph/ir/graph_order.h>
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/partition/fusion_groups.h>
 #include <fxgraph/rewriter/partition/partition_groups.h>
@@ -22,14 +23,12 @@ namespace {
 
 /// What makes the tuple or list that `node` takes an element of; null when it does something else.
 Node* maker_of(const Node& node) {
-  static const Symbol kGetItem("operator.getitem");
-  if (!node.is(Op::call_function) || node.target() != kGetItem || node.args().size() != 2) return nullptr;
-  Node* maker = node.arg(0).node_or_null();
-  if (!maker || !maker->is_callable() || !node.arg(1).is_int()) return nullptr;
-  const OperatorSchema* schema = schema_of(*maker);
+  const std::optional<Element> taken = taken_element(node);
+  if (!taken || !taken->of->is_callable()) return nullptr;
+  const OperatorSchema* schema = schema_of(*taken->of);
   const bool several =
       schema && (schema->returns.size() > 1 || (schema->returns.size() == 1 && schema->returns[0].type.list));
-  return several ? maker : nullptr;
+  return several ? taken->of : nullptr;
 }
 
 bool computes_by_schema(const Node& node) {

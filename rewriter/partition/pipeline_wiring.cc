@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fxgraph/ops/element.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
@@ -14,9 +15,8 @@ namespace {
 }
 
 bool is_element(const Node& node) {
-  static const Symbol kGetItem("operator.getitem");
-  return node.is(Op::call_function) && node.target() == kGetItem && node.args().size() == 2 &&
-         node.arg(0).node_or_null() && node.arg(0).node_or_null()->is(Op::call_module) && node.arg(1).is_int();
+  const std::optional<Element> taken = taken_element(node);
+  return taken && taken->of->is(Op::call_module);
 }
 
 }  // namespace

@@ -92,10 +92,21 @@ std::int64_t Quantizer::quant_max() const {
   return reduce_range ? 63 : 127;
 }
 
+// Whether products of bytes are added up in 32 bits. Where the processor has no instruction for that, two of them are
+// added in 16, which are not enough for activations of all eight bits.
+static bool adds_bytes_in_32_bits() {
+#if defined(__x86_64__) || defined(__i386__)
+  return __builtin_cpu_supports("avx512vnni") != 0;
+#else
+  return true;
+#endif
+}
+
 QuantConfig QuantConfig::defaults(QuantBackend backend) {
   QuantConfig config;
   switch (resolve_quant_backend(backend)) {
     case QuantBackend::fbgemm: config.global.activation.reduce_range = true; break;
+    case QuantBackend::onednn: config.global.activation.reduce_range = !adds_bytes_in_32_bits(); break;
     case QuantBackend::qnnpack: config.global.weight.per_channel = false; break;
     default: break;
   }

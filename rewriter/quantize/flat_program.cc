@@ -129,24 +129,6 @@ class ConvolutionSpelling {
   const GraphModule& module_;
 };
 
-// Normalisation asks what is put into it for its number of dimensions. Layers keep that number: their inputs can be
-// asked instead, and the layer's value has one reader less.
-void ask_inputs_for_ranks(Graph& graph) {
-  for (Node& node : graph.nodes()) {
-    if (!node.is(Op::call_function) || packet_of(node.target().view()) != "aten::dim" || node.args().empty()) continue;
-    for (Node* asked = node.arg(0).node_or_null(); asked && asked->is(Op::call_function);) {
-      const std::string_view packet = packet_of(asked->target().view());
-      const bool keeps_rank =
-          packet.starts_with("aten::conv") || packet == "aten::linear" || packet == "aten::batch_norm";
-      const Argument* input = keeps_rank ? bound_argument(*asked, "input") : nullptr;
-      Node* before = input ? input->node_or_null() : nullptr;
-      if (!before) break;
-      node.replace_input_with(*asked, *before);
-      asked = before;
-    }
-  }
-}
-
 // ── Writes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 bool makes_a_fresh_tensor(const Node& node) {
@@ -288,7 +270,7 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   flat->eval();
   const ConvolutionSpelling convolutions(*flat);
   for (Node& node : flat->graph().nodes()) convolutions.respell(node);
-  ask_inputs_for_ranks(flat->graph());
+  ask_inputs_for_ranks(*flat, flat->graph());
   ask_for_no_strides(*flat, example);
   drop_idle_dropout(flat->graph());
   make_functional(*flat, example);

@@ -27,6 +27,8 @@ namespace fx::rules {
 
 /// True when the size differs from call to call. Equal ones go together; none is -1, which reshapes and expand know.
 constexpr bool is_free(std::int64_t size) { return size < 0; }
+/// True for inputs that may broadcast where the example's are equal.
+constexpr bool may_be_equal(std::int64_t a, std::int64_t b) { return a == b || (is_free(a) && is_free(b)); }
 /// The size as reshape takes it: -1 for a free one, of which there may be one.
 constexpr std::int64_t reshape_size(std::int64_t size) { return is_free(size) ? -1 : size; }
 

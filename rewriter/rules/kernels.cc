@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
+#include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::rules {
@@ -77,6 +79,35 @@ TypeSet kernel_types(std::string_view packet) {
     return known;
   }();
   return kKnown[static_cast<std::size_t>(trial_of(packet) - kTrials.data())];
+}
+
+bool gelu_takes_infinities() {
+  static const bool kTakes = [] {
+    const at::NoGradGuard no_grad;
+    constexpr std::int64_t kVectors = 64;  // some of them, and what is left over
+    const auto takes = [](at::ScalarType type) {
+      return at::gelu(at::full({kVectors + 1}, std::numeric_limits<double>::infinity(), type))
+          .isinf()
+          .all()
+          .item<bool>();
+    };
+    return takes(at::kFloat) && takes(at::kDouble) && takes(at::kBFloat16);
+  }();
+  return kTakes;
+}
+
+bool broadcasts_empty_attention() {
+  static const bool kBroadcasts = [] {
+    const at::NoGradGuard no_grad;
+    const TorchOperator* attention = find_torch_operator("aten::scaled_dot_product_attention");
+    if (!attention) return true;
+    const at::Tensor query = at::zeros({1, 1, 1}), nothing = at::zeros({2, 0, 1});
+    torch::jit::Stack stack{query, nothing, nothing, c10::IValue(), 0.0, false, c10::IValue(), false};
+    stack.resize(attention->schema->arguments().size());
+    (*attention)(stack);
+    return stack[0].toTensor().size(0) == 2;
+  }();
+  return kBroadcasts;
 }
 
 }  // namespace fx::rules

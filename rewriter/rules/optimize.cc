@@ -1,7 +1,5 @@
 #include <fxgraph/rewriter/rules/optimize.h>
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,6 +7,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
@@ -20,6 +19,7 @@
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
+#include <fxgraph/rewriter/rules/whole_program.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/print.h>
 
@@ -75,39 +75,12 @@ bool follows_mode(torch::nn::Module& module) {
                              [](const auto& below) { return follows_mode_itself(*below); });
 }
 
-at::Tensor sample_of(const TensorInfo& info) {
-  const at::Tensor zeros = zeros_like_info(info);
-  return at::isFloatingType(zeros.scalar_type()) ? at::rand_like(zeros) : zeros;
-}
-
-/// The shortest of some forwards in turn: two, and more as long as what was lowered seems to take more than `limit`
-/// times as long, which a busy machine can make it seem.
-OptimizeReport::Undone time_in_turn(GraphModule& plain, GraphModule& lowered, const std::vector<c10::IValue>& inputs,
-                                    double limit) {
-  constexpr int kLeastRounds = 2, kMostRounds = 7;
-  constexpr double kShort = 0.01;  // seconds, for which more rounds cost nothing
-  const auto seconds_of = [&](GraphModule& module) {
-    const auto start = std::chrono::steady_clock::now();
-    module.run(inputs);
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  };
-  seconds_of(plain);  // makes the plans
-  seconds_of(lowered);
-  OptimizeReport::Undone least{seconds_of(plain), seconds_of(lowered)};
-  double all = least.plain + least.lowered;
-  for (int round = 1; round < kMostRounds || all < kShort; ++round) {
-    if (round >= kLeastRounds && least.lowered <= limit * least.plain) break;
-    const OptimizeReport::Undone next{seconds_of(plain), seconds_of(lowered)};
-    least = {std::min(least.plain, next.plain), std::min(least.lowered, next.lowered)};
-    all += next.plain + next.lowered;
-  }
-  return least;
-}
-
 class Optimizer {
  public:
-  Optimizer(GraphModule& module, const OptimizeOptions& options)
-      : module_(module), options_(options), selected_(select(options)) {
+  Optimizer(GraphModule& module, const OptimizeOptions& options) : Optimizer(module, options, select(options)) {}
+
+  Optimizer(GraphModule& module, const OptimizeOptions& options, std::vector<const OptimizeRule*> selected)
+      : module_(module), options_(options), selected_(std::move(selected)) {
     for (const OptimizeRule* rule : selected_) {
       report_.rules.push_back({.rule = rule});
       reads_sizes_ |= rule->reads_sizes;
@@ -134,6 +107,8 @@ class Optimizer {
     }
     if (changed) report_.stop = RewriteStop::max_rewrites;
     lower(last);
+    module_.delete_all_unused_submodules();
+    module_.delete_all_unused_attributes();
     module_.graph().lint();
     hold_mode();
     return std::move(report_);
@@ -183,35 +158,58 @@ class Optimizer {
     find_shapes(false);
     if (!options_.inputs.empty() && report_.without_shapes.empty()) free_sizes_.find_samples(must_run_);
     const bool compares = !options_.target.empty() && !options_.inputs.empty() && report_.without_shapes.empty();
-    const auto plain = compares ? std::make_shared<GraphModule>(module_, module_.graph().clone()) : nullptr;
+    const auto plain = compares ? copy_of_program() : nullptr;
     bool changed = false;
     for (std::size_t i = from; i < selected_.size(); ++i) {
       find_shapes(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
       changed |= run_pass(i);
     }
     eliminate_dead_code(module_.graph(), module_effects(module_));
-    if (changed && plain) undo_if_slower(*plain, from);
-    module_.delete_all_unused_submodules();
-    module_.delete_all_unused_attributes();
+    if (!changed || !plain) return;
+    if (has_rounded()) {
+      undo_rounding_if_slower(*plain, from);
+    } else {
+      undo_if_slower(*plain, from);
+    }
+  }
+
+  /// Another graph over the same tensors.
+  std::shared_ptr<GraphModule> copy_of_program() {
+    return std::make_shared<GraphModule>(module_, module_.graph().clone());
+  }
+
+  bool has_rounded() const {
+    return std::ranges::any_of(report_.rules, [](const RuleOutcome& outcome) {
+      return outcome.rule->group == Group::precision && outcome.applied > 0;
+    });
   }
 
   /// `plain` is the program before the rules from `from` on, over the same tensors.
   void undo_if_slower(GraphModule& plain, std::size_t from) {
     tell("the whole");
-    const at::NoGradGuard no_grad;
-    const StateKeeper keeper(module_);
-    std::vector<c10::IValue> inputs;
-    for (const TensorInfo& info : options_.inputs) inputs.emplace_back(sample_of(info));
-    OptimizeReport::Undone seconds;
-    try {
-      seconds = time_in_turn(plain, module_, inputs, options_.max_slowdown);
-    } catch (const std::exception&) {
-      return;  // it does not run on numbers that one can think of
-    }
-    if (seconds.lowered <= options_.max_slowdown * seconds.plain) return;
-    report_.lowering_undone = seconds;
+    report_.lowering_undone = rules::slower_in_turn(plain, module_, options_.inputs, options_.max_slowdown);
+    if (!report_.lowering_undone) return;
     for (std::size_t i = from; i < selected_.size(); ++i) report_.rules[i].applied = 0;
     module_.set_graph(plain.graph().clone());
+  }
+
+  /// The same, beside what lowering alone makes of it.
+  void undo_rounding_if_slower(GraphModule& plain, std::size_t from) {
+    const auto rounded = copy_of_program();
+    std::vector<const OptimizeRule*> others(selected_.begin() + static_cast<std::ptrdiff_t>(from), selected_.end());
+    std::erase_if(others, [](const OptimizeRule* rule) { return rule->group == Group::precision; });
+    module_.set_graph(plain.graph().clone());
+    Optimizer alone(module_, options_, others);
+    alone.lower(0);
+    tell("the whole");
+    report_.rounding_undone = rules::slower_in_turn(module_, *rounded, options_.inputs, options_.max_rounded);
+    if (!report_.rounding_undone) return module_.set_graph(rounded->graph().clone());
+    report_.lowering_undone = alone.report_.lowering_undone;
+    for (RuleOutcome& outcome : report_.rules) {
+      const auto found = std::ranges::find(alone.report_.rules, outcome.rule, &RuleOutcome::rule);
+      if (found != alone.report_.rules.end()) outcome = std::move(*found);
+      if (outcome.rule->group == Group::precision) outcome.applied = 0;
+    }
   }
 
   /// Applies the rules [from, to) in order; neighbouring rewrites together.

@@ -27,7 +27,8 @@ struct OptimizeOptions {
   std::vector<TensorInfo> inputs{};
   /// `cpu`: calls of modules are written out, and at the end the group `lowering` runs once: what this machine computes
   /// fastest is measured and called, with packed weights. The result is for inference on such a machine, in batches of
-  /// any size, one call at a time unless `concurrent`. Needs `inputs`. Empty: nothing depends on the machine.
+  /// any size, one call at a time unless `concurrent`; packed kernels make numbers of NaN. Needs `inputs`. Empty:
+  /// nothing depends on the machine.
   std::string target{};
   /// With a target: call only what several threads may run at once in one loaded copy of the result. (A GraphModule may
   /// be run by several threads in any case.)
@@ -38,6 +39,9 @@ struct OptimizeOptions {
   /// `bfloat16`, with a target: convolutions, linear layers and products of matrices are computed in it where that is
   /// faster, casts included. What is no product, and what the program returns, stays float32.
   std::optional<DType> dtype{};
+  /// With a type: nothing is computed in it unless the whole program then takes at most this share of the time that it
+  /// takes lowered in float32.
+  double max_rounded = 0.98;
   std::size_t max_rounds = 8;                             ///< at most; what is left then, OptimizeReport::stop says
   std::function<void(std::string_view rule)> progress{};  ///< told before each rule or group of rewrites
 };
@@ -63,13 +67,13 @@ struct OptimizeReport {
   /// Why shapes are not known although inputs were given: the program does not run on zeros of those shapes. Rules that
   /// need them refuse.
   std::string without_shapes{};
-  /// What made lowering be undone.
+  /// What made a change of the whole program be undone: seconds of a forward, in turn.
   struct Undone {
-    double plain = 0;    ///< seconds of a forward as it was
-    double lowered = 0;  ///< and lowered
+    double kept = 0;    ///< of what was kept
+    double undone = 0;  ///< with the change
   };
-  /// Set where lowering was undone in the end: see OptimizeOptions::max_slowdown.
-  std::optional<Undone> lowering_undone{};
+  std::optional<Undone> lowering_undone{};      ///< set where it was: see OptimizeOptions::max_slowdown
+  std::optional<Undone> rounding_undone{};      ///< the same of bfloat16, beside lowering alone: see max_rounded
   RewriteStop stop = RewriteStop::fixed_point;  ///< `max_rewrites` when the rounds were used up
 
   /// The sum over all rules.

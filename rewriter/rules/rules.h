@@ -4,8 +4,9 @@
 // (rewriter/program/self_test.h). The others are passes: functions on the whole program, such as those that compute
 // with weights. Both say where they do not apply and why.
 //
-// A family of rules is one file in a subfolder: `<group>/<family>.cc` defines `<group>_<family>()`, which returns
-// the family's table. The build lists the files (rule_families.h, generated): adding a rule touches its file alone.
+// A family of rules is one file in a subfolder: `<group>/<family>.cc` defines `<group>_<family>::family()`, which
+// returns the family's table. The build lists the files (rule_families.h, generated): adding a rule touches its file
+// alone.
 #pragma once
 
 #include <cstddef>

@@ -159,10 +159,18 @@ class CppWriter {
       throw Error(ErrorKind::unsupported, "C++ has no '" + node.target().str() + "'; take a list");
     const CppType type = type_of_input(node);
     std::string text = std::string(cpp_declared(type)) + " " + locals_[node];
-    if (!node.args().empty()) text += " = " + (node.arg(0).is_none() ? "{}" : calls_.value(node.arg(0)).text);
+    if (may_be_left_out(node)) text += " = " + (node.arg(0).is_none() ? "{}" : calls_.value(node.arg(0)).text);
     parameters_ += (parameters_.empty() ? "" : ", ") + text;
     calls_[node] = {locals_[node], type};
     if (!node.has_users()) body_ += "    static_cast<void>(" + locals_[node] + ");\n";
+  }
+
+  // In C++, none has a default before one without.
+  static bool may_be_left_out(const Node& placeholder) {
+    if (placeholder.args().empty()) return false;
+    const std::vector<Node*> all = placeholder.graph().placeholders();
+    return std::all_of(std::ranges::find(all, &placeholder), all.end(),
+                       [](const Node* each) { return !each->args().empty(); });
   }
 
   static CppType type_of_input(const Node& node) {

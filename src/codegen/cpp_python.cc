@@ -97,6 +97,12 @@ bool CppCalls::python(const Node& node, Value& result) {
     const std::string text = condition.type.kind == CppKind::tensor ? condition.text + ".item<bool>()" : condition.text;
     return result = {"TORCH_CHECK(" + text + ", " + value(node.arg(1)).text + ")", {CppKind::nothing}}, true;
   }
+  // None is a tensor that is not defined.
+  if ((target == "operator.is_" || target == "operator.is_not") && node.args().size() == 2 && node.arg(1).is_none()) {
+    const Value of = value(node.arg(0));
+    if (of.type.kind != CppKind::tensor) return false;
+    return result = {(target == "operator.is_" ? "!" : "") + of.text + ".defined()", {CppKind::boolean}}, true;
+  }
   if (target == "math.sqrt" && node.args().size() == 1)
     return result = {"std::sqrt(static_cast<double>(" + value(node.arg(0)).text + "))", {CppKind::floating}}, true;
   if ((target == "prim::min.int" || target == "prim::max.int") && node.args().size() == 2) {

@@ -123,7 +123,12 @@ class PythonWriter {
   std::string method() {
     for (const Node& node : graph_.nodes()) statement(node);
     std::string header = "def forward(self";
-    for (const std::string& parameter : parameters_) header += ", " + parameter;
+    // As Python has it, none has a default before one without.
+    std::size_t last_needed = parameters_.size();
+    while (last_needed > 0 && (!defaults_[last_needed - 1].empty() || parameters_[last_needed - 1].starts_with('*')))
+      --last_needed;
+    for (std::size_t i = 0; i < parameters_.size(); ++i)
+      header += ", " + parameters_[i] + (i < last_needed ? std::string() : defaults_[i]);
     return header + "):\n" + (body_.empty() ? "    pass\n" : body_);
   }
   /// The lines that the annotations of the method need, sorted; once it is written.
@@ -175,8 +180,8 @@ class PythonWriter {
     const std::string name = node.name();
     if (is_identifier(raw) && raw != name) body_ += "    " + name + " = " + std::string(raw) + "\n";
     text += annotation(node);
-    if (!node.args().empty()) text += " = " + to_string(node.args()[0], NodeStyle::plain);
     parameters_.push_back(text);
+    defaults_.push_back(node.args().empty() ? std::string() : " = " + to_string(node.args()[0], NodeStyle::plain));
   }
 
   std::string function(const Node& node) {
@@ -236,7 +241,7 @@ class PythonWriter {
   const Graph& graph_;
   Releases releases_;
   bool whole_file_;
-  std::vector<std::string> parameters_;
+  std::vector<std::string> parameters_, defaults_;
   std::string body_;
   std::set<std::string> imports_;
 };

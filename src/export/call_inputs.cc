@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include <fxgraph/export/graph_writer.h>
+#include <fxgraph/export/input_layout.h>
 #include <fxgraph/export/packing.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
@@ -19,43 +20,6 @@ namespace {
 
 std::int64_t valued(const SymbolicSize& size, const Symbols& symbols) {
   return size.expr.evaluate(symbols).value_or(size.example);
-}
-
-SizeExpr product(const SizeExpr& left, const SizeExpr& right) {
-  if (left.is_integer() && right.is_integer()) return SizeExpr::integer(left.value() * right.value());
-  if (left == SizeExpr::integer(1)) return right;
-  return right == SizeExpr::integer(1) ? left : SizeExpr::call("Mul", {left, right});
-}
-
-// The strides of a tensor whose sizes vary: from the smallest on, each is the product of the sizes before it, as it is
-// in the example. A tensor with gaps or overlaps becomes contiguous.
-void set_strides(TensorMeta& meta) {
-  const std::size_t rank = meta.sizes.size();
-  std::vector<std::size_t> order(rank);
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::reverse(order);
-  const auto is_dense = [&] {
-    std::int64_t expected = 1;
-    for (const std::size_t dim : order) {
-      if (meta.sizes[dim].example != 1 && meta.strides[dim].example != expected) return false;
-      expected *= meta.sizes[dim].example;
-    }
-    return true;
-  };
-  if (!is_dense()) {
-    std::ranges::stable_sort(order, {}, [&](std::size_t dim) { return meta.strides[dim].example; });
-    if (!is_dense()) {
-      std::iota(order.begin(), order.end(), 0);
-      std::ranges::reverse(order);
-    }
-  }
-  SizeExpr stride = SizeExpr::integer(1);
-  std::int64_t example = 1;
-  for (const std::size_t dim : order) {
-    meta.strides[dim] = {stride, example};
-    stride = product(stride, meta.sizes[dim].expr);
-    example *= meta.sizes[dim].example;
-  }
 }
 
 // The numbers of the example again and again.
@@ -92,7 +56,13 @@ CallInputs::CallInputs(GraphModule& module, const Graph& graph, const SaveExport
   if (!placeholders.empty() && options.sizes != ExportedSizes::fixed)
     guards_ = note<std::vector<Guard>>(placeholders[0], kGuardsNote);
   for (std::size_t i = 0; i < placeholders.size(); ++i) {
-    add_input(*placeholders[i], i < options.inputs.size() ? &options.inputs[i] : noted_example(*placeholders[i]));
+    Node& placeholder = *placeholders[i];
+    const c10::IValue* example = i < options.inputs.size() ? &options.inputs[i] : noted_example(placeholder);
+    // A container that is the default is packed as any: Python flattens what it is given.
+    c10::IValue packed;
+    if (!example && !placeholder.args().empty() && (placeholder.arg(0).is_sequence() || placeholder.arg(0).is_dict()))
+      example = &(packed = to_ivalue(placeholder.arg(0)));
+    add_input(placeholder, example);
   }
   const bool is_generic_trace = std::ranges::any_of(placeholders, [](const Node* placeholder) {
     return note<std::vector<SizeStatement>>(placeholder, meta_key::kSizes) != nullptr;
@@ -199,12 +169,14 @@ void CallInputs::make_dynamic(const DynamicSize& size) {
 void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
   std::vector<std::pair<std::string, std::int64_t>> places;
   std::map<std::string, SymbolicSize*> sizes;
-  std::vector<TensorMeta*> metas;
+  std::vector<Leaf*> tensors;
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     if (leaves_[i].literal || leaves_[i].noted) continue;
-    metas.push_back(&leaves_[i].meta);
+    tensors.push_back(&leaves_[i]);
+    leaves_[i].given_strides = leaves_[i].meta.strides;
     for (std::size_t dim = 0; dim < leaves_[i].meta.sizes.size(); ++dim) {
       SymbolicSize& size = leaves_[i].meta.sizes[dim];
+      leaves_[i].given.push_back(size.example);
       const std::string place = "s" + std::to_string(i) + "_" + std::to_string(dim);
       size.expr = SizeExpr::symbol(place);
       sizes[place] = &size;
@@ -212,9 +184,9 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
     }
     set_strides(leaves_[i].meta);
   }
-  const StateKeeper keeper(module);
   const at::NoGradGuard no_grad;
   const auto holds = [&](const Graph& program, const Symbols& at, bool without_memory) {
+    const StateKeeper keeper(module);  // each run finds it as the first did
     try {
       Interpreter(module, program).run(make_all(at, without_memory));
       return true;
@@ -236,19 +208,22 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
     for (const std::string& place : free.places) *sizes[place] = {expr, number * free.step};
     ranges_[symbol] = free.range;
   }
-  for (TensorMeta* meta : metas) set_strides(*meta);
+  for (Leaf* leaf : tensors) lay_out(leaf->meta, leaf->given, leaf->given_strides);
 }
 
 void CallInputs::fix(const std::set<std::string>& symbols) {
   for (Leaf& leaf : leaves_) {
     for (auto* all : {&leaf.meta.sizes, &leaf.meta.strides}) {
-      for (SymbolicSize& size : *all) {
+      for (std::size_t dim = 0; dim < all->size(); ++dim) {
+        SymbolicSize& size = (*all)[dim];
         bool concerned = false;
         size.expr.for_each_symbol([&](const std::string& symbol) { concerned |= symbols.count(symbol) != 0; });
-        if (concerned) size.expr = SizeExpr::integer(size.example);
+        if (!concerned) continue;
+        if (all == &leaf.meta.sizes && !leaf.given.empty()) size.example = leaf.given[dim];
+        size.expr = SizeExpr::integer(size.example);
       }
     }
-    if (!leaf.literal && !leaf.noted) set_strides(leaf.meta);
+    if (!leaf.literal && !leaf.noted) lay_out(leaf.meta, leaf.given, leaf.given_strides);
   }
   for (const std::string& symbol : symbols) {
     symbols_.erase(symbol);

@@ -26,8 +26,10 @@ class CallInputs {
     Node* node = nullptr;  ///< the placeholder, or the getitem that takes it out of one; null when nothing reads it
     std::string name;
     TensorMeta meta{};
-    at::Tensor example{};                  ///< with its numbers, where they are known
-    std::optional<SymbolicSize> number{};  ///< an int that may vary
+    std::vector<std::int64_t> given{};  ///< the example's sizes, where those in `meta` are others: see free_sizes()
+    std::vector<SymbolicSize> given_strides{};  ///< likewise
+    at::Tensor example{};                       ///< with its numbers, where they are known
+    std::optional<SymbolicSize> number{};       ///< an int that may vary
     std::optional<Argument> literal{};
     bool noted = false;  ///< the archive that the program came from says what it is
   };

@@ -18,10 +18,15 @@ struct Renamed {
   const char* to;
 };
 constexpr Renamed kRenamed[] = {
-    {"aten::sym_size.int", "aten::size.int"},     {"aten::sym_size", "aten::size"},
-    {"aten::sym_stride.int", "aten::stride.int"}, {"aten::sym_stride", "aten::stride"},
-    {"aten::sym_numel", "aten::numel"},           {"aten::sym_storage_offset", "aten::storage_offset"},
-    {"aten::_assert_scalar", "torch._assert"},    {"aten::_assert_async.msg", "torch._assert"},
+    {"aten::sym_size.int", "aten::size.int"},
+    {"aten::sym_size", "aten::size"},
+    {"aten::sym_stride.int", "aten::stride.int"},
+    {"aten::sym_stride", "aten::stride"},
+    {"aten::sym_numel", "aten::numel"},
+    {"aten::sym_storage_offset", "aten::storage_offset"},
+    {"aten::_assert_scalar", "torch._assert"},
+    {"aten::_assert_async.msg", "torch._assert"},
+    {"torch._sym_sqrt", "math.sqrt"},
 };
 
 // Arguments that newer releases gave to operators and older ones can do without: they only check more.

@@ -6,6 +6,7 @@
 
 #include <fxgraph/export/lifts.h>
 #include <fxgraph/export/literals.h>
+#include <fxgraph/export/tensor_questions.h>
 
 namespace fx::pt2 {
 namespace {
@@ -242,6 +243,12 @@ void GraphReader::read_node(const Json& json) {
   }
   const std::vector<NamedValue> inputs = read_inputs(member(json, "inputs"));
   if (target == "torch.ops.higher_order.with_effects") return call_with_effects(inputs, json);
+  if (target == kAssertTensor) {
+    const Json* notes = find_member(json, "metadata");
+    const Json* asked = notes ? find_member(*notes, kAssertionNote) : nullptr;
+    Node* tensor = asked && !inputs.empty() ? inputs[0].value.node_or_null() : nullptr;
+    if (tensor) return read_question(graph(), *tensor, string_of(*asked));
+  }
   if (!lift(*this, target, inputs)) call_operator(target, inputs, json);
 }
 

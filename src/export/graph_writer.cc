@@ -175,6 +175,11 @@ Json mixed(const std::vector<Json>& elements) {
 
 }  // namespace
 
+Json GraphWriter::numbers(const std::vector<Json>& elements) {
+  if (all_have(elements, {"as_int"})) return {{"as_ints", values_of(elements)}};
+  return {{"as_sym_ints", mixed(elements)}};
+}
+
 Json GraphWriter::sequence(const Argument& value) {
   std::vector<Json> elements;
   if (const Node* node = value.node_or_null()) {  // a list that one operator makes and another takes

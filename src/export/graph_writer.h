@@ -66,6 +66,7 @@ class GraphWriter {
   void write_call(const Node& node);
   void write_operator(const Node& node, const std::string& target, Json inputs);
   void write_assertion(const Node& node);
+  void write_question(const Node& node);
   void write_higher_order(const Node& node);
   bool write_as_expression(const Node& node);
   const DataSource* source(const Node& node) const { return data_ ? data_->find(node) : nullptr; }
@@ -78,6 +79,7 @@ class GraphWriter {
   bool is_fixed(const Node& node) const;
   Json results_of(const Node& node, const ValueShape& shape, bool is_tuple);
   Json sequence(const Argument& value);
+  static Json numbers(const std::vector<Json>& elements);
   Json nested(const Node& node);
   void refuse(const Node& node, const std::string& why);
   std::string fresh(const std::string& wanted);

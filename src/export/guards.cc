@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include <fxgraph/export/input_notes.h>
 #include <fxgraph/ops/effects.h>
 
 namespace fx::pt2 {
@@ -23,25 +24,44 @@ class Builder {
  public:
   explicit Builder(const SizeRanges& ranges) : ranges_(ranges) {}
 
-  std::shared_ptr<GraphModule> build(const std::vector<CheckedInput>& inputs, const std::vector<StatedGuard>& guards) {
-    std::vector<Node*> values;
-    for (const CheckedInput& input : inputs) {
-      values.push_back(&graph_.placeholder(input.name));
-      if (!input.is_tensor) values.back()->meta().set(meta_key::kType, std::string("int"));
+  std::shared_ptr<GraphModule> build(const std::vector<CheckedInput>& inputs, const std::vector<StatedGuard>& guards,
+                                     bool check_sizes) {
+    std::vector<Node*> values(inputs.size());
+    const auto type = [&](std::size_t i) {
+      const std::string name = inputs[i].kind == CheckedInput::Kind::number ? "int" : inputs[i].type;
+      if (!name.empty()) values[i]->meta().set(meta_key::kType, name);
+    };
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].whole != CheckedInput::kNone) continue;
+      values[i] = &graph_.placeholder(inputs[i].name);
+      if (inputs[i].spec) values[i]->meta().set(kTreeNote, *inputs[i].spec);
+      type(i);
     }
-    for (std::size_t i = 0; i < inputs.size(); ++i) add(inputs[i], *values[i]);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const CheckedInput& input = inputs[i];
+      if (!values[i]) {
+        values[i] = &graph_.call_function("operator.getitem", {*values[input.whole], input.key});
+        type(i);
+      }
+      const bool is_size = input.kind == CheckedInput::Kind::tensor || input.kind == CheckedInput::Kind::number;
+      if (check_sizes || !is_size) add(input, *values[i]);
+    }
     settle();
     for (const StatedGuard& each : guards) {
       Node* holds = add_guard(graph_, each.guard, [&](const Guard& asked) -> Node* {
         const auto input = std::ranges::find(inputs, asked.leaf, &CheckedInput::leaf);
-        if (input == inputs.end() || input->is_tensor == (asked.kind == "value") ||
-            (input->is_tensor && asked.number >= static_cast<std::int64_t>(input->tensor.sizes.size())))
+        if (input == inputs.end()) return nullptr;
+        const bool is_tensor = input->kind == CheckedInput::Kind::tensor;
+        if (is_tensor == (asked.kind == "value") ||
+            (is_tensor && asked.number >= static_cast<std::int64_t>(input->tensor.sizes.size())) ||
+            (input->kind == CheckedInput::Kind::literal && !input->literal.is_int()))
           return nullptr;
         return values[static_cast<std::size_t>(input - inputs.begin())];
       });
       if (holds) graph_.call_function("torch._assert", {*holds, Argument("the inputs must satisfy " + each.text)});
     }
     eliminate_dead_code(graph_);
+    if (graph_.find_nodes(Op::call_function, Symbol("torch._assert")).empty()) return nullptr;
     graph_.output(Argument());
     return std::make_shared<GraphModule>(std::move(graph_), "GuardsFn");
   }
@@ -55,7 +75,13 @@ class Builder {
   };
 
   void add(const CheckedInput& input, Node& value) {
-    if (!input.is_tensor) {
+    if (input.kind == CheckedInput::Kind::literal) return add_literal(input, value);
+    if (input.kind == CheckedInput::Kind::container) {
+      const auto length = static_cast<std::int64_t>(input.length);
+      return check("operator.eq", graph_.call_function("builtins.len", {value}), length,
+                   input.path + " must have " + std::to_string(length) + (length == 1 ? " element" : " elements"));
+    }
+    if (input.kind == CheckedInput::Kind::number) {
       sizes_.push_back({&value, input.number, "the input '" + input.name + "'"});
       return;
     }
@@ -67,6 +93,12 @@ class Builder {
                         input.tensor.sizes[static_cast<std::size_t>(i)].expr,
                         "the size of the input '" + input.name + "' in dimension " + std::to_string(i)});
     }
+  }
+
+  // The graph holds for this value only: what it computes of others was decided when the program was exported.
+  void add_literal(const CheckedInput& input, Node& value) {
+    check(input.literal.is_none() ? "operator.is_" : "operator.eq", value, input.literal,
+          input.path + " must be " + to_string(input.literal) + ", for which alone the program was exported");
   }
 
   void check(const char* comparison, Node& value, const Argument& wanted, const std::string& message) {
@@ -144,8 +176,8 @@ class Builder {
 }  // namespace
 
 std::shared_ptr<GraphModule> make_guards(const std::vector<CheckedInput>& inputs, const SizeRanges& ranges,
-                                         const std::vector<StatedGuard>& guards) {
-  return Builder(ranges).build(inputs, guards);
+                                         const std::vector<StatedGuard>& guards, bool check_sizes) {
+  return Builder(ranges).build(inputs, guards, check_sizes);
 }
 
 }  // namespace fx::pt2

@@ -23,7 +23,7 @@ namespace fx {
 struct ExportedOptions {
   /// Which program of an archive with several; the name of its `models/NAME.json`. Empty: the only one.
   std::string model;
-  /// Check sizes at the input.
+  /// Check sizes at the input. Values that the program holds for alone, and containers, are checked always.
   bool check_sizes = true;
 };
 

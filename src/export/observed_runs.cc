@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 
@@ -153,7 +154,10 @@ class Finder : public Interpreter {
 void Runs::find_data(Symbols& example, SizeRanges& ranges) {
   if (std::ranges::none_of(graph_.nodes(), [](const Node& node) { return DataSizes::may_be(node); })) return;
   Finder finder(module_, graph_);
-  static_cast<Interpreter&>(finder).run(inputs_.make(example));
+  {
+    const StateKeeper keeper(module_);
+    static_cast<Interpreter&>(finder).run(inputs_.make(example));
+  }
   data_ = std::move(finder.data);
   data_.name(graph_, example);
   for (const auto& [symbol, range] : data_.ranges()) {
@@ -161,6 +165,7 @@ void Runs::find_data(Symbols& example, SizeRanges& ranges) {
     const auto runs_at = [&](Number value) {
       Symbols here = example;
       here[symbol] = value;
+      const StateKeeper keeper(module_);
       try {
         Recorder recorder(module_, graph_, data_, here, 0);
         static_cast<Interpreter&>(recorder).run(inputs_.make(here));
@@ -185,6 +190,7 @@ void Runs::find_data(Symbols& example, SizeRanges& ranges) {
 }
 
 void Runs::add(const Symbols& symbols) {
+  const StateKeeper keeper(module_);  // each run finds it as the first did
   Recorder recorder(module_, graph_, data_, symbols, seen.size());
   static_cast<Interpreter&>(recorder).run(inputs_.make(symbols));
   seen.push_back(std::move(recorder.seen));

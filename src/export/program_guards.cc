@@ -64,19 +64,24 @@ std::vector<StatedGuard> ProgramReader::read_guards() {
   return guards;
 }
 
+// Before anything is taken out of the arguments: a list may be too short.
 void ProgramReader::add_guards() {
-  if (!options_.check_sizes || checked_.empty()) return;
-  std::vector<CheckedInput> inputs;
+  if (checked_.empty()) return;
   std::vector<Argument> args;
   for (const auto& [node, input] : checked_) {
-    inputs.push_back(input);
-    args.push_back(node);
+    if (input.whole == CheckedInput::kNone) args.push_back(*node);
   }
-  const std::vector<StatedGuard> guards = read_guards();
+  std::vector<CheckedInput> inputs;
+  for (const auto& [node, input] : checked_) inputs.push_back(input);
+  const std::vector<StatedGuard> guards = options_.check_sizes ? read_guards() : std::vector<StatedGuard>();
   std::vector<Guard> noted;
   for (const StatedGuard& each : guards) noted.push_back(each.guard);
-  if (!noted.empty()) module_->graph().placeholders().front()->meta().set(kGuardsNote, std::move(noted));
-  module_->add_submodule(kGuards, make_guards(inputs, ranges_, guards));
+  const std::vector<Node*> placeholders = module_->graph().placeholders();
+  if (!noted.empty()) placeholders.front()->meta().set(kGuardsNote, std::move(noted));
+  const std::shared_ptr<GraphModule> checks = make_guards(inputs, ranges_, guards, options_.check_sizes);
+  if (!checks) return;
+  module_->add_submodule(kGuards, checks);
+  const auto at = module_->graph().inserting_after(*placeholders.back());
   module_->graph().call_module(kGuards, args);
 }
 

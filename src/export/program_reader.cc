@@ -172,7 +172,7 @@ void ProgramReader::add_inputs() {
   }
   for (const Packed& each : packed_) {
     std::size_t first = each.first_leaf;
-    take_apart(*each.node, *each.spec, first);
+    take_apart(*each.node, *each.spec, first, {CheckedInput::kNone, {}, each.node->target().str()});
   }
 }
 
@@ -182,10 +182,17 @@ void ProgramReader::add_input(const std::string& name, const TreeSpec& spec, std
     Node& node = input.literal ? module_->graph().placeholder(name, *input.literal)
                                : module_->graph().placeholder(input.name.empty() ? name : input.name);
     node.meta().set(kInputNote, note_of(leaf - 1, 1));
-    return add_leaf(node, input);
+    if (const std::string type = input.literal ? annotation_of(*input.literal) : ""; !type.empty())
+      node.meta().set(meta_key::kType, type);
+    return add_leaf(node, input, {CheckedInput::kNone, {}, node.target().str()});
   }
-  Node& node = module_->graph().placeholder(name);
-  node.meta().set(kInputNote, note_of(leaf, spec.num_leaves()));
+  const InputNote note = note_of(leaf, spec.num_leaves());
+  std::size_t next = 0;
+  const bool is_literal =
+      std::ranges::all_of(note.leaves, [](const LeafNote& each) { return each.literal.has_value(); });
+  Node& node = is_literal ? module_->graph().placeholder(name, spec.pack([&] { return *note.leaves[next++].literal; }))
+                          : module_->graph().placeholder(name);
+  node.meta().set(kInputNote, note);
   node.meta().set(kTreeNote, spec);
   std::size_t first = leaf;
   const std::string type = annotation_of(spec, first);
@@ -194,9 +201,13 @@ void ProgramReader::add_input(const std::string& name, const TreeSpec& spec, std
   leaf += spec.num_leaves();
 }
 
-// `Dict[str, List[Tensor]]`; empty for a container that holds something else than tensors and containers of one type.
+// `Dict[str, List[Tensor]]`; empty for a container that holds values of several types, which TorchScript has no type
+// for.
 std::string ProgramReader::annotation_of(const TreeSpec& spec, std::size_t& leaf) const {
-  if (spec.is_leaf()) return inputs_.at(leaf++).literal ? "" : "Tensor";
+  if (spec.is_leaf()) {
+    const Input& input = inputs_.at(leaf++);
+    return input.literal ? annotation_of(*input.literal) : "Tensor";
+  }
   std::vector<std::string> types;
   for (const TreeSpec& child : spec.children) types.push_back(annotation_of(child, leaf));
   const auto is_other = [&](const std::string& type) {
@@ -213,31 +224,57 @@ std::string ProgramReader::annotation_of(const TreeSpec& spec, std::size_t& leaf
   return "Tuple[" + all + "]";
 }
 
-// A getitem for each container and value in it that the program reads or checks.
-void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf) {
-  if (spec.is_leaf()) return add_leaf(whole, inputs_[leaf++]);
-  for (std::size_t i = 0; i < spec.children.size(); ++i) {
-    const TreeSpec& child = spec.children[i];
-    if (child.is_leaf() && inputs_[leaf].literal) {
-      ++leaf;
-      continue;
-    }
-    const Argument key = spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i);
-    const std::string name = child.is_leaf() ? inputs_[leaf].name : "";
-    take_apart(module_->graph().call_function("operator.getitem", {whole, key}, {}, name), child, leaf);
+// What a value that is always the same is annotated as.
+std::string ProgramReader::annotation_of(const Argument& literal) {
+  switch (literal.kind()) {
+    case ArgumentKind::none: return "Optional[Tensor]";
+    case ArgumentKind::boolean: return "bool";
+    case ArgumentKind::integer: return "int";
+    case ArgumentKind::floating: return "float";
+    case ArgumentKind::string: return "str";
+    default: return "";
   }
 }
 
-void ProgramReader::add_leaf(Node& node, const Input& input) {
-  if (input.literal) return;
-  reader_->bind(input.name, node);
-  const auto leaf = static_cast<std::size_t>(&input - inputs_.data());
-  if (const TensorMeta* meta = reader_->meta_of(node)) {
-    checked_.push_back({&node, {node.name(), true, *meta, {}, leaf}});
-    return;
+// A getitem for each container and value in it; those that the program does not read go at the end.
+void ProgramReader::take_apart(Node& whole, const TreeSpec& spec, std::size_t& leaf, const Place& place) {
+  if (spec.is_leaf()) return add_leaf(whole, inputs_[leaf++], place);
+  std::size_t first = leaf;
+  const std::size_t index = checked_.size();
+  check(whole, place,
+        {.kind = CheckedInput::Kind::container,
+         .length = spec.children.size(),
+         .spec = spec,
+         .type = annotation_of(spec, first)});
+  for (std::size_t i = 0; i < spec.children.size(); ++i) {
+    const TreeSpec& child = spec.children[i];
+    const Argument key = spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i);
+    const std::string name = child.is_leaf() ? inputs_[leaf].name : "";
+    take_apart(module_->graph().call_function("operator.getitem", {whole, key}, {}, name), child, leaf,
+               {index, key, place.path + "[" + to_string(key) + "]"});
   }
-  if (const Json* number = number_named(input.name))
-    checked_.push_back({&node, {node.name(), false, {}, read_symbolic_size(*number).expr, leaf}});
+}
+
+void ProgramReader::add_leaf(Node& node, const Input& input, const Place& place) {
+  const auto leaf = static_cast<std::size_t>(&input - inputs_.data());
+  if (input.literal) {
+    const std::string type = annotation_of(*input.literal);
+    return check(node, place,
+                 {.kind = CheckedInput::Kind::literal, .leaf = leaf, .literal = *input.literal, .type = type});
+  }
+  reader_->bind(input.name, node);
+  if (const TensorMeta* meta = reader_->meta_of(node)) return check(node, place, {.tensor = *meta, .leaf = leaf});
+  if (const Json* number = number_named(input.name)) {
+    check(node, place, {.kind = CheckedInput::Kind::number, .number = read_symbolic_size(*number).expr, .leaf = leaf});
+  }
+}
+
+void ProgramReader::check(Node& node, const Place& place, CheckedInput input) {
+  input.name = node.name();
+  input.whole = place.whole;
+  input.key = place.key;
+  input.path = place.path;
+  checked_.push_back({&node, std::move(input)});
 }
 
 const Json* ProgramReader::number_named(const std::string& name) const {

@@ -3,10 +3,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <span>
 
 #include <fxgraph/export/data_dependence.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
+#include <fxgraph/export/tensor_questions.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/module_effects.h>
@@ -45,6 +47,7 @@ ProgramWriter::ProgramWriter(GraphModule& module, const SaveExportedOptions& opt
 WrittenProgram ProgramWriter::write() {
   flatten_modules();
   call_ = std::make_unique<CallInputs>(module_, graph_, options_);
+  put_in_literals();
   refuse(calls_of_data(graph_, module_));
   find_shapes();
   refuse(calls_of_data(graph_, shapes_));
@@ -86,6 +89,28 @@ WrittenProgram ProgramWriter::write() {
       {"guards_code", std::move(guards)}};
   written_.example = call_->example();
   return std::move(written_);
+}
+
+// An input that has one value is that value wherever it is read. That it has is said by the archive, which is refused
+// for any other, so that nothing else needs to assert it.
+void ProgramWriter::put_in_literals() {
+  for (const CallInputs::Input& input : call_->inputs()) {
+    const std::span leaves = std::span(call_->leaves()).subspan(input.first_leaf, input.spec.num_leaves());
+    if (std::ranges::all_of(leaves, [](const CallInputs::Leaf& leaf) { return leaf.literal.has_value(); })) {
+      std::size_t next = 0;
+      input.placeholder->replace_all_uses_with(input.spec.pack([&] { return *leaves[next++].literal; }));
+      continue;
+    }
+    for (const CallInputs::Leaf& leaf : leaves) {
+      if (!leaf.literal || !leaf.node) continue;
+      Node& whole = leaf.node->arg(0).node();
+      const Argument key = leaf.node->arg(1);
+      while (Node* element = element_at(whole, key)) {  // it may be taken more than once
+        element->replace_all_uses_with(*leaf.literal);
+        graph_.erase_node(*element);
+      }
+    }
+  }
 }
 
 // Of the inputs' sizes, and of what data decide.
@@ -160,52 +185,61 @@ void ProgramWriter::tell_symbol(const std::string& name, const SizeExpr& size, s
 void ProgramWriter::add_user_inputs(Json& inputs, Json& specs) {
   for (const CallInputs::Leaf& leaf : call_->leaves()) {
     if (leaf.literal) {
-      const Json value = writer_->argument(*leaf.literal);
-      if (value.is_null()) refusals_.push_back({"the input '" + leaf.name + "'"});
+      const Argument& literal = *leaf.literal;
+      const bool has_words = literal.is_none() || literal.is_bool() || literal.is_int() || literal.is_float() ||
+                             literal.is_string();  // all that Python reads as a constant input
+      const Json value = has_words ? writer_->argument(literal) : Json();
+      if (!has_words) refusals_.push_back({"the input '" + leaf.name + "', which is " + to_string(literal)});
       inputs.push_back(value);
-      specs.push_back({{"constant_input", {{"name", writer_->add_value(leaf.name, {})}, {"value", value}}}});
+      leaf_names_.push_back(writer_->add_value(leaf.name, {}));
+      specs.push_back({{"constant_input", {{"name", leaf_names_.back()}, {"value", value}}}});
       continue;
     }
     ValueShape shape;
     shape.kind = leaf.number ? ValueShape::Kind::integer : ValueShape::Kind::tensor;
     if (leaf.number) shape.integer = *leaf.number;
     shape.tensor = leaf.meta;
+    const bool is_there = leaf.node && !leaf.node->is_erased();  // checks alone may have read it
     const std::string name =
-        leaf.node ? writer_->name_value(*leaf.node, leaf.name, shape) : writer_->add_value(leaf.name, shape);
+        is_there ? writer_->name_value(*leaf.node, leaf.name, shape) : writer_->add_value(leaf.name, shape);
+    leaf_names_.push_back(name);
     inputs.push_back(GraphWriter::reference(name, shape));
     specs.push_back({{"user_input", {{"arg", GraphWriter::reference(name, shape)}}}});
     for (std::size_t dim = 0; dim < leaf.meta.sizes.size(); ++dim) tell_symbol(name, leaf.meta.sizes[dim].expr, dim);
   }
-  for (const CallInputs::Input& input : call_->inputs()) check_container(*input.placeholder, input.spec);
+  for (const CallInputs::Input& input : call_->inputs())
+    check_container(*input.placeholder, input.spec, input.first_leaf);
 }
 
-// A container is only taken apart: getitems of its keys. Further getitems of one value are that value.
-void ProgramWriter::check_container(Node& whole, const TreeSpec& spec) {
+// A container is only taken apart: getitems of its keys, each of which may be taken more than once.
+void ProgramWriter::check_container(Node& whole, const TreeSpec& spec, std::size_t leaf) {
   if (spec.is_leaf()) return;
   for (Node& user : whole.users()) {
-    if (user.target() != "operator.getitem") {
+    if (user.target() != "operator.getitem")
       refusals_.push_back({"the use of the whole container '" + whole.name() + "' by %" + user.name()});
-      continue;
-    }
-    Node* first = element_at(whole, user.arg(1));
-    if (first && first != &user && writer_->has_name(*first)) writer_->set_name(user, writer_->name_of(*first));
   }
   for (std::size_t i = 0; i < spec.children.size(); ++i) {
-    Node* element = element_at(whole, spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i));
-    // A container in it is no value of the archive, which knows its leaves alone: nothing refers to the name.
-    if (element && !spec.children[i].is_leaf() && !writer_->has_name(*element))
-      writer_->set_name(*element, element->name());
-    if (element) check_container(*element, spec.children[i]);
+    const TreeSpec& child = spec.children[i];
+    const Argument key = spec.kind == TreeSpec::Kind::dict ? spec.keys[i] : Argument(i);
+    for (Node& element : whole.users()) {
+      if (element.target() != "operator.getitem" || element.arg(0).node_or_null() != &whole || element.arg(1) != key)
+        continue;
+      // A container in it is no value of the archive, which knows its leaves alone: nothing refers to the name.
+      if (!writer_->has_name(element)) writer_->set_name(element, child.is_leaf() ? leaf_names_[leaf] : element.name());
+      check_container(element, child, leaf);
+    }
+    leaf += child.num_leaves();
   }
 }
 
-// Assertions about sizes that held in every run are what the signature says.
+// Assertions about sizes that held in every run are what the signature says. Others are written, or refused.
 void ProgramWriter::drop_checks() {
   for (Node* check : graph_.find_nodes(Op::call_function, Symbol("torch._assert"))) {
     const Node* condition = check->arg(0).node_or_null();
-    const bool holds = !condition || (shapes_.values[*condition].kind == ValueShape::Kind::boolean &&
-                                      !shapes_.values[*condition].varies);
-    if (holds && !check->has_users()) graph_.erase_node(*check);
+    const bool holds =
+        !condition || is_of_literals(*condition) ||
+        (shapes_.values[*condition].kind == ValueShape::Kind::boolean && !shapes_.values[*condition].varies);
+    if (holds && !check->has_users() && is_about_sizes(*check, shapes_.values)) graph_.erase_node(*check);
   }
   eliminate_dead_code(graph_);
 }

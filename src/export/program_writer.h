@@ -38,11 +38,12 @@ class ProgramWriter {
 
  private:
   void flatten_modules();
+  void put_in_literals();
   static void refuse(const std::string& calls_of_data);
   void find_shapes();
   void drop_checks();
   Json ranges() const;
-  void check_container(Node& whole, const TreeSpec& spec);
+  void check_container(Node& whole, const TreeSpec& spec, std::size_t leaf);
   void add_states(Json& inputs, Json& specs);
   void add_state(const char* kind, const char* prefix, const std::string& path, const at::Tensor& tensor, Json& inputs,
                  Json& specs);
@@ -58,6 +59,7 @@ class ProgramWriter {
   std::unique_ptr<CallInputs> call_;
   ProgramShapes shapes_;
   std::vector<Wordless> refusals_;
+  std::vector<std::string> leaf_names_;  ///< of the values that the caller gives
   std::unique_ptr<GraphWriter> writer_;
   WrittenProgram written_;
 };

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/ops/schema.h>
+
 namespace fx::pt2 {
 namespace {
 
@@ -33,11 +35,64 @@ constexpr ArithmeticCall kArithmeticCalls[] = {
     {"builtins.max", "Max"},
     {"torch.sym_max", "Max"},
     {"torch.sym_sum", "Add"},
+    {"aten::add.float", "Add"},
+    {"aten::sub.float", "Sub"},
+    {"aten::mul.float", "Mul"},
+    {"aten::mul.float_int", "Mul"},
+    {"aten::mul.int_float", "Mul"},
+    {"aten::div.int", "TrueDiv"},
+    {"aten::div.float", "TrueDiv"},
+    {"operator.truediv", "TrueDiv"},
+    {"torch.sym_float", "ToFloat"},
+    {"builtins.float", "ToFloat"},
+    {"aten::Float.int", "ToFloat"},
+    {"math.trunc", "TruncToInt"},
+    {"builtins.int", "TruncToInt"},
+    {"torch.sym_int", "TruncToInt"},
+    {"aten::Int.float", "TruncToInt"},
+    {"math.floor", "FloorToInt"},
+    {"aten::floor.float", "FloorToInt"},
+    {"math.ceil", "CeilToInt"},
+    {"aten::ceil.float", "CeilToInt"},
 };
 
 SizeExpr negative(SizeExpr expr) {
   if (expr.is_integer()) return SizeExpr::integer(-expr.value());
   return SizeExpr::call("Mul", {SizeExpr::integer(-1), std::move(expr)});
+}
+
+bool varies(const SizeExpr& expr) {
+  bool found = false;
+  expr.for_each_symbol([&](const std::string&) { found = true; });
+  return found;
+}
+
+bool is_of_one(std::string_view function) {
+  return function == "Neg" || function == "ToFloat" || function.ends_with("ToInt");
+}
+
+SizeExpr to_real(SizeExpr expr) {
+  if (expr.is_real()) return expr;
+  if (expr.is_integer()) return SizeExpr::real(static_cast<double>(expr.value()));
+  return SizeExpr::call("ToFloat", {std::move(expr)});
+}
+
+SizeExpr of_one(std::string_view function, SizeExpr operand) {
+  if (function == "Neg") return negative(std::move(operand));
+  if (function == "ToFloat") return to_real(std::move(operand));
+  return operand.is_real() ? SizeExpr::call(std::string(function), {std::move(operand)}) : operand;
+}
+
+// Floats beside whole numbers make floats of those.
+std::optional<SizeExpr> of_several(std::string_view function, std::vector<SizeExpr> operands) {
+  const bool is_real = std::ranges::any_of(operands, &SizeExpr::is_real);
+  if (function == "TrueDiv") function = is_real ? "FloatTrueDiv" : "IntTrueDiv";
+  if (is_real) {
+    if (function == "FloorDiv" || function == "PythonMod") return std::nullopt;
+    for (SizeExpr& operand : operands) operand = to_real(std::move(operand));
+  }
+  if (function == "Sub") return SizeExpr::call("Add", {operands[0], negative(operands[1])});
+  return SizeExpr::call(std::string(function), std::move(operands));
 }
 
 // Values of one symbol that tell expressions apart: the first ones, those about powers of two, those about the example.
@@ -75,22 +130,37 @@ std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optio
   const bool of_list = node.args().size() == 1 && node.arg(0).is_sequence();
   std::vector<SizeExpr> operands;
   for (const Argument& arg : of_list ? node.arg(0).elements() : node.args()) {
-    std::optional<SizeExpr> operand = arg.is_int()    ? std::optional(SizeExpr::integer(arg.as_int()))
-                                      : arg.is_node() ? value_of(arg.node())
-                                                      : std::nullopt;
+    std::optional<SizeExpr> operand = arg.is_int()     ? std::optional(SizeExpr::integer(arg.as_int()))
+                                      : arg.is_float() ? std::optional(SizeExpr::real(arg.as_float()))
+                                      : arg.is_node()  ? value_of(arg.node())
+                                                       : std::nullopt;
     if (!operand) return std::nullopt;
     operands.push_back(std::move(*operand));
   }
   const std::string_view function = row->function;
-  if (function == "Neg") return operands.size() == 1 ? std::optional(negative(operands[0])) : std::nullopt;
+  if (is_of_one(function)) return operands.size() == 1 ? std::optional(of_one(function, operands[0])) : std::nullopt;
   if (operands.size() < 2 || (!of_list && operands.size() > 2)) return std::nullopt;
-  SizeExpr made = function == "Sub" ? SizeExpr::call("Add", {operands[0], negative(operands[1])})
-                                    : SizeExpr::call(row->function, std::move(operands));
-  bool varies = false;
-  made.for_each_symbol([&](const std::string&) { varies = true; });
-  if (varies) return made;
-  const std::optional<std::int64_t> value = made.evaluate({});
+  std::optional<SizeExpr> made = of_several(function, std::move(operands));
+  if (!made || varies(*made)) return made;
+  const std::optional<std::int64_t> value = made->evaluate({});
   return value ? std::optional(SizeExpr::integer(*value)) : std::nullopt;
+}
+
+std::optional<SizeExpr> resized_by(const Node& node, std::size_t dim,
+                                   const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of) {
+  constexpr std::size_t kFirst = 2;  // behind the batch and the channels
+  const std::string_view target = node.target().view();
+  const bool resizes = target.starts_with("aten::upsample_") || target.starts_with("aten::_upsample_");
+  if (dim < kFirst || !resizes || !target.ends_with(".vec")) return std::nullopt;
+  const Argument* input = bound_argument(node, "input");
+  const Argument* factors = bound_argument(node, "scale_factors");
+  if (!input || !input->is_node() || !factors || !factors->is_sequence()) return std::nullopt;
+  const std::vector<SymbolicSize>& sizes = sizes_of(input->node());
+  if (dim >= sizes.size() || dim - kFirst >= factors->elements().size()) return std::nullopt;
+  const Argument& factor = factors->elements()[dim - kFirst];
+  if (!factor.is_float() || !varies(sizes[dim].expr)) return std::nullopt;
+  return of_one("TruncToInt",
+                SizeExpr::call("Mul", {SizeExpr::real(factor.as_float()), of_one("ToFloat", sizes[dim].expr)}));
 }
 
 std::optional<Symbols> where_they_differ(const SizeExpr& left, const SizeExpr& right, const Symbols& example,

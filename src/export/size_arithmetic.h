@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include <fxgraph/export/size_fit.h>
+#include <fxgraph/export/tensors.h>
 #include <fxgraph/ir/graph.h>
 
 namespace fx::pt2 {
@@ -15,8 +17,13 @@ namespace fx::pt2 {
 std::string number_operator(Symbol target);
 
 /// The expression that `node`'s call is of the numbers that it takes, which `value_of` gives; nothing when it is no
-/// arithmetic of whole numbers.
+/// arithmetic of numbers.
 std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optional<SizeExpr>(const Node&)>& value_of);
+
+/// The size in dimension `dim` of what a call resizes by factors (`TruncToInt(2.5*ToFloat(n))`), of its input's sizes,
+/// which `sizes_of` gives; nothing for other calls.
+std::optional<SizeExpr> resized_by(const Node& node, std::size_t dim,
+                                   const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of);
 
 /// Values of the symbols, within their ranges and such that `takes` holds, for which the two are different numbers;
 /// nothing when none of some hundred tried is.

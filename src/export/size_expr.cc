@@ -1,6 +1,7 @@
 #include <fxgraph/export/size_expr.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -160,6 +161,37 @@ const Function* find_function(const std::string& name) {
   return nullptr;
 }
 
+// Of numbers with a point: what makes whole ones of them, and what makes them.
+struct Rounding {
+  const char* name;
+  double (*apply)(double);
+};
+constexpr Rounding kRoundings[] = {
+    {"TruncToInt", [](double x) { return std::trunc(x); }},
+    {"FloorToInt", [](double x) { return std::floor(x); }},
+    {"CeilToInt", [](double x) { return std::ceil(x); }},
+    {"RoundToInt", [](double x) { return std::nearbyint(x); }},
+};
+struct RealFunction {
+  const char* name;
+  bool of_any;  ///< of whole numbers, too
+  double (*apply)(double, double);
+};
+constexpr RealFunction kRealFunctions[] = {
+    {"ToFloat", true, nullptr},
+    {"Add", false, [](double a, double b) { return a + b; }},
+    {"Mul", false, [](double a, double b) { return a * b; }},
+    {"FloatTrueDiv", true, [](double a, double b) { return a / b; }},
+    {"IntTrueDiv", true, [](double a, double b) { return a / b; }},
+    {"Max", false, [](double a, double b) { return std::max(a, b); }},
+    {"Min", false, [](double a, double b) { return std::min(a, b); }},
+};
+
+const RealFunction* find_real_function(const std::string& name) {
+  const auto found = std::ranges::find(kRealFunctions, name, &RealFunction::name);
+  return found == std::end(kRealFunctions) ? nullptr : found;
+}
+
 void append(std::string& out, const SizeExpr& expr, int outer) {
   if (expr.is_integer()) {
     out += std::to_string(expr.value());
@@ -190,6 +222,15 @@ SizeExpr SizeExpr::real(std::string digits) {
   made.kind_ = Kind::real;
   made.name_ = std::move(digits);
   return made;
+}
+SizeExpr SizeExpr::real(double value) {
+  constexpr int kDigits = 17;
+  std::array<char, 32> buffer;
+  const auto end =
+      std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::general, kDigits);
+  std::string digits(buffer.data(), end.ptr);
+  if (digits.find_first_of(".en") == digits.npos) digits += ".0";
+  return real(std::move(digits));
 }
 SizeExpr SizeExpr::symbol(std::string name) {
   SizeExpr made;
@@ -239,14 +280,47 @@ std::optional<std::int64_t> SizeExpr::evaluate(const std::map<std::string, std::
     const auto found = symbols.find(name_);
     return found == symbols.end() ? std::nullopt : std::optional(found->second);
   }
-  const Function* function = kind_ == Kind::call ? find_function(name_) : nullptr;
-  if (!function || operands_.empty()) return std::nullopt;
+  if (kind_ == Kind::real || operands_.empty()) return std::nullopt;
+  if (const auto rounding = std::ranges::find(kRoundings, name_, &Rounding::name); rounding != std::end(kRoundings)) {
+    const std::optional<double> number = operands_[0].evaluate_real(symbols);
+    constexpr double kMost = 0x1p62;
+    const bool fits = number && operands_.size() == 1 && std::abs(*number) < kMost;
+    return fits ? Size(static_cast<std::int64_t>(rounding->apply(*number))) : std::nullopt;
+  }
+  const Function* function = find_function(name_);
+  if (!function) return std::nullopt;
   Size result = operands_[0].evaluate(symbols);
   for (std::size_t i = 1; i < operands_.size() && result; ++i) {
     const Size next = operands_[i].evaluate(symbols);
     result = next ? function->apply(*result, *next) : std::nullopt;
   }
   return result;
+}
+
+bool SizeExpr::is_real() const {
+  if (kind_ != Kind::call) return kind_ == Kind::real;
+  const RealFunction* function = find_real_function(name_);
+  return function && (function->of_any || std::ranges::any_of(operands_, &SizeExpr::is_real));
+}
+
+std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::int64_t>& symbols) const {
+  if (!is_real()) {
+    const Size whole = evaluate(symbols);
+    return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
+  }
+  if (kind_ == Kind::real) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(name_.data(), name_.data() + name_.size(), value);
+    return error == std::errc() && end == name_.data() + name_.size() ? std::optional(value) : std::nullopt;
+  }
+  const RealFunction& function = *find_real_function(name_);
+  if (operands_.empty() || (!function.apply && operands_.size() > 1)) return std::nullopt;
+  std::optional<double> result = operands_[0].evaluate_real(symbols);
+  for (std::size_t i = 1; i < operands_.size() && result; ++i) {
+    const std::optional<double> next = operands_[i].evaluate_real(symbols);
+    result = next ? std::optional(function.apply(*result, *next)) : std::nullopt;
+  }
+  return result && std::isfinite(*result) ? result : std::nullopt;
 }
 
 }  // namespace fx::pt2

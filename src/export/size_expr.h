@@ -31,8 +31,11 @@ class SizeExpr {
   static SizeExpr integer(std::int64_t value);
   static SizeExpr symbol(std::string name);
   /// @}
-  /// A number with a point, by its digits: `2.5`, `1e-05`.
+  /// A number with a point, by its digits (`2.5`, `1e-05`) or with as many as tell it from all others.
+  /// @{
   static SizeExpr real(std::string digits);
+  static SizeExpr real(double value);
+  /// @}
   /// `function` is SymPy's: Add, Mul, Pow, FloorDiv, Mod, Max, Min, …
   static SizeExpr call(std::string function, std::vector<SizeExpr> operands);
 
@@ -58,9 +61,14 @@ class SizeExpr {
   const std::vector<SizeExpr>& operands() const { return operands_; }  ///< of a function, in order; else empty
   /// Calls `visit` for every symbol, once per occurrence.
   void for_each_symbol(const std::function<void(const std::string&)>& visit) const;
-  /// Its value for these symbols; nothing when a symbol is not there, the function is not known or not one of
-  /// whole numbers, or it overflows.
+  /// True for what is a number with a point: `2.5*ToFloat(s0)`.
+  bool is_real() const;
+  /// Its value for these symbols; nothing when a symbol is not there, the function is not known, or it overflows; and
+  /// for evaluate() when it is no whole number.
+  /// @{
   std::optional<std::int64_t> evaluate(const std::map<std::string, std::int64_t>& symbols) const;
+  std::optional<double> evaluate_real(const std::map<std::string, std::int64_t>& symbols) const;
+  /// @}
   /// Equal as they are written: `a + b` is not `b + a`.
   friend bool operator==(const SizeExpr&, const SizeExpr&) = default;
 

@@ -4,7 +4,9 @@
 
 #include <utility>
 
+#include <fxgraph/export/literals.h>
 #include <fxgraph/export/size_arithmetic.h>
+#include <fxgraph/export/tensor_questions.h>
 
 namespace fx::pt2 {
 namespace {
@@ -74,6 +76,7 @@ void GraphWriter::note_source(const Node& node, const DataSource& source) {
 void GraphWriter::write_assertion(const Node& node) {
   const Node* condition = node.args().empty() ? nullptr : node.arg(0).node_or_null();
   if (!condition) return refuse(node, "of a condition that is not computed");
+  if (is_number(shapes_[*condition].kind) && !shapes_[*condition].varies) return write_question(node);
   const bool is_tensor = shapes_[*condition].kind == ValueShape::Kind::tensor;
   const Json message = node.args().size() == 2 ? argument(node.arg(1)) : Json{{"as_string", "assertion failed"}};
   const Json inputs = Json::array({{{"name", "self"}, {"arg", argument(node.arg(0))}, {"kind", 1}},
@@ -82,20 +85,54 @@ void GraphWriter::write_assertion(const Node& node) {
            Json::array(), nullptr);
 }
 
+// Of what a tensor is beside its sizes: Python checks element types and strides. What it has no words for but a
+// narrower answer (is_floating_point, is_contiguous) it refuses more of; it is read here as it was.
+void GraphWriter::write_question(const Node& node) {
+  const std::optional<TensorQuestion> asked = question_of(node);
+  if (!asked || shapes_[*asked->tensor].kind != ValueShape::Kind::tensor) {
+    const std::string message = node.args().size() > 1 ? " '" + to_string(node.arg(1)) + "'" : "";
+    return refuse(node, "what it asserts is neither of sizes nor of an element type or layout" + message);
+  }
+  const TensorMeta& meta = shapes_[*asked->tensor].tensor;
+  Json inputs =
+      Json::array({{{"name", "a"}, {"arg", reference(names_[*asked->tensor], shapes_[*asked->tensor])}, {"kind", 1}}});
+  if (asked->question == "aten::stride") {
+    inputs.push_back({{"name", "stride"}, {"arg", argument(asked->answer)}, {"kind", 2}});
+  } else if (asked->question == "aten::is_contiguous") {
+    if (asked->answer != Argument(true)) return refuse(node, "it asserts that a tensor is not contiguous");
+    std::vector<Json> strides;
+    for (const SymbolicSize& stride : meta.strides) {
+      std::optional<Json> number = number_of(stride.expr);
+      if (!number) return refuse(node, "it asserts a layout of strides that are no expression of sizes");
+      strides.push_back(std::move(*number));
+    }
+    inputs.push_back({{"name", "stride"}, {"arg", numbers(strides)}, {"kind", 2}});
+  } else {
+    const Json type = write_literal(Argument(meta.dtype));
+    if (type.is_null()) return refuse(node, "Python has no number for the element type");
+    inputs.push_back({{"name", "dtype"}, {"arg", type}, {"kind", 2}});
+  }
+  add_node(node, kAssertTensor, std::move(inputs), Json::array(), nullptr);
+  nodes_.back()["metadata"][kAssertionNote] = pt2::write_question(*asked);
+}
+
 // Is it, or does it check, a number that is the same in every run?
 bool GraphWriter::is_fixed(const Node& node) const {
   const ValueShape& shape = shapes_[node];
   if (is_number(shape.kind)) return !shape.varies;
   if (node.target() != "torch._assert") return false;
   const Node* condition = node.arg(0).node_or_null();
-  return !condition || (shapes_[*condition].kind == ValueShape::Kind::boolean && !shapes_[*condition].varies);
+  return !condition || (shapes_[*condition].kind == ValueShape::Kind::boolean && !shapes_[*condition].varies &&
+                        is_about_sizes(node, shapes_));
 }
 
 // Numbers that do not vary are written where they are read; then nobody may need what they are computed from.
 void GraphWriter::find_left_out() {
   for (const Node& node : graph_.nodes().reversed()) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
-    const bool may_go = node.is(Op::call_function) && is_number(shapes_[node].kind) && !source(node);
+    const bool is_asked =  // for its layout
+        (node.target() == "aten::permute" || node.target() == "aten::stride") && node.has_users();
+    const bool may_go = node.is(Op::call_function) && (is_number(shapes_[node].kind) || is_asked) && !source(node);
     bool is_read = false;
     for (const Node& user : node.users()) is_read |= !left_out_.contains(&user);
     if (is_fixed(node) || (may_go && !is_read)) left_out_.insert(&node);

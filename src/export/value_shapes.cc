@@ -10,7 +10,6 @@
 #include <fxgraph/export/observed_runs.h>
 #include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/module/interpreter.h>
-#include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 
@@ -54,12 +53,13 @@ class Combiner {
         shape.varies = std::ranges::any_of(seen, [&](const Observed* o) { return o->numbers != first.numbers; });
         break;
       case ValueShape::Kind::integer:
-        shape.integer = size(node, seen, 0);
+        shape.integer = size(node, seen, 0, said(node));
         shape.varies = !shape.integer.expr.is_integer();
         break;
       case ValueShape::Kind::floating:
         shape.floating = first.floating;
         shape.varies = std::ranges::any_of(seen, [&](const Observed* o) { return o->floating != first.floating; });
+        if (shape.varies) shape.real = said(node);
         break;
       case ValueShape::Kind::list:
         for (std::size_t i = 0; i < first.elements.size(); ++i) {
@@ -94,11 +94,21 @@ class Combiner {
         node.name());
   }
 
-  SymbolicSize size(const Node& node, const std::vector<const Observed*>& seen, std::size_t at) {
+  // What the node's arithmetic is of the numbers before it.
+  std::optional<SizeExpr> said(const Node& node) const {
+    return said_by(node, [this](const Node& value) {
+      const ValueShape& shape = (*known_)[value];
+      return shape.kind == ValueShape::Kind::integer ? std::optional(shape.integer.expr) : shape.real;
+    });
+  }
+
+  // `said`: what the call says of it.
+  SymbolicSize size(const Node& node, const std::vector<const Observed*>& seen, std::size_t at,
+                    const std::optional<SizeExpr>& said = {}) {
     std::vector<Number> numbers;
     for (const Observed* each : seen) numbers.push_back(each->numbers[at]);
     std::optional<SizeExpr> expr = fitter_.fit(numbers);
-    if (seen[0]->kind == ValueShape::Kind::integer) settle_number(node, numbers, expr);
+    if (said) settle(*said, numbers, expr);
     if (!expr && unfit_) {
       std::vector<std::string> symbols = fitter_.symbols_behind(numbers);
       std::erase_if(symbols, [&](const std::string& symbol) { return data_.ranges().count(symbol) != 0; });
@@ -110,17 +120,13 @@ class Combiner {
   }
 
   // What the call says is so for all sizes; what was found for the runs may not be: `min(n, 4)` was 4 in all of them.
-  void settle_number(const Node& node, const std::vector<Number>& seen, std::optional<SizeExpr>& found) {
-    const std::optional<SizeExpr> said = said_by(node, [this](const Node& value) {
-      const ValueShape& shape = (*known_)[value];
-      return shape.kind == ValueShape::Kind::integer ? std::optional(shape.integer.expr) : std::nullopt;
-    });
-    if (!said || !fitter_.explains(*said, seen)) return;
+  void settle(const SizeExpr& said, const std::vector<Number>& seen, std::optional<SizeExpr>& found) {
+    if (said.is_real() || !fitter_.explains(said, seen)) return;
     const std::optional<Symbols> other =
-        found ? where_they_differ(*found, *said, example_, ranges_, takes_) : std::nullopt;
+        found ? where_they_differ(*found, said, example_, ranges_, takes_) : std::nullopt;
     if (found && !other) return;
     if (other) doubts.push_back(*other);
-    fitter_.learn(seen, *said);
+    fitter_.learn(seen, said);
     found = said;
   }
 
@@ -131,7 +137,8 @@ class Combiner {
     meta.device = first.device;
     meta.requires_grad = first.requires_grad;
     const std::size_t rank = first.numbers.size() / 2;
-    for (std::size_t i = 0; i < rank; ++i) meta.sizes.push_back(size(node, seen, i));
+    const auto sizes_of = [this](const Node& input) -> const auto& { return (*known_)[input].tensor.sizes; };
+    for (std::size_t i = 0; i < rank; ++i) meta.sizes.push_back(size(node, seen, i, resized_by(node, i, sizes_of)));
     for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(size(node, seen, rank + i));
     return meta;
   }
@@ -181,7 +188,6 @@ ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const S
                                 const SizeRanges& ranges_of_sizes, const SizedInputs& inputs,
                                 std::set<std::string>* unfit) {
   const at::NoGradGuard no_grad;
-  const StateKeeper keeper(module);
   Runs runs(module, graph, inputs);
   Symbols example = sizes;
   SizeRanges ranges = ranges_of_sizes;

@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct ValueShape {
   TensorMeta tensor{};
   SymbolicSize integer{};
   double floating = 0;
+  std::optional<SizeExpr> real{};  ///< of a float that sizes decide: what it is of them
   bool boolean = false;
   bool varies = false;   ///< of a number: it is not the same in every run
   bool of_data = false;  ///< of a number: data decide it

@@ -59,11 +59,6 @@ void Namespace::take(Stem& record, NodeName name) {
   if (name.number > record.last) record.last = name.number;
 }
 
-bool Namespace::contains(NodeName name) const {
-  const Stem* record = stems_.find(name.stem.id());
-  return record && taken(*record, name);
-}
-
 NodeName Namespace::create(NodeName candidate) {
   Stem& record = stems_[candidate.stem.id()];
   if (!record.known) {

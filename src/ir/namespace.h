@@ -39,9 +39,6 @@ class Namespace {
   /// Returns a fresh name for `candidate`: itself when free.
   NodeName create(NodeName candidate);
 
-  /// True when `name` was given out before.
-  bool contains(NodeName name) const;
-
  private:
   struct Stem {
     std::uint32_t dense = 0;  // the numbers 1 … dense are all taken

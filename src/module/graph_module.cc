@@ -104,11 +104,10 @@ void GraphModule::set_graph(Graph graph) {
 }
 
 void GraphModule::train(bool on) {
-  if (on != is_training() && !fixed_mode_.empty()) {
-    throw Error(ErrorKind::unsupported,
-                class_name_ + (on ? ".train()" : ".eval()") + ": the graph does not follow: " + fixed_mode_);
-  }
-  Module::train(on);
+  if (fixed_mode_.empty()) return Module::train(on);
+  if (on == is_training()) return;  // with the modes that its modules have
+  throw Error(ErrorKind::unsupported,
+              class_name_ + (on ? ".train()" : ".eval()") + ": the graph does not follow: " + fixed_mode_);
 }
 
 void GraphModule::attributes_changed() {

@@ -1,11 +1,16 @@
 #include <fxgraph/module/inline_modules.h>
 
+#include <ATen/core/Tensor.h>
 #include <torch/nn/modules/container/sequential.h>
+
+#include <algorithm>
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -115,5 +120,47 @@ std::shared_ptr<const Graph> module_body(const std::shared_ptr<torch::nn::Module
 }
 
 Graph inline_modules(const GraphModule& module) { return Inliner(module).run(); }
+
+namespace {
+
+bool may_change_a_rank(const Node& node) {
+  if (node.is(Op::call_module) || node.is(Op::call_method)) return true;
+  if (!node.is(Op::call_function)) return false;
+  const OperatorSchema* schema = overload_of(node);
+  return schema ? schema->traits.restructures : effects_of(node).unknown;
+}
+
+// What goes into a layer that gives as many dimensions as it takes; null for other calls.
+Node* input_of_same_rank(const GraphModule& module, const Node& layer) {
+  const std::string_view packet = packet_of(layer.target().view());
+  const auto node_of = [&](const char* name) -> Node* {
+    const Argument* argument = bound_argument(layer, name);
+    return argument ? argument->node_or_null() : nullptr;
+  };
+  if (packet == "aten::linear") {  // a vector for a weight takes one dimension away
+    const Node* weight = node_of("weight");
+    if (!weight || !weight->is(Op::get_attr)) return nullptr;
+    const at::Tensor tensor = module.find_attribute(weight->target().str());
+    if (!tensor.defined() || tensor.dim() != 2) return nullptr;
+  } else if (!packet.starts_with("aten::conv") && packet != "aten::batch_norm") {
+    return nullptr;
+  }
+  return node_of("input");
+}
+
+}  // namespace
+
+void ask_inputs_for_ranks(const GraphModule& module, Graph& graph) {
+  if (std::ranges::any_of(graph.nodes(), may_change_a_rank)) return;
+  for (Node& node : graph.nodes()) {
+    if (!node.is(Op::call_function) || packet_of(node.target().view()) != "aten::dim" || node.args().empty()) continue;
+    for (Node* asked = node.arg(0).node_or_null(); asked && asked->is(Op::call_function);) {
+      Node* before = input_of_same_rank(module, *asked);
+      if (!before) break;
+      node.replace_input_with(*asked, *before);
+      asked = before;
+    }
+  }
+}
 
 }  // namespace fx

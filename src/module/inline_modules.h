@@ -20,6 +20,11 @@ namespace fx {
 /// not fit its module.
 Graph inline_modules(const GraphModule& module);
 
+/// Asks what goes into a layer for its number of dimensions where `graph` asks what comes out of it. Layers keep that
+/// number, and normalisation asks for it first of all: the value between them then has one reader, as rules want it.
+/// Nothing changes when a call in the graph may give a tensor other dimensions in place. `module` has the weights.
+void ask_inputs_for_ranks(const GraphModule& module, Graph& graph);
+
 /// Returns what a module computes in its present mode, as a graph over its own paths; null when that is not known.
 std::shared_ptr<const Graph> module_body(const std::shared_ptr<torch::nn::Module>& module);
 

@@ -4,6 +4,7 @@
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/nested_graph.h>
+#include <fxgraph/run/none_inputs.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/print.h>
@@ -52,6 +53,7 @@ void Interpreter::check_number_of_inputs(std::size_t given) const {
 
 Value Interpreter::run(Args inputs, const Environment& initial) {
   environment_ = NodeMap<std::optional<Value>>(graph_);
+  none_inputs_.clear();
   for (const auto& [node, value] : initial) environment_[*node] = value;
   check_number_of_inputs(inputs.size());
   if (!keep_values_) find_last_uses();
@@ -74,16 +76,21 @@ Value Interpreter::run_nodes() {
     current_ = &node;
     try {
       environment_[node] = run_node(node);
+      if (node.is(Op::placeholder)) internal::add_none_inputs(none_inputs_, node.target().str(), *environment_[node]);
     } catch (const Error& error) {
       if (error.node() == node.name()) throw;
-      throw Error(ErrorKind::execution, failure(node, error.message()), node.name());
+      fail(node, error.message());
     } catch (const std::exception& error) {
-      throw Error(ErrorKind::execution, failure(node, first_line(error)), node.name());
+      fail(node, first_line(error));
     }
     if (node.is(Op::output)) return *environment_[node];
     if (!keep_values_) drop_dead_values(node);
   }
   return {};
+}
+
+void Interpreter::fail(const Node& node, const std::string& cause) const {
+  throw Error(ErrorKind::execution, failure(node, internal::cause_of_failure(node, none_inputs_, cause)), node.name());
 }
 
 Value Interpreter::boxed_run(Args& inputs) {

@@ -110,6 +110,7 @@ class Interpreter {
   void find_last_uses();
   void drop_dead_values(const Node& node);
   Value run_nodes();
+  [[noreturn]] void fail(const Node& node, const std::string& cause) const;
 
   GraphModule& module_;
   const Graph& graph_;
@@ -119,6 +120,7 @@ class Interpreter {
   const Node* current_ = nullptr;
   std::unordered_map<std::string, ModuleCall> module_calls_;  // by target, form of the call and node; look-up only
   Args inputs_;
+  std::vector<std::string> none_inputs_;  // see internal::add_none_inputs
   std::size_t next_input_ = 0;
 };
 

@@ -1,11 +1,16 @@
 #include <fxgraph/nn/module_tree.h>
 
+#include <torch/csrc/jit/api/module.h>
+
+#include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_members.h>
+#include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/owning_module.h>
 #include <fxgraph/support/error.h>
 
@@ -126,16 +131,7 @@ void copy_modes(const Module& from, Module& to) {
   }
 }
 
-void deep_copy_contents(const Module& from, Module& to, const c10::Device* device) {
-  for (const auto& item : parameters_of(from)) put_tensor(to, item.key(), copy_of(item.value(), device), true);
-  for (const auto& item : buffers_of(from)) put_tensor(to, item.key(), copy_of(item.value(), device), false);
-  for (const auto& item : children_of(from)) {
-    to.register_module(item.key(), item.value()->clone(device ? TorchDeviceOption(*device) : TorchDeviceOption()));
-  }
-  set_own_mode(to, from.is_training());
-}
-
-// ── Ties
+// ── Copies and their ties
 // ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 namespace {
@@ -145,40 +141,149 @@ struct CopiedTensor {
   torch::Tensor original;
   torch::Tensor copy;
   Module* owner = nullptr;  // of the copy
-  std::string name;
+  std::string path, name;
   bool is_parameter = false;
+  std::optional<torch::jit::Module> script;  // that has the copy too, in a leaf that is TorchScript's
 };
 using ByStorage = std::vector<std::pair<const c10::StorageImpl*, std::vector<CopiedTensor>>>;
 
-// Whether a tensor registered in this module is read from there alone, and so may be another one.
-bool may_be_replaced(const Module& module) {
-  if (const auto* leaf = dynamic_cast<const LeafModule*>(&module)) return leaf->script() == nullptr;
-  return dynamic_cast<const Holder*>(&module) || dynamic_cast<const OwningModule*>(&module);
+// One of fxgraph's types, whose clones are made here.
+bool is_own(const Module& module) {
+  return dynamic_cast<const Holder*>(&module) || dynamic_cast<const LeafModule*>(&module) ||
+         dynamic_cast<const OwningModule*>(&module);
 }
 
+// Whether what is registered in this module is read from there alone, and so may be another tensor or module.
+bool may_be_replaced(const Module& module) {
+  if (const auto* leaf = dynamic_cast<const LeafModule*>(&module)) return leaf->script() == nullptr;
+  return is_own(module);
+}
+
+// The member of the copy's module that is the tensor; null when nobody knows one.
+torch::Tensor* member_of(const CopiedTensor& each) {
+  const ModuleType* type = find_module_type(*each.owner);
+  if (!type || !type->tensors) return nullptr;
+  for (torch::Tensor* member : type->tensors(*each.owner)) {
+    if (member->is_same(each.copy)) return member;
+  }
+  return nullptr;
+}
+
+// Puts another tensor into the place of the copy, wherever the module reads it; false when it has one of its own.
+bool replace(CopiedTensor& each, const torch::Tensor& tensor) {
+  if (each.script) {
+    each.script->setattr(each.name, tensor);
+  } else if (!may_be_replaced(*each.owner)) {
+    torch::Tensor* member = member_of(each);
+    if (!member) return false;
+    *member = tensor;
+  }
+  put_tensor(*each.owner, each.name, tensor, each.is_parameter);
+  return true;
+}
+
+// LibTorch's Embedding of given weights has them in its clone too, and moves the original's to other memory on the way.
+std::shared_ptr<Module> clone_of(const Module& module, const c10::Device* device) {
+  const TorchDeviceOption where = device ? TorchDeviceOption(*device) : TorchDeviceOption();
+  if (is_own(module)) return module.clone(where);
+  std::vector<std::pair<std::string, torch::Tensor>> contents;
+  for (const auto& item : module.named_parameters()) {
+    if (item.value().defined()) contents.emplace_back(item.key(), item.value().detach());
+  }
+  std::shared_ptr<Module> copy = module.clone(where);
+  for (const auto& [path, before] : contents) {
+    const auto [parent, name] = split_path(path);
+    torch::Tensor original = find_tensor(module, path), copied = find_tensor(*copy, path);
+    if (!copied.is_same(original)) continue;
+    original.set_data(before);
+    CopiedTensor shared{original, copied, const_cast<Module*>(find_module(*copy, parent)), path, name, true, {}};
+    replace(shared, copy_of(original, device));
+  }
+  return copy;
+}
+
+}  // namespace
+
+void deep_copy_contents(const Module& from, Module& to, const c10::Device* device) {
+  for (const auto& item : parameters_of(from)) put_tensor(to, item.key(), copy_of(item.value(), device), true);
+  for (const auto& item : buffers_of(from)) put_tensor(to, item.key(), copy_of(item.value(), device), false);
+  for (const auto& item : children_of(from)) {
+    to.register_module(item.key(), clone_of(*item.value(), device));
+  }
+  set_own_mode(to, from.is_training());
+}
+
+namespace {
+
+// The part at `path` of the script of a leaf; nothing where the script has none.
+std::optional<torch::jit::Module> script_at(const torch::jit::Module& script, std::string_view path) {
+  torch::jit::Module at = script;
+  while (!path.empty()) {
+    const std::string name(path.substr(0, path.find('.')));
+    path.remove_prefix(std::min(path.size(), name.size() + 1));
+    if (!at.hasattr(name) || !at.attr(name).isModule()) return std::nullopt;
+    at = at.attr(name).toModule();
+  }
+  return at;
+}
+
+// The scripts of the leaves on the way: their tensors, and those of the Holders below, are the script's.
+class Scripts {
+ public:
+  std::optional<torch::jit::Module> of(const Module& module, const std::string& path) {
+    const auto* leaf = dynamic_cast<const LeafModule*>(&module);
+    if (leaf && leaf->script()) scripts_.emplace(path, *leaf->script());
+    for (std::size_t end = path.size(); !scripts_.empty();) {
+      if (const auto known = scripts_.find(path.substr(0, end)); known != scripts_.end())
+        return script_at(known->second, std::string_view(path).substr(std::min(path.size(), end + 1)));
+      if (end == 0) break;
+      const std::size_t dot = path.rfind('.', end - 1);
+      end = dot == std::string::npos ? 0 : dot;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::unordered_map<std::string, torch::jit::Module> scripts_;  // look-up only
+};
+
+[[noreturn]] void refuse_split(const CopiedTensor& first, const CopiedTensor& second) {
+  throw Error(ErrorKind::unsupported,
+              "cannot clone: " + first.path + " and " + second.path +
+                  " are one parameter, and the copies of their modules, of types that fxgraph does not know, have each "
+                  "their own, so that gradients would be split; let one of the modules take it as an input");
+}
+
+// The registered tensors by their storages. On the way each copy gets its original's requires_grad: LibTorch's own
+// modules make their copies' tensors anew.
 ByStorage copied_tensors(const Module& from, Module& to) {
   ByStorage groups;
+  Scripts scripts;
   std::unordered_map<const c10::StorageImpl*, std::size_t> group_of;  // look-up only
-  const auto add = [&](const Module& original, Module& copy, bool is_parameter) {
+  const auto add = [&](const Module& original, Module& copy, const std::string& path,
+                       const std::optional<torch::jit::Module>& script, bool is_parameter) {
     for (const auto& item : is_parameter ? parameters_of(original) : buffers_of(original)) {
       const torch::Tensor& tensor = item.value();
-      const torch::Tensor* copied = (is_parameter ? parameters_of(copy) : buffers_of(copy)).find(item.key());
+      torch::Tensor* copied = (is_parameter ? parameters_of(copy) : buffers_of(copy)).find(item.key());
       if (!copied || !copied->defined() || !tensor.defined()) continue;
+      CopiedTensor each{tensor, *copied, &copy, join_path(path, item.key()), item.key(), is_parameter, script};
+      if (copied->requires_grad() != tensor.requires_grad()) copied->set_requires_grad(tensor.requires_grad());
       if (tensor.layout() != at::kStrided || !tensor.has_storage()) continue;
       const auto [at, is_new] = group_of.emplace(tensor.storage().unsafeGetStorageImpl(), groups.size());
       if (is_new) groups.push_back({at->first, {}});
-      groups[at->second].second.push_back({tensor, *copied, &copy, item.key(), is_parameter});
+      groups[at->second].second.push_back(std::move(each));
     }
   };
   std::unordered_set<const Module*> seen;  // look-up only
-  const auto visit = [&](const Module& original, Module& copy) {
+  const auto visit = [&](const Module& original, Module& copy, const std::string& path) {
     if (!seen.insert(&copy).second) return;
-    add(original, copy, true);
-    add(original, copy, false);
+    const std::optional<torch::jit::Module> script = scripts.of(copy, path);
+    add(original, copy, path, script, true);
+    add(original, copy, path, script, false);
   };
-  visit(from, to);
+  visit(from, to, "");
   for (const auto& item : from.named_modules("", /*include_self=*/false)) {
-    if (const auto copy = find_child(to, item.key())) visit(*item.value(), *copy);
+    if (const auto copy = find_child(to, item.key())) visit(*item.value(), *copy, item.key());
   }
   return groups;
 }
@@ -192,19 +297,23 @@ torch::Tensor copy_of_storage(const torch::Tensor& original, const torch::Tensor
 
 void tie(std::vector<CopiedTensor>& group) {
   const torch::Tensor storage = copy_of_storage(group.front().original, group.front().copy);
-  std::unordered_map<const c10::TensorImpl*, torch::Tensor> tied;  // look-up only
+  std::unordered_map<const c10::TensorImpl*, CopiedTensor> tied;  // look-up only
+  // A module that keeps its tensor to itself decides which one the others get.
+  const auto keeps_its_own = [](const CopiedTensor& each) {
+    return !each.script && !may_be_replaced(*each.owner) && !member_of(each);
+  };
+  std::ranges::stable_partition(group, keeps_its_own);
   for (CopiedTensor& each : group) {
     const torch::Tensor& original = each.original;
-    torch::Tensor& known = tied[original.unsafeGetTensorImpl()];
-    if (!known.defined()) {
-      known = torch::empty({0}, original.options().device(storage.device()).requires_grad(false));
-      known.set_(storage.storage(), original.storage_offset(), original.sizes(), original.strides());
-      known.set_requires_grad(original.requires_grad());
-    }
-    if (may_be_replaced(*each.owner)) {
-      put_tensor(*each.owner, each.name, known, each.is_parameter);
-    } else {
-      each.copy.set_data(known);
+    const auto [known, is_new] = tied.try_emplace(original.unsafeGetTensorImpl(), each);
+    if (is_new) {
+      torch::Tensor view = torch::empty({0}, original.options().device(storage.device()).requires_grad(false));
+      view.set_(storage.storage(), original.storage_offset(), original.sizes(), original.strides());
+      each.copy.set_data(view);
+      each.copy.set_requires_grad(original.requires_grad());
+    } else if (!replace(each, known->second.copy)) {
+      each.copy.set_data(known->second.copy);
+      if (original.requires_grad()) refuse_split(known->second, each);
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <torch/nn/modules.h>
 
 #include <mutex>
+#include <type_traits>
 #include <unordered_map>
 
 #include <fxgraph/nn/nn_bodies.h>
@@ -34,10 +35,46 @@ OptionBytes options_of(const torch::nn::Module& module) {
   return bytes;
 }
 
+// A derived class may name what RNNImplBase protects.
+template <typename Impl>
+struct RecurrentWeights : nn::detail::RNNImplBase<Impl> {
+  static std::vector<torch::Tensor>& of(Impl& module) { return module.*(&RecurrentWeights::flat_weights_); }
+};
+
+// The members of torch::nn's modules that are tensors; recurrent ones have theirs in a list.
+template <typename Impl>
+std::vector<torch::Tensor*> tensors_of(torch::nn::Module& module) {
+  auto& impl = dynamic_cast<Impl&>(module);
+  std::vector<torch::Tensor*> tensors;
+  if constexpr (std::is_base_of_v<nn::detail::RNNImplBase<Impl>, Impl>) {
+    for (torch::Tensor& each : RecurrentWeights<Impl>::of(impl)) tensors.push_back(&each);
+  }
+#define FX_TENSOR(name) \
+  if constexpr (requires { impl.name.unsafeGetTensorImpl(); }) tensors.push_back(&impl.name)
+  FX_TENSOR(weight);
+  FX_TENSOR(bias);
+  FX_TENSOR(running_mean);
+  FX_TENSOR(running_var);
+  FX_TENSOR(num_batches_tracked);
+  FX_TENSOR(weight_ih);
+  FX_TENSOR(weight_hh);
+  FX_TENSOR(bias_ih);
+  FX_TENSOR(bias_hh);
+  FX_TENSOR(in_proj_weight);
+  FX_TENSOR(in_proj_bias);
+  FX_TENSOR(q_proj_weight);
+  FX_TENSOR(k_proj_weight);
+  FX_TENSOR(v_proj_weight);
+  FX_TENSOR(bias_k);
+  FX_TENSOR(bias_v);
+#undef FX_TENSOR
+  return tensors;
+}
+
 template <typename Impl>
 void add(Table& table, const char* name, NnBody body = nullptr) {
-  table.emplace(typeid(Impl),
-                ModuleType{qualify_module_type(name), &internal::call_forward<Impl>, body, &options_of<Impl>});
+  table.emplace(typeid(Impl), ModuleType{qualify_module_type(name), &internal::call_forward<Impl>, body,
+                                         &options_of<Impl>, &tensors_of<Impl>});
 }
 
 void add_convolutions(Table& table) {

@@ -32,6 +32,8 @@ struct ModuleType {
   std::optional<Graph> (*body)(const torch::nn::Module& module) = nullptr;
   /// Where its options lie, as long as the module lives: who made something of a body watches them. May be null.
   std::vector<std::span<const std::byte>> (*options)(const torch::nn::Module& module) = nullptr;
+  /// Its members that are tensors. A module computes with these, whatever is registered under their names. May be null.
+  std::vector<torch::Tensor*> (*tensors)(torch::nn::Module& module) = nullptr;
 };
 
 /// The entry of `module`'s exact type, or null.
@@ -43,7 +45,7 @@ void add_module_type(std::type_index type, ModuleType entry);
 /// lists, tuples).
 template <typename Impl>
 void register_module_type(const std::string& qualified_name) {
-  add_module_type(typeid(Impl), {qualified_name, &internal::call_forward<Impl>, nullptr, nullptr});
+  add_module_type(typeid(Impl), {qualified_name, &internal::call_forward<Impl>, nullptr, nullptr, nullptr});
 }
 
 /// A LeafModule over `module`'s tensors and body; null when its type has none.

@@ -1,4 +1,4 @@
-// Operators of newer LibTorch releases, for older ones.
+// Operators of newer LibTorch releases, for older ones, and those that Python alone has (quantized_decomposed).
 //
 // A program that was exported by PyTorch 2.x calls `aten::scaled_dot_product_attention` or `aten::rms_norm`, which 1.13
 // has not got. They are registered with their schemas and computed from operators that 1.13 has, with gradients, so

@@ -165,13 +165,6 @@ std::optional<std::vector<IValue>> gather_trailing_ints(const c10::FunctionSchem
   return std::nullopt;
 }
 
-// Values of these types are ints too.
-bool is_enumerator(const c10::Type& type) {
-  if (const auto* optional = type.castRaw<c10::OptionalType>()) return is_enumerator(*optional->getElementType());
-  return type.kind() == TypeKind::ScalarTypeType || type.kind() == TypeKind::LayoutType ||
-         type.kind() == TypeKind::MemoryFormatType;
-}
-
 const IValue* keyword_value(const CallValues& call, const std::string& name) {
   for (const auto& [key, value] : call.kwargs) {
     if (key.view() == name || (key == "input" && name == "self")) return &value;
@@ -203,7 +196,7 @@ std::optional<int> bind_given(const c10::FunctionSchema& schema, const CallValue
     total += *cost + (value->isInt() && is_enumerator(*parameter.real_type()) ? kEnumerator : 0);
     if (stack) {
       stack->push_back(*value);
-      coerce(stack->back(), *parameter.real_type(), parameter.N().value_or(1));
+      coerce(stack->back(), *value_type(parameter), parameter.N().value_or(1));
     }
   }
   if (positional < args.size() || keywords < call.kwargs.size()) return std::nullopt;

@@ -110,7 +110,7 @@ PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& nod
     for (std::size_t i = 0; i < arranged.size(); ++i) {
       const c10::Argument& parameter = schema.arguments()[i];
       if (arranged[i]) {
-        operands.push_back(operand(scope, *arranged[i], parameter.real_type(), parameter.N().value_or(1)));
+        operands.push_back(operand(scope, *arranged[i], value_type(parameter), parameter.N().value_or(1)));
       } else if (parameter.default_value()) {
         operands.push_back(operand_of(constant(*parameter.default_value())));
       } else {

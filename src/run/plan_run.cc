@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fxgraph/nn/owning_module.h>
+#include <fxgraph/run/none_inputs.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/plan_program.h>
 #include <fxgraph/run/value.h>
@@ -79,6 +80,8 @@ class PlanRunner {
       }
       if (input.slot == internal::kNoSlot) continue;
       slots_[input.slot] = i < inputs.size() ? std::move(inputs[i]) : *input.default_value;
+      const IValue& bound = slots_[input.slot];
+      if (!bound.isTensor() || !bound.toTensor().defined()) internal::add_none_inputs(none_inputs_, input.name, bound);
     }
   }
 
@@ -216,8 +219,9 @@ class PlanRunner {
       where += " (inside: " + call_text(*inner) + ")";
     }
     const std::string place = node ? source_place(*node) : std::string();
+    const std::string why = node ? internal::cause_of_failure(*node, none_inputs_, cause) : cause;
     throw Error(ErrorKind::execution,
-                "while running " + where + ": " + cause + (place.empty() ? "" : "; it was made at " + place),
+                "while running " + where + ": " + why + (place.empty() ? "" : "; it was made at " + place),
                 node ? node->name() : std::string());
   }
 
@@ -226,6 +230,7 @@ class PlanRunner {
   const Plan::Observer& observer_;
   std::vector<IValue> slots_;
   torch::jit::Stack stack_;
+  std::vector<std::string> none_inputs_;
 };
 
 Plan::Plan(std::unique_ptr<const Code> program) : program_(std::move(program)) {}

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include <fxgraph/ir/node.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/support/symbol.h>
 

@@ -171,6 +171,15 @@ bool fits_without_coercion(const c10::Type& from, const c10::Type& to) {
   return from.isSubtypeOf(to) || to.kind() == TypeKind::AnyType || to.kind() == TypeKind::VarType;
 }
 
+bool is_enumerator(const c10::Type& declared) {
+  const TypeKind kind = unwrap_optional(declared).kind();
+  return kind == TypeKind::ScalarTypeType || kind == TypeKind::LayoutType || kind == TypeKind::MemoryFormatType;
+}
+
+const TypePtr& value_type(const c10::Argument& parameter) {
+  return is_enumerator(*parameter.real_type()) ? parameter.real_type() : parameter.type();
+}
+
 void coerce(IValue& value, const c10::Type& declared, int repeat) {
   if (value.isNone()) return;
   const c10::Type& type = unwrap_optional(declared);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -39,6 +40,13 @@ std::optional<Argument> to_argument(const c10::IValue& value, const c10::TypePtr
 /// number for a tensor, a tuple for a list, a one-element tensor for a number, one int for `int[n]` (`repeat` times).
 /// Leaves it alone where it fits or nothing helps.
 void coerce(c10::IValue& value, const c10::Type& type, int repeat = 1);
+
+/// The type of the values that a parameter takes. LibTorch tells dtypes, layouts and memory formats from ints, which
+/// its own type of the parameter does not; a SymInt is an int to it, and lists of them are lists of ints, the only ones
+/// that every kernel takes.
+const c10::TypePtr& value_type(const c10::Argument& parameter);
+/// True for the type of a dtype, a layout or a memory format, which are ints as values.
+bool is_enumerator(const c10::Type& type);
 
 /// True when coerce() is known to leave values of type `from` alone.
 bool fits_without_coercion(const c10::Type& from, const c10::Type& to);

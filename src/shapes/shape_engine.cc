@@ -42,6 +42,7 @@ void describe(std::ostream& out, const IValue& value) {
       out << "undefined";
     } else {
       out << tensor.scalar_type() << tensor.sizes() << tensor.strides();
+      if (is_number(tensor)) out << "number";
     }
   } else if (value.isList()) {
     out << '[';

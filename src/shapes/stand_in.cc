@@ -20,11 +20,18 @@ std::int64_t storage_extent(const at::Tensor& tensor) {
   return extent;
 }
 
+at::Tensor as_number_if(bool is_number, at::Tensor tensor) {
+  if (is_number) tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
 }  // namespace
 
 at::Tensor to_meta(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || tensor.is_quantized()) return {};
-  return at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()).device(at::kMeta));
+  at::Tensor meta =
+      at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions(tensor.scalar_type()).device(at::kMeta));
+  return as_number_if(is_number(tensor), std::move(meta));
 }
 
 at::Tensor stand_in(const at::Tensor& meta, int fill) {
@@ -36,8 +43,10 @@ at::Tensor stand_in(const at::Tensor& meta, int fill) {
       meta.stride(-2) != 0) {
     result.diagonal(0, -2, -1).fill_(fill == 0 ? 1 : static_cast<double>(meta.size(-1) + 1));
   }
-  return result;
+  return as_number_if(is_number(meta), std::move(result));
 }
+
+bool is_number(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->is_wrapped_number(); }
 
 KeepRandomState::KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {
   const std::lock_guard lock(generator_.mutex());

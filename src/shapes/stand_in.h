@@ -7,8 +7,13 @@
 
 namespace fx::internal {
 
-/// A meta tensor like `tensor`; undefined when there is none (undefined, quantized, sparse and other layouts).
+/// A meta tensor like `tensor`, a number where that is one; undefined when there is none (undefined, quantized, sparse
+/// and other layouts).
 at::Tensor to_meta(const at::Tensor& tensor);
+
+/// Whether a defined tensor is a number of the program (LibTorch's "wrapped number"), which types of results do not
+/// follow as they follow those of tensors.
+bool is_number(const at::Tensor& tensor);
 
 /// A tensor on the CPU with the shape and strides of `meta`, filled with `fill`. Square matrices get something else on
 /// the diagonal, so that those who factorise or invert find something regular. An undefined tensor stays what it is.

@@ -122,13 +122,13 @@ class Exporter {
     made.type()->addMethod(method);
   }
 
-  // Placeholders with a default become arguments with one.
+  // Placeholders with a default become arguments with one, except those before one without, which callers give.
   static void set_defaults(jit::Function& method, const Graph& graph) {
     const c10::FunctionSchema& plain = method.getSchema();
     std::vector<c10::Argument> arguments = plain.arguments();
     const std::vector<Node*> placeholders = graph.placeholders();
-    for (std::size_t i = 0; i < placeholders.size(); ++i) {
-      if (placeholders[i]->args().empty()) continue;
+    for (std::size_t i = placeholders.size(); i-- > 0;) {
+      if (placeholders[i]->args().empty()) break;
       const c10::Argument& old = arguments[i + 1];  // after self
       arguments[i + 1] =
           c10::Argument(old.name(), old.type(), old.N(), to_ivalue(placeholders[i]->args()[0], old.type()));

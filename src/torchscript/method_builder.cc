@@ -18,6 +18,7 @@
 #include <fxgraph/torchscript/nested_calls.h>
 #include <fxgraph/torchscript/reflected.h>
 #include <fxgraph/torchscript/script_name.h>
+#include <fxgraph/torchscript/script_schemas.h>
 
 namespace fx::internal {
 
@@ -47,7 +48,7 @@ class MethodBuilder {
         if (!error.node().empty()) throw;
         unsupported(node, error.message());
       } catch (const std::exception& error) {
-        unsupported(node, first_line(error));
+        unsupported(node, why_no_schema_fits(error));
       }
     }
     if (!source_.output_node()) built_->registerOutput(built_->insertConstant(c10::IValue()));
@@ -63,7 +64,7 @@ class MethodBuilder {
     switch (node.op()) {
       // The caller's keyword is the target, which need not be the node's name (`input` is kept for Python's own).
       case Op::placeholder:
-        return define(node, built_->addInput(to_identifier(node.target().view()))->setType(annotation(node)));
+        return define(node, built_->addInput(to_identifier(node.target().view()))->setType(input_type(node)));
       case Op::get_attr: return define(node, attribute(node.target().str()));
       case Op::call_module: return define(node, call_module(node));
       case Op::call_function: return define(node, call_function(node));
@@ -75,23 +76,6 @@ class MethodBuilder {
   void define(const Node& node, Value* value) {
     values_[node] = value;
     if (!node.is(Op::placeholder) && value != self_) value->setDebugName(node.name());
-  }
-
-  // What has no type is a tensor, unless it is known to be a container.
-  static c10::TypePtr annotation(const Node& node) {
-    const Meta* meta = node.find_meta();
-    const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
-    if (type) return parse_annotation(*type);
-    if (!meta || !meta->get<pt2::TreeSpec>(pt2::kTreeNote)) return c10::TensorType::get();
-    if (node.num_users() != 0) of_several_types("the input '" + node.target().str() + "' is a container");
-    return c10::AnyType::get();
-  }
-
-  [[noreturn]] static void of_several_types(const std::string& what) {
-    throw Error(ErrorKind::unsupported,
-                what +
-                    " of values of different types, for which TorchScript has no type; make it a tuple, or save the "
-                    "program as .pt2");
   }
 
   // ── Attributes and modules ───────────────────────────────────────────────────────────────────────────────────────
@@ -166,12 +150,47 @@ class MethodBuilder {
 
   Value* call_schema(const Node& node, const c10::FunctionSchema& schema) {
     if (Value* value = call_with_number(node, schema)) return value;
+    if (Value* value = arithmetic_with_bool(node, schema)) return value;
+    const auto takes_bool = [this](const Argument& given) { return is_bool(given); };
+    if (const c10::FunctionSchema* other = overload_without_bools(node, schema, takes_bool))
+      return call_exactly(node, *other);
+    return call_exactly(node, schema);
+  }
+
+  Value* call_exactly(const Node& node, const c10::FunctionSchema& schema) {
     std::vector<NamedValue> args;
     const auto type_of = [&](std::size_t i) {
       return i < schema.arguments().size() ? schema.arguments()[i].type() : nullptr;
     };
     for (const Argument& arg : node.args()) args.push_back(named({}, arg, type_of(args.size())));
-    return emit(node, schema, jit::matchSchema(schema, no_source(), *built_, args, keywords(node, schema)));
+    std::vector<NamedValue> kwargs = keywords(node, schema);
+    // The dtype of a bool, which the number in its place does not tell.
+    static const Symbol kFull("aten::full");
+    if (schema.name() == kFull.view() && node.args().size() > 1 && is_bool(node.arg(1)) && !node.kwarg("dtype"))
+      kwargs.emplace_back("dtype", static_cast<std::int64_t>(at::kBool));
+    return emit(node, schema, jit::matchSchema(schema, no_source(), *built_, args, kwargs));
+  }
+
+  // TorchScript's interpreter makes a Scalar of a constant tensor without dimensions here, which for bools it has not.
+  // As a number it gives the same values, and a bool of another type than itself only for bools, which the tensor's
+  // type mends.
+  Value* arithmetic_with_bool(const Node& node, const c10::FunctionSchema& schema) {
+    const std::string& name = schema.name();
+    const bool keeps_type = name == "aten::add" || name == "aten::sub" || name == "aten::mul";
+    if ((!keeps_type && name != "aten::div") || schema.arguments().size() < 2) return nullptr;
+    if (schema.overload_name() != "Tensor" && schema.overload_name() != "Scalar") return nullptr;
+    const Argument* other = given_for(node, schema, 1);
+    const TorchOperator* scalar = find_torch_operator(fx::Symbol(name + ".Scalar"));
+    if (!other || !is_bool(*other) || !scalar || node.args().empty() || is_bool(node.arg(0))) return nullptr;
+    Value* result = call_exactly(node, *scalar->schema);
+    if (!keeps_type) return result;
+    return jit::emitBuiltinCall(no_source(), *built_, c10::aten::type_as,
+                                {NamedValue(result), named({}, node.arg(0), nullptr)}, {});
+  }
+
+  bool is_bool(const Argument& arg) const {
+    const Value* value = arg.is_node() ? values_[arg.node()] : nullptr;
+    return arg.is_bool() || (value && value->type()->kind() == c10::TypeKind::BoolType);
   }
 
   // A number for a tensor has no say in the type of the result. As the tensor that TorchScript makes of it, it would.
@@ -198,20 +217,6 @@ class MethodBuilder {
     return build_reflected(*built_, packet, left.value(*built_), right.value(*built_));
   }
 
-  // TorchScript takes a list of tensors for a value of its own: what is written to its elements counts as unseen.
-  static void require_seen_writes(const Node& node, const c10::FunctionSchema& schema) {
-    if (!schema.returns().empty()) return;
-    for (const c10::Argument& argument : schema.arguments()) {
-      const bool written = argument.alias_info() && argument.alias_info()->isWrite();
-      if (written && argument.type()->kind() == c10::TypeKind::ListType)
-        throw Error(ErrorKind::unsupported,
-                    "TorchScript drops " + schema.name() +
-                        ", which writes to the tensors of a list; write to each of them in a "
-                        "call of its own",
-                    node.name());
-    }
-  }
-
   // An operator that this LibTorch has only through fxgraph is written out: whoever loads the file has not got it.
   Value* emit(const Node& node, const c10::FunctionSchema& schema, const jit::MatchedSchema& matched) {
     require_seen_writes(node, schema);
@@ -224,6 +229,21 @@ class MethodBuilder {
     if (call->outputs().size() == 1) return call->output();
     if (call->outputs().empty()) return built_->insertConstant(c10::IValue());
     return built_->insertNode(built_->createTuple(call->outputs()))->output();
+  }
+
+  // The first overload that takes these values as what it expects; null when none does.
+  Value* call_first_fitting(const Node& node, const std::vector<const TorchOperator*>& overloads) {
+    for (const TorchOperator* op : overloads) {
+      const jit::Node* before = built_->return_node()->prev();
+      try {
+        return call_schema(node, *op->schema);
+      } catch (const Error&) {
+        throw;
+      } catch (const std::exception&) {
+        while (built_->return_node()->prev() != before) built_->return_node()->prev()->destroy();
+      }
+    }
+    return nullptr;
   }
 
   // The first packet with an overload that takes these values.
@@ -247,6 +267,8 @@ class MethodBuilder {
       } catch (const Error&) {
         throw;
       } catch (const std::exception&) {
+        // What has a type only where it stands, such as an empty list.
+        if (Value* value = call_first_fitting(node, overloads)) return value;
         if (packet == packets.back()) throw;
       }
     }
@@ -277,7 +299,7 @@ class MethodBuilder {
 
   // `type` is what is expected, or null; type variables say nothing.
   Value* value_of(const Argument& argument, c10::TypePtr type) {
-    if (const Node* node = argument.node_or_null()) return values_[*node];
+    if (const Node* node = argument.node_or_null()) return as_wanted(values_[*node], type);
     if (type && type->hasFreeVariables()) type = nullptr;
     if (!names_nodes(argument)) return constant(argument, type);
     if (type && type->kind() == c10::TypeKind::OptionalType) type = type->expect<c10::OptionalType>()->getElementType();
@@ -292,12 +314,22 @@ class MethodBuilder {
     return list(std::move(elements), list_type);
   }
 
+  // A bool for a Scalar, see constant().
+  Value* as_wanted(Value* value, const c10::TypePtr& type) {
+    if (!type || value->type()->kind() != c10::TypeKind::BoolType) return value;
+    if (is_number(*type)) return jit::emitBuiltinCall(no_source(), *built_, c10::aten::Int, {NamedValue(value)}, {});
+    if (!is_tensor(*type)) return value;
+    return jit::emitBuiltinCall(no_source(), *built_, c10::aten::tensor, {NamedValue(value)}, {});
+  }
+
   Value* constant(const Argument& argument, const c10::TypePtr& type) {
-    // TorchScript has no bool for a Scalar. As a tensor it gives way to any other type all the same.
-    if (argument.is_bool() && type && type->kind() == c10::TypeKind::TensorType)
+    // TorchScript has no bool for a Scalar. As a tensor it gives way to any other type all the same; where no tensor
+    // can stand, the value is made one of a type that is known, and a number serves.
+    if (argument.is_bool() && type && is_tensor(*type))
       return built_->insertConstant(at::scalar_tensor(argument.as_bool(), at::kBool), no_source());
-    Value* value = built_->insertConstant(to_ivalue(argument, type), no_source());
-    return value;
+    if (argument.is_bool() && type && is_number(*type))
+      return built_->insertConstant(static_cast<std::int64_t>(argument.as_bool()), no_source());
+    return built_->insertConstant(to_ivalue(argument, type), no_source());
   }
 
   // The element type is the one expected, else the one that all elements have.

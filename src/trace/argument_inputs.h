@@ -22,7 +22,7 @@ class ArgumentInputs final : public Inputs {
   bool next(const Parameter& parameter, InputItem& item) override;
   at::Tensor tensor(const InputItem& item) override;
   c10::IValue literal(const InputItem& item, ParameterKind kind) override;
-  bool is_none(const InputItem& item) const override { return item.argument.is_none(); }
+  bool is_none(const InputItem& item) override { return item.argument.is_none(); }
   std::vector<InputItem> elements(const InputItem& item, std::size_t wanted) override;
   std::vector<std::pair<std::string, InputItem>> entries(const InputItem& item) override;
 

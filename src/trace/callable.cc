@@ -39,7 +39,7 @@ Argument run(const Callable& callable, Inputs& inputs) {
   } catch (const Error&) {
     throw;
   } catch (const c10::Error& error) {
-    if (std::optional<Error> refused = no_typed_data(error)) throw std::move(*refused);
+    if (std::optional<Error> refused = unknown_type_error(error)) throw std::move(*refused);
     std::throw_with_nested(program_threw(first_line(error)));
   } catch (const std::exception& error) {
     // A type of the program's own passes: somebody may wait for it.

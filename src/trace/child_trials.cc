@@ -1,9 +1,11 @@
 #include <fxgraph/trace/child_trials.h>
 
 #include <ATen/Parallel.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,12 +19,14 @@ namespace {
 
 using Outcome = ChildTrial::Outcome;
 
-constexpr unsigned kSeconds = 3;  // that a child may take
+constexpr itimerval kTime = {{}, {3, 0}}, kTimeIfLarge = {{}, {0, 100'000}};  // that a run may take
 
 /// What a child process says of one run, in memory that it shares.
 struct Verdict {
   volatile Outcome outcome = Outcome::untried;
-  std::array<char, 300> why{}, where{};
+  bool has_other_numbers = false;
+  std::array<char, 300> why{};
+  CallPlace place;
 };
 
 void tell(std::array<char, 300>& place, const std::string& text) {
@@ -60,9 +64,13 @@ void prepare_child() {
     sigaddset(&only, number);
     pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
   }
+  // What the program prints there, or the runtime of what ends it, is nothing that anybody asked for.
+  if (const int nowhere = open("/dev/null", O_WRONLY); nowhere >= 0) {
+    dup2(nowhere, STDOUT_FILENO);
+    dup2(nowhere, STDERR_FILENO);
+  }
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  alarm(kSeconds);
   at::set_num_threads(1);  // the others are not there
 }
 
@@ -80,16 +88,33 @@ class ChildTrials {
     }
     for (std::size_t i = 0; i < trials_.size(); ++i) {
       trials_[i].outcome = verdicts_[i].outcome;
+      if (trials_[i].is_large && trials_[i].outcome == Outcome::ended) trials_[i].outcome = Outcome::untried;
+      trials_[i].has_other_numbers = verdicts_[i].has_other_numbers;
       trials_[i].why = trials_[i].outcome == Outcome::ended
                            ? "the program ends the process on it, or does not come to an end"
                            : verdicts_[i].why.data();
-      trials_[i].where = verdicts_[i].where.data();
+      trials_[i].place = verdicts_[i].place;
     }
   }
 
  private:
+  // One of the large ones has run out of time: so would others.
+  bool large_takes_long() const {
+    for (std::size_t i = 0; i < trials_.size(); ++i) {
+      if (trials_[i].is_large && verdicts_[i].outcome == Outcome::ended) return true;
+    }
+    return false;
+  }
+
   bool is_open(std::size_t i) const {
+    if (trials_[i].is_large && large_takes_long()) return false;
     const std::optional<std::size_t>& unless = trials_[i].unless;
+    const std::vector<std::size_t>& after = trials_[i].only_after;
+    const auto is_against = [&](std::size_t trial) {
+      const Outcome outcome = verdicts_[trial].outcome;
+      return outcome == Outcome::threw || outcome == Outcome::differs || outcome == Outcome::ended;
+    };
+    if (!after.empty() && std::none_of(after.begin(), after.end(), is_against)) return false;
     return verdicts_[i].outcome == Outcome::untried && !(unless && verdicts_[*unless].outcome == Outcome::agrees);
   }
 
@@ -121,12 +146,13 @@ class ChildTrials {
 
   void judge(const ChildTrial& trial, Verdict& verdict) const {
     verdict.outcome = Outcome::ended;
+    setitimer(ITIMER_REAL, trial.is_large ? &kTimeIfLarge : &kTime, nullptr);
     Sample sample(program_);
     const TraceLog& log = program_.log;
     if (!sample.run(trial.stand_ins)) {
       const bool is_inside = sample.failed_at() < log.size() && log[sample.failed_at()].node->is_erased();
       tell(verdict.why, log.describe(sample.failed_at()) + ": " + sample.why());
-      tell(verdict.where, sample.where());
+      verdict.place = sample.place();
       verdict.outcome = sample.operator_refused() || is_inside ? Outcome::refused
                         : sample.threw()                       ? Outcome::threw
                                                                : Outcome::differs;
@@ -135,6 +161,7 @@ class ChildTrials {
     } else {
       tell(verdict.why, "a number that the program computes of it is another one");
       verdict.outcome = Outcome::differs;
+      verdict.has_other_numbers = true;
     }
   }
 

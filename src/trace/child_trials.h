@@ -24,12 +24,17 @@ struct ChildTrial {
   };
   std::vector<at::Tensor> stand_ins;
   std::optional<std::size_t> unless{};  ///< not tried when that trial, an earlier one, agrees
+  /// Tried only when one of those trials, earlier ones, came through and did something else, ended or threw.
+  std::vector<std::size_t> only_after{};
+  bool is_large = false;  ///< gets a tenth of a second; when it runs out nothing is told, nor tried of other large ones
   Outcome outcome = Outcome::untried;
-  std::string why{}, where{};  ///< of what does not agree
+  bool has_other_numbers = false;  ///< of what differs: it came through, to numbers that the graph has not
+  std::string why{};               ///< it does not agree
+  CallPlace place{};               ///< where in the program; to be put into words by who needs them, which is dear
 };
 
 /// Runs the program on each. `agrees` says of a run that came through whether the numbers in the graph are those of the
-/// program. Cost: a fork, and one more for each run that ends it; at most some seconds.
+/// program. Cost: a fork, and one more for each run that ends it, or takes more than some seconds.
 void try_in_children(const SampledProgram& program, std::vector<ChildTrial>& trials,
                      const std::function<bool(const Sample&)>& agrees);
 

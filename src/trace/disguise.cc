@@ -2,25 +2,67 @@
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <c10/core/MemoryFormat.h>
 #include <c10/util/accumulate.h>
+#include <c10/util/strides.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace fx::internal {
 namespace {
 
-// The last dimension outermost.
-std::vector<std::int64_t> other_strides(const at::Tensor& input) {
-  std::vector<std::int64_t> strides(static_cast<std::size_t>(input.dim()));
-  std::int64_t next = 1;
-  for (std::size_t i = 0; i < strides.size(); ++i) {
-    strides[i] = next;
-    next *= input.size(static_cast<std::int64_t>(i));
+std::vector<std::int64_t> dense_strides(const at::Tensor& input, const std::vector<std::int64_t>& innermost_first,
+                                        std::int64_t next) {
+  std::vector<std::int64_t> strides(innermost_first.size());
+  for (const std::int64_t dim : innermost_first) {
+    strides[static_cast<std::size_t>(dim)] = next;
+    next *= input.size(dim);
   }
   return strides;
 }
 
+// With so much room between the elements that no stride is what it was.
+std::vector<std::int64_t> other_strides(const at::Tensor& input) {
+  const std::vector<std::int64_t> outermost_first = order_in_memory(input);
+  for (std::int64_t room = 1;; ++room) {
+    std::vector<std::int64_t> strides = dense_strides(input, outermost_first, room);
+    const bool any_is_as_before = std::any_of(outermost_first.begin(), outermost_first.end(), [&](std::int64_t dim) {
+      return input.size(dim) > 1 && strides[static_cast<std::size_t>(dim)] == input.stride(dim);
+    });
+    if (!any_is_as_before) return strides;
+  }
+}
+
+std::vector<std::int64_t> contiguous_strides(const at::Tensor& input) {
+  const auto strides = c10::contiguous_strides(input.sizes());
+  return {strides.begin(), strides.end()};
+}
+
+// Those of an image or a volume; contiguous ones else.
+std::vector<std::int64_t> channels_last_strides(const at::Tensor& input) {
+  if (input.dim() == 4) return c10::get_channels_last_strides_2d(input.sizes());
+  return input.dim() == 5 ? c10::get_channels_last_strides_3d(input.sizes()) : contiguous_strides(input);
+}
+
+std::vector<std::int64_t> strides_of(const at::Tensor& input, Laid laid) {
+  switch (laid) {
+    case Laid::otherwise: return other_strides(input);
+    case Laid::contiguous: return contiguous_strides(input);
+    case Laid::channels_last: return channels_last_strides(input);
+    default: return input.strides().vec();
+  }
+}
+
 }  // namespace
+
+std::vector<std::int64_t> order_in_memory(const at::Tensor& tensor) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(tensor.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int64_t a, std::int64_t b) { return tensor.stride(a) > tensor.stride(b); });
+  return order;
+}
 
 at::Tensor without_contents(const at::Tensor& example, at::IntArrayRef sizes, at::IntArrayRef strides,
                             const at::TensorOptions& options) {
@@ -43,17 +85,22 @@ Disguise::Disguise(const std::vector<at::Tensor>& inputs)
 }
 
 bool Disguise::may_be_laid_out_otherwise(const at::Tensor& input) {
-  return input.dim() > 1 && input.numel() > 1 && input.layout() == at::kStrided && input.is_contiguous() &&
-         input.size(0) > 1 && input.numel() > input.size(0);
+  return input.dim() > 0 && input.numel() > 1 && input.layout() == at::kStrided;
 }
 
-std::vector<at::Tensor> Disguise::of(std::vector<at::Tensor> inputs, bool other_type, bool other_layout) const {
+bool Disguise::may_be(const std::vector<at::Tensor>& inputs, Laid laid) {
+  return std::any_of(inputs.begin(), inputs.end(), [&](const at::Tensor& input) {
+    return may_be_laid_out_otherwise(input) && input.strides() != c10::IntArrayRef(strides_of(input, laid));
+  });
+}
+
+std::vector<at::Tensor> Disguise::of(std::vector<at::Tensor> inputs, bool other_type, Laid laid) const {
   for (at::Tensor& input : inputs) {
-    const bool lies_otherwise = other_layout && may_be_laid_out_otherwise(input);
+    const Laid wanted = may_be_laid_out_otherwise(input) ? laid : Laid::as_given;
     const bool is_converted = other_type && type_ && input.scalar_type() == type_->from;
-    if (!lies_otherwise && !is_converted) continue;
+    if (wanted == Laid::as_given && !is_converted) continue;
     const at::TensorOptions options = is_converted ? input.options().dtype(type_->to) : input.options();
-    const std::vector<std::int64_t> strides = lies_otherwise ? other_strides(input) : input.strides().vec();
+    const std::vector<std::int64_t> strides = strides_of(input, wanted);
     input = without_contents(input, input.sizes().vec(), strides, options);
   }
   return inputs;

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -10,24 +11,36 @@
 
 namespace fx::internal {
 
+/// The dimensions, the outermost in memory first.
+std::vector<std::int64_t> order_in_memory(const at::Tensor& tensor);
+
 /// A tensor of these sizes and options to stand for `example`, without contents; large ones have no memory.
 at::Tensor without_contents(const at::Tensor& example, at::IntArrayRef sizes, at::IntArrayRef strides,
                             const at::TensorOptions& options);
 
+/// How inputs lie in memory.
+enum class Laid : std::uint8_t {
+  as_given,
+  otherwise,      ///< dimensions in the other order, with other strides
+  contiguous,     ///< what is not
+  channels_last,  ///< images and volumes, by their pixels
+};
+
 class Disguise {
  public:
-  /// For inputs like `inputs`: floating-point numbers become those of another type, what is contiguous and has several
-  /// dimensions lies the other way round.
+  /// For inputs like `inputs`: floating-point numbers become those of another type, and they lie otherwise in memory.
   explicit Disguise(const std::vector<at::Tensor>& inputs);
 
   bool is_empty() const { return !type_ && !changes_layout_; }
   /// Of which type others become which; nothing when there are no floating-point numbers.
   const std::optional<OtherType>& type() const { return type_; }
   bool changes_layout() const { return changes_layout_; }
+  /// Whether there are inputs that do not lie so already, and may.
+  static bool may_be(const std::vector<at::Tensor>& inputs, Laid laid);
   /// Whether `input` may lie otherwise.
   static bool may_be_laid_out_otherwise(const at::Tensor& input);
   /// `inputs` of the other type, the other layout, or both; without their contents.
-  std::vector<at::Tensor> of(std::vector<at::Tensor> inputs, bool other_type, bool other_layout) const;
+  std::vector<at::Tensor> of(std::vector<at::Tensor> inputs, bool other_type, Laid laid) const;
 
  private:
   std::optional<OtherType> type_;

@@ -38,8 +38,11 @@ class Generaliser {
       if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
     }
     if (asks_for_sizes()) {
-      search_.check_far(same_numbers);
+      const bool is_guess = learn_from_other_sizes(same_numbers);
+      if (!search_.check_far(same_numbers)) odd_.add_large();
       odd_.add_empty();
+      odd_.add_ones();
+      odd_.add_sizes(is_guess);
     }
     if (program_.log.asks_rank()) odd_.add_ranks();
     odd_.run(same_numbers);
@@ -84,6 +87,20 @@ class Generaliser {
       wanted = search_.samples().size() + 1;
     }
   }
+  // Few samples may follow a rule that is not the program's: at a size where that shows, one more is taken. False when
+  // the program does what the graph does wherever it was looked at, or when nothing was guessed.
+  bool learn_from_other_sizes(const std::function<bool(const Sample&)>& same_numbers) {
+    constexpr int kMostLessons = 4;
+    bool all_do = true;
+    for (int i = 0; i <= kMostLessons && (terms_.guessed() || has_no_rule_); ++i) {
+      OddInputs others(program_, inputs_, groups_);
+      others.add_sizes(/*is_guess=*/true);
+      const auto sizes = others.find_other_numbers(same_numbers, &all_do);
+      if (all_do || !sizes || i == kMostLessons || !search_.add_sample(*sizes)) break;
+      find_expressions();
+    }
+    return !all_do;
+  }
   bool find_changes();
   Argument original(Place place) const;
   void add_size(std::uint32_t call);
@@ -112,6 +129,7 @@ class Generaliser {
   std::vector<std::pair<Place, SizeTerms::Id>> explained_;
   std::vector<Constant> constants_;
   std::size_t next_question_ = 0;
+  bool has_no_rule_ = false;  // for some number
 };
 
 // ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -224,6 +242,7 @@ bool Generaliser::explain_number(Place place) {
     return true;
   }
   if (search_.is_disguised()) return search_.drop_disguised(), false;  // it may be the type that decides
+  has_no_rule_ = true;
   std::string why = program_.log.describe(place.first) + ": its argument " + to_string(values[0]) + " is";
   for (std::size_t i = 1; i < values.size(); ++i) why += (i == 1 ? " " : ", ") + to_string(values[i]);
   search_.fix_dependence(place.first, place.second, why + " at other sizes, by no rule that was found");
@@ -256,6 +275,7 @@ bool Generaliser::explain_constant(std::uint32_t call) {
     return true;
   }
   if (search_.is_disguised()) return search_.drop_disguised(), false;
+  has_no_rule_ = true;
   search_.fix_dependence_of_constant(call, program_.log[call].target.str() +
                                                ", a tensor that the program makes without operators, is another one at "
                                                "other sizes");
@@ -274,6 +294,7 @@ std::string Generaliser::explanation() const {
 // Each further sample has asked for another expression.
 void Generaliser::give_up() {
   if (search_.is_disguised()) return search_.drop_disguised();
+  has_no_rule_ = true;
   for (const auto& [place, term] : explained_) {
     if (terms_.is_guess(term)) {
       search_.fix_dependence(place.first, place.second,
@@ -298,10 +319,12 @@ bool Generaliser::asks_for_sizes() const {
          });
 }
 
+// As near as explanations are: what a program computes of sizes in float is no other number.
 bool is_near(const Argument& argument, const SizeTerms::Number& number) {
+  constexpr double kRounding = 3e-7;
   if (!number.is_known) return false;
   if (argument.is_int()) return argument.as_int() == number.whole;
-  return std::abs(argument.as_float() - number.real) <= 1e-9 * std::abs(number.real);
+  return std::abs(argument.as_float() - number.real) <= kRounding * std::abs(number.real);
 }
 
 // Whether all numbers that the graph computes are those of the program.
@@ -371,7 +394,7 @@ void generalise(Graph& graph, const SampledProgram& program, const std::vector<B
   Generaliser generaliser(graph, program, inputs, groups);
   generaliser.run();
   check_named(inputs, groups, sizes);
-  if (!generaliser.has_seen_types()) assert_types(graph, program, inputs, groups.stand_ins(groups.examples()));
+  assert_types(graph, program, inputs, groups.stand_ins(groups.examples()), generaliser.has_seen_types());
 }
 
 }  // namespace fx::internal

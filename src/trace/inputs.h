@@ -193,7 +193,8 @@ class Inputs {
   virtual bool next(const Parameter& parameter, InputItem& item) = 0;
   virtual at::Tensor tensor(const InputItem& item) = 0;
   virtual c10::IValue literal(const InputItem& item, ParameterKind kind) = 0;
-  virtual bool is_none(const InputItem& item) const = 0;
+  /// Whether an optional part of a container is None, or given: the program may ask.
+  virtual bool is_none(const InputItem& item) = 0;
   /// The parts of a list or tuple, of `wanted` parts unless that is kAnyLength.
   virtual std::vector<InputItem> elements(const InputItem& item, std::size_t wanted) = 0;
   /// The parts of a dict.

@@ -216,6 +216,7 @@ c10::IValue Raiser::proxy_for(Alone& alone, const Argument& input) const {
 std::unique_ptr<Alone> Raiser::trace_alone(const Leaf& leaf, const CallInputs& inputs) const {
   auto alone = std::make_unique<Alone>();
   alone->session = std::make_shared<Session>(*alone, session_.engine());
+  alone->session->record_contiguous(session_.records_contiguous());
   for (const auto& list : {leaf.module->parameters(), leaf.module->buffers()}) {
     for (const torch::Tensor& tensor : list) {
       if (const std::string* path = session_.attribute_path(tensor)) alone->session->add_attribute(*path, tensor);

@@ -114,7 +114,18 @@ const char* mode_name(bool training) { return training ? "train() mode" : "eval(
 
 }  // namespace
 
+// The path of a module that stays in its own mode when the root is given its own again: `train` is the program's own.
+std::string ModeSwitch::frozen_module(Module& root) const {
+  root.train(training_);
+  for (const auto& item : root.named_modules("", /*include_self=*/false)) {
+    if (item.value()->is_training() != training_) return item.key();
+  }
+  return {};
+}
+
 ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(root.is_training()) {
+  frozen_path_ = frozen_module(root);
+  plan.state.restore();
   SeparateCall other(plan);
   try {
     root.train(!training_);
@@ -149,6 +160,9 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(roo
 
 std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root, Modules& modules) const {
   const std::string here = std::string("it was traced in ") + mode_name(training_) + ", and in the other mode ";
+  if (!frozen_path_.empty())
+    return std::string("it was traced in ") + mode_name(training_) + ", in which its train() leaves " + frozen_path_ +
+           " in another";
   if (!difference_.empty()) return here + "the program does something else: " + difference_;
   const auto in_module = [&](const std::string& path) {
     return std::any_of(modules.begin(), modules.end(),

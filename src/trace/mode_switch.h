@@ -35,8 +35,10 @@ class ModeSwitch {
     Symbol target;
   };
 
+  std::string frozen_module(torch::nn::Module& root) const;
+
   bool training_;
-  std::string difference_;
+  std::string frozen_path_, difference_;
   std::vector<Flag> flags_;
   std::vector<Flag> frozen_;                                   // that stay as they are in the other mode
   std::vector<std::pair<std::uint32_t, std::string>> writes_;  // node, in words

@@ -1,6 +1,9 @@
 #include <fxgraph/trace/odd_inputs.h>
 
+#include <c10/util/strides.h>
+
 #include <algorithm>
+#include <array>
 
 #include <fxgraph/trace/disguise.h>
 #include <fxgraph/trace/input_assertions.h>
@@ -23,37 +26,179 @@ bool goes_another_way(const ChildTrial& trial) {
 
 }  // namespace
 
-// ── Size zero ────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Size zero, size one ──────────────────────────────────────────────────────────────────────────────────────────────
+
+// This size for the groups of `some`, that of the examples for others.
+GroupSizes OddInputs::sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const {
+  GroupSizes sizes = groups_.examples();
+  for (const std::uint32_t group : some) sizes[group] = size;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (groups_.groups[i].one_or) sizes[i] = sizes[*groups_.groups[i].one_or];
+  }
+  return sizes;
+}
+
+std::size_t OddInputs::add_trial(const std::vector<std::uint32_t>& some, std::int64_t size) {
+  trials_.push_back({.stand_ins = groups_.stand_ins(sizes_with(some, size))});
+  return trials_.size() - 1;
+}
+
+// The free groups of which nothing is known against this size, or any below.
+std::vector<std::uint32_t> OddInputs::groups_above(std::int64_t size) const {
+  std::vector<std::uint32_t> open;
+  for (const std::uint32_t index : groups_.free()) {
+    const SizeGroup& group = groups_.groups[index];
+    if (!group.one_or && group.below < std::max<std::int64_t>(size, 1) && size % group.step == 0) open.push_back(index);
+  }
+  return open;
+}
 
 void OddInputs::add_empty() {
-  const auto add = [&](const std::vector<std::uint32_t>& some) {
-    GroupSizes sizes = groups_.examples();
-    for (const std::uint32_t group : some) sizes[group] = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      if (groups_.groups[i].one_or) sizes[i] = sizes[*groups_.groups[i].one_or];
-    }
-    trials_.push_back({.stand_ins = groups_.stand_ins(sizes)});
-    return trials_.size() - 1;
-  };
-  std::vector<std::uint32_t> open;
-  for (const std::uint32_t group : groups_.free()) {
-    if (!groups_.groups[group].one_or && groups_.groups[group].below == 0) open.push_back(group);
-  }
+  const std::vector<std::uint32_t> open = groups_above(0);
   if (open.empty()) return;
-  const std::size_t all = add(open);  // an operator that refuses all at once hides what comes behind
+  const std::size_t all = add_trial(open, 0);  // an operator that refuses all at once hides what comes behind
   for (const std::uint32_t group : open) {
-    empty_.push_back({add({group}), group});
+    empty_.push_back({add_trial({group}, 0), group});
     trials_.back().unless = all;
   }
 }
 
-void OddInputs::forbid_empty(std::uint32_t index, const std::string& why, const std::string& where) {
+void OddInputs::add_ones() {
+  std::vector<std::uint32_t> open = groups_above(1);
+  std::erase_if(open, [&](std::uint32_t group) { return groups_.groups[group].size == 1; });
+  if (open.empty()) return;
+  all_ones_ = add_trial(open, 1);
+  sizes_.push_back({*all_ones_, open, 1});
+  for (const std::uint32_t group : open) {
+    if (open.size() == 1) break;
+    sizes_.push_back({add_trial({group}, 1), {group}, 1});
+    trials_.back().unless = all_ones_;
+  }
+}
+
+// ── Large sizes ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void OddInputs::add_large() {
+  constexpr std::array<std::int64_t, 7> kTried = {4801, 2402, 1203, 604, 305, 157, 79};
+  for (const std::uint32_t index : groups_.free()) {
+    const SizeGroup& group = groups_.groups[index];
+    if (group.one_or) continue;
+    std::optional<std::size_t> largest;
+    for (const std::int64_t tried : kTried) {
+      const std::int64_t size = tried / group.step * group.step;
+      if (size <= group.highest || size >= group.above) continue;
+      sizes_.push_back({add_trial({index}, size), {index}, size});
+      trials_.back().is_large = true;
+      if (largest) trials_.back().only_after = {*largest};
+      if (!largest) largest = trials_.size() - 1;
+    }
+  }
+}
+
+void OddInputs::forbid_empty(std::uint32_t index, const std::string& why, const CallPlace& place) {
   SizeGroup& group = groups_.groups[index];
   group.below_said = false;
   group.lowest = 1;
   const std::string of_zero = "at size 0: " + why;
   group.why += group.why.empty() ? of_zero : "; " + of_zero;
-  if (group.where.empty()) group.where = where;
+  if (group.where.empty()) group.where = words_for(place);
+}
+
+// ── The sizes between ────────────────────────────────────────────────────────────────────────────────────────────────
+
+void OddInputs::add_sizes(bool is_guess) {
+  constexpr std::array<std::int64_t, 23> kTried = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 13,
+                                                   15, 16, 17, 23, 31, 32, 37, 50, 64, 99, 128};
+  std::vector<std::uint32_t> open = groups_.free();
+  std::erase_if(open, [&](std::uint32_t group) { return groups_.groups[group].one_or.has_value(); });
+  const auto may_be = [&](std::uint32_t index, std::int64_t size) {
+    const SizeGroup& group = groups_.groups[index];
+    return size % group.step == group.size % group.step && size != group.size && size > group.below &&
+           size < group.above && (is_guess || size < group.lowest);
+  };
+  const auto empty_of = [&](std::uint32_t index) -> std::vector<std::size_t> {
+    std::vector<std::size_t> trials;
+    for (const Empty& each : empty_) {
+      if (each.group == index) trials.push_back(each.trial);
+    }
+    return trials;
+  };
+  for (const std::int64_t size : kTried) {
+    std::vector<std::uint32_t> some;
+    for (const std::uint32_t index : open) {
+      if (!may_be(index, size)) continue;
+      some.push_back(index);
+      std::vector<std::size_t> after = empty_of(index);
+      if (all_ones_) after.push_back(*all_ones_);
+      if (!is_guess && after.empty()) continue;
+      sizes_.push_back({add_trial({index}, size), {index}, size});
+      if (!is_guess) trials_.back().only_after = std::move(after);
+    }
+    // It may be the smaller of them that decides, or their product.
+    if (some.size() < 2 || (!is_guess && !all_ones_)) continue;
+    sizes_.push_back({add_trial(some, size), some, size});
+    if (!is_guess) trials_.back().only_after = {*all_ones_};
+  }
+}
+
+std::optional<GroupSizes> OddInputs::find_other_numbers(const std::function<bool(const Sample&)>& agrees,
+                                                        bool* all_do) {
+  try_in_children(program_, trials_, agrees);
+  *all_do = std::all_of(trials_.begin(), trials_.end(), [](const ChildTrial& trial) {
+    return trial.outcome == Outcome::agrees || trial.outcome == Outcome::refused;
+  });
+  for (const Size& each : sizes_) {
+    if (trials_[each.trial].has_other_numbers) return sizes_with(each.groups, each.size);
+  }
+  return std::nullopt;
+}
+
+bool OddInputs::is_against(const Size& each) const {
+  return goes_another_way(trials_[each.trial]) || trials_[each.trial].outcome == Outcome::threw;
+}
+
+// Whether nothing is against this size of one of the groups alone: it is all of them together that do not do.
+bool OddInputs::is_of_all(const Size& all) const {
+  return all.groups.size() == 1 || std::none_of(sizes_.begin(), sizes_.end(), [&](const Size& each) {
+           return each.groups.size() == 1 && each.size == all.size && is_against(each) &&
+                  std::find(all.groups.begin(), all.groups.end(), each.groups.front()) != all.groups.end();
+         });
+}
+
+void OddInputs::bound_by_sizes() {
+  for (const std::uint32_t index : groups_.free()) {
+    SizeGroup& group = groups_.groups[index];
+    const auto is_of_group = [&](const Size& each) {
+      return std::find(each.groups.begin(), each.groups.end(), index) != each.groups.end();
+    };
+    const Size *low = nullptr, *high = nullptr;  // the nearest on either side of the example that do not do
+    for (const Size& each : sizes_) {
+      if (!is_of_group(each) || !is_against(each) || !is_of_all(each)) continue;
+      if (each.size < group.size && (!low || each.size > low->size)) low = &each;
+      if (each.size > group.size && (!high || each.size < high->size)) high = &each;
+    }
+    if (!low && !high) continue;
+    std::int64_t lowest = group.size, highest = group.size;
+    const auto does = [&](std::int64_t size) {
+      if ((low && size <= low->size) || (high && size >= high->size)) return;
+      lowest = std::min(lowest, size);
+      highest = std::max(highest, size);
+    };
+    does(group.lowest);
+    does(group.highest);
+    for (const Size& each : sizes_) {
+      if (is_of_group(each) && trials_[each.trial].outcome != Outcome::untried) does(each.size);
+    }
+    for (const Size* each : {low, high}) {
+      if (!each) continue;
+      const ChildTrial& trial = trials_[each->trial];
+      const std::string of_it = "at size " + std::to_string(each->size) + ": " + trial.why;
+      group.why += group.why.empty() ? of_it : "; " + of_it;
+      if (group.where.empty()) group.where = words_for(trial.place);
+    }
+    if (low) group.below = low->size, group.below_said = false, group.lowest = lowest;
+    if (high) group.above = high->size, group.above_said = false, group.highest = highest;
+  }
 }
 
 // ── Other ranks ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -69,10 +214,7 @@ void OddInputs::add_rank(bool more, const std::vector<std::uint32_t>& some) {
     } else {
       sizes.erase(sizes.begin());
     }
-    std::vector<std::int64_t> strides(sizes.size());
-    std::int64_t next = 1;
-    for (std::size_t dim = sizes.size(); dim-- > 0; next *= std::max<std::int64_t>(sizes[dim], 1)) strides[dim] = next;
-    inputs[i] = without_contents(example, sizes, strides, example.options());
+    inputs[i] = without_contents(example, sizes, c10::contiguous_strides(sizes), example.options());
   }
   ranks_.push_back({trials_.size(), some});
   trials_.push_back({.stand_ins = std::move(inputs)});
@@ -114,7 +256,7 @@ void OddInputs::write(Graph& graph) const {
     std::string why = input.name + " must be of " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions") +
                       ", as in the example; with " + (trial->stand_ins[i].dim() > rank ? "one more: " : "one less: ") +
                       trial->why;
-    if (!trial->where.empty()) why += " (" + trial->where + ")";
+    if (const std::string where = words_for(trial->place); !where.empty()) why += " (" + where + ")";
     assert_of_input(graph, input, kDim, rank, why);
   }
 }
@@ -127,11 +269,12 @@ void OddInputs::run(const std::function<bool(const Sample&)>& agrees) {
     const ChildTrial& trial = trials_[number];
     const bool is_needless = trial.unless && trials_[*trial.unless].outcome == Outcome::agrees;
     if (trial.outcome == Outcome::untried && !is_needless) {
-      forbid_empty(group, "whether the program takes it could not be tried", "");
+      forbid_empty(group, "whether the program takes it could not be tried", {});
     } else if (goes_another_way(trial) || trial.outcome == Outcome::threw) {
-      forbid_empty(group, trial.why, trial.where);
+      forbid_empty(group, trial.why, trial.place);
     }
   }
+  bound_by_sizes();
 }
 
 }  // namespace fx::internal

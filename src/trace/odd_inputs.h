@@ -1,5 +1,5 @@
-// Inputs that samples of other sizes do not reach: of size zero, and of another number of dimensions. Whether a traced
-// program does with them what the graph does.
+// Inputs that samples of other sizes do not reach: of size zero and one, of the small sizes between, of large ones, and
+// of another number of dimensions. Whether a traced program does with them what the graph does.
 //
 // Programs treat them on their own (`if (x.size(0) == 0) return …`, `if (x.dim() == 3) x = x.unsqueeze(0)`), count
 // dimensions from behind (`x.size(-1)`), or end the process. So they are tried in a child process; what goes another
@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
@@ -22,12 +23,27 @@ class OddInputs {
 
   /// Zero for all free groups at once; where that does not do, for each alone.
   void add_empty();
+  /// One, likewise: there are fewer parts then (`chunk(2)`), and nothing to divide by (`x.size(1) - 1`).
+  void add_ones();
+  /// For each free group alone some thousand; where that does not do, less. For programs that compute something of
+  /// sizes, so that they cannot be tried at any (SizeSearch::check_far).
+  void add_large();
+  /// One size after the other for each free group alone, and for all. Below the smallest that a sample had, where the
+  /// program does something else at zero or one: it does so from some size on (`max(n / 4, 1)`). All, where `is_guess`
+  /// says that numbers follow a rule that was guessed from few values, or none. To be called behind add_empty() and
+  /// add_ones().
+  void add_sizes(bool is_guess);
   /// One dimension more, in front, and the first one less, of all inputs at once, and of each alone: it may compare
   /// them.
   void add_ranks();
-  /// Tries them. What does not do at size zero has a size of one at least from now on in the groups. Where no process
+  /// Tries them. What does not do at size zero has a size of one at least from now on in the groups; what does not do
+  /// at another size stays between those that do. Where no process
   /// can be made, so has everything. `agrees` as try_in_children() has it.
   void run(const std::function<bool(const Sample&)>& agrees);
+  /// Tries what add_sizes() has added, and nothing else. A size of a group at which the program came through and
+  /// numbers in the graph are not those of the program, if there is one. `all_do` is whether the program goes no other
+  /// way.
+  std::optional<GroupSizes> find_other_numbers(const std::function<bool(const Sample&)>& agrees, bool* all_do);
   /// Asserts the rank of the inputs that the program treats differently at another. To be called when the graph has
   /// what it asserts of sizes: a size of a dimension that is not there is no clear answer.
   void write(Graph& graph) const;
@@ -37,11 +53,22 @@ class OddInputs {
     std::size_t trial;
     std::uint32_t group;
   };
+  struct Size {
+    std::size_t trial;
+    std::vector<std::uint32_t> groups;  ///< that have this size
+    std::int64_t size;
+  };
   struct Rank {
     std::size_t trial;
     std::vector<std::uint32_t> inputs;
   };
-  void forbid_empty(std::uint32_t group, const std::string& why, const std::string& where);
+  GroupSizes sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const;
+  std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size);
+  std::vector<std::uint32_t> groups_above(std::int64_t size) const;
+  void forbid_empty(std::uint32_t group, const std::string& why, const CallPlace& place);
+  bool is_against(const Size& each) const;
+  bool is_of_all(const Size& all) const;
+  void bound_by_sizes();
   void add_rank(bool more, const std::vector<std::uint32_t>& some);
   const ChildTrial* against(std::uint32_t input) const;
 
@@ -50,6 +77,8 @@ class OddInputs {
   SizeGroups& groups_;
   std::vector<ChildTrial> trials_;
   std::vector<Empty> empty_;
+  std::vector<Size> sizes_;
+  std::optional<std::size_t> all_ones_;
   std::vector<Rank> ranks_;
 };
 

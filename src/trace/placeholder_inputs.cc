@@ -7,6 +7,7 @@
 
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/example_note.h>
+#include <fxgraph/trace/input_assertions.h>
 #include <fxgraph/trace/session.h>
 
 namespace fx::internal {
@@ -116,8 +117,9 @@ void PlaceholderInputs::specialise(Node& placeholder, const Argument& value) {
   static const Symbol kAssert("torch._assert");
   Node& check =
       session().create_node(Op::call_function, value.is_none() ? kIs : kEqual, {Argument(placeholder), value});
+  const auto [input, path] = path_of(placeholder);
   const std::string message =
-      placeholder.name() + " has been specialized to have value " + to_string(value) + " but got another value";
+      input->name() + path + " has been specialized to have value " + to_string(value) + " but got another value";
   session().create_node(Op::call_function, kAssert, {Argument(check), Argument(message)});
 }
 
@@ -161,6 +163,13 @@ c10::IValue PlaceholderInputs::literal(const InputItem& item, ParameterKind kind
   return *item.example;
 }
 
+bool PlaceholderInputs::is_none(const InputItem& item) {
+  const bool is_none = item.example && item.example->isNone();
+  if (is_none && item.node) specialise(*item.node, Argument());
+  if (!is_none && item.node && item.example) given_.push_back(item.node);
+  return is_none;
+}
+
 at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   // A part that is absent: an undefined tensor in a struct, tuple or list.
   const bool absent =
@@ -172,9 +181,7 @@ at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   if (!item.node || (item.example && !item.example->isTensor())) wrong_example(item.example, "a tensor");
   if (!item.example) return session().proxy(*item.node);
   const std::size_t nth = bound_.size();
-  std::string path;
-  Node* node = item.node;
-  for (; !node->is(Op::placeholder); node = &node->arg(0).node()) path = "[" + to_string(node->arg(1)) + "]" + path;
+  const auto [node, path] = path_of(*item.node);
   bound_.push_back({item.node, item.example->toTensor(), node, node->name() + path});
   const at::Tensor& shape = stand_ins_ ? stand_ins_->at(nth) : bound_.back().example;
   session().remember_input(*item.node, shape, /*blank=*/stand_ins_ != nullptr);

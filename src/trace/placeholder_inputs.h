@@ -34,12 +34,14 @@ class PlaceholderInputs final : public Inputs {
   void replace_examples(const std::vector<at::Tensor>& stand_ins) { stand_ins_ = &stand_ins; }
   /// The tensors among the inputs that have examples, in order.
   const std::vector<BoundTensor>& bound() const { return bound_; }
+  /// What is optional and is given. A graph that does not use it has to ask, as the program may have.
+  const std::vector<Node*>& given() const { return given_; }
 
  protected:
   bool next(const Parameter& parameter, InputItem& item) override;
   at::Tensor tensor(const InputItem& item) override;
   c10::IValue literal(const InputItem& item, ParameterKind kind) override;
-  bool is_none(const InputItem& item) const override { return item.example && item.example->isNone(); }
+  bool is_none(const InputItem& item) override;
   std::vector<InputItem> elements(const InputItem& item, std::size_t wanted) override;
   std::vector<std::pair<std::string, InputItem>> entries(const InputItem& item) override;
 
@@ -60,6 +62,7 @@ class PlaceholderInputs final : public Inputs {
   std::string annotation_;   // its type
   Node* last_ = nullptr;
   std::vector<BoundTensor> bound_;
+  std::vector<Node*> given_;
   const std::vector<at::Tensor>* stand_ins_ = nullptr;
 };
 

@@ -14,6 +14,10 @@
 namespace fx {
 namespace internal {
 
+// A type that LibTorch has no word for: it refuses whoever asks which it is (trace_error.h). The undefined one compares
+// unequal to all others, and is neither floating nor whole.
+caffe2::TypeMeta unknown_type() { return caffe2::TypeMeta::Make<std::string>(); }
+
 // Asks the session when the program asks whether a proxy requires gradients.
 class ProxyImpl::Gradients final : public torch::autograd::AutogradMeta {
  public:
@@ -41,6 +45,7 @@ ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor va
       device_(device) {
   set_custom_sizes_strides(SizesStridesPolicy::CustomSizes);
   set_autograd_meta(std::make_unique<Gradients>(*this));
+  if (!value_.defined()) data_type_ = unknown_type();
   if (!device_) set_custom_device(true);
   if (session_) session_->proxies().add(*this);
 }
@@ -105,9 +110,23 @@ const at::Tensor& ProxyImpl::shape_for(const char* call) const {
   return value_;
 }
 
-// Strides of dimensions of size one tell nothing at their size, but all at others: contiguous() is to be recorded
-// there.
-bool ProxyImpl::is_contiguous_for_all_sizes(at::MemoryFormat format) const {
+const at::Tensor& ProxyImpl::layout_for(const char* call) const {
+  session_->asked_layout();
+  return shape_for(call);
+}
+
+bool ProxyImpl::is_strides_like_custom(at::MemoryFormat format) const {
+  if (!value_.defined()) return false;
+  session_->asked_layout();
+  return format == at::MemoryFormat::ChannelsLast     ? value_.unsafeGetTensorImpl()->is_strides_like_channels_last()
+         : format == at::MemoryFormat::ChannelsLast3d ? value_.unsafeGetTensorImpl()->is_strides_like_channels_last_3d()
+                                                      : false;
+}
+
+// contiguous() asks before it does anything, and not to be is right for whoever asks to save work. Strides of
+// dimensions of size one tell nothing at their size, but all at others.
+bool ProxyImpl::is_contiguous_for_all(at::MemoryFormat format) const {
+  if ((!is_constant_ && session_->asks_contiguity(node_)) || !value_.defined()) return false;
   if (!value_.is_contiguous(format)) return false;
   const c10::IntArrayRef sizes = value_.sizes();
   std::vector<std::int64_t> strides(sizes.size());

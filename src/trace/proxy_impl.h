@@ -67,8 +67,8 @@ class ProxyImpl final : public c10::TensorImpl {
   const char* tensorimpl_type_name() const override { return "fx::Proxy"; }
   c10::IntArrayRef sizes_custom() const override { return shape_for("sizes()").sizes(); }
   c10::SymIntArrayRef sym_sizes_custom() const override { return shape_for("sizes()").sym_sizes(); }
-  c10::IntArrayRef strides_custom() const override { return shape_for("strides()").strides(); }
-  c10::SymIntArrayRef sym_strides_custom() const override { return shape_for("strides()").sym_strides(); }
+  c10::IntArrayRef strides_custom() const override { return layout_for("strides()").strides(); }
+  c10::SymIntArrayRef sym_strides_custom() const override { return layout_for("strides()").sym_strides(); }
   std::int64_t numel_custom() const override { return shape_for("numel()").numel(); }
   c10::SymInt sym_numel_custom() const override { return shape_for("numel()").sym_numel(); }
   std::int64_t storage_offset_custom() const override { return shape_for("storage_offset()").storage_offset(); }
@@ -77,13 +77,10 @@ class ProxyImpl final : public c10::TensorImpl {
   std::int64_t dim_custom() const override;
   c10::Device device_custom() const override;
   // Not marked override: a version of LibTorch asks the first three of these or the last two.
-  virtual bool is_contiguous_custom(at::MemoryFormat format) const {
-    // contiguous() asks before it does anything, and not to be is right for whoever asks to save work.
-    return value_.defined() && is_contiguous_for_all_sizes(format);
-  }
-  virtual bool is_strides_like_custom(at::MemoryFormat) const { return false; }
+  virtual bool is_contiguous_custom(at::MemoryFormat format) const { return is_contiguous_for_all(format); }
+  virtual bool is_strides_like_custom(at::MemoryFormat format) const;
   virtual bool is_non_overlapping_and_dense_custom() const {
-    return shape_for("is_non_overlapping_and_dense()").is_non_overlapping_and_dense();
+    return layout_for("is_non_overlapping_and_dense()").is_non_overlapping_and_dense();
   }
   virtual TorchTruth sym_is_contiguous_custom(at::MemoryFormat format) const { return is_contiguous_custom(format); }
   virtual TorchTruth sym_is_non_overlapping_and_dense_custom() const { return is_non_overlapping_and_dense_custom(); }
@@ -93,7 +90,8 @@ class ProxyImpl final : public c10::TensorImpl {
   class Gradients;
 
   const at::Tensor& shape_for(const char* call) const;
-  bool is_contiguous_for_all_sizes(at::MemoryFormat format) const;
+  const at::Tensor& layout_for(const char* call) const;
+  bool is_contiguous_for_all(at::MemoryFormat format) const;
   c10::intrusive_ptr<c10::TensorImpl> copy() const;
 
   std::shared_ptr<Session> session_;

@@ -35,6 +35,8 @@ class Session::Call {
         arguments_(stack.data() + (stack.size() - record_.arguments.size())) {}
 
   void record();
+  /// Gives results without recording anything.
+  void stand_in();
 
  private:
   bool on_constants();
@@ -51,6 +53,7 @@ class Session::Call {
   void own_written_constants();
   bool needs_detaching() const;
   Node& make_node();
+  static std::optional<Argument> number(const at::Tensor& tensor);
   Argument tensor(const at::Tensor& tensor);
   Argument argument(std::size_t i);
   Argument tensor_list(const c10::IValue& list);

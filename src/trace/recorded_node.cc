@@ -4,6 +4,7 @@
 
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/trace/recorded_call.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -28,6 +29,24 @@ bool Session::Call::needs_detaching() const {
   return writes || differentiable;
 }
 
+// A number of which a program has made a tensor that it marked as one (`set_wrapped_number`) is a number in the graph,
+// for a tensor in it has no such mark.
+std::optional<Argument> Session::Call::number(const at::Tensor& tensor) {
+  if (!tensor.defined() || !is_number(tensor)) return std::nullopt;
+  const ProxyImpl* proxy = proxy_impl(tensor);
+  const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
+  if (!proxy || proxy->is_constant()) return to_argument((proxy ? proxy->value() : tensor).item());
+  const Node* node = proxy->open_node();  // torch::tensor(2.5)
+  const Argument* made_of = node && node->target() == "aten::scalar_tensor" ? &node->arg(0) : nullptr;
+  const at::ScalarType type = proxy->value().scalar_type();
+  if (made_of && made_of->is_float() && type == at::kFloat)
+    return Argument(static_cast<double>(static_cast<float>(made_of->as_float())));
+  if (made_of && ((made_of->is_float() && type == at::kDouble) || (made_of->is_int() && type == at::kLong)))
+    return *made_of;
+  throw trace_error(node, "set_wrapped_number()",
+                    "marks a traced tensor as a number, which a graph cannot hold; use a number");
+}
+
 Argument Session::Call::tensor(const at::Tensor& tensor) {
   Argument argument = session_.argument_for(tensor);
   if (!detaches_ || argument.is_none()) return argument;
@@ -47,7 +66,11 @@ Argument Session::Call::tensor_list(const IValue& list) {
 Argument Session::Call::argument(std::size_t i) {
   const OpArgument& wanted = record_.arguments[i];
   const IValue& value = arguments_[i];
-  if (value.isTensor()) return tensor(value.toTensor());
+  if (value.isTensor()) {
+    if (std::optional<Argument> found = wanted.written ? std::nullopt : number(value.toTensor()))
+      return std::move(*found);
+    return tensor(value.toTensor());
+  }
   if (value.isNone()) return {};
   if (wanted.kind == ValueKind::tensor_list) return tensor_list(value);
   if (wanted.kind == ValueKind::generator) {
@@ -58,10 +81,6 @@ Argument Session::Call::argument(std::size_t i) {
   if (!argument) {
     throw Error(ErrorKind::unsupported, call_name(record_.target) + ": its argument `" + wanted.name.str() + "` is a " +
                                             value.tagKind() + ", which a graph cannot hold");
-  }
-  if (argument->kind() == ArgumentKind::dtype && value.toInt() == static_cast<int>(at::ScalarType::Undefined)) {
-    throw trace_error(first_node(), call_name(record_.target),
-                      "is given the dtype() of a traced tensor, which " + std::string(kOnlyExamplesTell));
   }
   if (value.isInt() && value.toInt() == kOpenEnd && wanted.name == "end")
     return std::numeric_limits<std::int64_t>::max();
@@ -118,6 +137,7 @@ IValue Session::Call::list_result(Node& node, const IValue* value) {
   std::size_t length = 0;
   if (value) {
     length = value->toListRef().size();
+    session_.asked(first_node());  // chunk(2) of one row is one tensor
   } else if (const auto count = result_list_length(record_, arguments_)) {
     length = *count;
   } else if (const auto rank = length_is_rank()) {
@@ -155,6 +175,37 @@ IValue Session::Call::result(std::size_t i, Node& node) {
       if (!value) throw unknown_shape(first_node(), call_name(record_.target));
       return *value;
   }
+}
+
+// ── Errors that wait
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// What comes of it is thrown away: something of the right kind, of a shape that may be.
+void Session::Call::stand_in() {
+  constexpr std::size_t kMany = 64;  // the program may take them by number
+  at::Tensor shape;
+  for (std::size_t i = 0; i < record_.arguments.size() && !shape.defined(); ++i) {
+    for_each_tensor(arguments_[i], [&](const at::Tensor& tensor) {
+      if (tensor.defined() && !shape.defined()) shape = session_.meta_value(tensor);
+    });
+  }
+  const auto tensor = [&] { return session_.make_proxy(*session_.latest_, shape, c10::Device(c10::kCPU)); };
+  std::vector<IValue> results;
+  for (const OpResult& result : record_.results) {
+    if (result.written_argument >= 0) {
+      results.push_back(arguments_[result.written_argument]);
+    } else if (result.kind == ValueKind::tensor) {
+      results.emplace_back(tensor());
+    } else if (result.kind == ValueKind::tensor_list) {
+      results.emplace_back(c10::List<at::Tensor>(std::vector<at::Tensor>(kMany, tensor())));
+    } else {
+      results.push_back(op_.schema().returns()[results.size()].type()->kind() == c10::TypeKind::BoolType ? IValue(false)
+                        : op_.schema().returns()[results.size()].type()->kind() == c10::TypeKind::IntType
+                            ? IValue(0)
+                            : IValue(0.0));
+    }
+  }
+  finish(std::move(results));
 }
 
 }  // namespace fx::internal

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/known_values.h>
 #include <fxgraph/trace/recorded_call.h>
@@ -37,12 +39,51 @@ IValue own_shape(const IValue& value) {
 
 }  // namespace
 
+// contiguous() asks whether its tensor is, and is an operator only when that is not so. Whoever asks and then does
+// something else takes something from layouts.
+void Session::settle_contiguity(const c10::OperatorHandle& op, const Stack& stack) {
+  static const std::string kContiguous = "aten::contiguous";
+  if (!contiguity_asked_of_) return;
+  const Node* const asked = std::exchange(contiguity_asked_of_, nullptr);
+  const bool is_contiguous = op.operator_name().name == kContiguous;
+  const ProxyImpl* self = is_contiguous ? proxy_impl(stack[stack.size() - 2].toTensor()) : nullptr;
+  if (!self || self->node() != asked) takes_layout_ = true;
+}
+
+bool Session::asks_contiguity(const Node* node) {
+  if (!records_contiguous_) asks_layout_ = true;
+  if (!records_contiguous_ || !is_open()) return false;
+  const std::lock_guard<std::recursive_mutex> lock(mutex_);
+  if (contiguity_asked_of_ && contiguity_asked_of_ != node) takes_layout_ = true;
+  contiguity_asked_of_ = node;
+  return true;
+}
+
 void Session::record(const c10::OperatorHandle& op, Stack& stack) {
   if (!is_open())
     throw trace_error(nullptr, "used here", "was made by a trace that has ended; return it from that trace");
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
-  Call(*this, op, stack).record();
-  modes_.leave();
+  has_other_threads_ = has_other_threads_ || std::this_thread::get_id() != thread_;
+  const auto record_now = [&] {
+    settle_contiguity(op, stack);
+    Call(*this, op, stack).record();
+    modes_.leave();
+  };
+  if (!has_other_threads_) return record_now();
+  // What is thrown in a thread of the program's ends the process, and so does what is thrown past a thread that runs.
+  if (!waiting_) {
+    try {
+      return record_now();
+    } catch (...) {
+      waiting_ = std::current_exception();
+    }
+  }
+  if (!latest_) throw_what_waits();
+  Call(*this, op, stack).stand_in();
+}
+
+void Session::throw_what_waits() {
+  if (waiting_) std::rethrow_exception(std::exchange(waiting_, nullptr));
 }
 
 void Session::Call::record() {
@@ -148,7 +189,11 @@ IValue Session::Call::shape_of(const IValue& value, bool& known) {
   if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) return value;
-    if (ProxyImpl* proxy = proxy_impl(tensor); proxy && proxy->is_constant()) return to_meta(proxy->value());
+    if (ProxyImpl* proxy = proxy_impl(tensor); proxy && proxy->is_constant()) {
+      const at::Tensor shape = to_meta(proxy->value());
+      if (is_number(tensor)) shape.unsafeGetTensorImpl()->set_wrapped_number(true);
+      return shape;
+    }
     const at::Tensor& shape = session_.meta_value(tensor);
     if (!shape.defined()) known = false;
     return shape;
@@ -239,10 +284,17 @@ std::optional<bool> Session::Call::equality() const {
   return std::nullopt;
 }
 
-// Questions that return numbers (`is_floating_point`, `size`) are answered from the shape and leave no node.
+// Questions that return numbers (`result_type`, `size`) are answered from the shape and leave no node.
 void Session::Call::answer_without_node() {
   if (const std::optional<bool> equal = equality()) return finish({*equal});
-  if (compute()) return finish({values_.back()});
+  if (compute()) {
+    for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
+      for_each_tensor(arguments_[i], [&](const at::Tensor& tensor) {
+        if (const ProxyImpl* proxy = proxy_impl(tensor)) session_.asked(proxy->node());
+      });
+    }
+    return finish({values_.back()});
+  }
   if (const std::optional<IValue> value = known_number()) return finish({*value});
   const std::string call = call_name(record_.target);
   if (asks_for_data_ || call == "item()" || call == "is_nonzero()" || call == "equal()" || call == "allclose()" ||

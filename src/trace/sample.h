@@ -52,13 +52,15 @@ class Sample final : private TraceFollower, private NodeMaker {
   ~Sample() override;
 
   /// Runs the program until call `last` is the same as in the first trace. True when it is. With another type, types
-  /// may differ as numbers may.
-  bool run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last = kToTheEnd,
-           std::optional<OtherType> type = {});
+  /// may differ as numbers may; the root's tensors have it, too, unless they are to keep theirs.
+  enum class Root : std::uint8_t { of_other_type, as_it_is };
+  bool run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last = kToTheEnd, std::optional<OtherType> type = {},
+           Root root = Root::of_other_type);
 
   /// After a run that failed: the call that did not come, why in words, and the place in the program.
   std::uint32_t failed_at() const { return failed_at_; }
   const std::string& why() const { return why_; }
+  const CallPlace& place() const { return place_; }
   std::string where() const { return words_for(place_); }
   /// True when an operator cannot run on these sizes: a graph of it says so by itself.
   bool operator_refused() const { return operator_refused_; }

@@ -60,6 +60,7 @@ bool replay(const SecondCallPlan& plan) {
   Replay maker(plan.graph, plan.is_free_attribute);
   const auto session = std::make_shared<Session>(maker, plan.session.engine());
   session->refer_to(plan.session);
+  session->record_contiguous(plan.session.records_contiguous());
   LeftOver::watch(session);
   for (const CapturedTensor& captured : plan.session.captured()) {
     if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
@@ -100,6 +101,7 @@ void refuse_registered(const std::vector<StateChange>& changes) {
 SeparateCall::SeparateCall(const SecondCallPlan& plan)
     : session(std::make_shared<Session>(static_cast<NodeMaker&>(*this), plan.session.engine())), plan_(plan) {
   LeftOver::watch(session);
+  session->record_contiguous(plan.session.records_contiguous());
   for (const CapturedTensor& captured : plan.session.captured()) {
     if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
   }
@@ -127,6 +129,7 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
   if (replay(plan)) {
     refuse_registered(plan.state.changes());  // what counts has changed again
   } else {
+    if (plan.session.has_other_threads()) throw order_of_threads();
     plan.state.restore();
     // Whatever follows ends before they do: it has handles on what they put back.
     SeparateCall first(plan), second(plan);

@@ -132,6 +132,7 @@ const at::Tensor& Session::meta_value(CapturedTensor& captured) const {
 
 at::Tensor Session::make_proxy(Node& node, at::Tensor value, std::optional<c10::Device> device) {
   remember(node, value, device);
+  latest_ = &node;
   if (!value.defined()) device.reset();
   return at::Tensor(c10::make_intrusive<ProxyImpl>(shared_from_this(), &node, std::move(value), device));
 }

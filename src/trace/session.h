@@ -7,9 +7,11 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -116,9 +118,25 @@ class Session : public std::enable_shared_from_this<Session> {
   void asked_rank() const {
     if (follower_) follower_->asked_rank();
   }
+  /// From now on nothing is contiguous, so that contiguous() is an operator always: for inputs that lie otherwise it is
+  /// one.
+  void record_contiguous(bool always) { records_contiguous_ = always; }
+  bool records_contiguous() const { return records_contiguous_; }
+  /// The program asks whether what `node` stands for is contiguous. True when it is to be told no.
+  bool asks_contiguity(const Node* node);
+  /// Whether the program has asked that for anything else than contiguous().
+  bool takes_layout() const { return takes_layout_ || contiguity_asked_of_; }
+  /// The program asks for strides, or whether a value lies in some way.
+  void asked_layout() { asks_layout_ = true; }
+  bool asks_layout() const { return asks_layout_; }
 
   /// Replaces the arguments of `op` on the stack by its results, having made a node of it.
   void record(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+
+  /// Whether operators were recorded in other threads than the one that made this. From then on errors wait for
+  /// throw_what_waits(), which is to be called when the program has ended.
+  bool has_other_threads() const { return has_other_threads_; }
+  void throw_what_waits();
 
   ProxyList& proxies() { return proxies_; }
   /// Whether a proxy is alive.
@@ -157,6 +175,7 @@ class Session : public std::enable_shared_from_this<Session> {
     bool blank;
   };
 
+  void settle_contiguity(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
   Node& kept_node(const ProxyImpl& kept);
   void require_grad(ProxyImpl& proxy);
   Argument detached(Node& node);
@@ -188,8 +207,15 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint32_t next_constant_ = 0;
   std::string refused_;
   std::optional<OtherType> other_type_;
+  bool records_contiguous_ = false;
+  bool takes_layout_ = false, asks_layout_ = false;
+  const Node* contiguity_asked_of_ = nullptr;  // by the last question, when no operator has followed yet
   ProgramModes modes_;
   std::recursive_mutex mutex_;  // the program may use several threads
+  const std::thread::id thread_ = std::this_thread::get_id();
+  bool has_other_threads_ = false;
+  std::exception_ptr waiting_;
+  Node* latest_ = nullptr;  // that a proxy was made for
   const Session* reference_ = nullptr;
   std::vector<at::Tensor> on_loan_;  // what was copied, so that no other tensor gets its address
   std::shared_ptr<Session> first_call_;

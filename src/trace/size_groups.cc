@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/disguise.h>
@@ -19,17 +18,14 @@ constexpr std::array<std::array<std::int64_t, 3>, 4> kRemainders = {{{3, 2, 1}, 
 
 // Strides of a tensor of other sizes whose dimensions lie in the same order; broadcast ones stay broadcast.
 std::vector<std::int64_t> strides_like(const at::Tensor& example, const std::vector<std::int64_t>& sizes) {
-  std::vector<std::size_t> order(sizes.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return example.stride(static_cast<std::int64_t>(a)) > example.stride(static_cast<std::int64_t>(b));
-  });
+  const std::vector<std::int64_t> order = order_in_memory(example);
   std::vector<std::int64_t> strides(sizes.size(), 0);
   std::int64_t next = 1;
-  for (auto i = order.rbegin(); i != order.rend(); ++i) {
-    if (example.stride(static_cast<std::int64_t>(*i)) == 0 && example.size(static_cast<std::int64_t>(*i)) > 1) continue;
-    strides[*i] = next;
-    next *= std::max<std::int64_t>(sizes[*i], 1);
+  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
+    if (example.stride(*dim) == 0 && example.size(*dim) > 1) continue;
+    const auto i = static_cast<std::size_t>(*dim);
+    strides[i] = next;
+    next *= std::max<std::int64_t>(sizes[i], 1);
   }
   return strides;
 }

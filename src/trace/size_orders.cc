@@ -2,6 +2,7 @@
 // `max(x.size(0), y.size(0))`) show it only where the order is another one than in the example.
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/size_search.h>
+#include <fxgraph/trace/trace_error.h>
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +29,9 @@ GroupSizes SizeSearch::in_order(const Some& some, Order order) const {
                    [&](std::uint32_t a, std::uint32_t b) { return groups_.groups[a].size < groups_.groups[b].size; });
   for (std::size_t i = 0; i < ranked.size(); ++i) {
     const SizeGroup& group = groups_.groups[ranked[i]];
-    const auto above = static_cast<std::int64_t>(order == Order::equal ? 0 : ranked.size() - 1 - i);
+    // By one and by three in turn: what is halved is then rounded, and with another sign than in the example.
+    const auto place = static_cast<std::int64_t>(ranked.size() - 1 - i);
+    const std::int64_t above = order == Order::equal ? 0 : 2 * place - place % 2;
     const std::int64_t size = base + above * step;
     if (size % group.step == 0 && size > group.below && size < group.above) sizes[ranked[i]] = size;
   }
@@ -89,6 +92,7 @@ void SizeSearch::check_examples() const {
   if (came_through && std::none_of(again.changes().begin(), again.changes().end(), differs) &&
       std::none_of(again.changed_constants().begin(), again.changed_constants().end(), differs))
     return;
+  if (program_.session.has_other_threads()) throw order_of_threads();
   std::string how = came_through ? "other numbers" : reason(again);
   if (const std::string where = again.where(); !where.empty()) how += " (" + where + ")";
   throw Error(

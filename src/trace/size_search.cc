@@ -32,7 +32,7 @@ std::unique_ptr<Sample> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
   ++attempts_;
   auto sample = std::make_unique<Sample>(program_);
   may_disguise_ =
-      sample->run(disguise_.of(groups_.stand_ins(sizes), true, true), Sample::kToTheEnd, disguise_.type()) &&
+      sample->run(disguise_.of(groups_.stand_ins(sizes), true, Laid::otherwise), Sample::kToTheEnd, disguise_.type()) &&
       changes_as_before(*sample);
   return may_disguise_ ? std::move(sample) : nullptr;
 }
@@ -123,6 +123,15 @@ void SizeSearch::find(std::size_t count) {
     sizes_.push_back(sizes);
     ++round_;
   }
+}
+
+bool SizeSearch::add_sample(const GroupSizes& sizes) {
+  bool came_through = false;
+  std::unique_ptr<Sample> sample = attempt(sizes, Sample::kToTheEnd, &came_through);
+  if (!came_through) return false;
+  samples_.push_back(std::move(sample));
+  sizes_.push_back(sizes);
+  return true;
 }
 
 std::string SizeSearch::reason(const Sample& failure) const {

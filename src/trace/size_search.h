@@ -38,12 +38,16 @@ class SizeSearch {
 
   /// Tries sizes that are far larger, past those from which on some programs treat inputs in another way, where nothing
   /// is computed of them; asserts how far the program does the same, and `agrees` with the graph about numbers.
-  void check_far(const std::function<bool(const Sample&)>& agrees);
+  /// False where something is computed, so that nothing was tried.
+  bool check_far(const std::function<bool(const Sample&)>& agrees);
 
   /// Tries sizes in the other order (a width above the height, where the example has them the other way round), and
   /// sizes that are all the same; fixes those whose order or equality sends the program another way. True when there is
   /// more to explain: another sample, or other groups.
   bool check_orders(const std::function<bool(const Sample&)>& agrees);
+
+  /// Takes one more sample, at these sizes; false when it does not come through.
+  bool add_sample(const GroupSizes& sizes);
 
   /// Whether the program once did something else that no operator had refused.
   bool has_gone_another_way() const { return has_gone_another_way_; }

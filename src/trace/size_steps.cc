@@ -113,9 +113,9 @@ bool SizeSearch::nothing_is_computed() {
 }
 
 // What is far proves nothing, it only says no: no expression is made of it.
-void SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees) {
+bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees) {
   constexpr int kMostBounds = 4;
-  if (!nothing_is_computed()) return;
+  if (!nothing_is_computed()) return false;
   agrees_ = &agrees;
   groups_.may_go_far = true;
   bool is_fine = false;
@@ -130,6 +130,7 @@ void SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees) {
   }
   agrees_ = nullptr;
   groups_.may_go_far = false;
+  return true;
 }
 
 // Searches for the size from which on the group does not do, if `far` does not.

@@ -380,7 +380,7 @@ std::optional<SizeTerms::Id> SizeTerms::halves(const Values& values) {
     }
     if (lower) return floor_of(whole, 2);
     if (upper) return make(SizeOp::sub, whole, floor_of(whole, 2));
-    return std::nullopt;
+    return truncated(values, whole, 2);
   };
   const std::vector<Id> pool = pool_;
   for (const Id a : pool) {

@@ -92,6 +92,7 @@ class SizeTerms {
   std::optional<Id> division(const Values& values, Id term, bool any_offset);
   std::optional<Id> fraction(const Values& values);
   std::optional<Id> remainder(const Values& values, Id term);
+  std::optional<Id> truncated(const Values& values, Id whole, std::int64_t divisor);
   std::optional<Id> halves(const Values& values);
   std::optional<Id> bounded(const Values& values);
   std::optional<Id> bounded(const Values& values, Id term);

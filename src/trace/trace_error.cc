@@ -1,7 +1,5 @@
 #include <fxgraph/trace/trace_error.h>
 
-#include <c10/core/ScalarType.h>
-
 #include <fxgraph/trace/dispatch.h>
 
 namespace fx::internal {
@@ -47,10 +45,17 @@ Error gradient_question(const Node* node) {
       "or choose by an argument"));
 }
 
-std::optional<Error> no_typed_data(const std::exception& error) {
-  const bool untyped =
-      std::string_view(error.what()).find(c10::toString(at::ScalarType::Undefined)) != std::string_view::npos;
-  return untyped ? std::optional(no_data(nullptr, "data_ptr()")) : std::nullopt;
+Error order_of_threads() {
+  return Error(ErrorKind::trace,
+               "symbolic_trace: the program runs operators in several threads, in another order each time; run them "
+               "one after the other, or trace what each thread does by itself");
+}
+
+std::optional<Error> unknown_type_error(const std::exception& error) {
+  const std::string_view text = error.what();
+  if (text.find("Unsupported TypeMeta") == std::string_view::npos) return std::nullopt;
+  return text.find("data_ptr") == std::string_view::npos ? unknown_shape(nullptr, "dtype()")
+                                                         : no_data(nullptr, "data_ptr()");
 }
 
 }  // namespace fx::internal

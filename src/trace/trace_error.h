@@ -27,8 +27,11 @@ Error no_data(const Node* node, std::string_view call);
 /// For questions whether it requires gradients.
 Error gradient_question(const Node* node);
 
-/// LibTorch refuses `data_ptr<float>()` of a tensor without dtype before it asks the tensor: the error in words of
-/// tracing when `error` is that one, nothing when it is another.
-std::optional<Error> no_typed_data(const std::exception& error);
+/// For programs whose threads run operators in another order in another call.
+Error order_of_threads();
+
+/// LibTorch refuses to tell the type of a tensor whose type is not known, or to give its data as some type, before it
+/// asks the tensor: the error in words of tracing when `error` is that one, nothing when it is another.
+std::optional<Error> unknown_type_error(const std::exception& error);
 
 }  // namespace fx::internal

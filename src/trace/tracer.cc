@@ -1,6 +1,7 @@
 #include <fxgraph/trace/tracer.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <fxgraph/ir/naming.h>
 #include <fxgraph/ir/target.h>
@@ -9,11 +10,13 @@
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/generalise.h>
+#include <fxgraph/trace/input_assertions.h>
 #include <fxgraph/trace/kept_constants.h>
 #include <fxgraph/trace/leaf_modules.h>
 #include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/mode_switch.h>
 #include <fxgraph/trace/proxy_impl.h>
+#include <fxgraph/trace/trace_error.h>
 
 namespace fx {
 namespace {
@@ -83,6 +86,25 @@ void refuse_writes(Symbol target, ArgumentSpan args) {
   }
 }
 
+// Whether what `value` stands for may lie in the memory of the attribute.
+bool may_lie_in(const Node& value, const std::string& attribute) {
+  std::vector<const Node*> open = {&value};
+  std::unordered_set<const Node*> seen;
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    if (!seen.insert(node).second) continue;
+    if (node->is(Op::get_attr) && node->target().view() == attribute) return true;
+    const OperatorSchema* schema = node->is(Op::call_function) ? find_schema(node->target()) : nullptr;
+    const auto is_handed_on = [](const SchemaArgument& argument) { return argument.hidden_alias; };
+    if (schema && !schema->traits.view && !schema->traits.writes &&
+        std::none_of(schema->arguments.begin(), schema->arguments.end(), is_handed_on))
+      continue;
+    for (const Node* input : node->all_input_nodes()) open.push_back(input);
+  }
+  return false;
+}
+
 [[noreturn]] void refuse_handled(const std::string& message) {
   throw Error(ErrorKind::trace,
               "symbolic_trace: the program handles this error, and goes on as it would not without "
@@ -123,15 +145,16 @@ class LeaveModule {
 
 Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10::IValue> examples,
                              internal::PlaceholderInputs::Literals literals) {
-  constexpr int kMostConstants = 8;  // that a program makes one after the other
-  for (int again = kMostConstants;; --again) {
-    if (std::optional<Trace> trace = try_trace(callable, examples, literals, again > 0)) return std::move(*trace);
+  Repeats repeats;
+  for (;;) {
+    if (std::optional<Trace> trace = try_trace(callable, examples, literals, repeats)) return std::move(*trace);
   }
 }
 
-// Nothing when the program has to be traced again, which it is if `may_repeat`.
+// Nothing when the program has to be traced again; `repeats` then says so.
 std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const std::vector<c10::IValue>& examples,
-                                       internal::PlaceholderInputs::Literals literals, bool may_repeat) {
+                                       internal::PlaceholderInputs::Literals literals, Repeats& repeats) {
+  constexpr int kMostConstants = 8;  // that a program makes one after the other
   if (graph_)
     throw Error(ErrorKind::trace, "this Tracer is tracing already; use another one for a trace inside a trace");
   internal::install_dispatch();
@@ -166,32 +189,44 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   });
   const bool may_vary = has_examples && !options_.sizes.is_fixed();
   if (may_vary) session->follow(&log);
+  session->record_contiguous(!repeats.takes_layout);
 
+  std::vector<Node*> given;
   const auto run_program = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>* stand_ins) {
     if (stand_ins && state) state->restore();
     internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
     if (stand_ins) inputs.replace_examples(*stand_ins);
     internal::RecordingScope recording(target);
     const Argument result = internal::run(callable, inputs);
+    target.throw_what_waits();
     if (!target.refused().empty()) refuse_handled(target.refused());
     target.create_node(Op::output, "output", {result}, {}, "output");
+    if (!stand_ins) given = inputs.given();
     return inputs.bound();
   };
-  const auto run_first = [&] {
+  const auto answers_wrongly = [&] { return session->records_contiguous() && session->takes_layout(); };
+  const auto run_first = [&]() -> std::vector<internal::BoundTensor> {
     try {
       return run_program(*session, trace.graph, nullptr);
     } catch (...) {
       if (state && !root_) internal::settle_kept_constants(*session);
+      if (answers_wrongly() && has_examples) return {};
       throw;
     }
   };
   const std::vector<internal::BoundTensor> inputs = run_first();
   session->follow(nullptr);
+  const std::vector<Node*> optional_inputs = given;
+  if (answers_wrongly() && literals == internal::PlaceholderInputs::Literals::specialise) {
+    if (!has_examples) throw internal::unknown_shape(nullptr, "is_contiguous()");
+    repeats.takes_layout = true;
+    return std::nullopt;
+  }
   if (state && left_over.count() > 1) {
     const std::vector<internal::ProxyImpl*> elsewhere = state->proxies_elsewhere();
     const auto constants = state->constants(*session, elsewhere);
     if (root_ && constants.size() < elsewhere.size()) refuse_left_over(*root_, has_examples);
-    if (!constants.empty() && may_repeat) {
+    if (!constants.empty() && repeats.constants++ < kMostConstants) {
       for (const auto& [proxy, value] : constants) proxy->become(value);
       return std::nullopt;
     }
@@ -209,6 +244,9 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     if (root_ && (state->has_left() || left_over.count() > 1)) refuse_left_over(*root_, has_examples);
     if (root_ && options_.follow_mode) mode_switch.emplace(plan, *root_);
     write_buffers(*session, updates);
+    for (Node* node : optional_inputs) {
+      if (!node->has_users()) internal::assert_given(trace.graph, *node);
+    }
   }
   internal::erase_unused_getitems(trace.graph);
   if (root_ && options_.raise_leaf_modules) {
@@ -244,11 +282,28 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   return trace;
 }
 
-// What the program replaces in its buffers is written to them when everything else has been done.
+// What the program replaces in its buffers is written to them when everything else has been done. Whoever gets what was
+// in one gets it as it was.
 void Tracer::write_buffers(Session& session, const std::vector<internal::BufferUpdate>& updates) {
-  static const Symbol kCopy("aten::copy_");
+  static const Symbol kCopy("aten::copy_"), kClone("aten::clone");
+  Node& output = *graph_->output_node();
+  const auto lies_in_a_buffer = [&](const Node& value) {
+    return std::any_of(updates.begin(), updates.end(),
+                       [&](const internal::BufferUpdate& update) { return may_lie_in(value, update.attribute); });
+  };
+  const auto as_it_was = [&](Node& value) {
+    if (!lies_in_a_buffer(value)) return Argument(value);
+    const auto at = graph_->inserting_before(output);
+    Node& copy = session.create_node(Op::call_function, kClone, {Argument(value)});
+    session.copy_value(value, copy);
+    return Argument(copy);
+  };
+  if (!output.args().empty()) {
+    const Argument result = map_nodes(output.arg(0), as_it_was);
+    if (!(result == output.arg(0))) output.set_args(ArgumentSpan(&result, 1, sizeof(Argument)));
+  }
   for (const internal::BufferUpdate& update : updates) {
-    const auto at = graph_->inserting_before(*graph_->output_node());
+    const auto at = graph_->inserting_before(output);
     for (const internal::CapturedTensor& captured : session.captured()) {
       if (captured.path != update.attribute || !captured.node) continue;
       session.create_node(Op::call_function, kCopy, {Argument(captured.node), Argument(update.value)});

@@ -15,15 +15,28 @@ class TypeDependence {
                  const std::vector<at::Tensor>& stand_ins)
       : graph_(graph), program_(program), inputs_(inputs), stand_ins_(stand_ins), disguise_(stand_ins) {}
 
-  void run() {
+  void run(bool has_been_seen) {
+    using Root = Sample::Root;
     const bool types = disguise_.type().has_value(), layouts = disguise_.changes_layout();
-    if (disguise_.is_empty() || dependence(types, layouts).empty()) return;
-    if (const std::string why = types ? dependence(true, false) : ""; !why.empty()) assert_type(why);
-    if (const std::string why = layouts ? dependence(false, true) : ""; !why.empty()) assert_layout(why);
+    if (disguise_.is_empty()) return;
+    std::string of_type, of_layout;
+    const Laid laid = layouts ? Laid::otherwise : Laid::as_given;
+    if (!has_been_seen && !dependence(types, laid).empty()) {
+      if (types) of_type = dependence(true, Laid::as_given);
+      if (layouts) of_layout = dependence(false, laid);
+    }
+    if (types && of_type.empty() && has_root_of_the_type()) of_type = dependence(true, Laid::as_given, Root::as_it_is);
+    if (!of_type.empty()) assert_type(of_type);
+    for (const Laid other : {Laid::contiguous, Laid::channels_last}) {
+      const bool is_open = of_layout.empty() && program_.session.asks_layout();
+      if (is_open && Disguise::may_be(stand_ins_, other)) of_layout = dependence(false, other);
+    }
+    if (!of_layout.empty()) assert_layout(of_layout);
   }
 
  private:
-  std::string dependence(bool other_type, bool other_layout) const;
+  std::string dependence(bool other_type, Laid laid, Sample::Root root = Sample::Root::of_other_type) const;
+  bool has_root_of_the_type() const;
   void assert_type(const std::string& why);
   void assert_layout(const std::string& why);
 
@@ -36,17 +49,15 @@ class TypeDependence {
 
 // Why the graph does not hold; empty when it does, or says so itself. What lies inside of a leaf module is its own
 // business.
-std::string TypeDependence::dependence(bool other_type, bool other_layout) const {
+std::string TypeDependence::dependence(bool other_type, Laid laid, Sample::Root root) const {
   Sample sample(program_);
-  const bool came_through = sample.run(disguise_.of(stand_ins_, other_type, other_layout), Sample::kToTheEnd,
-                                       other_type ? disguise_.type() : std::nullopt);
+  const bool came_through = sample.run(disguise_.of(stand_ins_, other_type, laid), Sample::kToTheEnd,
+                                       other_type ? disguise_.type() : std::nullopt, root);
   const TraceLog& log = program_.log;
   const auto is_there = [&](std::uint32_t call) { return call >= log.size() || !log[call].node->is_erased(); };
   std::string why;
   if (!came_through) {
     if (sample.operator_refused() || !is_there(sample.failed_at())) return "";
-    // Whoever asks for contiguous memory takes any.
-    if (other_layout && !other_type && sample.why().find("aten::contiguous") != std::string::npos) return "";
     why = log.describe(sample.failed_at()) + ": " + sample.why();
   }
   for (const Sample::Change& change : sample.changes()) {
@@ -61,6 +72,13 @@ std::string TypeDependence::dependence(bool other_type, bool other_layout) const
   return why.empty() || where.empty() ? why : why + " (" + where + ")";
 }
 
+// Inputs may be of another type than the root's tensors, where the program brings them together.
+bool TypeDependence::has_root_of_the_type() const {
+  return std::any_of(program_.attributes.begin(), program_.attributes.end(), [&](const auto& attribute) {
+    return attribute.second.defined() && attribute.second.scalar_type() == disguise_.type()->from;
+  });
+}
+
 void TypeDependence::assert_type(const std::string& why) {
   static const Symbol kType("prim::dtype");
   for (const BoundTensor& input : inputs_) {
@@ -71,18 +89,30 @@ void TypeDependence::assert_type(const std::string& why) {
 }
 
 void TypeDependence::assert_layout(const std::string& why) {
-  static const Symbol kContiguous("aten::is_contiguous");
+  static const Symbol kContiguous("aten::is_contiguous"), kStride("aten::stride");
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (Disguise::may_be_laid_out_otherwise(stand_ins_[i]) && inputs_[i].example.is_contiguous())
-      assert_of_input(graph_, inputs_[i], kContiguous, {}, inputs_[i].name + " must be contiguous: " + why);
+    const BoundTensor& input = inputs_[i];
+    if (!Disguise::may_be_laid_out_otherwise(stand_ins_[i])) continue;
+    const auto order = order_in_memory(input.example);
+    if (input.example.is_contiguous()) {
+      assert_of_input(graph_, input, kContiguous, {}, input.name + " must be contiguous: " + why);
+    } else if (input.example.permute(order).is_contiguous()) {
+      assert_of_input(graph_, input, kContiguous, {}, input.name + " must be laid out as the example: " + why,
+                      {order.begin(), order.end()});
+    } else {
+      const auto strides = input.example.strides();
+      const Argument answer = Argument::list(std::vector<Argument>(strides.begin(), strides.end()));
+      assert_of_input(graph_, input, kStride, answer,
+                      input.name + " must be of the strides " + to_string(answer) + ", as the example: " + why);
+    }
   }
 }
 
 }  // namespace
 
 void assert_types(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
-                  const std::vector<at::Tensor>& stand_ins) {
-  TypeDependence(graph, program, inputs, stand_ins).run();
+                  const std::vector<at::Tensor>& stand_ins, bool has_been_seen) {
+  TypeDependence(graph, program, inputs, stand_ins).run(has_been_seen);
 }
 
 }  // namespace fx::internal

@@ -6,7 +6,10 @@
 // graph holds for the type, or the layout, of the example, and asserts that. Operators that cannot run on others say so
 // themselves.
 //
-// Cost: one run of the program, without results; up to three where it is not the same.
+// Inputs alone of another type come behind that: where the program casts them to the type of its weights it goes on.
+//
+// Cost: one run of the program, without results, and where there are weights another, which mostly ends where the first
+// is used; two more where it is not the same, and up to two where it asks for layouts.
 #pragma once
 
 #include <vector>
@@ -16,8 +19,9 @@
 
 namespace fx::internal {
 
-/// Writes the assertions, if there is need for one, after the placeholders. `stand_ins` are like the examples.
+/// Writes the assertions, if there is need for one, after the placeholders. `stand_ins` are like the examples. Of what
+/// `has_been_seen` no more is looked at than what one sample of another type and layout did not show.
 void assert_types(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
-                  const std::vector<at::Tensor>& stand_ins);
+                  const std::vector<at::Tensor>& stand_ins, bool has_been_seen);
 
 }  // namespace fx::internal

@@ -5,8 +5,7 @@
 
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::cost_test {
 
 using ::testing::ElementsAre;
 
@@ -303,5 +302,4 @@ TEST(CostSlow, MillionNodeGraphs) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::cost_test

@@ -10,8 +10,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::dead_code_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -238,5 +237,4 @@ TEST(DeadCode, AnElementIsTakenByTwoArguments) {
   EXPECT_THAT(explanations(graph), IsEmpty()) << "whatever it does, it may need both results";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::dead_code_test

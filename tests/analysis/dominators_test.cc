@@ -11,8 +11,7 @@
 #include "tests/analysis/boost_dominators.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::dominators_test {
 
 using testing::random_graph;
 using testing::random_options;
@@ -218,5 +217,4 @@ TEST(FusionGroups, AreMaximalConvexAndHaveOneExit) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::dominators_test

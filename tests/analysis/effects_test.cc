@@ -10,8 +10,7 @@
 #include <fxgraph/ir/node_map.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::effects_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -343,5 +342,4 @@ TEST(EffectsSlow, MillionNodes) {
   EXPECT_EQ(fan.num_sets(), 1'000'001u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::effects_test

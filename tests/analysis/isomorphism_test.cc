@@ -10,8 +10,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::isomorphism_test {
 
 /// Vertices are nodes with their targets; an edge goes from a user to an operand, with a bit for each place it stands
 /// at.
@@ -111,5 +110,4 @@ TEST(Isomorphism, Vf2FindsTheSameInjectiveMatches) {
   EXPECT_GT(found, 3000u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::isomorphism_test

@@ -14,8 +14,7 @@
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::legalize_test {
 
 using ::testing::ElementsAre;
 using testing::error_of;
@@ -145,5 +144,4 @@ TEST(OperatorCounts, TheMostFrequentFirst) {
             "       6  calls\n");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::legalize_test

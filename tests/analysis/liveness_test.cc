@@ -10,8 +10,7 @@
 #include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::liveness_test {
 
 using testing::all_nodes;
 using ::testing::ElementsAre;
@@ -323,5 +322,4 @@ TEST(LivenessSlow, MillionNodeGraphs) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::liveness_test

@@ -8,8 +8,7 @@
 #include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::oracles_test {
 
 void expect_all_agree(const Graph& graph, const std::string& name) {
   ASSERT_EQ(testing::disagreement_with_boost(graph), "") << name;
@@ -39,5 +38,4 @@ TEST(OraclesSlow, AgreeOnEveryCorpusGraph) {
   EXPECT_GE(graphs, 10);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::oracles_test

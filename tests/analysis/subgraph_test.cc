@@ -7,8 +7,7 @@
 
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::subgraph_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -118,5 +117,4 @@ TEST(ExtractSubgraph, ConvexityAgreesWithBruteForce) {
   EXPECT_GT(not_convex, 100);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::subgraph_test

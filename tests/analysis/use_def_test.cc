@@ -9,8 +9,7 @@
 #include "tests/support/analysis_oracles.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::use_def_test {
 
 using testing::all_nodes;
 using testing::closure;
@@ -145,5 +144,4 @@ TEST(UseDefSlow, MillionNodeGraphs) {
   EXPECT_EQ(critical_path(fan).length, 3.0);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::use_def_test

@@ -31,8 +31,7 @@
 
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::view_test {
 
 using testing::random_graph;
 using testing::random_options;
@@ -350,5 +349,4 @@ TEST(ViewAlgorithms, OrderEdgesConstrainTopologicalSort) {
   EXPECT_LT(std::find(sorted.begin(), sorted.end(), &g.a), std::find(sorted.begin(), sorted.end(), &g.b));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::view_test

@@ -3,7 +3,7 @@
 
 #include "tests/cli/program_testing.h"
 
-namespace {
+namespace fx::convert_test {
 
 using fx::testing::kModel;
 using fx::testing::kText;
@@ -82,4 +82,4 @@ TEST_F(Convert, WhatIsWrittenHasTheFormOfItsEnding) {
   EXPECT_THAT(run("quantize " + file + " --mode dynamic --input 4x8 -o " + path("int8.pt2")).err, HasSubstr(".pt"));
 }
 
-}  // namespace
+}  // namespace fx::convert_test

@@ -18,8 +18,7 @@
 #include "tests/cli/test_models.h"
 #include "tests/support/analysis_oracles.h"
 
-namespace fx {
-namespace {
+namespace fx::model_aliases_test {
 
 namespace jit = torch::jit;
 
@@ -150,5 +149,4 @@ TEST(ModelAliasesSlow, OfModulesAreNeverFewerThanThoseOfARunAndTheOraclesAgree) 
   EXPECT_GT(shared, 500);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::model_aliases_test

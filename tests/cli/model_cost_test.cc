@@ -14,8 +14,7 @@
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/torchscript/import.h>
 
-namespace fx {
-namespace {
+namespace fx::model_cost_test {
 
 struct Published {
   const char* name;
@@ -65,5 +64,4 @@ TEST(ModelCost, RecurrentLayersAndAttentionAreKnown) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::model_cost_test

@@ -9,8 +9,7 @@
 #include "tests/cli/counting_allocator.h"
 #include "tests/cli/test_models.h"
 
-namespace fx {
-namespace {
+namespace fx::model_memory_test {
 
 /// Notes the most that the allocator holds when a node has made its value and its inputs are still there. What
 /// operators allocate and free inside (weights in another layout, buffers of convolutions) belongs to no value and is
@@ -61,5 +60,4 @@ TEST(ModelMemorySlow, ThePredictedPeakIsWhatTheAllocatorHolds) {
   RecordProperty("models", models);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::model_memory_test

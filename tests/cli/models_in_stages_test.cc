@@ -13,8 +13,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/torchscript/model_files.h"
 
-namespace fx {
-namespace {
+namespace fx::models_in_stages_test {
 
 using testing::Example;
 using testing::run_stages;
@@ -69,5 +68,4 @@ TEST(ModelsInStagesSlow, ComputeWhatTheWholeComputes) {
   for (const auto& [why, times] : refused) std::printf("%zu refused: %s\n", times, why.c_str());
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::models_in_stages_test

@@ -18,8 +18,7 @@
 #include "tests/support/free_port.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::pipeline_command_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -244,7 +243,7 @@ TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   EXPECT_EQ(shell(program_ + " run stages --rank 1 --world 2 --timeout 1 --master nowhere.invalid:" + port), 1);
   EXPECT_THAT(err(), HasSubstr("the host 'nowhere.invalid' is not known"));
   const std::string zero = program_ + " run stages --world 2 --rank 0 --master 127.0.0.1:" + port;
-  EXPECT_EQ(shell(zero + " --timeout 6 & sleep 2; " + zero + " --timeout 2; a=$?; wait $!; exit $a"), 1);
+  EXPECT_EQ(shell(zero + " --timeout 12 & sleep 4; " + zero + " --timeout 2; a=$?; wait $!; exit $a"), 1);
   EXPECT_THAT(err(), HasSubstr("port " + port + " is in use, by another rank 0 or program; give all ranks another\n"));
   const auto both = [&](const std::string& zero, const std::string& one) {
     const std::string run =
@@ -327,5 +326,4 @@ TEST_F(PipelineCommandSlow, AFolderOfModelsGoesOnWhereItStopped) {
   EXPECT_NE(written("a.pt.json"), first) << "the options are others";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::pipeline_command_test

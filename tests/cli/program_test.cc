@@ -17,7 +17,7 @@
 
 #include "tests/cli/program_testing.h"
 
-namespace {
+namespace fx::program_test {
 
 namespace fs = std::filesystem;
 using fx::testing::kModel;
@@ -328,4 +328,4 @@ TEST_F(Program, DiffNamesWhatChanged) {
   EXPECT_THAT(result.out, HasSubstr(": 1 differ"));
 }
 
-}  // namespace
+}  // namespace fx::program_test

@@ -20,8 +20,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::quantize_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -271,5 +270,4 @@ TEST_F(QuantizeProgramSlow, PythonRunsWhatItSaves) {
   EXPECT_NEAR(std::stod(read(path("sum"))), expected.to(torch::kDouble).sum().item<double>(), 1e-6);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::quantize_test

@@ -12,8 +12,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx::cli {
-namespace {
+namespace fx::cli::samples_test {
 
 using ::testing::HasSubstr;
 using namespace std::string_literals;
@@ -98,5 +97,4 @@ TEST(PickledSamples, WhatIsNoFileOfSamples) {
               HasSubstr("no file of samples"));
 }
 
-}  // namespace
-}  // namespace fx::cli
+}  // namespace fx::cli::samples_test

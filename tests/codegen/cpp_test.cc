@@ -8,8 +8,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::cpp_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -25,6 +24,19 @@ std::string body_of(const std::string& source) {
 
 std::string cpp_body(const std::string& lines) {
   return body_of(cpp_code(parse_graph("graph():\n%x = placeholder[target=x]\n" + lines)));
+}
+
+TEST(CppCode, NoneIsATensorThatIsNotDefined) {
+  const std::string code = cpp_code(parse_graph(
+      "graph():\n%x = placeholder[target=x]\n%m = placeholder[target=m](default=None)\n%w = placeholder[target=w]\n"
+      "%c = call_function[target=operator.is_](args = (%m, None))\n"
+      "%a = call_function[target=torch._assert](args = (%c, 'm must be None'))\n"
+      "%d = call_function[target=operator.is_not](args = (%x, None))\n"
+      "%b = call_function[target=torch._assert](args = (%d, 'x must be there'))\n"
+      "%y = call_function[target=aten::add.Tensor](args = (%x, %w))\nreturn y"));
+  EXPECT_THAT(code, ::testing::HasSubstr("torch::Tensor x, torch::Tensor m, torch::Tensor w)"));
+  EXPECT_THAT(code, ::testing::HasSubstr("= !m.defined();"));
+  EXPECT_THAT(code, ::testing::HasSubstr("= x.defined();"));
 }
 
 TEST(CppCode, IsOneStatementPerNodeAndLetsGoOfValues) {
@@ -148,5 +160,4 @@ TEST(TorchScriptCode, AssertsAsPythonDoes) {
       "    return x\n");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::cpp_test

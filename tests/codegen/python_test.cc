@@ -4,8 +4,14 @@
 
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::python_test {
+
+TEST(PythonCode, DefaultsStandBehindInputsWithoutOne) {
+  const Graph graph = parse_graph(
+      "graph():\n%x = placeholder[target=x]\n%m = placeholder[target=m](default=None)\n%w = placeholder[target=w]\n"
+      "%k = placeholder[target=k](default=2)\nreturn (x, m, w, k)");
+  EXPECT_THAT(python_code(graph), ::testing::HasSubstr("def forward(self, x, m, w, k = 2):"));
+}
 
 TEST(PythonCode, IsWhatTorchFxGenerates) {
   Graph graph;
@@ -85,5 +91,4 @@ TEST(PythonCode, OfAnEmptyGraphPasses) {
   EXPECT_EQ(python_code(graph), "def forward(self):\n    pass\n");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::python_test

@@ -9,8 +9,7 @@
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
 
-namespace fx {
-namespace {
+namespace fx::argument_test {
 
 Argument nested(int depth) {
   Argument value = 1;
@@ -188,5 +187,4 @@ TEST(TensorInfo, IsReadAsItIsWritten) {
     EXPECT_FALSE(parse_tensor_info(bad)) << bad;
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::argument_test

@@ -7,8 +7,7 @@
 #include "tests/support/names.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::copy_test {
 
 using ::testing::ElementsAre;
 using testing::order;
@@ -135,5 +134,4 @@ TEST(Clone, OfALongChainDoesNotRecurse) {
   clone.lint();
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::copy_test

@@ -12,8 +12,7 @@
 #include "tests/support/names.h"
 #include "tests/support/random.h"
 
-namespace fx {
-namespace {
+namespace fx::graph_hooks_test {
 
 using ::testing::ElementsAre;
 using testing::error_of;
@@ -91,6 +90,24 @@ TEST(GraphHooks, SeeTheNodeInItsPlaceAndWhole) {
   EXPECT_THAT(seen, ElementsAre("made before neg", "made before neg"));
   last.update_arg(0, made);
   made.replace_all_uses_with(Argument(2));
+}
+
+TEST(GraphHooks, ANodeIsRestoredInItsOwnGraphOnly) {
+  Graph graph, other;
+  Node &x = graph.placeholder("x"), &theirs = other.placeholder("x");
+  Node& made = graph.call_function("aten::cos", {x}, {}, "made");
+  EXPECT_THROW(graph.restore_node(made, nullptr, {}, {}), Error) << "it has not been erased";
+  graph.erase_node(made);
+  EXPECT_THROW(other.restore_node(made, nullptr, {}, {}), Error);
+  EXPECT_THROW(graph.restore_node(made, &theirs, {}, {}), Error);
+  EXPECT_THROW(graph.restore_node(made, nullptr, std::vector<Argument>{theirs}, {}), Error);
+  EXPECT_TRUE(made.is_erased());
+  Node& output = graph.output(x);
+  graph.erase_node(output);
+  graph.output(x);
+  EXPECT_THROW(graph.restore_node(output, nullptr, std::vector<Argument>{x}, {}), Error) << "there is one";
+  graph.restore_node(made, &x, std::vector<Argument>{2}, {});
+  EXPECT_EQ(made.next(), &x);
 }
 
 TEST(GraphHooks, AllWaysToReplace) {
@@ -284,5 +301,4 @@ TEST(GraphHooks, AMirrorStaysTrueUnderRandomEdits) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::graph_hooks_test

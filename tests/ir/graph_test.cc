@@ -9,8 +9,7 @@
 #include <fxgraph/ir/node_map.h>
 #include "tests/support/names.h"
 
-namespace fx {
-namespace {
+namespace fx::graph_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -351,5 +350,4 @@ TEST(Meta, StaysBesideTheNode) {
   EXPECT_EQ(x.meta().keys().size(), 1u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::graph_test

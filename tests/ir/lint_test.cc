@@ -3,8 +3,7 @@
 
 #include <fxgraph/ir/graph.h>
 
-namespace fx {
-namespace {
+namespace fx::lint_test {
 
 std::vector<int> rules(const Graph& graph) {
   std::vector<int> found;
@@ -77,5 +76,4 @@ TEST(Lint, ListsAllViolations) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::lint_test

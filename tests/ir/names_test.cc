@@ -8,8 +8,7 @@
 #include "tests/support/names.h"
 #include "tests/support/random.h"
 
-namespace fx {
-namespace {
+namespace fx::names_test {
 
 using ::testing::ElementsAre;
 using testing::order;
@@ -168,5 +167,4 @@ TEST(Names, AgreeWithASetOfStrings) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::names_test

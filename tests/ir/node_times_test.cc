@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fx {
-namespace {
+namespace fx::node_times_test {
 
 TEST(NodeTimes, AreSummarizedByMedianAndQuartiles) {
   const MeasuredTime time = summarize({5, 1, 9, 3, 7});
@@ -23,5 +22,4 @@ TEST(NodeTimes, AreAddedRunByRun) {
   EXPECT_EQ(summarize(sum).seconds, 6);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::node_times_test

@@ -2,8 +2,7 @@
 #include "tests/ir/edit_model.h"
 #include "tests/support/random.h"
 
-namespace fx {
-namespace {
+namespace fx::random_edits_test {
 
 TEST(RandomEdits, AgreeWithTheModel) {
   for (std::uint64_t seed = 0; seed < 60 && !::testing::Test::HasFailure(); ++seed) {
@@ -12,5 +11,4 @@ TEST(RandomEdits, AgreeWithTheModel) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::random_edits_test

@@ -5,8 +5,7 @@
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::scale_test {
 
 constexpr int kMany = 100'000;
 
@@ -115,5 +114,4 @@ TEST(Scale, NumbersOfManyStems) {
   EXPECT_EQ(graph.placeholder("stem100x").name(), "stem100x");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::scale_test

@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fx {
-namespace {
+namespace fx::target_test {
 
 TEST(Target, HasOneCanonicalSpelling) {
   EXPECT_EQ(canonical_target("torch.ops.aten.relu.default"), "aten::relu");
@@ -58,5 +57,4 @@ TEST(Target, KnowsReservedNames) {
   for (const char* name : {"x", "none", "relu", ""}) EXPECT_FALSE(is_reserved_name(name));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::target_test

@@ -6,8 +6,7 @@
 #include <fxgraph/ir/graph.h>
 #include "tests/support/names.h"
 
-namespace fx {
-namespace {
+namespace fx::users_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -186,5 +185,4 @@ TEST_F(UsersTest, MergesListsOfUses) {
   graph.lint();
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::users_test

@@ -11,8 +11,7 @@
 #include "tests/support/random_pattern.h"
 #include "tests/support/workloads.h"
 
-namespace fx {
-namespace {
+namespace fx::anchor_index_test {
 
 TEST(AnchorIndex, PatternsThatNearlyFitCostNoSearch) {
   const Graph graph = testing::chain(1000);
@@ -91,5 +90,4 @@ TEST(AnchorSweep, TellsNestedCallsApart) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::anchor_index_test

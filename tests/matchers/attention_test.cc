@@ -5,8 +5,7 @@
 #include <fxgraph/matchers/explain.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::attention_test {
 
 using testing::graph_of;
 
@@ -167,5 +166,4 @@ TEST(Attention, WhatIsNoAttentionIsNotFound) {
 
 TEST(Attention, ReadsBack) { EXPECT_EQ(Pattern(attention().str()).str(), attention().str()); }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::attention_test

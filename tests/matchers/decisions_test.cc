@@ -9,8 +9,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::decisions_test {
 
 using ::testing::ElementsAre;
 using testing::error_of;
@@ -231,5 +230,4 @@ TEST(PatternText, ABracketInAStringClosesNothing) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::decisions_test

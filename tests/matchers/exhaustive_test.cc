@@ -8,8 +8,7 @@
 
 #include <fxgraph/matchers/matcher.h>
 
-namespace fx {
-namespace {
+namespace fx::exhaustive_test {
 
 constexpr std::array<const char*, 3> kOperators = {"aten::relu", "aten::neg", "aten::add.Tensor"};
 
@@ -191,5 +190,4 @@ void compare(std::size_t most, bool commutative, bool contained) {
 TEST(ExhaustiveSlow, AllSmallGraphsAndPatterns) { compare(5, false, true); }
 TEST(ExhaustiveSlow, CommutativeAndNotContained) { compare(4, true, false); }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::exhaustive_test

@@ -6,8 +6,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::explain_test {
 
 using namespace match;
 using testing::graph_of;
@@ -142,5 +141,4 @@ TEST(Explain, CostsNothingWhenOff) {
   EXPECT_EQ(stats.nodes_visited, visited);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::explain_test

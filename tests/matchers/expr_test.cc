@@ -11,8 +11,7 @@
 #include <fxgraph/matchers/pattern_set.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::expr_test {
 
 using namespace match;
 using testing::graph_of;
@@ -184,5 +183,4 @@ TEST(Expr, BestBenefitKeepsWhatIsWorthMost) {
   EXPECT_EQ(set.find(graph, options).size(), 2u) << "all are worth their nodes: the first wins";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::expr_test

@@ -21,7 +21,7 @@ struct TracedFunction<ReluOfSum> {
   }
 };
 
-namespace {
+namespace find_test {
 
 using namespace match;
 using ::testing::ElementsAre;
@@ -346,5 +346,5 @@ TEST(Normalize, MethodsAndFunctionsAreTheirOperators) {
   EXPECT_EQ(fx::find(graph, "aten::add.Tensor(aten::relu(aten::relu(x)), x)", {.normalize = true}).size(), 1u);
 }
 
-}  // namespace
+}  // namespace find_test
 }  // namespace fx

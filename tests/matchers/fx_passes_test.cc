@@ -9,8 +9,7 @@
 #include <fxgraph/ops/schema.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::fx_passes_test {
 
 using testing::graph_of;
 
@@ -281,5 +280,4 @@ TEST_P(SubgraphMatcherCases, test_subgraph_matcher) {
 INSTANTIATE_TEST_SUITE_P(Upstream, SubgraphMatcherCases, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::fx_passes_test

@@ -8,8 +8,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::manual_test {
 
 struct Block {
   int line = 0;
@@ -110,5 +109,4 @@ TEST(Manual, EveryExampleGivesWhatThePageSays) {
   EXPECT_GE(examples, 24u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::manual_test

@@ -11,8 +11,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/random_pattern.h"
 
-namespace fx {
-namespace {
+namespace fx::oracle_test {
 
 using testing::brute_force_matches;
 using testing::match_text;
@@ -206,5 +205,4 @@ TEST(Oracle, TextSaysThePattern) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::oracle_test

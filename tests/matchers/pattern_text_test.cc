@@ -5,8 +5,7 @@
 #include <fxgraph/matchers/matcher.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::pattern_text_test {
 
 using ::testing::ElementsAre;
 using testing::graph_of;
@@ -144,5 +143,4 @@ TEST(PatternText, DeepGraphsAreReadWithoutRecursion) {
   EXPECT_EQ(pattern.str().substr(0, 23), "relu = aten::relu(x)\nre");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::pattern_text_test

@@ -7,8 +7,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::subgraph_matcher_test {
 
 using testing::graph_of;
 
@@ -166,5 +165,4 @@ TEST(SubgraphMatcher, TypedPlaceholdersAreHoles) {
   EXPECT_EQ(find(graph_of("d = aten::div.Tensor(3.0, 2.0)\nreturn d"), pattern).size(), 0u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::subgraph_matcher_test

@@ -10,8 +10,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::graph_module_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -381,5 +380,4 @@ TEST(ShapeProp, TellsSharedStorageFromReusedMemory) {
   EXPECT_EQ(shapes[*gm.graph().output_node()].tensors.size(), 3u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::graph_module_test

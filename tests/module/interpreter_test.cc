@@ -9,8 +9,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::interpreter_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -286,5 +285,4 @@ TEST(Interpreter, FollowsEditsBetweenRuns) {
   EXPECT_TRUE(equal(interpreter.run({x}), gm.run({x})));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::interpreter_test

@@ -9,8 +9,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::module_arguments_test {
 
 using ::testing::HasSubstr;
 using torch::Tensor;
@@ -93,5 +92,4 @@ TEST(ModuleArguments, SequentialsTakeTheirInputByName) {
   EXPECT_TRUE(gm->forward(x).equal(before));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::module_arguments_test

@@ -6,8 +6,7 @@
 
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::profile_test {
 
 TEST(Profile, TimesEveryNodeInEveryRun) {
   GraphModule module({{"w", at::zeros({3})}}, parse_graph(R"(graph():
@@ -26,5 +25,4 @@ TEST(Profile, TimesEveryNodeInEveryRun) {
   EXPECT_TRUE(at::equal(module.attribute("w"), at::full({3}, 6.0)));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::profile_test

@@ -6,8 +6,7 @@
 
 #include <functional>
 
-namespace fx {
-namespace {
+namespace fx::state_keeper_test {
 
 TEST(StateKeeper, PutsBackWhatARunWrites) {
   Graph graph;
@@ -68,5 +67,4 @@ TEST(StateKeeper, CopiesNothingWhereOnlyNewValuesAreWritten) {
   EXPECT_TRUE(keeps([](Graph& g, Node& x, Node& w) -> Node& { return g.call_function("mine::f", {x, w}); }));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::state_keeper_test

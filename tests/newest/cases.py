@@ -15,6 +15,11 @@ from families import families
 from further import further
 from programs import Of, programs, x
 
+try:
+    from quantized import quantized
+except ImportError:  # torch.ao is on its way out
+    quantized = None
+
 CASES = []
 
 
@@ -309,6 +314,8 @@ case("frozen", lambda: nn.Sequential(nn.Linear(4, 3).requires_grad_(False), nn.L
 programs(case)
 further(case)
 families(case)
+if quantized:
+    quantized(case)
 
 # ---- torchvision -----------------------------------------------------------------------------------------------------
 VISION = {

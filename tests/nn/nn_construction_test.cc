@@ -5,8 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-namespace fx {
-namespace {
+namespace fx::nn_construction_test {
 
 namespace nn = torch::nn;
 
@@ -64,5 +63,4 @@ TEST(NnConstruction, KnowsNothingOfOtherTypesAndOfFunctions) {
   EXPECT_EQ(made(*layer), "nothing");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::nn_construction_test

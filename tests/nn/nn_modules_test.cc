@@ -10,8 +10,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::nn_modules_test {
 
 namespace nn = torch::nn;
 
@@ -241,5 +240,4 @@ TEST(LeafModule, ErrorsInsideABodyShowBothPlaces) {
                                                        ::testing::HasSubstr("inside: %linear = aten::linear("))));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::nn_modules_test

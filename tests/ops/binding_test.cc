@@ -3,8 +3,7 @@
 
 #include <fxgraph/ops/schema.h>
 
-namespace fx {
-namespace {
+namespace fx::binding_test {
 
 using ::testing::HasSubstr;
 
@@ -107,5 +106,4 @@ TEST_F(Binding, CallsThatDoNotFitSayWhy) {
               HasSubstr("wants Tensor"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::binding_test

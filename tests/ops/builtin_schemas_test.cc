@@ -7,8 +7,7 @@
 
 #include <fxgraph/ops/schema.h>
 
-namespace fx {
-namespace {
+namespace fx::builtin_schemas_test {
 
 TEST(BuiltinSchemas, AllParseAndAreWrittenNormalised) {
   for (const std::string_view declaration : internal::builtin_declarations()) {
@@ -133,5 +132,4 @@ TEST(BuiltinSchemas, AreFoundInEverySpelling) {
   EXPECT_TRUE(overloads_of("aten::no_such_operator").empty());
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::builtin_schemas_test

@@ -3,8 +3,7 @@
 
 #include <fxgraph/ops/effects.h>
 
-namespace fx {
-namespace {
+namespace fx::dead_code_test {
 
 class DeadCode : public ::testing::Test {
  protected:
@@ -153,5 +152,4 @@ TEST_F(DeadCode, LongDeadChainsAreLinear) {
   EXPECT_EQ(eliminate_dead_code(graph), 300000u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::dead_code_test

@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace fx {
-namespace {
+namespace fx::effects_test {
 
 std::string effects_text(const NodeEffects& effects) {
   std::string text;
@@ -255,5 +254,4 @@ TEST_F(Effects, OfOtherNodes) {
   EXPECT_EQ(effects_of(graph.output(x)), NodeEffects{});
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::effects_test

@@ -6,8 +6,7 @@
 #include <fxgraph/ops/schema.h>
 #include "tests/support/names.h"
 
-namespace fx {
-namespace {
+namespace fx::normalize_args_test {
 
 using ::testing::IsEmpty;
 
@@ -125,5 +124,4 @@ TEST(AnnotateGetitem, test_annotate_getitem_node) {
   EXPECT_EQ(annotate_getitem_nodes(graph), 0u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::normalize_args_test

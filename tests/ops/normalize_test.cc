@@ -2,8 +2,7 @@
 
 #include <fxgraph/ops/schema.h>
 
-namespace fx {
-namespace {
+namespace fx::normalize_test {
 
 std::string call_text(const Node& node) {
   std::string text = std::string(to_string(node.op())) + " " + node.target().str() + "(";
@@ -109,6 +108,8 @@ TEST_F(Normalize, OperatorsOnNumbers) {
 }
 
 TEST_F(Normalize, Methods) {
+  // Where the operator has the keyword it says something, false too.
+  EXPECT_EQ(method("requires_grad_", {x}, {{"requires_grad", false}}), "aten::requires_grad_(%x, requires_grad=False)");
   EXPECT_EQ(method("relu", {x}), "aten::relu(%x)");
   EXPECT_EQ(method("add_", {x, y}, {{"alpha", 3}}), "aten::add_.Tensor(%x, %y, alpha=3)");
   EXPECT_EQ(method("view", {x, 2, -1}), "aten::view(%x, [2, -1])");
@@ -250,5 +251,4 @@ TEST_F(Normalize, LongChainsOfNumbers) {
   EXPECT_EQ(length->target(), "aten::add.int");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::normalize_test

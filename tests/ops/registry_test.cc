@@ -5,8 +5,7 @@
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 
-namespace fx {
-namespace {
+namespace fx::registry_test {
 
 TEST(Registry, KnowsWhatAProgramRegisters) {
   Graph graph;
@@ -94,5 +93,4 @@ TEST(Registry, AnswersManyThreads) {
   EXPECT_NE(find_schema("registry_test::thread3"), nullptr);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::registry_test

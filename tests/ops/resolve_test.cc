@@ -4,8 +4,7 @@
 #include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/schema.h>
 
-namespace fx {
-namespace {
+namespace fx::resolve_test {
 
 using ::testing::HasSubstr;
 
@@ -158,5 +157,4 @@ TEST_F(Resolve, LongChainsAreCheap) {
   EXPECT_EQ(resolve("aten::mul", {y, *n}), "aten::mul.Tensor") << "too far back to be known: a tensor";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::resolve_test

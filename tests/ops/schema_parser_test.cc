@@ -3,8 +3,7 @@
 
 #include <fxgraph/ops/schema.h>
 
-namespace fx {
-namespace {
+namespace fx::schema_parser_test {
 
 using Base = SchemaType::Base;
 using ::testing::HasSubstr;
@@ -228,5 +227,4 @@ TEST(SchemaParser, RefusesTypesNestedWithoutEnd) {
   EXPECT_THROW(parse_schema(deep), Error);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::schema_parser_test

@@ -2,8 +2,7 @@
 
 #include <fxgraph/ops/schema.h>
 
-namespace fx {
-namespace {
+namespace fx::traits_test {
 
 std::string traits_of(const char* target) {
   const OperatorSchema* schema = find_schema(target);
@@ -95,5 +94,4 @@ TEST(Traits, SwitchesNameArgumentsOfTheirOperator) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::traits_test

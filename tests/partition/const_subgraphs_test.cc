@@ -12,8 +12,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/names.h"
 
-namespace fx {
-namespace {
+namespace fx::const_subgraphs_test {
 
 using ::testing::ElementsAre;
 using testing::names;
@@ -285,5 +284,4 @@ TEST(ConstFold, NumbersAndTuplesStayWithWhatReadsThem) {
   EXPECT_GE(result.split.paths.size(), 1u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::const_subgraphs_test

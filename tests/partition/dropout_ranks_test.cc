@@ -11,8 +11,7 @@
 #include "tests/partition/ranks.h"
 #include "tests/support/error_of.h"
 
-namespace fx {
-namespace {
+namespace fx::dropout_ranks_test {
 
 using testing::Ranks;
 using torch::Tensor;
@@ -110,5 +109,4 @@ TEST_P(DropoutInStagesSlow, DrawsInEachProcessAndTrainsWhatItDrew) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, DropoutInStagesSlow, ::testing::Values(2, 3));
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::dropout_ranks_test

@@ -16,8 +16,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::fusion_groups_test {
 
 using testing::graph_of;
 using ::testing::HasSubstr;
@@ -236,5 +235,4 @@ TEST(FusionGroups, AHundredThousandNodesInASecond) {
   EXPECT_LT(seconds, 3) << "of an unoptimised build on a busy machine; a second is the goal";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::fusion_groups_test

@@ -11,8 +11,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/program/on_hostile_programs.h"
 
-namespace fx {
-namespace {
+namespace fx::hostile_minimizer_test {
 
 using hostile::Program;
 using torch::Tensor;
@@ -126,5 +125,4 @@ TEST(HostileMinimizerSlow, FindsAFaultThatIsPlanted) {
   EXPECT_GT(found[Traverse::graph] * 10, planted * 2);  // most values of these programs lead to no result
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::hostile_minimizer_test

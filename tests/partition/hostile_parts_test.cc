@@ -19,8 +19,7 @@
 #include "tests/support/random.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::hostile_parts_test {
 
 using hostile::Program;
 using testing::Random;
@@ -215,5 +214,4 @@ TEST(HostilePartsSlow, StagesThatSendCopies) {
   RecordProperty("refused", static_cast<int>(refused));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::hostile_parts_test

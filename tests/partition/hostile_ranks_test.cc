@@ -16,8 +16,7 @@
 #include "tests/program/quiet.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::hostile_ranks_test {
 
 using testing::expect_all_done;
 using ::testing::HasSubstr;
@@ -185,5 +184,4 @@ TEST(HostileProgramsInProcessesSlow, ComputeWhatTheWholeComputes) {
   EXPECT_GE(cut, std::stoull(count) / 20) << "of " << count;
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::hostile_ranks_test

@@ -19,8 +19,7 @@
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::lower_test {
 
 using testing::CopyingBackend;
 using ::testing::ElementsAre;
@@ -336,5 +335,4 @@ TEST(Xnnpack, OptionsOfConvolutionsAndBounds) {
   EXPECT_TRUE(same_value(lowered.module()->run({x}), gm->run({x}), 1e-4)) << lowered.report();
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::lower_test

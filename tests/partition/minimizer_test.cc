@@ -14,8 +14,7 @@
 #include "tests/support/names.h"
 #include "tests/trace/torch_models.h"
 
-namespace fx {
-namespace {
+namespace fx::minimizer_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -147,5 +146,4 @@ TEST(Minimizer, WhatThrowsIsAMismatchAndAWayToRunIsNeeded) {
   EXPECT_THAT(testing::error_of([&] { Minimizer(*gm, {torch::rand({4})}, {}); }), HasSubstr("run_b says what"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::minimizer_test

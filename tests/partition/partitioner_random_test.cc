@@ -14,8 +14,7 @@
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::partitioner_random_test {
 
 /// A graph in numbers: edges, and what is supported.
 class Oracle {
@@ -237,5 +236,4 @@ TEST(CapabilityPartitionerSlow, AHundredThousandNodes) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::partitioner_random_test

@@ -12,8 +12,7 @@
 #include "tests/support/names.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::partitioner_test {
 
 using testing::graph_of;
 using ::testing::HasSubstr;
@@ -251,5 +250,4 @@ TEST(CapabilityPartitioner, RefusesNodesOfAnotherGraph) {
   EXPECT_THROW(propose_partitions(graph, kAdds, {.keep_apart = {{graph.find("add"), other.find("add")}}}), Error);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::partitioner_test

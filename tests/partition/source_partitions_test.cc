@@ -9,8 +9,7 @@
 #include "tests/support/names.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::source_partitions_test {
 
 using match::re;
 using ::testing::ElementsAre;
@@ -207,5 +206,4 @@ TEST(SourcePartitions, test_module_partitioner_linear_relu_linear_nn_module_stac
   EXPECT_THAT(names(source_partitions(graph, "Linear", options)[0].nodes), ElementsAre("m"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::source_partitions_test

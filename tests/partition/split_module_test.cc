@@ -16,8 +16,7 @@
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
-namespace fx {
-namespace {
+namespace fx::split_module_test {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -302,5 +301,4 @@ TEST(SubmoduleInputs, AreWhatThePartsAreCalledWith) {
               ThrowsMessage<Error>(HasSubstr("the program does not call 'nothing'")));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::split_module_test

@@ -13,8 +13,7 @@
 #include "tests/support/error_of.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::split_pipeline_test {
 
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -140,5 +139,4 @@ TEST(SplitPipeline, StagesHoldTheirOwnWeightsAlone) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::split_pipeline_test

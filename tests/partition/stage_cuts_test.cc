@@ -16,8 +16,7 @@
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::stage_cuts_test {
 
 using ::testing::HasSubstr;
 
@@ -296,5 +295,4 @@ TEST(StageCuts, AHundredThousandNodesInASecond) {
   EXPECT_LT(seconds, 5) << "of an unoptimised build on a busy machine; a second is the goal";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::stage_cuts_test

@@ -14,8 +14,7 @@
 #include "tests/program/drawn_operator.h"
 #include "tests/program/every_operator.h"
 
-namespace fx {
-namespace {
+namespace fx::operator_facts_test {
 
 using testing::DrawnOperator;
 
@@ -113,5 +112,4 @@ TEST(OperatorFactsSlow, TablesSayWhatOperatorsDo) {
   EXPECT_GT(facts.ran, targets.size() / 3);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::operator_facts_test

@@ -8,8 +8,7 @@
 #include "tests/program/reinplace_testing.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::reinplace_scatters_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -244,5 +243,4 @@ TEST(ReinplacePass, RandomScattersComputeTheSame) {
   EXPECT_GT(copies, 50u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::reinplace_scatters_test

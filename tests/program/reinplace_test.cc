@@ -7,8 +7,7 @@
 #include "tests/program/reinplace_testing.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::reinplace_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -116,5 +115,4 @@ TEST(ReinplacePass, RandomProgramsComputeTheSame) {
   EXPECT_GT(changed, 200u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::reinplace_test

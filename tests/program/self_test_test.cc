@@ -9,8 +9,7 @@
 #include <fxgraph/rewriter/program/testing.h>
 #include <fxgraph/rewriter/program/traced_functions.h>
 
-namespace fx {
-namespace {
+namespace fx::self_test_test {
 
 using ::testing::HasSubstr;
 using testing::KeepsItsPromise;
@@ -86,5 +85,4 @@ TEST(SelfTest, ARuleThatNeverFiresProvesNothing) {
   EXPECT_THAT(out.str(), HasSubstr("fired on 0 of them, fewer than the 20"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::self_test_test

@@ -8,8 +8,7 @@
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::subgraph_rewriter_test {
 
 using testing::calls_of;
 using testing::graph_of;
@@ -72,5 +71,4 @@ TEST(SubgraphRewriter, test_replacement_with_attrs) {
   EXPECT_TRUE(torch::equal(gm->forward(torch::tensor({10})), torch::tensor({5})));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::subgraph_rewriter_test

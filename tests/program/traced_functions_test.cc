@@ -10,8 +10,7 @@
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/support/error_of.h"
 
-namespace fx {
-namespace {
+namespace fx::traced_functions_test {
 
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -91,5 +90,4 @@ TEST(TracedPatterns, NothingIsAddedWhenNothingMatches) {
   EXPECT_TRUE(gm->parameters().empty());
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::traced_functions_test

@@ -10,8 +10,7 @@
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::verify_test {
 
 using ::testing::HasSubstr;
 
@@ -97,5 +96,4 @@ TEST(Bisect, FindsNothingWhereAllIsRight) {
   EXPECT_FALSE(bisect(*module, rules, {{at::randn({4})}}));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::verify_test

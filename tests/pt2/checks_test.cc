@@ -9,8 +9,7 @@
 
 #include "tests/pt2/damaged.h"
 
-namespace fx {
-namespace {
+namespace fx::checks_test {
 
 using ::testing::HasSubstr;
 
@@ -101,5 +100,4 @@ TEST(ExportedProgram, CopiesAreIndependent) {
   EXPECT_TRUE(at::equal(loaded("cond")->clone_graph_module()->forward(at::ones({3})), at::ones({3}).sin()));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::checks_test

@@ -15,8 +15,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::cost_test {
 
 using fx::testing::ScratchFolder;
 
@@ -77,5 +76,4 @@ TEST(ExportedCostSlow, LoadingIsNoMoreThanTwiceReading) {
   EXPECT_LT(load, 2 * read) << std::filesystem::file_size(path) << " bytes";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::cost_test

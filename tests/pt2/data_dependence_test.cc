@@ -13,8 +13,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::data_dependence_test {
 
 using ::testing::HasSubstr;
 
@@ -93,5 +92,4 @@ TEST(OfDataAtOnce, InGraphsThatTheProgramCalls) {
   EXPECT_THAT(refusal(outer), HasSubstr("depend on data: torch.ops.aten.nonzero.default at %u"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::data_dependence_test

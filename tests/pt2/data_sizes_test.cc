@@ -15,8 +15,7 @@
 #include "tests/pt2/damaged.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::data_sizes_test {
 
 using ::testing::HasSubstr;
 using testing::Json;
@@ -184,5 +183,4 @@ TEST(DataSizes, WithoutAnExpressionAreRefused) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::data_sizes_test

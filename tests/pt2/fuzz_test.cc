@@ -9,8 +9,7 @@
 
 #include "tests/pt2/damaged.h"
 
-namespace fx {
-namespace {
+namespace fx::fuzz_test {
 
 using namespace fx::testing;
 using ::testing::HasSubstr;
@@ -143,5 +142,4 @@ TEST(FuzzedArchive, Bytes) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::fuzz_test

@@ -11,8 +11,7 @@
 
 #include "tests/support/error_of.h"
 
-namespace fx::pt2 {
-namespace {
+namespace fx::pt2::guard_text_test {
 
 using ::testing::HasSubstr;
 
@@ -89,5 +88,4 @@ TEST(Guards, AreCheckedAtTheInputAndWritten) {
   EXPECT_NO_THROW(free->run({at::rand({20, 2}), at::rand({3, 2})}));
 }
 
-}  // namespace
-}  // namespace fx::pt2
+}  // namespace fx::pt2::guard_text_test

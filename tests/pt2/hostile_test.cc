@@ -5,8 +5,7 @@
 
 #include "tests/pt2/damaged.h"
 
-namespace fx {
-namespace {
+namespace fx::hostile_test {
 
 using namespace fx::testing;
 using ::testing::HasSubstr;
@@ -123,5 +122,4 @@ TEST(UnknownProgram, ClassesAmongTheResults) {
   EXPECT_EQ(written["graph_module"]["module_call_graph"][0]["signature"]["out_spec"], output);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::hostile_test

@@ -10,8 +10,7 @@
 
 #include "tests/pt2/archives.h"
 
-namespace fx {
-namespace {
+namespace fx::load_test {
 
 using namespace fx::testing;
 
@@ -99,5 +98,4 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
 
 INSTANTIATE_TEST_SUITE_P(OfPython, Archive, ::testing::ValuesIn(archives()), test_name);
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::load_test

@@ -12,13 +12,14 @@
 #include <cctype>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "tests/pt2/archives.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::save_test {
 
 using namespace fx::testing;
 using ::testing::HasSubstr;
@@ -110,6 +111,67 @@ TEST(SaveExported, ShapesMustBeKnown) {
   EXPECT_THROW(again->forward(at::rand({10, 3})), Error);
 }
 
+// As Python writes them: run_decompositions() finds the same expressions when it computes the sizes anew.
+TEST(SaveExported, WhatIsResizedByAFactorHasTheSizesThatPythonWrites) {
+  const GraphModule module(parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %y = call_function[target=torch.ops.aten.upsample_nearest2d.vec](args = (%x, None, [2.5, 0.7]))
+    %z = call_function[target=torch.ops.aten.relu.default](args = (%y,))
+    %flat = call_function[target=torch.ops.aten.flatten.using_ints](args = (%z, 1))
+    return (z, flat)
+)"));
+  const Written written;
+  const std::string path = written("resized");
+  save_exported(module, path, {.inputs = {at::rand({2, 3, 5, 10})}, .dynamic = {{0, 2, {2, 99}}, {0, 3, {2, 99}}}});
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(bytes, HasSubstr("TruncToInt(Mul(Float('2.5', precision=53), ToFloat(Symbol("));
+  EXPECT_THAT(bytes, HasSubstr("TruncToInt(Mul(Float('0.69999999999999996', precision=53), ToFloat(Symbol("));
+  const auto again = load_exported(path);
+  for (const auto& [height, width] : {std::pair{7, 30}, std::pair{4, 99}}) {
+    const auto results = again->run({at::rand({2, 3, height, width})}).toTupleRef().elements();
+    EXPECT_EQ(results[0].toTensor().size(2), static_cast<std::int64_t>(2.5 * height));
+    EXPECT_EQ(results[0].toTensor().size(3), static_cast<std::int64_t>(0.7 * width));
+  }
+}
+
+// ── Sizes found by trying ────────────────────────────────────────────────────────────────────────────────────────────
+
+TEST(SizesFoundByTrying, EachRunFindsTheProgramAsTheFirstDid) {
+  const at::Tensor weight = at::rand({2, 3});
+  const GraphModule::Attributes attributes = {{"w", weight}};
+  const GraphModule module(attributes, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %unread = placeholder[target=unread]
+    %w = get_attr[target=w]
+    %t = call_function[target=torch.ops.aten.t_.default](args = (%w,))
+    %y = call_function[target=torch.ops.aten.add.Tensor](args = (%x, %t))
+    return y
+)"));
+  const Written written;
+  const std::string path = written("reshaped_weight");
+  const std::vector<c10::IValue> inputs = {at::rand({3, 2}), at::rand({2, 4, 1, 3})};
+  save_exported(module, path, {.inputs = inputs, .sizes = ExportedSizes::found});
+  EXPECT_EQ(weight.sizes(), at::IntArrayRef({2, 3}));
+  const at::Tensor expected = inputs[0].toTensor() + weight.t();
+  EXPECT_TRUE(load_exported(path)->run(inputs).toTensor().equal(expected));
+}
+
+// While sizes vary one of one is written as two, which Python does not take for a constant.
+TEST(SizesFoundByTrying, ASizeOfOneThatHasNoExpressionStaysOne) {
+  const GraphModule module(parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %y = call_function[target=torch.ops.aten.combinations.default](args = (%x, 2))
+    return y
+)"));
+  const Written written;
+  const std::string path = written("one");
+  save_exported(module, path, {.inputs = {at::rand({1})}, .sizes = ExportedSizes::found});
+  const auto again = load_exported(path);
+  EXPECT_EQ(again->forward(at::rand({1})).sizes(), at::IntArrayRef({0, 2}));
+  EXPECT_THAT(error_of([&] { again->forward(at::rand({2})); }), HasSubstr("must be 1"));
+}
+
 // Python finds no entry for them when it reads the archive.
 TEST(SaveExported, ValuesWithoutWordsAreRefusedByName) {
   const char* const programs[] = {
@@ -131,5 +193,4 @@ TEST(SaveExported, ValuesWithoutWordsAreRefusedByName) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::save_test

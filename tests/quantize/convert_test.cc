@@ -15,8 +15,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::convert_test {
 
 using testing::calibrated;
 using testing::count_prefix;
@@ -282,5 +281,4 @@ TEST(Convert, ModulesAndProgramStayAsTheyWere) {
   EXPECT_TRUE(torch::equal(gm->run(samples[0]).toTensor(), expected));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::convert_test

@@ -11,8 +11,7 @@
 #include "tests/quantize/programs.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::engines_test {
 
 using testing::calibrated;
 using testing::count_prefix;
@@ -271,5 +270,4 @@ TEST(SameLayerInTwoPrograms, EachWithItsOwnZeroPoints) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::engines_test

@@ -12,8 +12,7 @@
 #include "tests/program/on_hostile_programs.h"
 #include "tests/quantize/programs.h"
 
-namespace fx {
-namespace {
+namespace fx::hostile_test {
 
 using hostile::Program;
 using std::optional;
@@ -138,5 +137,4 @@ TEST(HostileProgramsSlow, KernelsLeaveEverythingElseAsItWas) {
   EXPECT_GT(kernels, 50u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::hostile_test

@@ -10,8 +10,7 @@
 #include "tests/quantize/programs.h"
 #include "tests/support/error_of.h"
 
-namespace fx {
-namespace {
+namespace fx::models_test {
 
 namespace nn = torch::nn;
 namespace F = torch::nn::functional;
@@ -268,5 +267,4 @@ TEST(QuantizeInputs, VectorsInDynamicMode) {
   EXPECT_GT(compare_outputs(*gm, *int8, samples).output.sqnr_db, 15) << print_graph(int8->graph());
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::models_test

@@ -17,8 +17,7 @@
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::modes_test {
 
 using testing::calibrated;
 using testing::count_prefix;
@@ -336,5 +335,4 @@ TEST(Config, RefusesWhatItDoesNotKnow) {
               HasSubstr("there is auto, fbgemm, onednn, qnnpack, reference"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::modes_test

@@ -7,8 +7,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/quantize/programs.h"
 
-namespace fx {
-namespace {
+namespace fx::patterns_test {
 
 using testing::Samples;
 
@@ -341,5 +340,4 @@ TEST_P(Patterns, ReferenceFormIsRoundedFloatsAndKernelsAreWithinAQuantum) {
 INSTANTIATE_TEST_SUITE_P(Table, Patterns, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return info.param.name; });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::patterns_test

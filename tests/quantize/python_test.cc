@@ -22,8 +22,7 @@
 #include "tests/quantize/programs.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::python_test {
 
 namespace fs = std::filesystem;
 
@@ -111,5 +110,4 @@ INSTANTIATE_TEST_SUITE_P(Models, BesidePythonSlow,
                                            Peer{"googlenet", 3}, Peer{"densenet121"}, Peer{"squeezenet1_1"}),
                          [](const auto& info) { return info.param.name; });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::python_test

@@ -11,8 +11,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/quantize/programs.h"
 
-namespace fx {
-namespace {
+namespace fx::random_test {
 
 using testing::Samples;
 
@@ -313,5 +312,4 @@ TEST(RandomNetworks, AreTheSameInAllForms) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::random_test

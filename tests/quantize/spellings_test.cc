@@ -11,8 +11,7 @@
 #include "tests/support/short_graph.h"
 #include "tests/torchscript/model_files.h"
 
-namespace fx {
-namespace {
+namespace fx::spellings_test {
 
 using testing::calibrated;
 using testing::count_prefix;
@@ -249,5 +248,4 @@ TEST(Agreement, OfImagesGoesByChannel) {
   EXPECT_LT(compare_outputs(*gm, *flipped, samples).agreement, 0.6);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::spellings_test

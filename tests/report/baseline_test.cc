@@ -9,8 +9,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::baseline_test {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
@@ -87,5 +86,4 @@ TEST(Baseline, RefusesWhatCannotBeCompared) {
               HasSubstr("the baseline has liveness.peak_bytes and this report has not"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::baseline_test

@@ -10,8 +10,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::draw_test {
 
 using ::testing::HasSubstr;
 
@@ -94,5 +93,4 @@ TEST(DrawSlow, LargeGraphs) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::draw_test

@@ -7,8 +7,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::outline_test {
 
 using ::testing::ElementsAre;
 
@@ -128,5 +127,4 @@ TEST(OutlineSlow, LargeGraphs) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::outline_test

@@ -15,8 +15,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::page_browser_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -167,5 +166,4 @@ TEST_F(PageBrowserSlow, GraphsOfAllKindsOpenWithoutErrors) {
   EXPECT_EQ(visit(to_html(Graph()), "return {};")["errors"], json::array());
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::page_browser_test

@@ -9,8 +9,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::page_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -95,5 +94,4 @@ TEST(Page, NamesCannotBreakOut) {
 
 TEST(Page, EmptyGraph) { EXPECT_EQ(data_of(to_html(Graph()))["report"]["nodes"], 0); }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::page_test

@@ -5,8 +5,7 @@
 
 #include <random>
 
-namespace fx {
-namespace {
+namespace fx::polynomial_test {
 
 using Ints = std::vector<std::int64_t>;
 
@@ -79,5 +78,4 @@ TEST(Polynomials, AreReadByPeople) {
   EXPECT_FALSE(found([](auto b, auto) { return 5 * b; }).is_in(2));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::polynomial_test

@@ -10,8 +10,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::report_schema_test {
 
 using nlohmann::json;
 using ::testing::Contains;
@@ -162,5 +161,4 @@ TEST(ReportSchema, EveryKeyOfAFullReportIsDocumentedAndEveryDocumentedKeyIsThere
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::report_schema_test

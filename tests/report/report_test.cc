@@ -10,8 +10,7 @@
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::report_test {
 
 using ::testing::Each;
 using ::testing::HasSubstr;
@@ -180,5 +179,4 @@ TEST(Report, FormatsBytesAndCounts) {
   EXPECT_EQ(format_count(7), "7 ");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::report_test

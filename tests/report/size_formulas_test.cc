@@ -6,8 +6,7 @@
 
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::size_formulas_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -125,5 +124,4 @@ TEST_F(SizeFormulas, AreNotMadeUp) {
   EXPECT_THAT(to_json(report), HasSubstr("\"formula\": \"\""));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::size_formulas_test

@@ -9,8 +9,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::common_subexpression_test {
 
 // torch.fx's own cases are in cse_pass_test.cc; here are its known defects, and what it does not look at.
 TEST(CommonSubexpression, DefaultsKeywordsAndOrderOfCommutativeOperandsDoNotMatter) {
@@ -213,5 +212,4 @@ TEST(CommonSubexpression, InputsOfOneNameStayTwo) {
   EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::common_subexpression_test

@@ -20,8 +20,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/workloads.h"
 
-namespace fx {
-namespace {
+namespace fx::costs_test {
 
 using testing::chain;
 
@@ -161,5 +160,4 @@ TEST(Rewrites, OfOverlappingMatchesCostWhatTheyChange) {
   EXPECT_LE(tried_per_node(testing::nested_relus(10'000), rules, 9'999), 3.0);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::costs_test

@@ -8,8 +8,7 @@
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::cse_pass_test {
 
 using testing::graph_of;
 using testing::run_scalars;
@@ -174,5 +173,4 @@ TEST(CsePassRandom, test_random) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::cse_pass_test

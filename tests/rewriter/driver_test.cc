@@ -11,8 +11,7 @@
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::driver_test {
 
 using testing::calls_of;
 using ::testing::ElementsAre;
@@ -342,5 +341,4 @@ TEST(Passes, ConstraintsThatCannotBeMetAndErrorsNameThePass) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::driver_test

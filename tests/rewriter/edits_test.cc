@@ -10,8 +10,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::edits_test {
 
 using ::testing::ElementsAre;
 using testing::graph_of;
@@ -132,5 +131,4 @@ TEST(Edits, TheIndexOfEffectsListsWritersInOrder) {
   EXPECT_THAT(writers(v), ElementsAre(made[0], made[2]));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::edits_test

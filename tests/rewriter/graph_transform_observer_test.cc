@@ -13,8 +13,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::graph_transform_observer_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -82,5 +81,4 @@ TEST(GraphTransformObserver, test_graph_transform_observer_deepcopy) {
   EXPECT_THAT(observer.erased_nodes(), IsEmpty());
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::graph_transform_observer_test

@@ -10,8 +10,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::hostile_graphs_test {
 
 Graph graph_of(const std::string& body) { return parse_graph("graph():\n" + body, "test"); }
 
@@ -229,5 +228,4 @@ TEST(HostileGraphs, AValueMadeAfterTheLastWriteWentMayBeWritten) {
   EXPECT_EQ(graph.count(Op::call_function, "aten::abs_"), 50u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::hostile_graphs_test

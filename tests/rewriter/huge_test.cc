@@ -8,8 +8,7 @@
 #include <fxgraph/rewriter/replace_pattern.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::huge_test {
 
 // The most memory that this process ever held, in bytes; 0 when the system does not say.
 std::size_t peak_memory() {
@@ -40,5 +39,4 @@ TEST(HugeSlow, DISABLED_TenMillionNodesAreMatchedAndRewrittenWithin8GB) {
   EXPECT_LE(all, std::size_t{8} << 30);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::huge_test

@@ -12,8 +12,7 @@
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::legality_test {
 
 using testing::calls_of;
 using testing::error_of;
@@ -379,5 +378,4 @@ TEST(Transaction, ARewriterUndoesSeveralRewrites) {
   graph.lint();
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::legality_test

@@ -15,8 +15,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::limits_test {
 
 using testing::calls_of;
 using testing::error_of;
@@ -234,5 +233,4 @@ TEST(Limits, AMatchThatLostAPartSaysWhich) {
   EXPECT_EQ(report.refused[0].reason, "an earlier rewrite replaced b, a part of it");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::limits_test

@@ -8,8 +8,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/scalar_interpreter.h"
 
-namespace fx {
-namespace {
+namespace fx::random_effects_test {
 
 using testing::run_scalars;
 
@@ -85,5 +84,4 @@ TEST(RandomEffects, RewritesKeepEveryOutputAndEveryWrite) {
   EXPECT_GT(refused, 5000u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::random_effects_test

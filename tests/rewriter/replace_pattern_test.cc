@@ -10,8 +10,7 @@
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::replace_pattern_test {
 
 using testing::calls_of;
 using testing::graph_of;
@@ -148,5 +147,4 @@ TEST(ReplacePattern, AWriteBeforeTheMatchIsNoObstacle) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::replace_pattern_test

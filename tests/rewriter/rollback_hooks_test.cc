@@ -8,8 +8,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::rollback_hooks_test {
 
 /// Replaces %a by a new node, which has arguments of its own, and erases it.
 void edit(Rewriter& rewriter) {
@@ -70,5 +69,4 @@ TEST(Rollback, ValuesAreWhereTheyWere) {
   EXPECT_EQ(print_graph(graph), print_graph(testing::graph_of("a = aten::relu(%x)\nb = aten::neg(%a)\nreturn b")));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::rollback_hooks_test

@@ -12,8 +12,7 @@
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::subgraph_rewriter_test {
 
 using testing::calls_of;
 using ::testing::ElementsAre;
@@ -162,5 +161,4 @@ TEST(SubgraphRewriterResults, test_replace_pattern_with_callback) {
             "sub_1 = aten::sub.Tensor(mul_1, y)\nreturn sub_1\n");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::subgraph_rewriter_test

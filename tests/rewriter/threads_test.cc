@@ -14,8 +14,7 @@
 #include "tests/support/random_graph.h"
 #include "tests/support/workloads.h"
 
-namespace fx {
-namespace {
+namespace fx::threads_test {
 
 // All that can be asked of a graph without changing it, as text.
 std::string everything(const Graph& graph, const PatternSet& patterns) {
@@ -55,5 +54,4 @@ TEST(Threads, ReadOneGraphAtOnce) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::threads_test

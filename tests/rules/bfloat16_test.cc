@@ -18,8 +18,7 @@
 #include "tests/rules/everywhere.h"
 #include "tests/rules/image_programs.h"
 
-namespace fx {
-namespace {
+namespace fx::bfloat16_test {
 
 using ::testing::HasSubstr;
 using testing::image;
@@ -231,5 +230,4 @@ TEST(Bfloat16, LeavesOtherTypesAlone) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::bfloat16_test

@@ -11,8 +11,7 @@
 
 #include "tests/rules/hostile_run.h"
 
-namespace fx::rules {
-namespace {
+namespace fx::rules::broken_rules_test {
 
 const Rule* find_rewrite(std::string_view name) {
   for (const OptimizeRule* rule : all_rules()) {
@@ -243,5 +242,4 @@ TEST(WrongRules, ACopyThatBecomesAViewDoesSoWhereNobodyCouldTell) {
   EXPECT_GT(result.hostile_applied, 5u);
 }
 
-}  // namespace
-}  // namespace fx::rules
+}  // namespace fx::rules::broken_rules_test

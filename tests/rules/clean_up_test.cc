@@ -9,8 +9,7 @@
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx::rules {
-namespace {
+namespace fx::rules::clean_up_test {
 
 RuleOutcome run_rule(const std::string& rule, GraphModule& module) {
   return optimize(module, {.rules = {rule}}).rules[0];
@@ -123,5 +122,4 @@ return y)");
   EXPECT_TRUE(at::equal(module->run({at::ones({2})}).toTensor(), at::ones({2})));
 }
 
-}  // namespace
-}  // namespace fx::rules
+}  // namespace fx::rules::clean_up_test

@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace fx {
-namespace {
+namespace fx::forms_test {
 
 using Counts = std::map<std::string, std::size_t>;
 
@@ -78,5 +77,4 @@ TEST_P(Forms, AreOptimisedAlike) {
 
 INSTANTIATE_TEST_SUITE_P(Of, Forms, ::testing::ValuesIn(kModels), test_name);
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::forms_test

@@ -26,8 +26,7 @@
 #include "tests/rules/everywhere.h"
 #include "tests/rules/hostile_run.h"
 
-namespace fx {
-namespace {
+namespace fx::hostile_passes_test {
 
 using hostile::Program;
 using hostile::Rewritten;
@@ -208,5 +207,4 @@ TEST(HostileLoweringSlow, TheTargetCpuKeepsWhatCallersSee) {
   EXPECT_GT(run.changed(), run.programs() / 10);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::hostile_passes_test

@@ -11,8 +11,7 @@
 
 #include "tests/rules/hostile_run.h"
 
-namespace fx {
-namespace {
+namespace fx::hostile_programs_test {
 
 using hostile::Program;
 using hostile::Rewritten;
@@ -163,5 +162,4 @@ TEST(HostileReplacementsSlow, WhatIsReplacedByItselfStaysAsItIs) {
   EXPECT_GT(run.changed(), run.programs() / 4);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::hostile_programs_test

@@ -17,8 +17,7 @@
 #include "tests/rules/everywhere.h"
 #include "tests/rules/image_programs.h"
 
-namespace fx {
-namespace {
+namespace fx::lowering_test {
 
 using ::testing::HasSubstr;
 using testing::image;
@@ -258,5 +257,4 @@ TEST(Lowering, SaysWhatItNeeds) {
   EXPECT_EQ(packed_calls(in_double->graph()), 0u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::lowering_test

@@ -2,12 +2,14 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::lowering_whole_test {
 
 const std::vector<TensorInfo> kInputs = {TensorInfo{.dtype = DType::float32, .sizes = {1, 32, 48, 48}}};
 
@@ -35,10 +37,10 @@ std::shared_ptr<GraphModule> program() {
 )"));
 }
 
-std::size_t lowered_places(const OptimizeReport& report) {
+std::size_t places(const OptimizeReport& report, rules::Group group) {
   std::size_t sum = 0;
   for (const RuleOutcome& outcome : report.rules) {
-    if (outcome.rule->group == rules::Group::lowering) sum += outcome.applied;
+    if (outcome.rule->group == group) sum += outcome.applied;
   }
   return sum;
 }
@@ -53,7 +55,7 @@ TEST(LoweringOfTheWhole, StaysWhereItGains) {
   const at::NoGradGuard no_grad;
   const auto module = program();
   const OptimizeReport report = optimize(*module, {.inputs = kInputs, .target = "cpu", .max_slowdown = 1e6});
-  EXPECT_GT(lowered_places(report), 0U) << print_graph(module->graph());
+  EXPECT_GT(places(report, rules::Group::lowering), 0U) << print_graph(module->graph());
   EXPECT_FALSE(report.lowering_undone);
   EXPECT_EQ(module->attribute("count").item<float>(), 0);  // measuring has left no trace
 }
@@ -63,9 +65,9 @@ TEST(LoweringOfTheWhole, IsUndoneWhereItDoesNot) {
   const auto module = program(), plain = program();
   // No program takes no time: whatever was lowered costs too much.
   const OptimizeReport report = optimize(*module, {.inputs = kInputs, .target = "cpu", .max_slowdown = 0});
-  EXPECT_EQ(lowered_places(report), 0U);
+  EXPECT_EQ(places(report, rules::Group::lowering), 0U);
   ASSERT_TRUE(report.lowering_undone);
-  EXPECT_GT(report.lowering_undone->lowered, 0);
+  EXPECT_GT(report.lowering_undone->undone, 0);
   optimize(*plain, {.rules = {"inference", "inline-modules"}, .inputs = kInputs});
   EXPECT_EQ(print_graph(module->graph()), print_graph(plain->graph()));
   EXPECT_EQ(paths_of(*module), paths_of(*plain));
@@ -84,5 +86,47 @@ TEST(LoweringOfTheWhole, IsNotMeasuredWhereThereIsNothingToUndo) {
   EXPECT_FALSE(report.lowering_undone);
 }
 
-}  // namespace
-}  // namespace fx
+// ── bfloat16 ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+bool holds(const GraphModule& module, at::ScalarType type) {
+  const auto is = [&](const at::Tensor& tensor) { return tensor.scalar_type() == type; };
+  return std::ranges::any_of(module.parameters(), is) || std::ranges::any_of(module.buffers(), is);
+}
+
+// A processor that does not multiply bfloat16 finds nothing faster in it: then there is nothing to undo.
+TEST(Bfloat16OfTheWhole, StaysWhereItGains) {
+  const at::NoGradGuard no_grad;
+  const auto module = program();
+  const OptimizeReport report = optimize(
+      *module, {.inputs = kInputs, .target = "cpu", .max_slowdown = 1e6, .dtype = DType::bfloat16, .max_rounded = 1e6});
+  EXPECT_FALSE(report.rounding_undone);
+  EXPECT_GT(places(report, rules::Group::lowering) + places(report, rules::Group::precision), 0U);
+  EXPECT_EQ(module->graph().count(Op::call_function, "aten::_to_copy") > 0,
+            places(report, rules::Group::precision) > 0);
+  EXPECT_EQ(module->attribute("count").item<float>(), 0);
+}
+
+TEST(Bfloat16OfTheWhole, IsUndoneWhereItDoesNot) {
+  const at::NoGradGuard no_grad;
+  const auto module = program();
+  const OptimizeReport report = optimize(
+      *module, {.inputs = kInputs, .target = "cpu", .max_slowdown = 1e6, .dtype = DType::bfloat16, .max_rounded = 0});
+  const auto measured = [&] {
+    std::size_t faster = 0;
+    for (const RuleOutcome& outcome : report.rules) {
+      for (const rules::Choice& choice : outcome.choices)
+        faster += outcome.rule->group == rules::Group::precision && choice.fastest > 0;
+    }
+    return faster;
+  };
+  EXPECT_EQ(report.rounding_undone.has_value(), measured() > 0);
+  EXPECT_EQ(places(report, rules::Group::precision), 0U);
+  EXPECT_GT(places(report, rules::Group::lowering), 0U);  // of float32
+  EXPECT_EQ(module->graph().count(Op::call_function, "aten::_to_copy"), 0U) << print_graph(module->graph());
+  EXPECT_FALSE(holds(*module, at::kBFloat16));
+  const at::Tensor x = at::randn({2, 32, 48, 48});
+  EXPECT_LE(relative_difference(program()->forward(x), module->forward(x)), 1e-4);
+  EXPECT_EQ(module->attribute("count").item<float>(), 1);
+}
+
+}  // namespace fx::lowering_whole_test

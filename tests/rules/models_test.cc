@@ -23,8 +23,7 @@
 #include <fxgraph/torchscript/import.h>
 #include "tests/torchscript/model_files.h"
 
-namespace fx {
-namespace {
+namespace fx::models_test {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -153,5 +152,16 @@ INSTANTIATE_TEST_SUITE_P(All, BadModelsSlow, ::testing::ValuesIn(entries(false))
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ModelsSlow);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(BadModelsSlow);
 
-}  // namespace
-}  // namespace fx
+// Scripted norms ask what they get for its rank, which is then no value that the norm alone reads.
+TEST(WrittenOutModel, IsFusedAsCalledModulesAre) {
+  for (const std::vector<std::string>& rules :
+       {std::vector<std::string>{"fuse-conv-bn"}, std::vector<std::string>{"inline-modules", "fuse-conv-bn"}}) {
+    const auto module = load("examples/models/demo.pt");
+    module->eval();
+    const OptimizeReport report = optimize(*module, {.rules = rules, .inputs = {TensorInfo{.sizes = {1, 3, 64, 64}}}});
+    EXPECT_EQ(report.rules.back().applied, 52u);
+    EXPECT_THAT(report.rules.back().refused, ::testing::IsEmpty());
+  }
+}
+
+}  // namespace fx::models_test

@@ -9,8 +9,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::modes_test {
 
 std::shared_ptr<GraphModule> program(const std::string& lines) {
   auto made = std::make_shared<GraphModule>(parse_graph("graph():\n%x = placeholder[target=x]\n" + lines));
@@ -73,5 +72,4 @@ TEST(Modes, WhatStandsForAModuleInEvaluationDoesNotTrain) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::modes_test

@@ -12,8 +12,7 @@
 
 #include "tests/rules/never_wrong.h"
 
-namespace fx::rules {
-namespace {
+namespace fx::rules::never_wrong_storage_test {
 
 using testing::check_never_wrong;
 using testing::numbers;
@@ -162,5 +161,4 @@ TEST(NeverWrongStorage, StatisticsThatRoundInEvaluation) {
   EXPECT_EQ(module.graph().count(Op::call_module, "norm"), 1u);
 }
 
-}  // namespace
-}  // namespace fx::rules
+}  // namespace fx::rules::never_wrong_storage_test

@@ -11,8 +11,7 @@
 
 #include "tests/rules/never_wrong.h"
 
-namespace fx::rules {
-namespace {
+namespace fx::rules::never_wrong_test {
 
 using testing::check_never_wrong;
 using testing::numbers;
@@ -325,5 +324,4 @@ return n)");
   check_never_wrong({"the type of what a branch gives", program, {two, no}, {}, {}, true, {two, yes}}, before, false);
 }
 
-}  // namespace
-}  // namespace fx::rules
+}  // namespace fx::rules::never_wrong_test

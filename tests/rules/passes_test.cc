@@ -6,12 +6,12 @@
 
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
-namespace fx::rules {
-namespace {
+namespace fx::rules::passes_test {
 
 using ::testing::HasSubstr;
 
@@ -93,6 +93,47 @@ TEST(FuseConvBn, AConvolutionThatIsCalledInTwoPlaces) {
             {TensorInfo{.sizes = {2, 3, 4, 4}}});
   EXPECT_EQ(applied.outcome.applied, 1u);
   EXPECT_EQ(count_modules(*applied.module), 2u) << "a convolution of its own for each place";
+}
+
+TEST(MergeLinears, ABiasThatIsBroadcastStays) {
+  struct Net : torch::nn::Module {
+    torch::Tensor first = register_parameter("first", torch::randn({6, 4}));
+    torch::Tensor second = register_parameter("second", torch::randn({6, 4}));
+    torch::Tensor one = register_parameter("one", torch::randn({1}));
+    torch::Tensor six = register_parameter("six", torch::randn({6}));
+    torch::Tensor forward(torch::Tensor x) { return torch::linear(x, first, one) * torch::linear(x, second, six); }
+  };
+  const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
+  EXPECT_EQ(apply("merge-linears", module, kRows).outcome.applied, 0u);
+}
+
+// A convolution without a batch makes as many dimensions as one with a batch of a dimension less, and the norm then
+// takes rows for channels.
+TEST(FuseConvBn, TheBatchIsThere) {
+  struct Net : torch::nn::Module {
+    torch::nn::Conv3d conv = register_module("conv", torch::nn::Conv3d(3, 4, 3));
+    torch::nn::BatchNorm2d bn = register_module("bn", torch::nn::BatchNorm2d(4));
+    Net() {
+      bn->running_mean.uniform_(-1, 1);
+      bn->running_var.uniform_(0.5, 2);
+    }
+    torch::Tensor forward(torch::Tensor x) { return bn(conv(x)); }
+  };
+  const auto net = std::make_shared<Net>();
+  net->eval();
+  const torch::Tensor x = torch::randn({3, 6, 5, 5});
+  const auto original = symbolic_trace(net, {x}, {.sizes = Sizes::fixed});
+  original->eval();
+  using Inputs = std::vector<TensorInfo>;
+  for (const Inputs& inputs : {Inputs{}, Inputs{TensorInfo{.sizes = {3, 6, 5, 5}}}}) {
+    const auto module = original->clone_graph_module();
+    const RuleOutcome outcome = optimize(*module, {.rules = {"fuse-conv-bn"}, .inputs = inputs}).rules.front();
+    EXPECT_EQ(outcome.applied, 0u);
+    ASSERT_EQ(outcome.refused.size(), 1u);
+    EXPECT_THAT(outcome.refused[0].reason, HasSubstr("there is no batch dimension"));
+    const Verification check = verify_equivalent(*original, *module, {{x}}, 1e-5);
+    EXPECT_TRUE(check.equal) << check;
+  }
 }
 
 TEST(FuseConvBn, LinearLayersNeedTheRank) {
@@ -343,5 +384,17 @@ TEST(Norms, ALayerNormWrittenOutIsRecognised) {
   EXPECT_EQ(count(*applied.module, "aten::add.Tensor"), 0u) << "weight and bias went in";
 }
 
-}  // namespace
-}  // namespace fx::rules
+TEST(Norms, AnRmsNormWrittenOutIsCalledWhereLibTorchItselfHasIt) {
+  struct Net : torch::nn::Module {
+    torch::Tensor square = register_parameter("square", torch::randn({4, 4}));
+    torch::Tensor forward(torch::Tensor input) {
+      const torch::Tensor x = input.matmul(square);
+      return x * torch::rsqrt(x.pow(2).mean(-1, true) + 1e-5);
+    }
+  };
+  const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
+  const Applied applied = apply("recognise-rms-norm", module, kRows);
+  EXPECT_EQ(count(*applied.module, "aten::rms_norm"), missing_operator_body(Symbol("aten::rms_norm")) ? 0u : 1u);
+}
+
+}  // namespace fx::rules::passes_test

@@ -13,8 +13,7 @@
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::random_programs_test {
 
 constexpr std::int64_t kSize = 3;
 
@@ -145,5 +144,4 @@ TEST(RandomProgramsSlow, WhatWasRewrittenCanBeUndone) {
   EXPECT_GT(applied, 3 * programs);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::random_programs_test

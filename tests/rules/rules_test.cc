@@ -6,8 +6,7 @@
 
 #include <fxgraph/rewriter/program/testing.h>
 
-namespace fx::rules {
-namespace {
+namespace fx::rules::rules_test {
 
 using ::testing::HasSubstr;
 using testing::KeepsItsPromise;
@@ -67,5 +66,4 @@ TEST(Rules, SelectNamesWhatThereIs) {
   }
 }
 
-}  // namespace
-}  // namespace fx::rules
+}  // namespace fx::rules::rules_test

@@ -20,8 +20,7 @@
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::transformations_test {
 
 using ::testing::ElementsAre;
 using testing::error_of;
@@ -269,5 +268,4 @@ TEST(Transformation, ModulesOfWhichATensorIsReadComeBackWhole) {
   EXPECT_TRUE(gm.clone_graph_module()->forward(input).equal(gm.forward(input)));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::transformations_test

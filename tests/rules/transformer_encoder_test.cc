@@ -19,8 +19,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::transformer_encoder_test {
 
 namespace fs = std::filesystem;
 
@@ -147,5 +146,4 @@ assert torch.allclose(found, expected, 1e-4, 1e-5), (found - expected).abs().max
             0);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::transformer_encoder_test

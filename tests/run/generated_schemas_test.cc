@@ -17,8 +17,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/operators.h>
 
-namespace fx {
-namespace {
+namespace fx::generated_schemas_test {
 
 constexpr const char* kFile = "src/ops/builtin_schemas.cc";
 
@@ -121,5 +120,4 @@ TEST(GeneratedSchemas, MeanTheSameInLaterReleases) {
 }
 #endif
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::generated_schemas_test

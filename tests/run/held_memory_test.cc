@@ -12,8 +12,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::held_memory_test {
 
 // Values that die at once, views, writes in place, a result that is a view and one that is returned twice.
 constexpr const char* kProgram = R"(graph():
@@ -212,5 +211,4 @@ TEST(HeldMemory, ClonesHoldTheirOwn) {
   EXPECT_EQ(module->held_bytes(), 0U);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::held_memory_test

@@ -1,14 +1,15 @@
 // Positional ints where an operator takes lists: those of a fixed length (`int[2]`) are numbers each, the others are
 // the elements of one list, as Python has it.
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/runtime/operator.h>
 #include <torch/torch.h>
 
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::number_lists_test {
 
 struct Case {
   const char *function, *numbers, *lists;
@@ -59,5 +60,37 @@ TEST(NumberLists, OfAnyLengthAreTheElements) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+// Some kernels of operators that are declared with SymInts take lists of ints and no others.
+TEST(NumberLists, OfSymbolicIntsAreListsOfInts) {
+  int declared = 0;
+  for (const std::shared_ptr<torch::jit::Operator>& each : torch::jit::getAllOperators()) {
+    for (const c10::Argument& parameter : each->schema().arguments()) {
+      if (parameter.real_type()->str().find("SymInt[") == std::string::npos) continue;
+      ++declared;
+      for (const Argument& given : {Argument::list({Argument(2), Argument(3)}), Argument::list({}),
+                                    Argument::tuple({Argument(2)}), Argument(2)}) {
+        c10::IValue value = to_ivalue(given, value_type(parameter));
+        coerce(value, *value_type(parameter), parameter.N().value_or(1));
+        EXPECT_TRUE(value.isIntList()) << each->schema();
+      }
+    }
+  }
+  EXPECT_GT(declared, 20);
+}
+
+TEST(NumberLists, OfSizesReachEveryKernel) {
+  for (const char* call :
+       {"call_method[target=resize_](args = (%x, [2]))", "call_method[target=resize_](args = (%x, 2))",
+        "call_method[target=resize_](args = (%x, [%n]))", "call_method[target=resize_](args = (%x, (%n, 1)))",
+        "call_function[target=torch.ops.aten.resize_.default](args = (%x, [2]))",
+        "call_function[target=aten::resize](args = (%x, [2]))",
+        "call_function[target=aten::set_.source_Tensor_storage_offset](args = (%x, %x, 1, [2], [1]))"}) {
+    GraphModule gm(parse_graph(std::string("graph():\n%x = placeholder[target=x]\n"
+                                           "%n = call_method[target=size](args = (%x, 1))\n%y = ") +
+                               call + "\nreturn y"));
+    EXPECT_EQ(gm.run({torch::rand({3, 2})}).toTensor().numel(), 2) << call;
+    EXPECT_EQ(Interpreter(gm).run({torch::rand({3, 2})}).toTensor().numel(), 2) << call;
+  }
+}
+
+}  // namespace fx::number_lists_test

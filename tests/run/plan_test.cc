@@ -12,8 +12,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::plan_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -395,5 +394,4 @@ TEST(Plan, DirectCallsTakeNumbersForTensorsAndFreeTheirInputs) {
   EXPECT_EQ(watch.use_count(), 0u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::plan_test

@@ -10,8 +10,7 @@
 #include <fxgraph/run/plan.h>
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::stale_plans_test {
 
 /// Owns a nested GraphModule, a Sequential, C++ modules with options and a plain module with a buffer.
 struct Parts : torch::nn::Module {
@@ -132,5 +131,4 @@ TEST(StalePlans, AModuleThatIsGoneIsAnError) {
   EXPECT_THROW(gm.forward(torch::randn({3, 4})), Error);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::stale_plans_test

@@ -11,8 +11,7 @@
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/support/error.h>
 
-namespace fx {
-namespace {
+namespace fx::value_test {
 
 TEST(Value, LiteralsGoThereAndBack) {
   const std::vector<Argument> literals{
@@ -147,5 +146,4 @@ TEST(Value, ErrorsAreOneLineWithoutFrames) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::value_test

@@ -12,8 +12,7 @@
 
 #include <fxgraph/run/value.h>
 
-namespace fx::internal {
-namespace {
+namespace fx::internal::shape_formulas_test {
 
 using c10::IValue;
 using Ints = std::vector<std::int64_t>;
@@ -319,5 +318,4 @@ TEST(ShapeFormulas, AreWhatLibTorchReturns) {
   }
 }
 
-}  // namespace
-}  // namespace fx::internal
+}  // namespace fx::internal::shape_formulas_test

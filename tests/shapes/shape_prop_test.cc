@@ -12,8 +12,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::shape_prop_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -274,5 +273,4 @@ TEST(ShapeProp, TellsPackedWeightsApart) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::shape_prop_test

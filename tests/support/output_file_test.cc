@@ -11,8 +11,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::output_file_test {
 
 namespace fs = std::filesystem;
 
@@ -89,5 +88,4 @@ TEST_F(OutputFile, SaysWhatIsInTheWay) {
   EXPECT_EQ(files(), 0u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::output_file_test

@@ -9,8 +9,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::errors_test {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -171,5 +170,4 @@ TEST_F(Files, GarbageFailsFast) {
   EXPECT_THROW(load_graph_text(path_), Error);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::errors_test

@@ -8,8 +8,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::json_dot_test {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
@@ -106,5 +105,4 @@ TEST(Dot, HasWhatTheOptionsAskFor) {
   EXPECT_EQ(print_dot(graph, {}), print_dot(graph));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::json_dot_test

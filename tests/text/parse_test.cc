@@ -10,8 +10,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/names.h"
 
-namespace fx {
-namespace {
+namespace fx::parse_test {
 
 using ::testing::ElementsAre;
 using testing::order;
@@ -224,5 +223,4 @@ TEST(Parse, ValuesOfPythonThatAreAmbiguous) {
   EXPECT_EQ(*wrapped.kwarg("end"), Argument(")\\n"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::parse_test

@@ -9,8 +9,7 @@
 
 #include <fxgraph/text/parse.h>
 
-namespace fx {
-namespace {
+namespace fx::print_test {
 
 TEST(Print, EveryOpcode) {
   Graph graph;
@@ -115,5 +114,4 @@ TEST(Print, KeepsWhatLintRefuses) {
   EXPECT_EQ(print_graph(parse_graph(print_graph(graph))), print_graph(graph));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::print_test

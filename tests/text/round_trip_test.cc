@@ -10,8 +10,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
 
-namespace fx {
-namespace {
+namespace fx::round_trip_test {
 
 using testing::Random;
 
@@ -262,5 +261,4 @@ TEST(RoundTrip, NoTextIsQuadratic) {
   EXPECT_EQ(parse_graph(stems).size(), 50'000u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::round_trip_test

@@ -14,8 +14,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/import.h>
 
-namespace fx {
-namespace {
+namespace fx::export_test {
 
 torch::Tensor sample() { return torch::arange(12, torch::kFloat).view({3, 4}) - 5; }
 
@@ -234,6 +233,113 @@ TEST(TorchScriptExport, NumbersInPlacesOfTensorsStayNumbers) {
   }
 }
 
+// TorchScript has no bool for a Scalar, and an empty list has a type only where it stands.
+TEST(TorchScriptExport, ArgumentsWithoutATypeOfTheirOwn) {
+  for (const char* call : {"aten::zeros](args = ([],))",
+                           "aten::ones](args = ([],))",
+                           "aten::full](args = ([], 2.5))",
+                           "torch.ops.aten.zeros.default](args = ([],), kwargs = {dtype: torch.int64})",
+                           "torch.zeros](args = ([],))",
+                           "torch.sum](args = (%x, []))",
+                           "aten::full](args = ([2], True))",
+                           "aten::full](args = ([], False), kwargs = {dtype: torch.float32})",
+                           "aten::full_like](args = (%x, True))",
+                           "aten::add.Scalar](args = (%x, True))",
+                           "aten::mul.Scalar](args = (%x, True))",
+                           "aten::mul.Tensor](args = (%x, True))",
+                           "operator.mul](args = (%x, True))",
+                           "operator.and_](args = (%i, True))",
+                           "operator.or_](args = (%b, False))",
+                           "aten::bitwise_and.Scalar](args = (%i, True))",
+                           "aten::bitwise_xor.Scalar](args = (%b, True))",
+                           "aten::eq.Scalar](args = (%b, True))",
+                           "aten::ne.Scalar](args = (%x, False))",
+                           "aten::pow.Tensor_Scalar](args = (%x, True))",
+                           "aten::masked_fill.Scalar](args = (%x, %b, False))",
+                           "aten::masked_fill.Scalar](args = (%b, %b, False))",
+                           "torch.masked_fill](args = (%i, %b, True))",
+                           "aten::where.Scalar](args = (%b, True, False))",
+                           "aten::where.Scalar](args = (%b, True, 2))",
+                           "aten::where.ScalarOther](args = (%b, %x, True))",
+                           "aten::where.ScalarSelf](args = (%b, False, %b))",
+                           "aten::add.Scalar](args = (%b, True, 1))",
+                           "aten::fill.Scalar](args = (%b, True))",
+                           "aten::index_fill.int_Scalar](args = (%b, 0, %n, True))",
+                           "aten::constant_pad_nd](args = (%x, [1, 1], True))",
+                           "aten::constant_pad_nd](args = (%b, [1, 1], True))",
+                           "aten::clamp](args = (%x, False, True))",
+                           "aten::clamp](args = (%x,), kwargs = {max: True})",
+                           "aten::clamp_min](args = (%i, True))",
+                           "aten::leaky_relu](args = (%x, True))",
+                           "aten::scatter.value](args = (%b, 0, %n2, True))",
+                           "aten::addcmul](args = (%x, %x, %x), kwargs = {value: True})",
+                           "aten::mul.Scalar](args = (%x, %yes))",
+                           "aten::masked_fill.Scalar](args = (%b, %b, %yes))",
+                           "aten::leaky_relu](args = (%x, %yes))",
+                           "aten::arange](args = (True,))"}) {
+    GraphModule gm({{"n", torch::tensor({1})}, {"n2", torch::tensor({{0, 1, 2}})}},
+                   parse_graph(std::string("graph():\n%x = placeholder[target=x]\n%n = get_attr[target=n]\n"
+                                           "%n2 = get_attr[target=n2]\n"
+                                           "%i = call_method[target=to](args = (%x, torch.int64))\n"
+                                           "%b = call_function[target=aten::gt.Scalar](args = (%x, 0))\n"
+                                           "%d = call_method[target=dim](args = (%x,))\n"
+                                           "%yes = call_function[target=operator.eq](args = (%d, 2))\n"
+                                           "%y = call_function[target=") +
+                               call + "\nreturn y"));
+    try {
+      const torch::Tensor expected = gm.forward(sample());
+      const torch::jit::Module saved = saved_and_loaded(to_torchscript(gm));
+      const auto again = from_torchscript(saved);
+      for (const torch::Tensor& found :
+           {torch::jit::Module(saved).forward({sample()}).toTensor(), again->forward(sample())}) {
+        EXPECT_EQ(expected.scalar_type(), found.scalar_type()) << call;
+        EXPECT_TRUE(expected.sizes() == found.sizes() && expected.equal(found)) << call;
+      }
+    } catch (const std::exception& error) {
+      ADD_FAILURE() << call << ": " << error.what();
+    }
+  }
+}
+
+TEST(TorchScriptExport, ValuesThatNoOperatorTakesAreRefusedInOneLine) {
+  for (const char* lines :
+       {"%y = call_function[target=operator.getitem](args = (%d, 0))",
+        "%y = call_method[target=view](args = (%x, 'a'))", "%y = call_function[target=aten::relu](args = ('a',))",
+        "%y = call_function[target=aten::softmax.int](args = (%x, 'a'))"}) {
+    const GraphModule gm =
+        module_of((std::string("%d = call_method[target=dim](args = (%x,))\n") + lines + "\nreturn y").c_str());
+    EXPECT_THAT([&] { to_torchscript(gm); }, ::testing::ThrowsMessage<Error>(::testing::AllOf(
+                                                 ::testing::HasSubstr("save the program as .pt2"),
+                                                 ::testing::Not(::testing::HasSubstr("aten::relu(Tensor")),
+                                                 ::testing::Not(::testing::HasSubstr("\n")))))
+        << lines;
+  }
+}
+
+TEST(TorchScriptExport, DefaultsBeforeAnInputWithoutOneAreLeftOut) {
+  GraphModule gm(
+      parse_graph("graph():\n%x = placeholder[target=x]\n%m : Optional[Tensor] = placeholder[target=m](default=None)\n"
+                  "%w = placeholder[target=w]\n%k : int = placeholder[target=k](default=2)\n"
+                  "%y = call_function[target=aten::add.Tensor](args = (%x, %w))\nreturn y"));
+  torch::jit::Module saved = saved_and_loaded(to_torchscript(gm));
+  EXPECT_TRUE(saved.forward({sample(), c10::IValue(), sample()}).toTensor().equal(2 * sample()));
+  EXPECT_TRUE(from_torchscript(saved)->run({sample(), c10::IValue(), sample()}).toTensor().equal(2 * sample()));
+}
+
+TEST(TorchScriptExport, NoneInLists) {
+  for (const char* result :
+       {"[%x, None]", "[None, %x]", "[None]", "[None, None]", "([%x, None], [None])", "{'a': %x, 'b': None}",
+        "{'a': None}", "[(%x, None), (%x, %x)]", "[(%x, None), (%x, None)]", "[(None, %x), (%x, None)]", "[]",
+        "([], %x)", "[[%x], []]", "[1, None]"}) {
+    GraphModule gm = module_of((std::string("return ") + result).c_str());
+    try {
+      expect_equal(saved_and_loaded(to_torchscript(gm)).forward({sample()}), gm.run({sample()}));
+    } catch (const std::exception& error) {
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("values of different types")) << result;
+    }
+  }
+}
+
 TEST(TorchScriptExport, WritesToTheTensorsOfAListAreRefused) {
   GraphModule gm(
       parse_graph("graph():\n%x = placeholder[target=x]\n"
@@ -242,5 +348,4 @@ TEST(TorchScriptExport, WritesToTheTensorsOfAListAreRefused) {
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("writes to the tensors of a list")));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::export_test

@@ -8,8 +8,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::import_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -375,5 +374,4 @@ TEST(ImportModules, TensorConstantsBecomeBuffers) {
   EXPECT_TRUE(gm->forward(sample()).equal(sample() * 4));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::import_test

@@ -6,8 +6,7 @@
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/import.h>
 
-namespace fx {
-namespace {
+namespace fx::import_types_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -84,5 +83,4 @@ TEST(ImportTypes, OfAttributesDecideAndStayInTheGraph) {
   EXPECT_THAT(print_graph(gm->graph()), AllOf(HasSubstr("prim.dtype"), Not(HasSubstr("neg"))));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::import_types_test

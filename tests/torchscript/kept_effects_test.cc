@@ -11,8 +11,7 @@
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
-namespace fx {
-namespace {
+namespace fx::kept_effects_test {
 
 std::string call(const char* name, const char* target, const std::string& args) {
   return std::string("%") + name + " = call_function[target=" + target + "](args = (" + args + "))\n";
@@ -108,5 +107,4 @@ TEST(KeptEffects, SavedIndicesTakeTheSame) {
   EXPECT_GT(refused, 0u);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::kept_effects_test

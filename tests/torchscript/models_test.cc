@@ -16,8 +16,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::models_test {
 
 namespace fs = std::filesystem;
 using Values = std::vector<c10::IValue>;
@@ -202,5 +201,4 @@ TEST(Files, AreWrittenWholeOrNotAtAll) {
       << "only relu.pt is left";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::models_test

@@ -10,8 +10,7 @@
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
-namespace fx {
-namespace {
+namespace fx::packed_test {
 
 /// Two packed convolutions; the bias of the first is read by a plain operator, too.
 std::shared_ptr<GraphModule> program() {
@@ -95,5 +94,4 @@ TEST_F(Packed, WeightsAreStoredOnce) {
   EXPECT_LT(static_cast<std::int64_t>(bytes_.size()), bytes + 20000);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::packed_test

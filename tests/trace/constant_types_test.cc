@@ -5,8 +5,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/trace/round_trips.h"
 
-namespace fx {
-namespace {
+namespace fx::constant_types_test {
 
 using torch::Tensor;
 
@@ -52,5 +51,37 @@ TEST(ConstantTypes, StayWhenTheModuleIsConverted) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+Tensor as_number(Tensor tensor) {
+  tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return tensor;
+}
+
+// LibTorch's mark of a number that became a tensor: it does not widen the type of a result.
+TEST(ConstantTypes, OfNumbersDoNotWidenOthers) {
+  const Tensor outside = as_number(torch::tensor(0.5, torch::kDouble));
+  const auto program = [outside](Tensor x, Tensor y) {
+    const Tensor inside = as_number(torch::tensor(static_cast<double>(y.size(0))));
+    return std::vector<Tensor>{
+        x * outside, x * inside, outside - x, y + inside, torch::atan2(y, outside), y.clone().fill_(inside)};
+  };
+  const Tensor x = torch::tensor(1.5F);
+  const auto gm = symbolic_trace(program, {x, torch::rand({3})});
+  const testing::ScratchFolder folder;
+  const std::string file = folder / "net.pt2";
+  save_exported(*gm, file, {.inputs = {x, torch::rand({3})}});
+  const std::vector<std::shared_ptr<GraphModule>> forms = {
+      gm->clone_graph_module(), from_torchscript(testing::saved_and_loaded(to_torchscript(*gm))), load_exported(file),
+      gm};
+  for (const auto& form : forms) {
+    for (const std::int64_t size : {3, 5}) {
+      const Tensor y = torch::rand({size});
+      EXPECT_TRUE(testing::same_value(form->run({x, y}), example(program(x, y)), 0)) << form->graph();
+    }
+  }
+}
+
+TEST(ConstantTypes, OfTracedValuesCannotBeMarked) {
+  EXPECT_THROW(symbolic_trace([](Tensor x) { return x * as_number(x.sum()); }, {torch::rand({3})}), Error);
+}
+
+}  // namespace fx::constant_types_test

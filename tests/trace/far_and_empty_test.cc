@@ -1,8 +1,7 @@
 // Sizes that nobody would take for an example: none, one, and far more than the example has.
 #include "tests/trace/sizes_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::far_and_empty_test {
 
 using testing::AtSizes;
 using ::testing::HasSubstr;
@@ -195,5 +194,4 @@ TEST(FarSizes, TakeNoMemory) {
   EXPECT_TRUE(testing::same_value(gm->run({q, k}), attention(q, k), 0));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::far_and_empty_test

@@ -10,8 +10,7 @@
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::fx_parity_test {
 
 using ::testing::HasSubstr;
 using testing::same_value;
@@ -146,5 +145,4 @@ TEST(FxParity, AGraphModuleRunsWithOtherParameters) {
   EXPECT_TRUE(same_value(gm->forward(x), mlp->forward(x), 1e-6));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::fx_parity_test

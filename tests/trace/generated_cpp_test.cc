@@ -20,8 +20,7 @@
 #include "tests/trace/larger_models.h"
 #include "tests/trace/nn_cases.h"
 
-namespace fx {
-namespace {
+namespace fx::generated_cpp_test {
 
 namespace fs = std::filesystem;
 
@@ -323,5 +322,4 @@ TEST(GeneratedCppSlow, OfLargerModelsGivesTheSameOutputs) {
        evaluated("VitAgain", testing::Vit(), {torch::rand({2, 3, 16, 16})})});
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::generated_cpp_test

@@ -17,8 +17,7 @@
 
 #include "tests/support/scratch_folder.h"
 
-namespace fx {
-namespace {
+namespace fx::generated_python_test {
 
 namespace fs = std::filesystem;
 
@@ -139,5 +138,4 @@ TEST(InlineModules, ComputesTheSameWithoutModules) {
                            gm->run({x}).toTupleRef().elements()[0].toTensor()));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::generated_python_test

@@ -1,8 +1,7 @@
 // What the program decides by whether gradients are required.
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::gradient_questions_test {
 
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -128,5 +127,4 @@ TEST(GradientQuestions, PartsThatAreThawedMeanwhileAreRefused) {
   EXPECT_FALSE(net->inner->weight.requires_grad());
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::gradient_questions_test

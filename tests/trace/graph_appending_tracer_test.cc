@@ -5,8 +5,7 @@
 #include <fxgraph/trace/decompose.h>
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::graph_appending_tracer_test {
 
 using testing::calls;
 using ::testing::ElementsAre;
@@ -181,5 +180,4 @@ TEST(Decompose, MayAskForSizesWithShapes) {
   EXPECT_FX_ERROR(decompose(trace.graph, table), trace, HasSubstr("numel()"), HasSubstr("%mean"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::graph_appending_tracer_test

@@ -4,8 +4,7 @@
 
 #include "tests/trace/honest_case.h"
 
-namespace fx {
-namespace {
+namespace fx::honest_calls_test {
 
 using testing::Bag;
 using Case = testing::HonestCase;
@@ -284,5 +283,4 @@ const std::vector<Case>& cases() {
 INSTANTIATE_TEST_SUITE_P(Calls, HonestCalls, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::honest_calls_test

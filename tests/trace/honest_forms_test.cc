@@ -1,8 +1,7 @@
 // Programs in the many forms that people write, as a table: sharing, chance, exceptions, aliases, containers.
 #include "tests/trace/honest_case.h"
 
-namespace fx {
-namespace {
+namespace fx::honest_forms_test {
 
 using testing::Bag;
 using Case = testing::HonestCase;
@@ -153,5 +152,4 @@ const std::vector<Case>& cases() {
 INSTANTIATE_TEST_SUITE_P(Programs, HonestForm, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::honest_forms_test

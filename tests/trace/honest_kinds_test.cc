@@ -1,8 +1,7 @@
 // Programs that tracers get wrong, as a table: element types, empty tensors, what operators are told of their inputs.
 #include "tests/trace/honest_case.h"
 
-namespace fx {
-namespace {
+namespace fx::honest_kinds_test {
 
 using testing::Bag;
 using torch::Tensor;
@@ -149,5 +148,4 @@ const std::vector<Case>& types() {
 INSTANTIATE_TEST_SUITE_P(Kinds, HonestKinds, ::testing::ValuesIn(types()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::honest_kinds_test

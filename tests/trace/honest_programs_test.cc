@@ -7,8 +7,7 @@
 
 #include "tests/trace/honest_case.h"
 
-namespace fx {
-namespace {
+namespace fx::honest_programs_test {
 
 using testing::Bag;
 using Case = testing::HonestCase;
@@ -347,5 +346,4 @@ const std::vector<Case>& memory_and_data() {
 INSTANTIATE_TEST_SUITE_P(Data, HonestProgram, ::testing::ValuesIn(memory_and_data()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::honest_programs_test

@@ -1,8 +1,7 @@
 // Programs that keep something from call to call, as a table: what a trace of each must be.
 #include "tests/trace/honest_case.h"
 
-namespace fx {
-namespace {
+namespace fx::honest_state_test {
 
 using testing::Bag;
 using Case = testing::HonestCase;
@@ -294,5 +293,4 @@ TEST(HonestStateOptions, NamedMembersAreBuffersThatTheGraphWrites) {
                   ::testing::HasSubstr("undefined before the first call"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::honest_state_test

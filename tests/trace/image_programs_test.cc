@@ -1,8 +1,7 @@
 // Programs on images that have no weights, each at other batches, heights and widths than its example's.
 #include "tests/trace/program_checks.h"
 
-namespace fx {
-namespace {
+namespace fx::image_programs_test {
 
 using testing::Model;
 using testing::ProgramCase;
@@ -85,9 +84,7 @@ std::shared_ptr<torch::nn::Module> make() {
   return std::make_shared<M>();
 }
 
-}  // namespace
-
-const std::vector<ProgramCase>& testing::image_programs() {
+const std::vector<ProgramCase>& programs() {
   const auto usual = [](std::int64_t n, std::int64_t h, std::int64_t w) {
     return std::vector<std::function<Tensors()>>{image(n, h, w), image(5, h, w), image(1, h + 32, w + 64),
                                                  image(3, 2 * h, h)};
@@ -106,8 +103,6 @@ const std::vector<ProgramCase>& testing::image_programs() {
   return table;
 }
 
-namespace {
-
 class ImagePrograms : public ::testing::TestWithParam<ProgramCase> {};
 
 TEST_P(ImagePrograms, HoldAtOtherSizes) {
@@ -116,8 +111,9 @@ TEST_P(ImagePrograms, HoldAtOtherSizes) {
   EXPECT_GE(verdict.equal, GetParam().taken) << verdict.refusals;
 }
 
-INSTANTIATE_TEST_SUITE_P(Slow, ImagePrograms, ::testing::ValuesIn(testing::image_programs()),
+INSTANTIATE_TEST_SUITE_P(Slow, ImagePrograms, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::image_programs_test
+
+const std::vector<fx::testing::ProgramCase>& fx::testing::image_programs() { return image_programs_test::programs(); }

@@ -6,8 +6,7 @@
 
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::inputs_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -133,5 +132,4 @@ TEST(TraceOutputs, TensorsFromOutside) {
   EXPECT_EQ(output_of(tracer.trace([&](Tensor) { return constant; })), "_tensor_constant0");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::inputs_test

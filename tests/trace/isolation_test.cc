@@ -5,8 +5,7 @@
 #include "tests/support/allocations.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::isolation_test {
 
 using testing::calls;
 using ::testing::ElementsAre;
@@ -269,5 +268,4 @@ TEST(TraceSize, AnOperatorCostsTheSameHoweverManyThereAre) {
   EXPECT_NEAR(many / few, 1, 0.1) << few << " allocations per node of 6 000, " << many << " of 60 000";
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::isolation_test

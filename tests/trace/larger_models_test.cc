@@ -4,8 +4,7 @@
 
 #include "tests/trace/round_trips.h"
 
-namespace fx {
-namespace {
+namespace fx::larger_models_test {
 
 using ::testing::Contains;
 using ::testing::Not;
@@ -75,5 +74,4 @@ TEST(LargerModelsSlow, MobileNetOfContainers) {
                 torch::rand({2, 3, 8, 8}));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::larger_models_test

@@ -4,8 +4,7 @@
 
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::later_calls_test {
 
 using ::testing::HasSubstr;
 using torch::Tensor;
@@ -76,5 +75,4 @@ TEST(LaterCalls, WhatDecidesInTheThirdOrFifth) {
   EXPECT_THAT(refusal<DecidesByElement>(), HasSubstr("later call"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::later_calls_test

@@ -12,8 +12,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
-namespace fx {
-namespace {
+namespace fx::left_over_bytes_test {
 
 // A block that each forward changes. Its address ends in a byte of zeros, as a pointer does of which a `false` has
 // taken the first byte.
@@ -62,5 +61,4 @@ TEST(LeftOverBytes, BehindABaseOrAnObject) {
 }
 TEST(LeftOverBytes, InAShortString) { expect_put_back<Counter<std::string>>(); }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::left_over_bytes_test

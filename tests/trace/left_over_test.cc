@@ -6,8 +6,7 @@
 
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::left_over_test {
 
 using ::testing::HasSubstr;
 using testing::same_value;
@@ -156,5 +155,4 @@ TEST(LeftOver, WithoutExamplesSaysSo) {
   EXPECT_FX_ERROR(net->kept[1] * 2, trace, HasSubstr("trace that has ended"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::left_over_test

@@ -8,8 +8,7 @@
 #include "tests/trace/honesty.h"
 #include "tests/trace/member_state_cases.h"
 
-namespace fx {
-namespace {
+namespace fx::member_state_test {
 
 using Case = testing::MemberCase;
 using testing::Chest;
@@ -166,5 +165,4 @@ TEST(MemberStateOf, AModuleThatHasRun) {
   EXPECT_EQ(last.use_count(), 2);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::member_state_test

@@ -3,8 +3,7 @@
 
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::models_test {
 
 using testing::same_value;
 using torch::Tensor;
@@ -64,5 +63,4 @@ TEST(Models, GradientsFlowThroughTheTracedModule) {
   EXPECT_TRUE(same_value(traced, mlp->fc1->weight.grad(), 1e-6));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::models_test

@@ -3,8 +3,7 @@
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::modules_test {
 
 using testing::calls;
 using ::testing::Contains;
@@ -334,5 +333,4 @@ TEST(TraceModules, PathOfModule) {
   EXPECT_FX_ERROR(tracer.path_of_module(*torch::nn::ReLU()), not_found, HasSubstr("register_module"));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::modules_test

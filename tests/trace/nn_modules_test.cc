@@ -4,8 +4,7 @@
 #include "tests/trace/nn_cases.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::nn_modules_test {
 
 using testing::all_nn_cases;
 using ::testing::ContainsRegex;
@@ -135,5 +134,4 @@ TEST(NnModulesWithoutTrace, ChooseByTheirData) {
 INSTANTIATE_TEST_SUITE_P(All, NnModules, ::testing::ValuesIn(all_nn_cases()),
                          [](const ::testing::TestParamInfo<NnCase>& info) { return info.param.name; });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::nn_modules_test

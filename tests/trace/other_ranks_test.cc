@@ -1,8 +1,7 @@
 // Programs that ask how many dimensions an input has, or count them from behind.
 #include "tests/trace/pair_programs.h"
 
-namespace fx {
-namespace {
+namespace fx::other_ranks_test {
 
 using ::testing::HasSubstr;
 using testing::PairProgram;
@@ -85,6 +84,25 @@ const std::vector<PairProgram>& cases() {
        {{4, 3}, {2}},
        {{{5, 2}, {2}}},
        {{{4}, {2}}, {{2, 2, 2}, {2}}}},
+      {"type_that_a_scalar_does_not_decide",
+       [](Tensor x, Tensor y) {
+         return at::result_type(x, y.to(torch::kHalf)) == torch::kFloat ? x * 2 + y : x * 3 + y;
+       },
+       {{}, {2}},
+       {{{}, {5}}},
+       {{{4}, {4}}}},
+      {"type_that_a_row_decides",
+       [](Tensor x, Tensor y) {
+         return at::result_type(x, y.to(torch::kHalf)) == torch::kFloat ? x * 2 + y : x * 3 + y;
+       },
+       {{3}, {3}},
+       {{{5}, {5}}},
+       {{{}, {4}}, {{2, 3}, {3}}}},
+      {"size_that_a_function_tells",
+       [](Tensor x, Tensor y) { return x * at::size(x, 0) + y.sum() / at::size(y.relu(), 0); },
+       {{4, 3}, {2}},
+       {{{5, 2}, {3}}, {{1, 1}, {1}}},
+       {}},
   };
   return table;
 }
@@ -133,5 +151,4 @@ TEST(OtherRank, ThatEndsTheProgramDoesNotEndTheTrace) {
   EXPECT_EQ(why_not(*gm, torch::rand({4, 5})), "it runs");
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::other_ranks_test

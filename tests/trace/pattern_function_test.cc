@@ -3,8 +3,7 @@
 
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::pattern_function_test {
 
 using testing::calls;
 using ::testing::ElementsAre;
@@ -88,5 +87,4 @@ TEST(PatternFunction, FunctionsStayFunctions) {
   EXPECT_TRUE(function(torch::full({1}, 3.0), 2).equal(torch::full({1}, 1.5)));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::pattern_function_test

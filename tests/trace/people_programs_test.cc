@@ -2,8 +2,7 @@
 // with gradients, each is right or refused.
 #include "tests/trace/honesty.h"
 
-namespace fx {
-namespace {
+namespace fx::people_programs_test {
 
 using testing::Inputs;
 using torch::Tensor;
@@ -354,5 +353,4 @@ const std::vector<Case>& cases() {
 INSTANTIATE_TEST_SUITE_P(Programs, PeopleProgram, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::people_programs_test

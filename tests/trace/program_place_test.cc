@@ -36,8 +36,7 @@ struct Calls : torch::nn::Module {
 
 }  // namespace program
 
-namespace fx {
-namespace {
+namespace fx::program_place_test {
 
 using ::testing::HasSubstr;
 
@@ -67,5 +66,4 @@ TEST(ProgramPlace, ChoicesNameTheirLine) {
   EXPECT_THAT(gm->sizes().str(), ::testing::AnyOf(HasSubstr(after), HasSubstr(line(program::chooses)))) << gm->sizes();
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::program_place_test

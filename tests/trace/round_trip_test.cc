@@ -3,8 +3,7 @@
 #include "tests/trace/round_trips.h"
 #include "tests/trace/torch_models.h"
 
-namespace fx {
-namespace {
+namespace fx::round_trip_test {
 
 using testing::all_nn_cases;
 using testing::expect_round_trips;
@@ -99,5 +98,4 @@ TEST(RoundTrips, LeNet) { expect_model_round_trips(testing::LeNet(), torch::rand
 TEST(RoundTrips, ResNet18) { expect_model_round_trips(testing::ResNet18(8), torch::rand({2, 3, 64, 64})); }
 TEST(RoundTrips, UNet) { expect_model_round_trips(testing::UNet(), torch::rand({2, 1, 16, 16})); }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::round_trip_test

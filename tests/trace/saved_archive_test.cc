@@ -16,8 +16,7 @@
 #include "tests/trace/torch_models.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::saved_archive_test {
 
 using testing::same_value;
 using torch::Tensor;
@@ -156,5 +155,4 @@ TEST_F(SavedArchive, FixedSizesStayFixed) {
   EXPECT_THROW(again->forward(torch::rand({4, 3, 4})), Error);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::saved_archive_test

@@ -4,8 +4,7 @@
 
 #include "tests/trace/program_checks.h"
 
-namespace fx {
-namespace {
+namespace fx::sequence_programs_test {
 
 namespace F = torch::nn::functional;
 namespace nn = torch::nn;
@@ -281,9 +280,7 @@ std::shared_ptr<nn::Module> make() {
   return std::make_shared<M>();
 }
 
-}  // namespace
-
-const std::vector<ProgramCase>& testing::sequence_programs() {
+const std::vector<ProgramCase>& programs() {
   const std::vector<MakeInputs> texts = {words(2, 6), words(1, 6), words(3, 13), words(5, 9), words(2, 7)};
   const std::vector<MakeInputs> batches = {words(2, 6), words(1, 6), words(7, 6), words(2, 9)};
   const auto two = [](std::vector<std::int64_t> a, std::vector<std::int64_t> b) -> MakeInputs {
@@ -325,8 +322,6 @@ const std::vector<ProgramCase>& testing::sequence_programs() {
   return table;
 }
 
-namespace {
-
 class SequencePrograms : public ::testing::TestWithParam<ProgramCase> {};
 
 TEST_P(SequencePrograms, HoldAtOtherSizes) {
@@ -335,8 +330,11 @@ TEST_P(SequencePrograms, HoldAtOtherSizes) {
   EXPECT_GE(verdict.equal, GetParam().taken) << verdict.refusals;
 }
 
-INSTANTIATE_TEST_SUITE_P(Slow, SequencePrograms, ::testing::ValuesIn(testing::sequence_programs()),
+INSTANTIATE_TEST_SUITE_P(Slow, SequencePrograms, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::sequence_programs_test
+
+const std::vector<fx::testing::ProgramCase>& fx::testing::sequence_programs() {
+  return sequence_programs_test::programs();
+}

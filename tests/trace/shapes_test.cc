@@ -1,8 +1,7 @@
 // Shapes while tracing: what programs may ask, and what they are told when they may not.
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::shapes_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -152,8 +151,7 @@ TEST(TraceShapes, UnknownDtypes) {
     const Tensor zeros = torch::zeros({3}, torch::dtype(x.relu().dtype()));
     return zeros + x;
   };
-  EXPECT_FX_ERROR(traced_calls(program), trace, HasSubstr("zeros()"), HasSubstr("dtype()"),
-                  HasSubstr("symbolic_trace(f, {"));
+  EXPECT_FX_ERROR(traced_calls(program), trace, HasSubstr("dtype()"), HasSubstr("symbolic_trace(f, {"));
   EXPECT_THAT(traced_calls(program, {torch::rand({3})}), ::testing::SizeIs(3));
   EXPECT_FX_ERROR(traced_calls([](Tensor x) { return x + *x.relu().data_ptr<float>(); }), trace,
                   HasSubstr("data_ptr()"), HasSubstr("torch::where"));
@@ -189,5 +187,4 @@ INSTANTIATE_TEST_SUITE_P(
                       Question{"equal()", [](Tensor x) { return x.relu().equal(x) ? x : x + 1; }},
                       Question{"allclose()", [](Tensor x) { return x.relu().allclose(x) ? x : x + 1; }}));
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::shapes_test

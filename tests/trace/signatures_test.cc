@@ -9,8 +9,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::signatures_test {
 
 using ::testing::HasSubstr;
 using testing::same_value;
@@ -37,14 +36,14 @@ class Opaque {
   Tensor x_;
 };
 
-}  // namespace
+}  // namespace fx::signatures_test
 
 template <>
-struct Fields<Opaque> {
-  static auto tie(Opaque& opaque) { return std::tie(opaque.writable()); }
+struct fx::Fields<fx::signatures_test::Opaque> {
+  static auto tie(signatures_test::Opaque& opaque) { return std::tie(opaque.writable()); }
 };
 
-namespace {
+namespace fx::signatures_test {
 
 c10::IValue tuple(std::vector<c10::IValue> parts) { return c10::ivalue::Tuple::create(std::move(parts)); }
 
@@ -259,5 +258,4 @@ TEST(RegisteredModules, TakeConstForwardsAndTrueDefaults) {
   EXPECT_TRUE(same_value(gm.forward(value), net->forward(value)));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::signatures_test

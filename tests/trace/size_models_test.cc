@@ -11,8 +11,7 @@
 #include "tests/trace/larger_models.h"
 #include "tests/trace/sizes_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::size_models_test {
 
 using testing::AtSizes;
 using testing::same_value;
@@ -192,5 +191,4 @@ TEST_F(SizeModelsSlow, Translator) {
   EXPECT_EQUAL_AT(translator, words(7, 3, 11), words(2, 3, 13));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::size_models_test

@@ -1,8 +1,7 @@
 // Programs that compare sizes with each other: which is larger, whether two are the same, the smaller or larger of two.
 #include "tests/trace/pair_programs.h"
 
-namespace fx {
-namespace {
+namespace fx::size_orders_test {
 
 using testing::PairProgram;
 using torch::Tensor;
@@ -78,5 +77,4 @@ const std::vector<PairProgram>& cases() {
 INSTANTIATE_TEST_SUITE_P(Table, SizeOrders, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::size_orders_test

@@ -6,8 +6,7 @@
 
 #include "tests/trace/program_checks.h"
 
-namespace fx {
-namespace {
+namespace fx::size_table_test {
 
 constexpr const char* kPage = "docs/tracing.md";
 constexpr const char* kHead = "| program | examples | free | tied | in steps | fixed |\n|---|---|---|---|---|---|\n";
@@ -35,5 +34,4 @@ TEST(SizeTableSlow, IsInTheDocuments) {
   }
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::size_table_test

@@ -4,8 +4,7 @@
 
 #include "tests/trace/sizes_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::sizes_test {
 
 using testing::AtSizes;
 using ::testing::Contains;
@@ -318,5 +317,4 @@ TEST(Sizes, SamplingLeavesTheRandomStateAlone) {
   EXPECT_TRUE(torch::rand({3}).equal(expected));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::sizes_test

@@ -1,8 +1,7 @@
 // What structs in signatures may have for members: they are counted without anything being said of them.
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::struct_members_test {
 
 using torch::Tensor;
 
@@ -45,5 +44,4 @@ TEST(StructMembers, Optionals) {
   EXPECT_TRUE(testing::same_value(symbolic_trace(one, {example(Only{y})})->run({example(Only{y})}), y + 1));
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::struct_members_test

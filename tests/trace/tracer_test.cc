@@ -5,8 +5,7 @@
 
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::tracer_test {
 
 using testing::calls;
 using ::testing::ElementsAre;
@@ -341,5 +340,4 @@ TEST(Trace, NamesOfInputs) {
   EXPECT_NE(trace.graph.find("key"), nullptr);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::tracer_test

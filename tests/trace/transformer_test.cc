@@ -9,8 +9,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
-namespace fx {
-namespace {
+namespace fx::transformer_test {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -185,5 +184,4 @@ TEST(Transformer, AnOverrideThatThrowsLeavesNothingBehind) {
   EXPECT_EQ(print_graph(fails.transform()->graph()), kEveryOpcode);
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::transformer_test

@@ -3,8 +3,7 @@
 
 #include "tests/trace/program_checks.h"
 
-namespace fx {
-namespace {
+namespace fx::vision_programs_test {
 
 namespace F = torch::nn::functional;
 namespace nn = torch::nn;
@@ -301,9 +300,7 @@ std::shared_ptr<nn::Module> make() {
   return std::make_shared<M>();
 }
 
-}  // namespace
-
-const std::vector<ProgramCase>& testing::vision_programs() {
+const std::vector<ProgramCase>& programs() {
   const auto usual = [](std::int64_t n, std::int64_t h, std::int64_t w) {
     return std::vector<std::function<Tensors()>>{image(n, 3, h, w), image(5, 3, h, w), image(1, 3, h + 32, w + 64),
                                                  image(3, 3, 2 * h, h)};
@@ -369,8 +366,6 @@ const std::vector<ProgramCase>& testing::vision_programs() {
   return table;
 }
 
-namespace {
-
 class VisionPrograms : public ::testing::TestWithParam<ProgramCase> {};
 
 TEST_P(VisionPrograms, HoldAtOtherSizes) {
@@ -379,8 +374,9 @@ TEST_P(VisionPrograms, HoldAtOtherSizes) {
   EXPECT_GE(verdict.equal, GetParam().taken) << verdict.refusals;
 }
 
-INSTANTIATE_TEST_SUITE_P(Slow, VisionPrograms, ::testing::ValuesIn(testing::vision_programs()),
+INSTANTIATE_TEST_SUITE_P(Slow, VisionPrograms, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::vision_programs_test
+
+const std::vector<fx::testing::ProgramCase>& fx::testing::vision_programs() { return vision_programs_test::programs(); }

@@ -6,8 +6,7 @@
 #include <fxgraph/trace/transformer.h>
 #include "tests/trace/trace_testing.h"
 
-namespace fx {
-namespace {
+namespace fx::wrap_test {
 
 using testing::calls;
 using ::testing::ElementsAre;
@@ -99,5 +98,4 @@ TEST(Wrap, RefusesNamesThatAreTakenAndNamesThatAreNone) {
   EXPECT_NO_THROW(wrap("fx_wrap_test::wrong", again));  // what was refused left nothing
 }
 
-}  // namespace
-}  // namespace fx
+}  // namespace fx::wrap_test

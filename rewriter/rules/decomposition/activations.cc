@@ -1,9 +1,10 @@
 // Activation functions as simpler operators.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <fxgraph/rewriter/rules/kernels.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::decomposition_activations {
 
 namespace {
 
@@ -28,7 +29,8 @@ const std::vector<Rule>& gelu() {
        .pattern = "aten::gelu(x)",
        .replacement = "aten::mul.Tensor(aten::mul.Scalar(x, 0.5), "
                       "aten::add.Scalar(aten::erf(aten::mul.Scalar(x, 0.7071067811865476)), 1))",
-       .promise = Promise::approximate},
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = !gelu_takes_infinities()}},
       {.name = "decompose-gelu/tanh",
        .pattern = "aten::gelu(x, approximate='tanh')",
        .replacement = "cube = aten::mul.Tensor(aten::mul.Tensor(x, x), x)\n"
@@ -89,7 +91,7 @@ constexpr std::string_view kNoConditions = "none";
 
 }  // namespace
 
-std::span<const OptimizeRule> decomposition_activations() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "decompose-relu",
@@ -146,4 +148,4 @@ std::span<const OptimizeRule> decomposition_activations() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::decomposition_activations

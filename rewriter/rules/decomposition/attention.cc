@@ -1,13 +1,16 @@
 // Scaled dot-product attention as products and a softmax.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include <fxgraph/rewriter/rules/free_sizes.h>
+#include <fxgraph/rewriter/rules/kernels.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/operators.h>
 
-namespace fx::rules {
+namespace fx::rules::decomposition_attention {
 
 namespace {
 
@@ -15,6 +18,39 @@ namespace {
 bool chooses(const Match& match) {
   const TensorInfo* mask = match.info("mask");
   return mask && mask->dtype == DType::boolean;
+}
+
+/// The products are of sizes that agree, and the mask is as large as the scores, or one.
+bool multiplies(const Match& match) {
+  const auto size = [&](const char* name, std::size_t from_end) {
+    const std::vector<std::int64_t>& sizes = match.info(name)->sizes;
+    return from_end <= sizes.size() ? sizes[sizes.size() - from_end] : 1;
+  };
+  const auto hides = [&](std::int64_t masked, std::int64_t score) {
+    return masked == 1 || may_be_equal(masked, score);
+  };
+  return may_be_equal(size("k", 1), size("q", 1)) && may_be_equal(size("v", 2), size("k", 2)) &&
+         (!match.has("mask") || (hides(size("mask", 1), size("k", 2)) && hides(size("mask", 2), size("q", 2))));
+}
+
+/// Nothing in it is empty, or nothing is made larger than the query's batch.
+bool has_shape_of_products(const Match& match) {
+  const std::vector<std::int64_t>& query = match.info("q")->sizes;
+  bool empty = false, broadcasts = false;
+  for (const char* name : {"q", "k", "v", "mask"}) {
+    if (!match.has(name)) continue;
+    const TensorInfo* info = match.info(name);
+    if (!info) return false;
+    empty |= std::ranges::any_of(info->sizes, [](std::int64_t size) { return size <= 0; });
+    const std::size_t rank = info->sizes.size();
+    const bool is_mask = std::string_view(name) == "mask";
+    broadcasts |= is_mask ? rank > query.size() : rank != query.size();
+    for (std::size_t i = 3; i <= std::min(rank, query.size()); ++i) {
+      const std::int64_t size = info->sizes[rank - i];
+      broadcasts |= !may_be_equal(size, query[query.size() - i]) && !(is_mask && size == 1);
+    }
+  }
+  return !empty || (!broadcasts && multiplies(match));
 }
 
 Decision may_decompose(const Match& match) {
@@ -25,6 +61,8 @@ Decision may_decompose(const Match& match) {
   if (!same_type(match, "q", "k") || !same_type(match, "q", "v")) return refuse("key and value are of other types");
   if (match.has("mask") && !same_type(match, "mask", "q") && !chooses(match))
     return refuse("its mask is neither of the query's type nor of bools");
+  if (!broadcasts_empty_attention() && !has_shape_of_products(match))
+    return refuse("this LibTorch's attention to nothing is not as large as key and value make it");
   // Newer LibTorch gives zeros for it.
   if (match.has("mask") && chooses(match) && find_torch_operator("aten::_safe_softmax"))
     return refuse("a row that is masked altogether would become NaN");
@@ -87,7 +125,7 @@ const std::vector<Rule>& rules() {
 
 }  // namespace
 
-std::span<const OptimizeRule> decomposition_attention() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "decompose-attention",
@@ -105,4 +143,4 @@ std::span<const OptimizeRule> decomposition_attention() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::decomposition_attention

@@ -3,7 +3,7 @@
 
 #include <fxgraph/module/inline_modules.h>
 
-namespace fx::rules {
+namespace fx::rules::decomposition_inline_modules {
 
 namespace {
 
@@ -16,6 +16,7 @@ std::size_t count_calls(const Graph& graph) {
 PassResult write_out(RuleContext& program) {
   PassResult outcome;
   Graph written = inline_modules(program.module);
+  ask_inputs_for_ranks(program.module, written);
   outcome.applied = count_calls(program.module.graph()) - count_calls(written);
   for (const Node& node : written.nodes()) {
     if (node.is(Op::call_module))
@@ -27,7 +28,7 @@ PassResult write_out(RuleContext& program) {
 
 }  // namespace
 
-std::span<const OptimizeRule> decomposition_inline_modules() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "inline-modules",
@@ -45,4 +46,4 @@ std::span<const OptimizeRule> decomposition_inline_modules() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::decomposition_inline_modules

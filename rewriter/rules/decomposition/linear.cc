@@ -5,7 +5,7 @@
 
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::decomposition_linear {
 
 namespace {
 
@@ -68,7 +68,7 @@ const std::vector<Rule>& addmm() {
 
 }  // namespace
 
-std::span<const OptimizeRule> decomposition_linear() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "decompose-linear",
@@ -94,4 +94,4 @@ std::span<const OptimizeRule> decomposition_linear() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::decomposition_linear

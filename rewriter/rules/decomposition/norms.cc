@@ -6,7 +6,7 @@
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::decomposition_norms {
 
 namespace {
 
@@ -150,7 +150,7 @@ const std::vector<Rule>& group_norm() {
 
 }  // namespace
 
-std::span<const OptimizeRule> decomposition_norms() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "decompose-batch-norm",
@@ -189,4 +189,4 @@ std::span<const OptimizeRule> decomposition_norms() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::decomposition_norms

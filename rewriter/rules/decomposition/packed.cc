@@ -5,7 +5,7 @@
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
-namespace fx::rules {
+namespace fx::rules::decomposition_packed {
 
 namespace {
 
@@ -81,7 +81,7 @@ PassResult unpack(RuleContext& program) {
 
 }  // namespace
 
-std::span<const OptimizeRule> decomposition_packed() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "decompose-packed",
@@ -98,4 +98,4 @@ std::span<const OptimizeRule> decomposition_packed() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::decomposition_packed

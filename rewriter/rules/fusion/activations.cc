@@ -2,9 +2,10 @@
 // Sources: the formulas of LibTorch's own kernels; spellings as front ends and ONNX exporters write them.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <fxgraph/rewriter/rules/kernels.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::fusion_activations {
 
 namespace {
 
@@ -26,7 +27,8 @@ let over_root_of_two(x) = times(x, near(0.70710678, 1e-4)) | over(x, near(1.4142
 return gelu(x, aten::erf(over_root_of_two(x: node))))",
        .when = takes("aten::gelu"),
        .replacement = "aten::gelu(x)",
-       .promise = Promise::approximate},
+       .promise = Promise::approximate,
+       .needs = {.finite_inputs = !gelu_takes_infinities()}},
       {.name = "recognise-gelu/tanh",
        .pattern = std::string(kGelu) + R"(
 squared = square(x: node)
@@ -92,7 +94,7 @@ const std::vector<Rule>& leaky_relu() {
 
 }  // namespace
 
-std::span<const OptimizeRule> fusion_activations() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "recognise-gelu",
@@ -138,4 +140,4 @@ std::span<const OptimizeRule> fusion_activations() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::fusion_activations

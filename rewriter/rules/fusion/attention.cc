@@ -9,7 +9,7 @@
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/operators.h>
 
-namespace fx::rules {
+namespace fx::rules::fusion_attention {
 
 namespace {
 
@@ -34,9 +34,6 @@ const char* mask_of(const Match& match) {
   }
   return nullptr;
 }
-
-/// Inputs that broadcast where the example's are equal: LibTorch's operator multiplies as matmul does, too.
-bool may_be_equal(std::int64_t a, std::int64_t b) { return a == b || (is_free(a) && is_free(b)); }
 
 /// The mask must not make the scores larger.
 bool broadcasts_to_scores(const Match& match, const TensorInfo& mask) {
@@ -169,7 +166,7 @@ return matrix_product(kept, v: node))",
 
 }  // namespace
 
-std::span<const OptimizeRule> fusion_attention() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "recognise-attention",
@@ -190,4 +187,4 @@ std::span<const OptimizeRule> fusion_attention() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::fusion_attention

@@ -22,7 +22,7 @@
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
-namespace fx::rules {
+namespace fx::rules::fusion_fuse_conv_bn {
 
 namespace {
 
@@ -185,14 +185,20 @@ class BatchNormFolding {
 
   /// batch_norm works on dimension 1. That is the channels when there is a batch; a convolution does without one.
   std::string not_batched(const OperationSite& conv, const OperationSite& bn) const {
-    const std::string type = bn.leaf() ? bn.leaf()->type_name() : "";
     const TensorInfo* info = std::as_const(program_.shapes)[conv.node()].tensor();
+    const std::size_t rank = info ? info->sizes.size() : rank_taken_by(bn);
     const at::Tensor weight = conv.tensor("weight");
-    if (!info && (type == "BatchNorm2d" || type == "BatchNorm3d")) return {};  // they insist on one
-    if (!info) return "whether " + conv.node().name() + " has a batch dimension is not known; give --input";
-    if (weight.defined() && info->sizes.size() != static_cast<std::size_t>(weight.dim()))
+    if (rank == 0) return "whether " + conv.node().name() + " has a batch dimension is not known; give --input";
+    if (weight.defined() && rank != static_cast<std::size_t>(weight.dim()))
       return "it normalises dimension 1, and there is no batch dimension";
     return {};
+  }
+
+  /// The dimensions that a module insists on; 0 where it takes several: what a conv3d makes without a batch suits
+  /// BatchNorm2d.
+  static std::size_t rank_taken_by(const OperationSite& bn) {
+    const std::string type = bn.leaf() ? bn.leaf()->type_name() : "";
+    return type == "BatchNorm2d" ? 4 : type == "BatchNorm3d" ? 5 : 0;
   }
 
   static std::string used_elsewhere(const Node& value, const Node& here) {
@@ -270,7 +276,7 @@ PassResult fuse_bn_linear(RuleContext& program) {
 
 }  // namespace
 
-std::span<const OptimizeRule> fusion_fuse_conv_bn() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "fuse-conv-bn",
@@ -310,4 +316,4 @@ std::span<const OptimizeRule> fusion_fuse_conv_bn() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::fusion_fuse_conv_bn

@@ -3,7 +3,7 @@
 
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::fusion_linear {
 
 namespace {
 
@@ -75,7 +75,7 @@ const std::vector<Rule>& linear() {
 
 }  // namespace
 
-std::span<const OptimizeRule> fusion_linear() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "recognise-linear",
@@ -94,4 +94,4 @@ std::span<const OptimizeRule> fusion_linear() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::fusion_linear

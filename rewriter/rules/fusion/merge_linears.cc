@@ -11,7 +11,7 @@
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
-namespace fx::rules {
+namespace fx::rules::fusion_merge_linears {
 
 namespace {
 
@@ -131,8 +131,9 @@ class LinearMerger {
       return false;
     }
     const at::Tensor weight = site.tensor("weight"), bias = site.tensor("bias");
+    // A bias of one number, which linear takes for all outputs, has no place in one of a number for each.
     return weight.defined() && weight.dim() == 2 && weight.is_floating_point() &&
-           (bias.defined() ? bias.dim() == 1 : site.is_none("bias"));
+           (bias.defined() ? bias.dim() == 1 && bias.size(0) == weight.size(0) : site.is_none("bias"));
   }
 
   static bool go_together(const OperationSite& a, const OperationSite& b) {
@@ -196,7 +197,7 @@ PassResult merge_linears(RuleContext& program) {
 
 }  // namespace
 
-std::span<const OptimizeRule> fusion_merge_linears() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "merge-linears",
@@ -215,4 +216,4 @@ std::span<const OptimizeRule> fusion_merge_linears() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::fusion_merge_linears

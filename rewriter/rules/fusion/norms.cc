@@ -2,9 +2,10 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
 
-namespace fx::rules {
+namespace fx::rules::fusion_norms {
 
 namespace {
 
@@ -95,8 +96,8 @@ return aten::mul.Tensor(c, aten::rsqrt(aten::add.Scalar(aten::var.dim(x, [-2, -1
 }
 
 std::vector<Rule> make_rms_norm() {
-  // Asked of LibTorch itself: schemas may be known for operators that are not there to run.
-  if (!find_torch_operator("aten::rms_norm")) return {};
+  // Asked of LibTorch itself: where it lacks the operator, what stands in for it is no faster than what is written out.
+  if (!find_torch_operator("aten::rms_norm") || missing_operator_body(Symbol("aten::rms_norm"))) return {};
   return {
       {.name = "recognise-rms-norm",
        .pattern = "return over_root(x, plus(aten::mean.dim(square(x: node), d: literal, True), eps: literal))",
@@ -116,7 +117,7 @@ const std::vector<Rule>& rms_norm() {
 
 }  // namespace
 
-std::span<const OptimizeRule> fusion_norms() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "recognise-layer-norm",
@@ -148,4 +149,4 @@ std::span<const OptimizeRule> fusion_norms() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::fusion_norms

@@ -26,7 +26,7 @@
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::lowering_convolution {
 
 namespace {
 
@@ -257,7 +257,7 @@ PassResult lower_concurrent(RuleContext& program) {
 
 }  // namespace
 
-std::span<const OptimizeRule> lowering_convolution() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "lower-convolution",
@@ -289,4 +289,4 @@ std::span<const OptimizeRule> lowering_convolution() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::lowering_convolution

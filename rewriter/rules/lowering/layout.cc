@@ -24,7 +24,7 @@
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
-namespace fx::rules {
+namespace fx::rules::lowering_layout {
 
 namespace {
 
@@ -214,7 +214,7 @@ PassResult channels_last_islands(RuleContext& program) { return ChannelsLast(pro
 
 }  // namespace
 
-std::span<const OptimizeRule> lowering_layout() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "channels-last",
@@ -230,4 +230,4 @@ std::span<const OptimizeRule> lowering_layout() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::lowering_layout

@@ -7,7 +7,7 @@
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::lowering_linear {
 
 namespace {
 
@@ -107,7 +107,7 @@ PassResult lower(RuleContext& program) { return apply_fastest(program, linear(),
 
 }  // namespace
 
-std::span<const OptimizeRule> lowering_linear() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "lower-linear",
@@ -127,4 +127,4 @@ std::span<const OptimizeRule> lowering_linear() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::lowering_linear

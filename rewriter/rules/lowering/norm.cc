@@ -7,7 +7,7 @@
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::lowering_norm {
 
 namespace {
 
@@ -93,7 +93,7 @@ PassResult lower(RuleContext& program) { return apply_fastest(program, norm(), L
 
 }  // namespace
 
-std::span<const OptimizeRule> lowering_norm() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "lower-norm",
@@ -113,4 +113,4 @@ std::span<const OptimizeRule> lowering_norm() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::lowering_norm

@@ -14,7 +14,7 @@
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 
-namespace fx::rules {
+namespace fx::rules::lowering_writes {
 
 namespace {
 
@@ -110,9 +110,7 @@ PassResult out_of_place(RuleContext& program) { return Writes(program).take_out(
 
 }  // namespace
 
-PassResult write_in_place(RuleContext& program) { return Writes(program).put_in(); }
-
-std::span<const OptimizeRule> lowering_writes() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "out-of-place",
@@ -138,4 +136,8 @@ std::span<const OptimizeRule> lowering_writes() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::lowering_writes
+
+fx::rules::PassResult fx::rules::write_in_place(RuleContext& program) {
+  return lowering_writes::Writes(program).put_in();
+}

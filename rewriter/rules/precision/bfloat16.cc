@@ -23,7 +23,7 @@
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
-namespace fx::rules {
+namespace fx::rules::precision_bfloat16 {
 
 namespace {
 
@@ -263,7 +263,7 @@ constexpr std::string_view kPreconditions =
 
 }  // namespace
 
-std::span<const OptimizeRule> precision_bfloat16() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "bfloat16-convolution",
@@ -303,4 +303,4 @@ std::span<const OptimizeRule> precision_bfloat16() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::precision_bfloat16

@@ -5,7 +5,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/common_subexpression.h>
 
-namespace fx::rules {
+namespace fx::rules::simplify_clean_up {
 
 namespace {
 
@@ -33,7 +33,7 @@ PassResult dead_code(RuleContext& program) {
 
 }  // namespace
 
-std::span<const OptimizeRule> simplify_clean_up() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "common-subexpression",
@@ -61,4 +61,4 @@ std::span<const OptimizeRule> simplify_clean_up() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::simplify_clean_up

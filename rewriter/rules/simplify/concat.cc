@@ -1,12 +1,15 @@
 // Concatenations of one, of concatenations, and of the parts of a split.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <algorithm>
 #include <optional>
+#include <string_view>
 
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::simplify_concat {
 
 namespace {
 
@@ -23,18 +26,35 @@ std::optional<std::int64_t> literal_of(const Argument* argument) {
 /// The concatenation that stands in the list and joins along the same dimension for this one only, or null.
 const Node* inner_concatenation(const Argument& element, std::int64_t dim) {
   const Node* node = element.node_or_null();
-  if (!node || !node->is_call("aten::cat") || node->num_users() != 1) return nullptr;
+  if (!node || operator_of(*node) != "aten::cat" || node->num_users() != 1) return nullptr;
   const Argument* list = argument_of(*node, 0);
   return list && list->is_sequence() && literal_of(argument_of(*node, 1)) == dim ? node : nullptr;
+}
+
+/// Whether what it joins is of one type: else it rounds some of it, on the way to a wider type perhaps.
+Decision is_of_one_type(const Match& match, const Node& concatenation) {
+  const TensorInfo* first = nullptr;
+  for (const Argument& part : argument_of(concatenation, 0)->elements()) {
+    const Node* node = part.node_or_null();
+    const TensorInfo* info = node ? match.info(*node) : nullptr;
+    if (!info) return refuse("the types of what it joins are not known; give --input");
+    if (first && first->dtype != info->dtype) return refuse("it joins values of different types");
+    first = info;
+  }
+  return true;
 }
 
 Decision holds_concatenation(const Match& match) {
   const Argument& list = match.argument("list");
   if (!list.is_sequence()) return false;
+  bool found = false;
   for (const Argument& element : list.elements()) {
-    if (inner_concatenation(element, static_cast<std::int64_t>(match.literal("d")))) return true;
+    const Node* inner = inner_concatenation(element, static_cast<std::int64_t>(match.literal("d")));
+    if (!inner) continue;
+    if (Decision decision = is_of_one_type(match, *inner); !decision) return decision;
+    found = true;
   }
-  return false;
+  return found;
 }
 
 Node& flattened(const Match& match, Rewriter& rewriter) {
@@ -57,14 +77,12 @@ Node* split_whole(const Match& match) {
   const Node* split = nullptr;
   for (std::size_t i = 0; i < list.elements().size(); ++i) {
     const Node* part = list.elements()[i].node_or_null();
-    if (!part || !part->is_call("operator.getitem") || part->args().size() != 2) return nullptr;
-    const Node* whole = part->args()[0].node_or_null();
-    if (!whole || (split && split != whole) || !(part->args()[1] == Argument(static_cast<std::int64_t>(i))))
-      return nullptr;
-    split = whole;
+    const std::optional<Element> taken = part ? taken_element(*part) : std::nullopt;
+    if (!taken || (split && split != taken->of) || taken->index != static_cast<std::int64_t>(i)) return nullptr;
+    split = taken->of;
   }
-  const bool by_count = split->is_call("aten::chunk");
-  if (!by_count && !split->is_call("aten::split_with_sizes") && !split->is_call("aten::split.sizes")) return nullptr;
+  static constexpr std::string_view kSplits[] = {"aten::chunk", "aten::split_with_sizes", "aten::split.sizes"};
+  if (std::ranges::find(kSplits, operator_of(*split).view()) == std::end(kSplits)) return nullptr;
   if (literal_of(argument_of(*split, 2)) != static_cast<std::int64_t>(match.literal("d"))) return nullptr;
   const Argument* sizes = argument_of(*split, 1);
   const std::size_t count = !sizes                 ? 0
@@ -85,27 +103,31 @@ const std::vector<Rule>& concatenations() {
        .when = holds_concatenation,
        .replacement = flattened,
        .examples = {"aten::cat([aten::cat([x, y], 0), z], 0)", "aten::cat([x, aten::cat([y, z], -1)], -1)",
-                    "aten::cat([aten::cat([x, y], 1), aten::cat([z], 1)], 1)"}},
+                    "aten::cat([aten::cat([x, y], 1), aten::cat([z], 1)], 1)",
+                    "torch.cat([torch.cat([x, y], dim=1), z], dim=1)"}},
       {.name = "concatenations/of-split",
        .pattern = "aten::cat(list: any, d: int)",
        .when = [](const Match& m) -> Decision { return split_whole(m) != nullptr; },
        .replacement = [](const Match& m, Rewriter&) { return std::vector<Argument>{Argument(split_whole(m))}; },
        .examples = {"s = aten::chunk(x, 2, 0)\nreturn aten::cat([operator.getitem(s, 0), operator.getitem(s, 1)], 0)",
                     "s = aten::split_with_sizes(x, [1, 2], 0)\nreturn aten::cat([operator.getitem(s, 0), "
-                    "operator.getitem(s, 1)], 0)"}},
+                    "operator.getitem(s, 1)], 0)",
+                    "s = torch.chunk(x, chunks=2, dim=1)\nreturn torch.cat([operator.getitem(s, 0), "
+                    "operator.getitem(s, 1)], dim=1)"}},
   };
   return kRules;
 }
 
 }  // namespace
 
-std::span<const OptimizeRule> simplify_concat() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "concatenations",
           .summary = "Drops cat of one and cat of all parts of a split, makes cat of cat one",
-          .preconditions =
-              "the same dimension, written the same way; an inner cat has no other user; parts complete and in order",
+          .preconditions = "the same dimension, written the same way; an inner cat has no other user, and is known to "
+                           "join values of "
+                           "one type (--input); parts complete and in order",
           .order = 250,
           .group = Group::simplify,
           .inference = true,
@@ -116,4 +138,4 @@ std::span<const OptimizeRule> simplify_concat() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::simplify_concat

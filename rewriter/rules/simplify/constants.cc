@@ -16,7 +16,7 @@
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
-namespace fx::rules {
+namespace fx::rules::simplify_constants {
 
 namespace {
 
@@ -219,7 +219,7 @@ PassResult fold_constants(RuleContext& program) {
 
 }  // namespace
 
-std::span<const OptimizeRule> simplify_constants() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "constant-folding",
@@ -249,4 +249,4 @@ std::span<const OptimizeRule> simplify_constants() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::simplify_constants

@@ -5,7 +5,7 @@
 
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::simplify_identities {
 
 namespace {
 
@@ -160,7 +160,7 @@ const std::vector<Rule>& casts() {
 
 }  // namespace
 
-std::span<const OptimizeRule> simplify_identities() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "identity-arithmetic",
@@ -217,4 +217,4 @@ std::span<const OptimizeRule> simplify_identities() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::simplify_identities

@@ -4,7 +4,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::simplify_no_ops {
 
 namespace {
 
@@ -67,7 +67,7 @@ PassResult identity_modules(RuleContext& program) {
 
 }  // namespace
 
-std::span<const OptimizeRule> simplify_no_ops() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "drop-no-ops",
@@ -93,4 +93,4 @@ std::span<const OptimizeRule> simplify_no_ops() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::simplify_no_ops

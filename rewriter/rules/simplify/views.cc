@@ -8,7 +8,7 @@
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
-namespace fx::rules {
+namespace fx::rules::simplify_views {
 
 namespace {
 
@@ -175,7 +175,7 @@ const std::vector<Rule>& slices() {
 
 }  // namespace
 
-std::span<const OptimizeRule> simplify_views() {
+std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "permutations",
@@ -224,4 +224,4 @@ std::span<const OptimizeRule> simplify_views() {
   return kFamily;
 }
 
-}  // namespace fx::rules
+}  // namespace fx::rules::simplify_views

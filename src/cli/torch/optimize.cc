@@ -143,8 +143,13 @@ class Optimization {
     for (const RuleOutcome& outcome : done_.rules) print_outcome(outcome);
     if (done_.lowering_undone) {
       row("lowering undone",
-          fmt::format("a forward takes {} lowered, and {} as it was", human_seconds(done_.lowering_undone->lowered),
-                      human_seconds(done_.lowering_undone->plain)));
+          fmt::format("a forward takes {} lowered, and {} as it was", human_seconds(done_.lowering_undone->undone),
+                      human_seconds(done_.lowering_undone->kept)));
+    }
+    if (done_.rounding_undone) {
+      row("bfloat16 undone",
+          fmt::format("a forward takes {} with it, and {} without", human_seconds(done_.rounding_undone->undone),
+                      human_seconds(done_.rounding_undone->kept)));
     }
     line = fmt::format("{} nodes", after_.nodes);
     if (after_.peak_bytes)
@@ -169,6 +174,11 @@ class Optimization {
                       "does without",
                       packed, packed == 1 ? "" : "s"));
     }
+    const auto is_packed = [](const Node& node) {
+      return node.target().view().find("prepacked::") != std::string::npos;
+    };
+    if (std::ranges::any_of(model_.graph().nodes(), is_packed))
+      row("needs", "numbers: what NaN becomes in packed kernels is one (0, a bound of the activation, -inf)");
     if (dtype_) print_dtype();
   }
 
@@ -179,7 +189,7 @@ class Optimization {
       rounded += measured ? outcome.applied : 0;
     }
     if (rounded == 0) {
-      row("bfloat16", "nothing is faster in it on this processor: all is float32");
+      if (!done_.rounding_undone) row("bfloat16", "nothing is faster in it on this processor: all is float32");
     } else {
       row("needs", fmt::format("a processor that multiplies bfloat16, at {} place{}; another may be slower or refuse",
                                rounded, rounded == 1 ? "" : "s"));
@@ -270,8 +280,12 @@ class Optimization {
       out["rules"].push_back(rule);
     }
     if (done_.lowering_undone) {
-      out["lowering_undone"] = {{"plain_seconds", done_.lowering_undone->plain},
-                                {"lowered_seconds", done_.lowering_undone->lowered}};
+      out["lowering_undone"] = {{"plain_seconds", done_.lowering_undone->kept},
+                                {"lowered_seconds", done_.lowering_undone->undone}};
+    }
+    if (done_.rounding_undone) {
+      out["rounding_undone"] = {{"float32_seconds", done_.rounding_undone->kept},
+                                {"bfloat16_seconds", done_.rounding_undone->undone}};
     }
     if (difference_)
       out["verified"] = {

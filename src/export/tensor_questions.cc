@@ -1,0 +1,136 @@
+#include <fxgraph/export/tensor_questions.h>
+
+#include <algorithm>
+#include <set>
+
+#include <fxgraph/export/literals.h>
+#include <fxgraph/export/size_arithmetic.h>
+#include <fxgraph/ops/schema.h>
+
+namespace fx::pt2 {
+namespace {
+
+constexpr std::string_view kQuestions[] = {"prim::dtype", "aten::is_contiguous", "aten::stride",
+                                           "aten::is_floating_point", "aten::is_complex"};
+
+// What the shapes of the inputs decide, and whether a tensor is there.
+constexpr std::string_view kSizeQuestions[] = {
+    "aten::size.int",   "aten::size",   "aten::dim",          "aten::numel",
+    "aten::len.Tensor", "builtins.len", "aten::is_same_size", "operator.is_",
+    "operator.is_not",  "aten::__is__", "aten::__isnot__",    "aten::sym_size.int",
+    "aten::sym_numel",  "aten::len.t",  "aten::len.Dict_str", "builtins.isinstance",
+};
+
+bool is_one_of(Symbol target, std::span<const std::string_view> all) {
+  return std::ranges::find(all, target.view()) != all.end();
+}
+
+Json json_of(const Argument& value) {
+  if (!value.is_list()) return write_literal(value);
+  Json all = Json::array();
+  for (const Argument& each : value.elements()) all.push_back(each.as_int());
+  return {{"as_ints", std::move(all)}};
+}
+
+bool is_answer(const Argument& value) {
+  if (!value.is_sequence()) return value.is_int() || value.is_bool();
+  return std::ranges::all_of(value.elements(), [](const Argument& each) { return each.is_int(); });
+}
+
+}  // namespace
+
+std::optional<TensorQuestion> question_of(const Node& check) {
+  if (check.target() != "torch._assert" || check.args().empty()) return std::nullopt;
+  TensorQuestion found;
+  found.answer = Argument(true);
+  const Node* asked = check.arg(0).node_or_null();
+  if (asked && (asked->target() == "aten::__not__" || asked->target() == "operator.not_") && !asked->args().empty()) {
+    found.answer = Argument(false);
+    asked = asked->arg(0).node_or_null();
+  } else if (asked && number_operator(asked->target()) == "operator.eq" && asked->args().size() == 2) {
+    found.answer = asked->arg(1);
+    asked = asked->arg(0).node_or_null();
+  }
+  if (!asked || !asked->is(Op::call_function) || !is_one_of(asked->target(), kQuestions) || asked->args().size() != 1 ||
+      !asked->kwargs().empty() || !is_answer(found.answer))
+    return std::nullopt;
+  found.question = asked->target();
+  found.tensor = asked->arg(0).node_or_null();
+  if (!found.tensor) return std::nullopt;
+  if (found.tensor->target() == "aten::permute" && found.tensor->args().size() == 2 &&
+      found.tensor->arg(1).is_sequence() && is_answer(found.tensor->arg(1)) && found.tensor->arg(0).is_node()) {
+    const ArgumentSpan order = found.tensor->arg(1).elements();
+    for (const Argument& each : order) found.order.push_back(each);
+    found.tensor = &found.tensor->arg(0).node();
+  }
+  found.message = check.args().size() > 1 && check.arg(1).is_string() ? std::string(check.arg(1).as_string())
+                                                                      : std::string("assertion failed");
+  return found;
+}
+
+bool is_of_literals(const Node& call) {
+  std::vector<const Node*> open = {&call};
+  std::set<const Node*> seen = {&call};  // asked only, not gone through
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    if (!node.is(Op::call_function)) return false;
+    const OperatorSchema* schema = find_schema(node.target());
+    const bool is_arithmetic = number_operator(node.target()).starts_with("operator.");
+    if (!is_arithmetic && (!schema || schema->traits.random || schema->traits.side_effect)) return false;
+    for (const Node* input : node.all_input_nodes()) {
+      if (seen.insert(input).second) open.push_back(input);
+    }
+  }
+  return true;
+}
+
+bool is_about_sizes(const Node& check, const ValueShapes& shapes) {
+  std::vector<const Node*> open;
+  std::set<const Node*> seen;  // asked only, not gone through
+  const auto add = [&](const Argument& value) {
+    for_each_node(value, [&](const Node& node) {
+      if (seen.insert(&node).second) open.push_back(&node);
+    });
+  };
+  if (!check.args().empty()) add(check.arg(0));
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    if (node.is(Op::call_function) && is_one_of(node.target(), kSizeQuestions)) continue;
+    if (is_of_literals(node)) continue;
+    if (shapes[node].kind == ValueShape::Kind::tensor || node.is(Op::get_attr)) return false;
+    for (const Argument& argument : node.args()) add(argument);
+    for (const auto& [name, argument] : node.kwargs()) add(argument);
+  }
+  return true;
+}
+
+std::string write_question(const TensorQuestion& question) {
+  Json order = Json::array();
+  for (const Argument& each : question.order) order.push_back(each.as_int());
+  return Json{{"question", question.question.str()},
+              {"answer", json_of(question.answer)},
+              {"order", std::move(order)},
+              {"message", question.message}}
+      .dump();
+}
+
+void read_question(Graph& graph, Node& tensor, const std::string& note) {
+  const Json json = Json::parse(note, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) malformed("what is asserted of '" + tensor.name() + "' is no JSON");
+  const Symbol question(string_of(member(json, "question")));
+  const auto [kind, value] = variant_of(member(json, "answer"));
+  const std::optional<Argument> answer = read_literal(kind, value);
+  if (!is_one_of(question, kQuestions) || !answer || !is_answer(*answer))
+    malformed("what is asserted of '" + tensor.name() + "' is not known");
+  std::vector<Argument> order;
+  for (const Json& each : array_of(member(json, "order"))) order.push_back(Argument(integer_of(each)));
+  Argument of(tensor);
+  if (!order.empty()) of = Argument(graph.call_function("aten::permute", {of, Argument::list(order)}));
+  Node* holds = &graph.call_function(question, {of});
+  if (*answer != Argument(true)) holds = &graph.call_function("operator.eq", {Argument(*holds), *answer});
+  graph.call_function("torch._assert", {Argument(*holds), Argument(string_of(member(json, "message")))});
+}
+
+}  // namespace fx::pt2

@@ -1,0 +1,93 @@
+#include <fxgraph/torchscript/script_schemas.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <fxgraph/export/input_notes.h>
+#include <fxgraph/run/operators.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/method_builder.h>
+
+namespace fx::internal {
+
+static const c10::Type& unwrapped(const c10::Type& type) {
+  const auto* optional = type.castRaw<c10::OptionalType>();
+  return optional ? *optional->getElementType() : type;
+}
+bool is_number(const c10::Type& type) { return unwrapped(type).kind() == c10::TypeKind::NumberType; }
+bool is_tensor(const c10::Type& type) { return unwrapped(type).kind() == c10::TypeKind::TensorType; }
+
+// LibTorch's message is a schema, then what does not fit it; or one that names nothing, then all the schemas.
+std::string why_no_schema_fits(const std::exception& error) {
+  const std::string first = first_line(error);
+  const std::string_view all = error.what();
+  if (first.starts_with("Arguments for call are not valid"))
+    return "none of TorchScript's operators of that name takes values of these types; save the program as .pt2";
+  if (!first.ends_with(':')) return first;
+  const std::size_t from = all.find("Expected "), line = std::min(all.find('\n', from), all.size());
+  return from == std::string_view::npos
+             ? "TorchScript's " + first.substr(0, first.find('(')) + " takes no such values; save the program as .pt2"
+             : std::string(all.substr(from, line - from)) + "; save the program as .pt2";
+}
+
+void of_several_types(const std::string& what) {
+  throw Error(ErrorKind::unsupported,
+              what +
+                  " of values of different types, for which TorchScript has no type; make it a tuple, or save the "
+                  "program as .pt2");
+}
+
+// What has no type is a tensor, unless it is known to be a container.
+c10::TypePtr input_type(const Node& node) {
+  const Meta* meta = node.find_meta();
+  const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
+  if (type) return parse_annotation(*type);
+  if (!meta || !meta->get<pt2::TreeSpec>(pt2::kTreeNote)) return c10::TensorType::get();
+  if (node.num_users() != 0) of_several_types("the input '" + node.target().str() + "' is a container");
+  return c10::AnyType::get();
+}
+
+const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, std::size_t i) {
+  return i < node.args().size() ? &node.args()[i] : node.kwarg(schema.arguments()[i].name());
+}
+
+const c10::FunctionSchema* overload_without_bools(const Node& node, const c10::FunctionSchema& schema,
+                                                  const std::function<bool(const Argument&)>& is_bool) {
+  std::vector<bool> bools(schema.arguments().size());
+  for (std::size_t i = 0; i < bools.size(); ++i) {
+    const Argument* given = given_for(node, schema, i);
+    bools[i] = given && is_bool(*given) && is_number(*schema.arguments()[i].type());
+  }
+  if (std::ranges::find(bools, true) == bools.end()) return nullptr;
+  const auto fits = [&](const c10::FunctionSchema& other) {
+    if (other.arguments().size() != bools.size()) return false;
+    for (std::size_t i = 0; i < bools.size(); ++i) {
+      const c10::Argument &wanted = schema.arguments()[i], &found = other.arguments()[i];
+      if (wanted.name() != found.name()) return false;
+      if (bools[i] ? !is_tensor(*found.type()) : *wanted.type() != *found.type() && given_for(node, schema, i))
+        return false;
+    }
+    return true;
+  };
+  for (const TorchOperator* op : torch_overloads(fx::Symbol(schema.name()))) {
+    if (fits(*op->schema)) return op->schema;
+  }
+  return nullptr;
+}
+
+void require_seen_writes(const Node& node, const c10::FunctionSchema& schema) {
+  if (!schema.returns().empty()) return;
+  for (const c10::Argument& argument : schema.arguments()) {
+    const bool written = argument.alias_info() && argument.alias_info()->isWrite();
+    if (written && argument.type()->kind() == c10::TypeKind::ListType)
+      throw Error(ErrorKind::unsupported,
+                  "TorchScript drops " + schema.name() +
+                      ", which writes to the tensors of a list; write to each of them in a "
+                      "call of its own",
+                  node.name());
+  }
+}
+
+}  // namespace fx::internal
