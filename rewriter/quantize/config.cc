@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include <fxgraph/rewriter/quantize/engine_limits.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -92,24 +93,14 @@ std::int64_t Quantizer::quant_max() const {
   return reduce_range ? 63 : 127;
 }
 
-// Whether products of bytes are added up in 32 bits. Where the processor has no instruction for that, two of them are
-// added in 16, which are not enough for activations of all eight bits.
-static bool adds_bytes_in_32_bits() {
-#if defined(__x86_64__) || defined(__i386__)
-  return __builtin_cpu_supports("avx512vnni") != 0;
-#else
-  return true;
-#endif
-}
-
 QuantConfig QuantConfig::defaults(QuantBackend backend) {
+  const QuantBackend engine = resolve_quant_backend(backend);
   QuantConfig config;
-  switch (resolve_quant_backend(backend)) {
-    case QuantBackend::fbgemm: config.global.activation.reduce_range = true; break;
-    case QuantBackend::onednn: config.global.activation.reduce_range = !adds_bytes_in_32_bits(); break;
-    case QuantBackend::qnnpack: config.global.weight.per_channel = false; break;
-    default: break;
-  }
+  // A bit of the weights, not of the activations: what sigmoid, a sum with a number or a value outside of its range
+  // makes has all eight.
+  config.global.weight.reduce_range = adds_up_in_16_bits(engine);
+  config.global.weight.per_channel = engine != QuantBackend::qnnpack;
+  config.global.activation.reduce_range = engine == QuantBackend::fbgemm && !config.global.weight.reduce_range;
   return config;
 }
 
@@ -119,9 +110,10 @@ QuantConfig QuantConfig::training(QuantBackend backend) {
   return config;
 }
 
-QuantConfig QuantConfig::dynamic() {
+QuantConfig QuantConfig::dynamic(QuantBackend backend) {
   QuantConfig config;
   config.global.mode = QuantMode::dynamic;
+  config.global.weight.reduce_range = adds_up_in_16_bits(resolve_quant_backend(backend));
   config.global.weight.per_channel = false;
   return config;
 }

@@ -101,10 +101,11 @@ struct QuantConfig {
   bool equalize = false;
 
   /// What torch.ao.quantization takes for this engine: static; activations by histogram, weights per channel (qnnpack:
-  /// per tensor); fbgemm without one bit of the activations.
+  /// per tensor); fbgemm without one bit of the activations. Where onednn or fbgemm add products up in 16 bits (x86
+  /// without VNNI), one bit less of the weights.
   static QuantConfig defaults(QuantBackend backend = QuantBackend::automatic);
-  /// Weights ahead, activations in each run: no samples are needed.
-  static QuantConfig dynamic();
+  /// Weights ahead, activations in each run: no samples are needed. The engine decides about a bit of the weights, too.
+  static QuantConfig dynamic(QuantBackend backend = QuantBackend::automatic);
   /// Weights alone: no samples are needed.
   static QuantConfig weight_only();
   /// For training: moving averages.

@@ -86,8 +86,10 @@ void keep_apart(Graph& graph, const std::unordered_map<std::string, at::Tensor>&
     const Grid result{node.arg(2).as_float(), node.arg(3).as_int()};
     const double claimed = Keys::of_process().claim(layer, ratios, result.scale, {grid->zero_point, result.zero_point});
     if (claimed == result.scale) continue;
+    Grid apart = grid_of(node).value_or(result);
+    apart.scale = claimed;
     node.update_arg(2, claimed);
-    node.meta().set(meta_key::kGrid, Grid{claimed, result.zero_point});
+    node.meta().set(meta_key::kGrid, apart);
   }
 }
 

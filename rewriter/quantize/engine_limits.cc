@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -61,12 +62,58 @@ void check_channels(QuantBackend backend, const EngineLayer& layer) {
                     std::to_string(in / groups) + " channels before and " + std::to_string(out) + " after");
 }
 
+// Of 64 products of the largest numbers: a pair that does not fit is cut off at about half of what it is.
+bool loses_large_sums(QuantBackend backend) {
+  constexpr std::int64_t kChannels = 64, kInput = 255, kWeight = 127, kResult = 200;
+  const EngineScope engine(backend);
+  const double scale = static_cast<double>(kChannels * kInput * kWeight) / kResult;
+  const auto is_less = [&](const char* kernel, at::IntArrayRef input, at::IntArrayRef weight,
+                           const c10::IValue& packed) {
+    const at::Tensor x = at::_make_per_tensor_quantized_tensor(at::full(input, kInput, at::kByte), 1, 0);
+    return call_operator(kernel, {x, packed, scale, 0}).toTensor().int_repr().min().item<std::int64_t>() < kResult - 1;
+  };
+  const auto weight = [&](at::IntArrayRef sizes) {
+    return at::_make_per_tensor_quantized_tensor(at::full(sizes, kWeight, at::kChar), 1, 0);
+  };
+  const c10::IValue linear =
+      call_operator("quantized::linear_prepack", {weight({kChannels, kChannels}), c10::IValue()});
+  const c10::List<std::int64_t> one({1, 1}), none({0, 0});
+  const c10::IValue convolution = call_operator(
+      "quantized::conv2d_prepack", {weight({kChannels, kChannels, 1, 1}), c10::IValue(), one, none, one, 1});
+  return is_less("quantized::linear", {16, kChannels}, linear) ||
+         is_less("quantized::conv2d", {1, kChannels, 4, 4}, convolution);
+}
+
 }  // namespace
+
+bool adds_up_in_16_bits(QuantBackend backend) {
+  const at::NoGradGuard no_grad;
+  switch (backend) {
+    case QuantBackend::onednn: {
+      static const bool found = loses_large_sums(backend);
+      return found;
+    }
+    case QuantBackend::fbgemm: {
+      static const bool found = loses_large_sums(backend);
+      return found;
+    }
+    default: return false;  // qnnpack widens each byte
+  }
+}
+
+void check_sums(QuantBackend backend, const at::Tensor& quantized_weight, std::int64_t largest_input) {
+  if (!quantized_weight.numel() || !adds_up_in_16_bits(backend)) return;
+  const std::int64_t largest = quantized_weight.int_repr().to(at::kShort).abs().max().item<std::int64_t>();
+  if (2 * largest_input * largest > std::numeric_limits<std::int16_t>::max())
+    throw Error(ErrorKind::unsupported,
+                "on a processor without VNNI its products are added up in 16 bits: its weight wants reduce_range");
+}
 
 void check_engine_limits(QuantBackend backend, const EngineLayer& layer) {
   if (backend == QuantBackend::qnnpack && layer.weight.dim() == 5)
     throw Error(ErrorKind::unsupported, "packed weights of volumes cannot be saved");
   if (layer.row.packet.starts_with("aten::conv_transpose")) check_channels(backend, layer);
+  check_sums(backend, layer.weight, layer.input ? layer.input->quant_max : 255);
   if (backend != QuantBackend::onednn) check_bias(layer);
 }
 

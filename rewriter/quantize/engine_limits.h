@@ -28,4 +28,10 @@ struct EngineLayer {
 /// transposed convolutions, a product of the weight's channels.
 void check_engine_limits(QuantBackend backend, const EngineLayer& layer);
 
+/// True when `backend` adds products of bytes up two by two in 16 bits, as oneDNN and fbgemm do where the processor has
+/// no VNNI: two of 255 · 127 are too many. Found out by a layer of such numbers, once in a process.
+bool adds_up_in_16_bits(QuantBackend backend);
+/// Throws Error(unsupported) when that happens to products of this weight with inputs up to `largest_input`.
+void check_sums(QuantBackend backend, const at::Tensor& quantized_weight, std::int64_t largest_input = 255);
+
 }  // namespace fx::quantize

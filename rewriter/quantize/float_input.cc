@@ -6,6 +6,7 @@
 #include <optional>
 
 #include <fxgraph/ir/target.h>
+#include <fxgraph/rewriter/quantize/engine_limits.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/recurrent.h>
@@ -117,6 +118,7 @@ class FloatInputWriter {
       Node& weight = graph_.call_function("aten::dequantize.self", {graph_.get_attr(weight_path)});
       return replace(node, graph_.call_function("aten::linear", {floats, weight, bias}));
     }
+    check_sums(backend_, flat_.attribute(weight_path), settings.activation.quant_max());
     c10::IValue packed;
     {
       const EngineScope engine(backend_);

@@ -131,7 +131,7 @@ class LoweringRules {
         module_.replace_submodule(made->arg(1).node().target().str(),
                                   std::make_shared<ObjectAttribute>(packed(row, place)));
       if (row.role != Role::share) {
-        made->meta().set(meta_key::kGrid, Grid{place.scale, place.zero_point, place.dtype.as_dtype()});
+        made->meta().set(meta_key::kGrid, *grid_of(place.match.anchor()));
         made = &clamp(row, place, *made, rewriter);
       }
       const Meta* meta = place.match.anchor().find_meta();

@@ -6,6 +6,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/quantize/engine_limits.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/reference.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -67,10 +68,13 @@ void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, con
       for (std::size_t k = i + 2; k < i + 4; ++k) parameters.push_back(graph.get_attr(paths[k]));
       continue;
     }
+    const at::Tensor weight_ih = quantized(paths[i]), weight_hh = quantized(paths[i + 1]);
+    for (const at::Tensor& weight : {weight_ih, weight_hh})
+      check_sums(backend, weight, settings.activation.quant_max());
     const EngineScope engine(backend);
     const at::Tensor bias_ih = flat.attribute(paths[i + 2]).detach(), bias_hh = flat.attribute(paths[i + 3]).detach();
-    const c10::IValue ih = call_operator("quantized::linear_prepack", {quantized(paths[i]), bias_ih});
-    const c10::IValue hh = call_operator("quantized::linear_prepack", {quantized(paths[i + 1]), bias_hh});
+    const c10::IValue ih = call_operator("quantized::linear_prepack", {weight_ih, bias_ih});
+    const c10::IValue hh = call_operator("quantized::linear_prepack", {weight_hh, bias_hh});
     const c10::IValue cell = call_operator("quantized::make_quantized_cell_params_dynamic",
                                            {ih, hh, bias_ih, bias_hh, settings.activation.reduce_range});
     parameters.push_back(graph.get_attr(install_object(flat, paths[i], "cell_params", cell)));
@@ -125,6 +129,7 @@ void quantize_cell(GraphModule& flat, Node& node, QuantBackend backend, const Qu
       args.push_back(graph.call_function("aten::dequantize.self", {graph.get_attr(made)}));
       continue;
     }
+    check_sums(backend, weight);  // the kernel takes all eight bits of its inputs
     const EngineScope engine(backend);
     const std::string bias = cell_path(node, name == std::string_view("w_ih") ? "b_ih" : "b_hh");
     const c10::IValue packed = call_operator("quantized::linear_prepack", {weight, flat.attribute(bias).detach()});

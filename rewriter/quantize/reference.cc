@@ -8,6 +8,7 @@
 
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
+#include <fxgraph/rewriter/quantize/trial.h>
 #include <fxgraph/support/error.h>
 
 namespace fx::quantize {
@@ -160,6 +161,8 @@ class ReferenceWriter {
         graph_.call_function("aten::quantize_per_tensor",
                              {value, parameters.scale_value(), parameters.zero_point_value(), parameters.dtype});
     quantized.meta().set(meta_key::kValue, value.name());
+    quantized.meta().set(meta_key::kGrid, Grid{parameters.scale_value(), parameters.zero_point_value(),
+                                               parameters.dtype, parameters.quant_max});
     return quantized;
   }
 

@@ -53,6 +53,7 @@ struct Grid {
   double scale = 0;
   std::int64_t zero_point = 0;
   DType dtype = DType::quint8;
+  std::int64_t quant_max = 255;  ///< the largest whole number inside its range
 };
 /// By the node's notes, its arguments or those of the value that it moves; nothing where none of them says.
 std::optional<Grid> grid_of(const Node& quantized);

@@ -54,6 +54,24 @@ std::vector<std::int64_t> strides_of(const at::Tensor& input, Laid laid) {
   }
 }
 
+// What most operators take in its place.
+at::ScalarType of_the_kind(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble: return at::kFloat;
+    case at::kComplexDouble: return at::kComplexFloat;
+    case at::kLong: return at::kInt;
+    case at::kBool: return at::kByte;
+    default: break;
+  }
+  if (at::isComplexType(type)) return at::kComplexDouble;
+  return at::isFloatingType(type) ? at::kDouble : at::kLong;
+}
+
+const OtherType* find_type(const std::vector<OtherType>& types, at::ScalarType from) {
+  const auto found = std::find_if(types.begin(), types.end(), [&](const OtherType& type) { return type.from == from; });
+  return found == types.end() ? nullptr : &*found;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> order_in_memory(const at::Tensor& tensor) {
@@ -77,11 +95,12 @@ at::Tensor without_contents(const at::Tensor& example, at::IntArrayRef sizes, at
 
 Disguise::Disguise(const std::vector<at::Tensor>& inputs)
     : changes_layout_(std::any_of(inputs.begin(), inputs.end(), may_be_laid_out_otherwise)) {
-  const auto floating =
-      std::find_if(inputs.begin(), inputs.end(), [](const at::Tensor& input) { return input.is_floating_point(); });
-  if (floating == inputs.end()) return;
-  const at::ScalarType from = floating->scalar_type();
-  type_ = {from, from == at::kDouble ? at::kFloat : at::kDouble};
+  for (const at::Tensor& input : inputs) {
+    const at::ScalarType from = input.scalar_type();
+    if (input.is_quantized() || find_type(types_, from)) continue;
+    types_.push_back({from, of_the_kind(from)});
+    kinds_.push_back({from, at::isFloatingType(from) || at::isComplexType(from) ? at::kByte : at::kFloat});
+  }
 }
 
 bool Disguise::may_be_laid_out_otherwise(const at::Tensor& input) {
@@ -94,12 +113,12 @@ bool Disguise::may_be(const std::vector<at::Tensor>& inputs, Laid laid) {
   });
 }
 
-std::vector<at::Tensor> Disguise::of(std::vector<at::Tensor> inputs, bool other_type, Laid laid) const {
+std::vector<at::Tensor> Disguise::of(std::vector<at::Tensor> inputs, const std::vector<OtherType>& types, Laid laid) {
   for (at::Tensor& input : inputs) {
     const Laid wanted = may_be_laid_out_otherwise(input) ? laid : Laid::as_given;
-    const bool is_converted = other_type && type_ && input.scalar_type() == type_->from;
-    if (wanted == Laid::as_given && !is_converted) continue;
-    const at::TensorOptions options = is_converted ? input.options().dtype(type_->to) : input.options();
+    const OtherType* type = find_type(types, input.scalar_type());
+    if (wanted == Laid::as_given && !type) continue;
+    const at::TensorOptions options = type ? input.options().dtype(type->to) : input.options();
     const std::vector<std::int64_t> strides = strides_of(input, wanted);
     input = without_contents(input, input.sizes().vec(), strides, options);
   }

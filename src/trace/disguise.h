@@ -4,7 +4,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include <fxgraph/trace/session.h>
@@ -28,22 +27,24 @@ enum class Laid : std::uint8_t {
 
 class Disguise {
  public:
-  /// For inputs like `inputs`: floating-point numbers become those of another type, and they lie otherwise in memory.
+  /// For inputs like `inputs`: each type that one of them has becomes another, and they lie otherwise in memory.
   explicit Disguise(const std::vector<at::Tensor>& inputs);
 
-  bool is_empty() const { return !type_ && !changes_layout_; }
-  /// Of which type others become which; nothing when there are no floating-point numbers.
-  const std::optional<OtherType>& type() const { return type_; }
+  bool is_empty() const { return types_.empty() && !changes_layout_; }
+  /// Of each type of the inputs: one that operators take as well, double for float, int32 for int64, bytes for bool.
+  const std::vector<OtherType>& types() const { return types_; }
+  /// One of another kind: bytes for floating-point numbers, float for others.
+  const std::vector<OtherType>& kinds() const { return kinds_; }
   bool changes_layout() const { return changes_layout_; }
   /// Whether there are inputs that do not lie so already, and may.
   static bool may_be(const std::vector<at::Tensor>& inputs, Laid laid);
   /// Whether `input` may lie otherwise.
   static bool may_be_laid_out_otherwise(const at::Tensor& input);
-  /// `inputs` of the other type, the other layout, or both; without their contents.
-  std::vector<at::Tensor> of(std::vector<at::Tensor> inputs, bool other_type, Laid laid) const;
+  /// `inputs` of other types, another layout, or both; without their contents.
+  static std::vector<at::Tensor> of(std::vector<at::Tensor> inputs, const std::vector<OtherType>& types, Laid laid);
 
  private:
-  std::optional<OtherType> type_;
+  std::vector<OtherType> types_, kinds_;
   bool changes_layout_;
 };
 

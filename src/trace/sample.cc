@@ -41,14 +41,14 @@ Sample::~Sample() {
   if (session_) session_->close();
 }
 
-bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, std::optional<OtherType> type,
+bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, const std::vector<OtherType>& types,
                  Root root) {
   const BriefErrors brief;
   last_ = last;
-  types_may_differ_ = type.has_value();
+  types_may_differ_ = !types.empty();
   session_ = std::make_shared<Session>(static_cast<NodeMaker&>(*this), program_.session.engine());
   session_->record_contiguous(program_.session.records_contiguous());
-  if (type && root == Root::of_other_type) session_->read_as(*type);
+  if (root == Root::of_other_type) session_->read_as(types);
   // A run that ended early may have left a part of the program frozen.
   for (const CapturedTensor& before : program_.session.captured()) {
     if (before.of_root && before.tensor.requires_grad() != before.required_grad)

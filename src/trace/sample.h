@@ -51,11 +51,11 @@ class Sample final : private TraceFollower, private NodeMaker {
   explicit Sample(const SampledProgram& program) : program_(program) {}
   ~Sample() override;
 
-  /// Runs the program until call `last` is the same as in the first trace. True when it is. With another type, types
-  /// may differ as numbers may; the root's tensors have it, too, unless they are to keep theirs.
+  /// Runs the program until call `last` is the same as in the first trace. True when it is. With other types, types may
+  /// differ as numbers may; the root's floating-point tensors have them, too, unless they are to keep theirs.
   enum class Root : std::uint8_t { of_other_type, as_it_is };
-  bool run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last = kToTheEnd, std::optional<OtherType> type = {},
-           Root root = Root::of_other_type);
+  bool run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last = kToTheEnd,
+           const std::vector<OtherType>& types = {}, Root root = Root::of_other_type);
 
   /// After a run that failed: the call that did not come, why in words, and the place in the program.
   std::uint32_t failed_at() const { return failed_at_; }

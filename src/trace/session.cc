@@ -122,10 +122,12 @@ const at::Tensor& Session::meta_value(const at::Tensor& tensor) {
 const at::Tensor& Session::meta_value(CapturedTensor& captured) const {
   if (captured.value.defined()) return captured.value;
   captured.value = to_meta(captured.tensor);
-  const bool other = other_type_ && captured.of_root && captured.tensor.scalar_type() == other_type_->from;
-  if (other && captured.value.defined()) {
+  if (!captured.of_root || !captured.value.defined() || !captured.tensor.is_floating_point()) return captured.value;
+  for (const OtherType& type : other_types_) {
+    if (captured.tensor.scalar_type() != type.from) continue;
     const c10::impl::ExcludeDispatchKeyGuard untraced(kTraceKeys);
-    captured.value = captured.value.to(other_type_->to);
+    captured.value = captured.value.to(type.to);
+    break;
   }
   return captured.value;
 }

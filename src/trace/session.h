@@ -101,7 +101,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Tells `follower` (null: nobody) of everything from now on.
   void follow(TraceFollower* follower) { follower_ = follower; }
   /// Takes the root's tensors for tensors of another type.
-  void read_as(OtherType type) { other_type_ = type; }
+  void read_as(const std::vector<OtherType>& types) { other_types_ = types; }
   /// Whether it is known what the inputs look like.
   bool has_inputs() const { return !inputs_.empty(); }
   /// Notes a question that is refused, for the program may go on as if nothing had been.
@@ -206,7 +206,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool reshapes_in_place_ = false;
   std::uint32_t next_constant_ = 0;
   std::string refused_;
-  std::optional<OtherType> other_type_;
+  std::vector<OtherType> other_types_;
   bool records_contiguous_ = false;
   bool takes_layout_ = false, asks_layout_ = false;
   const Node* contiguity_asked_of_ = nullptr;  // by the last question, when no operator has followed yet

@@ -31,9 +31,9 @@ std::unique_ptr<Sample> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
   if (!may_disguise_ || disguise_.is_empty() || is_disguised() || samples_.size() != kOthersBefore) return nullptr;
   ++attempts_;
   auto sample = std::make_unique<Sample>(program_);
-  may_disguise_ =
-      sample->run(disguise_.of(groups_.stand_ins(sizes), true, Laid::otherwise), Sample::kToTheEnd, disguise_.type()) &&
-      changes_as_before(*sample);
+  may_disguise_ = sample->run(Disguise::of(groups_.stand_ins(sizes), disguise_.types(), Laid::otherwise),
+                              Sample::kToTheEnd, disguise_.types()) &&
+                  changes_as_before(*sample);
   return may_disguise_ ? std::move(sample) : nullptr;
 }
 

@@ -1,6 +1,8 @@
 #include <fxgraph/trace/type_dependence.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include <fxgraph/run/value.h>
 #include <fxgraph/trace/disguise.h>
@@ -16,28 +18,34 @@ class TypeDependence {
       : graph_(graph), program_(program), inputs_(inputs), stand_ins_(stand_ins), disguise_(stand_ins) {}
 
   void run(bool has_been_seen) {
-    using Root = Sample::Root;
-    const bool types = disguise_.type().has_value(), layouts = disguise_.changes_layout();
     if (disguise_.is_empty()) return;
-    std::string of_type, of_layout;
-    const Laid laid = layouts ? Laid::otherwise : Laid::as_given;
-    if (!has_been_seen && !dependence(types, laid).empty()) {
-      if (types) of_type = dependence(true, Laid::as_given);
-      if (layouts) of_layout = dependence(false, laid);
+    const Laid laid = disguise_.changes_layout() ? Laid::otherwise : Laid::as_given;
+    std::string of_layout;
+    if (!has_been_seen && !is_the_same(disguise_.types(), laid)) {
+      for (const OtherType& type : disguise_.types()) note_dependence(type);
+      if (disguise_.changes_layout()) of_layout = dependence({}, laid);
     }
-    if (types && of_type.empty() && has_root_of_the_type()) of_type = dependence(true, Laid::as_given, Root::as_it_is);
-    if (!of_type.empty()) assert_type(of_type);
+    for (const OtherType& type : disguise_.types()) {
+      if (has_root_of(type.from)) note_dependence(type, Sample::Root::as_it_is);
+    }
+    for (const OtherType& kind : disguise_.kinds()) note_dependence(kind, Sample::Root::as_it_is);
+    for (const auto& [type, why] : of_types_) assert_type(type, why);
     for (const Laid other : {Laid::contiguous, Laid::channels_last}) {
       const bool is_open = of_layout.empty() && program_.session.asks_layout();
-      if (is_open && Disguise::may_be(stand_ins_, other)) of_layout = dependence(false, other);
+      if (is_open && Disguise::may_be(stand_ins_, other)) of_layout = dependence({}, other);
     }
     if (!of_layout.empty()) assert_layout(of_layout);
   }
 
  private:
-  std::string dependence(bool other_type, Laid laid, Sample::Root root = Sample::Root::of_other_type) const;
-  bool has_root_of_the_type() const;
-  void assert_type(const std::string& why);
+  using Types = std::vector<OtherType>;
+
+  std::string difference(const Sample& sample) const;
+  bool is_the_same(const Types& types, Laid laid) const;
+  std::string dependence(const Types& types, Laid laid, Sample::Root root = Sample::Root::of_other_type) const;
+  void note_dependence(const OtherType& type, Sample::Root root = Sample::Root::of_other_type);
+  bool has_root_of(at::ScalarType type) const;
+  void assert_type(at::ScalarType type, const std::string& why);
   void assert_layout(const std::string& why);
 
   Graph& graph_;
@@ -45,18 +53,16 @@ class TypeDependence {
   const std::vector<BoundTensor>& inputs_;
   const std::vector<at::Tensor>& stand_ins_;
   const Disguise disguise_;
+  std::map<at::ScalarType, std::string> of_types_;  // why it must be this type
 };
 
-// Why the graph does not hold; empty when it does, or says so itself. What lies inside of a leaf module is its own
-// business.
-std::string TypeDependence::dependence(bool other_type, Laid laid, Sample::Root root) const {
-  Sample sample(program_);
-  const bool came_through = sample.run(disguise_.of(stand_ins_, other_type, laid), Sample::kToTheEnd,
-                                       other_type ? disguise_.type() : std::nullopt, root);
+// What the run did otherwise; empty when nothing, or when an operator could not run, as it cannot in the graph. What
+// lies inside of a leaf module is its own business.
+std::string TypeDependence::difference(const Sample& sample) const {
   const TraceLog& log = program_.log;
   const auto is_there = [&](std::uint32_t call) { return call >= log.size() || !log[call].node->is_erased(); };
   std::string why;
-  if (!came_through) {
+  if (!sample.came_through()) {
     if (sample.operator_refused() || !is_there(sample.failed_at())) return "";
     why = log.describe(sample.failed_at()) + ": " + sample.why();
   }
@@ -72,19 +78,39 @@ std::string TypeDependence::dependence(bool other_type, Laid laid, Sample::Root 
   return why.empty() || where.empty() ? why : why + " (" + where + ")";
 }
 
-// Inputs may be of another type than the root's tensors, where the program brings them together.
-bool TypeDependence::has_root_of_the_type() const {
-  return std::any_of(program_.attributes.begin(), program_.attributes.end(), [&](const auto& attribute) {
-    return attribute.second.defined() && attribute.second.scalar_type() == disguise_.type()->from;
-  });
+// Otherwise it is another run for each type, and for the layout, that tells which of them it is.
+bool TypeDependence::is_the_same(const Types& types, Laid laid) const {
+  Sample sample(program_);
+  return sample.run(Disguise::of(stand_ins_, types, laid), Sample::kToTheEnd, types) && difference(sample).empty();
 }
 
-void TypeDependence::assert_type(const std::string& why) {
+// Why the graph does not hold; empty when it does, or says so itself.
+std::string TypeDependence::dependence(const Types& types, Laid laid, Sample::Root root) const {
+  Sample sample(program_);
+  sample.run(Disguise::of(stand_ins_, types, laid), Sample::kToTheEnd, types, root);
+  return difference(sample);
+}
+
+void TypeDependence::note_dependence(const OtherType& type, Sample::Root root) {
+  if (of_types_.contains(type.from)) return;
+  if (std::string why = dependence({type}, Laid::as_given, root); !why.empty())
+    of_types_.emplace(type.from, std::move(why));
+}
+
+// Inputs may be of another type than the root's tensors, where the program brings them together.
+bool TypeDependence::has_root_of(at::ScalarType type) const {
+  return at::isFloatingType(type) &&
+         std::any_of(program_.attributes.begin(), program_.attributes.end(), [&](const auto& attribute) {
+           return attribute.second.defined() && attribute.second.scalar_type() == type;
+         });
+}
+
+void TypeDependence::assert_type(at::ScalarType type, const std::string& why) {
   static const Symbol kType("prim::dtype");
   for (const BoundTensor& input : inputs_) {
-    if (input.example.scalar_type() != disguise_.type()->from) continue;
-    assert_of_input(graph_, input, kType, static_cast<std::int64_t>(disguise_.type()->from),
-                    input.name + " must be " + to_string(Argument(to_dtype(disguise_.type()->from))) + ": " + why);
+    if (input.example.scalar_type() != type) continue;
+    assert_of_input(graph_, input, kType, static_cast<std::int64_t>(type),
+                    input.name + " must be " + to_string(Argument(to_dtype(type))) + ": " + why);
   }
 }
 

@@ -1,15 +1,17 @@
 // What a traced program takes from the element type and the layout in memory of its inputs.
 //
 // `x.scalar_type() == kFloat ? … : …`, `torch::ones({3}, x.options())`, `x.stride(0)`: C++ hands out types and strides
-// as plain values, so the graph has those of the example. The program is run once more, on floating-point inputs,
-// parameters and buffers of another type and on inputs that are not contiguous. Where it then does something else the
-// graph holds for the type, or the layout, of the example, and asserts that. Operators that cannot run on others say so
-// themselves.
+// as plain values, so the graph has those of the example. The program is run once more, on inputs of other types, on
+// floating-point parameters and buffers of other types and on inputs that are not contiguous. Where it then does
+// something else the graph holds for the type, or the layout, of the example, and asserts that. Operators that cannot
+// run on others say so themselves.
 //
 // Inputs alone of another type come behind that: where the program casts them to the type of its weights it goes on.
+// So do inputs of another kind, bytes for floats and floats for the rest: `x.is_floating_point() ? x : x / 255.0`.
 //
-// Cost: one run of the program, without results, and where there are weights another, which mostly ends where the first
-// is used; two more where it is not the same, and up to two where it asks for layouts.
+// Cost: one run of the program, without results; where there are weights another, and one for each type of the inputs,
+// which mostly end where the first operator refuses; a run for each type and one for the layout where the first was not
+// the same, and up to two where it asks for layouts.
 #pragma once
 
 #include <vector>

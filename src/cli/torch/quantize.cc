@@ -97,7 +97,7 @@ class Quantization {
 
  private:
   QuantConfig make_config() const {
-    QuantConfig config = options_.mode == "dynamic"       ? QuantConfig::dynamic()
+    QuantConfig config = options_.mode == "dynamic"       ? QuantConfig::dynamic(backend_)
                          : options_.mode == "weight-only" ? QuantConfig::weight_only()
                                                           : QuantConfig::defaults(backend_);
     if (!options_.config.empty()) {

@@ -1,0 +1,88 @@
+// Programs that ask for element types: traced with inputs of one type and run with every other, they do what the
+// program does, or refuse.
+#include <array>
+
+#include "tests/trace/sizes_testing.h"
+
+namespace fx::types_of_inputs_test {
+
+using testing::AtSizes;
+using torch::Tensor;
+
+constexpr std::array kTypes = {torch::kFloat, torch::kDouble,        torch::kHalf,  torch::kBFloat16,
+                               torch::kLong,  torch::kInt,           torch::kShort, torch::kChar,
+                               torch::kByte,  torch::kComplexDouble, torch::kBool};
+
+Tensor tensor_of(torch::ScalarType type) { return (torch::arange(6).view({2, 3}) % 5).to(type); }
+
+struct AsksForType {
+  const char* name;
+  Tensor (*program)(Tensor x);
+  bool depends = true;  ///< false: the graph is to hold for every type that the program takes
+};
+void PrintTo(const AsksForType& each, std::ostream* out) { *out << each.name; }
+
+const std::vector<AsksForType>& programs() {
+  static const std::vector<AsksForType> all = {
+      {"scales_whole_numbers", [](Tensor x) { return x.is_floating_point() ? x * 2 : x.to(torch::kFloat) / 255; }},
+      {"scales_bytes",
+       [](Tensor x) { return x.scalar_type() == torch::kByte ? x.to(torch::kFloat) / 255 : x.to(torch::kFloat); }},
+      {"takes_masks", [](Tensor x) { return x.dtype() == torch::kBool ? x.to(torch::kFloat) * -9 : x * 1.0; }},
+      {"takes_wide_numbers", [](Tensor x) { return x.scalar_type() == torch::kLong ? x + 1 : x.to(torch::kLong) + 2; }},
+      {"makes_options", [](Tensor x) { return x + torch::ones({3}, x.options()); }},
+      {"by_size", [](Tensor x) { return x.element_size() > 2 ? x * 2 : x * 3; }},
+      {"parts_of_complex_numbers", [](Tensor x) { return x.is_complex() ? torch::real(x) : x; }},
+      {"of_what_is_computed", [](Tensor x) { return x.sum(0).scalar_type() == torch::kLong ? x * 2 : x * 3; }},
+      {"on_whole_numbers",
+       [](Tensor x) { return torch::isIntegralType(x.scalar_type(), false) ? x.bitwise_and(3) : x.sum(0); }},
+      {"casts", [](Tensor x) { return x.to(torch::kFloat).softmax(1); }, false},
+      {"promotes", [](Tensor x) { return torch::where(x.abs() > 1, x * 2, x + 1); }, false},
+      {"like", [](Tensor x) { return torch::ones_like(x) + x.new_zeros({3}); }, false},
+  };
+  return all;
+}
+
+class TypesOfInputs : public ::testing::TestWithParam<AsksForType> {};
+
+TEST_P(TypesOfInputs, OfAnyOther) {
+  const AsksForType& each = GetParam();
+  for (const torch::ScalarType traced : kTypes) {
+    std::shared_ptr<GraphModule> gm;
+    try {
+      each.program(tensor_of(traced));
+    } catch (const std::exception&) {
+      continue;
+    }
+    gm = symbolic_trace(each.program, {tensor_of(traced)});
+    for (const torch::ScalarType given : kTypes) {
+      SCOPED_TRACE(std::string(c10::toString(traced)) + ", then " + c10::toString(given));
+      const Tensor x = tensor_of(given);
+      const AtSizes outcome = testing::at_sizes(*gm, [&]() -> c10::IValue { return each.program(x); }, {x});
+      if (traced == given || !each.depends) {
+        EXPECT_EQ(outcome, AtSizes::equal) << gm->graph();
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, TypesOfInputs, ::testing::ValuesIn(programs()),
+                         [](const auto& info) { return info.param.name; });
+
+// One input decides by its type, the other has none to decide by.
+TEST(TypesOfTwoInputs, OfAnyOtherMask) {
+  const auto program = [](Tensor x, Tensor mask) {
+    return mask.scalar_type() == torch::kBool ? x.masked_fill(mask, 0) : x + mask;
+  };
+  const Tensor x = torch::rand({2, 3});
+  for (const torch::ScalarType traced : {torch::kBool, torch::kFloat, torch::kByte, torch::kLong}) {
+    const auto gm = symbolic_trace(program, {x, tensor_of(traced)});
+    for (const torch::ScalarType given : {torch::kBool, torch::kFloat, torch::kByte, torch::kLong}) {
+      SCOPED_TRACE(std::string(c10::toString(traced)) + ", then " + c10::toString(given));
+      const Tensor mask = tensor_of(given);
+      const AtSizes outcome = testing::at_sizes(*gm, [&]() -> c10::IValue { return program(x, mask); }, {x, mask});
+      EXPECT_TRUE(outcome == AtSizes::equal || traced != given);
+    }
+  }
+}
+
+}  // namespace fx::types_of_inputs_test
