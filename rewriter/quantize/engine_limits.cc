@@ -67,8 +67,7 @@ bool loses_large_sums(QuantBackend backend) {
   constexpr std::int64_t kChannels = 64, kInput = 255, kWeight = 127, kResult = 200;
   const EngineScope engine(backend);
   const double scale = static_cast<double>(kChannels * kInput * kWeight) / kResult;
-  const auto is_less = [&](const char* kernel, at::IntArrayRef input, at::IntArrayRef weight,
-                           const c10::IValue& packed) {
+  const auto is_less = [&](const char* kernel, at::IntArrayRef input, const c10::IValue& packed) {
     const at::Tensor x = at::_make_per_tensor_quantized_tensor(at::full(input, kInput, at::kByte), 1, 0);
     return call_operator(kernel, {x, packed, scale, 0}).toTensor().int_repr().min().item<std::int64_t>() < kResult - 1;
   };
