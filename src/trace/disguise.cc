@@ -99,7 +99,9 @@ Disguise::Disguise(const std::vector<at::Tensor>& inputs)
     const at::ScalarType from = input.scalar_type();
     if (input.is_quantized() || find_type(types_, from)) continue;
     types_.push_back({from, of_the_kind(from)});
-    kinds_.push_back({from, at::isFloatingType(from) || at::isComplexType(from) ? at::kByte : at::kFloat});
+    for (const at::ScalarType to : {at::kFloat, at::kByte, at::kBool, at::kLong, at::kHalf}) {
+      if (to != from && to != types_.back().to) further_types_.push_back({from, to});
+    }
   }
 }
 

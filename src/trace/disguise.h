@@ -33,8 +33,8 @@ class Disguise {
   bool is_empty() const { return types_.empty() && !changes_layout_; }
   /// Of each type of the inputs: one that operators take as well, double for float, int32 for int64, bytes for bool.
   const std::vector<OtherType>& types() const { return types_; }
-  /// One of another kind: bytes for floating-point numbers, float for others.
-  const std::vector<OtherType>& kinds() const { return kinds_; }
+  /// The types besides that programs ask for by name.
+  const std::vector<OtherType>& further_types() const { return further_types_; }
   bool changes_layout() const { return changes_layout_; }
   /// Whether there are inputs that do not lie so already, and may.
   static bool may_be(const std::vector<at::Tensor>& inputs, Laid laid);
@@ -44,7 +44,7 @@ class Disguise {
   static std::vector<at::Tensor> of(std::vector<at::Tensor> inputs, const std::vector<OtherType>& types, Laid laid);
 
  private:
-  std::vector<OtherType> types_, kinds_;
+  std::vector<OtherType> types_, further_types_;
   bool changes_layout_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 
 #include <fxgraph/run/value.h>
@@ -22,13 +23,14 @@ class TypeDependence {
     const Laid laid = disguise_.changes_layout() ? Laid::otherwise : Laid::as_given;
     std::string of_layout;
     if (!has_been_seen && !is_the_same(disguise_.types(), laid)) {
-      for (const OtherType& type : disguise_.types()) note_dependence(type);
+      for (const OtherType& type : disguise_.types()) note_dependence(type, Sample::kToTheEnd);
       if (disguise_.changes_layout()) of_layout = dependence({}, laid);
     }
     for (const OtherType& type : disguise_.types()) {
-      if (has_root_of(type.from)) note_dependence(type, Sample::Root::as_it_is);
+      if (has_root_of(type.from)) note_dependence(type, Sample::kToTheEnd, Sample::Root::as_it_is);
     }
-    for (const OtherType& kind : disguise_.kinds()) note_dependence(kind, Sample::Root::as_it_is);
+    for (const OtherType& type : disguise_.further_types())
+      note_dependence(type, where_asked(type.from), Sample::Root::as_it_is);
     for (const auto& [type, why] : of_types_) assert_type(type, why);
     for (const Laid other : {Laid::contiguous, Laid::channels_last}) {
       const bool is_open = of_layout.empty() && program_.session.asks_layout();
@@ -42,8 +44,10 @@ class TypeDependence {
 
   std::string difference(const Sample& sample) const;
   bool is_the_same(const Types& types, Laid laid) const;
-  std::string dependence(const Types& types, Laid laid, Sample::Root root = Sample::Root::of_other_type) const;
-  void note_dependence(const OtherType& type, Sample::Root root = Sample::Root::of_other_type);
+  std::string dependence(const Types& types, Laid laid, std::uint32_t last = Sample::kToTheEnd,
+                         Sample::Root root = Sample::Root::of_other_type) const;
+  void note_dependence(const OtherType& type, std::uint32_t last, Sample::Root root = Sample::Root::of_other_type);
+  std::uint32_t where_asked(at::ScalarType type) const;
   bool has_root_of(at::ScalarType type) const;
   void assert_type(at::ScalarType type, const std::string& why);
   void assert_layout(const std::string& why);
@@ -85,16 +89,39 @@ bool TypeDependence::is_the_same(const Types& types, Laid laid) const {
 }
 
 // Why the graph does not hold; empty when it does, or says so itself.
-std::string TypeDependence::dependence(const Types& types, Laid laid, Sample::Root root) const {
+std::string TypeDependence::dependence(const Types& types, Laid laid, std::uint32_t last, Sample::Root root) const {
   Sample sample(program_);
-  sample.run(Disguise::of(stand_ins_, types, laid), Sample::kToTheEnd, types, root);
+  sample.run(Disguise::of(stand_ins_, types, laid), last, types, root);
   return difference(sample);
 }
 
-void TypeDependence::note_dependence(const OtherType& type, Sample::Root root) {
+void TypeDependence::note_dependence(const OtherType& type, std::uint32_t last, Sample::Root root) {
   if (of_types_.contains(type.from)) return;
-  if (std::string why = dependence({type}, Laid::as_given, root); !why.empty())
+  if (std::string why = dependence({type}, Laid::as_given, last, root); !why.empty())
     of_types_.emplace(type.from, std::move(why));
+}
+
+// Programs look for a type by name where they take their inputs up. The call until which one is watched: some behind
+// the last that takes an input of this type, and not many behind the first.
+std::uint32_t TypeDependence::where_asked(at::ScalarType type) const {
+  constexpr std::uint32_t kBehindFirst = 64, kBehindLast = 16;
+  const TraceLog& log = program_.log;
+  std::optional<std::uint32_t> first;
+  std::uint32_t last = 0;
+  for (std::uint32_t call = 0; call < log.size() && (!first || call < *first + kBehindFirst); ++call) {
+    bool takes_one = false;
+    for (const Argument& argument : log.arguments(call)) {
+      for_each_node(argument, [&](const Node& node) {
+        takes_one |= std::any_of(inputs_.begin(), inputs_.end(), [&](const BoundTensor& input) {
+          return input.node == &node && input.example.scalar_type() == type;
+        });
+      });
+    }
+    if (!takes_one) continue;
+    last = call;
+    if (!first) first = call;
+  }
+  return last + kBehindLast < log.size() ? last + kBehindLast : Sample::kToTheEnd;
 }
 
 // Inputs may be of another type than the root's tensors, where the program brings them together.

@@ -7,11 +7,12 @@
 // run on others say so themselves.
 //
 // Inputs alone of another type come behind that: where the program casts them to the type of its weights it goes on.
-// So do inputs of another kind, bytes for floats and floats for the rest: `x.is_floating_point() ? x : x / 255.0`.
+// Types besides that programs ask for by name (float, half, bytes, bool, int64) are tried as far as the program is
+// taking up its inputs: `x.is_floating_point() ? x : x / 255.0`, `mask.scalar_type() == kBool`.
 //
-// Cost: one run of the program, without results; where there are weights another, and one for each type of the inputs,
-// which mostly end where the first operator refuses; a run for each type and one for the layout where the first was not
-// the same, and up to two where it asks for layouts.
+// Cost: one run of the program, without results; where there are weights another, which mostly ends where the first is
+// used; the beginning of a run for each type besides; a run for each type and one for the layout where the first was
+// not the same, and up to two where it asks for layouts.
 #pragma once
 
 #include <vector>
