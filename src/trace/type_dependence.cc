@@ -104,7 +104,7 @@ void TypeDependence::note_dependence(const OtherType& type, std::uint32_t last, 
 // Programs look for a type by name where they take their inputs up. The call until which one is watched: some behind
 // the last that takes an input of this type, and not many behind the first.
 std::uint32_t TypeDependence::where_asked(at::ScalarType type) const {
-  constexpr std::uint32_t kBehindFirst = 64, kBehindLast = 16;
+  constexpr std::uint32_t kBehindFirst = 32, kBehindLast = 4;
   const TraceLog& log = program_.log;
   std::optional<std::uint32_t> first;
   std::uint32_t last = 0;
