@@ -78,8 +78,9 @@ std::string TypeDependence::difference(const Sample& sample) const {
     if (why.empty() && is_there(constant.call))
       why = log[constant.call].target.str() + ", a tensor that the program makes without operators, is another one";
   }
+  if (why.empty()) return why;
   const std::string where = sample.where();
-  return why.empty() || where.empty() ? why : why + " (" + where + ")";
+  return where.empty() ? why : why + " (" + where + ")";
 }
 
 // Otherwise it is another run for each type, and for the layout, that tells which of them it is.
