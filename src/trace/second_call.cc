@@ -56,11 +56,13 @@ class Replay final : public NodeMaker {
   bool failed_ = false;
 };
 
-bool replay(const SecondCallPlan& plan) {
+// In `type` are values whose shape is not known.
+bool replay(const SecondCallPlan& plan, std::optional<at::ScalarType> type) {
   Replay maker(plan.graph, plan.is_free_attribute);
   const auto session = std::make_shared<Session>(maker, plan.session.engine());
   session->refer_to(plan.session);
   session->record_contiguous(plan.session.records_contiguous());
+  if (type) session->tell_type(*type);
   LeftOver::watch(session);
   for (const CapturedTensor& captured : plan.session.captured()) {
     if (captured.of_root) session->add_attribute(captured.path, captured.tensor);
@@ -96,6 +98,19 @@ void refuse_registered(const std::vector<StateChange>& changes) {
   }
 }
 
+// `x.dtype() == kFloat` is no call that could be refused: it is false for what has no type yet. A call in which it is
+// true shows it, where it is that, and not what the first call has left, that makes the difference.
+void refuse_if_asks_for_type(const SecondCallPlan& plan) {
+  if (!plan.session.has_unknown_shapes()) return;
+  plan.state.restore();
+  const bool is_same_in_float = replay(plan, at::kFloat);
+  plan.state.restore();
+  if (!is_same_in_float && replay(plan, {})) {
+    plan.state.restore();
+    throw unknown_shape(nullptr, "dtype()");
+  }
+}
+
 }  // namespace
 
 SeparateCall::SeparateCall(const SecondCallPlan& plan)
@@ -126,10 +141,11 @@ bool SeparateCall::is_free_attribute(const std::string& path) const { return pla
 std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
   refuse_registered(plan.state.changes());
   std::vector<BufferUpdate> updates;
-  if (replay(plan)) {
+  if (replay(plan, at::kFloat)) {
     refuse_registered(plan.state.changes());  // what counts has changed again
   } else {
     if (plan.session.has_other_threads()) throw order_of_threads();
+    refuse_if_asks_for_type(plan);
     plan.state.restore();
     // Whatever follows ends before they do: it has handles on what they put back.
     SeparateCall first(plan), second(plan);

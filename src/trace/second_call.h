@@ -5,6 +5,8 @@
 // value of the first call. Usually the second call makes no nodes: each one it asks for is compared with the node that
 // the first call made. Only a program that goes another way is traced twice more, from the start, to tell what differs:
 // a value that is kept and depends on nothing (a mask, a table of positions) is no difference.
+//
+// Where no example says what a value is, the first call is told no type, the second float: who asks shows it, too.
 #pragma once
 
 #include <functional>

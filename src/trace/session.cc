@@ -135,7 +135,10 @@ const at::Tensor& Session::meta_value(CapturedTensor& captured) const {
 at::Tensor Session::make_proxy(Node& node, at::Tensor value, std::optional<c10::Device> device) {
   remember(node, value, device);
   latest_ = &node;
-  if (!value.defined()) device.reset();
+  if (!value.defined()) {
+    device.reset();
+    has_unknown_shapes_ = true;
+  }
   return at::Tensor(c10::make_intrusive<ProxyImpl>(shared_from_this(), &node, std::move(value), device));
 }
 

@@ -102,6 +102,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void follow(TraceFollower* follower) { follower_ = follower; }
   /// Takes the root's tensors for tensors of another type.
   void read_as(const std::vector<OtherType>& types) { other_types_ = types; }
+  /// What values of unknown shape say when they are compared with a type; nothing: that they are of none.
+  void tell_type(at::ScalarType type) { told_type_ = type; }
+  const std::optional<at::ScalarType>& told_type() const { return told_type_; }
+  /// Whether the shape of some value was not known.
+  bool has_unknown_shapes() const { return has_unknown_shapes_; }
   /// Whether it is known what the inputs look like.
   bool has_inputs() const { return !inputs_.empty(); }
   /// Notes a question that is refused, for the program may go on as if nothing had been.
@@ -207,6 +212,8 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint32_t next_constant_ = 0;
   std::string refused_;
   std::vector<OtherType> other_types_;
+  std::optional<at::ScalarType> told_type_;
+  bool has_unknown_shapes_ = false;
   bool records_contiguous_ = false;
   bool takes_layout_ = false, asks_layout_ = false;
   const Node* contiguity_asked_of_ = nullptr;  // by the last question, when no operator has followed yet

@@ -109,6 +109,10 @@ TEST(AskedOfInputs, TheirTypeIsNotKnownWithoutExamples) {
                   HasSubstr("dtype()"), HasSubstr("symbolic_trace(f, {"));
   EXPECT_FX_ERROR(symbolic_trace([](Tensor x) { return x.is_floating_point() ? x * 2 : x * 3; }), trace,
                   HasSubstr("dtype()"));
+  EXPECT_FX_ERROR(symbolic_trace([](Tensor x) { return x.dtype() == torch::kFloat ? x * 2 : x * 3; }), trace,
+                  HasSubstr("dtype()"), HasSubstr("symbolic_trace(f, {"));
+  EXPECT_FX_ERROR(symbolic_trace([](Tensor x) { return (x * 2).dtype() == torch::kFloat ? x * 2 : x * 3; }), trace,
+                  HasSubstr("dtype()"));
   EXPECT_FX_ERROR(symbolic_trace([](Tensor x) { return torch::real(x.conj()); }), trace, HasSubstr("dtype()"));
   EXPECT_FX_ERROR(symbolic_trace([](Tensor x) { return x.is_contiguous() ? x * 2 : x * 3; }), trace,
                   HasSubstr("is_contiguous()"), HasSubstr("symbolic_trace(f, {"));
