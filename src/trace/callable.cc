@@ -9,6 +9,7 @@
 #include <variant>
 
 #include <fxgraph/run/value.h>
+#include <fxgraph/trace/process_ends.h>
 #include <fxgraph/trace/trace_error.h>
 
 namespace fx::internal {
@@ -35,6 +36,8 @@ Error program_threw(const std::string& message) {
 
 Argument run(const Callable& callable, Inputs& inputs) {
   try {
+    WatchedCall watched;
+    if (watched.is_on() && sigsetjmp(watched.place(), 1) != 0) watched.end();
     return callable.run(inputs);
   } catch (const Error&) {
     throw;

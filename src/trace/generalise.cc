@@ -43,6 +43,8 @@ class Generaliser {
       odd_.add_empty();
       odd_.add_ones();
       odd_.add_sizes(is_guess);
+      odd_.add_multiples();
+      odd_.add_corners();
     }
     if (program_.log.asks_rank()) odd_.add_ranks();
     odd_.run(same_numbers);
@@ -110,6 +112,7 @@ class Generaliser {
   bool explain_constant(std::uint32_t call);
   std::optional<SizeTerms::Id> term_for(const std::vector<Argument>& values);
   std::string explanation() const;
+  void fix_number(Place place);
   void give_up();
   bool asks_for_sizes() const;
   bool agrees(const Sample& sample) const;
@@ -291,16 +294,22 @@ std::string Generaliser::explanation() const {
   return text;
 }
 
+void Generaliser::fix_number(Place place) {
+  search_.fix_dependence(place.first, place.second,
+                         program_.log.describe(place.first) + ": an argument follows no rule that was found");
+}
+
 // Each further sample has asked for another expression.
 void Generaliser::give_up() {
   if (search_.is_disguised()) return search_.drop_disguised();
   has_no_rule_ = true;
   for (const auto& [place, term] : explained_) {
-    if (terms_.is_guess(term)) {
-      search_.fix_dependence(place.first, place.second,
-                             program_.log.describe(place.first) + ": an argument follows no rule that was found");
-      return;
-    }
+    if (terms_.is_guess(term)) return fix_number(place);
+  }
+  // The next choice of sizes must be another one.
+  if (constants_.empty()) {
+    const auto explained = explained_;
+    for (const auto& [place, term] : explained) fix_number(place);
   }
   for (const Constant& constant : constants_)
     search_.fix_dependence_of_constant(constant.call,

@@ -19,12 +19,12 @@ bool is_about_a_missing_dimension(const ChildTrial& trial) {
          trial.why.find("imension specified as") != std::string::npos;
 }
 
-bool goes_another_way(const ChildTrial& trial) {
+}  // namespace
+
+bool OddInputs::goes_another_way(const ChildTrial& trial) {
   return trial.outcome == Outcome::differs || trial.outcome == Outcome::ended ||
          (trial.outcome == Outcome::threw && !is_about_a_missing_dimension(trial));
 }
-
-}  // namespace
 
 // ── Size zero, size one ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -274,7 +274,13 @@ void OddInputs::run(const std::function<bool(const Sample&)>& agrees) {
       forbid_empty(group, trial.why, trial.place);
     }
   }
+  judge_multiples();
   bound_by_sizes();
+  if (!judge_corners()) return;
+  OddInputs others(program_, inputs_, groups_);
+  others.add_corners();
+  try_in_children(program_, others.trials_, agrees);
+  others.judge_corners();
 }
 
 }  // namespace fx::internal

@@ -33,12 +33,16 @@ class OddInputs {
   /// says that numbers follow a rule that was guessed from few values, or none. To be called behind add_empty() and
   /// add_ones().
   void add_sizes(bool is_guess);
+  /// For each free group alone sizes of many divisors: `n % 32 == 0` has no bounds.
+  void add_multiples();
+  /// For each two free groups the largest and the smallest that do, and both large: `n > 2 * b`.
+  void add_corners();
   /// One dimension more, in front, and the first one less, of all inputs at once, and of each alone: it may compare
   /// them.
   void add_ranks();
   /// Tries them. What does not do at size zero has a size of one at least from now on in the groups; what does not do
-  /// at another size stays between those that do. Where no process
-  /// can be made, so has everything. `agrees` as try_in_children() has it.
+  /// at another size stays between those that do; what follows no bounds is fixed. Where no process can be made,
+  /// everything has a size of one at least. `agrees` as try_in_children() has it.
   void run(const std::function<bool(const Sample&)>& agrees);
   /// Tries what add_sizes() has added, and nothing else. A size of a group at which the program came through and
   /// numbers in the graph are not those of the program, if there is one. `all_do` is whether the program goes no other
@@ -62,6 +66,17 @@ class OddInputs {
     std::size_t trial;
     std::vector<std::uint32_t> inputs;
   };
+  struct Multiple {
+    std::size_t trial;
+    std::uint32_t group;
+    std::int64_t size;
+    std::optional<std::size_t> beyond;  ///< the trial of the next size, away from the example's
+  };
+  struct Corner {
+    std::size_t trial;
+    std::uint32_t a, b;
+    GroupSizes sizes;
+  };
   GroupSizes sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const;
   std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size);
   std::vector<std::uint32_t> groups_above(std::int64_t size) const;
@@ -69,6 +84,10 @@ class OddInputs {
   bool is_against(const Size& each) const;
   bool is_of_all(const Size& all) const;
   void bound_by_sizes();
+  std::size_t add_trial(const GroupSizes& sizes);
+  void judge_multiples();
+  bool judge_corners();
+  static bool goes_another_way(const ChildTrial& trial);
   void add_rank(bool more, const std::vector<std::uint32_t>& some);
   const ChildTrial* against(std::uint32_t input) const;
 
@@ -80,6 +99,8 @@ class OddInputs {
   std::vector<Size> sizes_;
   std::optional<std::size_t> all_ones_;
   std::vector<Rank> ranks_;
+  std::vector<Multiple> multiples_;
+  std::vector<Corner> corners_;
 };
 
 }  // namespace fx::internal

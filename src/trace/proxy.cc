@@ -46,7 +46,7 @@ ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor va
   set_custom_sizes_strides(SizesStridesPolicy::CustomSizes);
   set_autograd_meta(std::make_unique<Gradients>(*this));
   if (!value_.defined())
-    data_type_ = session_->told_type() ? c10::scalarTypeToTypeMeta(*session_->told_type()) : unknown_type();
+    data_type_ = session_ && session_->told_type() ? c10::scalarTypeToTypeMeta(*session_->told_type()) : unknown_type();
   if (!device_) set_custom_device(true);
   if (session_) session_->proxies().add(*this);
 }

@@ -5,6 +5,7 @@
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/trace/left_over.h>
+#include <fxgraph/trace/process_ends.h>
 #include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
@@ -57,17 +58,16 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, c
   for (const auto& [path, tensor] : program_.attributes) session_->add_attribute(path, tensor);
   session_->follow(this);
   LeftOver::watch(session_);
+  const ProcessEnds are_ends_of_the_sample;
   try {
     program_.run(*session_, graph_, stand_ins);
     if (!ended_ && nodes_.size() != program_.log.size()) differs("the program ends early");
     if (!ended_) reached_ = true;
   } catch (const EndOfSample&) {
   } catch (const std::exception& error) {
-    if (!ended_) {
-      ended_ = threw_ = true;
-      failed_at_ = static_cast<std::uint32_t>(nodes_.size());
-      if (!operator_refused_) why_ = reason_of(error);
-    }
+    if (!ended_) end_by_error(reason_of(error));
+  } catch (...) {
+    if (!ended_) end_by_error("the program throws what is no std::exception");
   }
   session_->follow(nullptr);
   session_->close();
@@ -75,6 +75,12 @@ bool Sample::run(const std::vector<at::Tensor>& stand_ins, std::uint32_t last, c
   if (has_left_) program_.leave(*session_);
   if (reached_) compare_constants();
   return reached_;
+}
+
+void Sample::end_by_error(const std::string& why) {
+  ended_ = threw_ = true;
+  failed_at_ = static_cast<std::uint32_t>(nodes_.size());
+  if (!operator_refused_) why_ = why;
 }
 
 void Sample::differs(const std::string& how) {

@@ -86,6 +86,7 @@ class Sample final : private TraceFollower, private NodeMaker {
 
   void compare(const Argument& before, const Argument& now);
   void end_after(std::uint32_t call);
+  void end_by_error(const std::string& why);
   [[noreturn]] void differs(const std::string& how);
   void compare_constants();
 

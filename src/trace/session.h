@@ -98,6 +98,7 @@ class Session : public std::enable_shared_from_this<Session> {
   at::Tensor input(const Node& node) const;
   /// Says that what `node` stands for takes no part in gradients.
   void mark_without_grad(const Node& node) { without_grad_.insert(node.id()); }
+  bool has_values_without_grad() const { return !without_grad_.empty(); }
   /// Tells `follower` (null: nobody) of everything from now on.
   void follow(TraceFollower* follower) { follower_ = follower; }
   /// Takes the root's tensors for tensors of another type.

@@ -22,7 +22,11 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
   const auto whole = [](double value) { return std::abs(value) < 1e15 && value == std::floor(value); };
   if (std::all_of(values.begin(), values.end(), whole)) {
     const Values integers(values.begin(), values.end());
-    if (const auto id = explain(integers)) return make(SizeOp::real_mul, *id, real(1));
+    if (const auto id = explain(integers)) {
+      const Id as_real = make(SizeOp::real_mul, *id, real(1));
+      if (is_guess(*id)) guesses_.insert(as_real);
+      return as_real;
+    }
   }
   if (std::any_of(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }))
     return std::nullopt;

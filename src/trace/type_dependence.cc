@@ -29,8 +29,10 @@ class TypeDependence {
     for (const OtherType& type : disguise_.types()) {
       if (has_root_of(type.from)) note_dependence(type, Sample::kToTheEnd, Sample::Root::as_it_is);
     }
-    for (const OtherType& type : disguise_.further_types())
+    for (const OtherType& type : disguise_.further_types()) {
+      if (changes_gradients(type)) continue;
       note_dependence(type, where_asked(type.from), Sample::Root::as_it_is);
+    }
     for (const auto& [type, why] : of_types_) assert_type(type, why);
     for (const Laid other : {Laid::contiguous, Laid::channels_last}) {
       const bool is_open = of_layout.empty() && program_.session.asks_layout();
@@ -49,6 +51,7 @@ class TypeDependence {
   void note_dependence(const OtherType& type, std::uint32_t last, Sample::Root root = Sample::Root::of_other_type);
   std::uint32_t where_asked(at::ScalarType type) const;
   bool has_root_of(at::ScalarType type) const;
+  bool changes_gradients(const OtherType& type) const;
   void assert_type(at::ScalarType type, const std::string& why);
   void assert_layout(const std::string& why);
 
@@ -131,6 +134,12 @@ bool TypeDependence::has_root_of(at::ScalarType type) const {
          std::any_of(program_.attributes.begin(), program_.attributes.end(), [&](const auto& attribute) {
            return attribute.second.defined() && attribute.second.scalar_type() == type;
          });
+}
+
+// Whole numbers have no gradients that an operator could be kept from: such a program is another one with them.
+bool TypeDependence::changes_gradients(const OtherType& type) const {
+  const auto may_have = [](at::ScalarType each) { return at::isFloatingType(each) || at::isComplexType(each); };
+  return program_.session.has_values_without_grad() && may_have(type.from) != may_have(type.to);
 }
 
 void TypeDependence::assert_type(at::ScalarType type, const std::string& why) {

@@ -180,7 +180,7 @@ TEST(EmptyInputs, SayWhatEndsTheProcess) {
   for (const Program& program : {Program(divides), Program(takes), Program(halves)}) {
     const auto gm = symbolic_trace([&](Tensor x) { return program(x); }, {torch::rand({3, 14})});
     EXPECT_FX_ERROR(gm->run({torch::rand({0, 4})}), execution, HasSubstr("x[0] must be at least 1"),
-                    HasSubstr("ends the process"));
+                    ::testing::AnyOf(HasSubstr("ends the process"), HasSubstr("divides a whole number by zero")));
   }
 }
 

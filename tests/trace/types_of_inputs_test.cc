@@ -36,6 +36,16 @@ const std::vector<AsksForType>& programs() {
       {"of_what_is_computed", [](Tensor x) { return x.sum(0).scalar_type() == torch::kLong ? x * 2 : x * 3; }},
       {"on_whole_numbers",
        [](Tensor x) { return torch::isIntegralType(x.scalar_type(), false) ? x.bitwise_and(3) : x.sum(0); }},
+      {"without_gradients",
+       [](Tensor x) {
+         Tensor y;
+         {
+           const torch::NoGradGuard no_grad;
+           y = x * 2;
+         }
+         return y * x;
+       },
+       false},
       {"casts", [](Tensor x) { return x.to(torch::kFloat).softmax(1); }, false},
       {"promotes", [](Tensor x) { return torch::where(x.abs() > 1, x * 2, x + 1); }, false},
       {"like", [](Tensor x) { return torch::ones_like(x) + x.new_zeros({3}); }, false},

@@ -1,0 +1,123 @@
+// The parts of OddInputs that look for conditions which are no bounds: `if (n % 32 != 0)`, `if (n > 2 * b)`.
+#include <algorithm>
+#include <array>
+
+#include <fxgraph/trace/odd_inputs.h>
+
+namespace fx::internal {
+namespace {
+
+constexpr std::int64_t kLarge = 300;  // from here on a trial has little time
+
+// Sizes of many divisors, powers of two, and what lies between these: the largest that is at most so much is tried.
+constexpr std::array kComposite = {960, 840, 720, 480, 360, 240, 180, 120, 60, 30, 12, 6};
+constexpr std::array kPowers = {512, 256, 128, 64, 32, 16, 8, 4, 2};
+constexpr std::array kThrice = {768, 384, 192, 96, 48, 24, 12, 6, 3};
+
+bool may_be(const SizeGroup& group, std::int64_t size) {
+  return size > group.below && size < group.above && size >= 1 && size % group.step == 0;
+}
+
+void fix(SizeGroup& group, const std::string& why, const CallPlace& place) {
+  group.fixed = true;
+  group.why = why;
+  group.where = words_for(place);
+}
+
+}  // namespace
+
+std::size_t OddInputs::add_trial(const GroupSizes& sizes) {
+  trials_.push_back({.stand_ins = groups_.stand_ins(sizes)});
+  trials_.back().is_large = *std::max_element(sizes.begin(), sizes.end()) > kLarge;
+  return trials_.size() - 1;
+}
+
+// ── Divisibility ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void OddInputs::add_multiples() {
+  for (const std::uint32_t index : groups_.free()) {
+    const SizeGroup& group = groups_.groups[index];
+    if (group.one_or) continue;
+    const auto add_largest = [&](const auto& sizes) {
+      const auto found = std::find_if(sizes.begin(), sizes.end(), [&](int size) { return may_be(group, size); });
+      if (found == sizes.end() || *found == group.size) return;
+      const std::size_t trial = add_trial(sizes_with({index}, *found));
+      multiples_.push_back({trial, index, *found, {}});
+      const std::int64_t beyond = *found + (*found > group.size ? group.step : -group.step);
+      if (!may_be(group, beyond)) return;
+      multiples_.back().beyond = add_trial(sizes_with({index}, beyond));
+      trials_.back().only_after = {trial};
+    };
+    add_largest(kComposite);
+    add_largest(kPowers);
+    add_largest(kThrice);
+  }
+}
+
+// What does not do at a size and does beyond it has no bound there: the program asks what the size is divisible by. Up
+// to where everything does is for the search to say.
+void OddInputs::judge_multiples() {
+  for (const Multiple& each : multiples_) {
+    SizeGroup& group = groups_.groups[each.group];
+    const ChildTrial& trial = trials_[each.trial];
+    if (group.fixed || !goes_another_way(trial)) continue;
+    if (each.beyond && trials_[*each.beyond].outcome == ChildTrial::Outcome::agrees)
+      fix(group, "at size " + std::to_string(each.size) + ", and not at the next: " + trial.why, trial.place);
+  }
+}
+
+// ── Several sizes together ───────────────────────────────────────────────────────────────────────────────────────────
+
+void OddInputs::add_corners() {
+  constexpr std::size_t kMostGroups = 4;
+  constexpr std::array kHigh = {1203, 604, 305, 157, 79, 40, 20, 10, 5};
+  std::vector<std::uint32_t> some = groups_.free();
+  std::erase_if(some, [&](std::uint32_t group) { return groups_.groups[group].one_or.has_value(); });
+  if (some.size() > kMostGroups) some.resize(kMostGroups);
+  const auto low = [&](std::uint32_t index) {
+    const SizeGroup& group = groups_.groups[index];
+    return std::max(group.below / group.step * group.step + group.step, group.step);
+  };
+  const auto high = [&](std::uint32_t index) {
+    const SizeGroup& group = groups_.groups[index];
+    for (const std::int64_t tried : kHigh) {
+      const std::int64_t size = tried / group.step * group.step;
+      if (size > group.size && may_be(group, size)) return size;
+    }
+    return group.above < kHigh.front() ? (group.above - 1) / group.step * group.step : group.size;
+  };
+  const auto add = [&](std::uint32_t a, std::int64_t size_of_a, std::uint32_t b, std::int64_t size_of_b) {
+    GroupSizes sizes = sizes_with({a}, size_of_a);
+    sizes[b] = size_of_b;
+    corners_.push_back({add_trial(sizes), a, b, std::move(sizes)});
+  };
+  for (const std::uint32_t a : some) {
+    for (const std::uint32_t b : some) {
+      if (a != b) add(a, high(a), b, low(b));
+      if (a < b) add(a, high(a), b, high(b));
+    }
+  }
+}
+
+// What does not do with two sizes far apart, or both large, though nothing is against either: it is both that the
+// program asks for. True when a corner is outside of what is known of the groups by now.
+bool OddInputs::judge_corners() {
+  bool is_open = false;
+  for (const Corner& each : corners_) {
+    const ChildTrial& trial = trials_[each.trial];
+    if (!goes_another_way(trial)) continue;
+    SizeGroup &a = groups_.groups[each.a], &b = groups_.groups[each.b];
+    if (a.fixed || b.fixed) continue;
+    if (!may_be(a, each.sizes[each.a]) || !may_be(b, each.sizes[each.b])) {
+      is_open = true;
+      continue;
+    }
+    for (SizeGroup* group : {&a, &b}) {
+      const auto in = [&](std::uint32_t index) { return std::to_string(each.sizes[index]); };
+      fix(*group, "with sizes " + in(each.a) + " and " + in(each.b) + ": " + trial.why, trial.place);
+    }
+  }
+  return is_open;
+}
+
+}  // namespace fx::internal

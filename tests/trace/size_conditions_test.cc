@@ -1,0 +1,112 @@
+// Programs with a condition on sizes, of every form that people write, and a great many sizes: the graph does what the
+// program does, or refuses.
+#include <cassert>
+#include <cmath>
+
+#include "tests/trace/sizes_testing.h"
+
+namespace fx::size_conditions_test {
+
+using testing::AtSizes;
+using torch::Tensor;
+
+struct Condition {
+  const char* name;
+  bool (*holds)(std::int64_t b, std::int64_t n);
+  std::int64_t b = 2, n = 6;  ///< of the example
+};
+void PrintTo(const Condition& each, std::ostream* out) { *out << each.name; }
+
+const std::vector<Condition>& conditions() {
+  static const std::vector<Condition> all = {
+      {"divisible_by_4", [](std::int64_t, std::int64_t n) { return n % 4 == 0; }},
+      {"divisible_by_8", [](std::int64_t, std::int64_t n) { return n % 8 == 0; }, 2, 12},
+      {"divisible_by_3", [](std::int64_t, std::int64_t n) { return n % 3 == 0; }, 2, 7},
+      {"divisible_by_3_already", [](std::int64_t, std::int64_t n) { return n % 3 == 0; }},
+      {"not_divisible_by_32", [](std::int64_t, std::int64_t n) { return n % 32 != 0; }, 2, 40},
+      {"divisible_by_5", [](std::int64_t, std::int64_t n) { return n % 5 == 0; }},
+      {"power_of_two", [](std::int64_t, std::int64_t n) { return (n & (n - 1)) == 0; }},
+      {"power_of_two_already", [](std::int64_t, std::int64_t n) { return (n & (n - 1)) == 0; }, 2, 8},
+      {"odd_batch", [](std::int64_t b, std::int64_t) { return b % 2 == 1; }},
+      {"both_large", [](std::int64_t b, std::int64_t n) { return b > 9 && n > 50; }},
+      {"either_large", [](std::int64_t b, std::int64_t n) { return b > 9 || n > 50; }},
+      {"more_than_twice", [](std::int64_t b, std::int64_t n) { return n > 2 * b; }, 10, 6},
+      {"more_than_twice_already", [](std::int64_t b, std::int64_t n) { return n > 2 * b; }},
+      {"ratio", [](std::int64_t b, std::int64_t n) { return b / n >= 2; }, 10, 6},
+      {"near_each_other", [](std::int64_t b, std::int64_t n) { return std::abs(b - n) < 8; }, 10, 6},
+      {"product", [](std::int64_t b, std::int64_t n) { return b * n > 50; }},
+      {"sum", [](std::int64_t b, std::int64_t n) { return b + n > 50; }},
+      {"multiple_of_the_other", [](std::int64_t b, std::int64_t n) { return n % b == 0; }},
+      {"threshold", [](std::int64_t, std::int64_t n) { return n > 64; }},
+  };
+  return all;
+}
+
+class SizeConditions : public ::testing::TestWithParam<Condition> {};
+
+TEST_P(SizeConditions, AreFollowedOrAsserted) {
+  const Condition& c = GetParam();
+  const auto branches = [&c](Tensor x) { return c.holds(x.size(0), x.size(1)) ? x * 2 : x.relu(); };
+  const auto numbers = [&c](Tensor x) { return x * (c.holds(x.size(0), x.size(1)) ? 2 : 1); };
+  const auto reals = [&c](Tensor x) { return x * (c.holds(x.size(0), x.size(1)) ? 2.5 : 1.0); };
+  const auto reduces = [&c](Tensor x) { return c.holds(x.size(0), x.size(1)) ? x.sum(1) : x.mean(1); };
+  const std::function<Tensor(Tensor)> programs[] = {branches, numbers, reals, reduces};
+  for (const auto& program : programs) {
+    const auto gm = symbolic_trace([&](Tensor x) { return program(x); }, {torch::rand({c.b, c.n})});
+    int equal = 0, refused = 0;
+    for (const std::int64_t b : {1, 2, 3, 5, 6, 10, 12, 20, 40, 100}) {
+      for (const std::int64_t n : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 12, 15,  16,  18,  20,  24,  25,  27,
+                                   32, 40, 48, 50, 51, 60, 63, 64, 65, 96, 99, 100, 128, 194, 256, 288, 512, 960}) {
+        const Tensor x = torch::rand({b, n}) - 0.5;
+        const AtSizes outcome = testing::at_sizes(*gm, [&]() -> c10::IValue { return program(x); }, {x});
+        ASSERT_NE(outcome, AtSizes::wrong) << b << " " << n << "\n" << gm->graph();
+        ++(outcome == AtSizes::equal ? equal : refused);
+      }
+    }
+    EXPECT_GT(equal, 0);
+    std::cout << c.name << ": " << equal << " equal, " << refused << " refused\n";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, SizeConditions, ::testing::ValuesIn(conditions()),
+                         [](const auto& info) { return info.param.name; });
+
+// ── What a program does beside returning ─────────────────────────────────────────────────────────────────────────────
+
+template <typename Program>
+void expect_traced(const Program& program, const Tensor& example, const Tensor& other, AtSizes wanted) {
+  const auto gm = symbolic_trace(program, {example});
+  EXPECT_TRUE(gm->forward(example).equal(program(example)));
+  EXPECT_EQ(testing::at_sizes(*gm, [&]() -> c10::IValue { return program(other); }, {other}), wanted) << gm->graph();
+}
+
+TEST(SizeConditionsThatEnd, TheProcess) {
+  const auto divides = [](Tensor x) { return x.slice(1, 0, 12 / (x.size(1) - 2)); };
+  expect_traced(divides, torch::rand({2, 4}), torch::rand({3, 4}), AtSizes::equal);
+  const auto quotient = [](Tensor x) { return x * (x.size(1) / (x.size(2) / 4)); };
+  expect_traced(quotient, torch::rand({2, 6, 8}), torch::rand({5, 6, 8}), AtSizes::equal);
+  const auto asserts = [](Tensor x) {
+    if (x.size(1) % 32 != 0) std::abort();
+    const std::vector<Tensor> parts = {x * 2, x * 3};
+    return parts[0] + parts[1];
+  };
+  expect_traced(asserts, torch::rand({2, 64}), torch::rand({3, 64}), AtSizes::equal);
+  const auto channels = [](Tensor x) {
+    const Tensor y = x * 2;
+    if (x.size(1) != 3) std::abort();
+    return y + 1;
+  };
+  expect_traced(channels, torch::rand({2, 3}), torch::rand({7, 3}), AtSizes::equal);
+  EXPECT_FX_ERROR(symbolic_trace(channels, {torch::rand({2, 3})})->run({torch::rand({2, 4})}), execution,
+                  ::testing::HasSubstr("x[1] must be 3"));
+}
+
+TEST(SizeConditionsThatEnd, WithWhatIsNoException) {
+  const auto throws_a_number = [](Tensor x) {
+    if (x.size(1) > 9) throw 42;
+    return x * 2;
+  };
+  expect_traced(throws_a_number, torch::rand({2, 6}), torch::rand({5, 6}), AtSizes::equal);
+}
+
+}  // namespace fx::size_conditions_test
