@@ -46,6 +46,32 @@ bool is_list_of_rows(const Node& node) {
          (node.target() == "aten::where" && node.args().size() + node.kwargs().size() == 1);
 }
 
+// Whole numbers are made of floats.
+bool rounds(const Node& node) {
+  constexpr std::string_view kRoundings[] = {"torch.sym_int",    "math.trunc",        "math.floor",
+                                             "math.ceil",        "builtins.int",      "aten::Int.float",
+                                             "aten::Int.Scalar", "aten::floor.float", "aten::ceil.float"};
+  return node.is(Op::call_function) && !node.args().empty() && node.arg(0).is_node() &&
+         std::ranges::find(kRoundings, node.target().view()) != std::end(kRoundings);
+}
+
+bool reads_number(const Node& node) {
+  return node.is(Op::call_function) && std::ranges::find(kNumberCalls, node.target().view()) != std::end(kNumberCalls);
+}
+
+// A number read out of a tensor, or what arithmetic of words for numbers makes of one.
+bool is_of_number_read(const Node& node, int depth = 0) {
+  constexpr int kDeepest = 16;
+  if (reads_number(node)) return true;
+  const std::string_view target = node.target().view();
+  const bool counts = target.starts_with("operator.") || target.starts_with("torch.sym_") ||
+                      target.starts_with("torch._sym_") || target.starts_with("math.") || target.ends_with(".float") ||
+                      target.ends_with("_float") || target.ends_with(".float_int");
+  if (!node.is(Op::call_function) || !counts || depth > kDeepest) return false;
+  return std::ranges::any_of(node.all_input_nodes(),
+                             [&](const Node* each) { return is_of_number_read(*each, depth + 1); });
+}
+
 const RowCall* row_call(const Node& node) {
   const auto found = std::ranges::find(kRowCalls, node.target().view(), &RowCall::target);
   return found == std::end(kRowCalls) ? nullptr : &*found;
@@ -135,9 +161,8 @@ bool is_of_data(const SizeExpr& expr) {
 }
 
 bool DataSizes::may_be(const Node& node) {
-  return node.is(Op::call_function) &&
-         (row_call(node) || is_list_of_rows(node) || node.target() == kMasked ||
-          std::ranges::find(kNumberCalls, node.target().view()) != std::end(kNumberCalls));
+  return node.is(Op::call_function) && (row_call(node) || is_list_of_rows(node) || node.target() == kMasked ||
+                                        reads_number(node) || (rounds(node) && is_of_number_read(node.arg(0).node())));
 }
 
 void DataSizes::look(const Node& node, const c10::IValue& result, const std::function<bool(const Node&)>& is_mask) {

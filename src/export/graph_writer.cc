@@ -5,80 +5,12 @@
 
 #include <fxgraph/export/exported_operator.h>
 #include <fxgraph/export/literals.h>
-#include <fxgraph/export/size_arithmetic.h>
+#include <fxgraph/export/number_calls.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
 namespace {
-
-// Arithmetic on numbers that vary: what Python calls it.
-struct NumberCall {
-  const char* target;
-  const char* python;
-};
-constexpr NumberCall kNumberCalls[] = {
-    {"aten::size.int", "torch.ops.aten.sym_size.int"},
-    {"aten::stride.int", "torch.ops.aten.sym_stride.int"},
-    {"aten::numel", "torch.ops.aten.sym_numel.default"},
-    {"aten::storage_offset", "torch.ops.aten.sym_storage_offset.default"},
-    {"aten::add.int", "_operator.add"},
-    {"aten::sub.int", "_operator.sub"},
-    {"aten::mul.int", "_operator.mul"},
-    {"aten::floordiv.int", "_operator.floordiv"},
-    {"aten::remainder.int", "_operator.mod"},
-    {"aten::neg.int", "_operator.neg"},
-    {"aten::div.int", "_operator.truediv"},
-    {"aten::mul.float", "_operator.mul"},
-    {"aten::mul.float_int", "_operator.mul"},
-    {"aten::mul.int_float", "_operator.mul"},
-    {"aten::div.float", "_operator.truediv"},
-    {"aten::add.float", "_operator.add"},
-    {"aten::sub.float", "_operator.sub"},
-    {"aten::eq.int", "_operator.eq"},
-    {"aten::ne.int", "_operator.ne"},
-    {"aten::ge.int", "_operator.ge"},
-    {"aten::le.int", "_operator.le"},
-    {"aten::gt.int", "_operator.gt"},
-    {"aten::lt.int", "_operator.lt"},
-    {"prim::max.int", "torch.sym_max"},
-    {"torch.sym_max", "torch.sym_max"},
-    {"torch.sym_min", "torch.sym_min"},
-    {"torch.sym_float", "torch.sym_float"},
-    {"torch.sym_int", "torch.sym_int"},
-    {"torch.sym_not", "torch.sym_not"},
-    {"prim::min.int", "torch.sym_min"},
-    {"aten::Float.int", "torch.sym_float"},
-    {"builtins.float", "torch.sym_float"},
-    {"aten::Int.float", "torch.sym_int"},
-    {"builtins.int", "torch.sym_int"},
-    {"math.sqrt", "torch._sym_sqrt"},
-    {"math.trunc", "math.trunc"},
-    {"operator.add", "_operator.add"},
-    {"operator.sub", "_operator.sub"},
-    {"operator.mul", "_operator.mul"},
-    {"operator.floordiv", "_operator.floordiv"},
-    {"operator.mod", "_operator.mod"},
-    {"operator.neg", "_operator.neg"},
-    {"operator.truediv", "_operator.truediv"},
-    {"operator.pow", "_operator.pow"},
-    {"operator.eq", "_operator.eq"},
-    {"operator.ne", "_operator.ne"},
-    {"operator.ge", "_operator.ge"},
-    {"operator.le", "_operator.le"},
-    {"operator.gt", "_operator.gt"},
-    {"operator.lt", "_operator.lt"},
-    {"operator.and_", "_operator.and_"},
-    {"operator.or_", "_operator.or_"},
-};
-
-const char* python_number_call(Symbol target) {
-  const std::string name = number_operator(target);
-  for (const NumberCall& row : kNumberCalls) {
-    if (target == row.target || name == row.target) return row.python;
-  }
-  return nullptr;
-}
 
 // TorchScript has operators of its own, which Python's torch.ops does not know.
 bool is_dispatched(const c10::FunctionSchema& schema) {
@@ -108,14 +40,20 @@ std::string GraphWriter::add_value(const std::string& wanted, const ValueShape& 
   std::string name = fresh(wanted);
   if (shape.kind == ValueShape::Kind::tensor) tensors_[name] = write_tensor_meta(shape.tensor);
   if (shape.kind == ValueShape::Kind::integer) integers_[name] = write_size(shape.integer);
-  if (shape.kind == ValueShape::Kind::boolean) booleans_[name] = {{"as_bool", shape.boolean}};
-  if (shape.kind == ValueShape::Kind::floating) floats_[name] = {{"as_float", write_float(shape.floating)}};
+  if (shape.kind == ValueShape::Kind::boolean) {
+    booleans_[name] =
+        shape.varies && shape.condition ? write_expression(*shape.condition, Json()) : Json{{"as_bool", shape.boolean}};
+  }
+  if (shape.kind == ValueShape::Kind::floating) {
+    const Json number{{"as_float", write_float(shape.floating)}};
+    floats_[name] =
+        shape.varies && shape.real ? write_expression(*shape.real, shape.of_data ? Json() : number) : number;
+  }
   return name;
 }
 
 const std::string& GraphWriter::name_value(const Node& node, const std::string& wanted, const ValueShape& shape) {
   names_[node] = add_value(wanted, shape);
-  if (shape.of_data) describe_number(node, names_[node], shape);
   return names_[node];
 }
 const std::string& GraphWriter::name_value(const Node& node, const std::string& wanted) {
@@ -274,11 +212,13 @@ void GraphWriter::write_call(const Node& node) {
     static constexpr const char* kNames[] = {"a", "b", "c"};
     static constexpr const char* kSizeNames[] = {"self", "dim"};
     const bool is_operator = std::string_view(python).starts_with("torch.ops.");
-    for (std::size_t i = 0; i < node.args().size() && i < 2; ++i) {
+    for (std::size_t i = 0; i < node.args().size() && i < (is_operator ? 2 : 3); ++i) {
       inputs.push_back(
           {{"name", is_operator ? kSizeNames[i] : kNames[i]}, {"arg", argument(node.arg(i))}, {"kind", 1}});
     }
-    return write_operator(node, python, std::move(inputs));
+    write_operator(node, python, std::move(inputs));
+    if (const DataSource* decided = source(node)) note_source(node, *decided);
+    return;
   }
   if (node.target().view().starts_with(kHigherOrder)) return write_higher_order(node);
   if (is_number(shape.kind) && write_as_expression(node)) return;

@@ -71,7 +71,6 @@ class GraphWriter {
   bool write_as_expression(const Node& node);
   const DataSource* source(const Node& node) const { return data_ ? data_->find(node) : nullptr; }
   void note_source(const Node& node, const DataSource& source);
-  void describe_number(const Node& node, const std::string& name, const ValueShape& shape);
   std::optional<Json> number_of(const SizeExpr& expr);
   Json add_number(const SizeExpr& expr, const char* target, std::initializer_list<std::pair<const char*, Json>> args);
   void add_node(const Node& node, const std::string& target, Json inputs, Json outputs, Json single);

@@ -127,13 +127,19 @@ std::vector<Number> other_values(Number value, const SizeRange& range) {
 /// The program as it runs on its example, and which of its calls data decide.
 class Finder : public Interpreter {
  public:
-  Finder(GraphModule& module, const Graph& graph) : Interpreter(module, graph), data(graph), masks_(graph) {}
+  Finder(GraphModule& module, const Graph& graph)
+      : Interpreter(module, graph), data(graph), masks_(graph), reals_(graph), tensors_(graph) {}
 
   fx::Value run_node(const Node& node) override {
     fx::Value value = Interpreter::run_node(node);
     masks_[node] = value.isTensor() && value.toTensor().defined() &&
                    (value.toTensor().scalar_type() == at::kBool || value.toTensor().scalar_type() == at::kByte);
-    if (DataSizes::may_be(node)) data.look(node, value, [this](const Node& input) { return masks_[input]; });
+    reals_[node] = value.isDouble();
+    tensors_[node] = value.isTensor();
+    const bool is_number_itself =
+        value.isInt() && !node.args().empty() && node.arg(0).is_node() && !was_real_or_tensor(node);
+    if (DataSizes::may_be(node) && !is_number_itself)
+      data.look(node, value, [this](const Node& input) { return masks_[input]; });
     return value;
   }
 
@@ -145,7 +151,13 @@ class Finder : public Interpreter {
   DataSizes data;
 
  private:
-  NodeMap<bool> masks_;
+  // What is rounded: a whole number stays itself.
+  bool was_real_or_tensor(const Node& rounding) const {
+    const Node& value = rounding.arg(0).node();
+    return reals_[value] || tensors_[value];
+  }
+
+  NodeMap<bool> masks_, reals_, tensors_;
 };
 
 }  // namespace
@@ -257,6 +269,25 @@ void Runs::add_more(const std::string& symbol, const SizeRange& range) {
     const Number other = here[symbol] += offset;
     if (other <= range.max.value_or(INT64_MAX)) try_add(here);
   }
+}
+
+// What is the less or the greater of two sizes shows where the order of the sizes is another.
+void Runs::add_turned_round(const SizeRanges& ranges) {
+  std::vector<std::pair<Number, std::string>> order;
+  for (const auto& [symbol, value] : choices[0]) {
+    if (!data_.ranges().count(symbol)) order.emplace_back(value, symbol);
+  }
+  std::ranges::sort(order);
+  Symbols all = choices[0];
+  Number more = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const auto known = ranges.find(order[i].second);
+    const SizeRange range = known == ranges.end() ? SizeRange() : known->second;
+    const Number value = order[order.size() - 1 - i].first + ++more;
+    if (value < range.min.value_or(value) || value > range.max.value_or(value)) return;
+    all[order[i].second] = value;
+  }
+  if (order.size() > 1) try_add(all);
 }
 
 bool Runs::add_doubts(const std::vector<Symbols>& doubts) {

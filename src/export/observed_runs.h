@@ -50,6 +50,8 @@ class Runs {
   void add_more(const std::string& symbol, const SizeRange& range);
   /// True when one was added.
   bool add_doubts(const std::vector<Symbols>& doubts);
+  /// A run in which the sizes are in another order.
+  void add_turned_round(const SizeRanges& ranges);
   void add_all_changed();
 
   const std::function<bool(const Symbols&)>& takes() const { return inputs_.takes; }

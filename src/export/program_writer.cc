@@ -166,6 +166,7 @@ void ProgramWriter::flatten_modules() {
   graph_ = inline_modules(GraphModule(module_, std::move(graph)));
   normalize_operators(graph_);
   eliminate_dead_code(graph_);
+  states_ = settle_state(module_, graph_);
 }
 
 // ── Inputs ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -246,40 +247,31 @@ void ProgramWriter::drop_checks() {
 
 // ── State ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-void ProgramWriter::add_state(const char* kind, const char* prefix, const std::string& path, const at::Tensor& tensor,
-                              Json& inputs, Json& specs) {
+// One tensor that has two names is read under the first, so that all gradients of it come together.
+void ProgramWriter::add_state(const char* kind, const char* prefix, const SavedState& state, Json& inputs,
+                              Json& specs) {
   ValueShape shape;
   shape.kind = ValueShape::Kind::tensor;
-  shape.tensor = meta_of_tensor(tensor);
-  const std::string name = writer_->add_value(prefix + identifier_of(path), shape);
-  for (Node* node : graph_.find_nodes(Op::get_attr, Symbol(path))) writer_->set_name(*node, name);
+  shape.tensor = meta_of_tensor(state.tensor);
+  const std::string name = writer_->add_value(prefix + identifier_of(state.path), shape);
+  const std::string& read = state_names_.try_emplace(state.tensor.unsafeGetTensorImpl(), name).first->second;
+  for (Node* node : graph_.find_nodes(Op::get_attr, Symbol(state.path))) writer_->set_name(*node, read);
   inputs.push_back({{"as_tensor", {{"name", name}}}});
-  specs.push_back({{kind, {{"arg", {{"name", name}}}, {std::string(kind) + "_name", path}}}});
+  specs.push_back({{kind, {{"arg", {{"name", name}}}, {std::string(kind) + "_name", state.path}}}});
 }
 
 void ProgramWriter::add_states(Json& inputs, Json& specs) {
-  for (const auto& item : module_.named_parameters()) {
-    if (!item.value().defined()) continue;
-    add_state("parameter", "p_", item.key(), item.value(), inputs, specs);
-    written_.weights.push_back({item.key(), item.value(), true});
-  }
-  std::vector<std::pair<std::string, at::Tensor>> constants;
-  for (const auto& item : module_.named_buffers()) {
-    if (!item.value().defined()) continue;
-    const StateKind* kind = nullptr;
-    for (Node* node : module_.graph().find_nodes(Op::get_attr, Symbol(item.key())))
-      kind = note<StateKind>(node, kStateNote);
-    if ((kind && *kind == StateKind::constant) || (!kind && item.key().starts_with("_tensor_constant"))) {
-      constants.emplace_back(item.key(), item.value());
-      continue;
+  for (const SavedState& state : states_) {
+    switch (state.held) {
+      case SavedState::Held::parameter: add_state("parameter", "p_", state, inputs, specs); break;
+      case SavedState::Held::constant: add_state("tensor_constant", "c_", state, inputs, specs); break;
+      default:
+        add_state("buffer", "b_", state, inputs, specs);
+        specs.back()["buffer"]["persistent"] = state.held == SavedState::Held::buffer;
     }
-    add_state("buffer", "b_", item.key(), item.value(), inputs, specs);
-    specs.back()["buffer"]["persistent"] = kind == nullptr;
-    (kind ? written_.constants : written_.weights).push_back({item.key(), item.value(), false});
-  }
-  for (const auto& [path, tensor] : constants) {
-    add_state("tensor_constant", "c_", path, tensor, inputs, specs);
-    written_.constants.push_back({path, tensor, false});
+    const bool is_parameter = state.held == SavedState::Held::parameter;
+    const bool is_saved = is_parameter || state.held == SavedState::Held::buffer;
+    (is_saved ? written_.weights : written_.constants).push_back({state.path, state.tensor, is_parameter});
   }
 }
 

@@ -14,6 +14,7 @@
 #include <fxgraph/export/graph_writer.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/save.h>
+#include <fxgraph/export/saved_state.h>
 
 namespace fx::pt2 {
 
@@ -45,8 +46,7 @@ class ProgramWriter {
   Json ranges() const;
   void check_container(Node& whole, const TreeSpec& spec, std::size_t leaf);
   void add_states(Json& inputs, Json& specs);
-  void add_state(const char* kind, const char* prefix, const std::string& path, const at::Tensor& tensor, Json& inputs,
-                 Json& specs);
+  void add_state(const char* kind, const char* prefix, const SavedState& state, Json& inputs, Json& specs);
   void add_user_inputs(Json& inputs, Json& specs);
   void tell_symbol(const std::string& name, const SizeExpr& size, std::size_t dim);
   std::pair<Json, Json> outputs(std::string& out_spec);
@@ -56,6 +56,8 @@ class ProgramWriter {
   GraphModule& module_;
   const SaveExportedOptions& options_;
   Graph graph_;
+  std::vector<SavedState> states_;
+  std::map<const void*, std::string> state_names_;  ///< by tensor
   std::unique_ptr<CallInputs> call_;
   ProgramShapes shapes_;
   std::vector<Wordless> refusals_;

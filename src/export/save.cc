@@ -21,43 +21,41 @@ void write_text(PyTorchStreamWriter& archive, const std::string& name, const std
   archive.writeRecord(name, text.data(), text.size());
 }
 
-// Tensors that share memory share a record; one that is a small part of a large memory alone is written alone.
+// Tensors that share memory share a record.
 class PayloadWriter {
  public:
   PayloadWriter(PyTorchStreamWriter& archive, std::string folder, std::string stem)
       : archive_(archive), folder_(std::move(folder)), stem_(std::move(stem)) {}
 
-  Json write(const std::vector<pt2::SavedTensor>& tensors) {
-    std::map<const void*, int> sharers;
-    for (const pt2::SavedTensor& each : tensors) ++sharers[each.tensor.storage().unsafeGetStorageImpl()];
-    Json config = Json::object();
-    for (const pt2::SavedTensor& each : tensors) {
-      const void* storage = each.tensor.storage().unsafeGetStorageImpl();
-      at::Tensor tensor = each.tensor.detach();
-      if (sharers[storage] == 1) tensor = tensor.cpu().clone(at::MemoryFormat::Preserve);
-      config[each.name] = {{"path_name", record_of(storage, tensor)},
-                           {"is_param", each.is_parameter},
-                           {"use_pickle", false},
-                           {"tensor_meta", meta_of(tensor, each.tensor)}};
+  std::string write(const std::vector<pt2::SavedTensor>& tensors) {
+    // Python reads a record as the first tensor of it, and gives all others that one's gradients.
+    nlohmann::ordered_json config = nlohmann::ordered_json::object();
+    for (const bool trained : {false, true}) {
+      for (const pt2::SavedTensor& each : tensors) {
+        if (each.tensor.requires_grad() == trained) config[each.name] = payload_of(each);
+      }
     }
-    return {{"config", std::move(config)}};
+    return nlohmann::ordered_json{{"config", std::move(config)}}.dump();
   }
 
  private:
-  std::string record_of(const void* storage, const at::Tensor& tensor) {
-    const auto [known, fresh] = records_.try_emplace(storage, stem_ + std::to_string(records_.size()));
-    if (fresh) {
-      const at::Tensor held = tensor.cpu();
-      archive_.writeRecord(folder_ + known->second, held.storage().data(), held.storage().nbytes());
-    }
-    return known->second;
+  Json payload_of(const pt2::SavedTensor& each) {
+    return {{"path_name", record_of(each.tensor)},
+            {"is_param", each.is_parameter},
+            {"use_pickle", false},
+            {"tensor_meta", pt2::write_tensor_meta(pt2::meta_of_tensor(each.tensor))}};
   }
 
-  static Json meta_of(const at::Tensor& written, const at::Tensor& original) {
-    pt2::TensorMeta meta = pt2::meta_of_tensor(written);
-    meta.device = to_device(original.device());
-    meta.requires_grad = original.requires_grad();
-    return pt2::write_tensor_meta(meta);
+  std::string record_of(const at::Tensor& tensor) {
+    const c10::Storage storage = tensor.storage();
+    const auto [known, fresh] =
+        records_.try_emplace(storage.unsafeGetStorageImpl(), stem_ + std::to_string(records_.size()));
+    if (fresh) {
+      const auto count = static_cast<std::int64_t>(storage.nbytes() / tensor.element_size());
+      const at::Tensor all = at::empty({0}, tensor.options()).set_(storage, 0, {count}, {1}).cpu();
+      archive_.writeRecord(folder_ + known->second, all.storage().data(), all.nbytes());
+    }
+    return known->second;
   }
 
   PyTorchStreamWriter& archive_;
@@ -103,10 +101,10 @@ void write_archive(const pt2::WrittenProgram& program, std::ostream& out) {
   });
   constexpr std::uint64_t kZipVersion = 6;
   archive.setMinVersion(kZipVersion);
-  const Json weights = PayloadWriter(archive, "data/weights/", "weight_").write(program.weights);
-  write_text(archive, "data/weights/model_weights_config.json", weights.dump());
-  const Json constants = PayloadWriter(archive, "data/constants/", "tensor_").write(program.constants);
-  write_text(archive, "data/constants/model_constants_config.json", constants.dump());
+  const std::string weights = PayloadWriter(archive, "data/weights/", "weight_").write(program.weights);
+  write_text(archive, "data/weights/model_weights_config.json", weights);
+  const std::string constants = PayloadWriter(archive, "data/constants/", "tensor_").write(program.constants);
+  write_text(archive, "data/constants/model_constants_config.json", constants);
   write_text(archive, "models/model.json", program.json.dump());
   const std::vector<char> example = example_of(program);
   archive.writeRecord("data/sample_inputs/model.pt", example.data(), example.size());

@@ -1,6 +1,7 @@
 #include <fxgraph/export/size_arithmetic.h>
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -54,7 +55,39 @@ constexpr ArithmeticCall kArithmeticCalls[] = {
     {"aten::floor.float", "FloorToInt"},
     {"math.ceil", "CeilToInt"},
     {"aten::ceil.float", "CeilToInt"},
+    {"math.sqrt", "Sqrt"},
+    {"torch._sym_sqrt", "Sqrt"},
+    {"aten::sqrt.int", "Sqrt"},
+    {"aten::sqrt.float", "Sqrt"},
+    {"operator.sqrt", "Sqrt"},
+    {"operator.div", "TrueDiv"},
+    {"aten::Int.Scalar", "TruncToInt"},
+    {"aten::Float.Scalar", "ToFloat"},
+    {"operator.pow", "Power"},
+    {"aten::pow.int", "FloatPow"},
+    {"aten::pow.float", "FloatPow"},
+    {"aten::pow.int_float", "FloatPow"},
+    {"aten::pow.float_int", "FloatPow"},
+    {"operator.lshift", "LShift"},
+    {"operator.__lshift__", "LShift"},
+    {"operator.rshift", "RShift"},
+    {"operator.__rshift__", "RShift"},
+    {"operator.gt", "StrictGreaterThan"},
+    {"operator.lt", "StrictLessThan"},
+    {"operator.ge", "GreaterThan"},
+    {"operator.le", "LessThan"},
+    {"operator.eq", "Equality"},
+    {"operator.ne", "Unequality"},
+    {"operator.and_", "And"},
+    {"aten::__and__.bool", "And"},
+    {"operator.or_", "Or"},
+    {"aten::__or__.bool", "Or"},
+    {"operator.not_", "Not"},
+    {"operator.__not__", "Not"},
+    {"torch.sym_not", "Not"},
+    {"torch.sym_ite", "torch.sym_ite"},
 };
+constexpr std::string_view kChoice = "torch.sym_ite";
 
 SizeExpr negative(SizeExpr expr) {
   if (expr.is_integer()) return SizeExpr::integer(-expr.value());
@@ -68,7 +101,8 @@ bool varies(const SizeExpr& expr) {
 }
 
 bool is_of_one(std::string_view function) {
-  return function == "Neg" || function == "ToFloat" || function.ends_with("ToInt");
+  return function == "Neg" || function == "ToFloat" || function == "Sqrt" || function == "Not" ||
+         function.ends_with("ToInt");
 }
 
 SizeExpr to_real(SizeExpr expr) {
@@ -80,12 +114,41 @@ SizeExpr to_real(SizeExpr expr) {
 SizeExpr of_one(std::string_view function, SizeExpr operand) {
   if (function == "Neg") return negative(std::move(operand));
   if (function == "ToFloat") return to_real(std::move(operand));
+  if (function == "Sqrt") return SizeExpr::call("OpaqueUnaryFn_sqrt", {to_real(std::move(operand))});
+  if (function == "Not") return SizeExpr::call("Not", {std::move(operand)});
   return operand.is_real() ? SizeExpr::call(std::string(function), {std::move(operand)}) : operand;
+}
+
+// By a number of digits that is written out.
+std::optional<SizeExpr> shifted(std::string_view function, const SizeExpr& value, const SizeExpr& by) {
+  constexpr std::int64_t kMost = 62;
+  if (!by.is_integer() || by.value() < 0 || by.value() > kMost || value.is_real()) return std::nullopt;
+  const SizeExpr factor = SizeExpr::integer(std::int64_t{1} << by.value());
+  if (function == "RShift") return SizeExpr::call("FloorDiv", {value, factor});
+  return SizeExpr::call("Mul", {factor, value});
+}
+
+SizeExpr chosen(const SizeExpr& condition, SizeExpr then, SizeExpr otherwise) {
+  if (then.is_real() || otherwise.is_real()) {
+    then = to_real(std::move(then));
+    otherwise = to_real(std::move(otherwise));
+  }
+  return SizeExpr::call("Piecewise",
+                        {SizeExpr::call("ExprCondPair", {std::move(then), condition}),
+                         SizeExpr::call("ExprCondPair", {std::move(otherwise), SizeExpr::call("true", {})})});
+}
+
+bool is_condition(std::string_view function) {
+  constexpr std::string_view kConditions[] = {
+      "StrictGreaterThan", "StrictLessThan", "GreaterThan", "LessThan", "Equality", "Unequality", "And", "Or", "Not"};
+  return std::ranges::find(kConditions, function) != std::end(kConditions);
 }
 
 // Floats beside whole numbers make floats of those.
 std::optional<SizeExpr> of_several(std::string_view function, std::vector<SizeExpr> operands) {
-  const bool is_real = std::ranges::any_of(operands, &SizeExpr::is_real);
+  if (function.ends_with("Shift")) return shifted(function, operands[0], operands[1]);
+  const bool is_real = function == "FloatPow" || std::ranges::any_of(operands, &SizeExpr::is_real);
+  if (function == "Power") function = is_real ? "FloatPow" : "PowByNatural";
   if (function == "TrueDiv") function = is_real ? "FloatTrueDiv" : "IntTrueDiv";
   if (is_real) {
     if (function == "FloorDiv" || function == "PythonMod") return std::nullopt;
@@ -95,17 +158,34 @@ std::optional<SizeExpr> of_several(std::string_view function, std::vector<SizeEx
   return SizeExpr::call(std::string(function), std::move(operands));
 }
 
+void add_constants(const SizeExpr& expr, std::set<std::int64_t>& constants) {
+  if (expr.is_integer()) constants.insert(expr.value());
+  for (const SizeExpr& operand : expr.operands()) add_constants(operand, constants);
+}
+
 // Values of one symbol that tell expressions apart: the first ones, those about powers of two, those about the example.
-std::vector<std::int64_t> telling_values(std::int64_t example, const SizeRange& range) {
+std::vector<std::int64_t> telling_values(std::int64_t example, const SizeRange& range,
+                                         const std::set<std::int64_t>& constants) {
   constexpr std::int64_t kFirst = 70, kFarthest = 1024;
   const std::int64_t least = std::max<std::int64_t>(range.min.value_or(2), 2);
   const std::int64_t most = std::min(range.max.value_or(kFarthest), std::max(kFarthest, example));
+  const std::int64_t limit = range.max.value_or(INT64_MAX);
   std::vector<std::int64_t> values;
   for (std::int64_t value = least; value < least + kFirst; ++value) values.push_back(value);
   for (std::int64_t power = 64; power <= kFarthest; power *= 2)
     values.insert(values.end(), {power - 1, power, power + 1});
   for (const std::int64_t offset : {-2, -1, 1, 2}) values.push_back(example + offset);
   std::erase_if(values, [&](std::int64_t value) { return value < least || value > most; });
+  // On both sides of what it is compared with, as it is or behind a small factor or divisor.
+  constexpr std::int64_t kBeyond = std::int64_t{1} << 40;
+  for (const std::int64_t constant : constants) {
+    if (constant <= 0 || constant > kBeyond) continue;
+    for (const std::int64_t about : {constant, 2 * constant, constant / 2, 4 * constant, constant / 4}) {
+      for (const std::int64_t value : {about - 3, about - 1, about, about + 1, about + 3}) {
+        if (value > most && value <= limit && value >= least) values.push_back(value);
+      }
+    }
+  }
   return values;
 }
 
@@ -128,20 +208,27 @@ std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optio
   }
   if (row == std::end(kArithmeticCalls) || !node.kwargs().empty() || node.args().empty()) return std::nullopt;
   const bool of_list = node.args().size() == 1 && node.arg(0).is_sequence();
+  const bool is_choice = row->function == kChoice;
   std::vector<SizeExpr> operands;
   for (const Argument& arg : of_list ? node.arg(0).elements() : node.args()) {
     std::optional<SizeExpr> operand = arg.is_int()     ? std::optional(SizeExpr::integer(arg.as_int()))
                                       : arg.is_float() ? std::optional(SizeExpr::real(arg.as_float()))
-                                      : arg.is_node()  ? value_of(arg.node())
-                                                       : std::nullopt;
+                                      : arg.is_bool()
+                                          ? std::optional(SizeExpr::call(arg.as_bool() ? "true" : "false", {}))
+                                      : arg.is_node() ? value_of(arg.node())
+                                                      : std::nullopt;
     if (!operand) return std::nullopt;
     operands.push_back(std::move(*operand));
   }
   const std::string_view function = row->function;
+  if (is_choice) {
+    if (operands.size() != 3) return std::nullopt;
+    return chosen(operands[0], std::move(operands[1]), std::move(operands[2]));
+  }
   if (is_of_one(function)) return operands.size() == 1 ? std::optional(of_one(function, operands[0])) : std::nullopt;
   if (operands.size() < 2 || (!of_list && operands.size() > 2)) return std::nullopt;
   std::optional<SizeExpr> made = of_several(function, std::move(operands));
-  if (!made || varies(*made)) return made;
+  if (!made || varies(*made) || made->is_real() || is_condition(function)) return made;
   const std::optional<std::int64_t> value = made->evaluate({});
   return value ? std::optional(SizeExpr::integer(*value)) : std::nullopt;
 }
@@ -163,15 +250,44 @@ std::optional<SizeExpr> resized_by(const Node& node, std::size_t dim,
                 SizeExpr::call("Mul", {SizeExpr::real(factor.as_float()), of_one("ToFloat", sizes[dim].expr)}));
 }
 
+std::optional<SizeExpr> diagonal_of(const Node& node, std::size_t dim,
+                                    const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of) {
+  if (node.target() != "aten::diagonal") return std::nullopt;
+  const auto number = [&](const char* name, std::int64_t otherwise) {
+    const Argument* value = bound_argument(node, name);
+    return !value ? std::optional(otherwise) : value->is_int() ? std::optional(value->as_int()) : std::nullopt;
+  };
+  const Argument* input = bound_argument(node, "self");
+  const auto offset = number("offset", 0);
+  auto first = number("dim1", 0), second = number("dim2", 1);
+  if (!input || !input->is_node() || !offset || !first || !second) return std::nullopt;
+  const std::vector<SymbolicSize>& sizes = sizes_of(input->node());
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  if (dim + 2 != sizes.size()) return std::nullopt;
+  for (auto* each : {&first, &second}) *each = **each < 0 ? **each + rank : **each;
+  if (*first < 0 || *first >= rank || *second < 0 || *second >= rank) return std::nullopt;
+  const auto less = [](const SizeExpr& size, std::int64_t by) {
+    return by == 0 ? size : SizeExpr::call("Add", {size, SizeExpr::integer(-by)});
+  };
+  const SizeExpr rows = less(sizes[static_cast<std::size_t>(*first)].expr, std::max<std::int64_t>(-*offset, 0));
+  const SizeExpr columns = less(sizes[static_cast<std::size_t>(*second)].expr, std::max<std::int64_t>(*offset, 0));
+  if (!varies(rows) && !varies(columns)) return std::nullopt;
+  return SizeExpr::call("Max", {SizeExpr::integer(0), SizeExpr::call("Min", {rows, columns})});
+}
+
 std::optional<Symbols> where_they_differ(const SizeExpr& left, const SizeExpr& right, const Symbols& example,
                                          const SizeRanges& ranges, const std::function<bool(const Symbols&)>& takes) {
   if (left == right) return std::nullopt;
   std::map<std::string, std::vector<std::int64_t>> values;
+  std::set<std::int64_t> constants;
+  add_constants(left, constants);
+  add_constants(right, constants);
   const auto add = [&](const std::string& symbol) {
     const auto range = ranges.find(symbol);
     const auto now = example.find(symbol);
     if (now != example.end())
-      values.try_emplace(symbol, telling_values(now->second, range == ranges.end() ? SizeRange() : range->second));
+      values.try_emplace(symbol,
+                         telling_values(now->second, range == ranges.end() ? SizeRange() : range->second, constants));
   };
   left.for_each_symbol(add);
   right.for_each_symbol(add);

@@ -185,11 +185,65 @@ constexpr RealFunction kRealFunctions[] = {
     {"IntTrueDiv", true, [](double a, double b) { return a / b; }},
     {"Max", false, [](double a, double b) { return std::max(a, b); }},
     {"Min", false, [](double a, double b) { return std::min(a, b); }},
+    {"FloatPow", true, [](double a, double b) { return std::pow(a, b); }},
+    {"OpaqueUnaryFn_sqrt", true, nullptr},
+    {"Piecewise", false, nullptr},
+    {"ExprCondPair", false, nullptr},
 };
+
+// What holds is 1, what does not is 0.
+struct Relation {
+  const char* name;
+  bool (*holds)(double, double);
+};
+constexpr Relation kRelations[] = {
+    {"GreaterThan", [](double a, double b) { return a >= b; }},
+    {"LessThan", [](double a, double b) { return a <= b; }},
+    {"StrictGreaterThan", [](double a, double b) { return a > b; }},
+    {"StrictLessThan", [](double a, double b) { return a < b; }},
+    {"Equality", [](double a, double b) { return a == b; }},
+    {"Unequality", [](double a, double b) { return a != b; }},
+};
+constexpr std::string_view kPiecewise = "Piecewise", kPiece = "ExprCondPair", kRoot = "OpaqueUnaryFn_sqrt";
+
+// Of a condition; nothing where it is none, or not known.
+Size holds(const SizeExpr& expr, const std::map<std::string, std::int64_t>& symbols) {
+  const std::string& name = expr.name();
+  const std::vector<SizeExpr>& operands = expr.operands();
+  if (operands.empty()) return name == "true" ? Size(1) : name == "false" ? Size(0) : std::nullopt;
+  if (name == "And" || name == "Or" || name == "Not") {
+    std::size_t count = 0;
+    for (const SizeExpr& operand : operands) {
+      const Size each = operand.evaluate(symbols);
+      if (!each) return std::nullopt;
+      count += *each != 0;
+    }
+    return name == "And" ? count == operands.size() : name == "Or" ? count > 0 : count == 0;
+  }
+  const auto relation = std::ranges::find(kRelations, name, &Relation::name);
+  if (relation == std::end(kRelations) || operands.size() != 2) return std::nullopt;
+  const std::optional<double> left = operands[0].evaluate_real(symbols), right = operands[1].evaluate_real(symbols);
+  return left && right ? Size(relation->holds(*left, *right)) : std::nullopt;
+}
+
+// The value of the first piece whose condition holds; null where that is not known.
+const SizeExpr* piece_of(const SizeExpr& expr, const std::map<std::string, std::int64_t>& symbols) {
+  for (const SizeExpr& piece : expr.operands()) {
+    if (piece.name() != kPiece || piece.operands().size() != 2) return nullptr;
+    const Size is_it = piece.operands()[1].evaluate(symbols);
+    if (!is_it) return nullptr;
+    if (*is_it) return &piece.operands()[0];
+  }
+  return nullptr;
+}
 
 const RealFunction* find_real_function(const std::string& name) {
   const auto found = std::ranges::find(kRealFunctions, name, &RealFunction::name);
   return found == std::end(kRealFunctions) ? nullptr : found;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
 }
 
 void append(std::string& out, const SizeExpr& expr, int outer) {
@@ -250,17 +304,23 @@ SizeExpr SizeExpr::parse(std::string_view text) { return Parser(text).parse(); }
 
 std::string SizeExpr::dump() const {
   if (is_integer()) return "Integer(" + std::to_string(value_) + ")";
+  if (is_symbol() && is_real_symbol(name_)) return "Symbol('" + name_ + "')";
   if (is_symbol())
     return "Symbol('" + name_ + (is_data_symbol(name_) ? "', integer=True)" : "', positive=True, integer=True)");
   if (kind_ == Kind::real) return "Float('" + name_ + "', precision=53)";
+  if (operands_.empty()) return name_;  // a constant
   std::string text = name_ + "(";
   for (std::size_t i = 0; i < operands_.size(); ++i) text += (i > 0 ? ", " : "") + operands_[i].dump();
   return text + ")";
 }
 
 bool SizeExpr::is_data_symbol(std::string_view name) {
-  return name.size() > 1 && name[0] == 'u' &&
-         std::ranges::all_of(name.substr(1), [](unsigned char c) { return std::isdigit(c); });
+  return is_real_symbol(name) || (name.starts_with("u") && is_number(name.substr(1)));
+}
+
+bool SizeExpr::is_real_symbol(std::string_view name) {
+  constexpr std::string_view kStem = "zuf";
+  return name.starts_with(kStem) && is_number(name.substr(kStem.size()));
 }
 
 std::string SizeExpr::str() const {
@@ -280,7 +340,13 @@ std::optional<std::int64_t> SizeExpr::evaluate(const std::map<std::string, std::
     const auto found = symbols.find(name_);
     return found == symbols.end() ? std::nullopt : std::optional(found->second);
   }
-  if (kind_ == Kind::real || operands_.empty()) return std::nullopt;
+  if (kind_ == Kind::real) return std::nullopt;
+  if (const Size condition = holds(*this, symbols)) return condition;
+  if (operands_.empty()) return std::nullopt;
+  if (name_ == kPiecewise) {
+    const SizeExpr* piece = piece_of(*this, symbols);
+    return piece ? piece->evaluate(symbols) : std::nullopt;
+  }
   if (const auto rounding = std::ranges::find(kRoundings, name_, &Rounding::name); rounding != std::end(kRoundings)) {
     const std::optional<double> number = operands_[0].evaluate_real(symbols);
     constexpr double kMost = 0x1p62;
@@ -298,7 +364,8 @@ std::optional<std::int64_t> SizeExpr::evaluate(const std::map<std::string, std::
 }
 
 bool SizeExpr::is_real() const {
-  if (kind_ != Kind::call) return kind_ == Kind::real;
+  if (kind_ != Kind::call) return kind_ == Kind::real || (is_symbol() && is_real_symbol(name_));
+  if (name_ == kPiece) return !operands_.empty() && operands_[0].is_real();
   const RealFunction* function = find_real_function(name_);
   return function && (function->of_any || std::ranges::any_of(operands_, &SizeExpr::is_real));
 }
@@ -313,6 +380,11 @@ std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::i
     const auto [end, error] = std::from_chars(name_.data(), name_.data() + name_.size(), value);
     return error == std::errc() && end == name_.data() + name_.size() ? std::optional(value) : std::nullopt;
   }
+  if (is_symbol()) return std::nullopt;
+  if (name_ == kPiecewise) {
+    const SizeExpr* piece = piece_of(*this, symbols);
+    return piece ? piece->evaluate_real(symbols) : std::nullopt;
+  }
   const RealFunction& function = *find_real_function(name_);
   if (operands_.empty() || (!function.apply && operands_.size() > 1)) return std::nullopt;
   std::optional<double> result = operands_[0].evaluate_real(symbols);
@@ -320,6 +392,7 @@ std::optional<double> SizeExpr::evaluate_real(const std::map<std::string, std::i
     const std::optional<double> next = operands_[i].evaluate_real(symbols);
     result = next ? std::optional(function.apply(*result, *next)) : std::nullopt;
   }
+  if (result && name_ == kRoot) result = std::sqrt(*result);
   return result && std::isfinite(*result) ? result : std::nullopt;
 }
 

@@ -36,7 +36,8 @@ class SizeExpr {
   static SizeExpr real(std::string digits);
   static SizeExpr real(double value);
   /// @}
-  /// `function` is SymPy's: Add, Mul, Pow, FloorDiv, Mod, Max, Min, …
+  /// `function` is SymPy's: Add, Mul, Pow, FloorDiv, Mod, Max, Min, …; of conditions, which are 1 where they hold and
+  /// else 0, StrictGreaterThan, Equality, And, Not, …, and Piecewise(ExprCondPair(value, condition), …).
   static SizeExpr call(std::string function, std::vector<SizeExpr> operands);
 
   /// Reads SymPy's srepr. Throws Error(io) for a malformed text.
@@ -46,8 +47,11 @@ class SizeExpr {
   /// As people write it: `2*s77 + 1`.
   std::string str() const;
 
-  /// True for the name of a size that data decide: u0, u1, …
+  /// True for the name of a number that data decide: u0, u1, …, and zuf0, … of those with a point.
+  /// @{
   static bool is_data_symbol(std::string_view name);
+  static bool is_real_symbol(std::string_view name);
+  /// @}
 
   /// What it is, which decides what the others mean.
   /// @{

@@ -1,6 +1,7 @@
 #include <fxgraph/export/size_fit.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 namespace fx::pt2 {
@@ -64,11 +65,13 @@ std::optional<SizeExpr> SizeFitter::find(const Numbers& seen) {
   if (!expr && symbols.size() == 1) expr = fit_bound(seen, symbols[0]);
   if (!expr && symbols.size() == 1) {
     expr = fit_division(seen, symbols[0]);
+    if (!expr) expr = fit_square(seen, symbols[0]);
     guessed_.insert(symbols[0]);
   }
   if (expr && symbols.size() == 1) remember(*expr, symbols[0]);
   if (!expr) expr = fit_known_sum(seen, symbols);
   if (!expr) expr = fit_known_product(seen, symbols);
+  if (!expr) expr = fit_known_bound(seen, symbols);
   return expr;
 }
 
@@ -127,31 +130,87 @@ std::optional<SizeExpr> SizeFitter::fit_bound(const Numbers& seen, const std::st
   return std::nullopt;
 }
 
-// k·⌊(m·s + c) / d⌋ + e of one symbol.
-std::optional<SizeExpr> SizeFitter::fit_division(const Numbers& seen, const std::string& symbol) const {
-  const Number start = runs_[0].at(symbol);
-  const std::vector<std::size_t>& runs = alone_.at(symbol);
-  for (const Number multiple : {1, 2, 3}) {
-    for (const Number divisor : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64, 112, 128, 224}) {
-      for (Number shift = 0; shift < divisor; ++shift) {
-        const auto part = [&](Number value) { return floor_quotient(multiple * value + shift, divisor); };
-        const Number first = part(start);
-        std::optional<Number> factor;
+// (a·s² + b·s + c) / 2 of one symbol, as pairs of rows and triangles of matrices are counted. Three runs say which, and
+// all others must agree.
+std::optional<SizeExpr> SizeFitter::fit_square(const Numbers& seen, const std::string& symbol) const {
+  constexpr Number kMost = Number{1} << 20;
+  std::vector<std::pair<Number, Number>> points = {{runs_[0].at(symbol), 2 * seen[0]}};
+  for (const std::size_t run : alone_.at(symbol)) points.emplace_back(runs_[run].at(symbol), 2 * seen[run]);
+  std::ranges::sort(points);
+  if (points.size() < 5 || points.back().first > kMost || points.back().second > kMost * kMost) return std::nullopt;
+  // Divided differences; a is the second of them.
+  const auto slope = [&](std::size_t i) -> std::optional<Number> {
+    const Number by = points[i + 1].first - points[i].first, change = points[i + 1].second - points[i].second;
+    return by != 0 && change % by == 0 ? std::optional(change / by) : std::nullopt;
+  };
+  const std::optional<Number> low = slope(points.size() - 3), high = slope(points.size() - 2);
+  if (!low || !high) return std::nullopt;
+  const auto& [x0, y0] = points[points.size() - 3];
+  const auto& [x1, y1] = points[points.size() - 2];
+  const Number width = points.back().first - x0;
+  if ((*high - *low) % width != 0 || *high == *low) return std::nullopt;
+  const Number square = (*high - *low) / width, linear = *low - square * (x0 + x1);
+  const Number constant = y0 - square * x0 * x0 - linear * x0;
+  const SizeExpr s = SizeExpr::symbol(symbol);
+  std::vector<SizeExpr> terms = {times(square, SizeExpr::call("Mul", {s, s}))};
+  if (linear != 0) terms.push_back(times(linear, s));
+  SizeExpr expr = SizeExpr::call("FloorDiv", {plus(std::move(terms), constant), SizeExpr::integer(2)});
+  return explains(expr, seen) ? std::optional(std::move(expr)) : std::nullopt;
+}
+
+// min(f, g) and max(f, g) of expressions of two symbols that are known.
+std::optional<SizeExpr> SizeFitter::fit_known_bound(const Numbers& seen,
+                                                    const std::vector<std::string>& symbols) const {
+  // Of numbers that data decide, those below zero were not seen: `v[:n]`.
+  if (symbols.size() != 2 || std::ranges::any_of(symbols, SizeExpr::is_data_symbol)) return std::nullopt;
+  for (const bool least : {true, false}) {
+    for (const Atom& f : atoms_.at(symbols[0])) {
+      for (const Atom& g : atoms_.at(symbols[1])) {
         bool fits = true;
-        for (const std::size_t run : runs) {
-          const Number by = part(runs_[run].at(symbol)) - first, change = seen[run] - seen[0];
-          if (by == 0 ? change != 0 : change % by != 0 || (factor && *factor != change / by)) {
-            fits = false;
-            break;
-          }
-          if (by != 0) factor = change / by;
-        }
-        if (!fits || !factor) continue;
-        const SizeExpr dividend = plus({times(multiple, SizeExpr::symbol(symbol))}, shift);
-        SizeExpr expr = plus({times(*factor, SizeExpr::call("FloorDiv", {dividend, SizeExpr::integer(divisor)}))},
-                             seen[0] - *factor * first);
-        if (explains(expr, seen)) return expr;
+        for (std::size_t run = 0; run < seen.size() && fits; ++run)
+          fits = seen[run] == (least ? std::min(f.values[run], g.values[run]) : std::max(f.values[run], g.values[run]));
+        if (fits) return SizeExpr::call(least ? "Min" : "Max", {f.expr, g.expr});
       }
+    }
+  }
+  return std::nullopt;
+}
+
+// k·⌊(f(s) + c) / d⌋ + e of one symbol, where f is a multiple of it, or an expression that is known.
+std::optional<SizeExpr> SizeFitter::fit_division(const Numbers& seen, const std::string& symbol) const {
+  for (const Number multiple : {1, 2, 3}) {
+    Atom atom{times(multiple, SizeExpr::symbol(symbol)), {}};
+    for (const Symbols& run : runs_) atom.values.push_back(multiple * run.at(symbol));
+    if (std::optional<SizeExpr> expr = fit_quotient(seen, symbol, atom)) return expr;
+  }
+  for (const Atom& atom : atoms_.at(symbol)) {
+    if (std::optional<SizeExpr> expr = fit_quotient(seen, symbol, atom)) return expr;
+  }
+  return std::nullopt;
+}
+
+std::optional<SizeExpr> SizeFitter::fit_quotient(const Numbers& seen, const std::string& symbol,
+                                                 const Atom& dividend) const {
+  const std::vector<std::size_t>& runs = alone_.at(symbol);
+  for (const Number divisor : {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 20, 24, 28, 32, 48, 56, 64, 112, 128, 224}) {
+    for (Number shift = 0; shift < divisor; ++shift) {
+      const auto part = [&](Number value) { return floor_quotient(value + shift, divisor); };
+      const Number first = part(dividend.values[0]);
+      std::optional<Number> factor;
+      bool fits = true;
+      for (const std::size_t run : runs) {
+        const Number by = part(dividend.values[run]) - first, change = seen[run] - seen[0];
+        if (by == 0 ? change != 0 : change % by != 0 || (factor && *factor != change / by)) {
+          fits = false;
+          break;
+        }
+        if (by != 0) factor = change / by;
+      }
+      if (!fits || !factor) continue;
+      const SizeExpr above = shift == 0 ? dividend.expr : plus({dividend.expr}, shift);
+      SizeExpr expr = plus({times(*factor, SizeExpr::call("FloorDiv", {above, SizeExpr::integer(divisor)}))},
+                           seen[0] - *factor * first);
+      if (explains(expr, seen)) return expr;
     }
   }
   return std::nullopt;
@@ -194,9 +253,13 @@ bool SizeFitter::is_factor(const Numbers& seen, const Numbers& factor, const std
 // An expression that is known, or a product of two.
 std::optional<SizeFitter::Atom> SizeFitter::factor_of(const Numbers& seen, const std::string& symbol) const {
   const std::vector<Atom>& atoms = atoms_.at(symbol);
+  // The smallest of those in proportion: the others may be multiples of what is needed.
+  const Atom* least = nullptr;
   for (const Atom& atom : atoms) {
-    if (is_factor(seen, atom.values, symbol)) return atom;
+    if (is_factor(seen, atom.values, symbol) && (!least || std::abs(atom.values[0]) < std::abs(least->values[0])))
+      least = &atom;
   }
+  if (least) return *least;
   for (std::size_t i = 0; i < atoms.size(); ++i) {
     for (std::size_t j = i; j < atoms.size(); ++j) {
       Atom both{SizeExpr::call("Mul", {atoms[i].expr, atoms[j].expr}), {}};

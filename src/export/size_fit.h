@@ -1,7 +1,9 @@
 // SizeFitter: finds the expression of sizes that vary behind a number seen in several runs of a program.
 //
-// Tried in order: a constant; a sum of multiples; one symbol up to a bound; a floor division of one symbol; sums and
-// products of what was found for other numbers before, such as strides and flattened sizes are made of. An expression
+// Tried in order: a constant; a sum of multiples; one symbol up to a bound; a floor division of one symbol; a
+// square of it; sums and
+// products of what was found for other numbers before, such as strides and flattened sizes are made of; the lesser or
+// greater of two of them. An expression
 // must explain every run.
 //
 // Costs: numbers seen before are looked up; a new one is compared with some thousand candidates. Thread-safety: none.
@@ -50,6 +52,9 @@ class SizeFitter {
   std::optional<SizeExpr> fit_sum(const Numbers& seen) const;
   std::optional<SizeExpr> fit_bound(const Numbers& seen, const std::string& symbol) const;
   std::optional<SizeExpr> fit_division(const Numbers& seen, const std::string& symbol) const;
+  std::optional<SizeExpr> fit_quotient(const Numbers& seen, const std::string& symbol, const Atom& dividend) const;
+  std::optional<SizeExpr> fit_square(const Numbers& seen, const std::string& symbol) const;
+  std::optional<SizeExpr> fit_known_bound(const Numbers& seen, const std::vector<std::string>& symbols) const;
   std::optional<SizeExpr> fit_known_sum(const Numbers& seen, const std::vector<std::string>& symbols) const;
   std::optional<SizeExpr> fit_known_product(const Numbers& seen, const std::vector<std::string>& symbols) const;
   std::optional<Atom> factor_of(const Numbers& seen, const std::string& symbol) const;

@@ -22,43 +22,7 @@ const char* python_operator(const std::string& function) {
   return nullptr;
 }
 
-// A comparison in SymPy's words.
-const char* relation_of(Symbol target) {
-  static constexpr std::pair<const char*, const char*> kRelations[] = {
-      {"ge", "GreaterThan"},    {"le", "LessThan"}, {"gt", "StrictGreaterThan"},
-      {"lt", "StrictLessThan"}, {"eq", "Equality"}, {"ne", "Unequality"}};
-  for (const auto& [name, relation] : kRelations) {
-    if (number_operator(target) == "operator." + std::string(name)) return relation;
-  }
-  return nullptr;
-}
-
 }  // namespace
-
-// Python knows what data decide by the symbols in it.
-void GraphWriter::describe_number(const Node& node, const std::string& name, const ValueShape& shape) {
-  const auto expression = [](const std::string& text) {
-    return Json{{"as_expr", {{"expr_str", text}, {"hint", nullptr}}}};
-  };
-  const DataSource* decided = source(node);
-  if (shape.kind == ValueShape::Kind::floating && decided)
-    floats_[name] = expression("Symbol('" + decided->symbol + "')");
-  if (shape.kind != ValueShape::Kind::boolean) return;
-  if (decided) {
-    booleans_[name] = expression("Equality(" + SizeExpr::symbol(decided->symbol).dump() + ", Integer(1))");
-    return;
-  }
-  const char* relation = relation_of(node.target());
-  if (!relation || node.args().size() != 2) return;
-  std::vector<SizeExpr> sides;
-  for (const Argument& side : node.args()) {
-    const Node* value = side.node_or_null();
-    if (side.is_int()) sides.push_back(SizeExpr::integer(side.as_int()));
-    if (value && shapes_[*value].kind == ValueShape::Kind::integer) sides.push_back(shapes_[*value].integer.expr);
-  }
-  if (sides.size() == 2 && sides[0] != sides[1] && !(sides[0].is_integer() && sides[1].is_integer()))
-    booleans_[name] = expression(std::string(relation) + "(" + sides[0].dump() + ", " + sides[1].dump() + ")");
-}
 
 // Where the symbol can be had from.
 void GraphWriter::note_source(const Node& node, const DataSource& source) {

@@ -257,8 +257,11 @@ StoredTensors read_constants(ArchiveReader& archive, const std::string& model) {
 Json write_size(const SymbolicSize& size) {
   if (size.expr.is_integer()) return {{"as_int", size.expr.value()}};
   // What data decide has no example: with one, Python would take it for a size of the inputs.
-  const Json hint = is_of_data(size.expr) ? Json() : Json{{"as_int", size.example}};
-  return {{"as_expr", {{"expr_str", size.expr.dump()}, {"hint", hint}}}};
+  return write_expression(size.expr, is_of_data(size.expr) ? Json() : Json{{"as_int", size.example}});
+}
+
+Json write_expression(const SizeExpr& expr, Json example) {
+  return {{"as_expr", {{"expr_str", expr.dump()}, {"hint", std::move(example)}}}};
 }
 
 TensorMeta meta_of_tensor(const at::Tensor& tensor) {

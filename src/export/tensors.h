@@ -43,6 +43,8 @@ bool is_available(DType dtype);
 SymbolicSize read_symbolic_size(const Json& json);
 TensorMeta read_tensor_meta(const Json& json);
 Json write_size(const SymbolicSize& size);
+/// A number that sizes or data decide; no `example` for those of data.
+Json write_expression(const SizeExpr& expr, Json example);
 Json write_tensor_meta(const TensorMeta& meta);
 /// What a tensor is, every size a number.
 TensorMeta meta_of_tensor(const at::Tensor& tensor);

@@ -18,6 +18,8 @@ namespace {
 
 using Number = std::int64_t;
 
+constexpr Number kFarthestRun = 4096;
+
 class Combiner {
  public:
   Combiner(const Runs& runs, const SizeRanges& ranges, std::set<std::string>* unfit)
@@ -50,16 +52,20 @@ class Combiner {
       case ValueShape::Kind::tensor: shape.tensor = tensor(node, seen); break;
       case ValueShape::Kind::boolean:
         shape.boolean = first.numbers[0] != 0;
+        shape.condition = said(node);
         shape.varies = std::ranges::any_of(seen, [&](const Observed* o) { return o->numbers != first.numbers; });
+        // It may be the same in all runs by chance; what is only asserted is to be the same.
+        shape.varies |= shape.condition && varies(*shape.condition) && !is_only_asserted(node);
         break;
       case ValueShape::Kind::integer:
-        shape.integer = size(node, seen, 0, said(node));
+        shape.integer = number(node, seen);
         shape.varies = !shape.integer.expr.is_integer();
         break;
       case ValueShape::Kind::floating:
         shape.floating = first.floating;
         shape.varies = std::ranges::any_of(seen, [&](const Observed* o) { return o->floating != first.floating; });
-        if (shape.varies) shape.real = said(node);
+        shape.real = said(node);
+        shape.varies |= shape.real && varies(*shape.real);
         break;
       case ValueShape::Kind::list:
         for (std::size_t i = 0; i < first.elements.size(); ++i) {
@@ -94,12 +100,57 @@ class Combiner {
         node.name());
   }
 
-  // What the node's arithmetic is of the numbers before it.
+  // What the node's arithmetic is of the numbers before it, or the symbol of what data decide.
   std::optional<SizeExpr> said(const Node& node) const {
-    return said_by(node, [this](const Node& value) {
+    if (const DataSource* source = data_.find(node)) {
+      const SizeExpr symbol = SizeExpr::symbol(source->symbol);
+      if (source->kind == DataSource::Kind::floating) return symbol;
+      if (source->kind == DataSource::Kind::boolean) return SizeExpr::call("Equality", {symbol, SizeExpr::integer(1)});
+    }
+    return said_by(node, [this](const Node& value) -> std::optional<SizeExpr> {
       const ValueShape& shape = (*known_)[value];
-      return shape.kind == ValueShape::Kind::integer ? std::optional(shape.integer.expr) : shape.real;
+      if (shape.kind == ValueShape::Kind::integer) return shape.integer.expr;
+      if (shape.kind == ValueShape::Kind::boolean) return shape.condition;
+      if (shape.kind != ValueShape::Kind::floating || shape.real || shape.varies) return shape.real;
+      return SizeExpr::real(shape.floating);
     });
+  }
+
+  static bool varies(const SizeExpr& expr) {
+    bool found = false;
+    expr.for_each_symbol([&](const std::string&) { found = true; });
+    return found;
+  }
+
+  static bool is_only_asserted(const Node& node) {
+    constexpr std::string_view kJoins[] = {"operator.and_",    "operator.or_",       "operator.not_",
+                                           "operator.__not__", "aten::__and__.bool", "aten::__or__.bool",
+                                           "torch.sym_not"};
+    for (const Node& user : node.users()) {
+      if (user.target() == "torch._assert") continue;
+      const std::string name = number_operator(user.target());
+      if (std::ranges::find(kJoins, std::string_view(name)) == std::end(kJoins) || !is_only_asserted(user))
+        return false;
+    }
+    return true;
+  }
+
+  // A truth value or a float of data has no number in a run.
+  bool is_of_unseen(const SizeExpr& expr) const {
+    bool found = false;
+    expr.for_each_symbol([&](const std::string& name) {
+      found |= std::ranges::any_of(data_.all(), [&](const DataSource& source) {
+        return source.symbol == name &&
+               (source.kind == DataSource::Kind::boolean || source.kind == DataSource::Kind::floating);
+      });
+    });
+    return found;
+  }
+
+  SymbolicSize number(const Node& node, const std::vector<const Observed*>& seen) {
+    const std::optional<SizeExpr> expr = said(node);
+    if (expr && is_of_unseen(*expr)) return {*expr, seen[0]->numbers[0]};
+    return size(node, seen, 0, expr);
   }
 
   // `said`: what the call says of it.
@@ -125,7 +176,8 @@ class Combiner {
     const std::optional<Symbols> other =
         found ? where_they_differ(*found, said, example_, ranges_, takes_) : std::nullopt;
     if (found && !other) return;
-    if (other) doubts.push_back(*other);
+    if (other && std::ranges::all_of(*other, [](const auto& each) { return each.second <= kFarthestRun; }))
+      doubts.push_back(*other);
     fitter_.learn(seen, said);
     found = said;
   }
@@ -138,9 +190,37 @@ class Combiner {
     meta.requires_grad = first.requires_grad;
     const std::size_t rank = first.numbers.size() / 2;
     const auto sizes_of = [this](const Node& input) -> const auto& { return (*known_)[input].tensor.sizes; };
-    for (std::size_t i = 0; i < rank; ++i) meta.sizes.push_back(size(node, seen, i, resized_by(node, i, sizes_of)));
-    for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(size(node, seen, rank + i));
+    for (std::size_t i = 0; i < rank; ++i) {
+      const std::optional<SizeExpr> diagonal = diagonal_of(node, i, sizes_of);
+      meta.sizes.push_back(size(node, seen, i, diagonal ? diagonal : resized_by(node, i, sizes_of)));
+    }
+    for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(stride(node, seen, i, meta.sizes));
     return meta;
+  }
+
+  // Where no expression explains all runs, what it is of the sizes in the example and in most: the product of those
+  // behind it. A tensor without elements has other strides, and `reshape` gives a view where the sizes happen to allow
+  // one.
+  SymbolicSize stride(const Node& node, const std::vector<const Observed*>& seen, std::size_t at,
+                      const std::vector<SymbolicSize>& sizes) {
+    std::vector<Number> numbers;
+    for (const Observed* each : seen) numbers.push_back(each->numbers[sizes.size() + at]);
+    if (fitter_.fit(numbers)) return size(node, seen, sizes.size() + at);
+    std::vector<SizeExpr> behind;
+    Number product = 1;
+    for (std::size_t i = at + 1; i < sizes.size(); ++i) {
+      product *= seen[0]->numbers[i];
+      if (sizes[i].expr != SizeExpr::integer(1)) behind.push_back(sizes[i].expr);
+    }
+    std::size_t others = 0;
+    for (const Observed* each : seen) {
+      Number here = 1;
+      for (std::size_t i = at + 1; i < sizes.size(); ++i) here *= each->numbers[i];
+      others += here != each->numbers[sizes.size() + at];
+    }
+    const bool is_dense = product == numbers[0] && !behind.empty() && others < seen.size() / 2;
+    if (!is_dense) return size(node, seen, sizes.size() + at);
+    return {behind.size() == 1 ? behind[0] : SizeExpr::call("Mul", std::move(behind)), numbers[0]};
   }
 
   SizeFitter fitter_;
@@ -199,6 +279,7 @@ ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const S
   runs.add(example);
   for (const auto& [symbol, value] : example) runs.add_each(symbol, range_of(symbol));
   if (example.size() > 1) runs.add_all_changed();
+  if (example.size() > 1) runs.add_turned_round(ranges);
   if (!runs.data().empty() && runs.choices.size() < 2) runs.add(example);
   Open open;
   ProgramShapes shapes = combine_runs(graph, runs, ranges, unfit, open);

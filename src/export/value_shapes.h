@@ -36,10 +36,11 @@ struct ValueShape {
   TensorMeta tensor{};
   SymbolicSize integer{};
   double floating = 0;
-  std::optional<SizeExpr> real{};  ///< of a float that sizes decide: what it is of them
+  std::optional<SizeExpr> real{};  ///< of a float that sizes or data decide: what it is of them
   bool boolean = false;
-  bool varies = false;   ///< of a number: it is not the same in every run
-  bool of_data = false;  ///< of a number: data decide it
+  std::optional<SizeExpr> condition{};  ///< of a truth value that sizes or data decide: likewise
+  bool varies = false;                  ///< of a number: it is not the same in every run
+  bool of_data = false;                 ///< of a number: data decide it
   std::vector<ValueShape> elements{};
 };
 

@@ -1,12 +1,14 @@
 #include <fxgraph/module/inline_bodies.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/traced_body.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
+#include <fxgraph/ops/element.h>
 #include <fxgraph/text/print.h>
 
 namespace fx::internal {
@@ -33,6 +35,8 @@ class Inliner {
         result_.output(map_nodes(node.arg(0), mapped));
       } else if (const TracedBody* body = body_to_inline(module_, node)) {
         values_[node] = inlined(node, *body);
+      } else if (std::optional<Argument> element = element_of_result(node)) {
+        values_[node] = std::move(*element);
       } else {
         values_[node] = Argument(result_.node_copy(node, mapped));
       }
@@ -41,6 +45,12 @@ class Inliner {
   }
 
  private:
+  // A body's result is its parts: nobody is left who packs them.
+  std::optional<Argument> element_of_result(const Node& node) {
+    const std::optional<Element> taken = taken_element(node);
+    return taken ? element_of(values_[*taken->of], taken->index) : std::nullopt;
+  }
+
   [[noreturn]] static void refuse(const Node& node, const std::string& why) {
     throw Error(ErrorKind::unsupported, "cannot write " + format_node(node) + " as operators: " + why + "; trace again",
                 node.name());

@@ -10,6 +10,7 @@
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 
@@ -27,6 +28,8 @@ class Inliner {
       const auto value_of = [&](Node& input) { return values[input]; };
       if (node.is(Op::call_module)) {
         values[node] = call(node, "", node.name(), value_of);
+      } else if (std::optional<Argument> element = element_of_result(node, values)) {
+        values[node] = std::move(*element);
       } else {
         values[node] = result_.node_copy(node, value_of);
       }
@@ -36,6 +39,12 @@ class Inliner {
 
  private:
   using Map = std::function<Argument(Node&)>;
+
+  // A body's result is its parts: nobody is left who packs them.
+  static std::optional<Argument> element_of_result(const Node& node, const NodeMap<Argument>& values) {
+    const std::optional<Element> taken = taken_element(node);
+    return taken ? element_of(values[*taken->of], taken->index) : std::nullopt;
+  }
 
   /// Writes out the module that `node` calls, found below `prefix`; the value is named `name` where it is one node.
   Argument call(const Node& node, const std::string& prefix, const std::string& name, const Map& value_of) {
@@ -64,6 +73,10 @@ class Inliner {
         case Op::call_module: values[node] = call(node, path, inner, value_of); continue;
         case Op::get_attr: values[node] = attribute(join_path(path, node.target().view())); continue;
         default: break;
+      }
+      if (std::optional<Argument> element = element_of_result(node, values)) {
+        values[node] = std::move(*element);
+        continue;
       }
       Node& copy = result_.node_copy(node, value_of);
       copy.rename(inner);

@@ -23,4 +23,13 @@ inline std::optional<Element> taken_element(const Node& node) {
   return Element{of, node.args()[1].as_int()};
 }
 
+/// The element of a tuple or list that is written out; nothing when `whole` is none or has no such element. O(1).
+inline std::optional<Argument> element_of(const Argument& whole, std::int64_t index) {
+  if (!whole.is_sequence()) return std::nullopt;
+  const auto count = static_cast<std::int64_t>(whole.elements().size());
+  if (index < 0) index += count;
+  if (index < 0 || index >= count) return std::nullopt;
+  return whole.elements()[static_cast<std::size_t>(index)];
+}
+
 }  // namespace fx

@@ -173,6 +173,12 @@ IValue python_int(Args& args) {
   return args[0].isTensor() ? args[0].toTensor().item<std::int64_t>() : static_cast<std::int64_t>(as_double(args[0]));
 }
 
+// A float where one of the two is.
+IValue one_of(const Args& args, bool second) {
+  const IValue& value = args[second ? 1 : 0];
+  return args[0].isDouble() || args[1].isDouble() ? IValue(as_double(value)) : value;
+}
+
 IValue python_len(Args& args) {
   const IValue& value = args[0];
   if (value.isTensor()) return value.toTensor().size(0);
@@ -232,12 +238,8 @@ const std::vector<PythonFunction>& functions() {
       {"torch.sym_float", {"a"}, [](Args& args) { return IValue(as_double(args[0])); }},
       {"torch.sym_int", {"a"}, python_int},
       {"torch.sym_not", {"a"}, [](Args& args) { return IValue(!truth(args[0])); }},
-      {"torch.sym_max",
-       {"a", "b"},
-       [](Args& args) { return as_double(args[1]) > as_double(args[0]) ? args[1] : args[0]; }},
-      {"torch.sym_min",
-       {"a", "b"},
-       [](Args& args) { return as_double(args[1]) < as_double(args[0]) ? args[1] : args[0]; }},
+      {"torch.sym_max", {"a", "b"}, [](Args& args) { return one_of(args, as_double(args[1]) > as_double(args[0])); }},
+      {"torch.sym_min", {"a", "b"}, [](Args& args) { return one_of(args, as_double(args[1]) < as_double(args[0])); }},
       {"torch.sym_ite", {"b", "t", "f"}, [](Args& args) { return truth(args[0]) ? args[1] : args[2]; }},
       {"torch._sym_sqrt", {"a"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
       {"torch.unique", {"input", "sorted", "return_inverse", "return_counts", "dim"}, python_unique},

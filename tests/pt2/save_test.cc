@@ -161,14 +161,14 @@ TEST(SizesFoundByTrying, EachRunFindsTheProgramAsTheFirstDid) {
 TEST(SizesFoundByTrying, ASizeOfOneThatHasNoExpressionStaysOne) {
   const GraphModule module(parse_graph(R"(graph():
     %x = placeholder[target=x]
-    %y = call_function[target=torch.ops.aten.combinations.default](args = (%x, 2))
+    %y = call_function[target=torch.ops.aten.combinations.default](args = (%x, 3))
     return y
 )"));
   const Written written;
   const std::string path = written("one");
   save_exported(module, path, {.inputs = {at::rand({1})}, .sizes = ExportedSizes::found});
   const auto again = load_exported(path);
-  EXPECT_EQ(again->forward(at::rand({1})).sizes(), at::IntArrayRef({0, 2}));
+  EXPECT_EQ(again->forward(at::rand({1})).sizes(), at::IntArrayRef({0, 3}));
   EXPECT_THAT(error_of([&] { again->forward(at::rand({2})); }), HasSubstr("must be 1"));
 }
 

@@ -1,66 +1,22 @@
-// C++ models traced and written as archives of torch.export: read again here, equal at other sizes, and with
-// FXGRAPH_TEST_PT2_KEEP=FOLDER left there with recordings, for Python to load and compare
-// (tests/newest/check_traced.py).
-#include <torch/torch.h>
+// C++ models traced and written as archives of torch.export.
+#include "tests/trace/saved_archive.h"
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
-#include <fxgraph/export/load.h>
-#include <fxgraph/export/save.h>
-#include <fxgraph/text/size_report.h>
-#include "tests/support/scratch_folder.h"
 #include "tests/trace/larger_models.h"
 #include "tests/trace/size_models.h"
 #include "tests/trace/torch_models.h"
-#include "tests/trace/trace_testing.h"
 
 namespace fx::saved_archive_test {
 
+using testing::Inputs;
 using testing::same_value;
+using testing::tuple_of;
 using torch::Tensor;
-using Inputs = std::vector<c10::IValue>;
+
+using SavedArchive = testing::SavedArchiveTest;
 
 Tensor words(std::int64_t n, std::int64_t t, std::int64_t vocabulary = 17) {
   return torch::randint(vocabulary, {n, t});
 }
-
-c10::IValue tuple_of(Inputs values) { return c10::ivalue::Tuple::create(std::move(values)); }
-
-void record(const std::string& path, const Inputs& inputs, const c10::IValue& outputs) {
-  const auto bytes = torch::pickle_save(tuple_of({tuple_of(inputs), outputs}));
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
-
-class SavedArchive : public ::testing::Test {
- protected:
-  void SetUp() override { torch::manual_seed(5); }
-
-  testing::ScratchFolder scratch_;
-
-  // Traces `model` on the first inputs, writes and reads it, and compares it on all.
-  template <typename Model, typename Run>
-  void check(const std::string& name, Model model, Run run, const std::vector<Inputs>& all) {
-    const char* keep = std::getenv("FXGRAPH_TEST_PT2_KEEP");
-    const std::string path = (keep ? std::filesystem::path(keep) : scratch_.path()) / ("traced_" + name + ".pt2");
-    model->eval();
-    const auto traced = symbolic_trace(model, all[0]);
-    traced->save(path);
-    const auto again = load_exported(path);
-    again->graph().lint();
-    for (const auto& item : model->named_parameters()) {
-      EXPECT_TRUE(again->is_parameter(item.key())) << item.key();
-      EXPECT_TRUE(at::equal(again->attribute(item.key()), item.value())) << item.key();
-    }
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const c10::IValue wanted = run(model, all[i]);
-      EXPECT_TRUE(same_value(again->run(all[i]), wanted, 1e-5)) << name << " at sizes " << i << '\n'
-                                                                << SizeReport(traced->graph());
-      if (keep) record(path + "." + std::to_string(i) + ".io", all[i], wanted);
-    }
-  }
-};
 
 const auto kOne = [](auto& model, const Inputs& inputs) -> c10::IValue { return model->forward(inputs[0].toTensor()); };
 const auto kTwo = [](auto& model, const Inputs& inputs) -> c10::IValue {

@@ -1,0 +1,225 @@
+#include <fxgraph/export/saved_state.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/export/input_notes.h>
+#include <fxgraph/module/module_effects.h>
+
+namespace fx::pt2 {
+namespace {
+
+using Held = SavedState::Held;
+
+/// Elements of a storage, the first and the one behind the last.
+struct Region {
+  std::int64_t first = 0, end = 0;
+
+  bool covers(const Region& other) const { return first <= other.first && other.end <= end; }
+  static Region of(const at::Tensor& tensor) {
+    const std::int64_t offset = tensor.storage_offset();
+    if (tensor.numel() == 0) return {offset, offset};
+    std::int64_t last = offset;
+    for (std::int64_t i = 0; i < tensor.dim(); ++i) last += (tensor.size(i) - 1) * tensor.stride(i);
+    return {offset, last + 1};
+  }
+};
+
+Argument numbers(at::IntArrayRef values) { return Argument::list(std::vector<Argument>(values.begin(), values.end())); }
+
+class Settler {
+ public:
+  Settler(const GraphModule& module, Graph& graph) : module_(module), graph_(graph) {}
+
+  std::vector<SavedState> run() {
+    const at::NoGradGuard no_grad;
+    collect();
+    for (const Group& group : groups()) settle(group);
+    std::vector<SavedState> all;
+    for (State& state : states_) {
+      if (!state.is_taken) all.push_back(std::move(state));
+    }
+    std::ranges::stable_partition(all, [](const SavedState& each) { return each.held != Held::constant; });
+    return all;
+  }
+
+ private:
+  struct State : SavedState {
+    Region region{};
+    bool is_written = false;   ///< by the program
+    bool is_reshaped = false;  ///< so that it has other sizes in the next run
+    bool is_taken = false;     ///< of another in the graph
+    /// No module knows it by a name.
+    bool is_unregistered() const {
+      const bool is_made_up = path.starts_with("_tensor_constant");
+      return held == Held::constant || (held == Held::parameter && is_made_up && !tensor.is_leaf());
+    }
+    bool is_plain() const { return !tensor.is_conj() && !tensor.is_neg(); }
+  };
+  using Group = std::vector<State*>;
+
+  void collect() {
+    const Effects effects(graph_, {.modules = module_effects(module_)});
+    const auto add = [&](const std::string& path, const at::Tensor& tensor, Held held) {
+      if (tensor.defined()) states_.push_back(state_of(path, tensor, held, effects));
+    };
+    for (const auto& item : module_.named_parameters()) add(item.key(), item.value(), Held::parameter);
+    for (const auto& item : module_.named_buffers()) add(item.key(), item.value(), kind_of(item.key()));
+    for (const Node& node : graph_.nodes()) counts_memory_ |= node.target().view().starts_with("aten::as_strided");
+  }
+
+  State state_of(const std::string& path, const at::Tensor& tensor, Held held, const Effects& effects) const {
+    State state{{path, tensor, held}};
+    if (tensor.layout() == at::kStrided) state.region = Region::of(tensor);
+    for (const Node* node : graph_.find_nodes(Op::get_attr, Symbol(path))) {
+      for (const Effects::Set set : effects.sets(*node)) {
+        for (const Node* writer : effects.writers(set)) {
+          state.is_written = true;
+          state.is_reshaped |= effects.of(*writer).restructures;
+        }
+      }
+    }
+    return state;
+  }
+
+  Held kind_of(const std::string& path) const {
+    const StateKind* kind = nullptr;
+    for (const Node* node : module_.graph().find_nodes(Op::get_attr, Symbol(path))) {
+      if (const Meta* notes = node->find_meta()) kind = notes->get<StateKind>(kStateNote);
+    }
+    if (kind) return *kind == StateKind::constant ? Held::constant : Held::not_saved;
+    return path.starts_with("_tensor_constant") ? Held::constant : Held::buffer;
+  }
+
+  // By storage, in order.
+  std::vector<Group> groups() {
+    std::vector<Group> all;
+    std::map<const void*, std::size_t> known;
+    for (State& state : states_) {
+      if (state.tensor.layout() != at::kStrided || state.tensor.is_quantized()) continue;
+      const auto [place, fresh] = known.try_emplace(state.tensor.storage().unsafeGetStorageImpl(), all.size());
+      if (fresh) all.emplace_back();
+      all[place->second].push_back(&state);
+    }
+    return all;
+  }
+
+  void settle(const Group& group) {
+    const bool is_alike = std::ranges::all_of(group, [&](const State* state) {
+      return state->is_plain() && state->tensor.scalar_type() == group[0]->tensor.scalar_type();
+    });
+    if (!is_alike) return part(group);
+    std::vector<std::pair<State*, State*>> taken;
+    Group kept;
+    for (State* state : group) {
+      State* whole = state->is_unregistered() ? whole_of(*state, group) : nullptr;
+      if (whole) taken.emplace_back(state, whole);
+      if (!whole) kept.push_back(state);
+    }
+    for (const State* state : kept) refuse_history(*state);
+    const std::int64_t shift = leave_out_memory(kept);
+    for (const auto& [state, whole] : taken) take(*state, *whole, shift);
+    // What is saved and what is not are two memories when they are read.
+    const bool is_saved = std::ranges::any_of(kept, [](const State* state) { return state->held <= Held::buffer; });
+    for (State* state : kept) {
+      if (is_saved && state->held != Held::parameter) state->held = Held::buffer;
+      if (state->held == Held::constant && state->is_written) state->held = Held::not_saved;  // as Python wants it
+    }
+  }
+
+  // The tensor that has all of its elements, and more registered names.
+  static State* whole_of(const State& view, const Group& group) {
+    if (view.is_reshaped) return nullptr;
+    const auto found = std::ranges::find_if(group, [&](const State* state) {
+      return !state->is_unregistered() && state->tensor.is_non_overlapping_and_dense() && !state->is_reshaped &&
+             state->region.covers(view.region);
+    });
+    return found == group.end() ? nullptr : *found;
+  }
+
+  void take(State& view, const State& whole, std::int64_t shift) {
+    view.is_taken = true;
+    for (Node* node : graph_.find_nodes(Op::get_attr, Symbol(view.path))) {
+      const auto at = graph_.inserting_before(*node);
+      Node* value = &graph_.get_attr(Symbol(whole.path));
+      if (whole.tensor.requires_grad() && !view.tensor.requires_grad())
+        value = &graph_.call_function("aten::detach", {*value});
+      value = &graph_.call_function(
+          "aten::as_strided",
+          {*value, numbers(view.tensor.sizes()), numbers(view.tensor.strides()), view.tensor.storage_offset() - shift});
+      node->replace_all_uses_with(*value);
+      graph_.erase_node(*node);
+    }
+  }
+
+  // Gradients would lead out of the program.
+  static void refuse_history(const State& state) {
+    const at::Tensor& tensor = state.tensor;
+    if (!tensor.requires_grad() || tensor.is_leaf()) return;
+    if (state.held == Held::parameter && tensor.is_view() && tensor._base().is_leaf()) return;  // is what it looks at
+    throw Error(ErrorKind::unsupported, "the tensor '" + state.path +
+                                            "' was computed of one that is trained before the program runs; compute "
+                                            "it in forward, or detach() it");
+  }
+
+  // Memory that one reads as another type than the other.
+  void part(const Group& group) {
+    for (const State* state : group) {
+      if (group.size() == 1 || (!state->is_written && !state->tensor.requires_grad())) continue;
+      std::string names;
+      for (const State* each : group) names += (names.empty() ? "'" : ", '") + each->path + "'";
+      throw Error(ErrorKind::unsupported, "the tensors " + names +
+                                              " share memory and read it as different types, which torch.export has "
+                                              "no words for where one of them is written or trained");
+    }
+    for (State* state : group) {
+      refuse_history(*state);
+      at::Tensor alone = state->tensor.detach().resolve_conj().resolve_neg();
+      if (alone.is_alias_of(state->tensor)) alone = alone.clone();
+      state->tensor = alone.set_requires_grad(state->tensor.requires_grad());
+      if (state->held == Held::constant && state->is_written) state->held = Held::not_saved;
+    }
+  }
+
+  // The tensors get a memory of what they need of theirs. Returns by how much they lie nearer to its start.
+  std::int64_t leave_out_memory(const Group& group) const {
+    if (counts_memory_ || group.empty()) return 0;
+    Region all = group[0]->region;
+    for (const State* state : group) {
+      if (state->tensor.numel() == 0) continue;
+      if (all.first == all.end) all = state->region;
+      all = {std::min(all.first, state->region.first), std::max(all.end, state->region.end)};
+    }
+    const at::Tensor& one = group[0]->tensor;
+    const auto bytes = static_cast<std::size_t>(all.end - all.first) * one.element_size();
+    if (bytes == one.storage().nbytes()) return 0;
+    const at::Tensor needed = one.detach().as_strided({all.end - all.first}, {1}, all.first).clone();
+    std::map<const void*, at::Tensor> moved;  // one that has two names stays one
+    for (State* state : group) {
+      const auto [known, fresh] = moved.try_emplace(state->tensor.unsafeGetTensorImpl());
+      if (fresh) {
+        const at::Tensor& old = state->tensor;
+        const std::int64_t offset = old.numel() == 0 ? 0 : old.storage_offset() - all.first;
+        known->second = at::empty({0}, old.options()).set_(needed.storage(), offset, old.sizes(), old.strides());
+        known->second.set_requires_grad(old.requires_grad());
+      }
+      state->tensor = known->second;
+    }
+    return all.first;
+  }
+
+  const GraphModule& module_;
+  Graph& graph_;
+  std::vector<State> states_;
+  bool counts_memory_ = false;
+};
+
+}  // namespace
+
+std::vector<SavedState> settle_state(const GraphModule& module, Graph& graph) { return Settler(module, graph).run(); }
+
+}  // namespace fx::pt2
