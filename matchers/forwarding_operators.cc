@@ -43,10 +43,9 @@ bool keeps_dtype(const Node& node, const Node& input, const Shapes* shapes) {
   return result && given && result->dtype == given->dtype && result->device == given->device;
 }
 
-/// Dropout takes `train` last of its positional arguments, by one name or the other.
 bool is_eval(const OperatorSchema& schema, const Node& node) {
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-    if (schema.arguments[i].name != "train" && schema.arguments[i].name != "training") continue;
+    if (schema.arguments[i].name != "train") continue;
     const Argument* value = bound_argument(schema, node, i);
     return value && value->is_bool() && !value->as_bool();
   }

@@ -17,11 +17,11 @@ Site::Site(const Match& match) : match(match), nodes(match.nodes()) {
     if (outputs.size() > 1 && std::find(several_.begin(), several_.end(), node) == several_.end())
       several_.push_back(node);
   }
-  if (several_.size() > 1) {
+  if (several_.empty()) {
+    exits = {&exit_, exit_ ? 1u : 0u};
+  } else {
     std::sort(several_.begin(), several_.end(), GraphOrder{});
     exits = several_;
-  } else {
-    exits = {&exit_, exit_ ? 1u : 0u};
   }
 }
 

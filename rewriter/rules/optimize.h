@@ -7,6 +7,8 @@
 // a fixed point, passes between them, until a round changes nothing. The graph is linted at the end. An exception
 // leaves the program as the last complete step left it.
 //
+// Rules are for inference: results stay as they promise, gradients may become others or none.
+//
 // Thread-safety: none for one program; different programs may be optimised at once.
 #pragma once
 

@@ -36,7 +36,8 @@ Selection by_group(std::string_view summary, Group group) {
 }
 
 std::vector<Selection> make_selections() {
-  std::vector<Selection> made = {{"inference", "what makes a trained model faster: the default", {}}};
+  std::vector<Selection> made = {
+      {"inference", "what makes a trained model faster: the default; gradients may change", {}}};
   for (const OptimizeRule* rule : all_rules()) {
     if (rule->inference) made[0].rules.push_back(rule);
   }

@@ -53,7 +53,8 @@ std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes) {
     if (!info) {
       throw Error(ErrorKind::invalid_argument,
                   "--input " + shape +
-                      ": not a shape; write sizes joined by x and optionally a type, like 1x3x224x224 or 2x16:int64");
+                      ": not a shape; write sizes joined by x and optionally a type, like 1x3x224x224 or 2x16:int64, "
+                      "or :float32 for a tensor without dimensions");
     }
     inputs.push_back(std::move(*info));
   }

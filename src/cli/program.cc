@@ -21,7 +21,8 @@ namespace {
 
 constexpr const char* kFileHelp =
     "FX text (.fx), a TorchScript file (.pt), an archive of torch.export (.pt2), or - for text from standard input";
-constexpr const char* kInputHelp = "an input's shape, once per input in order: 1x3x224x224, 2x16:int64";
+constexpr const char* kInputHelp =
+    "an input's shape, once per input in order: 1x3x224x224, 2x16:int64, or :int64 without dimensions";
 constexpr const char* kPatternHelp = "a graph in FX text: a file, or the text itself";
 
 int run_guarded(const std::function<int()>& command, Backend* backend) {

@@ -50,6 +50,7 @@ std::optional<TensorInfo> parse_tensor_info(std::string_view text) {
     if (!dtype) return std::nullopt;
     info.dtype = *dtype;
     text = text.substr(0, colon);
+    if (text.empty()) return info;
   }
   std::int64_t total = 1;
   for (;;) {

@@ -66,7 +66,7 @@ using Shapes = NodeMap<ValueInfo>;
 /// `float32[1, 3, 224, 224]`.
 std::string to_string(const TensorInfo& tensor);
 
-/// Reads `1x3x224x224` or `2x16:int64`; nothing when it is neither.
+/// Reads `1x3x224x224`, `2x16:int64`, or `:float32` of a tensor without dimensions; nothing when it is none of them.
 std::optional<TensorInfo> parse_tensor_info(std::string_view text);
 
 }  // namespace fx

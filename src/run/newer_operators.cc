@@ -17,10 +17,9 @@ def body(self: Tensor, dim: List[int]) -> Tensor:
         positions: List[int] = []
         for d in dim:
             positions.append(d + self.dim() if d < 0 else d)
-        for i in range(self.dim()):
-            d = self.dim() - 1 - i
-            if d in positions:
-                result = result.squeeze(d)
+        positions = sorted(positions)
+        for i in range(len(dim)):
+            result = result.squeeze(positions[len(dim) - 1 - i])
     else:
         for i in range(last + 1):
             if last - i in dim:

@@ -103,6 +103,22 @@ TEST_F(Program, ManualAndCompletionComeFromTheOptions) {
   EXPECT_EQ(run("manual html").code, 2);
 }
 
+TEST_F(Program, InputsMayHaveNoDimensions) {
+  const std::string text = write("scaled.fx",
+                                 "graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
+                                 "    %s : [num_users=2] = placeholder[target=s]\n"
+                                 "    %a : [num_users=1] = call_function[target=aten::mul.Tensor](args = (%x, %s))\n"
+                                 "    %b : [num_users=1] = call_function[target=aten::mul.Tensor](args = (%a, 1.0))\n"
+                                 "    %t : [num_users=1] = call_function[target=aten::add.Tensor](args = (%b, %s))\n"
+                                 "    return t\n");
+  const std::string inputs = " --input 2x3 --input :float32";
+  EXPECT_THAT(run("run " + text + inputs).out, HasSubstr("output 0: float32[2, 3]"));
+  EXPECT_THAT(run("report --cost " + text + inputs).out, HasSubstr("mul"));
+  const Result optimized = run("optimize --verify " + text + inputs);
+  EXPECT_THAT(optimized.out, HasSubstr("verified")) << optimized.err;
+  EXPECT_THAT(optimized.out, HasSubstr("for inference        gradients of the result may be others"));
+}
+
 TEST_F(Program, OptimizeFusesVerifiesAndSavesWhatRunsAgain) {
   const std::string saved = path("out.pt");
   const Result optimized = run(std::string("optimize ") + kModel +

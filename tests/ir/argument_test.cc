@@ -183,7 +183,14 @@ TEST(Argument, AComplexNumberIsOneLeaf) {
 TEST(TensorInfo, IsReadAsItIsWritten) {
   EXPECT_EQ(parse_tensor_info("0x3")->sizes, (std::vector<std::int64_t>{0, 3}));
   EXPECT_EQ(parse_tensor_info("2x3:int64")->dtype, DType::int64);
-  for (const char* bad : {"", "2x", "-1x2", "2x-3", "axb", "2x3:no", "99999999999999999999"})
+  EXPECT_EQ(parse_tensor_info(":int64"), (TensorInfo{.dtype = DType::int64}));
+  const std::string most = std::to_string(std::int64_t{1} << 48), more = std::to_string((std::int64_t{1} << 48) + 1);
+  for (const std::string& good : {most, "1x" + most, most + "x1", "0x" + most, std::string("16777216x16777216")})
+    EXPECT_TRUE(parse_tensor_info(good)) << good;
+  for (const std::string& bad :
+       {std::string(), std::string(":"), std::string(":no"), std::string("x"), std::string("2x"), std::string("-1x2"),
+        std::string("2x-3"), std::string("axb"), std::string("2x:int64"), std::string("2x3:no"),
+        std::string("99999999999999999999"), more, "2x" + most})
     EXPECT_FALSE(parse_tensor_info(bad)) << bad;
 }
 

@@ -301,4 +301,29 @@ TEST(GraphHooks, AMirrorStaysTrueUnderRandomEdits) {
   }
 }
 
+// A hook that throws: the node that it was told of goes, unless it has gone already or somebody uses it.
+TEST(GraphHooks, ThatThrowLeaveTheGraphWhole) {
+  for (const bool erases : {false, true}) {
+    for (const bool uses : {false, true}) {
+      Graph graph;
+      Node& x = graph.placeholder("x");
+      bool throws = true;
+      GraphHooks hooks(graph, {.created = [&](Node& node) {
+                         if (!std::exchange(throws, false)) return;
+                         if (uses) graph.call_function("aten::sin", {node});
+                         if (erases && !uses) graph.erase_node(node);
+                         throw Error(ErrorKind::invalid_argument, "no");
+                       }});
+      EXPECT_THAT(error_of([&] { graph.call_function("aten::relu", {x}); }), HasSubstr("no"));
+      if (uses) {
+        EXPECT_THAT(order(graph), ElementsAre("x", "relu", "sin"));
+      } else {
+        EXPECT_THAT(order(graph), ElementsAre("x"));
+      }
+      graph.lint();
+      graph.call_function("aten::relu", {x});
+    }
+  }
+}
+
 }  // namespace fx::graph_hooks_test

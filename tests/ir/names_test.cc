@@ -5,6 +5,7 @@
 #include <set>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/naming.h>
 #include "tests/support/names.h"
 #include "tests/support/random.h"
 
@@ -164,6 +165,26 @@ TEST(Names, AgreeWithASetOfStrings) {
     taken.insert(expected);
     largest[stem] = std::max(largest[stem], number);
     ASSERT_EQ(named(graph, candidate), expected) << "step " << i;
+  }
+}
+
+// Whatever was there before, the names are those of a graph that was made in this order.
+TEST(Names, InOrderAreThoseOfANewGraph) {
+  for (const bool keeps : {false, true}) {
+    Graph graph, expected;
+    Node& x = graph.placeholder("x");
+    graph.erase_node(graph.call_function("aten::relu", {x}));
+    Node& named = graph.call_function("aten::relu", {x}, {}, "relu_7");
+    graph.call_function("aten::relu", {named});
+    graph.call_function("aten::sin", {named});
+    Node& same = expected.placeholder("x");
+    Node& first = expected.call_function("aten::relu", {same}, {}, keeps ? "relu_7" : "");
+    expected.call_function("aten::relu", {first}, {}, keeps ? "relu" : "");
+    expected.call_function("aten::sin", {first});
+    name_in_order(graph, [&](const Node& node) { return node.is(Op::placeholder) || (keeps && &node == &named); });
+    EXPECT_EQ(testing::order(graph), testing::order(expected)) << keeps;
+    EXPECT_EQ(graph.call_function("aten::sin", {x}).name(), "sin_1");
+    graph.lint();
   }
 }
 

@@ -185,4 +185,17 @@ TEST_F(UsersTest, MergesListsOfUses) {
   graph.lint();
 }
 
+TEST(Users, InputsAreListedOnceHoweverMany) {
+  for (std::size_t count = 1; count < 40; ++count) {
+    Graph graph;
+    std::vector<Node*> inputs;
+    std::vector<Argument> twice;
+    for (std::size_t i = 0; i < count; ++i) inputs.push_back(&graph.placeholder("x"));
+    for (int round = 0; round < 2; ++round) {
+      for (Node* input : inputs) twice.emplace_back(*input);
+    }
+    EXPECT_EQ(graph.call_function("aten::cat", {Argument::list(twice)}).all_input_nodes(), inputs) << count;
+  }
+}
+
 }  // namespace fx::users_test

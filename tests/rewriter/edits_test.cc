@@ -79,6 +79,44 @@ TEST(Edits, AreToldAndUndone) {
   }
 }
 
+/// What is refused is not told, leaves the graph as it was, and what was done before can be undone all the same.
+TEST(Edits, ThatAreRefusedChangeNothing) {
+  Graph other;
+  Node& foreign = other.placeholder("foreign");
+  const std::vector<std::pair<const char*, std::function<void(Rewriter&, Node&, Node&, Node&)>>> refused = {
+      {"create", [&](Rewriter& to, Node&, Node&, Node& gone) { to.call_function("aten::neg", {gone}); }},
+      {"create from another graph",
+       [&](Rewriter& to, Node&, Node&, Node&) { to.call_function("aten::neg", {foreign}); }},
+      {"erase what is used", [](Rewriter& to, Node& a, Node&, Node&) { to.erase_node(a); }},
+      {"erase twice", [](Rewriter& to, Node&, Node&, Node& gone) { to.erase_node(gone); }},
+      {"arguments", [](Rewriter& to, Node&, Node& b, Node& gone) { to.set_args(b, {gone}); }},
+      {"arguments of what is gone", [](Rewriter& to, Node& a, Node&, Node& gone) { to.set_args(gone, {a}); }},
+      {"one input", [](Rewriter& to, Node& a, Node& b, Node& gone) { to.replace_input_with(b, a, gone); }},
+      {"one input from another graph",
+       [&](Rewriter& to, Node& a, Node& b, Node&) { to.replace_input_with(b, a, foreign); }},
+      {"target", [](Rewriter& to, Node&, Node&, Node& gone) { to.set_target(gone, "aten::cos"); }},
+      {"place", [](Rewriter& to, Node& a, Node&, Node& gone) { to.move_before(gone, a); }},
+      {"uses", [](Rewriter& to, Node& a, Node&, Node& gone) { to.replace_all_uses_with(a, gone); }},
+      {"uses, to another graph", [&](Rewriter& to, Node& a, Node&, Node&) { to.replace_all_uses_with(a, foreign); }}};
+  for (const auto& [name, make] : refused) {
+    Graph graph = graph_of("a = aten::relu(%x)\ngone = aten::tanh(%x)\nb = aten::sin(%a)\nreturn (b, a)");
+    const std::string original = print_graph(graph);
+    Node &a = *graph.find("a"), &b = *graph.find("b"), &gone = *graph.find("gone");
+    Rewriter rewriter(graph);
+    rewriter.set_target(b, "aten::cos");
+    rewriter.erase_node(gone);
+    const std::string before = print_graph(graph);
+    Told told;
+    rewriter.set_listener(&told);
+    EXPECT_THROW(make(rewriter, a, b, gone), Error) << name;
+    EXPECT_THAT(told.names, ::testing::IsEmpty()) << name;
+    EXPECT_EQ(print_graph(graph), before) << name;
+    rewriter.rollback();
+    EXPECT_EQ(print_graph(graph), original) << name;
+    graph.lint();
+  }
+}
+
 TEST(Edits, ValuesAreFollowedThroughReplacementsAndBack) {
   Graph graph = graph_of("a = aten::relu(%x)\nb = aten::sin(%a)\nc = aten::cos(%b)\nreturn c");
   Node &x = *graph.find("x"), &a = *graph.find("a"), &b = *graph.find("b");

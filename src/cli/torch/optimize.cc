@@ -180,6 +180,8 @@ class Optimization {
     if (std::ranges::any_of(model_.graph().nodes(), is_packed))
       row("needs", "numbers: what NaN becomes in packed kernels is one (0, a bound of the activation, -inf)");
     if (dtype_) print_dtype();
+    if (done_.applied() > 0)
+      row("for inference", "gradients of the result may be others, or none; train the program as it was");
   }
 
   void print_dtype() const {

@@ -1,0 +1,261 @@
+// What the analyses find on random graphs: on record. Oracles say what is right of most of it; of estimates, findings
+// and their reasons there is none.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include <fxgraph/analysis/cost.h>
+#include <fxgraph/analysis/dead_code.h>
+#include <fxgraph/analysis/effects.h>
+#include <fxgraph/analysis/legalize.h>
+#include <fxgraph/analysis/liveness.h>
+#include <fxgraph/analysis/memory_plan.h>
+#include <fxgraph/analysis/schedule.h>
+#include <fxgraph/analysis/subgraph.h>
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/text/print.h>
+#include "tests/support/error_of.h"
+#include "tests/support/names.h"
+#include "tests/support/random.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/record.h"
+
+namespace fx::recorded_analyses_test {
+
+using testing::Random;
+using testing::Recorded;
+
+/// Tensors of all ranks and a few types; some values are several tensors, some none.
+Shapes shapes_of(const Graph& graph, std::uint64_t seed) {
+  Random random(seed);
+  Shapes shapes(graph);
+  for (const Node& node : graph.nodes()) {
+    if (random.chance(8)) continue;
+    const std::size_t count = random.chance(10) ? 1 + random.below(3) : 1;
+    for (std::size_t i = 0; i < count; ++i) {
+      TensorInfo tensor;
+      tensor.dtype = random.chance(70) ? DType::float32 : random.chance(50) ? DType::int64 : DType::float64;
+      for (std::size_t rank = random.below(5); rank > 0; --rank)
+        tensor.sizes.push_back(random.between(random.chance(5) ? 0 : 1, 6));
+      if (random.chance(5)) tensor.storage_bytes = 4096;
+      shapes[node].tensors.push_back(tensor);
+    }
+  }
+  return shapes;
+}
+
+const std::vector<testing::OperatorForm>& vocabulary(std::uint64_t seed) {
+  static const std::vector<testing::OperatorForm> kAll = [] {
+    std::vector<testing::OperatorForm> all = testing::default_vocabulary();
+    for (const testing::OperatorForm& form : testing::mutating_vocabulary()) all.push_back(form);
+    all.insert(all.end(), {{Op::call_function, "aten::relu_"},
+                           {Op::call_function, "aten::t_"},
+                           {Op::call_function, "aten::add.Scalar", "t0"},
+                           {Op::call_function, "aten::mul.Scalar", "t1"},
+                           {Op::call_function, "aten::reshape", "tI"},
+                           {Op::call_function, "aten::expand", "tI"},
+                           {Op::call_function, "aten::dropout", "tfb"},
+                           {Op::call_function, "aten::contiguous"},
+                           {Op::call_function, "aten::_assert_async", "t"},
+                           {Op::call_function, "mine.f", "tt"}});
+    return all;
+  }();
+  return seed % 2 ? kAll : testing::default_vocabulary();
+}
+
+Graph graph_at(std::uint64_t seed) {
+  testing::RandomGraphOptions options = testing::random_options(seed, 30);
+  options.vocabulary = &vocabulary(seed);
+  return testing::random_graph(seed, options);
+}
+
+std::string text_of(const std::vector<Node*>& nodes) {
+  std::string text;
+  for (const Node* node : nodes) text += " " + node->name();
+  return text + "\n";
+}
+
+TEST(RecordedAnalyses, DeadCode) {
+  std::vector<Recorded> all;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const Graph graph = graph_at(seed);
+    const Shapes shapes = shapes_of(graph, seed);
+    EffectsOptions how;
+    if (seed % 3 == 0) how.modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
+    how.inputs_may_alias = seed % 5 == 0;
+    const Effects effects(graph, how);
+    DeadCodeOptions options;
+    if (seed % 4 != 0) options.effects = &effects;
+    if (seed % 3 != 0) options.shapes = &shapes;
+    for (const char* path :
+         {"bias", "buffer", "features.0.bias", "features.0.weight", "features.1.weight", "head.weight"})
+      options.attributes.push_back({path, 8});
+    const DeadCode dead(graph, options);
+    std::string found;
+    for (const DeadFinding& finding : dead.findings()) found += dead.explain(finding) + "\n";
+    for (const Node& node : graph.nodes()) found += dead.why(node) + (dead.is_dead_store(node) ? " store\n" : "\n");
+    all.push_back({std::to_string(seed), found});
+  }
+  testing::expect_as_recorded("dead_code", all);
+}
+
+TEST(RecordedAnalyses, Memory) {
+  std::vector<Recorded> all;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    Graph graph = graph_at(seed);
+    const Shapes shapes = shapes_of(graph, seed);
+    const Effects effects(graph);
+    LivenessOptions options;
+    options.count_inputs = seed % 2;
+    options.count_attributes = seed % 3 == 0;
+    options.alignment = seed % 5 ? 64 : 1;
+    if (seed % 4) options.effects = &effects;
+    const Liveness live(graph, shapes, options);
+    const MemoryPlan plan = plan_memory(live);
+    std::ostringstream found;
+    found << "peak " << live.peak().bytes << " of " << live.peak_live() << " planned " << plan.bytes << " from "
+          << plan.lower_bound << "\n";
+    for (std::size_t i = 0; i < live.storages().size(); ++i) {
+      const Storage& storage = live.storages()[i];
+      found << storage.base->name() << " " << storage.bytes << " " << storage.interval.begin << "-"
+            << storage.interval.end << " " << static_cast<int>(storage.kind) << storage.counted << " at "
+            << plan.offsets[i] << "\n";
+    }
+    for (const std::int64_t bytes : live.bytes()) found << bytes << " ";
+    if (graph.check().empty()) {
+      const Schedule schedule = lower_peak(live, effects);
+      found << "\norder " << schedule.peak_before << " " << schedule.peak_after << text_of(schedule.order);
+    }
+    all.push_back({std::to_string(seed), found.str()});
+  }
+  testing::expect_as_recorded("memory", all);
+}
+
+TEST(RecordedAnalyses, EffectsAndOrder) {
+  std::vector<Recorded> all;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Graph graph = graph_at(2 * seed + 1);
+    EffectsOptions how;
+    if (seed % 3 == 1) how.modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
+    if (seed % 3 == 2) how.modules.call = [](const Node&) { return NodeEffects{.random = true, .may_alias = true}; };
+    if (seed % 4 == 0) how.modules.storage = [](Symbol path) { return path == "bias" ? Symbol("buffer") : path; };
+    how.inputs_may_alias = seed % 5 == 0;
+    const Effects effects(graph, how);
+    std::ostringstream found;
+    for (const Node& node : graph.nodes()) {
+      found << node.name() << (effects.writes(node) ? " writes" : "") << (effects.impure(node) ? " impure" : "")
+            << " sets";
+      for (const Effects::Set set : effects.sets(node)) found << " " << set << (effects.is_external(set) ? "!" : "");
+      if (effects.writes(node)) found << " read by" << text_of(effects.readers(node));
+      const Node* write = effects.last_write_before(node, *graph.output_node());
+      found << " written " << (write ? write->name() : "never") << " " << effects.version(node, *graph.output_node())
+            << "\n";
+    }
+    all.push_back({std::to_string(seed), found.str()});
+    Random random(seed);
+    std::vector<Node*> nodes;
+    for (Node& node : graph.nodes()) nodes.push_back(&node);
+    for (int i = 0; i < 6 && nodes.size() > 2; ++i) random.pick(nodes)->append(*random.pick(nodes));
+    std::string moved;
+    const std::string error = testing::error_of([&] { moved = std::to_string(legalize_graph(graph, how)); });
+    all.push_back(
+        {std::to_string(seed) + " in another order", moved.empty() ? error : moved + "\n" + print_graph(graph)});
+  }
+  testing::expect_as_recorded("effects", all);
+}
+
+TEST(RecordedAnalyses, Pieces) {
+  std::vector<Recorded> all;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    const Graph graph = graph_at(seed);
+    Random random(seed);
+    std::vector<Node*> nodes;
+    for (const Node& node : graph.nodes()) {
+      const bool fits = node.is_callable() || node.is(Op::get_attr);
+      if (random.chance(fits ? 40 : 3)) nodes.push_back(graph.node_by_id(node.id()));
+    }
+    if (random.chance(5) && !nodes.empty()) nodes.push_back(nodes.front());
+    std::string found;
+    const std::string error = testing::error_of([&] {
+      const Subgraph piece = extract_subgraph(graph, nodes, {.copy_attributes = seed % 2 == 0});
+      found = print_graph(piece.graph) + text_of(piece.inputs) + text_of(piece.outputs);
+    });
+    if (found.empty()) found = error + "\n";
+    found += testing::error_of([&] {
+      if (const auto path = find_path_outside(graph, nodes)) found += text_of(*path);
+    });
+    all.push_back({std::to_string(seed), found});
+  }
+  testing::expect_as_recorded("pieces", all);
+}
+
+/// A value for an argument of a type; null where only its default will do.
+std::optional<Argument> value_for(const SchemaType& type, const std::vector<Node*>& tensors, Random& random) {
+  using Base = SchemaType::Base;
+  if (type.optional && random.chance(30)) return Argument();
+  const auto one = [&]() -> std::optional<Argument> {
+    switch (type.base) {
+      case Base::tensor: return Argument(*random.pick(tensors));
+      case Base::scalar:
+      case Base::integer: return Argument(random.between(0, 3));
+      case Base::floating: return Argument(0.5);
+      case Base::boolean: return Argument(random.chance(50));
+      case Base::dtype: return Argument(DType::float32);
+      case Base::string: return Argument("none");
+      default: return std::nullopt;
+    }
+  };
+  if (!type.list) return one();
+  std::vector<Argument> elements;
+  for (std::size_t i = type.fixed_size ? type.fixed_size : 1 + random.below(3); i > 0; --i) {
+    const std::optional<Argument> element = one();
+    if (!element) return std::nullopt;
+    elements.push_back(*element);
+  }
+  return Argument::list(elements);
+}
+
+/// Every operator, called on tensors of all ranks: the cost counts what it finds, and says when it cannot.
+TEST(RecordedAnalyses, CostsOfEveryOperator) {
+  std::vector<Recorded> all;
+  std::uint64_t seed = 0;
+  for (const Symbol target : builtin_targets()) {
+    const OperatorSchema& schema = *find_schema(target);
+    std::ostringstream found;
+    for (int round = 0; round < 12; ++round) {
+      Random random(++seed);
+      Graph graph;
+      std::vector<Node*> tensors;
+      for (const char* name : {"x", "y", "z", "w"}) tensors.push_back(&graph.placeholder(name));
+      std::vector<Argument> args;
+      for (std::size_t i = 0; i < schema.num_positional(); ++i) {
+        const std::optional<Argument> value = value_for(schema.arguments[i].type, tensors, random);
+        if (!value) break;
+        args.push_back(*value);
+      }
+      Node& call = graph.call_function(target, args);
+      graph.output(call);
+      Shapes shapes(graph);
+      const std::size_t rank = random.below(6);
+      for (const Node& node : graph.nodes()) {
+        if (node.is(Op::output)) continue;
+        const std::size_t count = node.is(Op::placeholder) ? 1 : std::max<std::size_t>(schema.returns.size(), 1);
+        for (std::size_t k = 0; k < count; ++k) {
+          TensorInfo tensor;
+          for (std::size_t i = random.chance(70) ? rank : random.below(6); i > 0; --i)
+            tensor.sizes.push_back(random.between(random.chance(4) ? 0 : 2, 5));
+          shapes[node].tensors.push_back(tensor);
+        }
+      }
+      const NodeCost cost = Cost(graph, shapes).of(call);
+      found << (cost.known ? "" : "unknown ") << cost.macs << " " << cost.flops << " " << cost.bytes_read << " "
+            << cost.bytes_written << "\n";
+    }
+    const std::string packet(packet_of(target.view()));
+    if (all.empty() || all.back().name != packet) all.push_back({packet, ""});
+    all.back().found += target.str() + "\n" + found.str();
+  }
+  testing::expect_as_recorded("costs", all);
+}
+
+}  // namespace fx::recorded_analyses_test
