@@ -104,7 +104,6 @@ class Generaliser {
     return !all_do;
   }
   bool find_changes();
-  Argument original(Place place) const;
   void add_size(std::uint32_t call);
   void add_questions(std::uint32_t until);
   bool explain();
@@ -137,22 +136,6 @@ class Generaliser {
 
 // ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-const Argument* leaf_of(const Argument& argument, std::uint32_t& leaf) {
-  if (!argument.is_container() || argument.kind() == ArgumentKind::complex) return leaf-- == 0 ? &argument : nullptr;
-  for (const Argument& element : argument.elements()) {
-    if (const Argument* found = leaf_of(element, leaf)) return found;
-  }
-  return nullptr;
-}
-
-Argument Generaliser::original(Place place) const {
-  std::uint32_t leaf = place.second;
-  for (const Argument& argument : program_.log.arguments(place.first)) {
-    if (const Argument* found = leaf_of(argument, leaf)) return *found;
-  }
-  return {};
-}
-
 const CapturedTensor* captured_by(const Session& session, const Node& get_attr) {
   for (const CapturedTensor& captured : session.captured()) {
     if (captured.attribute == &get_attr) return &captured;
@@ -169,7 +152,7 @@ bool Generaliser::find_changes() {
     for (const Sample::Change& change : samples[i]->changes()) {
       if (!is_alive(change.call)) continue;
       std::vector<Argument>& values = changes_[{change.call, change.leaf}];
-      if (values.empty()) values.assign(samples.size() + 1, original({change.call, change.leaf}));
+      if (values.empty()) values.assign(samples.size() + 1, program_.log.leaf(change.call, change.leaf));
       values[i + 1] = change.value;
     }
     for (const Sample::ChangedConstant& constant : samples[i]->changed_constants()) {
@@ -349,7 +332,8 @@ bool Generaliser::agrees(const Sample& sample) const {
   }
   for (const auto& [place, term] : explained_) {
     const auto changed = now.find(place);
-    if (!is_near(changed == now.end() ? original(place) : changed->second, values[term])) return false;
+    if (!is_near(changed == now.end() ? program_.log.leaf(place.first, place.second) : changed->second, values[term]))
+      return false;
     if (changed != now.end()) now.erase(changed);
   }
   if (!now.empty()) return false;

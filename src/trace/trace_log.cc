@@ -3,6 +3,17 @@
 #include <fxgraph/ir/target.h>
 
 namespace fx::internal {
+namespace {
+
+const Argument* leaf_of(const Argument& argument, std::uint32_t& leaf) {
+  if (!argument.is_container() || argument.kind() == ArgumentKind::complex) return leaf-- == 0 ? &argument : nullptr;
+  for (const Argument& element : argument.elements()) {
+    if (const Argument* found = leaf_of(element, leaf)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
 
 void TraceLog::making(const TracedCall& call) {
   const auto first = static_cast<std::uint32_t>(arguments_.size());
@@ -25,6 +36,13 @@ void TraceLog::asked(const Node& node) {
 std::uint32_t TraceLog::operator_at(std::uint32_t i) const {
   while (i + 1 < size() && calls_[i].op == Op::get_attr) ++i;
   return i;
+}
+
+Argument TraceLog::leaf(std::uint32_t i, std::uint32_t leaf) const {
+  for (const Argument& argument : arguments(i)) {
+    if (const Argument* found = leaf_of(argument, leaf)) return *found;
+  }
+  return {};
 }
 
 std::string TraceLog::describe(std::uint32_t i) const {

@@ -41,6 +41,9 @@ class TraceLog final : public TraceFollower {
   ArgumentSpan arguments(std::uint32_t i) const {
     return ArgumentSpan(arguments_.data() + calls_[i].first, calls_[i].count, sizeof(Argument));
   }
+  /// A number, a tensor or the like among the arguments of call `i`, those inside of lists counted each; None when
+  /// there are not so many.
+  Argument leaf(std::uint32_t i, std::uint32_t leaf) const;
   /// Which call made `node`.
   std::uint32_t index_of(const Node& node) const { return index_by_id_[node.id()]; }
   const std::vector<Question>& questions() const { return questions_; }
