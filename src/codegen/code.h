@@ -50,6 +50,9 @@ struct CodeOptions {
   std::vector<CodeTensor> tensors{};
   /// The modules that call_module nodes name, as far as C++ can make them. Other languages have no use for them.
   std::vector<CodeModule> modules{};
+  /// Why the program holds for the mode `training` alone: a generated C++ module refuses the other. Empty: for both.
+  std::string fixed_mode{};
+  bool training = true;  ///< the mode in that case
 };
 
 /// Returns the source. Throws Error(unsupported) naming the node for what the language cannot say.

@@ -92,8 +92,11 @@ class CppWriter {
     out += "struct " + name + " : torch::nn::Module {\n";
     // What add_tensor finds in a module must be there.
     constructor_ = construct_modules_ + constructor_;
+    if (!options_.fixed_mode.empty() && !options_.training)
+      constructor_.insert(0, "    torch::nn::Module::train(false);\n");
     if (!constructor_.empty()) out += "  " + name + "() {\n" + constructor_ + "  }\n\n";
     out += "  " + returns_ + " forward(" + parameters_ + ") {\n" + body_ + "  }\n";
+    if (!options_.fixed_mode.empty()) out += fixed_train(name);
     out += modules_;
     if (!members_.empty() || calls_.used_dispatcher() || calls_.used_floor()) out += "\n private:";
     if (!members_.empty()) out += kOwner;
@@ -110,6 +113,12 @@ class CppWriter {
     std::string name = wanted;
     for (int i = 1; !taken_.insert(name).second; ++i) name = wanted + "_" + std::to_string(i);
     return name;
+  }
+
+  // Modules that it calls have been put into their modes.
+  std::string fixed_train(const std::string& name) const {
+    return "\n  void train(bool on = true) override {\n    TORCH_CHECK(on == is_training(), " +
+           internal::cpp_string(name + ": the program does not follow: " + options_.fixed_mode) + ");\n  }\n";
   }
 
   void statement(const Node& node) {

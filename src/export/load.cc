@@ -6,6 +6,7 @@
 #include <functional>
 
 #include <fxgraph/export/archive.h>
+#include <fxgraph/export/archive_mode.h>
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/packing.h>
 #include <fxgraph/export/program_reader.h>
@@ -29,6 +30,16 @@ std::string in_one_line(std::string text) {
   std::ranges::replace_if(
       text, [](unsigned char c) { return std::iscntrl(c); }, ' ');
   return text;
+}
+
+// As it was saved: where the mode decides about other things than flags, those do not tell it.
+void set_mode(GraphModule& module, const std::string& mode) {
+  for (const std::string& prefix : {pt2::kTrainMode, pt2::kEvalMode}) {
+    if (!mode.starts_with(prefix)) continue;
+    module.fix_mode({});
+    module.train(prefix == pt2::kTrainMode);
+    module.fix_mode(mode.substr(prefix.size()));
+  }
 }
 
 // The program's name in the archive; releases before 2.8 wrote one without a name.
@@ -63,8 +74,11 @@ std::shared_ptr<GraphModule> read_archive(ArchiveReader& archive, const Exported
   const pt2::Json program = pt2::Json::parse(archive.text(old ? kOldProgram : "models/" + model + ".json"), nullptr,
                                              /*allow_exceptions=*/false);
   if (program.is_discarded()) pt2::malformed("the program is no JSON");
-  return pt2::ProgramReader(program, pt2::read_weights(archive, model), pt2::read_constants(archive, model), options)
-      .read();
+  std::shared_ptr<GraphModule> made =
+      pt2::ProgramReader(program, pt2::read_weights(archive, model), pt2::read_constants(archive, model), options)
+          .read();
+  if (archive.has(pt2::kModeRecord)) set_mode(*made, in_one_line(archive.text(pt2::kModeRecord)));
+  return made;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/lifts.h>
+#include <fxgraph/module/written_mode.h>
 
 namespace fx::pt2 {
 namespace {
@@ -349,7 +350,7 @@ void ProgramReader::add_output() {
   output.meta().set(kTreeNote, out_spec_);
 }
 
-// Export fixes the mode: the program trains when one of its calls does.
+// Export fixes the mode: the program trains when one of its calls does, and does not follow where there is such a call.
 void ProgramReader::set_mode() {
   bool training = false;
   for (const Node& node : module_->graph().nodes()) {
@@ -360,6 +361,10 @@ void ProgramReader::set_mode() {
     if (node.is(Op::call_function) && flag < node.args().size()) training |= node.arg(flag) == Argument(true);
   }
   module_->train(training);
+  if (const Node* call = internal::find_mode_call(module_->graph())) {
+    module_->fix_mode(std::string("it was exported in ") + (training ? "train()" : "eval()") + " mode (" +
+                      call->target().str() + " at %" + call->name() + "); export it again in the mode that you want");
+  }
 }
 
 }  // namespace fx::pt2

@@ -6,7 +6,9 @@
 #include <map>
 #include <ostream>
 
+#include <fxgraph/export/archive_mode.h>
 #include <fxgraph/export/program_writer.h>
+#include <fxgraph/module/written_mode.h>
 #include <fxgraph/run/pickle_spelling.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
@@ -94,7 +96,7 @@ std::vector<char> example_of(const pt2::WrittenProgram& program) {
   return pickled(program.example);
 }
 
-void write_archive(const pt2::WrittenProgram& program, std::ostream& out) {
+void write_archive(const pt2::WrittenProgram& program, const std::string& mode, std::ostream& out) {
   PyTorchStreamWriter archive([&out](const void* data, std::size_t size) {
     out.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
     return out ? size : 0;
@@ -108,6 +110,7 @@ void write_archive(const pt2::WrittenProgram& program, std::ostream& out) {
   write_text(archive, "models/model.json", program.json.dump());
   const std::vector<char> example = example_of(program);
   archive.writeRecord("data/sample_inputs/model.pt", example.data(), example.size());
+  if (!mode.empty()) write_text(archive, pt2::kModeRecord, mode);
   write_text(archive, "archive_format", "pt2");
   write_text(archive, "archive_version", "0");
   write_text(archive, "byteorder", "little");
@@ -124,7 +127,9 @@ void save_exported(const GraphModule& module, const std::string& path, const Sav
   } catch (const Error& error) {
     throw Error(error.kind(), path + ": cannot be written: " + error.message(), error.node(), error.location());
   }
-  write_file(path, [&](std::ostream& out) { write_archive(program, out); });
+  const std::string fixed = internal::mode_of_written(module, [](const torch::nn::Module&) { return false; });
+  const std::string mode = fixed.empty() ? "" : (module.is_training() ? pt2::kTrainMode : pt2::kEvalMode) + fixed;
+  write_file(path, [&](std::ostream& out) { write_archive(program, mode, out); });
 }
 
 }  // namespace fx

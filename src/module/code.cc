@@ -8,8 +8,10 @@
 
 #include <fxgraph/codegen/python.h>
 #include <fxgraph/module/inline_modules.h>
+#include <fxgraph/module/written_mode.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_construction.h>
+#include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/support/output_file.h>
@@ -84,7 +86,14 @@ std::vector<char> pickled_weights(const GraphModule& module, const CodeOptions& 
 std::string code(const GraphModule& module, Language language) {
   if (language == Language::python) return python_code(module.graph());
   const Graph graph = inline_modules(module);
-  return code(graph, language, options_for(module, graph));
+  CodeOptions options = options_for(module, graph);
+  options.training = module.is_training();
+  // Calls that stay are calls of modules.
+  options.fixed_mode = internal::mode_of_written(module, [](const torch::nn::Module& called) {
+    const auto* leaf = dynamic_cast<const LeafModule*>(&called);
+    return leaf ? !leaf->body() : !leaf_from_module(called);
+  });
+  return code(graph, language, options);
 }
 
 void to_folder(const GraphModule& module, const std::string& folder, const std::string& class_name) {

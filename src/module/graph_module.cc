@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include <fxgraph/module/fixed_runs.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/object_attribute.h>
@@ -130,6 +131,7 @@ std::shared_ptr<const Plan> GraphModule::plan() {
 }
 
 c10::IValue GraphModule::run(std::vector<c10::IValue> inputs) {
+  if (!fixed_mode_.empty()) internal::FixedRuns::note(fixed_mode_, is_training());
   const std::shared_ptr<const Plan> current = plan();
   const HeldMemory::Scope scope(held_memory_.get());
   return current->run(*this, std::move(inputs));

@@ -9,11 +9,15 @@
 
 #include <fxgraph/export/save.h>
 #include <fxgraph/module/inline_bodies.h>
+#include <fxgraph/module/written_mode.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/both_modes.h>
+#include <fxgraph/torchscript/file_mode.h>
 #include <fxgraph/torchscript/method_builder.h>
 #include <fxgraph/torchscript/packed.h>
 #include <fxgraph/torchscript/script_name.h>
@@ -31,7 +35,14 @@ class Exporter {
  public:
   explicit Exporter(const GraphModule& module) : module_(module), unit_(std::make_shared<jit::CompilationUnit>()) {}
 
-  jit::Module run() { return convert_graph_module(module_); }
+  jit::Module run() {
+    jit::Module made = convert_graph_module(module_);
+    const std::string fixed = internal::mode_of_written(
+        module_, [this](const torch::nn::Module& called) { return followers_.count(&called) != 0; });
+    if (!fixed.empty() || !followers_.empty())
+      made.register_attribute(internal::kFileMode, c10::StringType::get(), fixed);
+    return made;
+  }
 
  private:
   jit::Module make_class(const std::string& qualified_name, bool training) {
@@ -96,14 +107,25 @@ class Exporter {
   jit::Module convert(const std::shared_ptr<torch::nn::Module>& from, const std::string& path, const Paths& called) {
     if (const auto* nested = dynamic_cast<const GraphModule*>(from.get())) return convert_graph_module(*nested);
     if (called.count(path)) {
-      if (const auto* leaf = dynamic_cast<const LeafModule*>(from.get())) return convert_leaf(*leaf);
-      if (const auto leaf = leaf_from_module(*from)) return convert_leaf(*leaf);
+      if (const auto* leaf = dynamic_cast<const LeafModule*>(from.get())) return convert_leaf(*leaf, *from);
+      if (const auto leaf = leaf_of(*from)) return convert_leaf(*leaf, *from);
     }
     return holder(*from, "torch.nn.Module", path, called);
   }
 
-  jit::Module convert_leaf(const LeafModule& leaf) {
+  static std::shared_ptr<LeafModule> leaf_of(const torch::nn::Module& module) {
+    std::shared_ptr<LeafModule> leaf = leaf_from_module(module);
+    std::optional<Graph> other = leaf && leaf->body() && module.name().starts_with("torch::nn::")
+                                     ? internal::in_other_mode(*leaf->body())
+                                     : std::nullopt;
+    if (other) leaf->set_body(std::make_shared<const Graph>(std::move(*other)), !module.is_training());
+    return leaf;
+  }
+
+  // `original` is the leaf, or what it was made from.
+  jit::Module convert_leaf(const LeafModule& leaf, const torch::nn::Module& original) {
     if (!leaf.body()) {
+      followers_.insert(&original);
       if (leaf.script()) return *leaf.script();
       throw Error(ErrorKind::unsupported, "cannot write a module of type " + leaf.type_name() +
                                               " as TorchScript: what it computes is not known");
@@ -111,13 +133,27 @@ class Exporter {
     const Paths outer = std::exchange(moved_, {});
     jit::Module made = holder(leaf, leaf.qualified_name(), "", {});
     moved_ = outer;
-    add_method(made, *leaf.body(), [](const std::string&) { return std::string("forward"); });
+    const internal::MethodOf forward = [](const std::string&) { return std::string("forward"); };
+    const Graph *training = leaf.body_in_mode(true).get(), *evaluation = leaf.body_in_mode(false).get();
+    if (training && evaluation && print_graph(*training) != print_graph(*evaluation)) {
+      if (auto both = internal::in_both_modes(*internal::build_method(*training, made.type(), forward),
+                                              *internal::build_method(*evaluation, made.type(), forward))) {
+        followers_.insert(&original);
+        add_method(made, *leaf.body(), std::move(both));
+        return made;
+      }
+    }
+    add_method(made, *leaf.body(), forward);
     return made;
   }
 
   void add_method(jit::Module& made, const Graph& graph, const internal::MethodOf& method_of) {
+    add_method(made, graph, internal::build_method(graph, made.type(), method_of));
+  }
+
+  void add_method(jit::Module& made, const Graph& graph, std::shared_ptr<jit::Graph> built) {
     const c10::QualifiedName name(*made.type()->name(), "forward");
-    jit::Function* method = unit_->create_function(name, internal::build_method(graph, made.type(), method_of));
+    jit::Function* method = unit_->create_function(name, std::move(built));
     set_defaults(*method, graph);
     made.type()->addMethod(method);
   }
@@ -138,6 +174,7 @@ class Exporter {
 
   const GraphModule& module_;
   std::shared_ptr<jit::CompilationUnit> unit_;
+  std::unordered_set<const torch::nn::Module*> followers_;  // that do as `training` says; membership only
   Paths moved_;  // tensors of the GraphModule in hand that its packed modules hold
 };
 

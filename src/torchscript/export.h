@@ -1,8 +1,10 @@
 // TorchScript out: a GraphModule becomes a torch::jit::Module that any LibTorch and Python load.
 //
 // The module tree is kept: parameters and buffers under their paths, leaves as classes of their torch.nn names, so that
-// loading the file again sees leaves again. Tensors are shared with the GraphModule. The training mode of leaves is
-// folded as it stands.
+// loading the file again sees leaves again. Tensors are shared with the GraphModule. Dropout and leaves with a body for
+// each mode follow `training`; what others do is written as it is in their mode. Where that matters, and where the mode
+// of the GraphModule is fixed, the root has an attribute `_fxgraph_mode`, for which from_torchscript() refuses the
+// other mode. Whoever else reads the file leaves it alone.
 #pragma once
 
 #include <string>

@@ -12,6 +12,7 @@
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/file_mode.h>
 #include <fxgraph/torchscript/importer.h>
 #include <fxgraph/torchscript/source.h>
 
@@ -54,6 +55,21 @@ void set_modes(GraphModule& made, const torch::jit::Module& source) {
   }
 }
 
+// As what was saved: `read_training` says that the graph has a mode folded in.
+void fix_mode(GraphModule& made, const torch::jit::Module& source, bool read_training) {
+  for (const auto& item : source.named_modules()) {
+    if (!item.value.hasattr(internal::kFileMode) || !item.value.attr(internal::kFileMode).isString()) continue;
+    std::string reason = item.value.attr(internal::kFileMode).toStringRef();
+    if (reason.empty() && read_training) {
+      reason = std::string("it was loaded in ") + (made.is_training() ? "train()" : "eval()") +
+               " mode with modules written out that follow the mode; load it with those as leaves";
+    }
+    if (reason.empty()) continue;
+    made.fix_mode(std::move(reason));
+    return;
+  }
+}
+
 }  // namespace
 
 bool is_torch_nn_leaf(const std::string& qualified_name) {
@@ -78,6 +94,7 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
   made->delete_all_unused_submodules();
   made->delete_all_unused_attributes();
   set_modes(*made, module);
+  fix_mode(*made, module, importer.read_training);
   return made;
 }
 

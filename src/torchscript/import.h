@@ -6,7 +6,8 @@
 // file decides are taken. `if condition: raise` with a condition that only data decides becomes `torch._assert`. Other
 // control flow that depends on data is Error(unsupported), which names the Python source line and shows it.
 //
-// What the training flag says when the file is loaded is folded into the graph; leaves keep both of their modes.
+// What the training flag says when the file is loaded is folded into the graph; leaves keep both of their modes. A file
+// of fxgraph's whose program holds for one mode gives a GraphModule that refuses the other, as the one that was saved.
 #pragma once
 
 #include <functional>

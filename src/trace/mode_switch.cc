@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
-#include <unordered_map>
 #include <unordered_set>
 
 #include <fxgraph/nn/module_tree.h>
@@ -155,7 +154,7 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(roo
       frozen_.push_back({node.id(), *argument, node.target()});
   }
   for (const Node* node : comparison.other_writes()) writes_.emplace_back(node->id(), node->target().str());
-  added_ = comparison.added_writes();
+  for (const auto& [node, path] : comparison.added_writes()) added_.push_back(path);
 }
 
 std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root, Modules& modules) const {
@@ -172,17 +171,11 @@ std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root
     Node* node = graph.node_by_id(id);
     return node && node->is(Op::call_function) && node->target() == target ? node : nullptr;
   };
-  std::unordered_map<std::string, std::int64_t> ours, theirs;
-  for (const auto& [id, target] : writes_) {
-    if (still_there(id, Symbol(target))) ++ours[target];
-  }
-  for (const std::string& path : added_) {
-    if (!in_module(path)) ++theirs[path];
-  }
-  std::int64_t left = 0, added = 0;
-  for (const auto& each : ours) left += each.second;
-  for (const auto& each : theirs) added += each.second;
-  if (left != added) return here + "the program writes other parameters or buffers";
+  // What both write has been left out.
+  const bool writes = std::any_of(writes_.begin(), writes_.end(),
+                                  [&](const auto& write) { return still_there(write.first, Symbol(write.second)); });
+  if (writes || !std::all_of(added_.begin(), added_.end(), in_module))
+    return here + "the program writes other parameters or buffers";
   // The module that was raised from it will do what the program never lets it do.
   for (const Flag& flag : frozen_) {
     if (!still_there(flag.node, flag.target))

@@ -1,8 +1,10 @@
 #include <fxgraph/trace/same_program.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/trace/tensor_memory.h>
 
 namespace fx::internal {
@@ -103,11 +105,17 @@ std::vector<const Node*> SameProgram::effects(const Graph& graph, const std::vec
       } else if (&graph == &first_) {
         other_writes_.push_back(&node);
       } else {
-        added_writes_.push_back(path);
+        added_writes_.emplace_back(&node, path);
       }
     }
   }
   return result;
+}
+
+// Whether the node's result lies in the memory of its first argument.
+bool hands_on(const Node& node) {
+  const OperatorSchema* schema = schema_of(node);
+  return !schema || schema->traits.view || schema->traits.writes || schema->traits.may_copy;
 }
 
 // Whether all that the node writes are tensors of the root, as statistics are; `path` is one of them.
@@ -116,7 +124,8 @@ bool SameProgram::writes_attribute(const Node& node, std::string& path) {
   for_each_written(node, [&](const Argument& written) {
     for_each_node(written, [&](const Node& target) {
       const Node* at = &target;
-      while (at->is(Op::call_function) && !at->args().empty() && at->arg(0).is_node()) at = &at->arg(0).node();
+      while (at->is(Op::call_function) && !at->args().empty() && at->arg(0).is_node() && hands_on(*at))
+        at = &at->arg(0).node();
       all = all && at->is(Op::get_attr);
       if (at->is(Op::get_attr)) path = at->target().str();
     });
@@ -140,7 +149,28 @@ std::optional<std::string> SameProgram::find_difference() {
     const bool more = b.size() > a.size();
     return std::string(more ? "it also runs " : "it does not run ") + text_of(more ? *b[a.size()] : *a[b.size()]);
   }
+  pair_writes();
   return std::nullopt;
+}
+
+// Writes of the same to the same are in both.
+void SameProgram::pair_writes() {
+  const auto is_paired = [this](const auto& added) {
+    const auto same = std::find_if(other_writes_.begin(), other_writes_.end(), [&](const Node* write) {
+      std::string path;
+      return write->target() == added.first->target() && writes_attribute(*write, path) && path == added.second;
+    });
+    if (same == other_writes_.end()) return false;
+    const auto before = std::make_tuple(image_, other_flags_, difference_);
+    if (match(**same, *added.first) && drain()) {
+      other_writes_.erase(same);
+      return true;
+    }
+    std::tie(image_, other_flags_, difference_) = before;
+    waiting_.clear();
+    return false;
+  };
+  std::erase_if(added_writes_, is_paired);
 }
 
 bool SameProgram::drain() {

@@ -41,9 +41,10 @@ class SameProgram {
   /// Takes the second trace for one in the other mode: flags may differ, and what is written to tensors of the root.
   void allow_other_mode() { other_mode_ = true; }
   const std::vector<OtherFlag>& other_flags() const { return other_flags_; }
-  /// The writes to tensors of the root that only one of the traces has: nodes of the first, paths in the second.
+  /// The writes to tensors of the root that only one of the traces has: nodes of the first, nodes with paths of the
+  /// second.
   const std::vector<const Node*>& other_writes() const { return other_writes_; }
-  const std::vector<std::string>& added_writes() const { return added_writes_; }
+  const std::vector<std::pair<const Node*, std::string>>& added_writes() const { return added_writes_; }
 
   /// What the second does otherwise, in words; nothing when it does the same.
   std::optional<std::string> find_difference();
@@ -62,6 +63,7 @@ class SameProgram {
   bool match_arguments(const Node& first, const Node& second);
   bool match_argument(const Argument& first, const Argument& second);
   bool drain();
+  void pair_writes();
   bool differ(const Node& first, const Node& second, const std::string& how);
   const Node* kept_by(const Node& second) const { return second_session_.kept_value(second); }
 
@@ -79,7 +81,7 @@ class SameProgram {
   bool other_mode_ = false;
   std::vector<OtherFlag> other_flags_;
   std::vector<const Node*> other_writes_;
-  std::vector<std::string> added_writes_;
+  std::vector<std::pair<const Node*, std::string>> added_writes_;
 };
 
 }  // namespace fx::internal

@@ -43,9 +43,14 @@ std::shared_ptr<GraphModule> to_graph_module(Trace trace) {
     name = class_name_of(trace.root->name());
   }
   auto module = std::make_shared<GraphModule>(attributes, std::move(trace.graph), name);
-  if (trace.root) copy_modes(*trace.root, *module);
+  if (trace.root) {
+    copy_modes(*trace.root, *module);
+  } else if (trace.mode) {
+    module->train(*trace.mode);
+  }
+  static const std::string kAgain = "; trace the module again in the mode that you want";
   if (!trace.holds_for_mode.empty())
-    module->fix_mode(trace.holds_for_mode + "; trace the module again in the mode that you want");
+    module->fix_mode(trace.holds_for_mode + (trace.holds_for_mode.ends_with(kAgain) ? "" : kAgain));
   return module;
 }
 

@@ -5,6 +5,7 @@
 
 #include <fxgraph/ir/naming.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/module/fixed_runs.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/trace/caller.h>
 #include <fxgraph/trace/cleanup.h>
@@ -214,6 +215,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       throw;
     }
   };
+  const internal::FixedRuns fixed_runs;
   const std::vector<internal::BoundTensor> inputs = run_first();
   session->follow(nullptr);
   const std::vector<Node*> optional_inputs = given;
@@ -242,7 +244,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       if (root_ && each->has_proxies()) state->leave(*each);
     }
     if (root_ && (state->has_left() || left_over.count() > 1)) refuse_left_over(*root_, has_examples);
-    if (root_ && options_.follow_mode) mode_switch.emplace(plan, *root_);
+    if (root_ && options_.follow_mode && fixed_runs.reason().empty()) mode_switch.emplace(plan, *root_);
     write_buffers(*session, updates);
     for (Node* node : optional_inputs) {
       if (!node->has_users()) internal::assert_given(trace.graph, *node);
@@ -258,6 +260,10 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     internal::erase_unused_attributes(trace.graph);
   }
   if (mode_switch) trace.holds_for_mode = mode_switch->apply(trace.graph, *session, *root_, trace.modules);
+  if (!fixed_runs.reason().empty()) {
+    trace.holds_for_mode = fixed_runs.reason();
+    if (!root_) trace.mode = fixed_runs.training();
+  }
   const std::size_t size = trace.graph.size();
   if (may_vary && !inputs.empty()) {
     const auto run_sample = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>& stand_ins) {

@@ -62,6 +62,8 @@ struct Trace {
   std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>> modules;
   /// Why the graph does not hold in the other mode, train() or eval(); empty when it does.
   std::string holds_for_mode;
+  /// The mode that it holds for then, where it is not that of the root: that of a GraphModule which a function runs.
+  std::optional<bool> mode;
   /// Shapes as far as the trace knew them: everything with example inputs, little without.
   Shapes shapes;
 };
