@@ -95,6 +95,7 @@ std::optional<std::vector<at::Tensor>> tensors_between(Word begin, Word end) {
 void MemberState::add(const std::shared_ptr<Module>& module) {
   const std::size_t number = objects_++;
   if (!module) return;
+  modules_.push_back(module);
   for (const Word word : words_of(module)) registered_.insert(word);
   registered_.insert(word_of(dynamic_cast<const void*>(module.get())));
   const auto add_tensor = [&](const at::Tensor& tensor) {

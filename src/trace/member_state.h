@@ -57,6 +57,8 @@ class MemberState {
   /// The objects in which a number has changed since the last call of this (or begin(), restore()), and had before.
   std::vector<std::size_t> counting();
   void restore();
+  /// Lets members go of modules that have been registered since; the last one in a vector of pointers first.
+  void release(const std::vector<std::shared_ptr<torch::nn::Module>>& modules);
   /// The proxies of this thread's trace that restore() would leave to some owner.
   std::vector<ProxyImpl*> proxies_elsewhere();
   /// The tensor whose place `proxy` has taken behind pointers; undefined when there is none, or not one only.
@@ -86,6 +88,7 @@ class MemberState {
   void find_vectors(std::size_t region);
 
   std::size_t objects_ = 0;
+  std::vector<std::shared_ptr<torch::nn::Module>> modules_;
   std::vector<Region> regions_;
   std::vector<Vector> vectors_;
   HeapBlocks blocks_;

@@ -70,6 +70,10 @@ struct ModuleState::Globals {
 
 namespace {
 
+std::string named(const std::string& path, const Module& module) {
+  return (path.empty() ? "the module" : path) + " (" + module.name() + ")";
+}
+
 at::Tensor other_handle(const at::Tensor& tensor) {
   return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
 }
@@ -112,7 +116,8 @@ void ModuleState::visit(const std::string& path, const std::shared_ptr<Module>& 
   };
   for (const auto& item : module->named_parameters(/*recurse=*/false)) add(item.key(), item.value());
   for (const auto& item : module->named_buffers(/*recurse=*/false)) add(item.key(), item.value());
-  modules_.push_back({path, module, module->is_training(), module->named_children().size()});
+  modules_.push_back({path, module, module->is_training()});
+  registrations_.add(module, named(path, *module));
 }
 
 // ── Comparing and putting back
@@ -131,14 +136,10 @@ bool ModuleState::has_other_contents(const Registered& registered) {
 std::vector<StateChange> ModuleState::changes() const {
   using Kind = StateChange::Kind;
   std::vector<StateChange> result;
-  const auto named = [](const Visited& visited) {
-    return (visited.path.empty() ? "the module" : visited.path) + " (" + visited.module->name() + ")";
-  };
+  const auto name_of = [](const Visited& visited) { return named(visited.path, *visited.module); };
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training)
-      result.push_back({Kind::registered, named(visited), "its train() or eval() mode", {}, {}});
-    if (visited.module->named_children().size() != visited.children)
-      result.push_back({Kind::registered, named(visited), "its submodules", {}, {}});
+      result.push_back({Kind::registered, name_of(visited), "its train() or eval() mode", {}, {}});
   }
   for (const Registered& registered : registered_) {
     if (has_other_contents(registered))
@@ -149,9 +150,9 @@ std::vector<StateChange> ModuleState::changes() const {
       result.push_back({Kind::registered, registered.path, "its gradient", {}, {}});
   }
   for (const MemberState::Change& change : globals_->members.changes())
-    result.push_back({Kind::tensor, named(modules_[change.object]), "a tensor", change.before, change.now});
+    result.push_back({Kind::tensor, name_of(modules_[change.object]), "a tensor", change.before, change.now});
   for (const std::size_t object : globals_->members.counting())
-    result.push_back({Kind::registered, named(modules_[object]), "a number or flag in each call", {}, {}});
+    result.push_back({Kind::registered, name_of(modules_[object]), "a number or flag in each call", {}, {}});
   for (const Watched& watched : watched_) {
     if (!watched.tensor->is_same(watched.before))
       result.push_back({Kind::tensor, watched.name, "a tensor", watched.before, *watched.tensor});
@@ -178,11 +179,12 @@ void ModuleState::restore() {
   for (const Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);
   }
+  std::vector<std::shared_ptr<Module>> made = registrations_.new_modules();
+  std::reverse(made.begin(), made.end());  // the last one in a vector goes first
+  if (!made.empty()) globals_->members.release(made);
+  registrations_.restore();
+  made.clear();
   globals_->members.restore();
-  for (const Visited& visited : modules_) {
-    while (visited.module->named_children().size() > visited.children)
-      visited.module->unregister_module(visited.module->named_children().back().key());
-  }
   for (const Registered& registered : registered_) {
     c10::TensorImpl& impl = *registered.tensor.unsafeGetTensorImpl();
     if (has_other_contents(registered)) impl.shallow_copy_from(registered.contents.getIntrusivePtr());

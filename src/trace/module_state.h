@@ -5,9 +5,10 @@
 //   state.changes();                       // which
 //   }                                      // the destructor puts everything back
 //
-// Of each module below the root: its mode, and its registered tensors (what they are, whether they require grad, their
-// gradients); C++ does not tell other members. Of the thread and the process: gradient and autocast modes, the default
-// dtype, the random generator of the CPU. What operators do to data is no matter: tracing runs none.
+// Of each module below the root: its mode, what it has registered (trace/registrations.h), and its registered tensors
+// (what they are, whether they require grad, their gradients); C++ does not tell other members. Of the thread and the
+// process: gradient and autocast modes, the default dtype, the random generator of the CPU. What operators do to data
+// is no matter: tracing runs none.
 //
 // Cost: linear in modules, registered tensors and members. Thread-safety: none.
 #pragma once
@@ -19,6 +20,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fxgraph/trace/registrations.h>
 
 namespace fx::internal {
 
@@ -46,6 +49,8 @@ class ModuleState {
   /// Remembers a tensor that lies where this does not look.
   void watch(const std::string& name, at::Tensor& tensor) { watched_.push_back({name, &tensor, tensor}); }
 
+  /// What the program has registered: `registers the module 'fc' in the module (Net)`; empty for nothing.
+  std::string registered() const { return registrations_.change(); }
   std::vector<StateChange> changes() const;
   /// The traced tensors that the program keeps where this cannot put anything back; between calls of it.
   std::vector<ProxyImpl*> proxies_elsewhere() const;
@@ -66,7 +71,6 @@ class ModuleState {
     std::string path;
     std::shared_ptr<torch::nn::Module> module;  // the program may let go of it
     bool training;
-    std::size_t children;
   };
   struct Registered {
     std::string path;
@@ -86,6 +90,7 @@ class ModuleState {
   static bool has_other_contents(const Registered& registered);
 
   std::vector<Visited> modules_;
+  Registrations registrations_;
   std::vector<Registered> registered_;
   std::vector<Watched> watched_;
   std::unique_ptr<Globals> globals_;

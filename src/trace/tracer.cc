@@ -113,6 +113,10 @@ bool may_lie_in(const Node& value, const std::string& attribute) {
                   message);
 }
 
+[[noreturn]] void refuse_registration(const std::string& what) {
+  throw Error(ErrorKind::trace, "symbolic_trace: forward " + what + "; run the module once before it is traced");
+}
+
 [[noreturn]] void refuse_left_over(const torch::nn::Module& root, bool has_examples) {
   throw Error(
       ErrorKind::trace,
@@ -206,10 +210,12 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     return inputs.bound();
   };
   const auto answers_wrongly = [&] { return session->records_contiguous() && session->takes_layout(); };
+  const auto registered = [&] { return state ? state->registered() : std::string(); };
   const auto run_first = [&]() -> std::vector<internal::BoundTensor> {
     try {
       return run_program(*session, trace.graph, nullptr);
     } catch (...) {
+      if (const std::string what = registered(); !what.empty()) refuse_registration(what);
       if (state && !root_) internal::settle_kept_constants(*session);
       if (answers_wrongly() && has_examples) return {};
       throw;
@@ -218,6 +224,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   const internal::FixedRuns fixed_runs;
   const std::vector<internal::BoundTensor> inputs = run_first();
   session->follow(nullptr);
+  if (const std::string what = registered(); !what.empty()) refuse_registration(what);
   const std::vector<Node*> optional_inputs = given;
   if (answers_wrongly() && literals == internal::PlaceholderInputs::Literals::specialise) {
     if (!has_examples) throw internal::unknown_shape(nullptr, "is_contiguous()");
