@@ -3,6 +3,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <algorithm>
+#include <array>
 #include <limits>
 
 #include <fxgraph/ir/node_map.h>
@@ -103,7 +105,10 @@ class XnnpackPart : public CompiledPart {
   c10::IValue run(std::vector<c10::IValue> inputs) override {
     torch::NoGradGuard inference;
     std::vector<c10::IValue>& values = inputs;
-    for (const Step& step : steps_) values.push_back(call(step.run, {values[step.input], step.context}));
+    for (const Step& step : steps_) {
+      check(step, values[step.input].toTensor());
+      values.push_back(call(step.run, {values[step.input], step.context}));
+    }
     if (!tuple_) return values[results_.at(0)];
     std::vector<c10::IValue> elements;
     for (const std::size_t at : results_) elements.push_back(values[at]);
@@ -115,7 +120,28 @@ class XnnpackPart : public CompiledPart {
     c10::OperatorHandle run;
     c10::IValue context;
     std::size_t input;
+    std::int64_t channels;              ///< of a convolution's image, or the features of a linear layer's rows
+    std::array<std::int64_t, 2> least;  ///< height and width; 0 where the layer is linear
   };
+
+  /// XNNPACK reads past what it is given, and ends the process when an image is smaller than the kernel.
+  static void check(const Step& step, const at::Tensor& x) {
+    const bool conv = step.least[0] > 0;
+    if (conv && x.dim() != 4)
+      refuse("a convolution that is compiled for XNNPACK takes four dimensions, not " + std::to_string(x.dim()));
+    if (x.dim() == 0 || x.size(conv ? 1 : -1) != step.channels) {
+      refuse(std::string(conv ? "a convolution" : "a linear layer") + " that is compiled for XNNPACK takes " +
+             std::to_string(step.channels) + (conv ? " channels, not " : " features, not ") +
+             std::to_string(x.dim() == 0 ? 0 : x.size(conv ? 1 : -1)));
+    }
+    for (const int dim : {0, 1}) {
+      if (conv && x.size(2 + dim) < step.least[static_cast<std::size_t>(dim)])
+        refuse("an image of " + std::to_string(x.size(2)) + "x" + std::to_string(x.size(3)) +
+               " is smaller than the kernel of a convolution that is compiled for XNNPACK");
+    }
+  }
+
+  [[noreturn]] static void refuse(const std::string& why) { throw Error(ErrorKind::invalid_argument, why); }
 
   static Bounds activation(const Node& node) {
     if (node.num_users() == 1) {
@@ -134,6 +160,9 @@ class XnnpackPart : public CompiledPart {
     const Bounds bounds = activation(node);
     const bool conv = packet_of(schema_of(node)->target.view()) == "aten::conv2d";
     torch::jit::Stack stack = {tensor("weight"), tensor("bias")};
+    const at::Tensor weight = stack[0].toTensor();
+    std::int64_t channels = weight.size(1);
+    std::array<std::int64_t, 2> least{};
     if (conv) {
       const auto pair = [&](const char* name, std::int64_t usual) -> c10::IValue {
         const Argument* given = bound_argument(node, name);
@@ -146,12 +175,18 @@ class XnnpackPart : public CompiledPart {
       const Argument* groups = bound_argument(node, "groups");
       stack.insert(stack.end(), {pair("stride", 1), pair("padding", 0), pair("dilation", 1),
                                  groups ? c10::IValue(groups->as_int()) : c10::IValue(1)});
+      channels *= stack[5].toInt();
+      for (std::size_t dim = 0; dim < least.size(); ++dim) {
+        const std::int64_t reach = stack[4].toIntVector()[dim] * (weight.size(static_cast<std::int64_t>(2 + dim)) - 1);
+        least[dim] = std::max<std::int64_t>(1, reach + 1 - 2 * stack[3].toIntVector()[dim]);
+      }
     }
     stack.push_back(scalar(bounds.least));
     stack.push_back(scalar(bounds.most));
     const std::string name = conv ? "prepacked::conv2d_clamp_" : "prepacked::linear_clamp_";
     c10::IValue context = call(prepacked((name + "prepack").c_str()), std::move(stack));
-    return {prepacked((name + "run").c_str()), std::move(context), place[*node.all_input_nodes().at(0)]};
+    return {prepacked((name + "run").c_str()), std::move(context), place[*node.all_input_nodes().at(0)], channels,
+            least};
   }
 
   std::size_t inputs_ = 0;

@@ -17,6 +17,7 @@
 #include <fxgraph/rewriter/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
+#include <fxgraph/rewriter/rules/packed_checks.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/rewriter/rules/whole_program.h>
@@ -165,6 +166,7 @@ class Optimizer {
       changed |= run_pass(i);
     }
     eliminate_dead_code(module_.graph(), module_effects(module_));
+    rules::assert_packed_inputs(module_);
     if (!changed || !plain) return;
     if (has_rounded()) {
       undo_rounding_if_slower(*plain, from);

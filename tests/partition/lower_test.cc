@@ -335,4 +335,29 @@ TEST(Xnnpack, OptionsOfConvolutionsAndBounds) {
   EXPECT_TRUE(same_value(lowered.module()->run({x}), gm->run({x}), 1e-4)) << lowered.report();
 }
 
+// XNNPACK itself would read past its inputs, or end the process.
+TEST(Xnnpack, RefusesWhatItsKernelsCannotTake) {
+  if (!XnnpackBackend::is_available()) GTEST_SKIP() << "LibTorch was built without XNNPACK";
+  torch::NoGradGuard inference;
+  const Tensor kernel = torch::randn({8, 3, 3, 3}), matrix = torch::randn({5, 8});
+  const auto refuses = [](const auto& program, const Tensor& x, const Tensor& other) {
+    const auto gm = symbolic_trace(program, {x}, {.sizes = Sizes::fixed});
+    const Lowered lowered = lower(*gm, XnnpackBackend(), {.examples = {x}});
+    EXPECT_EQ(lowered.parts().size(), 1u) << lowered.report();
+    try {
+      lowered.module()->forward(other);
+    } catch (const std::exception& error) {
+      return std::string(error.what()).find("compiled for XNNPACK") != std::string::npos;
+    }
+    return false;
+  };
+  const auto conv = [&](const Tensor& x) { return torch::conv2d(x, kernel); };
+  const auto linear = [&](const Tensor& x) { return torch::linear(x, matrix); };
+  const Tensor image = torch::randn({1, 3, 9, 9}), rows = torch::randn({2, 8});
+  for (const std::vector<std::int64_t>& sizes :
+       {std::vector<std::int64_t>{1, 1, 9, 9}, {1, 4, 9, 9}, {1, 3, 2, 9}, {3, 9, 9}})
+    EXPECT_TRUE(refuses(conv, image, torch::randn(sizes))) << at::IntArrayRef(sizes);
+  for (const std::int64_t features : {1, 7, 9}) EXPECT_TRUE(refuses(linear, rows, torch::randn({2, features})));
+}
+
 }  // namespace fx::lower_test

@@ -3,6 +3,7 @@
 // A pass, for its rewrites cannot test themselves: LibTorch divides by zero where the packing of a self-test's empty
 // tensors is asked for. The tests of the group `lowering` come back through it.
 #include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/rules/packed_checks.h>
 #include <fxgraph/rewriter/rules/rules.h>
 
 namespace fx::rules::decomposition_packed {
@@ -76,6 +77,7 @@ const std::vector<Rule>& packed() {
 PassResult unpack(RuleContext& program) {
   const RewriteReport done = rewrite_to_fixed_point(program.module, RuleSet(packed()),
                                                     {.find = {.normalize = true}, .shapes = &program.shapes});
+  if (done.applied > 0) drop_packed_assertions(program.module);
   return {.applied = done.applied, .refused = done.refused};
 }
 

@@ -1,0 +1,187 @@
+#include <fxgraph/rewriter/rules/packed_checks.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rewriter.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/size_bounds.h>
+
+namespace fx::rules {
+
+namespace {
+
+constexpr std::string_view kReason = "with packed weights takes nothing else";
+
+/// Where the image of a packed call comes from: before it is laid out and its dimensions are moved.
+struct Source {
+  Node* value = nullptr;
+  Node* first = nullptr;                                       ///< what reads it: assertions stand before that
+  std::array<std::optional<std::size_t>, 4> dims{0, 1, 2, 3};  ///< of the image in the value; nothing: it was put there
+  std::size_t rank = 4;
+  bool moved = false;  ///< rows of a linear layer, say, and no image
+};
+
+/// Steps over one operator; false when there is none to step over.
+bool step(Source& source) {
+  const Node& node = *source.value;
+  if (!node.is(Op::call_function) || node.args().empty()) return false;
+  Node* input = node.arg(0).node_or_null();
+  if (!input) return false;
+  if (node.is_call("aten::view_as")) {
+    input = node.args().size() > 1 ? node.arg(1).node_or_null() : nullptr;
+    if (!input) return false;
+  } else if (node.is_call("aten::permute")) {
+    const Argument* dims = bound_argument(node, "dims");
+    if (!dims || dims->elements().size() != source.rank) return false;
+    for (const Argument& dim : dims->elements()) {
+      if (!dim.is_int() || dim.as_int() < 0) return false;
+    }
+    for (auto& dim : source.dims) {
+      if (dim) dim = static_cast<std::size_t>(dims->elements()[*dim].as_int());
+    }
+  } else if (node.is_call("aten::unsqueeze")) {
+    const Argument* at = bound_argument(node, "dim");
+    if (!at || !at->is_int() || at->as_int() < 0) return false;
+    const auto put = static_cast<std::size_t>(at->as_int());
+    for (auto& dim : source.dims) {
+      if (dim && *dim == put) {
+        dim.reset();
+      } else if (dim && *dim > put) {
+        --*dim;
+      }
+    }
+    --source.rank;
+  } else if (!node.is_call("aten::contiguous")) {
+    return false;
+  }
+  source.first = source.value;
+  source.value = input;
+  return true;
+}
+
+Source source_of(Node& call) {
+  Source source;
+  source.value = &call.arg(0).node();
+  source.first = &call;
+  while (step(source)) {
+  }
+  constexpr std::array<std::optional<std::size_t>, 4> kStraight{0, 1, 2, 3};
+  source.moved = source.dims != kStraight;
+  return source;
+}
+
+class PackedChecks {
+ public:
+  explicit PackedChecks(GraphModule& module) : rewriter_(module.graph()), bounds_(module) {}
+
+  std::size_t run() {
+    std::vector<Node*> nodes;
+    for (Node& node : rewriter_.graph().nodes()) nodes.push_back(&node);
+    for (Node* node : nodes) {
+      if (is_packed_convolution(*node)) check(*node);
+      bounds_.visit(*node);
+    }
+    return made_;
+  }
+
+ private:
+  void check(Node& call) {
+    const auto convolution = bounds_.convolution(call);
+    if (!convolution || !call.arg(0).is_node()) return;
+    const Source source = source_of(call);
+    const auto scope = rewriter_.inserting_before(*source.first);
+    if (!bounds_[*source.value]) {
+      const auto rank = static_cast<std::int64_t>(source.rank);
+      Node& dims = rewriter_.call_function("aten::dim", {*source.value});
+      assert_that("operator.eq", dims, rank, call, *source.value, "be of " + std::to_string(rank) + " dimensions");
+      bounds_.learn_rank(*source.value, source.rank);
+    }
+    const Extents known = bounds_[*source.value];  // nothing where sizes change while the program runs
+    const auto is_known = [&](std::size_t dim, const Extent& wanted) {
+      const bool has = known && dim < known->size();
+      return has && (*known)[dim].least >= wanted.least && (*known)[dim].most <= wanted.most;
+    };
+    if (const auto dim = source.dims[1]; dim) {
+      const Extent wanted{convolution->channels, convolution->channels};
+      if (!is_known(*dim, wanted)) assert_size(call, source, *dim, wanted);
+    }
+    for (std::size_t i = 0; i < 2; ++i) {
+      const auto dim = source.dims[2 + i];
+      const Extent wanted{convolution->least(i)};
+      // A linear layer takes no rows, too. Inside the program no image is empty, but of one that was cut to nothing.
+      const bool any = wanted.least == 1 && (source.moved || !source.value->is(Op::placeholder));
+      if (dim && !any && !is_known(*dim, wanted)) assert_size(call, source, *dim, wanted);
+    }
+    bring_forward(call, source);
+  }
+
+  /// What is known of the source now is known of what was made of it, of which more was not known before.
+  void bring_forward(const Node& call, const Source& source) {
+    const Extents known = bounds_[*source.value];
+    if (!known) return;
+    const Node& image = call.arg(0).node();
+    bounds_.learn_rank(image, source.dims.size());
+    for (std::size_t i = 0; i < source.dims.size(); ++i) {
+      const auto dim = static_cast<std::int64_t>(i);
+      bounds_.learn(image, dim, source.dims[i] ? (*known)[*source.dims[i]] : Extent{1, 1});
+    }
+  }
+
+  void assert_size(const Node& call, const Source& source, std::size_t dim, const Extent& wanted) {
+    const auto at = static_cast<std::int64_t>(dim);
+    const bool one = wanted.least == wanted.most;
+    Node& size = rewriter_.call_function("aten::size.int", {*source.value, at});
+    assert_that(one ? "operator.eq" : "operator.ge", size, wanted.least, call, *source.value,
+                std::string("be ") + (one ? "" : "at least ") + std::to_string(wanted.least) + " in dimension " +
+                    std::to_string(dim));
+    bounds_.learn(*source.value, at, wanted);
+  }
+
+  void assert_that(const char* comparison, Node& size, std::int64_t number, const Node& call, const Node& value,
+                   const std::string& what) {
+    Node& holds = rewriter_.call_function(comparison, {size, number});
+    const std::string message = value.name() + " must " + what + ": " + call.name() + " " + std::string(kReason);
+    rewriter_.call_function("torch._assert", {holds, Argument(message)});
+    ++made_;
+  }
+
+  Rewriter rewriter_;
+  SizeBounds bounds_;
+  std::size_t made_ = 0;
+};
+
+}  // namespace
+
+std::size_t assert_packed_inputs(GraphModule& module) {
+  if (std::ranges::none_of(module.graph().nodes(), is_packed_convolution)) return 0;
+  return PackedChecks(module).run();
+}
+
+void drop_packed_assertions(GraphModule& module) {
+  if (std::ranges::any_of(module.graph().nodes(), is_packed_convolution)) return;
+  std::vector<Node*> dropped;
+  for (Node* node : module.graph().find_nodes(Op::call_function, Symbol("torch._assert"))) {
+    const bool ours =
+        node->args().size() == 2 && node->arg(1).is_string() && node->arg(1).as_string().ends_with(kReason);
+    if (ours) dropped.push_back(node);
+  }
+  Rewriter rewriter(module.graph());
+  for (Node* node : dropped) {
+    for (Node* unread = node; unread;) {  // the assertion, the comparison, the size
+      Node* before = unread->args().empty() ? nullptr : unread->arg(0).node_or_null();
+      rewriter.erase_node(*unread);
+      const bool goes = before && before->is(Op::call_function) && !before->has_users() &&
+                        (before->is_call("aten::size.int") || before->is_call("aten::dim") ||
+                         before->target().view().find("eq") != std::string_view::npos ||
+                         before->target().view().find("ge") != std::string_view::npos);
+      unread = goes ? before : nullptr;
+    }
+  }
+}
+
+}  // namespace fx::rules

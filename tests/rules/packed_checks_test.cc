@@ -1,0 +1,197 @@
+// Kernels with packed weights check nothing of their inputs: programs that call them assert what is not sure.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <sstream>
+
+#include <fxgraph/rewriter/program/replace_pattern.h>
+#include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/parse.h>
+#include <fxgraph/text/print.h>
+#include <fxgraph/torchscript/export.h>
+#include <fxgraph/torchscript/import.h>
+
+#include "tests/rules/everywhere.h"
+
+namespace fx::packed_checks_test {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using Sizes = std::vector<std::int64_t>;
+
+std::size_t assertions(const GraphModule& module) { return module.graph().count(Op::call_function, "torch._assert"); }
+
+std::shared_ptr<GraphModule> lowered_by(const GraphModule& original, const Sizes& sizes, std::string_view part) {
+  auto lowered = original.clone_graph_module();
+  const std::vector<TensorInfo> inputs = {TensorInfo{.sizes = sizes}};
+  testing::rewrite_everywhere(*lowered, {"lowering"}, {part}, propagate_shapes(*lowered, inputs));
+  optimize(*lowered, {.rules = {"channels-last", "in-place"}, .inputs = inputs});
+  return lowered;
+}
+
+torch::jit::Module in_a_file(const GraphModule& module) {
+  std::stringstream file;
+  to_torchscript(module).save(file);
+  return torch::jit::load(file);
+}
+
+/// It refuses what the original refuses, and computes the rest.
+void expect_same_inputs(const GraphModule& original, const GraphModule& lowered, const std::vector<Sizes>& all) {
+  const at::NoGradGuard no_grad;
+  torch::jit::Module script = in_a_file(lowered);
+  for (const Sizes& sizes : all) {
+    const at::Tensor x = at::randn(sizes);
+    std::optional<at::Tensor> expected;
+    try {
+      expected = original.clone_graph_module()->forward(x);
+    } catch (const std::exception&) {
+    }
+    const bool unbatched = sizes.size() == 3;
+    for (const bool in_script : {false, true}) {
+      try {
+        const at::Tensor y = in_script ? script.forward({x}).toTensor() : lowered.clone_graph_module()->forward(x);
+        ASSERT_TRUE(expected) << "takes " << at::IntArrayRef(sizes) << "\n" << print_graph(lowered.graph());
+        EXPECT_LE(relative_difference(*expected, y), 1e-4) << at::IntArrayRef(sizes);
+      } catch (const std::exception& error) {
+        EXPECT_TRUE(!expected || unbatched) << "refuses " << at::IntArrayRef(sizes) << ": " << error.what();
+        EXPECT_THAT(error.what(), HasSubstr("with packed weights takes nothing else")) << at::IntArrayRef(sizes);
+      }
+    }
+  }
+}
+
+const std::vector<Sizes> kImages = {{1, 3, 32, 32}, {2, 3, 32, 32}, {1, 1, 32, 32}, {1, 4, 32, 32},   {1, 3, 2, 2},
+                                    {1, 3, 4, 40},  {1, 3, 3, 3},   {1, 3, 5, 5},   {1, 3, 6, 9},     {3, 32, 32},
+                                    {3, 3, 32},     {1, 3, 0, 32},  {1, 6, 32, 32}, {2, 1, 3, 32, 32}};
+
+std::shared_ptr<GraphModule> convolutions() {
+  at::manual_seed(1);
+  const GraphModule::Attributes weights = {
+      {"a", at::randn({16, 3, 3, 3})}, {"b", at::randn({16, 1, 3, 3})}, {"c", at::randn({24, 16, 1, 1})}};
+  return std::make_shared<GraphModule>(weights, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %a = get_attr[target=a]
+    %b = get_attr[target=b]
+    %c = get_attr[target=c]
+    %p = call_function[target=aten::conv2d](args = (%x, %a))
+    %q = call_function[target=aten::relu6](args = (%p,))
+    %r = call_function[target=aten::conv2d](args = (%q, %b, None, [1, 1], [0, 0], [1, 1], 16))
+    %s = call_function[target=aten::relu6](args = (%r,))
+    %t = call_function[target=aten::conv2d](args = (%s, %c))
+    %u = call_function[target=aten::relu6](args = (%t,))
+    return u
+)"));
+}
+
+TEST(PackedChecks, ConvolutionsRefuseWhatTheirKernelsCannotTake) {
+  const auto original = convolutions();
+  for (const char* part : {"lower-convolution/xnnpack", "lower-convolution/onednn"}) {
+    const auto lowered = lowered_by(*original, {1, 3, 32, 32}, part);
+    EXPECT_EQ(std::ranges::count_if(lowered->graph().nodes(), rules::is_packed_convolution), 3);
+    expect_same_inputs(*original, *lowered, kImages);
+  }
+}
+
+TEST(PackedChecks, TransposedConvolutionsToo) {
+  at::manual_seed(1);
+  const GraphModule::Attributes weights = {{"a", at::randn({3, 8, 2, 2})}, {"b", at::randn({8, 2, 3, 3})}};
+  const GraphModule original(weights, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %a = get_attr[target=a]
+    %b = get_attr[target=b]
+    %p = call_function[target=aten::conv_transpose2d](args = (%x, %a, None, [2, 2], [3, 3]))
+    %q = call_function[target=aten::relu](args = (%p,))
+    %r = call_function[target=aten::conv_transpose2d](args = (%q, %b, None, [1, 1], [2, 2], [0, 0], 4))
+    return r
+)"));
+  const auto lowered = lowered_by(original, {1, 3, 32, 32}, "lower-convolution/xnnpack");
+  EXPECT_EQ(std::ranges::count_if(lowered->graph().nodes(), rules::is_packed_convolution), 2);
+  expect_same_inputs(original, *lowered, kImages);
+}
+
+TEST(PackedChecks, LinearLayersRefuseOtherFeatures) {
+  at::manual_seed(1);
+  const GraphModule original({{"w", at::randn({5, 8})}}, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %w = get_attr[target=w]
+    %y = call_function[target=aten::linear](args = (%x, %w))
+    return y
+)"));
+  const auto lowered = lowered_by(original, {3, 8}, "lower-linear/onednn");
+  EXPECT_EQ(assertions(*lowered), 2u) << print_graph(lowered->graph());
+  expect_same_inputs(original, *lowered, {{3, 8}, {1, 8}, {3, 7}, {3, 9}, {3, 1}});
+  const at::NoGradGuard no_grad;
+  EXPECT_THROW(lowered->forward(at::randn({2, 3, 8})), std::exception);
+}
+
+// Where images come in, and no more: padding makes every size legal, and channels follow from what made them.
+TEST(PackedChecks, AssertsOnceWhatFollowsFromThere) {
+  const auto original = std::make_shared<GraphModule>(GraphModule::Attributes{{"a", at::randn({16, 3, 3, 3})},
+                                                                              {"b", at::randn({16, 1, 3, 3})},
+                                                                              {"c", at::randn({16, 16, 1, 1})},
+                                                                              {"d", at::randn({8, 32, 1, 1})},
+                                                                              {"m", at::zeros({16})},
+                                                                              {"v", at::ones({16})}},
+                                                      parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %a = get_attr[target=a]
+    %b = get_attr[target=b]
+    %c = get_attr[target=c]
+    %d = get_attr[target=d]
+    %m = get_attr[target=m]
+    %v = get_attr[target=v]
+    %p = call_function[target=aten::conv2d](args = (%x, %a, None, [2, 2], [1, 1]))
+    %q = call_function[target=aten::hardswish](args = (%p,))
+    %r = call_function[target=aten::conv2d](args = (%q, %b, None, [1, 1], [1, 1], [1, 1], 16))
+    %s = call_function[target=aten::batch_norm](args = (%r, None, None, %m, %v, False, 0.1, 1e-5, False))
+    %pool = call_function[target=aten::adaptive_avg_pool2d](args = (%s, [1, 1]))
+    %gate = call_function[target=aten::conv2d](args = (%pool, %c))
+    %sigmoid = call_function[target=aten::sigmoid](args = (%gate,))
+    %t = call_function[target=aten::mul.Tensor](args = (%s, %sigmoid))
+    %sum = call_function[target=aten::add.Tensor](args = (%q, %t))
+    %cat = call_function[target=aten::cat](args = ([%sum, %q], 1))
+    %last = call_function[target=aten::max_pool2d](args = (%cat, [2, 2]))
+    %u = call_function[target=aten::conv2d](args = (%last, %d))
+    return u
+)"));
+  for (const char* part : {"lower-convolution/xnnpack", "lower-convolution/onednn"}) {
+    const auto lowered = lowered_by(*original, {1, 3, 32, 32}, part);
+    EXPECT_EQ(std::ranges::count_if(lowered->graph().nodes(), rules::is_packed_convolution), 4);
+    EXPECT_EQ(assertions(*lowered), 4u) << print_graph(lowered->graph());  // rank, channels, height, width
+    const auto again = from_torchscript(in_a_file(*lowered));
+    optimize(*again, {.rules = {"channels-last"}, .inputs = {TensorInfo{.sizes = {1, 3, 32, 32}}}});
+    EXPECT_EQ(assertions(*again), 4u) << print_graph(again->graph());
+    // And back.
+    for (const auto& module : {lowered, again}) {
+      optimize(*module, {.rules = {"decompose-packed"}});
+      EXPECT_EQ(assertions(*module), 0u) << print_graph(module->graph());
+      EXPECT_EQ(module->graph().count(Op::call_function, "aten::size.int"), 0u);
+    }
+  }
+}
+
+TEST(PackedChecks, TrustsWhatTheProgramAsserts) {
+  const GraphModule original({{"a", at::randn({16, 3, 3, 3})}}, parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %a = get_attr[target=a]
+    %dim = call_function[target=aten::dim](args = (%x,))
+    %four = call_function[target=operator.eq](args = (%dim, 4))
+    %assert1 = call_function[target=torch._assert](args = (%four, 'four'))
+    %size = call_function[target=aten::size.int](args = (%x, 1))
+    %three = call_function[target=operator.eq](args = (%size, 3))
+    %assert2 = call_function[target=torch._assert](args = (%three, 'three'))
+    %height = call_function[target=aten::size.int](args = (%x, 2))
+    %more = call_function[target=operator.ge](args = (%height, 8))
+    %assert3 = call_function[target=torch._assert](args = (%more, 'eight'))
+    %p = call_function[target=aten::conv2d](args = (%x, %a))
+    return p
+)"));
+  EXPECT_EQ(assertions(*lowered_by(original, {1, 3, 32, 32}, "lower-convolution/xnnpack")), 4u);  // the width
+}
+
+}  // namespace fx::packed_checks_test
