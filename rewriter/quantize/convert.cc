@@ -1,6 +1,7 @@
 // convert: the observers' ranges become quantize and dequantize nodes, and these the engine's kernels.
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <unordered_set>
 
 #include <fxgraph/ir/target.h>
@@ -55,27 +56,27 @@ QuantConfig config_of(const QuantRecord& record, const ConvertOptions& options, 
 
 struct Converted {
   std::shared_ptr<GraphModule> module;
-  Unlowered unlowered;
+  TargetEngine target;
 };
 
 Converted convert_noting(const GraphModule& prepared, const ConvertOptions& options) {
   const at::NoGradGuard no_grad;
   const QuantBackend backend = resolve_quant_backend(options.backend);
   const QuantRecord& record = record_of(prepared);
-  Converted made{without_observers(prepared, record), {}};
+  const bool every_engine = options.every_engine || options.backend == QuantBackend::automatic;
+  Converted made{without_observers(prepared, record), {backend, every_engine}};
   const QuantConfig config = config_of(record, options, made.module->graph());
   const Shapes shapes = record.shapes_of(made.module->graph());
   const Annotation annotation(*made.module, shapes, config);
   const FloatInputPlan plan(*made.module, shapes, annotation);
   write_reference(*made.module, annotation, prepared, record);
-  made.unlowered = plan.apply(*made.module, backend);
+  plan.apply(*made.module, made.target);
   made.module->delete_submodule(kRecordPath);
   if (backend == QuantBackend::reference) {
     restore_strides(*made.module, record.values);
     tidy(*made.module);
   } else {
-    const Unlowered refused = lower(*made.module, backend, record.values);
-    made.unlowered.insert(made.unlowered.end(), refused.begin(), refused.end());
+    lower(*made.module, made.target, record.values);
   }
   made.module->graph().lint();
   return made;
@@ -87,6 +88,23 @@ bool is_size(const ValueInfo& value) {
     if (!info.sizes.empty() || (info.dtype != DType::int64 && info.dtype != DType::boolean)) return false;
   }
   return true;
+}
+
+/// What the engines said of the node, after what the annotation and the plan said.
+void add_notes(QuantReason& reason, const TargetEngine& target) {
+  const auto note_in = [&](const NodeNotes& notes) -> const std::string* {
+    const auto found = std::ranges::find(notes, reason.node, &NodeNotes::value_type::first);
+    return found == notes.end() ? nullptr : &found->second;
+  };
+  if (const std::string* why = note_in(target.refused())) {
+    reason.reason = "computed between dequantize and quantize: " + *why;
+  } else if (const std::string* kept = note_in(target.kept())) {
+    reason.quantized = false;
+    reason.reason = *kept;
+  } else if (const std::string* tied = note_in(target.tied())) {
+    reason.engine = to_string(target.backend());
+    reason.reason = (reason.reason.empty() ? "" : reason.reason + "; ") + *tied;
+  }
 }
 
 }  // namespace
@@ -102,23 +120,21 @@ std::vector<QuantReason> quantization_reasons(const GraphModule& prepared, const
   const Shapes shapes = record.shapes_of(flat->graph());
   const Annotation annotation(*flat, shapes, config);
   const FloatInputPlan plan(*flat, shapes, annotation);
-  const Unlowered unlowered = convert_noting(prepared, options).unlowered;
+  const TargetEngine target = convert_noting(prepared, options).target;
   std::vector<QuantReason> reasons;
   for (const Node& node : flat->graph().nodes()) {
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output)) continue;
     if (is_size(shapes[node])) continue;
     const Mark& mark = annotation.of(node);
-    QuantReason reason{node.name(), std::string(packet_of(node.target().view())), module_path(node), mark.quantized,
-                       mark.reason};
+    QuantReason reason{
+        node.name(), std::string(packet_of(node.target().view())), module_path(node), mark.quantized, mark.reason, ""};
     if (mark.part_of) reason.reason = "part of " + mark.part_of->name();
     if (const std::string* why = plan.why_not(node)) reason.reason = *why;
     if (const std::string* how = plan.how(node)) {
       reason.quantized = true;
       reason.reason = *how;
     }
-    for (const auto& [name, why] : unlowered) {
-      if (name == reason.node) reason.reason = "computed between dequantize and quantize: " + why;
-    }
+    add_notes(reason, target);
     reasons.push_back(std::move(reason));
   }
   return reasons;

@@ -108,10 +108,17 @@ void check_sums(QuantBackend backend, const at::Tensor& quantized_weight, std::i
                 "on a processor without VNNI its products are added up in 16 bits: its weight wants reduce_range");
 }
 
-void check_engine_limits(QuantBackend backend, const EngineLayer& layer) {
+void check_saving(QuantBackend backend, const EngineLayer& layer) {
   if (backend == QuantBackend::qnnpack && layer.weight.dim() == 5)
     throw Error(ErrorKind::unsupported, "packed weights of volumes cannot be saved");
-  if (layer.row.packet.starts_with("aten::conv_transpose")) check_channels(backend, layer);
+}
+
+void check_engine_limits(QuantBackend backend, const EngineLayer& layer) {
+  const bool transposed = layer.row.packet.starts_with("aten::conv_transpose");
+  // It reads sizes of the result that were never written.
+  if (backend == QuantBackend::qnnpack && transposed && layer.weight.dim() == 5)
+    throw Error(ErrorKind::unsupported, "it has no transposed convolution of volumes");
+  if (transposed) check_channels(backend, layer);
   check_sums(backend, layer.weight, layer.input ? layer.input->quant_max : 255);
   if (backend != QuantBackend::onednn) check_bias(layer);
 }

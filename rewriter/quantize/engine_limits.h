@@ -24,9 +24,12 @@ struct EngineLayer {
   std::optional<Grid> input{};  ///< how the input is rounded, where that is known
 };
 
-/// Throws Error(unsupported) with the reason when `backend` would save, add up or multiply the layer wrongly. Cost: of
+/// Throws Error(unsupported) with the reason when `backend` would add up or multiply the layer wrongly. Cost: of
 /// transposed convolutions, a product of the weight's channels.
 void check_engine_limits(QuantBackend backend, const EngineLayer& layer);
+
+/// Throws Error(unsupported) when what `backend` packs of the layer cannot be saved.
+void check_saving(QuantBackend backend, const EngineLayer& layer);
 
 /// True when `backend` adds products of bytes up two by two in 16 bits, as oneDNN and fbgemm do where the processor has
 /// no VNNI: two of 255 · 127 are too many. Found out by a layer of such numbers, once in a process.

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/rewriter/quantize/engine_limits.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/recurrent.h>
@@ -94,10 +93,11 @@ std::string step_obstacle(const Question& ask) { return cell_obstacle(ask.flat, 
 
 class FloatInputWriter {
  public:
-  FloatInputWriter(GraphModule& flat, QuantBackend backend) : flat_(flat), graph_(flat.graph()), backend_(backend) {}
+  FloatInputWriter(GraphModule& flat, TargetEngine& target)
+      : flat_(flat), graph_(flat.graph()), target_(target), backend_(target.backend()) {}
 
-  void sequence(Node& node, const QuantSettings& settings) { quantize_recurrent(flat_, node, backend_, settings); }
-  void step(Node& node, const QuantSettings& settings) { quantize_cell(flat_, node, backend_, settings); }
+  void sequence(Node& node, const QuantSettings& settings) { quantize_recurrent(flat_, node, target_, settings); }
+  void step(Node& node, const QuantSettings& settings) { quantize_cell(flat_, node, target_, settings); }
 
   void weight_only(Node& node, const QuantSettings& settings) {
     const auto axis = channel_axis(*row_of(node.target().view()));
@@ -118,15 +118,10 @@ class FloatInputWriter {
       Node& weight = graph_.call_function("aten::dequantize.self", {graph_.get_attr(weight_path)});
       return replace(node, graph_.call_function("aten::linear", {floats, weight, bias}));
     }
-    check_sums(backend_, flat_.attribute(weight_path), settings.activation.quant_max());
-    c10::IValue packed;
-    {
-      const EngineScope engine(backend_);
-      const Node* given = bias.node_or_null();
-      packed = call_operator("quantized::linear_prepack",
-                             {flat_.attribute(weight_path),
-                              given ? c10::IValue(flat_.attribute(given->target().str()).detach()) : c10::IValue()});
-    }
+    const Node* given = bias.node_or_null();
+    const c10::IValue numbers = given ? c10::IValue(flat_.attribute(given->target().str()).detach()) : c10::IValue();
+    c10::IValue packed =
+        target_.pack_matrix(node.name(), flat_.attribute(weight_path), numbers, settings.activation.quant_max());
     const std::string path = install_object(flat_, weight_path, "packed_params", std::move(packed));
     replace(node, graph_.call_function("quantized::linear_dynamic",
                                        {x, graph_.get_attr(path), settings.activation.reduce_range}));
@@ -193,6 +188,7 @@ class FloatInputWriter {
 
   GraphModule& flat_;
   Graph& graph_;
+  TargetEngine& target_;
   QuantBackend backend_;
 };
 
@@ -251,19 +247,17 @@ const std::string* FloatInputPlan::find(const std::vector<Layer>& layers, const 
   return found == layers.end() ? nullptr : &found->how;
 }
 
-Unlowered FloatInputPlan::apply(GraphModule& flat, QuantBackend backend) const {
-  Unlowered refused;
+void FloatInputPlan::apply(GraphModule& flat, TargetEngine& target) const {
   for (const Layer& layer : layers_) {
     const std::string name = layer.node->name();
     try {
-      FloatInputWriter writer(flat, backend);
+      FloatInputWriter writer(flat, target);
       const auto scope = flat.graph().inserting_before(*layer.node);
       (writer.*way_of(*layer.node, layer.settings->mode)->write)(*layer.node, *layer.settings);
     } catch (const std::exception& error) {
-      refused.emplace_back(name, std::string(to_string(backend)) + ": " + first_line(error));
+      target.keep_float(name, first_line(error));
     }
   }
-  return refused;
 }
 
 }  // namespace fx::quantize

@@ -8,7 +8,7 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/rewriter/quantize/annotation.h>
-#include <fxgraph/rewriter/quantize/lowering.h>
+#include <fxgraph/rewriter/quantize/target_engine.h>
 
 namespace fx::quantize {
 
@@ -21,8 +21,8 @@ class FloatInputPlan {
   const std::string* how(const Node& node) const { return find(layers_, node); }
   /// Why it is not done though its settings ask for it; null when it is, or when there is no such way for the operator.
   const std::string* why_not(const Node& node) const { return find(refused_, node); }
-  /// Does it, for an engine or as reference form; returns what the engine refused and so stays float.
-  Unlowered apply(GraphModule& flat, QuantBackend backend) const;
+  /// Does it, for an engine or as reference form; `target` notes what it refused and so stays float.
+  void apply(GraphModule& flat, TargetEngine& target) const;
 
  private:
   struct Layer {

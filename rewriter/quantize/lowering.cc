@@ -83,8 +83,8 @@ struct Place {
 
 class LoweringRules {
  public:
-  LoweringRules(GraphModule& module, QuantBackend backend, const Trial::Values& values, Unlowered& unlowered)
-      : module_(module), backend_(backend), trial_(module, backend, values), unlowered_(unlowered) {}
+  LoweringRules(GraphModule& module, TargetEngine& target, const Trial::Values& values)
+      : module_(module), target_(target), backend_(target.backend()), trial_(module, backend_, values) {}
 
   std::vector<Rule> make() {
     std::vector<Rule> rules;
@@ -129,7 +129,7 @@ class LoweringRules {
       if (!fault.empty()) return refuse(place, fault);
       if (row.role == Role::weighted)  // what has run remembers the sizes of its first run and is slow for others
         module_.replace_submodule(made->arg(1).node().target().str(),
-                                  std::make_shared<ObjectAttribute>(packed(row, place)));
+                                  std::make_shared<ObjectAttribute>(packed(row, place, backend_)));
       if (row.role != Role::share) {
         made->meta().set(meta_key::kGrid, *grid_of(place.match.anchor()));
         made = &clamp(row, place, *made, rewriter);
@@ -146,7 +146,7 @@ class LoweringRules {
   }
 
   std::vector<Argument> refuse(const Place& place, const std::string& why) {
-    unlowered_.emplace_back(place.op.name(), std::string(to_string(backend_)) + ": " + why);
+    target_.refuse(place.op.name(), why);
     return {};
   }
 
@@ -199,9 +199,15 @@ class LoweringRules {
     const std::string weight = place.match["wq"].target().str();
     const at::Tensor numbers = module_.attribute(weight);
     const Argument* groups = bound_argument(place.op, "groups");
-    check_engine_limits(backend_, {row, numbers, constant(place.argument("bias")), groups ? groups->as_int() : 1,
-                                   grid_of(place.match["xq"])});
-    const std::string path = install_object(module_, weight, "packed_params", packed(row, place));
+    const EngineLayer layer{row, numbers, constant(place.argument("bias")), groups ? groups->as_int() : 1,
+                            grid_of(place.match["xq"])};
+    const auto packed_for = [&](QuantBackend backend) {
+      check_engine_limits(backend, layer);
+      return packed(row, place, backend);
+    };
+    check_saving(backend_, layer);
+    const std::string path = install_object(module_, weight, "packed_params", packed_for(backend_));
+    target_.ask_others(place.op.name(), packed_for);
     weights_.emplace(path, numbers);
     return rewriter.call_function(relu ? row.kernel_relu : row.kernel,
                                   {place.match["xq"], rewriter.get_attr(path), place.scale, place.zero_point});
@@ -220,7 +226,7 @@ class LoweringRules {
     return c10::IValue(c10::List<std::int64_t>(at::ArrayRef<std::int64_t>(all)));
   }
 
-  c10::IValue packed(const Row& row, const Place& place) {
+  c10::IValue packed(const Row& row, const Place& place, QuantBackend backend) const {
     const at::Tensor weight = module_.attribute(place.match["wq"].target().str());
     std::vector<c10::IValue> arguments = {weight, constant(place.argument("bias"))};
     if (row.packet != "aten::linear") {
@@ -232,7 +238,7 @@ class LoweringRules {
       arguments.push_back(numbers(place.argument("dilation"), size));
       arguments.push_back(place.argument("groups").as_int());
     }
-    const EngineScope engine(backend_);
+    const EngineScope engine(backend);
     return call_operator(row.prepack, std::move(arguments));
   }
 
@@ -324,25 +330,23 @@ class LoweringRules {
   }
 
   GraphModule& module_;
+  TargetEngine& target_;
   QuantBackend backend_;
   Trial trial_;
-  Unlowered& unlowered_;
   std::unordered_map<std::string, at::Tensor> weights_;
 };
 
 }  // namespace
 
-Unlowered lower(GraphModule& reference, QuantBackend backend, const Trial::Values& values) {
+void lower(GraphModule& reference, TargetEngine& target, const Trial::Values& values) {
   const at::NoGradGuard no_grad;
-  Unlowered unlowered;
   lower_lists(reference.graph());
   eliminate_dead_code(reference.graph(), module_effects(reference));
-  LoweringRules rules(reference, backend, values, unlowered);
+  LoweringRules rules(reference, target, values);
   rewrite_once(reference, RuleSet(rules.make()));
-  if (backend == QuantBackend::onednn) keep_apart(reference.graph(), rules.weights());
+  if (target.backend() == QuantBackend::onednn) keep_apart(reference.graph(), rules.weights());
   restore_strides(reference, values);
   tidy(reference);
-  return unlowered;
 }
 
 namespace {

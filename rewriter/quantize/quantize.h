@@ -44,6 +44,9 @@ struct ConvertOptions {
   QuantBackend backend = QuantBackend::automatic;
   /// More nodes that stay float, by name.
   std::vector<std::string> keep_float{};
+  /// Packs layers only where every engine of this LibTorch can: a saved program is packed anew by the engine that is
+  /// set when it is loaded. Always so for `automatic`; otherwise QuantReason::engine says what is only for the one.
+  bool every_engine = false;
 };
 
 /// Returns the quantized program; `prepared` stays as it is. Throws Error(invalid_argument) when a value was never
@@ -63,6 +66,7 @@ struct QuantReason {
   std::string path;        ///< of its module, if it has one
   bool quantized = false;  ///< whether convert does
   std::string reason;      ///< why not; or what is to be known about how
+  std::string engine;      ///< the only one that can load the saved layer; empty when every engine can
 };
 
 /// For each operator of the flat program, in its order: what convert would do, and why.

@@ -6,7 +6,6 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/quantize/engine_limits.h>
 #include <fxgraph/rewriter/quantize/packed.h>
 #include <fxgraph/rewriter/quantize/reference.h>
 #include <fxgraph/rewriter/rules/weights.h>
@@ -49,8 +48,9 @@ std::string recurrent_obstacle(const GraphModule& flat, const Node& node) {
   return {};
 }
 
-void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings) {
+void quantize_recurrent(GraphModule& flat, Node& node, TargetEngine& target, const QuantSettings& settings) {
   Graph& graph = flat.graph();
+  const QuantBackend backend = target.backend();
   const std::vector<std::string> paths = parameter_paths(node);
   Quantizer quantizer = settings.weight;
   quantizer.per_channel = false;  // the kernels' only way
@@ -69,12 +69,10 @@ void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, con
       continue;
     }
     const at::Tensor weight_ih = quantized(paths[i]), weight_hh = quantized(paths[i + 1]);
-    for (const at::Tensor& weight : {weight_ih, weight_hh})
-      check_sums(backend, weight, settings.activation.quant_max());
-    const EngineScope engine(backend);
     const at::Tensor bias_ih = flat.attribute(paths[i + 2]).detach(), bias_hh = flat.attribute(paths[i + 3]).detach();
-    const c10::IValue ih = call_operator("quantized::linear_prepack", {weight_ih, bias_ih});
-    const c10::IValue hh = call_operator("quantized::linear_prepack", {weight_hh, bias_hh});
+    const std::int64_t largest = settings.activation.quant_max();
+    const c10::IValue ih = target.pack_matrix(node.name(), weight_ih, bias_ih, largest);
+    const c10::IValue hh = target.pack_matrix(node.name(), weight_hh, bias_hh, largest);
     const c10::IValue cell = call_operator("quantized::make_quantized_cell_params_dynamic",
                                            {ih, hh, bias_ih, bias_hh, settings.activation.reduce_range});
     parameters.push_back(graph.get_attr(install_object(flat, paths[i], "cell_params", cell)));
@@ -115,8 +113,9 @@ std::string cell_obstacle(const GraphModule& flat, const Node& node) {
   return {};
 }
 
-void quantize_cell(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings) {
+void quantize_cell(GraphModule& flat, Node& node, TargetEngine& target, const QuantSettings& settings) {
   Graph& graph = flat.graph();
+  const QuantBackend backend = target.backend();
   Quantizer quantizer = settings.weight;
   quantizer.per_channel = false;  // as for whole sequences
   std::vector<Argument> args = {*bound_argument(node, "input"), *bound_argument(node, "hx")};
@@ -129,10 +128,9 @@ void quantize_cell(GraphModule& flat, Node& node, QuantBackend backend, const Qu
       args.push_back(graph.call_function("aten::dequantize.self", {graph.get_attr(made)}));
       continue;
     }
-    check_sums(backend, weight);  // the kernel takes all eight bits of its inputs
-    const EngineScope engine(backend);
     const std::string bias = cell_path(node, name == std::string_view("w_ih") ? "b_ih" : "b_hh");
-    const c10::IValue packed = call_operator("quantized::linear_prepack", {weight, flat.attribute(bias).detach()});
+    constexpr std::int64_t kLargest = 255;  // the kernel takes all eight bits of its inputs
+    const c10::IValue packed = target.pack_matrix(node.name(), weight, flat.attribute(bias).detach(), kLargest);
     args.push_back(graph.get_attr(install_object(flat, path, "packed_params", packed)));
   }
   for (const char* name : {"b_ih", "b_hh"}) args.push_back(*bound_argument(node, name));

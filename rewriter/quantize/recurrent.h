@@ -5,6 +5,7 @@
 
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/rewriter/quantize/config.h>
+#include <fxgraph/rewriter/quantize/target_engine.h>
 
 namespace fx::quantize {
 
@@ -13,12 +14,12 @@ std::string recurrent_obstacle(const GraphModule& flat, const Node& node);
 
 /// Replaces the call by that of the quantized kernel. The reference form keeps the float operator, with weights read
 /// back from whole numbers. Throws what packing throws.
-void quantize_recurrent(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings);
+void quantize_recurrent(GraphModule& flat, Node& node, TargetEngine& target, const QuantSettings& settings);
 
 /// The same for one step: aten::lstm_cell, aten::gru_cell.
 /// @{
 std::string cell_obstacle(const GraphModule& flat, const Node& node);
-void quantize_cell(GraphModule& flat, Node& node, QuantBackend backend, const QuantSettings& settings);
+void quantize_cell(GraphModule& flat, Node& node, TargetEngine& target, const QuantSettings& settings);
 /// @}
 
 }  // namespace fx::quantize

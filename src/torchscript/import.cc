@@ -1,7 +1,10 @@
 #include <fxgraph/torchscript/import.h>
 
+#include <ATen/Context.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 
@@ -32,6 +35,32 @@ std::string reason_for(const std::string& path, const std::exception& error) {
   return text;
 }
 
+// As torch.backends.quantized.engine spells it.
+std::string name_of(at::QEngine engine) {
+  std::string name = at::toString(engine);
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return name;
+}
+
+// Quantized layers are packed when they are loaded, by the engine that is set; another one may take what it refuses.
+// Returns that one's name; empty when there is none.
+std::string engine_that_reads(const std::string& path) {
+  at::Context& context = at::globalContext();
+  const at::QEngine set = context.qEngine();
+  std::string found;
+  for (const at::QEngine engine : at::Context::supportedQEngines()) {
+    if (engine == set || engine == at::QEngine::NoQEngine || !found.empty()) continue;
+    context.setQEngine(engine);
+    try {
+      torch::jit::load(path);
+      found = name_of(engine);
+    } catch (const std::exception&) {  // then it is something else
+    }
+  }
+  context.setQEngine(set);
+  return found;
+}
+
 torch::jit::Module read_file(const std::string& path) {
   std::error_code status;
   if (!std::filesystem::exists(path, status)) throw Error(ErrorKind::io, path + ": there is no such file");
@@ -41,6 +70,12 @@ torch::jit::Module read_file(const std::string& path) {
   try {
     return torch::jit::load(path);
   } catch (const std::exception& error) {
+    if (const std::string engine = engine_that_reads(path); !engine.empty())
+      throw Error(ErrorKind::unsupported, path + ": its quantized layers were packed for the engine " + engine +
+                                              ", and " + name_of(at::globalContext().qEngine()) +
+                                              ", which is set, refuses them (" + first_line(error) +
+                                              "); set torch.backends.quantized.engine = '" + engine +
+                                              "' before loading, or quantize with --backend auto");
     throw Error(ErrorKind::io, path + ": is not a TorchScript file that can be read (" + reason_for(path, error) +
                                    "); save the model with torch.jit.save");
   }

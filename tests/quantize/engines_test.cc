@@ -7,6 +7,7 @@
 
 #include <fxgraph/rewriter/quantize/compare.h>
 #include <fxgraph/rewriter/quantize/packed.h>
+#include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/import.h>
 #include "tests/quantize/programs.h"
 #include "tests/support/scratch_folder.h"
@@ -112,6 +113,109 @@ TEST(EngineLimits, WhatAnEngineCannotSaveStaysInTheReferenceForm) {
       EXPECT_GT(compare_outputs(*gm, *int8, samples).output.sqnr_db, 30) << to_string(backend);
     }
   }
+}
+
+// ── Loading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/// A layer that qnnpack takes and others do not.
+struct Tied {
+  std::string name, call;
+  std::vector<std::int64_t> weight, input;
+  bool symmetric = true;
+  bool dynamic = false;
+};
+void PrintTo(const Tied& each, std::ostream* out) { *out << each.name; }
+
+class LoadedAgain : public ::testing::TestWithParam<Tied> {
+ protected:
+  std::string text() const { return "l = " + GetParam().call + "\ny = aten::relu(%l)\nreturn y"; }
+  void SetUp() override {
+    torch::manual_seed(5);
+    gm_ = program_of(text(), "x", {{"w", torch::rand(GetParam().weight) - 0.3}});
+    samples_ = {{torch::randn(GetParam().input)}, {torch::randn(GetParam().input)}};
+    QuantConfig config = GetParam().dynamic ? QuantConfig::dynamic() : QuantConfig::defaults();
+    config.global.weight.symmetric = GetParam().symmetric;
+    prepared_ = calibrated(*gm_, samples_, config);
+  }
+  std::vector<QuantReason> reasons(const ConvertOptions& options) const {
+    std::vector<QuantReason> layer;
+    for (const QuantReason& each : quantization_reasons(*prepared_, options)) {
+      if (each.node == "l") layer.push_back(each);
+    }
+    return layer;
+  }
+
+  std::shared_ptr<GraphModule> gm_, prepared_;
+  Samples samples_;
+};
+
+// What is packed is packed anew by the engine that is set when the file is loaded.
+TEST_P(LoadedAgain, WithoutANamedEngineUnderAny) {
+  const torch::NoGradGuard no_grad;
+  const testing::ScratchFolder folder;
+  std::vector<ConvertOptions> all = {{}};
+  for (const QuantBackend each : available_quant_backends()) all.push_back({.backend = each, .every_engine = true});
+  for (const ConvertOptions& options : all) {
+    const auto int8 = convert(*prepared_, options);
+    int8->save((folder / "int8.pt").string());
+    const double quantum = largest_quantum(*int8);
+    for (const QuantBackend set : available_quant_backends()) {
+      const quantize::EngineScope engine(set);
+      const auto loaded = load((folder / "int8.pt").string());
+      EXPECT_LE(largest_difference(loaded->run(samples_[0]), int8->run(samples_[0])), 1.01 * quantum + 1e-5)
+          << to_string(options.backend) << " under " << to_string(set);
+    }
+    for (const QuantReason& each : reasons(options)) EXPECT_EQ(each.engine, "") << each.reason;
+  }
+}
+
+TEST_P(LoadedAgain, WithANamedEngineUnderThatOneAndTheReasonSaysSo) {
+  if (!has(QuantBackend::qnnpack) || !has(QuantBackend::onednn)) GTEST_SKIP() << "needs qnnpack and onednn";
+  const torch::NoGradGuard no_grad;
+  const testing::ScratchFolder folder;
+  const ConvertOptions options{.backend = QuantBackend::qnnpack};
+  const auto int8 = convert(*prepared_, options);
+  EXPECT_EQ(count_prefix(*int8, "quantized::"), 1u);
+  for (const QuantReason& each : reasons(options)) {
+    EXPECT_TRUE(each.quantized);
+    EXPECT_EQ(each.engine, "qnnpack");
+    EXPECT_THAT(each.reason, ::testing::HasSubstr("could not load it: "));
+  }
+  int8->save((folder / "int8.pt").string());
+  {
+    const quantize::EngineScope engine(QuantBackend::qnnpack);
+    EXPECT_EQ(largest_difference(load((folder / "int8.pt").string())->run(samples_[0]), int8->run(samples_[0])), 0);
+  }
+  const quantize::EngineScope engine(QuantBackend::onednn);
+  try {
+    load((folder / "int8.pt").string());
+    ADD_FAILURE() << "oneDNN takes it";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), ::testing::HasSubstr("set torch.backends.quantized.engine = 'qnnpack' before"));
+    EXPECT_EQ(at::globalContext().qEngine(), at::QEngine::ONEDNN);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, LoadedAgain,
+    ::testing::Values(
+        Tied{"more_at_the_end_1d", "aten::conv_transpose1d(%x, %w, None, 2, 1, 1)", {4, 4, 3}, {2, 4, 9}},
+        Tied{"more_at_the_end_2d", "aten::conv_transpose2d.input(%x, %w, None, 2, 1, 1)", {8, 4, 3, 3}, {2, 8, 7, 7}},
+        Tied{"zero_point", "aten::conv2d(%x, %w)", {8, 4, 3, 3}, {2, 4, 9, 9}, false},
+        Tied{"zero_point_1d", "aten::conv1d(%x, %w)", {8, 4, 3}, {2, 4, 9}, false},
+        Tied{"zero_point_of_a_matrix", "aten::linear(%x, %w)", {8, 16}, {4, 16}, false},
+        Tied{"dynamic", "aten::linear(%x, %w)", {8, 16}, {4, 16}, false, true}),
+    [](const auto& info) { return info.param.name; });
+
+// oneDNN takes it and saves it; qnnpack packs it and makes results of sizes that nobody wrote.
+TEST(TransposedVolumes, AreNotForEveryEngine) {
+  if (!has(QuantBackend::qnnpack) || !has(QuantBackend::onednn)) GTEST_SKIP() << "needs qnnpack and onednn";
+  torch::manual_seed(5);
+  const auto gm =
+      program_of("y = aten::conv_transpose3d.input(%x, %w)\nreturn y", "x", {{"w", torch::randn({4, 4, 2, 2, 2})}});
+  const auto prepared = calibrated(*gm, {{torch::randn({1, 4, 5, 5, 5})}});
+  EXPECT_EQ(count_prefix(*convert(*prepared, {.backend = QuantBackend::onednn}), "quantized::conv"), 1u);
+  EXPECT_EQ(count_prefix(*convert(*prepared), "quantized::conv"), 0u);
 }
 
 TEST(EngineLimits, BiasesThatAreTooLargeForTheSums) {

@@ -219,10 +219,11 @@ class Quantization {
     });
   }
 
-  std::shared_ptr<GraphModule> converted(QuantBackend backend) const {
-    ConvertOptions options{.backend = backend};
+  /// What was not asked for an engine by name must load under each.
+  ConvertOptions convert_options(QuantBackend backend) const {
+    ConvertOptions options{.backend = backend, .every_engine = backend_ == QuantBackend::automatic};
     if (kept_) options.keep_float = kept_->nodes;
-    return fx::convert(*prepared_, options);
+    return options;
   }
 
   // What runs fastest: all engines turn about, the median counts.
@@ -232,7 +233,7 @@ class Quantization {
     if (backend_ == QuantBackend::automatic) candidates = available_quant_backends();
     if (candidates.empty()) candidates = {QuantBackend::reference};
     std::vector<std::shared_ptr<GraphModule>> made;
-    for (const QuantBackend each : candidates) made.push_back(converted(each));
+    for (const QuantBackend each : candidates) made.push_back(fx::convert(*prepared_, convert_options(each)));
     std::vector<GraphModule*> modules = {&float_};
     for (const auto& each : made) modules.push_back(each.get());
     std::vector<double> medians;
@@ -252,9 +253,7 @@ class Quantization {
     const bool each_value = options_.compare || options_.report == "html";
     comparison_ = each_value ? compare_activations(float_, *quantized_, first_samples())
                              : compare_outputs(float_, *quantized_, first_samples());
-    ConvertOptions options{.backend = used_};
-    if (kept_) options.keep_float = kept_->nodes;
-    reasons_ = quantization_reasons(*prepared_, options);
+    reasons_ = quantization_reasons(*prepared_, convert_options(used_));
   }
 
   bool has_goal() const { return goal_.min_sqnr_db > 0 || goal_.min_agreement > 0; }
@@ -301,6 +300,16 @@ class Quantization {
         row(human_decibels(each.sqnr_db), each.node + "  " + each.op);
     }
     if (!options_.output.empty()) row("saved", options_.output);
+    print_tied();
+  }
+
+  void print_tied() const {
+    const auto tied = [](const QuantReason& each) { return !each.engine.empty(); };
+    const auto first = std::ranges::find_if(reasons_, tied);
+    if (first == reasons_.end()) return;
+    const auto others = std::ranges::count_if(reasons_, tied) - 1;
+    row("to load it", fmt::format("set torch.backends.quantized.engine = '{}' first; of {}{} {}", first->engine,
+                                  first->node, others ? fmt::format(" and {} more,", others) : ",", first->reason));
   }
 
   // With --reasons every node; else the reasons of those that stay float, each once.
@@ -337,6 +346,8 @@ class Quantization {
                               {"quantized", each.quantized},
                               {"reason", each.reason}});
     }
+    const auto tied = std::ranges::find_if(reasons_, [](const auto& each) { return !each.engine.empty(); });
+    if (tied != reasons_.end()) out["engine_to_load"] = tied->engine;
     if (!options_.output.empty()) out["saved"] = options_.output;
     fmt::print("{}\n", out.dump(2));
   }
