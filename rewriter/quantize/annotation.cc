@@ -66,9 +66,10 @@ std::optional<std::int64_t> channel_axis(const Row& row) {
   return 0;
 }
 
-Annotation::Annotation(const GraphModule& flat, const Shapes& shapes, const QuantConfig& config)
+Annotation::Annotation(const GraphModule& flat, const Shapes& shapes, const QuantConfig& config, Finiteness finiteness)
     : flat_(flat),
       shapes_(shapes),
+      finiteness_(std::move(finiteness)),
       marks_(flat.graph()),
       wanted_(flat.graph(), false),
       made_(flat.graph(), false),
@@ -154,6 +155,17 @@ std::string Annotation::obstacle(Node& node, const Row& row) const {
   return row.obstacle ? row.obstacle(site) : "";
 }
 
+// No range holds infinity: masks of it, logarithms of zero.
+std::string Annotation::not_finite_obstacle(const Node& node, const Row& row) {
+  std::string reason;
+  for_each_quantized_operand(row, node, [&](Node& value) {
+    if (finiteness_.not_finite.contains(value.name())) reason = value.name() + " is not finite for a sample";
+  });
+  if (!reason.empty() && !finiteness_.finite.contains(node.name())) finiteness_.not_finite.insert(node.name());
+  return reason.empty() && finiteness_.not_finite.contains(node.name()) ? "its value is not finite for a sample"
+                                                                        : reason;
+}
+
 void Annotation::mark_candidates(const QuantConfig& config) {
   for (Node& node : const_cast<Graph&>(flat_.graph()).nodes()) {
     Mark& mark = marks_[node];
@@ -169,6 +181,7 @@ void Annotation::mark_candidates(const QuantConfig& config) {
       mark.reason = "the mode " + std::string(to_string(mark.settings->mode)) + " leaves its values in float";
     } else {
       mark.reason = obstacle(node, *row);
+      if (mark.reason.empty()) mark.reason = not_finite_obstacle(node, *row);
     }
     // Those that share wait for what is beside them.
     if (mark.reason.empty()) {

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include <fxgraph/ir/node_map.h>
@@ -27,12 +28,18 @@ struct Mark {
   std::string reason;          ///< why not, in words; empty when quantized
 };
 
+/// Values that held NaN or infinity for a sample, and values that were seen and never did, by name. What is in neither
+/// and reads one of the first counts as not finite.
+struct Finiteness {
+  std::unordered_set<std::string> not_finite{}, finite{};
+};
+
 class Annotation {
  public:
   static constexpr int kNone = -1;
 
   /// `shapes` are those of `flat` for some input; values without an entry are not quantized. All must outlive it.
-  Annotation(const GraphModule& flat, const Shapes& shapes, const QuantConfig& config);
+  Annotation(const GraphModule& flat, const Shapes& shapes, const QuantConfig& config, Finiteness finiteness = {});
 
   const Mark& of(const Node& node) const { return marks_[node]; }
   /// The range that the value has, or kNone when it stays float. Lists have the range of their elements.
@@ -51,6 +58,7 @@ class Annotation {
 
  private:
   std::string obstacle(Node& node, const Row& row) const;
+  std::string not_finite_obstacle(const Node& node, const Row& row);
   std::string weight_obstacle(const Site& site) const;
   bool is_float_tensor(const Node& value) const;
   bool is_float_value(const Node& value) const;
@@ -63,6 +71,7 @@ class Annotation {
 
   const GraphModule& flat_;
   const Shapes& shapes_;
+  Finiteness finiteness_;
   /// Why the value is not the same to all its readers, at every call; empty when it is.
   std::function<std::string(const Node&)> changes_;
   NodeMap<Mark> marks_;

@@ -27,11 +27,13 @@ struct Sums {
     if (expected.sizes() != found.sizes())
       throw Error(ErrorKind::invalid_argument, "the programs' values do not correspond: their sizes differ");
     if (!expected.numel()) return;
-    const at::Tensor x = expected.to(at::kDouble), difference = x - found.to(at::kDouble);
-    signal += (x * x).sum().item<double>();
+    const at::Tensor x = expected.to(at::kDouble), y = found.to(at::kDouble);
+    const at::Tensor same = x.eq(y).logical_or(x.isnan().logical_and(y.isnan()));  // infinity has no difference
+    const at::Tensor difference = (x - y).masked_fill(same, 0);
+    signal += (x * x).masked_fill(x.isfinite().logical_not(), 0).sum().item<double>();
     noise += (difference * difference).sum().item<double>();
     largest = std::max(largest, difference.abs().max().item<double>());
-    magnitude = std::max(magnitude, x.abs().max().item<double>());
+    magnitude = std::max(magnitude, x.nan_to_num(0, 0, 0).abs().max().item<double>());
   }
 
   double ratio() const {

@@ -31,7 +31,8 @@ std::shared_ptr<GraphModule> without_observers(const GraphModule& prepared, cons
     if (!node.is(Op::call_module)) continue;
     const auto module = flat->find_submodule(node.target().str());
     const auto* fake = dynamic_cast<const FakeQuantize*>(module.get());
-    if (!fake && !dynamic_cast<const Observer*>(module.get())) continue;
+    const bool checks = dynamic_cast<const SampleCheck*>(module.get());
+    if (!fake && !checks && !dynamic_cast<const Observer*>(module.get())) continue;
     node.replace_all_uses_with(node.arg(0));
     graph.erase_node(node);
   }
@@ -67,7 +68,7 @@ Converted convert_noting(const GraphModule& prepared, const ConvertOptions& opti
   Converted made{without_observers(prepared, record), {backend, every_engine}};
   const QuantConfig config = config_of(record, options, made.module->graph());
   const Shapes shapes = record.shapes_of(made.module->graph());
-  const Annotation annotation(*made.module, shapes, config);
+  const Annotation annotation(*made.module, shapes, config, finiteness_of(prepared, record));
   const FloatInputPlan plan(*made.module, shapes, annotation);
   write_reference(*made.module, annotation, prepared, record);
   plan.apply(*made.module, made.target);
@@ -118,7 +119,7 @@ std::vector<QuantReason> quantization_reasons(const GraphModule& prepared, const
   const std::shared_ptr<GraphModule> flat = without_observers(prepared, record);
   const QuantConfig config = config_of(record, options, flat->graph());
   const Shapes shapes = record.shapes_of(flat->graph());
-  const Annotation annotation(*flat, shapes, config);
+  const Annotation annotation(*flat, shapes, config, finiteness_of(prepared, record));
   const FloatInputPlan plan(*flat, shapes, annotation);
   const TargetEngine target = convert_noting(prepared, options).target;
   std::vector<QuantReason> reasons;

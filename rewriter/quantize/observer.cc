@@ -95,11 +95,17 @@ Observer::Observer(const Quantizer& quantizer, std::string value, std::int64_t a
   const double infinity = std::numeric_limits<double>::infinity();
   low_ = register_buffer("min_val", quantizer.per_channel ? at::empty({0}) : number(infinity));
   high_ = register_buffer("max_val", quantizer.per_channel ? at::empty({0}) : number(-infinity));
+  not_finite_ = register_buffer("not_finite", at::zeros({}, at::kBool));
   if (keeps_histogram(quantizer)) histogram_ = register_buffer("histogram", at::zeros({quantizer.bins}));
 }
 
 torch::Tensor Observer::forward(torch::Tensor x) {
-  observe(x);
+  const at::NoGradGuard no_grad;
+  if (x.detach().isfinite().all().item<bool>()) {
+    observe(x);
+  } else {
+    not_finite_.fill_(true);
+  }
   return x;
 }
 
@@ -189,6 +195,7 @@ void Observer::forget() {
     high_.fill_(-infinity);
   }
   if (histogram_.defined()) histogram_.zero_();
+  not_finite_.zero_();
 }
 
 std::shared_ptr<torch::nn::Module> Observer::clone(const TorchDeviceOption& device) const {
@@ -200,8 +207,30 @@ std::shared_ptr<torch::nn::Module> Observer::clone(const TorchDeviceOption& devi
   copy->low_.set_data(copied(low_));
   copy->high_.set_data(copied(high_));
   if (histogram_.defined()) copy->histogram_.set_data(copied(histogram_));
+  copy->not_finite_.set_data(copied(not_finite_));
   copy->train(is_training());
   return copy;
+}
+
+// ── SampleCheck ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+SampleCheck::SampleCheck(std::string input, bool masks)
+    : torch::nn::Module("SampleCheck"), input_(std::move(input)), masks_(masks) {}
+
+torch::Tensor SampleCheck::forward(torch::Tensor x) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor seen = x.detach();
+  at::Tensor finite = seen.isfinite();
+  if (masks_) finite = finite.logical_or(seen.isneginf());
+  if (!finite.all().item<bool>())
+    throw Error(ErrorKind::invalid_argument,
+                "the input %" + input_ + " is not finite for this sample: no ranges can be found; check the samples",
+                input_);
+  return x;
+}
+
+std::shared_ptr<torch::nn::Module> SampleCheck::clone(const TorchDeviceOption&) const {
+  return std::make_shared<SampleCheck>(input_, masks_);
 }
 
 // ── FakeQuantize ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -251,6 +280,7 @@ void register_observer_types() {
   static std::once_flag once;
   std::call_once(once, [] {
     register_module_type<Observer>("fxgraph.quantize.Observer");
+    register_module_type<SampleCheck>("fxgraph.quantize.SampleCheck");
     register_module_type<FakeQuantize>("fxgraph.quantize.FakeQuantize");
   });
 }

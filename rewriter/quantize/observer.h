@@ -5,7 +5,7 @@
 // numbers only, these count between the values' own bounds.
 //
 // Observers are modules of the program that prepare() makes: their statistics are buffers, so they are saved and copied
-// with it. A value that is not finite is refused by name. Thread-safety: none.
+// with it. Thread-safety: none.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -48,9 +48,12 @@ class Observer : public torch::nn::Module {
   /// `value` is what it watches, for errors; `axis` is the channels' when the quantizer is per channel.
   Observer(const Quantizer& quantizer, std::string value, std::int64_t axis = -1);
 
-  /// Notes the range of `x` and returns it. Throws Error(invalid_argument) for NaN and infinities.
+  /// Notes the range of `x`, or that it has none because elements are not finite, and returns it.
   torch::Tensor forward(torch::Tensor x);
+  /// The same; throws Error(invalid_argument) for NaN and infinities.
   void observe(const at::Tensor& x);
+  /// True when forward met NaN or infinity: programs make such values of finite ones, masks for one.
+  bool has_met_not_finite() const { return not_finite_.item<bool>(); }
 
   /// False as long as no value was seen.
   bool has_seen() const;
@@ -70,7 +73,20 @@ class Observer : public torch::nn::Module {
   Quantizer quantizer_;
   std::string value_;
   std::int64_t axis_;
-  at::Tensor low_, high_, histogram_;  // buffers
+  at::Tensor low_, high_, histogram_, not_finite_;  // buffers
+};
+
+/// Passes a sample on; throws Error(invalid_argument) where it is not finite itself.
+class SampleCheck : public torch::nn::Module {
+ public:
+  /// `masks`: -infinity alone may be meant, where no range is wanted.
+  SampleCheck(std::string input, bool masks);
+  torch::Tensor forward(torch::Tensor x);
+  std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
+
+ private:
+  std::string input_;
+  bool masks_;
 };
 
 /// Quantizes and reads back, so that training sees what quantization does; gradients pass straight through inside the

@@ -5,9 +5,11 @@
 #include <ATen/core/grad_mode.h>
 #include <re2/re2.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
+#include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/quantize/annotation.h>
 #include <fxgraph/rewriter/quantize/equalize.h>
@@ -15,6 +17,7 @@
 #include <fxgraph/rewriter/quantize/record.h>
 #include <fxgraph/rewriter/quantize/training.h>
 #include <fxgraph/rewriter/rules/weights.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 
@@ -51,13 +54,15 @@ void check_names(const QuantConfig& config, const GraphModule& module, const Gra
 
 class Preparation {
  public:
-  Preparation(std::shared_ptr<GraphModule> flat, const Shapes& shapes, const QuantConfig& config, bool training)
+  Preparation(std::shared_ptr<GraphModule> flat, const Shapes& shapes, const QuantConfig& config,
+              const Finiteness& finiteness, bool training)
       : flat_(std::move(flat)),
         graph_(flat_->graph()),
-        annotation_(*flat_, shapes, config),
+        annotation_(*flat_, shapes, config, finiteness),
         record_(std::make_shared<QuantRecord>()) {
     record_->config = config;
     record_->training = training;
+    record_->not_finite = finiteness.not_finite;
     for (const Node& node : graph_.nodes()) record_->values.emplace(node.name(), shapes[node]);
   }
 
@@ -70,6 +75,7 @@ class Preparation {
       const int range = annotation_.range_of(*node);
       if (range != Annotation::kNone && record_->values[node->name()].tensor()) observe(*node, range);
     }
+    if (annotation_.num_ranges() && !record_->training) check_samples();
     note_state();
     if (unfolded) train_layers(*flat_, *unfolded, annotation_, *record_);
     flat_->add_submodule(kRecordPath, record_);
@@ -79,6 +85,21 @@ class Preparation {
   }
 
  private:
+  // A sample that is not finite is a mistake; what the program makes of finite ones is not.
+  void check_samples() {
+    for (Node* input : graph_.placeholders()) {
+      const TensorInfo* tensor = record_->values[input->name()].tensor();
+      if (!tensor || !at::isFloatingType(to_scalar_type(tensor->dtype))) continue;
+      const std::string path = flat_->fresh_path("sample_check");
+      flat_->add_submodule(path,
+                           std::make_shared<SampleCheck>(input->name(), !record_->observers.contains(input->name())));
+      Node* place = input->next();
+      while (place && place->is(Op::placeholder)) place = place->next();
+      const auto scope = graph_.inserting_before(*place);
+      graph_.call_module(path, {input});
+    }
+  }
+
   // Calibration runs the program, and must not change what it starts from.
   void note_state() {
     rules::ProgramEffects written(*flat_);
@@ -133,21 +154,60 @@ class Preparation {
   std::map<int, std::string> paths_;
 };
 
+bool is_finite(const Value& value) {
+  if (value.isTensor()) {
+    const at::Tensor& tensor = value.toTensor();
+    return !tensor.defined() || !tensor.is_floating_point() || tensor.isfinite().all().item<bool>();
+  }
+  if (value.isTuple()) return std::ranges::all_of(value.toTupleRef().elements(), is_finite);
+  if (!value.isList()) return true;
+  for (const Value& each : value.toListRef()) {
+    if (!is_finite(each)) return false;
+  }
+  return true;
+}
+
+/// Notes of every value whether it is finite.
+class FinitenessRun : public Interpreter {
+ public:
+  using Interpreter::Interpreter;
+  Value run_node(const Node& node) override {
+    Value value = Interpreter::run_node(node);
+    const bool finite = is_finite(value);
+    if (node.is(Op::placeholder)) all_inputs_finite_ &= finite;
+    (finite ? found_.finite : found_.not_finite).insert(node.name());
+    return value;
+  }
+  /// Nothing when the example is not finite itself: samples will say so.
+  Finiteness result() const { return all_inputs_finite_ ? found_ : Finiteness(); }
+
+ private:
+  bool all_inputs_finite_ = true;
+  Finiteness found_;
+};
+
 std::shared_ptr<GraphModule> prepare(const GraphModule& module, const QuantConfig& config,
                                      const std::vector<c10::IValue>& inputs, bool training) {
   const std::vector<c10::IValue> example = copies_of(inputs);  // the program may write to it
   std::shared_ptr<GraphModule> flat, unfolded;
   Shapes shapes;
+  Finiteness finiteness;
   {
     const at::NoGradGuard no_grad;
     flat = flat_program(module, example);
     if (training) unfolded = flat_program(module, example, /*fold=*/false);
     check_names(config, module, flat->graph());
     if (config.equalize && !training) equalize(*flat);
+    {
+      const StateKeeper keeper(*flat);
+      FinitenessRun run(*flat);
+      run.run(copies_of(example));
+      finiteness = run.result();
+    }
     const StateKeeper keeper(*flat);
     shapes = propagate_shapes(*flat, example);
   }
-  return Preparation(std::move(flat), shapes, config, training).run(unfolded.get());
+  return Preparation(std::move(flat), shapes, config, finiteness, training).run(unfolded.get());
 }
 
 }  // namespace

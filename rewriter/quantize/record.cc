@@ -12,6 +12,7 @@ std::shared_ptr<torch::nn::Module> QuantRecord::clone(const TorchDeviceOption&) 
   copy->observers = observers;
   copy->layers = layers;
   copy->state = state;
+  copy->not_finite = not_finite;
   return copy;
 }
 
@@ -41,6 +42,16 @@ const QuantRecord& record_of(const GraphModule& prepared) {
   if (!record)
     throw Error(ErrorKind::invalid_argument, "the program was not prepared for quantization: call fx::prepare first");
   return *record;
+}
+
+Finiteness finiteness_of(const GraphModule& prepared, const QuantRecord& record) {
+  Finiteness found{record.not_finite, {}};
+  for (const auto& [value, path] : record.observers) {
+    const auto module = prepared.submodule(path);
+    const auto* observer = dynamic_cast<const Observer*>(module.get());
+    (observer && observer->has_met_not_finite() ? found.not_finite : found.finite).insert(value);
+  }
+  return found;
 }
 
 QuantParameters observed_parameters(const GraphModule& prepared, const std::string& path) {

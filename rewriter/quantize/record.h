@@ -8,11 +8,13 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include <fxgraph/ir/tensor_info.h>
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/nn/torch_compat.h>
+#include <fxgraph/rewriter/quantize/annotation.h>
 #include <fxgraph/rewriter/quantize/config.h>
 #include <fxgraph/rewriter/quantize/observer.h>
 
@@ -46,6 +48,7 @@ class QuantRecord : public torch::nn::Module {
     void restore(const at::Tensor& tensor) const;
   };
   std::vector<State> state;
+  std::unordered_set<std::string> not_finite;  ///< values of the example, by node
 
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
   /// The shapes of `graph`, by the names of its nodes.
@@ -54,6 +57,9 @@ class QuantRecord : public torch::nn::Module {
 
 /// Throws Error(invalid_argument) when `prepared` does not come from prepare().
 const QuantRecord& record_of(const GraphModule& prepared);
+
+/// What the example and the samples since showed of the values.
+Finiteness finiteness_of(const GraphModule& prepared, const QuantRecord& record);
 
 /// The range found by the observer at `path`. Throws Error(not_found), and as Observer::parameters.
 QuantParameters observed_parameters(const GraphModule& prepared, const std::string& path);

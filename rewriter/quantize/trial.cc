@@ -1,6 +1,7 @@
 #include <fxgraph/rewriter/quantize/trial.h>
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 
 #include <exception>
 
@@ -8,6 +9,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/rewriter/quantize/packed.h>
+#include <fxgraph/rewriter/quantize/qnnpack_limits.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -100,6 +102,9 @@ c10::IValue Trial::operand(const Node& node, Layout layout) const {
 }
 
 std::string Trial::fault_in(Layout layout, const Node& kernel, const Node& op, bool relu, bool compare) const {
+  if (at::globalContext().qEngine() == at::QEngine::QNNPACK) {
+    if (std::string why = qnnpack_fault(kernel); !why.empty()) return why;
+  }
   const Operands operands = [&](Node& node) { return operand(node, layout); };
   try {
     const at::Tensor found = evaluate(kernel, operands).toTensor();

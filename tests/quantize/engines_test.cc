@@ -63,6 +63,10 @@ std::vector<Body> bodies() {
       {"leaky", after("y = aten::leaky_relu(%c, 0.2)\nreturn y")},
       {"transposed_sum",
        after("t = aten::permute(%c, [0, 2, 3, 1])\nd = aten::relu(%t)\ny = aten::add(%d, %t)\nreturn y")},
+      {"largest_of_one", after("y = aten::max_pool2d(%c, [1, 1], [2, 2])\nreturn y")},
+      {"average_of_one", after("y = aten::avg_pool2d(%c, [1, 1], [2, 2])\nreturn y")},
+      {"sum_with_little", after("d = aten::mul(%c, 1e-07)\ne = aten::mul(%c, 3000)\nf = aten::add(%d, %e)\n"
+                                "g = aten::add(%e, %d)\ny = aten::relu(%g)\nreturn [f, y]")},
       {"shuffle", after("y = aten::channel_shuffle(%c, 2)\nreturn y")},
   };
 }
@@ -81,7 +85,9 @@ TEST_P(Engines, ProgramsAreRightUnderTheirOwnEngineToo) {
   const auto reference = convert(*prepared, {.backend = QuantBackend::reference});
   const double quantum = largest_quantum(*reference);
   for (const QuantBackend backend : available_quant_backends()) {
+    ::testing::internal::CaptureStderr();
     const auto int8 = convert(*prepared, {.backend = backend});
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), ::testing::Not(::testing::HasSubstr("QNNPACK")));
     for (const auto& inputs : samples) {
       const c10::IValue expected = reference->run(inputs);
       EXPECT_LE(largest_difference(int8->run(inputs), expected), 1.01 * GetParam().quanta * quantum)
