@@ -24,8 +24,15 @@ class ModuleTree {
       ++m.nodes;
     }
   }
-  void add_parameters(std::string_view path, std::int64_t bytes) {
+  /// What lies in one storage counts at most as that in each module: tied weights once, parts of a storage each.
+  void add_parameter(std::string_view path, const TensorInfo& tensor) {
     for (int module = find(path); module >= 0; module = parents_[static_cast<std::size_t>(module)]) {
+      std::int64_t bytes = tensor.bytes();
+      if (tensor.storage >= 0 && tensor.storage_bytes >= 0) {
+        std::int64_t& counted = counted_[{module, tensor.storage}];
+        bytes = std::min(bytes, tensor.storage_bytes - counted);
+        counted += bytes;
+      }
       modules_[static_cast<std::size_t>(module)].cost.parameter_bytes += bytes;
     }
   }
@@ -71,6 +78,7 @@ class ModuleTree {
   std::vector<ModuleCost> modules_;
   std::vector<int> parents_;
   std::map<std::string, int, std::less<>> index_;
+  std::map<std::pair<int, std::int64_t>, std::int64_t> counted_;  // bytes, by module and storage
 };
 
 std::string_view parent_path(std::string_view path) {
@@ -143,7 +151,8 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options)
   NodeMap<const Node*> last_user(graph, nullptr);
   for (const Node& node : graph.nodes()) {
     if (node.is(Op::get_attr) && !std::exchange(seen[node.target().id()], 1)) {
-      tree.add_parameters(parent_path(node.target().view()), shapes[node].bytes());
+      const std::string_view path = parent_path(node.target().view());
+      for (const TensorInfo& tensor : shapes[node].tensors) tree.add_parameter(path, tensor);
     }
     if (node.is(Op::placeholder) || node.is(Op::get_attr) || node.is(Op::output) || packs(node)) continue;
     std::optional<ModuleCall> module = packed_call(node, shapes);
@@ -170,7 +179,9 @@ Cost::Cost(const Graph& graph, const Shapes& shapes, const CostOptions& options)
     if (!cost.known) ++num_unknown_;
     const std::string path = module_path(node);
     tree.add(path, cost);
-    if (module && !is_packed && !std::exchange(seen[node.target().id()], 1)) tree.add_parameters(path, parameters);
+    if (module && !is_packed && !std::exchange(seen[node.target().id()], 1)) {
+      for (const TensorInfo& tensor : module->parameters) tree.add_parameter(path, tensor);
+    }
     cost.parameter_bytes = parameters;
   }
   modules_ = tree.in_order();

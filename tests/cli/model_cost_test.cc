@@ -5,6 +5,7 @@
 // normalisation, activations and pooling count nothing. That is `macs` here, so all that is compared agrees in
 // definition.
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <fxgraph/rewriter/partition/stage_costs.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/torchscript/import.h>
+#include <fxgraph/trace/symbolic_trace.h>
 
 namespace fx::model_cost_test {
 
@@ -40,6 +42,43 @@ TEST(ModelCostSlow, MeetsWhatTorchvisionPublishes) {
     const Cost cost(module->graph(), shapes, module_costs(*module));
     const double gmacs = (cost.total().macs + 990.0 * model.features) / 1e9;
     EXPECT_NEAR(gmacs, model.gmacs, 0.01 * model.gmacs) << model.name;
+  }
+}
+
+struct Tied : torch::nn::Module {
+  torch::nn::Embedding table{nullptr};
+  torch::nn::Linear head{nullptr};
+  Tied() {
+    table = register_module("table", torch::nn::Embedding(40, 8));
+    head = register_module("head", torch::nn::Linear(torch::nn::LinearOptions(8, 40).bias(false)));
+    head->weight.set_data(table->weight.data());
+  }
+  torch::Tensor forward(torch::Tensor x) { return head(table(x)); }
+};
+
+TEST(ModelCost, TiedWeightsCountOnce) {
+  const auto module = symbolic_trace(std::make_shared<Tied>(), {torch::zeros({1, 5}, torch::kLong)});
+  const auto flat = [&] {
+    auto made = module->clone_graph_module();
+    torch::Tensor weight = torch::rand({40, 8});
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    Node &table = graph.get_attr("first"), &head = graph.get_attr("second");
+    graph.output(graph.call_function("aten::linear", {graph.call_function("aten::embedding", {table, x}), head}));
+    made->set_parameter("first", weight);
+    made->set_parameter("second", weight.detach());
+    made->set_graph(std::move(graph));
+    return made;
+  }();
+  for (const auto& each : {module, flat}) {
+    const Shapes shapes = propagate_shapes(*each, std::vector<TensorInfo>{{.sizes = {1, 5}, .dtype = DType::int64}});
+    const Cost cost(each->graph(), shapes, module_costs(*each));
+    EXPECT_EQ(cost.total().parameter_bytes, 40 * 8 * 4);
+    for (const ModuleCost& part : cost.modules()) {
+      if (part.depth == 1) {
+        EXPECT_EQ(part.cost.parameter_bytes, 40 * 8 * 4) << part.path;
+      }
+    }
   }
 }
 

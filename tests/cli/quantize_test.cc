@@ -251,6 +251,46 @@ TEST_F(QuantizeProgramSlow, WhatIsNotThereEndsInOneLine) {
   EXPECT_FALSE(fs::exists(path("out.fx")));
 }
 
+TEST_F(QuantizeProgramSlow, NothingToQuantizeIsSaidFirst) {
+  auto net = torch::nn::Sequential(torch::nn::Conv2d(3, 4, 3), torch::nn::GELU());
+  net->eval();
+  symbolic_trace(net.ptr(), {torch::rand({2, 3, 8, 8})})->save(path("convolution.pt"));
+  model_ = "convolution.pt";
+  Result result = run("--mode dynamic --input 2x3x8x8 -o out.pt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("nothing, mode dynamic: the mode dynamic is for linear, recurrent and"));
+  EXPECT_THAT(result.err, HasSubstr("fxgraph: convolution.pt: nothing was quantized: "));
+  EXPECT_TRUE(fs::exists(path("out.pt")));
+  result = run("--mode dynamic --input 2x3x8x8 --report json");
+  ASSERT_EQ(result.code, 0) << result.err;
+  const nlohmann::json report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["num_quantized"], 0);
+  EXPECT_THAT(std::string(report["nothing_quantized"]), HasSubstr("the mode dynamic is for"));
+}
+
+TEST_F(QuantizeProgramSlow, LayersOfOneEngineSayHowToLoadThem) {
+  const auto all = available_quant_backends();
+  for (const QuantBackend each : {QuantBackend::qnnpack, QuantBackend::onednn}) {
+    if (std::ranges::find(all, each) == all.end()) GTEST_SKIP() << "needs qnnpack and onednn";
+  }
+  auto net = torch::nn::Sequential(
+      torch::nn::ConvTranspose2d(torch::nn::ConvTranspose2dOptions(4, 4, 3).stride(2).padding(1).output_padding(1)));
+  net->eval();
+  symbolic_trace(net.ptr(), {torch::rand({2, 4, 8, 8})})->save(path("transposed.pt"));
+  model_ = "transposed.pt";
+  Result result = run("--calibrate random --input 2x4x8x8 --backend qnnpack -o out.pt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("set torch.backends.quantized.engine = 'qnnpack' first"));
+  const auto before = at::globalContext().qEngine();
+  at::globalContext().setQEngine(at::QEngine::ONEDNN);
+  EXPECT_ANY_THROW(torch::jit::load(path("out.pt")));
+  result = run("--calibrate random --input 2x4x8x8 -o out.pt");
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::Not(HasSubstr("torch.backends")));
+  torch::jit::load(path("out.pt"));
+  at::globalContext().setQEngine(before);
+}
+
 TEST_F(QuantizeProgramSlow, OtherCommandsKnowQuantizedValues) {
   ASSERT_EQ(run("--calibrate samples.pt -o out.pt").code, 0);
   const std::string report = "cd " + folder_.path().string() + " && " + fs::absolute(program_).string() +

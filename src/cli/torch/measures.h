@@ -11,6 +11,13 @@ struct Measures {
   double peak_bytes = 0;  ///< activations alive at once at the worst moment
 };
 
+/// The parameters of a program; what shares storage, as tied weights do, counts once.
+struct ParameterCount {
+  double elements = 0, bytes = 0;
+};
+
+ParameterCount count_parameters(const GraphModule& module);
+
 Measures measure(const GraphModule& module, const Shapes& shapes);
 
 }  // namespace fx::cli

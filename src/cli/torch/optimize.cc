@@ -85,10 +85,9 @@ class Optimization {
   State measure(TorchModel& model) {
     State state;
     state.nodes = model.graph().size();
-    for (const at::Tensor& parameter : model.module().parameters()) {
-      state.parameters += static_cast<double>(parameter.numel());
-      state.parameter_bytes += static_cast<double>(parameter.nbytes());
-    }
+    const ParameterCount parameters = count_parameters(model.module());
+    state.parameters = parameters.elements;
+    state.parameter_bytes = parameters.bytes;
     if (inputs_.empty()) return state;
     const Shapes shapes = model.propagate_shapes(inputs_);
     const Measures measures = cli::measure(model.module(), shapes);

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -91,6 +92,9 @@ class Quantization {
                       options_.file, comparison_.output.sqnr_db, comparison_.agreement * 100));
     }
     if (!options_.output.empty()) TorchModel(quantized_, Form::torchscript).save(options_.output, {});
+    if (!num_quantized())
+      fmt::print(stderr, "fxgraph: {}: nothing was quantized: {}{}\n", options_.file, why_nothing(),
+                 options_.output.empty() ? "" : "; what was saved computes with floats");
     print();
     return kDone;
   }
@@ -256,6 +260,20 @@ class Quantization {
     reasons_ = quantization_reasons(*prepared_, convert_options(used_));
   }
 
+  std::ptrdiff_t num_quantized() const { return std::ranges::count_if(reasons_, &QuantReason::quantized); }
+
+  /// The reason that most operators have.
+  std::string why_nothing() const {
+    std::map<std::string, std::size_t> counts;
+    for (const QuantReason& each : reasons_) ++counts[each.reason];
+    if (counts.empty()) return "the program has no operators";
+    const auto most = std::ranges::max_element(counts, {}, &decltype(counts)::value_type::second);
+    const char* only = options_.mode == "dynamic" ? "the mode dynamic is for linear, recurrent and embedding layers; "
+                       : options_.mode == "weight-only" ? "the mode weight-only is for layers with weights; "
+                                                        : "";
+    return fmt::format("{}of {} operators: {}", only, most->second, most->first);
+  }
+
   bool has_goal() const { return goal_.min_sqnr_db > 0 || goal_.min_agreement > 0; }
   bool reached() const {
     return comparison_.output.sqnr_db >= goal_.min_sqnr_db && comparison_.agreement >= goal_.min_agreement;
@@ -267,26 +285,22 @@ class Quantization {
     print_text();
   }
 
-  static double weight_bytes(const GraphModule& module) {
-    double bytes = 0;
-    for (const at::Tensor& each : module.parameters()) bytes += static_cast<double>(each.nbytes());
-    return bytes;
-  }
-
   static void row(const std::string& head, const std::string& text) { fmt::print("{:<20} {}\n", head, text); }
 
   void print_text() const {
     row(options_.file,
-        fmt::format("{} nodes, {} of weights", float_.graph().size(), human_bytes(weight_bytes(float_))));
+        fmt::format("{} nodes, {} of weights", float_.graph().size(), human_bytes(count_parameters(float_).bytes)));
     if (random_ && options_.mode == "static")
       row("calibrated", "on random numbers: good to try it and to time it; accuracy needs real samples");
     else if (!random_)
       row("calibrated", fmt::format("{} samples", samples_.size()));
     if (options_.correct_bias) row("biases corrected", std::to_string(corrected_));
-    const auto quantized =
-        std::count_if(reasons_.begin(), reasons_.end(), [](const auto& each) { return each.quantized; });
-    row("quantized", fmt::format("{} of {} operators, mode {}, engine {}", quantized, reasons_.size(), options_.mode,
-                                 to_string(used_)));
+    if (const auto quantized = num_quantized()) {
+      row("quantized", fmt::format("{} of {} operators, mode {}, engine {}", quantized, reasons_.size(), options_.mode,
+                                   to_string(used_)));
+    } else {
+      row("quantized", fmt::format("nothing, mode {}: {}", options_.mode, why_nothing()));
+    }
     if (kept_) {
       for (const std::string& node : kept_->nodes) row("kept float", node);
     }
@@ -336,6 +350,8 @@ class Quantization {
         {"file", options_.file},           {"mode", options_.mode},     {"backend", to_string(used_)},
         {"samples", samples_.size()},      {"random_samples", random_}, {"biases_corrected", corrected_},
         {"float_seconds", float_seconds_}, {"seconds", seconds_},       {"nodes", nlohmann::json::array()}};
+    out["num_quantized"] = num_quantized();
+    if (!num_quantized()) out["nothing_quantized"] = why_nothing();
     out["comparison"] = nlohmann::ordered_json::parse(to_json(comparison_));
     out["kept_float"] = kept_ ? kept_->nodes : std::vector<std::string>();
     for (const auto& [backend, seconds] : timed_) out["timed"][std::string(to_string(backend))] = seconds;
