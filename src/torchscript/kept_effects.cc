@@ -32,8 +32,10 @@ bool says_that_it_aliases(const Node& node) {
 
 class KeptEffects {
  public:
-  explicit KeptEffects(const Graph& graph) : graph_(graph), parent_(graph.id_bound()), live_(graph, false) {
+  explicit KeptEffects(const Graph& graph)
+      : graph_(graph), parent_(graph.id_bound()), told_(graph.id_bound()), live_(graph, false) {
     std::iota(parent_.begin(), parent_.end(), 0u);
+    std::iota(told_.begin(), told_.end(), 0u);
     for (const Node& node : graph_.nodes()) join(node);
   }
 
@@ -44,7 +46,7 @@ class KeptEffects {
       if (hidden == hidden_.end()) continue;
       // What was written before is handed on as it is.
       const auto later =
-          std::ranges::find_if(writers, [&](const Node* writer) { return hidden->second->is_before(*writer); });
+          std::ranges::find_if(writers, [&](const Node* writer) { return is_missed(*writer, *hidden->second); });
       if (later != writers.end()) found(**later, hidden->second);
     }
     mark_live();
@@ -61,9 +63,31 @@ class KeptEffects {
  private:
   static bool is_call(const Node& node) { return node.is(Op::call_function) || node.is(Op::call_method); }
 
-  std::uint32_t root(std::uint32_t id) {
-    while (parent_[id] != id) id = parent_[id] = parent_[parent_[id]];
+  static std::uint32_t root_in(std::vector<std::uint32_t>& parent, std::uint32_t id) {
+    while (parent[id] != id) id = parent[id] = parent[parent[id]];
     return id;
+  }
+  std::uint32_t root(std::uint32_t id) { return root_in(parent_, id); }
+  std::uint32_t told_root(const Node& node) { return root_in(told_, node.id()); }
+
+  /// Shares storage with its inputs, and TorchScript takes the result for new: unsafe_chunk, dropout that does nothing.
+  static bool hides(const Node& node, const NodeEffects& effects) {
+    return is_call(node) && effects.may_alias && !effects.unknown && !effects.writes && !says_that_it_aliases(node);
+  }
+
+  /// Whether somebody sees the write through a tensor that TorchScript takes for another than the written one. Who
+  /// reads what was written, as the cells of recurrent layers do, loses nothing.
+  bool is_missed(const Node& writer, const Node& hidden) {
+    if (!hidden.is_before(writer)) return false;
+    bool missed = false;
+    const auto look = [&](const Node& written) {
+      for (const auto& [reader, read] : reads_[root(written.id())]) {
+        const bool outside = !reader;
+        missed |= told_root(*read) != told_root(written) && (outside || hidden.is_before(*reader));
+      }
+    };
+    for_each_written(writer, [&](const Argument& written) { for_each_node(written, look); });
+    return missed;
   }
 
   void join(const Node& node) {
@@ -71,16 +95,22 @@ class KeptEffects {
     if (node.is(Op::get_attr)) {
       const auto [at, is_new] = attributes_.emplace(node.target().id(), node.id());
       if (!is_new) parent_[root(node.id())] = root(at->second);
+      if (!is_new) told_[told_root(node)] = root_in(told_, at->second);
     }
     if (!effects.may_alias && !effects.unknown) return;
-    for_each_aliased_input(node, [&](Node& input) { parent_[root(input.id())] = root(node.id()); });
+    const bool hidden = hides(node, effects);
+    for_each_aliased_input(node, [&](Node& input) {
+      parent_[root(input.id())] = root(node.id());
+      if (!hidden) told_[told_root(input)] = told_root(node);
+    });
   }
 
   void note_writes() {
     for (const Node& node : graph_.nodes()) {
       const NodeEffects effects = effects_of(node);
-      if (is_call(node) && effects.may_alias && !effects.unknown && !effects.writes && !says_that_it_aliases(node))
-        hidden_.emplace(root(node.id()), &node);
+      if (hides(node, effects)) hidden_.emplace(root(node.id()), &node);
+      if (node.is(Op::placeholder) || node.is(Op::get_attr)) reads_[root(node.id())].emplace_back(nullptr, &node);
+      node.for_each_input([&](const Node& input) { reads_[root(input.id())].emplace_back(&node, &input); });
       if (!effects.writes) continue;
       for_each_written(node, [&](const Argument& written) {
         for_each_node(written, [&](const Node& value) { writers_[root(value.id())].push_back(&node); });
@@ -128,6 +158,9 @@ class KeptEffects {
 
   const Graph& graph_;
   std::vector<std::uint32_t> parent_;  // of alias classes, by id
+  std::vector<std::uint32_t> told_;    // the same, of what TorchScript knows of them
+  /// Of a class: who reads which of its values; null for the caller and later calls.
+  std::unordered_map<std::uint32_t, std::vector<std::pair<const Node*, const Node*>>> reads_;
   std::unordered_map<std::uint32_t, std::uint32_t> attributes_;
   std::unordered_map<std::uint32_t, const Node*> hidden_;                // a class, and what TorchScript takes for new
   std::unordered_map<std::uint32_t, std::vector<const Node*>> writers_;  // of a class, in order

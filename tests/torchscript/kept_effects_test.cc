@@ -28,6 +28,9 @@ struct Case {
 
 TEST(KeptEffects, WhatTorchScriptWouldDropIsRefused) {
   const char *hidden = "for a tensor of its own", *draw = "nothing that comes out depends on the random numbers";
+  const std::string cell = call("g", "aten::exp", "%x") + call("c", "aten::unsafe_chunk", "%g, 2, 1") +
+                           call("a", "operator.getitem", "%c, 0") + call("b", "operator.getitem", "%c, 1") +
+                           call("s", "aten::sigmoid_", "%a") + call("sum", "aten::add_.Tensor", "%b, %s");
   const Case cases[] = {
       {call("d", "aten::dropout", "%x, 0.5, False") + call("w", "aten::zero_", "%d") + "return x", hidden},
       {call("d", "aten::dropout", "%x, 0.5, False") + call("w", "aten::zero_", "%x") + "return d", hidden},
@@ -49,6 +52,16 @@ TEST(KeptEffects, WhatTorchScriptWouldDropIsRefused) {
        ""},
       {call("e", "aten::normal_", "%x") + "return None", ""},
       {call("d", "aten::dropout", "%x, 0.5, True") + "return d", ""},
+      // Chunks that are written and read themselves, as recurrent cells do, and what else sees the writes.
+      {cell + "return sum", ""},
+      {cell + call("n", "aten::neg", "%g") + "return (sum, n)", hidden},
+      {cell + "return (sum, g)", hidden},
+      {call("c", "aten::unsafe_chunk", "%x, 2, 1") + call("a", "operator.getitem", "%c, 0") +
+           call("s", "aten::sigmoid_", "%a") + "return s",
+       hidden},
+      {call("g", "aten::neg", "%x") + call("c", "aten::unsafe_chunk", "%g, 2, 1") +
+           call("a", "operator.getitem", "%c, 0") + call("z", "aten::zero_", "%g") + "return a",
+       hidden},
       {call("a", "torch._foreach_neg_", "[%x]") + "return x", "writes to the tensors of a list"},
       {call("a", "aten::_foreach_add_.Scalar", "[%x], 1.0") + "return x", "writes to the tensors of a list"},
       {call("a", "aten::div.Scalar", "%x, 0.0") + call("b", "aten::div.Scalar", "%x, -0.0") + "return (a, b)",
