@@ -71,7 +71,7 @@ TEST(ModelCost, TiedWeightsCountOnce) {
     return made;
   }();
   for (const auto& each : {module, flat}) {
-    const Shapes shapes = propagate_shapes(*each, std::vector<TensorInfo>{{.sizes = {1, 5}, .dtype = DType::int64}});
+    const Shapes shapes = propagate_shapes(*each, std::vector<TensorInfo>{{.dtype = DType::int64, .sizes = {1, 5}}});
     const Cost cost(each->graph(), shapes, module_costs(*each));
     EXPECT_EQ(cost.total().parameter_bytes, 40 * 8 * 4);
     for (const ModuleCost& part : cost.modules()) {
