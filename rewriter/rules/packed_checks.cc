@@ -163,6 +163,7 @@ std::size_t assert_packed_inputs(GraphModule& module) {
 }
 
 void drop_packed_assertions(GraphModule& module) {
+  constexpr const char* kAsked[] = {"operator.eq", "operator.ge", "aten::size.int", "aten::dim"};
   if (std::ranges::any_of(module.graph().nodes(), is_packed_convolution)) return;
   std::vector<Node*> dropped;
   for (Node* node : module.graph().find_nodes(Op::call_function, Symbol("torch._assert"))) {
@@ -175,10 +176,8 @@ void drop_packed_assertions(GraphModule& module) {
     for (Node* unread = node; unread;) {  // the assertion, the comparison, the size
       Node* before = unread->args().empty() ? nullptr : unread->arg(0).node_or_null();
       rewriter.erase_node(*unread);
-      const bool goes = before && before->is(Op::call_function) && !before->has_users() &&
-                        (before->is_call("aten::size.int") || before->is_call("aten::dim") ||
-                         before->target().view().find("eq") != std::string_view::npos ||
-                         before->target().view().find("ge") != std::string_view::npos);
+      const bool goes = before && !before->has_users() &&
+                        std::ranges::any_of(kAsked, [&](const char* target) { return before->is_call(target); });
       unread = goes ? before : nullptr;
     }
   }
