@@ -163,7 +163,8 @@ std::size_t assert_packed_inputs(GraphModule& module) {
 }
 
 void drop_packed_assertions(GraphModule& module) {
-  constexpr const char* kAsked[] = {"operator.eq", "operator.ge", "aten::size.int", "aten::dim"};
+  constexpr const char* kAsked[] = {"operator.eq",  "aten::eq.int",   "operator.ge",
+                                    "aten::ge.int", "aten::size.int", "aten::dim"};
   if (std::ranges::any_of(module.graph().nodes(), is_packed_convolution)) return;
   std::vector<Node*> dropped;
   for (Node* node : module.graph().find_nodes(Op::call_function, Symbol("torch._assert"))) {
