@@ -83,19 +83,20 @@ bool loses_large_sums(QuantBackend backend) {
          is_less("quantized::conv2d.new", {1, kChannels, 4, 4}, convolution);
 }
 
+// The processor stays the same: asked once.
+template <QuantBackend backend>
+bool loses_large_sums_here() {
+  static const bool found = loses_large_sums(backend);
+  return found;
+}
+
 }  // namespace
 
 bool adds_up_in_16_bits(QuantBackend backend) {
   const at::NoGradGuard no_grad;
   switch (backend) {
-    case QuantBackend::onednn: {
-      static const bool found = loses_large_sums(backend);
-      return found;
-    }
-    case QuantBackend::fbgemm: {
-      static const bool found = loses_large_sums(backend);
-      return found;
-    }
+    case QuantBackend::onednn: return loses_large_sums_here<QuantBackend::onednn>();
+    case QuantBackend::fbgemm: return loses_large_sums_here<QuantBackend::fbgemm>();
     default: return false;  // qnnpack widens each byte
   }
 }

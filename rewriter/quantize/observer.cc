@@ -101,41 +101,46 @@ Observer::Observer(const Quantizer& quantizer, std::string value, std::int64_t a
 
 torch::Tensor Observer::forward(torch::Tensor x) {
   const at::NoGradGuard no_grad;
-  if (x.detach().isfinite().all().item<bool>()) {
-    observe(x);
-  } else {
-    not_finite_.fill_(true);
-  }
+  if (!notes_range(x)) not_finite_.fill_(true);
   return x;
 }
 
 void Observer::observe(const at::Tensor& x) {
   const at::NoGradGuard no_grad;
-  if (x.numel() == 0) return;
-  if (quantizer_.per_channel) return observe_channels(x.detach().to(at::kFloat));
-  const at::Tensor values = x.detach().to(at::kFloat);
-  const auto [low, high] = at::aminmax(values);
-  const double least = low.item<float>(), most = high.item<float>();
-  if (!std::isfinite(least) || !std::isfinite(most)) {
+  if (!notes_range(x)) {
     throw Error(ErrorKind::invalid_argument,
                 "the value of %" + value_ + " is not finite for this sample: no range can be found; check the samples",
                 value_);
   }
-  if (histogram_.defined()) return add_to_histogram(values, least, most);
-  update(low, high);
 }
 
-void Observer::observe_channels(const at::Tensor& x) {
+// The least and the most of values are finite where all are: NaN is both.
+bool Observer::notes_range(const at::Tensor& x) {
+  if (x.numel() == 0) return true;
+  const at::Tensor values = x.detach().to(at::kFloat);
+  if (quantizer_.per_channel) return notes_channels(values);
+  const auto [low, high] = at::aminmax(values);
+  const double least = low.item<float>(), most = high.item<float>();
+  if (!std::isfinite(least) || !std::isfinite(most)) return false;
+  if (histogram_.defined()) {
+    add_to_histogram(values, least, most);
+  } else {
+    update(low, high);
+  }
+  return true;
+}
+
+bool Observer::notes_channels(const at::Tensor& x) {
   const at::Tensor channels = x.transpose(0, axis_).flatten(1);
   const auto [low, high] = at::aminmax(channels, 1);
-  if (!low.isfinite().all().item<bool>() || !high.isfinite().all().item<bool>())
-    throw Error(ErrorKind::invalid_argument, "%" + value_ + " is not finite: no range can be found", value_);
+  if (!low.isfinite().all().item<bool>() || !high.isfinite().all().item<bool>()) return false;
   if (low_.numel() == 0) {
     low_.set_data(low);
     high_.set_data(high);
-    return;
+  } else {
+    update(low, high);
   }
-  update(low, high);
+  return true;
 }
 
 void Observer::update(const at::Tensor& low, const at::Tensor& high) {

@@ -66,7 +66,9 @@ class Observer : public torch::nn::Module {
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
 
  private:
-  void observe_channels(const at::Tensor& x);
+  /// False where elements are not finite: nothing is noted then.
+  bool notes_range(const at::Tensor& x);
+  bool notes_channels(const at::Tensor& x);
   void update(const at::Tensor& low, const at::Tensor& high);
   void add_to_histogram(const at::Tensor& x, double low, double high);
 

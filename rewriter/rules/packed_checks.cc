@@ -163,24 +163,17 @@ std::size_t assert_packed_inputs(GraphModule& module) {
 }
 
 void drop_packed_assertions(GraphModule& module) {
-  constexpr const char* kAsked[] = {"operator.eq",  "aten::eq.int",   "operator.ge",
-                                    "aten::ge.int", "aten::size.int", "aten::dim"};
+  constexpr const char* kWritten[] = {"torch._assert", "operator.eq",    "aten::eq.int", "operator.ge",
+                                      "aten::ge.int",  "aten::size.int", "aten::dim"};
   if (std::ranges::any_of(module.graph().nodes(), is_packed_convolution)) return;
-  std::vector<Node*> dropped;
+  Rewriter rewriter(module.graph());
   for (Node* node : module.graph().find_nodes(Op::call_function, Symbol("torch._assert"))) {
     const bool ours =
         node->args().size() == 2 && node->arg(1).is_string() && node->arg(1).as_string().ends_with(kReason);
-    if (ours) dropped.push_back(node);
-  }
-  Rewriter rewriter(module.graph());
-  for (Node* node : dropped) {
-    for (Node* unread = node; unread;) {  // the assertion, the comparison, the size
-      Node* before = unread->args().empty() ? nullptr : unread->arg(0).node_or_null();
-      rewriter.erase_node(*unread);
-      const bool goes = before && !before->has_users() &&
-                        std::ranges::any_of(kAsked, [&](const char* target) { return before->is_call(target); });
-      unread = goes ? before : nullptr;
-    }
+    if (!ours) continue;
+    rewriter.erase_unused(*node, [&](const Node& unread) {
+      return std::ranges::any_of(kWritten, [&](const char* target) { return unread.is_call(target); });
+    });
   }
 }
 

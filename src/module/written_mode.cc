@@ -16,18 +16,6 @@
 namespace fx::internal {
 namespace {
 
-// What is given for the argument, or its default; null when there is neither.
-const Argument* given(const Node& node, const OperatorSchema& schema, std::string_view name) {
-  for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
-    const SchemaArgument& argument = schema.arguments[i];
-    if (argument.name != name) continue;
-    if (i < node.args().size()) return &node.arg(i);
-    const Argument* keyword = node.kwarg(argument.name);
-    return keyword ? keyword : argument.default_value ? &*argument.default_value : nullptr;
-  }
-  return nullptr;
-}
-
 bool is_zero(const Argument* number) {
   return number && ((number->is_float() && number->as_float() == 0) || (number->is_int() && number->as_int() == 0));
 }
@@ -37,7 +25,7 @@ std::optional<std::size_t> mode_flag(const Node& node) {
   if (!node.is(Op::call_function)) return std::nullopt;
   const OperatorSchema* schema = schema_of(node);
   if (!schema) return std::nullopt;
-  const auto argument = [&](std::string_view name) { return given(node, *schema, name); };
+  const auto argument = [&](std::string_view name) { return bound_argument(node, name); };
   for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
     const std::string_view name = schema->arguments[i].name.view();
     if (name != "train" && name != "training" && name != "use_input_stats") continue;

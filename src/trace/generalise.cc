@@ -291,8 +291,7 @@ void Generaliser::give_up() {
   }
   // The next choice of sizes must be another one.
   if (constants_.empty()) {
-    const auto explained = explained_;
-    for (const auto& [place, term] : explained) fix_number(place);
+    for (const auto& [place, term] : explained_) fix_number(place);
   }
   for (const Constant& constant : constants_)
     search_.fix_dependence_of_constant(constant.call,

@@ -14,38 +14,21 @@ constexpr std::array kComposite = {960, 840, 720, 480, 360, 240, 180, 120, 60, 3
 constexpr std::array kPowers = {512, 256, 128, 64, 32, 16, 8, 4, 2};
 constexpr std::array kThrice = {768, 384, 192, 96, 48, 24, 12, 6, 3};
 
-bool may_be(const SizeGroup& group, std::int64_t size) {
-  return size > group.below && size < group.above && size >= 1 && size % group.step == 0;
-}
-
-void fix(SizeGroup& group, const std::string& why, const CallPlace& place) {
-  group.fixed = true;
-  group.why = why;
-  group.where = words_for(place);
-}
-
 }  // namespace
-
-std::size_t OddInputs::add_trial(const GroupSizes& sizes) {
-  trials_.push_back({.stand_ins = groups_.stand_ins(sizes)});
-  trials_.back().is_large = *std::max_element(sizes.begin(), sizes.end()) > kLarge;
-  return trials_.size() - 1;
-}
 
 // ── Divisibility ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void OddInputs::add_multiples() {
-  for (const std::uint32_t index : groups_.free()) {
+  for (const std::uint32_t index : groups_.independent()) {
     const SizeGroup& group = groups_.groups[index];
-    if (group.one_or) continue;
     const auto add_largest = [&](const auto& sizes) {
-      const auto found = std::find_if(sizes.begin(), sizes.end(), [&](int size) { return may_be(group, size); });
+      const auto found = std::find_if(sizes.begin(), sizes.end(), [&](int size) { return group.may_be(size); });
       if (found == sizes.end() || *found == group.size) return;
-      const std::size_t trial = add_trial(sizes_with({index}, *found));
+      const std::size_t trial = add_trial({index}, *found, *found > kLarge);
       multiples_.push_back({trial, index, *found, {}});
       const std::int64_t beyond = *found + (*found > group.size ? group.step : -group.step);
-      if (!may_be(group, beyond)) return;
-      multiples_.back().beyond = add_trial(sizes_with({index}, beyond));
+      if (!group.may_be(beyond)) return;
+      multiples_.back().beyond = add_trial({index}, beyond, beyond > kLarge);
       trials_.back().only_after = {trial};
     };
     add_largest(kComposite);
@@ -62,7 +45,7 @@ void OddInputs::judge_multiples() {
     const ChildTrial& trial = trials_[each.trial];
     if (group.fixed || !goes_another_way(trial)) continue;
     if (each.beyond && trials_[*each.beyond].outcome == ChildTrial::Outcome::agrees)
-      fix(group, "at size " + std::to_string(each.size) + ", and not at the next: " + trial.why, trial.place);
+      group.fix("at size " + std::to_string(each.size) + ", and not at the next: " + trial.why, words_for(trial.place));
   }
 }
 
@@ -71,8 +54,7 @@ void OddInputs::judge_multiples() {
 void OddInputs::add_corners() {
   constexpr std::size_t kMostGroups = 4;
   constexpr std::array kHigh = {1203, 604, 305, 157, 79, 40, 20, 10, 5};
-  std::vector<std::uint32_t> some = groups_.free();
-  std::erase_if(some, [&](std::uint32_t group) { return groups_.groups[group].one_or.has_value(); });
+  std::vector<std::uint32_t> some = groups_.independent();
   if (some.size() > kMostGroups) some.resize(kMostGroups);
   const auto low = [&](std::uint32_t index) {
     const SizeGroup& group = groups_.groups[index];
@@ -82,14 +64,17 @@ void OddInputs::add_corners() {
     const SizeGroup& group = groups_.groups[index];
     for (const std::int64_t tried : kHigh) {
       const std::int64_t size = tried / group.step * group.step;
-      if (size > group.size && may_be(group, size)) return size;
+      if (size > group.size && group.may_be(size)) return size;
     }
     return group.above < kHigh.front() ? (group.above - 1) / group.step * group.step : group.size;
   };
   const auto add = [&](std::uint32_t a, std::int64_t size_of_a, std::uint32_t b, std::int64_t size_of_b) {
-    GroupSizes sizes = sizes_with({a}, size_of_a);
+    GroupSizes sizes = groups_.examples();
+    sizes[a] = size_of_a;
     sizes[b] = size_of_b;
-    corners_.push_back({add_trial(sizes), a, b, std::move(sizes)});
+    sizes = groups_.with_broadcast(std::move(sizes));
+    const std::size_t trial = add_trial_at(sizes, std::max(size_of_a, size_of_b) > kLarge);
+    corners_.push_back({trial, a, b, std::move(sizes)});
   };
   for (const std::uint32_t a : some) {
     for (const std::uint32_t b : some) {
@@ -108,13 +93,13 @@ bool OddInputs::judge_corners() {
     if (!goes_another_way(trial)) continue;
     SizeGroup &a = groups_.groups[each.a], &b = groups_.groups[each.b];
     if (a.fixed || b.fixed) continue;
-    if (!may_be(a, each.sizes[each.a]) || !may_be(b, each.sizes[each.b])) {
+    if (!a.may_be(each.sizes[each.a]) || !b.may_be(each.sizes[each.b])) {
       is_open = true;
       continue;
     }
     for (SizeGroup* group : {&a, &b}) {
       const auto in = [&](std::uint32_t index) { return std::to_string(each.sizes[index]); };
-      fix(*group, "with sizes " + in(each.a) + " and " + in(each.b) + ": " + trial.why, trial.place);
+      group->fix("with sizes " + in(each.a) + " and " + in(each.b) + ": " + trial.why, words_for(trial.place));
     }
   }
   return is_open;

@@ -32,23 +32,25 @@ bool OddInputs::goes_another_way(const ChildTrial& trial) {
 GroupSizes OddInputs::sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const {
   GroupSizes sizes = groups_.examples();
   for (const std::uint32_t group : some) sizes[group] = size;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (groups_.groups[i].one_or) sizes[i] = sizes[*groups_.groups[i].one_or];
-  }
-  return sizes;
+  return groups_.with_broadcast(std::move(sizes));
 }
 
-std::size_t OddInputs::add_trial(const std::vector<std::uint32_t>& some, std::int64_t size) {
-  trials_.push_back({.stand_ins = groups_.stand_ins(sizes_with(some, size))});
+std::size_t OddInputs::add_trial_at(const GroupSizes& sizes, bool is_large) {
+  trials_.push_back({.stand_ins = groups_.stand_ins(sizes)});
+  trials_.back().is_large = is_large;
   return trials_.size() - 1;
+}
+
+std::size_t OddInputs::add_trial(const std::vector<std::uint32_t>& some, std::int64_t size, bool is_large) {
+  return add_trial_at(sizes_with(some, size), is_large);
 }
 
 // The free groups of which nothing is known against this size, or any below.
 std::vector<std::uint32_t> OddInputs::groups_above(std::int64_t size) const {
   std::vector<std::uint32_t> open;
-  for (const std::uint32_t index : groups_.free()) {
+  for (const std::uint32_t index : groups_.independent()) {
     const SizeGroup& group = groups_.groups[index];
-    if (!group.one_or && group.below < std::max<std::int64_t>(size, 1) && size % group.step == 0) open.push_back(index);
+    if (group.below < std::max<std::int64_t>(size, 1) && size % group.step == 0) open.push_back(index);
   }
   return open;
 }
@@ -80,15 +82,13 @@ void OddInputs::add_ones() {
 
 void OddInputs::add_large() {
   constexpr std::array<std::int64_t, 7> kTried = {4801, 2402, 1203, 604, 305, 157, 79};
-  for (const std::uint32_t index : groups_.free()) {
+  for (const std::uint32_t index : groups_.independent()) {
     const SizeGroup& group = groups_.groups[index];
-    if (group.one_or) continue;
     std::optional<std::size_t> largest;
     for (const std::int64_t tried : kTried) {
       const std::int64_t size = tried / group.step * group.step;
       if (size <= group.highest || size >= group.above) continue;
-      sizes_.push_back({add_trial({index}, size), {index}, size});
-      trials_.back().is_large = true;
+      sizes_.push_back({add_trial({index}, size, /*is_large=*/true), {index}, size});
       if (largest) trials_.back().only_after = {*largest};
       if (!largest) largest = trials_.size() - 1;
     }
@@ -109,12 +109,10 @@ void OddInputs::forbid_empty(std::uint32_t index, const std::string& why, const 
 void OddInputs::add_sizes(bool is_guess) {
   constexpr std::array<std::int64_t, 23> kTried = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 13,
                                                    15, 16, 17, 23, 31, 32, 37, 50, 64, 99, 128};
-  std::vector<std::uint32_t> open = groups_.free();
-  std::erase_if(open, [&](std::uint32_t group) { return groups_.groups[group].one_or.has_value(); });
+  const std::vector<std::uint32_t> open = groups_.independent();
   const auto may_be = [&](std::uint32_t index, std::int64_t size) {
     const SizeGroup& group = groups_.groups[index];
-    return size % group.step == group.size % group.step && size != group.size && size > group.below &&
-           size < group.above && (is_guess || size < group.lowest);
+    return group.may_be(size) && size != group.size && (is_guess || size < group.lowest);
   };
   const auto empty_of = [&](std::uint32_t index) -> std::vector<std::size_t> {
     std::vector<std::size_t> trials;

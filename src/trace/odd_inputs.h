@@ -78,13 +78,13 @@ class OddInputs {
     GroupSizes sizes;
   };
   GroupSizes sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const;
-  std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size);
+  std::size_t add_trial_at(const GroupSizes& sizes, bool is_large);
+  std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size, bool is_large = false);
   std::vector<std::uint32_t> groups_above(std::int64_t size) const;
   void forbid_empty(std::uint32_t group, const std::string& why, const CallPlace& place);
   bool is_against(const Size& each) const;
   bool is_of_all(const Size& all) const;
   void bound_by_sizes();
-  std::size_t add_trial(const GroupSizes& sizes);
   void judge_multiples();
   bool judge_corners();
   static bool goes_another_way(const ChildTrial& trial);

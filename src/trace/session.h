@@ -6,6 +6,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <c10/core/ScalarType.h>
 
 #include <exception>
 #include <memory>
@@ -26,6 +27,9 @@
 #include <fxgraph/trace/proxy_impl.h>
 
 namespace fx::internal {
+
+/// Whole numbers and truth values have none.
+inline bool may_have_gradient(at::ScalarType type) { return at::isFloatingType(type) || at::isComplexType(type); }
 
 /// Who makes the nodes of a trace.
 class NodeMaker {

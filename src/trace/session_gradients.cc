@@ -1,6 +1,5 @@
 // The parts of a session that have to do with gradients, and with values kept from an earlier call.
 #include <ATen/ops/zeros_like.h>
-#include <c10/core/ScalarType.h>
 
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/tensor_memory.h>
@@ -22,9 +21,8 @@ Argument Session::argument_without_grad(const at::Tensor& tensor) {
   Node* node = argument.node_or_null();
   if (!node || without_grad_.contains(node->id())) return argument;
   const at::Tensor value = value_of(*node);
-  const bool may_have =
-      !value.defined() || at::isFloatingType(value.scalar_type()) || at::isComplexType(value.scalar_type());
-  if (!may_have || (node->is(Op::get_attr) && !proxy_impl(tensor) && !tensor.requires_grad())) return argument;
+  const bool never = value.defined() && !may_have_gradient(value.scalar_type());
+  if (never || (node->is(Op::get_attr) && !proxy_impl(tensor) && !tensor.requires_grad())) return argument;
   return detached(*node);
 }
 
@@ -38,8 +36,7 @@ c10::intrusive_ptr<c10::TensorImpl> Session::without_grad(const ProxyImpl& proxy
 // The answer is a plain bool to the program, and nothing shows what it does with it.
 bool Session::requires_grad(const ProxyImpl& proxy) const {
   const at::Tensor& value = proxy.value();
-  const bool never =
-      value.defined() && !at::isFloatingType(value.scalar_type()) && !at::isComplexType(value.scalar_type());
+  const bool never = value.defined() && !may_have_gradient(value.scalar_type());
   static const Symbol kDetach("aten::detach");
   const bool detached = proxy.node()->target() == kDetach || without_grad_.contains(proxy.node()->id());
   if (!is_open() || never || detached || proxy.was_constant() || modes_.inside_function()) return false;

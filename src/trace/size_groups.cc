@@ -37,6 +37,12 @@ at::Tensor stand_in(const at::Tensor& example, const std::vector<std::int64_t>& 
 
 }  // namespace
 
+void SizeGroup::fix(std::string reason, std::string place) {
+  fixed = true;
+  why = std::move(reason);
+  where = std::move(place);
+}
+
 SizeGroups::SizeGroups(const std::vector<BoundTensor>& inputs, const std::vector<std::vector<bool>>& varies)
     : inputs_(inputs) {
   for (std::uint32_t input = 0; input < inputs.size(); ++input) {
@@ -62,6 +68,19 @@ std::vector<std::uint32_t> SizeGroups::free() const {
     if (!groups[i].fixed && !groups[i].dimensions.empty()) result.push_back(i);
   }
   return result;
+}
+
+std::vector<std::uint32_t> SizeGroups::independent() const {
+  std::vector<std::uint32_t> result = free();
+  std::erase_if(result, [&](std::uint32_t group) { return groups[group].one_or.has_value(); });
+  return result;
+}
+
+GroupSizes SizeGroups::with_broadcast(GroupSizes sizes) const {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (groups[i].one_or) sizes[i] = sizes[*groups[i].one_or];
+  }
+  return sizes;
 }
 
 GroupSizes SizeGroups::examples() const {

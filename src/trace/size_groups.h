@@ -35,6 +35,10 @@ struct SizeGroup {
   /// A group of size one that broadcasts: it may be that of the other group, or one.
   std::optional<std::uint32_t> one_or;
   std::string why, where;  ///< why it is fixed, tied or has steps
+
+  /// Whether nothing that is known is against this size.
+  bool may_be(std::int64_t tried) const { return tried >= 1 && tried > below && tried < above && tried % step == 0; }
+  void fix(std::string reason, std::string place);
 };
 
 /// A size for each group.
@@ -51,10 +55,14 @@ class SizeGroups {
   bool may_go_far = false;
 
   std::vector<std::uint32_t> free() const;
+  /// Those of them that broadcast to no other: each may have any size of its own.
+  std::vector<std::uint32_t> independent() const;
   /// The sizes of the examples.
   GroupSizes examples() const;
   /// Other sizes for the groups of `some`, different from each other; another choice for each `round`.
   GroupSizes choose(const std::vector<std::uint32_t>& some, int round) const;
+  /// These sizes, where groups that broadcast have the size of those that they broadcast to.
+  GroupSizes with_broadcast(GroupSizes sizes) const;
   /// Empty tensors of these sizes, laid out as the examples.
   std::vector<at::Tensor> stand_ins(const GroupSizes& sizes) const;
   /// Makes two groups one.

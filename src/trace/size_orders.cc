@@ -35,10 +35,7 @@ GroupSizes SizeSearch::in_order(const Some& some, Order order) const {
     const std::int64_t size = base + above * step;
     if (size % group.step == 0 && size > group.below && size < group.above) sizes[ranked[i]] = size;
   }
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (groups_.groups[i].one_or) sizes[i] = sizes[*groups_.groups[i].one_or];
-  }
-  return sizes;
+  return groups_.with_broadcast(std::move(sizes));
 }
 
 bool SizeSearch::check_order(const Some& some, Order order, const std::function<bool(const Sample&)>& agrees,
@@ -66,10 +63,7 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
 
 bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees) {
   constexpr std::size_t kMostPairs = 15;
-  Some some;
-  for (const std::uint32_t group : groups_.free()) {
-    if (!groups_.groups[group].one_or) some.push_back(group);
-  }
+  const Some some = groups_.independent();
   if (some.size() < 2) return false;
   for (const Order order : {Order::reversed, Order::equal}) {
     bool is_refused = false;

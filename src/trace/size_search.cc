@@ -150,9 +150,7 @@ bool SizeSearch::is_held_by_parameter(const Sample& failure) const {
 }
 
 void SizeSearch::fix(std::uint32_t group, const std::string& why, const std::string& where) {
-  groups_.groups[group].fixed = true;
-  groups_.groups[group].why = why;
-  groups_.groups[group].where = where;
+  groups_.groups[group].fix(why, where);
 }
 
 // ── What fails alone ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -138,8 +138,7 @@ bool TypeDependence::has_root_of(at::ScalarType type) const {
 
 // Whole numbers have no gradients that an operator could be kept from: such a program is another one with them.
 bool TypeDependence::changes_gradients(const OtherType& type) const {
-  const auto may_have = [](at::ScalarType each) { return at::isFloatingType(each) || at::isComplexType(each); };
-  return program_.session.has_values_without_grad() && may_have(type.from) != may_have(type.to);
+  return program_.session.has_values_without_grad() && may_have_gradient(type.from) != may_have_gradient(type.to);
 }
 
 void TypeDependence::assert_type(at::ScalarType type, const std::string& why) {

@@ -33,20 +33,6 @@ Graph small_graph(std::uint64_t seed) {
   return testing::random_graph(seed, options);
 }
 
-/// Small tensors of two dtypes, at random; some values are no tensors.
-Shapes random_shapes(const Graph& graph, std::uint64_t seed) {
-  testing::Random random(seed);
-  Shapes shapes(graph);
-  for (const Node& node : graph.nodes()) {
-    if (random.chance(10)) continue;
-    TensorInfo tensor;
-    tensor.dtype = random.chance(70) ? DType::float32 : DType::float16;
-    for (std::size_t i = random.below(4); i > 0; --i) tensor.sizes.push_back(random.between(2, 3));
-    shapes[node] = tensor;
-  }
-  return shapes;
-}
-
 /// Compares on `count` pairs; returns how many matches there were, so that a vacuous run shows.
 std::size_t compare(std::uint64_t first_seed, std::size_t count, FindOptions options) {
   options.overlap = Overlap::all;
@@ -104,7 +90,7 @@ Tally compare_constructs(std::uint64_t first_seed, std::size_t count, FindOption
     shape.vocabulary = &testing::copying_vocabulary();
     shape.typed_percent = 0;
     const Graph graph = testing::random_graph(seed * 6700417, shape);
-    const Shapes shapes = random_shapes(graph, seed);
+    const Shapes shapes = testing::random_shapes(graph, seed);
     options.shapes = &shapes;
     testing::RandomPatternOptions pattern_options;
     pattern_options.constructs = true;

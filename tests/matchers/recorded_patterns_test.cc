@@ -10,7 +10,6 @@
 #include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_set.h>
 #include "tests/support/error_of.h"
-#include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/random_pattern.h"
 #include "tests/support/record.h"
@@ -115,19 +114,6 @@ TEST(RecordedPatterns, TextsAndWhatIsWrongWithThem) {
   testing::expect_as_recorded("pattern_texts", all);
 }
 
-Shapes shapes_of(const Graph& graph, std::uint64_t seed) {
-  testing::Random random(seed);
-  Shapes shapes(graph);
-  for (const Node& node : graph.nodes()) {
-    if (random.chance(10)) continue;
-    TensorInfo tensor;
-    tensor.dtype = random.chance(70) ? DType::float32 : DType::float16;
-    for (std::size_t i = random.below(4); i > 0; --i) tensor.sizes.push_back(random.between(2, 3));
-    shapes[node] = tensor;
-  }
-  return shapes;
-}
-
 struct Case {
   Graph graph;
   Pattern pattern;
@@ -169,7 +155,7 @@ TEST(RecordedPatterns, MatchesAndNearMisses) {
   std::vector<Recorded> all;
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     const Case one = case_at(seed);
-    const Shapes shapes = shapes_of(one.graph, seed);
+    const Shapes shapes = testing::random_shapes(one.graph, seed);
     FindOptions options = options_at(seed, shapes);
     FindStats stats;
     options.stats = &stats;
@@ -192,7 +178,7 @@ TEST(RecordedPatterns, TextsOnCallsOfAllKinds) {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     testing::RandomGraphOptions how = testing::random_options(seed, 30);
     const Graph graph = testing::random_graph(seed, how);
-    const Shapes shapes = shapes_of(graph, seed);
+    const Shapes shapes = testing::random_shapes(graph, seed);
     FindOptions options = options_at(seed, shapes);
     options.normalize = seed % 2 == 0;
     options.module_type = [](std::string_view path) {

@@ -251,6 +251,19 @@ RandomGraphOptions random_options(std::uint64_t seed, std::size_t max_nodes) {
   return options;
 }
 
+Shapes random_shapes(const Graph& graph, std::uint64_t seed) {
+  Random random(seed);
+  Shapes shapes(graph);
+  for (const Node& node : graph.nodes()) {
+    if (random.chance(10)) continue;
+    TensorInfo tensor;
+    tensor.dtype = random.chance(70) ? DType::float32 : DType::float16;
+    for (std::size_t i = random.below(4); i > 0; --i) tensor.sizes.push_back(random.between(2, 3));
+    shapes[node] = tensor;
+  }
+  return shapes;
+}
+
 Graph chain(std::size_t blocks) {
   Graph graph;
   Node* t = &graph.placeholder("x");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/ir/tensor_info.h>
 #include "tests/support/random.h"
 
 namespace fx::testing {
@@ -57,6 +58,9 @@ struct RandomGraphOptions {
 Graph random_graph(std::uint64_t seed, const RandomGraphOptions& options = {});
 /// Options that vary with the seed: every shape, 0 to `max_nodes` nodes, live or not.
 RandomGraphOptions random_options(std::uint64_t seed, std::size_t max_nodes = 60);
+
+/// Small tensors of two dtypes for the values of a graph, at random; some are no tensors.
+Shapes random_shapes(const Graph& graph, std::uint64_t seed);
 
 /// The chain workload of the benchmarks: 3·blocks + 3 nodes. A block is
 ///   a = aten::add.Tensor(t, y); r = aten::relu(a); t = aten::mul.Tensor(r, y)
