@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -90,16 +92,8 @@ class WeightPreparation {
     });
     alone.output(alone.node_copy(node, [&](Node& input) { return Argument(*copies[input]); }));
     const at::Tensor made = GraphModule(attributes, std::move(alone)).run({}).toTensor().detach();
-    constexpr std::string_view kSuffix = "_packed";
-    const std::size_t at = stem.rfind(kSuffix);
-    const std::string fresh = module_.fresh_path(at == std::string::npos ? stem + std::string(kSuffix) : stem);
-    if (module_.is_parameter(stem)) {
-      module_.set_parameter(fresh, made);
-    } else {
-      module_.set_buffer(fresh, made);
-    }
     const auto scope = rewriter_.inserting_before(node);
-    Node& attribute = rewriter_.get_attr(fresh);
+    Node& attribute = rewriter_.get_attr(path_for(stem, made));
     const std::vector<Node*> inputs = node.all_input_nodes();
     rewriter_.replace_all_uses_with(node, attribute);
     rewriter_.erase_node(node);
@@ -108,9 +102,28 @@ class WeightPreparation {
     }
   }
 
+  /// Where it stands: what several calls make of one attribute is there once.
+  std::string path_for(const std::string& stem, const at::Tensor& made) {
+    const auto [first, last] = made_.equal_range(stem);
+    const auto found = std::find_if(
+        first, last, [&](const auto& entry) { return holds_same(module_.attribute(entry.second).detach(), made); });
+    if (found != last) return found->second;
+    constexpr std::string_view kSuffix = "_packed";
+    const std::size_t at = stem.rfind(kSuffix);
+    const std::string fresh = module_.fresh_path(at == std::string::npos ? stem + std::string(kSuffix) : stem);
+    if (module_.is_parameter(stem)) {
+      module_.set_parameter(fresh, made);
+    } else {
+      module_.set_buffer(fresh, made);
+    }
+    made_.emplace(stem, fresh);
+    return fresh;
+  }
+
   GraphModule& module_;
   Rewriter rewriter_;
-  mutable ProgramEffects written_;  // remembers its answers
+  mutable ProgramEffects written_;                // remembers its answers
+  std::multimap<std::string, std::string> made_;  // paths, by those that they were made of
   NodeMap<bool> prepares_;
 };
 

@@ -79,6 +79,11 @@ const Node* written_if_strides_say_so(const Graph& graph, const ProgramEffects& 
   return nullptr;
 }
 
+bool holds_same(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == b.scalar_type() && a.device() == b.device() && a.sizes() == b.sizes() &&
+         a.strides() == b.strides() && at::equal(a, b);
+}
+
 bool is_batch_norm(std::string_view packet) { return packet == "aten::batch_norm"; }
 bool is_linear(std::string_view packet) { return packet == "aten::linear"; }
 
@@ -134,11 +139,30 @@ void Weights::replace(const OperationSite& site, const at::Tensor& weight, const
   }
 }
 
+const Weights::Replacement* Weights::find_replacement(const std::string& old, const at::Tensor& weight,
+                                                      const at::Tensor& bias) const {
+  const auto [first, last] = replacements_.equal_range(old);
+  const auto found = std::find_if(first, last, [&](const auto& entry) {
+    return holds_same(entry.second.weight, weight) && holds_same(entry.second.bias, bias);
+  });
+  return found == last ? nullptr : &found->second;
+}
+
 void Weights::install_leaf(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
   const std::string path = path_of(site.node());
-  const bool only_call = module_.graph().count(Op::call_module, Symbol(path)) == 1;
-  const std::string place = only_call && !reads_inside(path) ? path : module_.fresh_path(path + "_folded");
-  module_.add_submodule(place, leaf_with(site, weight, bias));
+  std::string place;
+  if (const Replacement* made = find_replacement(path, weight, bias)) {
+    place = made->path;
+  } else {
+    const bool in_place = module_.graph().count(Op::call_module, Symbol(path)) == 1 && !reads_inside(path);
+    place = in_place ? path : module_.fresh_path(path + "_folded");
+    module_.add_submodule(place, leaf_with(site, weight, bias));
+    if (in_place) {
+      std::erase_if(replacements_, [&](const auto& entry) { return entry.second.path == path; });
+    } else {
+      replacements_.emplace(path, Replacement{weight, bias, place, {}});
+    }
+  }
   rewriter_.set_target(site.node(), place);
 }
 
@@ -150,22 +174,26 @@ bool Weights::reads_inside(const std::string& path) const {
 }
 
 void Weights::install_attributes(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias) {
-  const std::string weight_path = module_.fresh_path(site.tensor_path("weight") + "_folded");
-  module_.set_parameter(weight_path, weight);
-  std::string bias_stem = site.tensor_path("bias");
-  if (bias_stem.empty()) {
-    const std::string old = site.tensor_path("weight");
-    const std::size_t dot = old.rfind('.');
-    bias_stem = (dot == std::string::npos ? "" : old.substr(0, dot + 1)) + "bias";
+  const std::string old = site.tensor_path("weight");
+  const Replacement* made = find_replacement(old, weight, bias);
+  if (!made) {
+    std::string bias_stem = site.tensor_path("bias");
+    if (bias_stem.empty()) {
+      const std::size_t dot = old.rfind('.');
+      bias_stem = (dot == std::string::npos ? "" : old.substr(0, dot + 1)) + "bias";
+    }
+    const std::string weight_path = module_.fresh_path(old + "_folded");
+    module_.set_parameter(weight_path, weight);
+    const std::string bias_path = module_.fresh_path(bias_stem + "_folded");
+    module_.set_parameter(bias_path, bias);
+    made = &replacements_.emplace(old, Replacement{weight, bias, weight_path, bias_path})->second;
   }
-  const std::string bias_path = module_.fresh_path(bias_stem + "_folded");
-  module_.set_parameter(bias_path, bias);
 
   Node& node = site.node();
   const std::vector<Node*> inputs = node.all_input_nodes();
   const auto scope = rewriter_.inserting_before(node);
-  set_argument(rewriter_, site.schema(), node, "weight", rewriter_.get_attr(weight_path));
-  set_argument(rewriter_, site.schema(), node, "bias", rewriter_.get_attr(bias_path));
+  set_argument(rewriter_, site.schema(), node, "weight", rewriter_.get_attr(made->path));
+  set_argument(rewriter_, site.schema(), node, "bias", rewriter_.get_attr(made->bias_path));
   erase_unread(inputs);
 }
 

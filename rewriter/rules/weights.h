@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,9 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 namespace fx::rules {
+
+/// Whether both hold equal elements of one type, laid out alike.
+bool holds_same(const at::Tensor& a, const at::Tensor& b);
 
 /// y = x · scale + shift, by channel, in double precision: batch normalisation by running statistics. Undefined with
 /// the reason in `refusal` when it is not that.
@@ -62,7 +66,8 @@ class Weights {
   std::string not_replaceable(const OperationSite& site);
 
   /// Gives the operation this weight and bias (one without a bias gets one). A leaf is replaced by a copy, in place
-  /// when this is its only call; attributes are put beside the old ones, which go when nothing reads them.
+  /// when this is its only call; attributes are put beside the old ones, which go when nothing reads them. Calls that
+  /// shared their weights and get equal ones share these, too.
   void replace(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias);
 
   /// Erases those get_attr nodes that nothing uses.
@@ -73,9 +78,17 @@ class Weights {
   void install_attributes(const OperationSite& site, const at::Tensor& weight, const at::Tensor& bias);
   bool reads_inside(const std::string& path) const;
 
+  /// What weights were replaced by, beside the old ones.
+  struct Replacement {
+    at::Tensor weight, bias;
+    std::string path, bias_path;  ///< the module's and none, or the attributes'
+  };
+  const Replacement* find_replacement(const std::string& old, const at::Tensor& weight, const at::Tensor& bias) const;
+
   GraphModule& module_;
   Rewriter& rewriter_;
   ProgramEffects effects_;
+  std::multimap<std::string, Replacement> replacements_;  // by the path of the module or the weight
 };
 
 }  // namespace fx::rules

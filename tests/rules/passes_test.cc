@@ -1,99 +1,18 @@
-// The rules that compute with weights or look at whole programs: InlineModules, MergeLinears, Constants, NoOps, folding
-// of norms into linear layers.
+// The rules that compute with weights or look at whole programs: InlineModules, MergeLinears, Constants, NoOps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <fxgraph/rewriter/program/verify.h>
-#include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/symbolic_trace.h>
+#include "tests/rules/apply_rule.h"
 
 namespace fx::rules::passes_test {
 
 using ::testing::HasSubstr;
-
-/// Applies one rule to a copy, checks that it computes the same, and returns the copy.
-struct Applied {
-  std::shared_ptr<GraphModule> module;
-  RuleOutcome outcome;
-};
-
-Applied apply(const std::string& rule, const std::shared_ptr<GraphModule>& original,
-              const std::vector<TensorInfo>& shapes = {}) {
-  Applied applied{original->clone_graph_module(), {}};
-  applied.module->eval();
-  original->eval();
-  applied.outcome = optimize(*applied.module, {.rules = {rule}, .inputs = shapes}).rules.front();
-  std::vector<c10::IValue> inputs;
-  for (const TensorInfo& shape : shapes) inputs.emplace_back(torch::randn(shape.sizes));
-  const Verification check = verify_equivalent(*original, *applied.module, {inputs}, 1e-5);
-  EXPECT_TRUE(check.equal) << check << "\n" << print_graph(applied.module->graph());
-  return applied;
-}
-
-std::size_t count(const GraphModule& module, const char* target) {
-  return module.graph().count(Op::call_function, Symbol(target));
-}
-std::size_t count_modules(const GraphModule& module) {
-  std::size_t modules = 0;
-  for (const Node& node : module.graph().nodes()) modules += node.is(Op::call_module);
-  return modules;
-}
-
-const std::vector<TensorInfo> kRows = {TensorInfo{.sizes = {5, 4}}};
-
-struct Norms : torch::nn::Module {
-  torch::nn::Linear first{nullptr}, second{nullptr};
-  torch::nn::BatchNorm1d before{nullptr}, after{nullptr};
-  Norms() {
-    before = register_module("before", torch::nn::BatchNorm1d(4));
-    first = register_module("first", torch::nn::Linear(4, 6));
-    after = register_module("after", torch::nn::BatchNorm1d(6));
-    second = register_module("second", torch::nn::Linear(torch::nn::LinearOptions(6, 2).bias(false)));
-    const torch::NoGradGuard no_grad;
-    for (auto& buffer : named_buffers()) {
-      if (buffer.value().is_floating_point()) buffer.value().uniform_(0.5, 2);
-    }
-    for (torch::Tensor& parameter : parameters()) parameter.uniform_(-1, 1);
-  }
-  torch::Tensor forward(torch::Tensor x) { return second(torch::relu(after(first(before(x))))); }
-};
-
-TEST(FuseConvBn, FoldsIntoLinearLayersToo) {
-  const auto net = std::make_shared<Norms>();
-  net->eval();
-  const auto module = symbolic_trace(net, {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
-  EXPECT_EQ(apply("fuse-linear-bn", module, kRows).outcome.applied, 1u);
-  const Applied before = apply("fuse-bn-linear", module, kRows);
-  EXPECT_EQ(before.outcome.applied, 1u);
-  ASSERT_FALSE(before.outcome.refused.empty() && count_modules(*before.module) == 0);
-}
-
-// torch.fx's optimization.fuse folds the norm into the weights of both calls.
-TEST(FuseConvBn, AConvolutionThatIsCalledInTwoPlaces) {
-  struct Net : torch::nn::Module {
-    torch::nn::Conv2d conv{nullptr};
-    torch::nn::BatchNorm2d bn{nullptr};
-    Net() {
-      conv = register_module("conv", torch::nn::Conv2d(3, 3, 1));
-      bn = register_module("bn", torch::nn::BatchNorm2d(3));
-      const torch::NoGradGuard no_grad;
-      bn->running_mean.uniform_(-1, 1);
-      bn->running_var.uniform_(0.5, 2);
-    }
-    torch::Tensor forward(torch::Tensor x) { return bn(conv(x)) + conv(x + 1); }
-  };
-  const auto net = std::make_shared<Net>();
-  net->eval();
-  const Applied applied =
-      apply("fuse-conv-bn", symbolic_trace(net, {torch::randn({2, 3, 4, 4})}, {.sizes = Sizes::fixed}),
-            {TensorInfo{.sizes = {2, 3, 4, 4}}});
-  EXPECT_EQ(applied.outcome.applied, 1u);
-  EXPECT_EQ(count_modules(*applied.module), 2u) << "a convolution of its own for each place";
-}
+using namespace fx::testing;
 
 TEST(MergeLinears, ABiasThatIsBroadcastStays) {
   struct Net : torch::nn::Module {
@@ -105,45 +24,6 @@ TEST(MergeLinears, ABiasThatIsBroadcastStays) {
   };
   const auto module = symbolic_trace(std::make_shared<Net>(), {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
   EXPECT_EQ(apply("merge-linears", module, kRows).outcome.applied, 0u);
-}
-
-// A convolution without a batch makes as many dimensions as one with a batch of a dimension less, and the norm then
-// takes rows for channels.
-TEST(FuseConvBn, TheBatchIsThere) {
-  struct Net : torch::nn::Module {
-    torch::nn::Conv3d conv = register_module("conv", torch::nn::Conv3d(3, 4, 3));
-    torch::nn::BatchNorm2d bn = register_module("bn", torch::nn::BatchNorm2d(4));
-    Net() {
-      bn->running_mean.uniform_(-1, 1);
-      bn->running_var.uniform_(0.5, 2);
-    }
-    torch::Tensor forward(torch::Tensor x) { return bn(conv(x)); }
-  };
-  const auto net = std::make_shared<Net>();
-  net->eval();
-  const torch::Tensor x = torch::randn({3, 6, 5, 5});
-  const auto original = symbolic_trace(net, {x}, {.sizes = Sizes::fixed});
-  original->eval();
-  using Inputs = std::vector<TensorInfo>;
-  for (const Inputs& inputs : {Inputs{}, Inputs{TensorInfo{.sizes = {3, 6, 5, 5}}}}) {
-    const auto module = original->clone_graph_module();
-    const RuleOutcome outcome = optimize(*module, {.rules = {"fuse-conv-bn"}, .inputs = inputs}).rules.front();
-    EXPECT_EQ(outcome.applied, 0u);
-    ASSERT_EQ(outcome.refused.size(), 1u);
-    EXPECT_THAT(outcome.refused[0].reason, HasSubstr("there is no batch dimension"));
-    const Verification check = verify_equivalent(*original, *module, {{x}}, 1e-5);
-    EXPECT_TRUE(check.equal) << check;
-  }
-}
-
-TEST(FuseConvBn, LinearLayersNeedTheRank) {
-  const auto net = std::make_shared<Norms>();
-  net->eval();
-  const auto module = symbolic_trace(net, {torch::randn({5, 4})}, {.sizes = Sizes::fixed});
-  const RuleOutcome outcome = optimize(*module, {.rules = {"fuse-linear-bn"}}).rules.front();
-  EXPECT_EQ(outcome.applied, 0u);
-  ASSERT_EQ(outcome.refused.size(), 1u);
-  EXPECT_THAT(outcome.refused[0].reason, HasSubstr("give --input"));
 }
 
 TEST(Optimize, WorksOutTheShapesOfUnchangedNodesOnce) {
@@ -252,23 +132,6 @@ TEST(Constants, StoredNumbersBecomeLiterals) {
   const Applied applied = apply("literal-operands", module, kRows);
   EXPECT_EQ(applied.outcome.applied, 3u) << "the sum has no dimensions: " << print_graph(applied.module->graph());
   EXPECT_EQ(optimize(*module, {.rules = {"literal-operands"}}).applied(), 0u) << "types must be known";
-}
-
-TEST(FuseConvBn, AWeightThatIsWrittenThroughAViewIsNoConstant) {
-  struct Net : torch::nn::Module {
-    torch::Tensor w = register_parameter("w", torch::rand({2, 3, 1, 1}), /*requires_grad=*/false);
-    torch::Tensor mean = register_buffer("mean", torch::rand({2}));
-    torch::Tensor variance = register_buffer("variance", torch::rand({2}) + 1);
-    torch::Tensor forward(torch::Tensor x) {
-      w.view({-1}).add_(1);
-      return torch::batch_norm(torch::conv2d(x, w), {}, {}, mean, variance, false, 0.1, 1e-5, false);
-    }
-  };
-  const auto module = symbolic_trace(std::make_shared<Net>());
-  const RuleOutcome outcome = optimize(*module, {.rules = {"fuse-conv-bn"}}).rules.front();
-  EXPECT_EQ(outcome.applied, 0u) << print_graph(module->graph());
-  ASSERT_EQ(outcome.refused.size(), 1u);
-  EXPECT_EQ(outcome.refused[0].reason, "the program writes to w");
 }
 
 TEST(Constants, RandomNumbersAndLargeResultsAreNot) {
