@@ -96,7 +96,7 @@ std::span<const OptimizeRule> family() {
       {
           .name = "decompose-relu",
           .summary = "relu(x) becomes clamp_min(x, 0)",
-          .preconditions = kNoConditions,
+          .preconditions = "none; where x is 0, clamp_min lets a gradient through and relu does not",
           .order = 30,
           .group = Group::decomposition,
           .inference = false,
