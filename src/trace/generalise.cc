@@ -48,7 +48,12 @@ class Generaliser {
     }
     if (program_.log.asks_rank()) odd_.add_ranks();
     odd_.run(same_numbers);
-    if (search_.has_gone_another_way()) search_.check_examples();
+    // What follows no size may be another number each time, one of few.
+    constexpr int kDraws = 4;
+    if (has_no_rule_)
+      search_.check_examples(kDraws);
+    else if (search_.has_gone_another_way())
+      search_.check_examples();
     write();
   }
   /// Whether what was found holds for other types and layouts, too.

@@ -78,6 +78,10 @@ bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees) 
   return false;
 }
 
+void SizeSearch::check_examples(int times) const {
+  for (int i = 0; i < times; ++i) check_examples();
+}
+
 void SizeSearch::check_examples() const {
   Sample again(program_);
   const bool came_through = again.run(groups_.stand_ins(groups_.examples()));

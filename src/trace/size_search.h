@@ -54,6 +54,8 @@ class SizeSearch {
   /// Throws Error(trace) when the program does something else at the sizes of the examples, too: then it is no size
   /// that decides, but what the program keeps from call to call where nobody sees it.
   void check_examples() const;
+  /// The same for a program that may only sometimes do something else: one that draws numbers.
+  void check_examples(int times) const;
 
   /// The runs that came through.
   const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }

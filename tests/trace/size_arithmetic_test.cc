@@ -79,6 +79,8 @@ const std::vector<Arithmetic>& cases() {
       {"part", [](I h, I) { return static_cast<I>(static_cast<double>(h) * 0.29); }},
       {"slower_from_eight_on", [](I h, I) { return h < 8 ? h : 8 + (h - 8) / 2; }},
       {"rest", [](I h, I w) { return h % w; }},
+      {"pairs", [](I h, I) { return h * (h - 1) / 2; }, true},
+      {"pairs_with_itself", [](I, I w) { return w * (w + 1) / 2; }, true},
       {"common_divisor", [](I h, I w) { return std::gcd(h, w); }},
       {"negative_rest", [](I h, I) { return -h % 8; }},
       {"bits", [](I h, I) { return h ^ 1; }},
