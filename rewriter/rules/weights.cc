@@ -154,14 +154,11 @@ void Weights::install_leaf(const OperationSite& site, const at::Tensor& weight, 
   if (const Replacement* made = find_replacement(path, weight, bias)) {
     place = made->path;
   } else {
-    const bool in_place = module_.graph().count(Op::call_module, Symbol(path)) == 1 && !reads_inside(path);
-    place = in_place ? path : module_.fresh_path(path + "_folded");
+    const bool is_shared = module_.graph().count(Op::call_module, Symbol(path)) > 1 || reads_inside(path);
+    const bool is_made = std::ranges::any_of(replacements_, [&](const auto& each) { return each.second.path == path; });
+    place = is_shared || is_made ? module_.fresh_path(path + "_folded") : path;
     module_.add_submodule(place, leaf_with(site, weight, bias));
-    if (in_place) {
-      std::erase_if(replacements_, [&](const auto& entry) { return entry.second.path == path; });
-    } else {
-      replacements_.emplace(path, Replacement{weight, bias, place, {}});
-    }
+    if (place != path) replacements_.emplace(path, Replacement{weight, bias, place, {}});
   }
   rewriter_.set_target(site.node(), place);
 }
