@@ -7,6 +7,7 @@
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/trace/odd_inputs.h>
+#include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/size_search.h>
 #include <fxgraph/trace/size_writer.h>
 #include <fxgraph/trace/type_dependence.h>
@@ -50,10 +51,7 @@ class Generaliser {
     odd_.run(same_numbers);
     // What follows no size may be another number each time, one of few.
     constexpr int kDraws = 4;
-    if (has_no_rule_)
-      search_.check_examples(kDraws);
-    else if (search_.has_gone_another_way())
-      search_.check_examples();
+    if (has_no_rule_ || search_.has_gone_another_way()) search_.check_examples(has_no_rule_ ? kDraws : 1);
     write();
   }
   /// Whether what was found holds for other types and layouts, too.
@@ -99,11 +97,13 @@ class Generaliser {
   bool learn_from_other_sizes(const std::function<bool(const Sample&)>& same_numbers) {
     constexpr int kMostLessons = 4;
     bool all_do = true;
-    for (int i = 0; i <= kMostLessons && (terms_.guessed() || has_no_rule_); ++i) {
+    for (int i = 0; terms_.guessed() || has_no_rule_; ++i) {
       OddInputs others(program_, inputs_, groups_);
       others.add_sizes(/*is_guess=*/true);
+      others.add_telling(terms_, terms_in_use());
       const auto sizes = others.find_other_numbers(same_numbers, &all_do);
-      if (all_do || !sizes || i == kMostLessons || !search_.add_sample(*sizes)) break;
+      if (all_do || !sizes || (i < kMostLessons && !search_.add_sample(*sizes))) break;
+      if (i >= kMostLessons) give_up();
       find_expressions();
     }
     return !all_do;
@@ -115,6 +115,7 @@ class Generaliser {
   bool explain_number(Place place);
   bool explain_constant(std::uint32_t call);
   std::optional<SizeTerms::Id> term_for(const std::vector<Argument>& values);
+  std::vector<SizeTerms::Id> terms_in_use() const;
   std::string explanation() const;
   void fix_number(Place place);
   void give_up();
@@ -141,13 +142,6 @@ class Generaliser {
 
 // ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-const CapturedTensor* captured_by(const Session& session, const Node& get_attr) {
-  for (const CapturedTensor& captured : session.captured()) {
-    if (captured.attribute == &get_attr) return &captured;
-  }
-  return nullptr;
-}
-
 bool Generaliser::find_changes() {
   changes_.clear();
   constants_changed_.clear();
@@ -164,7 +158,8 @@ bool Generaliser::find_changes() {
       if (!is_alive(constant.call)) continue;
       std::vector<at::Tensor>& values = constants_changed_[constant.call];
       if (values.empty())
-        values.assign(samples.size() + 1, captured_by(program_.session, *program_.log[constant.call].node)->tensor);
+        values.assign(samples.size() + 1,
+                      captured_at(program_.session, program_.log[constant.call].node->target())->tensor);
       values[i + 1] = constant.value;
     }
   }
@@ -273,12 +268,18 @@ bool Generaliser::explain_constant(std::uint32_t call) {
   return false;
 }
 
+std::vector<SizeTerms::Id> Generaliser::terms_in_use() const {
+  std::vector<SizeTerms::Id> terms;
+  for (const auto& [place, term] : explained_) terms.push_back(term);
+  for (const Constant& constant : constants_) {
+    for (const auto& [element, term] : constant.elements) terms.push_back(term);
+  }
+  return terms;
+}
+
 std::string Generaliser::explanation() const {
   std::string text;
-  for (const auto& [place, term] : explained_) text += terms_.str(term) + ";";
-  for (const Constant& constant : constants_) {
-    for (const auto& [element, term] : constant.elements) text += terms_.str(term) + ";";
-  }
+  for (const SizeTerms::Id term : terms_in_use()) text += terms_.str(term) + ";";
   return text;
 }
 

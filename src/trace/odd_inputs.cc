@@ -98,7 +98,6 @@ void OddInputs::add_large() {
 void OddInputs::forbid_empty(std::uint32_t index, const std::string& why, const CallPlace& place) {
   SizeGroup& group = groups_.groups[index];
   group.below_said = false;
-  group.lowest = 1;
   const std::string of_zero = "at size 0: " + why;
   group.why += group.why.empty() ? of_zero : "; " + of_zero;
   if (group.where.empty()) group.where = words_for(place);
@@ -136,6 +135,23 @@ void OddInputs::add_sizes(bool is_guess) {
     if (some.size() < 2 || (!is_guess && !all_ones_)) continue;
     sizes_.push_back({add_trial(some, size), some, size});
     if (!is_guess) trials_.back().only_after = {*all_ones_};
+  }
+}
+
+void OddInputs::add_telling(const SizeTerms& terms, const std::vector<SizeTerms::Id>& explained) {
+  const auto group_of = [this](std::uint32_t call, std::int64_t dim) -> std::optional<std::uint32_t> {
+    for (const SizeDimension& dimension : groups_.dimensions) {
+      if (dimension.dim == dim && program_.log.index_of(*inputs_[dimension.input].node) == call) return dimension.group;
+    }
+    return std::nullopt;
+  };
+  const auto allows = [&](std::uint32_t call, std::int64_t dim, std::int64_t size) {
+    const auto group = group_of(call, dim);
+    return group && !groups_.groups[*group].fixed && groups_.groups[*group].may_be(size);
+  };
+  for (const SizeTerms::Telling& telling : terms.telling_sizes(explained, allows)) {
+    const std::vector<std::uint32_t> some = {*group_of(telling.call, telling.dim)};
+    sizes_.push_back({add_trial(some, telling.size), some, telling.size});
   }
 }
 
@@ -274,6 +290,10 @@ void OddInputs::run(const std::function<bool(const Sample&)>& agrees) {
   }
   judge_multiples();
   bound_by_sizes();
+  for (const std::uint32_t index : groups_.free()) {
+    SizeGroup& group = groups_.groups[index];
+    if (!group.below_said && group.below < 1) group.lowest = 1;
+  }
   if (!judge_corners()) return;
   OddInputs others(program_, inputs_, groups_);
   others.add_corners();

@@ -13,6 +13,7 @@
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/trace/child_trials.h>
 #include <fxgraph/trace/size_groups.h>
+#include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
 
@@ -33,6 +34,8 @@ class OddInputs {
   /// says that numbers follow a rule that was guessed from few values, or none. To be called behind add_empty() and
   /// add_ones().
   void add_sizes(bool is_guess);
+  /// Sizes at which other rules than `explained`, the terms in the graph, would give other numbers.
+  void add_telling(const SizeTerms& terms, const std::vector<SizeTerms::Id>& explained);
   /// For each free group alone sizes of many divisors: `n % 32 == 0` has no bounds.
   void add_multiples();
   /// For each two free groups the largest and the smallest that do, and both large: `n > 2 * b`.

@@ -10,13 +10,6 @@
 namespace fx::internal {
 namespace {
 
-const CapturedTensor* captured_at(const Session& session, Symbol path) {
-  for (const CapturedTensor& captured : session.captured()) {
-    if (captured.path == path.view()) return &captured;
-  }
-  return nullptr;
-}
-
 // One that each call makes, and that has a gradient, was computed where nobody traces: in another thread.
 bool same_constant(const at::Tensor& a, const at::Tensor& b) {
   if (a.is_same(b)) return true;
@@ -39,6 +32,13 @@ std::string text_of(const Node& node) {
 }
 
 }  // namespace
+
+const CapturedTensor* captured_at(const Session& session, Symbol path) {
+  for (const CapturedTensor& captured : session.captured()) {
+    if (captured.path == path.view()) return &captured;
+  }
+  return nullptr;
+}
 
 const Node* first_node(const Graph& graph) {
   const auto nodes = graph.nodes();

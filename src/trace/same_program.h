@@ -23,6 +23,8 @@ namespace fx::internal {
 
 /// Null when the graph is empty.
 const Node* first_node(const Graph& graph);
+/// The tensor that has this path; null when there is none.
+const CapturedTensor* captured_at(const Session& session, Symbol path);
 /// Whether the constants that both captured, by their paths, have the same data.
 bool same_constants(const Session& a, const Session& b);
 

@@ -1,3 +1,4 @@
+#include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/sample.h>
 
 #include <cmath>
@@ -172,10 +173,9 @@ void Sample::compare_constants() {
   for (const CapturedTensor& captured : session_->captured()) {
     if (captured.of_root || !captured.attribute) continue;
     const std::uint32_t call = index_by_id_[captured.attribute->id()];
-    for (const CapturedTensor& before : program_.session.captured()) {
-      if (before.of_root || before.path != captured.path) continue;
-      if (!same_data(before.tensor, captured.tensor)) changed_constants_.push_back({call, captured.tensor});
-    }
+    const CapturedTensor* before = captured_at(program_.session, captured.path);
+    if (before && !before->of_root && !same_data(before->tensor, captured.tensor))
+      changed_constants_.push_back({call, captured.tensor});
   }
 }
 

@@ -79,10 +79,7 @@ bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees) 
 }
 
 void SizeSearch::check_examples(int times) const {
-  for (int i = 0; i < times; ++i) check_examples();
-}
-
-void SizeSearch::check_examples() const {
+  if (times > 1) check_examples(times - 1);
   Sample again(program_);
   const bool came_through = again.run(groups_.stand_ins(groups_.examples()));
   const auto is_there = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };

@@ -52,10 +52,9 @@ class SizeSearch {
   /// Whether the program once did something else that no operator had refused.
   bool has_gone_another_way() const { return has_gone_another_way_; }
   /// Throws Error(trace) when the program does something else at the sizes of the examples, too: then it is no size
-  /// that decides, but what the program keeps from call to call where nobody sees it.
-  void check_examples() const;
-  /// The same for a program that may only sometimes do something else: one that draws numbers.
-  void check_examples(int times) const;
+  /// that decides, but what the program keeps from call to call where nobody sees it. Several times for a program that
+  /// may do so only sometimes: one that draws numbers.
+  void check_examples(int times = 1) const;
 
   /// The runs that came through.
   const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }

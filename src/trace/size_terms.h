@@ -72,6 +72,16 @@ class SizeTerms {
   bool guessed() const { return guessed_; }
   /// Whether another divisor would have done as well: more values would tell.
   bool ambiguous() const { return ambiguous_; }
+  /// A size of a dimension of `call` at which another rule gives another number.
+  struct Telling {
+    std::uint32_t call;
+    std::int64_t dim, size;
+  };
+  /// Where rules that round a real multiple of a size, and explain what was seen as well, part from the divisions in
+  /// `explained`. Of sizes that `allows(call, dim, size)` lets be.
+  std::vector<Telling> telling_sizes(
+      const std::vector<Id>& explained,
+      const std::function<bool(std::uint32_t, std::int64_t, std::int64_t)>& allows) const;
   bool is_guess(Id id) const { return guesses_.contains(id); }
 
  private:
