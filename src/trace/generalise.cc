@@ -1,14 +1,11 @@
-#include <fxgraph/trace/generalise.h>
+#include <fxgraph/trace/generaliser.h>
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/support/error.h>
-#include <fxgraph/trace/odd_inputs.h>
 #include <fxgraph/trace/same_program.h>
-#include <fxgraph/trace/size_search.h>
 #include <fxgraph/trace/size_writer.h>
 #include <fxgraph/trace/type_dependence.h>
 
@@ -18,127 +15,90 @@ namespace {
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
 constexpr std::size_t kEnoughSamples = 3;  // larger, smaller, much larger: tells sizes, multiples and products apart
 constexpr std::size_t kMostSamples = 8;    // to agree on other expressions
+constexpr int kMostLessons = 4;            // that may still be explained
 
-/// A number in the graph: leaf `second` of call `first`.
-using Place = std::pair<std::uint32_t, std::uint32_t>;
+}  // namespace
 
-class Generaliser {
- public:
-  Generaliser(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs, SizeGroups& groups)
-      : graph_(graph),
-        program_(program),
-        inputs_(inputs),
-        groups_(groups),
-        search_(program, groups),
-        odd_(program, inputs, groups) {}
-
-  void run() {
-    const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
-    for (std::size_t tries = 0; tries < kMostSamples; ++tries) {
-      find_expressions();
-      if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
-    }
-    if (asks_for_sizes()) {
-      const bool is_guess = learn_from_other_sizes(same_numbers);
-      if (!search_.check_far(same_numbers)) odd_.add_large();
-      odd_.add_empty();
-      odd_.add_ones();
-      odd_.add_sizes(is_guess);
-      odd_.add_multiples();
-      odd_.add_corners();
-    }
-    if (program_.log.asks_rank()) odd_.add_ranks();
-    odd_.run(same_numbers);
-    // What follows no size may be another number each time, one of few.
-    constexpr int kDraws = 4;
-    if (has_no_rule_ || search_.has_gone_another_way()) search_.check_examples(has_no_rule_ ? kDraws : 1);
-    write();
+void Generaliser::run() {
+  const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
+  for (std::size_t tries = 0; tries < kMostSamples; ++tries) {
+    find_expressions();
+    if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
   }
-  /// Whether what was found holds for other types and layouts, too.
-  bool has_seen_types() const { return search_.is_disguised(); }
-
- private:
-  struct Constant {
-    std::uint32_t call;
-    at::Tensor first;
-    std::vector<std::pair<std::size_t, SizeTerms::Id>> elements;
-  };
-
-  void find_expressions() {
-    std::string before;
-    for (std::size_t wanted = kEnoughSamples;;) {
-      search_.find(wanted);
-      if (!find_changes()) {
-        explained_.clear();
-        constants_.clear();
-        break;
-      }
-      if (!explain()) {
-        before.clear();
-        wanted = kEnoughSamples;
-        continue;
-      }
-      // What is more than sizes and products has to be the same expression at one more choice of sizes.
-      const std::string now = explanation();
-      if (!terms_.guessed() || (now == before && !terms_.ambiguous())) break;
-      if (now == before && search_.samples().size() >= kMostSamples) break;
-      if (search_.samples().size() >= kMostSamples) {
-        give_up();
-        wanted = kEnoughSamples;
-        before.clear();
-        continue;
-      }
-      before = now;
-      wanted = search_.samples().size() + 1;
-    }
+  if (asks_for_sizes()) {
+    const bool is_guess = learn_from_other_sizes(same_numbers);
+    if (!learn_from_far(same_numbers)) odd_.add_large();
+    odd_.add_empty();
+    odd_.add_ones();
+    if (!is_guess) odd_.add_small();
+    odd_.add_sizes(is_guess);
+    odd_.add_multiples();
+    odd_.add_corners();
   }
-  // Few samples may follow a rule that is not the program's: at a size where that shows, one more is taken. False when
-  // the program does what the graph does wherever it was looked at, or when nothing was guessed.
-  bool learn_from_other_sizes(const std::function<bool(const Sample&)>& same_numbers) {
-    constexpr int kMostLessons = 4;
-    bool all_do = true;
-    for (int i = 0; terms_.guessed() || has_no_rule_; ++i) {
-      OddInputs others(program_, inputs_, groups_);
-      others.add_sizes(/*is_guess=*/true);
-      others.add_telling(terms_, terms_in_use());
-      const auto sizes = others.find_other_numbers(same_numbers, &all_do);
-      if (all_do || !sizes || (i < kMostLessons && !search_.add_sample(*sizes))) break;
-      if (i >= kMostLessons) give_up();
-      find_expressions();
-    }
-    return !all_do;
-  }
-  bool find_changes();
-  void add_size(std::uint32_t call);
-  void add_questions(std::uint32_t until);
-  bool explain();
-  bool explain_number(Place place);
-  bool explain_constant(std::uint32_t call);
-  std::optional<SizeTerms::Id> term_for(const std::vector<Argument>& values);
-  std::vector<SizeTerms::Id> terms_in_use() const;
-  std::string explanation() const;
-  void fix_number(Place place);
-  void give_up();
-  bool asks_for_sizes() const;
-  bool agrees(const Sample& sample) const;
-  bool agrees(const Constant& constant, const at::Tensor& value, const std::vector<SizeTerms::Number>& terms) const;
-  void write();
+  if (program_.log.asks_rank()) odd_.add_ranks();
+  odd_.run(same_numbers);
+  // What follows no size may be another number each time, one of few.
+  constexpr int kDraws = 4;
+  if (has_no_rule_ || search_.has_gone_another_way()) search_.check_examples(has_no_rule_ ? kDraws : 1);
+  write();
+}
 
-  Graph& graph_;
-  const SampledProgram& program_;
-  const std::vector<BoundTensor>& inputs_;
-  SizeGroups& groups_;
-  SizeSearch search_;
-  OddInputs odd_;
-  SizeTerms terms_;
-  // The changed numbers and tensors that are still in the graph: the first value, then one for each sample.
-  std::map<Place, std::vector<Argument>> changes_;
-  std::map<std::uint32_t, std::vector<at::Tensor>> constants_changed_;
-  std::vector<std::pair<Place, SizeTerms::Id>> explained_;
-  std::vector<Constant> constants_;
-  std::size_t next_question_ = 0;
-  bool has_no_rule_ = false;  // for some number
-};
+void Generaliser::find_expressions() {
+  std::string before;
+  for (std::size_t wanted = kEnoughSamples;;) {
+    search_.find(wanted);
+    if (!find_changes()) {
+      explained_.clear();
+      constants_.clear();
+      break;
+    }
+    if (!explain()) {
+      before.clear();
+      wanted = kEnoughSamples;
+      continue;
+    }
+    // What is more than sizes and products has to be the same expression at one more choice of sizes.
+    const std::string now = explanation();
+    if (!terms_.guessed() || (now == before && !terms_.ambiguous())) break;
+    if (now == before && search_.samples().size() >= kMostSamples) break;
+    if (search_.samples().size() >= kMostSamples) {
+      give_up();
+      wanted = kEnoughSamples;
+      before.clear();
+      continue;
+    }
+    before = now;
+    wanted = search_.samples().size() + 1;
+  }
+}
+
+// Few samples may follow a rule that is not the program's: at a size where that shows, one more is taken. False when
+// the program does what the graph does wherever it was looked at, or when nothing was guessed.
+bool Generaliser::learn_from_other_sizes(const Agrees& same_numbers) {
+  bool all_do = true;
+  for (int i = 0; terms_.guessed() || has_no_rule_; ++i) {
+    OddInputs others(program_, inputs_, groups_);
+    others.add_sizes(/*is_guess=*/true);
+    others.add_telling(terms_, terms_in_use());
+    const auto sizes = others.find_other_numbers(same_numbers, &all_do);
+    if (all_do || !sizes || (i < kMostLessons && !search_.add_sample(*sizes))) break;
+    if (i >= kMostLessons) give_up();
+    find_expressions();
+  }
+  return !all_do;
+}
+
+// The same far away, where nothing is computed: no bound makes a rule right that other numbers there belie. False where
+// nothing can be tried there.
+bool Generaliser::learn_from_far(const Agrees& same_numbers) {
+  for (int i = 0;; ++i) {
+    std::optional<GroupSizes> others;
+    if (!search_.check_far(same_numbers, &others)) return false;
+    if (!others) return true;
+    if (i == kMostLessons || !search_.add_sample(*others)) give_up();
+    find_expressions();
+  }
+}
 
 // ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -303,87 +263,6 @@ void Generaliser::give_up() {
     search_.fix_dependence_of_constant(constant.call,
                                        program_.log[constant.call].target.str() + " follows no rule that was found");
 }
-
-// ── Samples of another kind ───────────────────────────────────────────────────────────────────────────────────────
-
-// A program that never asks for a size that varies cannot treat zero on its own.
-bool Generaliser::asks_for_sizes() const {
-  const auto& questions = program_.log.questions();
-  return !search_.samples().empty() &&
-         std::any_of(questions.begin(), questions.end(), [&](const TraceLog::Question& question) {
-           const at::Tensor value = program_.session.value_of(*program_.log[question.of].node);
-           return !value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of);
-         });
-}
-
-// As near as explanations are: what a program computes of sizes in float is no other number.
-bool is_near(const Argument& argument, const SizeTerms::Number& number) {
-  constexpr double kRounding = 3e-7;
-  if (!number.is_known) return false;
-  if (argument.is_int()) return argument.as_int() == number.whole;
-  return std::abs(argument.as_float() - number.real) <= kRounding * std::abs(number.real);
-}
-
-// Whether all numbers that the graph computes are those of the program.
-bool Generaliser::agrees(const Sample& sample) const {
-  const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
-  const auto values = terms_.evaluate([&](std::uint32_t call, std::int64_t dim) {
-    const at::IntArrayRef sizes = sample.sizes_of(call);
-    return dim < static_cast<std::int64_t>(sizes.size()) ? sizes[static_cast<std::size_t>(dim)] : -1;
-  });
-  std::map<Place, Argument> now;
-  for (const Sample::Change& change : sample.changes()) {
-    if (is_alive(change.call)) now.emplace(Place(change.call, change.leaf), change.value);
-  }
-  for (const auto& [place, term] : explained_) {
-    const auto changed = now.find(place);
-    if (!is_near(changed == now.end() ? program_.log.leaf(place.first, place.second) : changed->second, values[term]))
-      return false;
-    if (changed != now.end()) now.erase(changed);
-  }
-  if (!now.empty()) return false;
-  std::map<std::uint32_t, at::Tensor> constants;
-  for (const Sample::ChangedConstant& constant : sample.changed_constants()) {
-    if (is_alive(constant.call)) constants.emplace(constant.call, constant.value);
-  }
-  for (const Constant& constant : constants_) {
-    const auto changed = constants.find(constant.call);
-    if (!agrees(constant, changed == constants.end() ? constant.first : changed->second, values)) return false;
-    if (changed != constants.end()) constants.erase(changed);
-  }
-  return constants.empty();
-}
-
-bool Generaliser::agrees(const Constant& constant, const at::Tensor& value,
-                         const std::vector<SizeTerms::Number>& terms) const {
-  if (value.sizes() != constant.first.sizes() || value.scalar_type() != constant.first.scalar_type()) return false;
-  const at::Tensor flat = value.detach().flatten(), before = constant.first.detach().flatten();
-  auto element = constant.elements.begin();
-  for (std::int64_t i = 0; i < flat.numel(); ++i) {
-    const at::Scalar number = flat[i].item();
-    const bool is_computed = element != constant.elements.end() && element->first == static_cast<std::size_t>(i);
-    if (!is_computed && !flat[i].equal(before[i])) return false;
-    if (is_computed && !is_near(number.isFloatingPoint() ? Argument(number.toDouble()) : Argument(number.toLong()),
-                                terms[(element++)->second]))
-      return false;
-  }
-  return true;
-}
-
-// ── Writing it ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-void Generaliser::write() {
-  SizeNodes sizes = write_size_assertions(graph_, inputs_, groups_);
-  odd_.write(graph_);
-  if (changes_.empty() && constants_changed_.empty()) return;
-  SizeWriter writer(graph_, program_.session, program_.log, terms_, std::move(sizes));
-  for (const auto& [place, term] : explained_) writer.replace(place.first, place.second, term);
-  for (Constant& constant : constants_)
-    writer.replace_constant(constant.call, constant.first, std::move(constant.elements));
-  writer.write();
-}
-
-}  // namespace
 
 void generalise(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
                 const Sizes& sizes) {

@@ -26,6 +26,8 @@ class OddInputs {
   void add_empty();
   /// One, likewise: there are fewer parts then (`chunk(2)`), and nothing to divide by (`x.size(1) - 1`).
   void add_ones();
+  /// The sizes up to five that no sample had, likewise: `x.size(1) == 2`. Below the samples add_sizes() looks.
+  void add_small();
   /// For each free group alone some thousand; where that does not do, less. For programs that compute something of
   /// sizes, so that they cannot be tried at any (SizeSearch::check_far).
   void add_large();
@@ -83,6 +85,7 @@ class OddInputs {
   GroupSizes sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const;
   std::size_t add_trial_at(const GroupSizes& sizes, bool is_large);
   std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size, bool is_large = false);
+  std::size_t add_all(const std::vector<std::uint32_t>& open, std::int64_t size);
   std::vector<std::uint32_t> groups_above(std::int64_t size) const;
   void forbid_empty(std::uint32_t group, const std::string& why, const CallPlace& place);
   bool is_against(const Size& each) const;

@@ -98,8 +98,59 @@ void Sample::refused(const std::exception& why) {
   place_ = calling_place();
 }
 
+// `table.index({Slice(0, n)})` calls nothing where n is all that there is.
+bool Sample::is_whole_slice(std::uint32_t at) const {
+  static const Symbol kSlice("aten::slice.Tensor");
+  if (at >= program_.log.size() || program_.log[at].target != kSlice) return false;
+  const ArgumentSpan arguments = program_.log.arguments(at);
+  return arguments.size() == 5 && arguments[0].is_node() && arguments[1].is_int() && arguments[1].as_int() >= 0 &&
+         arguments[2] == Argument(0) && arguments[3].is_int() && arguments[4] == Argument(1);
+}
+
+// What stands in the place of a call: itself, or what a slice that was not called would have sliced.
+std::uint32_t Sample::standing_for(std::uint32_t call) const {
+  const auto found = whole_.find(call);
+  return found == whole_.end() ? call : found->second;
+}
+
+void Sample::pass_whole_slice() {
+  const auto at = static_cast<std::uint32_t>(nodes_.size());
+  const ArgumentSpan arguments = program_.log.arguments(at);
+  const std::uint32_t of = standing_for(program_.log.index_of(arguments[0].node()));
+  const at::Tensor value =
+      nodes_[of] ? session_->value_of(*nodes_[of]) : program_.session.value_of(*program_.log[of].node);
+  const std::int64_t dim = arguments[1].as_int();
+  if (!value.defined() || dim >= value.dim()) return;
+  constexpr std::uint32_t kEnd = 3;
+  if (value.size(dim) != arguments[kEnd].as_int()) changes_.push_back({at, kEnd, Argument(value.size(dim))});
+  whole_.emplace(at, of);
+  nodes_.push_back(nodes_[of]);
+}
+
+void Sample::pass_whole_slices(const TracedCall& call) {
+  const TraceLog& log = program_.log;
+  for (std::size_t before = ~std::size_t{0}; before != nodes_.size();) {
+    before = nodes_.size();
+    const auto at = static_cast<std::uint32_t>(before);
+    const bool is_read_later = is_whole_slice(at + 1) && log[at].op == Op::get_attr && log[at].target != call.target &&
+                               log.index_of(log.arguments(at + 1)[0].node()) == at;
+    if (is_read_later) {
+      unread_.emplace(log[at].target, at);
+      nodes_.push_back(nullptr);
+    }
+    const auto slice = static_cast<std::uint32_t>(nodes_.size());
+    if (is_whole_slice(slice) && log[slice].target != call.target) pass_whole_slice();
+  }
+}
+
 void Sample::making(const TracedCall& call) {
   if (ended_) throw EndOfSample();
+  if (const auto unread = unread_.find(call.target); call.op == Op::get_attr && unread != unread_.end()) {
+    late_ = unread->second;
+    unread_.erase(unread);
+    return;
+  }
+  pass_whole_slices(call);
   const auto at = static_cast<std::uint32_t>(nodes_.size());
   const TraceLog& log = program_.log;
   if (at == log.size()) differs("the program goes on with " + call.target.str());
@@ -129,7 +180,7 @@ void Sample::returns_list(std::size_t length) {
 void Sample::compare(const Argument& before, const Argument& now) {
   if (before.kind() != now.kind()) differs("an argument is " + short_text(now) + " instead of " + short_text(before));
   if (now.is_node()) {
-    if (program_.log.index_of(before.node()) != index_by_id_[now.node().id()])
+    if (standing_for(program_.log.index_of(before.node())) != index_by_id_[now.node().id()])
       differs("an argument is the result of another call");
     ++leaf_;
     return;
@@ -156,6 +207,12 @@ Node& Sample::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwa
 
 void Sample::made(Node& node) {
   if (node.id() >= index_by_id_.size()) index_by_id_.resize(node.id() + 1 + index_by_id_.size() / 2);
+  if (late_) {
+    index_by_id_[node.id()] = *late_;
+    nodes_[*late_] = &node;
+    late_.reset();
+    return;
+  }
   index_by_id_[node.id()] = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back(&node);
   const auto at = static_cast<std::uint32_t>(nodes_.size() - 1);
@@ -180,6 +237,7 @@ void Sample::compare_constants() {
 }
 
 at::IntArrayRef Sample::sizes_of(std::uint32_t i) const {
+  if (!nodes_[i]) return {};
   const at::Tensor value = session_->value_of(*nodes_[i]);
   return value.defined() ? value.sizes() : at::IntArrayRef();
 }

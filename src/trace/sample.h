@@ -7,6 +7,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -84,6 +85,10 @@ class Sample final : private TraceFollower, private NodeMaker {
   Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override;
   bool is_free_attribute(const std::string& path) const override { return program_.is_free_attribute(path); }
 
+  void pass_whole_slices(const TracedCall& call);
+  bool is_whole_slice(std::uint32_t at) const;
+  void pass_whole_slice();
+  std::uint32_t standing_for(std::uint32_t call) const;
   void compare(const Argument& before, const Argument& now);
   void end_after(std::uint32_t call);
   void end_by_error(const std::string& why);
@@ -95,6 +100,9 @@ class Sample final : private TraceFollower, private NodeMaker {
   std::shared_ptr<Session> session_;
   std::vector<Node*> nodes_;
   std::vector<std::uint32_t> index_by_id_;
+  std::map<std::uint32_t, std::uint32_t> whole_;  // slices that were not called, and what they would have sliced
+  std::map<Symbol, std::uint32_t> unread_;        // attributes of which only they were taken so far
+  std::optional<std::uint32_t> late_;             // the attribute that is being read now, of these
   std::uint32_t last_ = kToTheEnd;
   std::uint32_t leaf_ = 0;
   bool ended_ = false;  // a program may catch what ends it: then every further call ends it again

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,9 @@ class SizeSearch {
 
   /// Tries sizes that are far larger, past those from which on some programs treat inputs in another way, where nothing
   /// is computed of them; asserts how far the program does the same, and `agrees` with the graph about numbers.
-  /// False where something is computed, so that nothing was tried.
-  bool check_far(const std::function<bool(const Sample&)>& agrees);
+  /// False where something is computed, so that nothing was tried. Where the program comes through and only numbers are
+  /// not those of the graph, nothing is asserted: `others` are the sizes.
+  bool check_far(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others);
 
   /// Tries sizes in the other order (a width above the height, where the example has them the other way round), and
   /// sizes that are all the same; fixes those whose order or equality sends the program another way. True when there is

@@ -112,8 +112,7 @@ bool SizeSearch::nothing_is_computed() {
   });
 }
 
-// What is far proves nothing, it only says no: no expression is made of it.
-bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees) {
+bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others) {
   constexpr int kMostBounds = 4;
   if (!nothing_is_computed()) return false;
   agrees_ = &agrees;
@@ -124,6 +123,10 @@ bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees) {
     const GroupSizes sizes = groups_.choose(active, 2);
     const std::unique_ptr<Sample> failure = attempt(sizes, Sample::kToTheEnd, &is_fine);
     if (is_fine) break;
+    if (failure->came_through()) {
+      *others = sizes;
+      break;
+    }
     bool is_bounded = false;
     for (const std::uint32_t group : active) is_bounded |= bound(group, sizes[group]);
     if (!is_bounded && !narrow_together(active, sizes, *failure)) break;

@@ -8,6 +8,7 @@
 // Cost: terms squared for each number that is not a size itself, terms cubed for those without explanation.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -76,6 +77,7 @@ class SizeTerms {
   struct Telling {
     std::uint32_t call;
     std::int64_t dim, size;
+    auto operator<=>(const Telling&) const = default;
   };
   /// Where rules that round a real multiple of a size, and explain what was seen as well, part from the divisions in
   /// `explained`. Of sizes that `allows(call, dim, size)` lets be.

@@ -1,6 +1,7 @@
 // Sizes that tell rules apart: `int(h * 0.7)` is 7 h / 10 up to 89 and one less at 90, `lround(h * 0.09)` looks like a
 // division by 11 for long. What rounds a real multiple of a size is listed, as far as it explains what was seen, and
-// the sizes at which most of it gives other numbers than the rule that was found are named.
+// the sizes at which most of it gives other numbers than the rule that was found are named; and those at which that one
+// steps up, which another divisor does elsewhere.
 #include <algorithm>
 #include <bitset>
 #include <cmath>
@@ -12,6 +13,7 @@ namespace {
 
 constexpr std::size_t kFarthest = 1024;
 constexpr int kMostSizes = 4;  // of one rule
+constexpr std::int64_t kLargestShift = 4;
 
 enum class Rounding : std::uint8_t { down, up, nearest, to_even };
 
@@ -19,8 +21,10 @@ struct RealRule {
   double factor;
   bool divides, is_float;
   Rounding rounding;
+  std::int64_t shift = 0;  ///< added in the end
 
-  std::int64_t at(std::int64_t size) const {
+  std::int64_t at(std::int64_t size) const { return rounded(size) + shift; }
+  std::int64_t rounded(std::int64_t size) const {
     const auto product = [this](auto a, auto b) { return static_cast<double>(divides ? a / b : a * b); };
     const double value = is_float ? product(static_cast<float>(size), static_cast<float>(factor))
                                   : product(static_cast<double>(size), factor);
@@ -33,7 +37,7 @@ struct RealRule {
   }
 };
 
-// What people write: hundredths, and fractions of small numbers.
+// What people write: hundredths, fractions of small numbers, and divisions by round ones.
 const std::vector<double>& factors() {
   static const auto& all = *new std::vector<double>([] {
     std::vector<double> made;
@@ -41,6 +45,9 @@ const std::vector<double>& factors() {
     for (int below = 3; below <= 64; ++below) {
       for (int above = 1; above <= (below <= 16 ? 32 : 1); ++above) made.push_back(static_cast<double>(above) / below);
     }
+    for (const int below : {72,  80,  96,  100, 112, 120, 128, 144, 150, 160, 180, 192, 200, 224,  240, 250,
+                            256, 300, 320, 384, 400, 480, 500, 512, 600, 640, 720, 768, 800, 1000, 1024})
+      made.push_back(1.0 / below);
     std::sort(made.begin(), made.end());
     made.erase(std::unique(made.begin(), made.end()), made.end());
     return made;
@@ -48,14 +55,20 @@ const std::vector<double>& factors() {
   return all;
 }
 
-template <typename Explains>
-std::vector<RealRule> real_rules(Explains&& explains) {
+std::vector<RealRule> real_rules(const SizeTerms::Values& sizes, const SizeTerms::Values& numbers) {
+  const auto explains = [&](const RealRule& rule) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (rule.at(sizes[i]) != numbers[i]) return false;
+    }
+    return std::abs(rule.shift) <= kLargestShift;
+  };
   std::vector<RealRule> rules;
   for (const double factor : factors()) {
     for (const bool divides : {false, true}) {
       for (const bool is_float : {false, true}) {
         for (const Rounding rounding : {Rounding::down, Rounding::up, Rounding::nearest, Rounding::to_even}) {
-          const RealRule rule{factor, divides, is_float, rounding};
+          RealRule rule{factor, divides, is_float, rounding};
+          rule.shift = numbers[0] - rule.at(sizes[0]);
           if (explains(rule)) rules.push_back(rule);
         }
       }
@@ -88,12 +101,24 @@ std::vector<std::int64_t> sizes_that_tell(const std::vector<RealRule>& rules, Fo
   return sizes;
 }
 
+// The first two sizes at which it steps up, and the last.
+template <typename Found>
+std::vector<std::int64_t> steps_of(Found&& found) {
+  std::vector<std::int64_t> steps;
+  for (std::int64_t at = 2; at <= static_cast<std::int64_t>(kFarthest); ++at) {
+    if (found(at) == found(at - 1)) continue;
+    if (steps.size() == 3) steps.pop_back();
+    steps.push_back(at);
+  }
+  return steps;
+}
+
 }  // namespace
 
 std::vector<SizeTerms::Telling> SizeTerms::telling_sizes(
     const std::vector<Id>& explained,
     const std::function<bool(std::uint32_t, std::int64_t, std::int64_t)>& allows) const {
-  std::vector<Telling> telling;
+  std::set<Telling> telling;
   std::set<Id> seen;
   std::vector<Id> open = explained;
   while (!open.empty()) {
@@ -121,21 +146,21 @@ std::vector<SizeTerms::Telling> SizeTerms::telling_sizes(
     const SizeTerm& size = terms_[of];
     if (size.op != SizeOp::size) continue;
     const Values &sizes = values_[of], &numbers = values_[id];
-    const auto rules = real_rules([&](const RealRule& rule) {
-      for (std::size_t i = 0; i < sizes.size(); ++i) {
-        if (rule.at(sizes[i]) != numbers[i]) return false;
-      }
-      return true;
-    });
+    const auto rules = real_rules(sizes, numbers);
     const auto found = [&](std::int64_t at) {
       const std::int64_t above = factor * at + offset;
       return above / divisor - (above % divisor < 0 ? 1 : 0);
     };
-    for (const std::int64_t each :
-         sizes_that_tell(rules, found, [&](std::int64_t at) { return allows(size.call, size.number, at); }))
-      telling.push_back({size.call, size.number, each});
+    const auto may_be = [&](std::int64_t at) { return allows(size.call, size.number, at); };
+    std::vector<std::int64_t> tell = sizes_that_tell(rules, found, may_be);
+    for (const std::int64_t step : steps_of(found)) {
+      for (const std::int64_t at : {step - 1, step}) {
+        if (may_be(at)) tell.push_back(at);
+      }
+    }
+    for (const std::int64_t each : tell) telling.insert({size.call, size.number, each});
   }
-  return telling;
+  return {telling.begin(), telling.end()};
 }
 
 }  // namespace fx::internal

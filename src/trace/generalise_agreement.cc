@@ -1,0 +1,90 @@
+// Whether a graph does at other sizes what the program does; and the parts of a Generaliser that write what was found.
+#include <fxgraph/trace/generaliser.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include <fxgraph/trace/size_writer.h>
+
+namespace fx::internal {
+
+// ── Samples of another kind ───────────────────────────────────────────────────────────────────────────────────────
+
+// A program that never asks for a size that varies cannot treat zero on its own.
+bool Generaliser::asks_for_sizes() const {
+  const auto& questions = program_.log.questions();
+  return !search_.samples().empty() &&
+         std::any_of(questions.begin(), questions.end(), [&](const TraceLog::Question& question) {
+           const at::Tensor value = program_.session.value_of(*program_.log[question.of].node);
+           return !value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of);
+         });
+}
+
+// As near as explanations are: what a program computes of sizes in float is no other number.
+bool is_near(const Argument& argument, const SizeTerms::Number& number) {
+  constexpr double kRounding = 3e-7;
+  if (!number.is_known) return false;
+  if (argument.is_int()) return argument.as_int() == number.whole;
+  return std::abs(argument.as_float() - number.real) <= kRounding * std::abs(number.real);
+}
+
+// Whether all numbers that the graph computes are those of the program.
+bool Generaliser::agrees(const Sample& sample) const {
+  const auto is_alive = [&](std::uint32_t call) { return !program_.log[call].node->is_erased(); };
+  const auto values = terms_.evaluate([&](std::uint32_t call, std::int64_t dim) {
+    const at::IntArrayRef sizes = sample.sizes_of(call);
+    return dim < static_cast<std::int64_t>(sizes.size()) ? sizes[static_cast<std::size_t>(dim)] : -1;
+  });
+  std::map<Place, Argument> now;
+  for (const Sample::Change& change : sample.changes()) {
+    if (is_alive(change.call)) now.emplace(Place(change.call, change.leaf), change.value);
+  }
+  for (const auto& [place, term] : explained_) {
+    const auto changed = now.find(place);
+    if (!is_near(changed == now.end() ? program_.log.leaf(place.first, place.second) : changed->second, values[term]))
+      return false;
+    if (changed != now.end()) now.erase(changed);
+  }
+  if (!now.empty()) return false;
+  std::map<std::uint32_t, at::Tensor> constants;
+  for (const Sample::ChangedConstant& constant : sample.changed_constants()) {
+    if (is_alive(constant.call)) constants.emplace(constant.call, constant.value);
+  }
+  for (const Constant& constant : constants_) {
+    const auto changed = constants.find(constant.call);
+    if (!agrees(constant, changed == constants.end() ? constant.first : changed->second, values)) return false;
+    if (changed != constants.end()) constants.erase(changed);
+  }
+  return constants.empty();
+}
+
+bool Generaliser::agrees(const Constant& constant, const at::Tensor& value,
+                         const std::vector<SizeTerms::Number>& terms) const {
+  if (value.sizes() != constant.first.sizes() || value.scalar_type() != constant.first.scalar_type()) return false;
+  const at::Tensor flat = value.detach().flatten(), before = constant.first.detach().flatten();
+  auto element = constant.elements.begin();
+  for (std::int64_t i = 0; i < flat.numel(); ++i) {
+    const at::Scalar number = flat[i].item();
+    const bool is_computed = element != constant.elements.end() && element->first == static_cast<std::size_t>(i);
+    if (!is_computed && !flat[i].equal(before[i])) return false;
+    if (is_computed && !is_near(number.isFloatingPoint() ? Argument(number.toDouble()) : Argument(number.toLong()),
+                                terms[(element++)->second]))
+      return false;
+  }
+  return true;
+}
+
+// ── Writing it ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+void Generaliser::write() {
+  SizeNodes sizes = write_size_assertions(graph_, inputs_, groups_);
+  odd_.write(graph_);
+  if (changes_.empty() && constants_changed_.empty()) return;
+  SizeWriter writer(graph_, program_.session, program_.log, terms_, std::move(sizes));
+  for (const auto& [place, term] : explained_) writer.replace(place.first, place.second, term);
+  for (Constant& constant : constants_)
+    writer.replace_constant(constant.call, constant.first, std::move(constant.elements));
+  writer.write();
+}
+
+}  // namespace fx::internal

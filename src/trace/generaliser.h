@@ -1,0 +1,78 @@
+// Generaliser: makes one trace that holds for other sizes, by samples: finds what changes, explains it by sizes, and
+// asserts what could not be explained. generalise() is what others call.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fxgraph/trace/generalise.h>
+#include <fxgraph/trace/odd_inputs.h>
+#include <fxgraph/trace/size_search.h>
+#include <fxgraph/trace/size_terms.h>
+
+namespace fx::internal {
+
+class Generaliser {
+ public:
+  using Agrees = std::function<bool(const Sample&)>;
+  /// A number in the graph: leaf `second` of call `first`.
+  using Place = std::pair<std::uint32_t, std::uint32_t>;
+
+  Generaliser(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs, SizeGroups& groups)
+      : graph_(graph),
+        program_(program),
+        inputs_(inputs),
+        groups_(groups),
+        search_(program, groups),
+        odd_(program, inputs, groups) {}
+
+  void run();
+  /// Whether what was found holds for other types and layouts, too.
+  bool has_seen_types() const { return search_.is_disguised(); }
+
+ private:
+  struct Constant {
+    std::uint32_t call;
+    at::Tensor first;
+    std::vector<std::pair<std::size_t, SizeTerms::Id>> elements;
+  };
+
+  void find_expressions();
+  bool learn_from_other_sizes(const Agrees& same_numbers);
+  bool learn_from_far(const Agrees& same_numbers);
+  bool find_changes();
+  void add_size(std::uint32_t call);
+  void add_questions(std::uint32_t until);
+  bool explain();
+  bool explain_number(Place place);
+  bool explain_constant(std::uint32_t call);
+  std::optional<SizeTerms::Id> term_for(const std::vector<Argument>& values);
+  std::vector<SizeTerms::Id> terms_in_use() const;
+  std::string explanation() const;
+  void fix_number(Place place);
+  void give_up();
+  bool asks_for_sizes() const;
+  bool agrees(const Sample& sample) const;
+  bool agrees(const Constant& constant, const at::Tensor& value, const std::vector<SizeTerms::Number>& terms) const;
+  void write();
+
+  Graph& graph_;
+  const SampledProgram& program_;
+  const std::vector<BoundTensor>& inputs_;
+  SizeGroups& groups_;
+  SizeSearch search_;
+  OddInputs odd_;
+  SizeTerms terms_;
+  // The changed numbers and tensors that are still in the graph: the first value, then one for each sample.
+  std::map<Place, std::vector<Argument>> changes_;
+  std::map<std::uint32_t, std::vector<at::Tensor>> constants_changed_;
+  std::vector<std::pair<Place, SizeTerms::Id>> explained_;
+  std::vector<Constant> constants_;
+  std::size_t next_question_ = 0;
+  bool has_no_rule_ = false;  // for some number
+};
+
+}  // namespace fx::internal

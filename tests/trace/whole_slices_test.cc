@@ -1,0 +1,114 @@
+// Slices that are left out where they are the whole: `table.index({Slice(0, n)})` calls no operator at the last n. The
+// trace holds there, too, and for every other size.
+#include "tests/trace/sizes_testing.h"
+
+namespace fx::whole_slices_test {
+
+using testing::AtSizes;
+using torch::Tensor;
+using torch::indexing::None;
+using torch::indexing::Slice;
+
+constexpr std::int64_t kLongest = 12;
+
+struct Tables : torch::nn::Module {
+  Tensor rows = register_buffer("rows", torch::rand({kLongest, 4}));
+  Tensor positions = register_buffer("positions", torch::arange(kLongest).unsqueeze(0));
+  Tensor square = register_buffer("square", torch::rand({1, 1, kLongest, kLongest}));
+  torch::nn::Embedding embedding = register_module("embedding", torch::nn::Embedding(kLongest, 4));
+};
+
+struct Sliced {
+  const char* name;
+  Tensor (*program)(Tables& tables, Tensor x);  // of (batch, length, 4)
+};
+std::ostream& operator<<(std::ostream& out, const Sliced& each) { return out << each.name; }
+
+class WholeSlices : public ::testing::TestWithParam<Sliced> {};
+
+TEST_P(WholeSlices, AreNoOtherProgram) {
+  const auto tables = std::make_shared<Tables>();
+  const auto program = [&](Tensor x) { return GetParam().program(*tables, x); };
+  for (const std::int64_t length : {5, 8}) {
+    const auto gm = symbolic_trace(tables, program, {torch::rand({2, length, 4})});
+    for (const std::int64_t batch : {1, 2, 7}) {
+      for (std::int64_t n = 1; n <= kLongest; ++n) {
+        const Tensor x = torch::rand({batch, n, 4});
+        EXPECT_EQ(testing::at_sizes(
+                      *gm, [&]() -> c10::IValue { return program(x); }, {x}, 0),
+                  AtSizes::equal)
+            << batch << " x " << n << " from " << length << "\n"
+            << gm->sizes() << gm->graph();
+      }
+    }
+  }
+}
+
+const std::vector<Sliced>& cases() {
+  static const auto& table = *new std::vector<Sliced>{
+      {"rows", [](Tables& t, Tensor x) { return x + t.rows.index({Slice(None, x.size(1))}); }},
+      {"rows_first",
+       [](Tables& t, Tensor x) {
+         const Tensor rows = t.rows.index({Slice(0, x.size(1))});
+         return torch::relu(x * 2) + rows;
+       }},
+      {"embedded_positions",
+       [](Tables& t, Tensor x) {
+         const Tensor positions = t.positions.index({Slice(), Slice(0, x.size(1))});
+         return torch::sigmoid(x) + t.embedding(positions);
+       }},
+      {"mask",
+       [](Tables& t, Tensor x) {
+         const std::int64_t n = x.size(1);
+         const Tensor scores = torch::matmul(x, x.transpose(1, 2)).unsqueeze(1);
+         const Tensor mask = t.square.index({Slice(), Slice(), Slice(None, n), Slice(None, n)});
+         return torch::softmax(scores.masked_fill(mask < 0.5, -1e9), -1);
+       }},
+      {"twice",
+       [](Tables& t, Tensor x) {
+         return x + t.rows.index({Slice(0, x.size(1))}) * t.rows.index({Slice(0, x.size(1)), Slice(0, 4)});
+       }},
+      {"of_a_value",
+       [](Tables& t, Tensor x) {
+         const Tensor all = torch::cat({x, x * 2}, 1);
+         return all.index({Slice(), Slice(0, x.size(1))}) + t.rows.slice(0, 0, x.size(1));
+       }},
+  };
+  return table;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, WholeSlices, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// What a number cuts is whole where there is no more.
+TEST(WholeSlicesOfInputs, ByANumber) {
+  const auto program = [](Tensor x) { return x.index({Slice(), Slice(0, 6)}) * 2; };
+  const auto gm = symbolic_trace(program, {torch::rand({3, 9})});
+  for (const std::int64_t n : {6, 7, 9, 30}) {
+    const Tensor x = torch::rand({5, n});
+    EXPECT_NE(testing::at_sizes(
+                  *gm, [&]() -> c10::IValue { return program(x); }, {x}, 0),
+              AtSizes::wrong)
+        << n << gm->graph();
+  }
+}
+
+// Masks only from two on.
+TEST(LowerBounds, AreWhereTheProgramGoesAnotherWay) {
+  for (const std::int64_t least : {2, 4}) {
+    for (const std::int64_t length : {6, 20}) {
+      const auto program = [&](Tensor x) { return x.size(1) >= least ? x * 2 + torch::ones({x.size(1)}) : x * 2; };
+      const auto gm = symbolic_trace(program, {torch::rand({2, length})});
+      for (std::int64_t n = 1; n < 9; ++n) {
+        const Tensor x = torch::rand({3, n});
+        EXPECT_EQ(testing::at_sizes(
+                      *gm, [&]() -> c10::IValue { return program(x); }, {x}, 0),
+                  n >= least ? AtSizes::equal : AtSizes::refused)
+            << n << " from " << length << "\n"
+            << gm->sizes();
+      }
+    }
+  }
+}
+
+}  // namespace fx::whole_slices_test
