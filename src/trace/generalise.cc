@@ -88,12 +88,14 @@ bool Generaliser::learn_from_other_sizes(const Agrees& same_numbers) {
   return !all_do;
 }
 
-// The same far away, where nothing is computed: no bound makes a rule right that other numbers there belie. False where
-// nothing can be tried there.
+// The same far away, where nothing is computed: no bound makes a rule right that was guessed and that other numbers
+// there belie. False where nothing can be tried there.
 bool Generaliser::learn_from_far(const Agrees& same_numbers) {
   for (int i = 0;; ++i) {
+    const std::vector<SizeTerms::Id> terms = terms_in_use();
+    const bool guesses = std::any_of(terms.begin(), terms.end(), [this](auto term) { return terms_.is_guess(term); });
     std::optional<GroupSizes> others;
-    if (!search_.check_far(same_numbers, &others)) return false;
+    if (!search_.check_far(same_numbers, guesses ? &others : nullptr)) return false;
     if (!others) return true;
     if (i == kMostLessons || !search_.add_sample(*others)) give_up();
     find_expressions();

@@ -98,7 +98,7 @@ void Sample::refused(const std::exception& why) {
   place_ = calling_place();
 }
 
-// `table.index({Slice(0, n)})` calls nothing where n is all that there is.
+// `table.index({Slice(0, n)})` calls no slice where n is all that there is.
 bool Sample::is_whole_slice(std::uint32_t at) const {
   static const Symbol kSlice("aten::slice.Tensor");
   if (at >= program_.log.size() || program_.log[at].target != kSlice) return false;
@@ -153,6 +153,11 @@ void Sample::making(const TracedCall& call) {
   pass_whole_slices(call);
   const auto at = static_cast<std::uint32_t>(nodes_.size());
   const TraceLog& log = program_.log;
+  static const Symbol kAlias("aten::alias");  // what indexing ends with where all slices were left out
+  if (call.target == kAlias && !whole_.empty() && (at == log.size() || log[at].target != kAlias)) {
+    late_ = index_by_id_[call.arguments[0].node().id()];
+    return;
+  }
   if (at == log.size()) differs("the program goes on with " + call.target.str());
   const TraceLog::Call& before = log[at];
   if (before.op != call.op || before.target != call.target) {

@@ -102,7 +102,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   std::vector<std::uint32_t> index_by_id_;
   std::map<std::uint32_t, std::uint32_t> whole_;  // slices that were not called, and what they would have sliced
   std::map<Symbol, std::uint32_t> unread_;        // attributes of which only they were taken so far
-  std::optional<std::uint32_t> late_;             // the attribute that is being read now, of these
+  std::optional<std::uint32_t> late_;             // the call for which the node that is being made stands
   std::uint32_t last_ = kToTheEnd;
   std::uint32_t leaf_ = 0;
   bool ended_ = false;  // a program may catch what ends it: then every further call ends it again

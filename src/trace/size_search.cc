@@ -353,46 +353,4 @@ SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupS
   return left;
 }
 
-// ── Numbers without an expression ─────────────────────────────────────────────────────────────────────────────────
-
-void SizeSearch::fix_where(const std::function<bool(const Sample&)>& depends, std::uint32_t last,
-                           const std::string& why) {
-  const Some active = groups_.free();
-  bool any = false;
-  std::string where;
-  for (const std::uint32_t group : active) {
-    const GroupSizes chosen = groups_.choose(active, 0);
-    GroupSizes alone = groups_.examples();
-    alone[group] = chosen[group];
-    bool came_through = false;
-    const std::unique_ptr<Sample> sample = attempt(alone, last, &came_through);
-    if (came_through && !depends(*sample)) continue;
-    where = sample->where();
-    fix(group, why, where);
-    any = true;
-  }
-  for (const std::uint32_t group : active) {
-    if (!any) fix(group, why, where);
-  }
-  forget_all();
-}
-
-void SizeSearch::fix_dependence(std::uint32_t call, std::uint32_t leaf, const std::string& why) {
-  fix_where(
-      [&](const Sample& sample) {
-        return std::any_of(sample.changes().begin(), sample.changes().end(),
-                           [&](const Sample::Change& change) { return change.call == call && change.leaf == leaf; });
-      },
-      call, why);
-}
-
-void SizeSearch::fix_dependence_of_constant(std::uint32_t call, const std::string& why) {
-  fix_where(
-      [&](const Sample& sample) {
-        return std::any_of(sample.changed_constants().begin(), sample.changed_constants().end(),
-                           [&](const Sample::ChangedConstant& constant) { return constant.call == call; });
-      },
-      Sample::kToTheEnd, why);
-}
-
 }  // namespace fx::internal

@@ -40,7 +40,7 @@ class SizeSearch {
   /// Tries sizes that are far larger, past those from which on some programs treat inputs in another way, where nothing
   /// is computed of them; asserts how far the program does the same, and `agrees` with the graph about numbers.
   /// False where something is computed, so that nothing was tried. Where the program comes through and only numbers are
-  /// not those of the graph, nothing is asserted: `others` are the sizes.
+  /// not those of the graph, nothing is asserted if `others` is given: it is these sizes.
   bool check_far(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others);
 
   /// Tries sizes in the other order (a width above the height, where the example has them the other way round), and
