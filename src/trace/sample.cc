@@ -12,6 +12,12 @@
 namespace fx::internal {
 namespace {
 
+// What indexing ends with where all slices were left out.
+bool is_alias(Symbol target) {
+  static const Symbol kAlias("aten::alias");
+  return target == kAlias;
+}
+
 // Ends a sample. Not an std::exception: programs that handle those are not to handle this.
 struct EndOfSample {};
 
@@ -127,6 +133,7 @@ void Sample::pass_whole_slice() {
   nodes_.push_back(nodes_[of]);
 }
 
+// As many as must have been left out before this call: for an alias those of one expression, each of the one before.
 void Sample::pass_whole_slices(const TracedCall& call) {
   const TraceLog& log = program_.log;
   for (std::size_t before = ~std::size_t{0}; before != nodes_.size();) {
@@ -139,7 +146,10 @@ void Sample::pass_whole_slices(const TracedCall& call) {
       nodes_.push_back(nullptr);
     }
     const auto slice = static_cast<std::uint32_t>(nodes_.size());
-    if (is_whole_slice(slice) && log[slice].target != call.target) pass_whole_slice();
+    if (!is_whole_slice(slice) || log[slice].target == call.target) return;
+    const bool is_next = slice > 0 && log.index_of(log.arguments(slice)[0].node()) == slice - 1;
+    if (is_alias(call.target) && whole_.contains(slice - 1) && !is_next) return;
+    pass_whole_slice();
   }
 }
 
@@ -153,8 +163,7 @@ void Sample::making(const TracedCall& call) {
   pass_whole_slices(call);
   const auto at = static_cast<std::uint32_t>(nodes_.size());
   const TraceLog& log = program_.log;
-  static const Symbol kAlias("aten::alias");  // what indexing ends with where all slices were left out
-  if (call.target == kAlias && !whole_.empty() && (at == log.size() || log[at].target != kAlias)) {
+  if (is_alias(call.target) && !whole_.empty() && (at == log.size() || !is_alias(log[at].target))) {
     late_ = index_by_id_[call.arguments[0].node().id()];
     return;
   }

@@ -155,6 +155,7 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (!id) id = sum(values, /*with_offset=*/true);
   if (!id) id = halves(values);
   if (!id) id = pairs(values);
+  if (!id) id = windows(values);
   if (!id) id = rounded(values, /*any_offset=*/true);
   if (!id) id = bounded(values);
   if (!id) id = product(values, 3);

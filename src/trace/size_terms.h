@@ -107,6 +107,7 @@ class SizeTerms {
   std::optional<Id> truncated(const Values& values, Id whole, std::int64_t divisor);
   std::optional<Id> halves(const Values& values);
   std::optional<Id> pairs(const Values& values);
+  std::optional<Id> windows(const Values& values);
   std::optional<Id> bounded(const Values& values);
   std::optional<Id> bounded(const Values& values, Id term);
   std::optional<Id> scaled_product(const Reals& values);

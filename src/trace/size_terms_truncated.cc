@@ -1,4 +1,6 @@
 // What C++ divides is cut off towards zero: `(y.size(2) - x.size(2)) / 2` where either may be the larger.
+#include <algorithm>
+
 #include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
@@ -18,6 +20,30 @@ std::optional<SizeTerms::Id> SizeTerms::truncated(const Values& values, Id whole
   const Id below = make(SizeOp::max, floor_of(make(SizeOp::sub, zero, whole), divisor), zero);
   const Id quotient = make(SizeOp::sub, above, below);
   return is_quotient ? quotient : make(SizeOp::sub, whole, quotient);
+}
+
+// `(n - kernel) / stride + 1`, which is one even where the kernel is larger than n.
+std::optional<SizeTerms::Id> SizeTerms::windows(const Values& values) {
+  constexpr std::size_t kMostTerms = 12;
+  constexpr std::int64_t kLargestStride = 16, kLargestKernel = 16;
+  const std::vector<Id> pool(pool_.begin(),
+                             pool_.begin() + static_cast<std::ptrdiff_t>(std::min(pool_.size(), kMostTerms)));
+  for (const Id term : pool) {
+    for (const std::int64_t shift : {1, 0}) {
+      Values quotients = values;
+      for (std::int64_t& each : quotients) each -= shift;
+      for (std::int64_t stride = 2; stride <= kLargestStride; ++stride) {
+        for (std::int64_t kernel = 1; kernel <= kLargestKernel; ++kernel) {
+          bool fits = true;
+          for (std::size_t i = 0; i < values.size() && fits; ++i)
+            fits = quotients[i] == (values_[term][i] - kernel) / stride;
+          if (!fits) continue;
+          if (const auto id = truncated(quotients, offset(term, -kernel), stride)) return offset(*id, shift);
+        }
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace fx::internal
