@@ -90,7 +90,7 @@ void OddInputs::add_small() {
     std::vector<std::uint32_t> open;
     for (const std::uint32_t index : groups_.independent()) {
       const SizeGroup& group = groups_.groups[index];
-      if (group.may_be(size) && size > group.lowest && size != group.size) open.push_back(index);
+      if (group.may_be(size) && size != group.size) open.push_back(index);
     }
     if (!open.empty()) add_all(open, size);
   }

@@ -26,7 +26,7 @@ class OddInputs {
   void add_empty();
   /// One, likewise: there are fewer parts then (`chunk(2)`), and nothing to divide by (`x.size(1) - 1`).
   void add_ones();
-  /// The sizes up to five that no sample had, likewise: `x.size(1) == 2`. Below the samples add_sizes() looks.
+  /// The other sizes up to five, likewise: `x.size(1) == 2`.
   void add_small();
   /// For each free group alone some thousand; where that does not do, less. For programs that compute something of
   /// sizes, so that they cannot be tried at any (SizeSearch::check_far).
