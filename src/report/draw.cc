@@ -1,10 +1,12 @@
 #include <fxgraph/report/draw.h>
 
-#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <limits>
 
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/report/box_text.h>
 #include <fxgraph/report/layout.h>
 #include <fxgraph/text/print.h>
 
@@ -12,67 +14,131 @@ namespace fx {
 
 namespace {
 
-constexpr double kLetter = 6.6;  // the width of a letter at 11 pixels, monospaced
-
 constexpr std::string_view kStyle =
-    "<style>text{font:11px monospace;text-anchor:middle}.t{fill:#555;font-size:10px}"
-    ".node rect{stroke:#666;rx:5}.placeholder rect{fill:#cfe8ff}.get_attr rect{fill:#e8e4f8}.call_function "
-    "rect{fill:#fff}"
-    ".call_method rect{fill:#f4f4e4}.call_module rect{fill:#e2f3df}.output rect{fill:#ffe3c9}.effect rect{stroke:#c33}"
-    ".dead rect{stroke-dasharray:4 3;fill:#f6f6f6}.dead text{fill:#aaa;text-decoration:line-through}"
-    ".marked rect{stroke:#d60;stroke-width:3}.edge{fill:none;stroke:#999}</style>\n";
+    "<style>text{font:12px 'DejaVu Sans "
+    "Mono',monospace;text-anchor:middle;fill:#1c2733}.t{fill:#64748b;font-size:10.5px}"
+    ".node rect{stroke:#a8b2bf;rx:6px}.placeholder rect{fill:#dbeafe}.get_attr rect{fill:#ede9fe}"
+    ".call_function rect,.call_method rect{fill:#fff}.call_module rect{fill:#dcfce7}.output rect{fill:#ffedd5}"
+    ".effect rect{stroke:#dc2626}.dead rect{stroke-dasharray:4 3;fill:#f6f6f6}"
+    ".dead text{fill:#94a3b8;text-decoration:line-through}.marked rect{stroke:#dc2626;stroke-width:3}"
+    ".frame rect{fill:#475569;fill-opacity:.05;stroke:#d9dde3;rx:9px}"
+    ".frame text{text-anchor:start;font-weight:600;fill:#64748b}.edge{fill:none;stroke:#a8b2bf;stroke-width:1.2}"
+    ".arrow{marker-end:url(#arrow)}</style>\n"
+    "<defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" "
+    "markerUnits=\"userSpaceOnUse\" "
+    "orient=\"auto\"><path d=\"M0 0L8 4L0 8z\" fill=\"#a8b2bf\"/></marker></defs>\n";
 
 std::string number(double value) {
   std::array<char, 32> buffer;
   std::snprintf(buffer.data(), buffer.size(), "%.1f", value);
   return buffer.data();
 }
+std::string number(Point at) { return number(at.x) + " " + number(at.y); }
 
-/// The end of a long target, which is what tells it from others.
-std::string shortened(std::string text) {
-  constexpr std::size_t kMax = 34;
-  return text.size() <= kMax ? text : "…" + text.substr(text.size() - kMax + 1);
-}
-
-std::string subtitle(const Node& node, const Shapes* shapes) {
-  std::string text = node.is(Op::output) || node.is(Op::placeholder) ? std::string() : shortened(node.target().str());
-  const TensorInfo* tensor = shapes ? (*shapes)[node].tensor() : nullptr;
-  if (tensor) text += (text.empty() ? "" : " ") + to_string(*tensor);
-  return text;
-}
-
-std::string path_of(const LayoutEdge& edge) {
-  std::string path = "M" + number(edge.points[0].x) + " " + number(edge.points[0].y);
-  for (std::size_t i = 1; i < edge.points.size(); ++i) {
-    const Point &a = edge.points[i - 1], &b = edge.points[i];
-    const std::string middle = number((a.y + b.y) / 2);
-    path += "C" + number(a.x) + " " + middle + " " + number(b.x) + " " + middle + " " + number(b.x) + " " + number(b.y);
+/// Straight where it goes straight down or up, else a curve that begins and ends upright.
+std::string path_of(const std::vector<Point>& points) {
+  std::string path = "M" + number(points[0]);
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    const Point &a = points[i - 1], &b = points[i];
+    if (std::abs(a.x - b.x) < 0.5) {
+      path += "L" + number(b);
+      continue;
+    }
+    // On one height the edge turns back: below its box, or above that which it goes to.
+    const bool is_below = i + 1 < points.size() && points[i + 1].y < b.y;
+    const double middle = a.y == b.y ? a.y + (is_below ? kRowGap : -kRowGap) / 2 : (a.y + b.y) / 2;
+    path += "C" + number({a.x, middle}) + " " + number({b.x, middle}) + " " + number(b);
   }
   return path;
 }
 
-std::string classes(const Node& node, const DrawOptions& options) {
-  std::string text = "node " + std::string(to_string(node.op()));
-  if (effects_of(node).impure()) text += " effect";
-  if (options.dead && options.dead->is_dead(node)) text += " dead";
-  if (options.marked == &node) text += " marked";
-  return text;
+std::string rectangle(Point at, double width, double height) {
+  return "<rect x=\"" + number(at.x) + "\" y=\"" + number(at.y) + "\" width=\"" + number(width) + "\" height=\"" +
+         number(height) + "\"/>";
+}
+std::string text_at(Point at, const std::string& text, std::string_view attributes = "") {
+  return "<text" + std::string(attributes) + " x=\"" + number(at.x) + "\" y=\"" + number(at.y) + "\">" +
+         escape_xml(text) + "</text>";
 }
 
-void draw_box(std::string& out, const LayoutBox& box, const DrawOptions& options) {
-  const Node& node = *box.node;
-  const std::string below = subtitle(node, options.shapes);
-  out += "<g class=\"" + classes(node, options) + "\" id=\"n" + std::to_string(node.id()) + "\"><title>" +
-         escape_xml(format_node(node)) + "</title><rect x=\"" + number(box.centre.x - box.width / 2) + "\" y=\"" +
-         number(box.centre.y - box.height / 2) + "\" width=\"" + number(box.width) + "\" height=\"" +
-         number(box.height) + "\"/><text x=\"" + number(box.centre.x) + "\" y=\"" +
-         number(box.centre.y + (below.empty() ? 4 : -3)) + "\">" + escape_xml(shortened(node.name())) + "</text>";
-  if (!below.empty()) {
-    out += "<text class=\"t\" x=\"" + number(box.centre.x) + "\" y=\"" + number(box.centre.y + 11) + "\">" +
-           escape_xml(below) + "</text>";
+class Drawing {
+ public:
+  Drawing(const Graph& graph, const DrawOptions& options)
+      : options_(options),
+        outline_(graph, std::numeric_limits<std::size_t>::max()),
+        layouts_(lay_out(graph, outline_,
+                         {.node_width = [&](const Node& node) { return box_text(node, options.shapes).width(); },
+                          .group_width = [&](std::uint32_t group) { return group ? title_width(label(group)) : 0; }})),
+        stacks_(layouts_.size()),
+        origins_(layouts_.size()) {}
+
+  std::string svg() {
+    for (std::uint32_t group = static_cast<std::uint32_t>(layouts_.size()); group-- > 0;) stack_rows(group);
+    std::string frames, edges, boxes;
+    for (std::uint32_t group = 0; group < layouts_.size(); ++group) draw_group(group, frames, edges, boxes);
+    const std::string width = number(layouts_[0].width), height = number(stacks_[0].height);
+    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
+           "\" viewBox=\"0 0 " + width + " " + height + "\">\n" + std::string(kStyle) + frames + edges + boxes +
+           "</svg>\n";
   }
-  out += "</g>\n";
-}
+
+ private:
+  std::string label(std::uint32_t group) const { return short_label(outline_.groups(), group); }
+
+  void stack_rows(std::uint32_t group) {
+    std::vector<double> heights;
+    for (const GroupLayout::Box& box : layouts_[group].boxes)
+      heights.push_back(box.node ? box_text(*box.node, options_.shapes).height() : stacks_[box.group].height);
+    stacks_[group] = stack(layouts_[group], group ? kFrameHead : kFramePadding, std::move(heights));
+  }
+
+  // Parents come before children: their frames are behind, and their boxes say where the children are.
+  void draw_group(std::uint32_t group, std::string& frames, std::string& edges, std::string& boxes) {
+    const GroupLayout& layout = layouts_[group];
+    const StackedGroup& stacked = stacks_[group];
+    const Point origin = origins_[group];
+    if (group != 0) {
+      frames += "<g class=\"frame\"><title>" + escape_xml(outline_.groups()[group].label) + "</title>" +
+                rectangle(origin, layout.width, stacked.height) +
+                text_at({origin.x + 12, origin.y + 17}, label(group)) + "</g>\n";
+    }
+    for (const GroupLayout::Edge& edge : layout.edges) {
+      std::vector<Point> points = stacked.points(layout, edge);
+      for (Point& point : points) point = {point.x + origin.x, point.y + origin.y};
+      const bool ends = edge.to != GroupLayout::kPort && layout.boxes[static_cast<std::size_t>(edge.to)].node;
+      edges += "<path class=\"edge" + std::string(ends ? " arrow" : "") + "\" d=\"" + path_of(points) + "\"/>\n";
+    }
+    for (std::size_t i = 0; i < layout.boxes.size(); ++i) {
+      const GroupLayout::Box& box = layout.boxes[i];
+      const Point at{box.x + origin.x, stacked.box_top(layout, i) + origin.y};
+      box.node ? void(boxes += drawn_box(*box.node, at)) : void(origins_[box.group] = at);
+    }
+  }
+
+  std::string classes(const Node& node) const {
+    std::string text = "node " + std::string(to_string(node.op()));
+    if (effects_of(node).impure()) text += " effect";
+    if (options_.dead && options_.dead->is_dead(node)) text += " dead";
+    if (options_.marked == &node) text += " marked";
+    return text;
+  }
+
+  std::string drawn_box(const Node& node, Point at) const {
+    const BoxText text = box_text(node, options_.shapes);
+    const double middle = at.x + text.width() / 2;
+    std::string out = "<g class=\"" + classes(node) + "\" id=\"n" + std::to_string(node.id()) + "\"><title>" +
+                      escape_xml(format_node(node)) + "</title>" + rectangle(at, text.width(), text.height()) +
+                      text_at({middle, at.y + (text.below.empty() ? 17 : 16)}, text.name);
+    if (!text.below.empty()) out += text_at({middle, at.y + 30}, text.below, " class=\"t\"");
+    return out + "</g>\n";
+  }
+
+  const DrawOptions& options_;
+  const Outline outline_;  // no stages: all of them would be open
+  const std::vector<GroupLayout> layouts_;
+  std::vector<StackedGroup> stacks_;  // by group, as the others
+  std::vector<Point> origins_;
+};
 
 }  // namespace
 
@@ -93,20 +159,6 @@ std::string escape_xml(std::string_view text) {
   return out;
 }
 
-std::string draw_svg(const Graph& graph, const DrawOptions& options) {
-  LayoutOptions layout_options;
-  layout_options.box_width = [&](const Node& node) {
-    const std::size_t letters = std::max(shortened(node.name()).size(), subtitle(node, options.shapes).size());
-    return std::max(60.0, static_cast<double>(letters) * kLetter + 14);
-  };
-  const GraphLayout layout = lay_out(graph, layout_options);
-  const std::string width = number(layout.width), height = number(layout.height);
-  std::string out = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + width + "\" height=\"" + height +
-                    "\" viewBox=\"0 0 " + width + " " + height + "\">\n";
-  out += kStyle;
-  for (const LayoutEdge& edge : layout.edges) out += "<path class=\"edge\" d=\"" + path_of(edge) + "\"/>\n";
-  for (const LayoutBox& box : layout.boxes) draw_box(out, box, options);
-  return out + "</svg>\n";
-}
+std::string draw_svg(const Graph& graph, const DrawOptions& options) { return Drawing(graph, options).svg(); }
 
 }  // namespace fx

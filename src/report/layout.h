@@ -1,52 +1,67 @@
-// A layered drawing of a graph: where each node's box and each edge's bends go.
+// The picture of a graph by its outline: where boxes stand inside their groups, and the ways of the edges.
 //
-// The method of K. Sugiyama, S. Tagawa, M. Toda ("Methods for Visual Understanding of Hierarchical System Structures",
-// 1981) on an order that is topological already: layers by longest path, with attributes and other sources pulled down
-// to their first user; long edges get a bend per layer; barycentre sweeps to reduce crossings; averaging sweeps to
-// straighten. Edges over more than kMaxBends layers are drawn directly. Complexity: O((nodes + bends) log nodes) a
-// sweep, with a fixed number of sweeps.
+// Every group is laid out by itself, innermost first, and is a box to the one around it. An edge that enters or leaves
+// a group passes a port on its upper or lower side, one for each value. A group is as wide as it needs to be when it
+// and all inside it are open; how high it is says stack(), so that a picture may open and close groups without a new
+// layout. Sizes are pixels. Complexity: O((nodes + uses · depth of groups) log nodes); see layered.h for a group.
 #pragma once
 
 #include <functional>
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
-#include <fxgraph/ir/node_map.h>
+#include <fxgraph/report/layered.h>
+#include <fxgraph/report/outline.h>
 
 namespace fx {
 
-struct Point {
-  double x = 0;
-  double y = 0;
-};
-
-struct LayoutBox {
-  Node* node = nullptr;
-  Point centre;
-  double width = 0, height = 0;
-};
-
-struct LayoutEdge {
-  Node* from = nullptr;
-  Node* to = nullptr;
-  std::vector<Point> points;  ///< from the lower side of one box to the upper side of the other
-};
-
-struct GraphLayout {
-  std::vector<LayoutBox> boxes;   ///< in graph order
-  std::vector<LayoutEdge> edges;  ///< one for each pair of value and user, by user in graph order
-  double width = 0, height = 0;
+struct GroupLayout {
+  struct Box {
+    const Node* node = nullptr;  ///< null: a smaller group
+    std::uint32_t group = 0;     ///< the smaller group
+    std::uint32_t row = 0;
+    double x = 0, width = 0;  ///< of the left side
+  };
+  static constexpr std::int32_t kPort = -1;
+  /// Part of the way from a value to its users: between two boxes, or to and from a port of the group.
+  struct Edge {
+    const Node* source = nullptr;
+    std::int32_t from = kPort, to = kPort;  ///< boxes; a port on the upper side, on the lower side
+    double from_offset = 0, to_offset = 0;  ///< from the middle of the box
+    std::vector<Run> way{};                 ///< from the row below `from`, or the first, on
+  };
+  double width = 0;
+  std::uint32_t rows = 0;
+  std::vector<Box> boxes{};
+  std::vector<Edge> edges{};
 };
 
 struct LayoutOptions {
-  std::function<double(const Node&)> box_width;  ///< without it: 160
-  double box_height = 36;
-  double gap_x = 24, gap_y = 36;
-  int sweeps = 8;
+  std::function<double(const Node&)> node_width = [](const Node&) { return 160.0; };
+  std::function<double(std::uint32_t)> group_width = [](std::uint32_t) { return 0.0; };  ///< at least
+  std::function<bool(const Node&)> hidden = [](const Node&) { return false; };           ///< left out
 };
 
-inline constexpr std::uint32_t kMaxBends = 64;
+/// One layout a group of `outline`; empty where nothing in it is shown.
+std::vector<GroupLayout> lay_out(const Graph& graph, const Outline& outline, const LayoutOptions& options = {});
 
-GraphLayout lay_out(const Graph& graph, const LayoutOptions& options = {});
+struct Point {
+  double x = 0, y = 0;
+};
+
+/// A group with its rows one below the other.
+struct StackedGroup {
+  std::vector<double> top, bottom, heights;  ///< of the rows; of the boxes
+  double height = 0;
+
+  double box_top(const GroupLayout& layout, std::size_t box) const;
+  /// The way of an edge, down from the lower side of one box to the upper side of the other.
+  std::vector<Point> points(const GroupLayout& layout, const GroupLayout::Edge& edge) const;
+};
+
+/// Stacks the rows of a group under a head of that height, with boxes of those heights.
+StackedGroup stack(const GroupLayout& layout, double head, std::vector<double> heights);
+
+inline constexpr double kFrameHead = 26, kFramePadding = 14, kRowGap = 34, kPortGap = 22;
 
 }  // namespace fx

@@ -74,13 +74,13 @@ bool is_source(const Node& node) {
 /// Builds the tree with lists of what each group holds, then numbers it.
 class OutlineMaker {
  public:
-  explicit OutlineMaker(const Graph& graph) : graph_(graph), place_(graph, 0), item_of_(graph, -1) {
+  OutlineMaker(const Graph& graph, std::size_t max_members) : graph_(graph), place_(graph, 0), item_of_(graph, -1) {
     std::int32_t next = 0;
     for (const Node& node : graph.nodes()) place_[node] = next++;
     add_modules();
     drop_small();
     for (std::uint32_t i = 0, modules = static_cast<std::uint32_t>(parts_.size()); i < modules; ++i) {
-      if (parts_[i].nodes.size() + parts_[i].parts.size() > Outline::kMaxMembers) cut(i);
+      if (parts_[i].nodes.size() + parts_[i].parts.size() > max_members) cut(i);
     }
   }
 
@@ -224,6 +224,8 @@ class OutlineMaker {
   std::vector<Part> parts_;        // the whole first
 };
 
-Outline::Outline(const Graph& graph) : group_of_(graph, 0) { OutlineMaker(graph).number(groups_, group_of_); }
+Outline::Outline(const Graph& graph, std::size_t max_members) : group_of_(graph, 0) {
+  OutlineMaker(graph, max_members).number(groups_, group_of_);
+}
 
 }  // namespace fx

@@ -6,7 +6,7 @@
 // A node belongs to the module it came from: the one that holds a call_module or get_attr, or meta `nn_module_stack`.
 // Where that is not known (FX text does not say it), to the innermost module that holds both the nearest known node
 // before it and the one after it. Inputs and the output belong to the whole. A module with one node alone is left out,
-// and one that holds more than kMaxMembers nodes and modules directly is cut into stages, at the places where the
+// and one that holds more than `max_members` nodes and modules directly is cut into stages, at the places where the
 // fewest values pass: so every group is small enough to draw, with or without modules.
 //
 // Complexity: O((nodes + uses) · depth of modules). The result is a snapshot. Thread-safety: const functions may run on
@@ -33,7 +33,7 @@ class Outline {
     bool is_stage = false;
   };
 
-  explicit Outline(const Graph& graph);
+  explicit Outline(const Graph& graph, std::size_t max_members = kMaxMembers);
 
   /// The whole first, parents before children.
   const std::vector<Group>& groups() const { return groups_; }

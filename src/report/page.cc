@@ -2,13 +2,18 @@
 // thousands of them stay small. The scripts in analysis/page/ read it; page/data.js says what each field is.
 #include <fxgraph/report/page.h>
 
+#include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include <fxgraph/analysis/dominators.h>
 #include <fxgraph/analysis/memory_plan.h>
+#include <fxgraph/report/box_text.h>
 #include <fxgraph/report/draw.h>
+#include <fxgraph/report/layout.h>
 #include <fxgraph/report/outline.h>
 #include <fxgraph/report/page_template.h>
 #include <fxgraph/text/print.h>
@@ -18,6 +23,13 @@ namespace fx {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+/// torch.export passes parameters, buffers and constants as inputs p_…, b_…, c_….
+bool is_parameter(const Node& node) {
+  if (!node.is(Op::placeholder)) return node.is(Op::get_attr);
+  const std::string_view name = node.target().view();
+  return name.size() > 1 && name[1] == '_' && std::string_view("pbc").find(name[0]) != std::string_view::npos;
+}
 
 class PageData {
  public:
@@ -34,7 +46,7 @@ class PageData {
                             : Liveness(graph)) {}
 
   Json make() {
-    Json data{{"groups", groups()}, {"nodes", nodes()}};
+    Json data{{"groups", groups()}, {"nodes", nodes()}, {"layouts", layouts()}};
     if (options_.liveness) data["memory"] = memory();
     if (options_.dominance) data["dominator"] = dominators();
     if (options_.dead_code) data["dead"] = dead();
@@ -52,10 +64,48 @@ class PageData {
 
   Json groups() const {
     Json rows = Json::array();
-    for (const Outline::Group& group : outline_.groups())
-      rows.push_back({{"label", group.label}, {"parent", group.parent}, {"stage", group.is_stage}});
+    for (std::uint32_t i = 0; i < outline_.groups().size(); ++i) {
+      const Outline::Group& group = outline_.groups()[i];
+      rows.push_back({{"label", group.label}, {"parent", group.parent}, {"title", short_label(outline_.groups(), i)}});
+    }
     return rows;
   }
+
+  // Without parameters, and with them where there are some.
+  Json layouts() const {
+    Json both = Json::array({layout(is_parameter)});
+    const auto nodes = graph_.nodes();
+    if (std::any_of(nodes.begin(), nodes.end(), is_parameter))
+      both.push_back(layout([](const Node&) { return false; }));
+    return both;
+  }
+
+  Json layout(const std::function<bool(const Node&)>& hidden) const {
+    Json parts = Json::array();
+    const auto& groups = outline_.groups();
+    for (const GroupLayout& layout :
+         lay_out(graph_, outline_,
+                 {.node_width = [&](const Node& node) { return box_text(node, inputs_.shapes).width(); },
+                 .group_width = [&](std::uint32_t group) { return title_width(short_label(groups, group)); },
+                 .hidden = hidden})) {
+      Json boxes = Json::array(), edges = Json::array();
+      for (const GroupLayout::Box& box : layout.boxes) {
+        const auto item = box.node ? static_cast<std::int64_t>(live_.place(*box.node)) : -std::int64_t{box.group};
+        for (const std::int64_t value : {item, std::int64_t{box.row}, whole(box.x), whole(box.width)})
+          boxes.push_back(value);
+      }
+      for (const GroupLayout::Edge& edge : layout.edges) {
+        for (const std::int64_t value :
+             {std::int64_t{live_.place(*edge.source)}, std::int64_t{edge.from}, std::int64_t{edge.to},
+              whole(edge.from_offset), whole(edge.to_offset), static_cast<std::int64_t>(edge.way.size())})
+          edges.push_back(value);
+        for (const Run& run : edge.way) edges.insert(edges.end(), {whole(run.x), run.rows});
+      }
+      parts.push_back({whole(layout.width), layout.rows, std::move(boxes), std::move(edges)});
+    }
+    return parts;
+  }
+  static std::int64_t whole(double pixels) { return std::llround(pixels); }
 
   Json nodes() const {
     return {
@@ -63,6 +113,7 @@ class PageData {
         {"op", column([](const Node& node) { return to_string(node.op()); })},
         {"target", column([](const Node& node) { return node.target().str(); })},
         {"text", column([](const Node& node) { return format_node(node); })},
+        {"below", column([this](const Node& node) { return box_text(node, inputs_.shapes).below; })},
         {"tensor", column([this](const Node& node) { return tensors(node); })},
         {"inputs", column([this](const Node& node) {
            Json places = Json::array();

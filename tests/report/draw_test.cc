@@ -3,10 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <map>
-
-#include <fxgraph/report/layout.h>
+#include <fxgraph/report/outline.h>
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
@@ -20,49 +17,22 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-TEST(GraphLayout, BoxesDoNotOverlapAndEdgesPointDown) {
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const Graph graph = testing::random_graph(seed, testing::random_options(seed, 80));
-    const GraphLayout layout = lay_out(graph);
-    ASSERT_EQ(layout.boxes.size(), graph.size());
-    std::map<double, std::vector<const LayoutBox*>> rows;
-    for (const LayoutBox& box : layout.boxes) {
-      rows[box.centre.y].push_back(&box);
-      ASSERT_GE(box.centre.x - box.width / 2, 0);
-      ASSERT_LE(box.centre.x + box.width / 2, layout.width);
-      ASSERT_LE(box.centre.y + box.height / 2, layout.height);
-    }
-    for (auto& [y, row] : rows) {
-      std::sort(row.begin(), row.end(), [](auto* a, auto* b) { return a->centre.x < b->centre.x; });
-      for (std::size_t i = 1; i < row.size(); ++i) {
-        ASSERT_GE(row[i]->centre.x - row[i - 1]->centre.x, (row[i]->width + row[i - 1]->width) / 2) << seed;
-      }
-    }
-    std::size_t pairs = 0;
-    for (const Node& node : graph.nodes()) pairs += node.all_input_nodes().size();
-    ASSERT_EQ(layout.edges.size(), pairs);
-    for (const LayoutEdge& edge : layout.edges) {
-      for (std::size_t i = 1; i < edge.points.size(); ++i) ASSERT_LT(edge.points[i - 1].y, edge.points[i].y) << seed;
-    }
-  }
-}
-
-TEST(GraphLayout, OfAChainIsStraight) {
-  Graph graph;
-  Node* value = &graph.placeholder("x");
-  for (int i = 0; i < 10; ++i) value = &graph.call_function("aten::relu", {*value});
-  graph.output(*value);
-  const GraphLayout layout = lay_out(graph);
-  for (const LayoutBox& box : layout.boxes) EXPECT_DOUBLE_EQ(box.centre.x, layout.boxes[0].centre.x);
-}
-
 TEST(Draw, ShowsEveryNodeAndUse) {
   const Graph graph = load_graph_text("tests/corpus/torchfx113_resnet18.fx");
   const std::string svg = draw_svg(graph);
   EXPECT_EQ(count(svg, "class=\"node "), graph.size());
   EXPECT_EQ(count(svg, "<g "), count(svg, "</g>"));
-  EXPECT_EQ(count(svg, "class=\"edge\""), 78u);
+  EXPECT_EQ(count(svg, "class=\"edge arrow\""), 78u);
   EXPECT_THAT(svg, HasSubstr(">layer1_0_conv1</text>"));
+}
+
+TEST(Draw, PutsModulesInFrames) {
+  const Graph graph = load_graph_text("tests/corpus/torchfx113_resnet18.fx");
+  const std::string svg = draw_svg(graph);
+  EXPECT_EQ(count(svg, "<g class=\"frame\">"), Outline(graph).groups().size() - 1);
+  EXPECT_THAT(svg, HasSubstr("<title>layer2.0.downsample</title>"));
+  EXPECT_THAT(svg, HasSubstr(">downsample</text>"));
+  EXPECT_EQ(count(draw_svg(testing::chain(1000)), "class=\"frame\""), 0u) << "stages are for pages that open them";
 }
 
 TEST(Draw, MarksDeadNodesEffectsAndThePeak) {

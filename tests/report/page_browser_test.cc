@@ -140,6 +140,62 @@ TEST_F(PageBrowserSlow, StrikesDeadCodeThrough) {
   EXPECT_THAT(seen["found"].get<std::string>(), HasSubstr("nothing uses it"));
 }
 
+/// In a page: what is wrong with the boxes in sight: their texts do not fit, or they stand on each other.
+constexpr const char* kFaults = R"js(
+    const faults = () => {
+      const found = [], boxes = [...document.querySelectorAll(".box")].map((box) => ({name: box.textContent, rect: box.querySelector("rect").getBBox(),
+        texts: [...box.querySelectorAll("text")].map((text) => text.getBBox())}));
+      boxes.forEach(({name, rect, texts}, i) => {
+        texts.forEach((text) => { if (text.x < rect.x || text.x + text.width > rect.x + rect.width) found.push(name + " is cut"); });
+        boxes.slice(i + 1).forEach((other) => {
+          const apart = (from, size) => rect[from] + rect[size] <= other.rect[from] || other.rect[from] + other.rect[size] <= rect[from];
+          if (!apart("x", "width") && !apart("y", "height")) found.push(name + " on " + other.name);
+        });
+      });
+      return found;
+    };)js";
+
+TEST_F(PageBrowserSlow, BoxesAreApartAndTextsFitInThemWhateverIsOpen) {
+  for (const char* name : {"torchfx113_resnet18", "torchfx214_googlenet", "export214_transformer"}) {
+    const Graph graph = load_graph_text(std::string("tests/corpus/") + name + ".fx");
+    const Shapes shapes = all_of_one_size(graph);
+    const json seen = visit(to_html(graph, {.shapes = &shapes}), std::string(kFaults) + R"js(
+      const click = (made) => made.dispatchEvent(new MouseEvent("click", {bubbles: true})), seen = {first: faults()};
+      document.querySelector("#close-all").click();
+      for (let opened = 0; opened < 12; ++opened) {
+        const groups = document.querySelectorAll(".box.group");
+        if (groups.length === 0) break;
+        click(groups[opened * 7 % groups.length]);
+        seen["opened" + opened] = faults();
+      }
+      document.querySelector("#open-all").click();
+      seen.all = faults();
+      document.querySelector("#show-parameters").click();
+      seen.parameters = faults();
+      return seen;)js");
+    for (const auto& [state, faults] : seen.items()) EXPECT_EQ(faults, json::array()) << name << " " << state;
+  }
+}
+
+TEST_F(PageBrowserSlow, ParametersAreShownOnDemandAndWhenTheyAreChosen) {
+  const Graph graph = load_graph_text("tests/corpus/export214_transformer.fx");
+  const json seen = visit(to_html(graph), R"js(
+    const shown = () => document.querySelectorAll(".box[data-node]").length, seen = {first: shown()};
+    document.querySelector("#show-parameters").click();
+    seen.all = shown();
+    document.querySelector("#show-parameters").click();
+    seen.again = shown();
+    document.querySelector("#find").value = "p_layers_0_norm1_bias";
+    document.querySelector("#find").dispatchEvent(new Event("change"));
+    seen.chosen = document.querySelector(".chosen").dataset.node;
+    return seen;)js");
+  EXPECT_EQ(seen["errors"], json::array());
+  EXPECT_EQ(seen["all"], graph.size());
+  EXPECT_LT(seen["first"], graph.size());
+  EXPECT_EQ(seen["again"], seen["first"]);
+  EXPECT_EQ(seen["chosen"], "p_layers_0_norm1_bias");
+}
+
 TEST_F(PageBrowserSlow, FiveThousandNodesAreOpenInSeconds) {
   const Graph graph = testing::random_graph(1, {.nodes = 5000});
   const Shapes shapes = all_of_one_size(graph);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -46,6 +47,32 @@ TEST(Page, HasEveryNodeOnceColumnByColumn) {
       ASSERT_LT(data["graph"]["dominator"][place], static_cast<std::int64_t>(place));
     }
   }
+}
+
+/// The places of the nodes that a layout of the page shows, sorted.
+std::vector<std::int64_t> nodes_shown(const json& layout) {
+  std::vector<std::int64_t> shown;
+  for (const json& part : layout) {
+    for (std::size_t i = 0; i < part[2].size(); i += 4)
+      if (part[2][i] >= 0) shown.push_back(part[2][i]);
+  }
+  std::sort(shown.begin(), shown.end());
+  return shown;
+}
+
+TEST(Page, HasOneLayoutWithoutParametersAndOneWithThem) {
+  const auto layouts = [](const Graph& graph) { return data_of(to_html(graph))["graph"]["layouts"]; };
+  const json both = layouts(parse_graph(R"(graph():
+    %p_fc_weight : [num_users=1] = placeholder[target=p_fc_weight]
+    %p : [num_users=1] = placeholder[target=p]
+    %bias : [num_users=1] = get_attr[target=fc.bias]
+    %y : [num_users=1] = call_function[target=torch.ops.aten.linear.default](args = (%p, %p_fc_weight, %bias), kwargs = {})
+    return y
+)"));
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_EQ(nodes_shown(both[0]), (std::vector<std::int64_t>{1, 3, 4}));
+  EXPECT_EQ(nodes_shown(both[1]), (std::vector<std::int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(layouts(load_graph_text("tests/corpus/torchfx113_resnet18.fx")).size(), 1u) << "no parameters to show";
 }
 
 TEST(Page, TheCurveIsThatOfLiveness) {

@@ -1,7 +1,8 @@
 // What the page shows, and what its views share: nodes, groups, the choice of a node, numbers as people say them.
 //
 // The data: `report` is what `fxgraph report --format json` prints, with all rows. `graph` has the nodes by place, column by
-// column: nodes.{name, op, target, text, tensor, inputs, group, impure}; groups [{label, parent, stage}], the whole first;
+// column: nodes.{name, op, target, text, below: what stands under the name, tensor, inputs, group, impure}; groups [{label, parent,
+// title}], the whole first; layouts [without parameters, with them], each [[width, rows, boxes, ways]] by group: scene.js reads them;
 // memory.{bytes, bars: [[base, begin, end, size, offset]], curve, plan_bytes}; dominator [place or -1]; dead [reason or ""];
 // cost.{macs, flops, bytes, parameter_bytes, seconds: as measured}. A part that was not asked for is not there.
 const {report, graph} = JSON.parse(document.getElementById("data").textContent);
@@ -9,6 +10,8 @@ const {report, graph} = JSON.parse(document.getElementById("data").textContent);
 const nodes = graph.nodes.name.map((name, place) => {
   const node = {place, name, users: [], op: graph.nodes.op[place], target: graph.nodes.target[place]};
   node.text = graph.nodes.text[place];
+  node.shownName = cut(name, 30);
+  node.below = graph.nodes.below[place];
   node.tensor = graph.nodes.tensor[place];
   node.impure = graph.nodes.impure[place] === 1;
   node.dead = graph.dead ? graph.dead[place] : "";
@@ -26,8 +29,8 @@ if (graph.memory && graph.memory.bytes) {
   for (const [base, , , size] of graph.memory.bars) nodes[base].held += size;
 }
 
-const groups = graph.groups.map(({label, parent, stage}, id) =>
-  ({id, label, parent: null, up: parent, stage, items: [], first: Infinity, count: 0, macs: 0, seconds: 0, held: 0, dead: 0, open: false}));
+const groups = graph.groups.map(({label, parent, title}, id) =>
+  ({id, label, title, parent: null, up: parent, items: [], first: Infinity, count: 0, macs: 0, seconds: 0, held: 0, dead: 0, open: false}));
 groups.forEach((group) => { if (group.up >= 0) group.parent = groups[group.up]; });
 nodes.forEach((node, place) => {
   node.parent = groups[graph.nodes.group[place]];
@@ -64,7 +67,8 @@ function choose(node, reveal = true) {
   listeners.forEach((listener) => listener(node, reveal));
 }
 
-// ---- numbers ----
+// ---- numbers and texts ----
+function cut(text, length) { return text.length <= length ? text : text.slice(0, length / 2) + "…" + text.slice(text.length - length / 2 + 1); }
 function scaled(value, step, units) {
   let unit = 0;
   while (value >= step && unit + 1 < units.length) { value /= step; unit += 1; }

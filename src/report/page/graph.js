@@ -1,8 +1,7 @@
-// The picture of the graph: draws what scene.js arranges, opens and closes modules, moves and zooms, shows one node's details.
+// The picture of the graph: draws what scene.js stacks, opens and closes modules, moves and zooms, shows one node's details.
 const kFirstItems = 45;  // as many boxes as are opened by themselves at the start
 
 const picture = byId("picture"), scene = byId("scene"), detail = byId("detail");
-let frame = null;                    // what is drawn
 let camera = {x: 0, y: 0, zoom: 1};  // scene = (screen - x) / zoom
 const marks = new Map();             // item -> its element
 
@@ -13,8 +12,6 @@ const colours = {
   "by memory made": graph.memory && graph.memory.bytes ? (item) => item.held : null,
 };
 
-// torch.export passes parameters, buffers and constants as inputs p_…, b_…, c_….
-const isParameter = (node) => node.op === "get_attr" || (node.op === "placeholder" && /^[pbc]_/.test(node.target));
 const hidden = (node) => isParameter(node) && !byId("show-parameters").checked;
 
 // Level by level, as long as a whole level can be shown open.
@@ -30,15 +27,15 @@ function openSome() {
 
 function redraw(keep) {
   const before = keep && marks.get(keep) ? marks.get(keep).getBoundingClientRect() : null;
-  frame = arrange(hidden);
+  const top = stackRows(arrangements[byId("show-parameters").checked ? arrangements.length - 1 : 0]);
   marks.clear();
   const frames = [], lines = [], boxes = [];
   const most = heat() ? Math.max(1, ...nodes.filter((node) => !hidden(node)).map(heat())) : 0;
   // Depth is that of modules: a stack of arrangements still to draw, with where they are.
-  for (const stack = [[frame, 0, 0]]; stack.length > 0;) {
+  for (const stack = [[top, 0, 0]]; stack.length > 0;) {
     const [part, x, y] = stack.pop();
     if (part.group !== whole) frames.push(drawFrame(part, x, y));
-    part.edges.forEach((edge) => lines.push(drawEdge(edge, x, y)));
+    part.edges.forEach((edge) => lines.push(drawEdge(part, edge, x, y)));
     part.boxes.forEach((box) => {
       if (box.inner) stack.push([box.inner, x + box.x, y + box.y]);
       else boxes.push(drawBox(box, x, y, most));
@@ -57,25 +54,29 @@ function redraw(keep) {
 const heat = () => colours[byId("colour").value];
 
 function drawFrame(part, x, y) {
-  const {group, width, height} = part;
-  const made = drawn("g", {class: "frame"}, drawn("rect", {x, y, width, height}),
-    drawn("text", {x: x + 12, y: y + 17, class: "label"}, "− " + shortLabel(group)), drawn("title", {}, `${group.label || "all"}: click to close`));
+  const {group, room, height} = part;
+  const made = drawn("g", {class: "frame"}, drawn("rect", {x, y, width: room, height}),
+    drawn("text", {x: x + 12, y: y + 17, class: "label"}, "− " + group.title), drawn("title", {}, `${group.label || "all"}: click to close`));
   made.addEventListener("click", () => toggle(group));
   made.dataset.group = group.label;
   marks.set(group, made);
   return made;
 }
 
-function drawEdge(edge, dx, dy) {
-  const at = ([x, y]) => `${(x + dx).toFixed(1)} ${(y + dy).toFixed(1)}`;
-  let path = "M" + at(edge.points[0]);
-  for (let i = 1; i < edge.points.length; ++i) {
-    const [a, b] = [edge.points[i - 1], edge.points[i]], middle = (a[1] + b[1]) / 2;
-    path += Math.abs(a[0] - b[0]) < 0.5 ? "L" + at(b) : `C${at([a[0], middle])} ${at([b[0], middle])} ${at(b)}`;
+function drawEdge(part, edge, dx, dy) {
+  const at = ([x, y]) => `${(x + dx).toFixed(1)} ${(y + dy).toFixed(1)}`, points = pointsOf(part, edge);
+  let path = "M" + at(points[0]);
+  for (let i = 1; i < points.length; ++i) {
+    const [a, b] = [points[i - 1], points[i]];
+    // On one height the edge turns back: below its box, or above that which it goes to.
+    const isBelow = i + 1 < points.length && points[i + 1][1] < b[1];
+    const middle = a[1] === b[1] ? a[1] + (isBelow ? kRowGap : -kRowGap) / 2 : (a[1] + b[1]) / 2;
+    path += Math.abs(a[0] - b[0]) < 1 ? "L" + at(b) : `C${at([a[0], middle])} ${at([b[0], middle])} ${at(b)}`;
   }
   const made = drawn("path", {class: "edge", d: path});
-  if (edge.arrow) made.setAttribute("marker-end", "url(#arrow)");
-  made.ends = edge;
+  if (edge.to && !edge.to.inner) made.setAttribute("marker-end", "url(#arrow)");
+  made.edge = edge;
+  made.group = part.group;
   return made;
 }
 
@@ -118,11 +119,11 @@ function look() {
   picture.classList.toggle("far", camera.zoom < 0.35);
 }
 function fit() {
-  const {width, height} = picture.getBoundingClientRect();
-  if (!frame || width === 0) return;
+  const {width, height} = picture.getBoundingClientRect(), all = scene.getBBox();
+  if (width === 0 || all.width === 0) return;
   // Wide enough to read: what does not fit in height is reached by dragging.
-  const zoom = Math.min(1.1, (width - 30) / frame.width, Math.max((height - 30) / frame.height, 0.8));
-  camera = {zoom, x: (width - frame.width * zoom) / 2, y: Math.max(14, (height - frame.height * zoom) / 2)};
+  const zoom = Math.min(1.1, (width - 30) / all.width, Math.max((height - 30) / all.height, 0.8));
+  camera = {zoom, x: (width - all.width * zoom) / 2 - all.x * zoom, y: Math.max(14, (height - all.height * zoom) / 2) - all.y * zoom};
   look();
 }
 function centre(item) {
@@ -169,8 +170,10 @@ function mark() {
   if (!chosen || !marks.has(chosen)) return;
   marks.get(chosen).classList.add("chosen");
   const inputs = new Set(chosen.inputs);
+  // From an input up to the group that holds both, and down to the chosen node.
+  const leadsTo = ({source, to}, group) => inputs.has(source) && (to ? to.item === chosen || holds(to.item, chosen) : !holds(group, chosen));
   scene.querySelectorAll(".edge").forEach((made) => {
-    if (made.ends.source === chosen || (made.ends.target === chosen && inputs.has(made.ends.source))) made.classList.add("near");
+    if (made.edge.source === chosen || leadsTo(made.edge, made.group)) made.classList.add("near");
   });
   [...chosen.inputs, ...chosen.users].forEach((near) => { if (marks.has(near)) marks.get(near).classList.add("near"); });
 }
@@ -208,14 +211,14 @@ onChoose((node, reveal) => {
 });
 
 function startGraph() {
-  picture.prepend(drawn("defs", {}, drawn("marker", {id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 7, markerHeight: 7, orient: "auto"},
+  picture.prepend(drawn("defs", {}, drawn("marker", {id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto"},
     drawn("path", {d: "M0 0L8 4L0 8z", fill: "var(--edge)"}))));
   byId("names").append(...nodes.map((node) => element("option", {value: node.name})));
   const named = new Map(nodes.map((node) => [node.name, node]));
   byId("find").addEventListener("change", (event) => { if (named.has(event.target.value)) choose(named.get(event.target.value)); });
   Object.keys(colours).forEach((name, i) => { if (i === 0 || colours[name]) byId("colour").append(element("option", {}, name)); });
   byId("colour").addEventListener("change", () => redraw());
-    byId("show-parameters").parentElement.hidden = !nodes.some(isParameter);
+  byId("show-parameters").parentElement.hidden = !nodes.some(isParameter);
   byId("show-parameters").addEventListener("change", () => redraw());
   const setAll = (open) => { groups.forEach((group) => { group.open = open; }); whole.open = true; redraw(); fit(); };
   byId("open-all").addEventListener("click", () => setAll(true));

@@ -1,119 +1,87 @@
-// What the picture shows while some groups are open: boxes, frames and edges with their places.
-//
-// Every open group is laid out by itself, innermost first, and is a box to the one around it. An edge that leaves or enters an
-// open group does so through a port on its lower or upper side, one for each box it comes from.
-const kHead = 26, kPadding = 14;
+// What the picture shows while some groups are open. The layout was made with the page, for all groups open: where each box stands from
+// left to right, in which row, and the ways of the edges (src/report/layout.h). Here the rows are put one below the other, as high as
+// what is in them: a closed group takes a small box in its place, where its ports are.
+const kHead = 26, kPadding = 14, kRowGap = 34, kPortGap = 22;
 
-function arrange(hidden) {
-  // What stands for an item: the outermost closed group around it, or itself.
-  const shown = (item) => {
-    let visible = item;
-    for (let group = item.parent; group; group = group.parent) if (!group.open) visible = group;
-    return visible;
-  };
-  const parts = new Map();  // open group -> {edges: Map, ins: Set, outs: Set}
-  const part = (group) => {
-    if (!parts.has(group)) parts.set(group, {edges: new Map(), ins: new Set(), outs: new Set()});
-    return parts.get(group);
-  };
-  const addEdge = (group, from, to, source) => {
-    const {edges} = part(group);
-    if (!edges.has(from)) edges.set(from, new Map());
-    const targets = edges.get(from);
-    if (!targets.has(to)) targets.set(to, new Set());
-    targets.get(to).add(source);
-  };
-  const visible = new Map();
-  nodes.forEach((node) => { if (!hidden(node)) visible.set(node, shown(node)); });
-  const connect = (from, to) => {
-    const above = new Set();
-    for (let group = from.parent; group; group = group.parent) above.add(group);
-    let meet = to.parent, down = to;
-    for (; !above.has(meet); down = meet, meet = meet.parent) {
-      part(meet).ins.add(from);
-      addEdge(meet, "in", down, from);
-    }
-    let up = from;
-    for (let group = from.parent; group !== meet; up = group, group = group.parent) {
-      part(group).outs.add(from);
-      addEdge(group, up, "out", from);
-    }
-    addEdge(meet, up, down, from);
-  };
-  visible.forEach((to, node) => node.inputs.forEach((input) => {
-    const from = visible.get(input);
-    if (from && from !== to) connect(from, to);
-  }));
-  const kept = new Set();
-  visible.forEach((item) => { for (let at = item; at && !kept.has(at); at = at.parent) kept.add(at); });
-  return arrangeGroup(whole, part, kept);
-}
-
-function arrangeGroup(group, part, kept) {
-  const {edges, ins, outs} = part(group);
-  const boxes = [], index = new Map(), inner = new Map();
-  const add = (key, box) => { index.set(key, boxes.length); boxes.push(box); };
-  ins.forEach((source) => add("in" + portName(source), {width: 8, height: 0, end: -1}));
-  group.items.forEach((item) => {
-    if (!kept.has(item)) return;
-    if (item.items && item.open) inner.set(item, arrangeGroup(item, part, kept));
-    const size = inner.get(item) || boxSize(item);
-    add(item, {width: size.width, height: size.height, item});
-  });
-  outs.forEach((source) => add("out" + portName(source), {width: 8, height: 0, end: 1}));
-
-  const lines = [];
-  const offset = (item, ports, source) => inner.has(item) ? inner.get(item)[ports].get(source) - inner.get(item).width / 2 : 0;
-  edges.forEach((targets, from) => targets.forEach((sources, to) => sources.forEach((source) => lines.push({
-    from: index.get(from === "in" ? "in" + portName(source) : from), fromX: from === "in" ? 0 : offset(from, "outs", source),
-    to: index.get(to === "out" ? "out" + portName(source) : to), toX: to === "out" ? 0 : offset(to, "ins", source), source, target: to,
-  }))));
-  const layout = layOut(boxes, lines);
-  const isWhole = group === whole;
-  const title = isWhole ? 0 : shortLabel(group).length * 7.6 + 40;
-  const width = Math.max(layout.width + 2 * kPadding, title), dx = (width - layout.width) / 2, dy = isWhole ? kPadding : kHead;
-  const at = (x, y) => [x + dx, y + dy];
-  const ports = (kind, sources) => new Map([...sources].map((s) => [s, layout.places[index.get(kind + portName(s))].x + dx]));
-  const height = layout.height + dy + (outs.size > 0 && !isWhole ? 0 : kPadding);
-  const bottom = height;
-  return {
-    group, width, height, ins: ports("in", ins), outs: ports("out", outs),
-    boxes: boxes.filter((box) => box.item).map((box) => {
-      const place = layout.places[index.get(box.item)], [x, y] = at(place.x - box.width / 2, place.y);
-      return {item: box.item, x, y, width: box.width, height: box.height, inner: inner.get(box.item)};
-    }),
-    edges: lines.map((line, i) => {
-      const points = layout.points[i].map(([x, y]) => at(x, y));
-      if (boxes[line.from].end < 0) points.unshift([points[0][0], 0]);
-      if (boxes[line.to].end > 0) points.push([points[points.length - 1][0], bottom]);
-      return {source: line.source, target: line.target, points, arrow: boxes[line.to].item && !inner.has(boxes[line.to].item)};
-    }),
-  };
-}
-
-const portName = (item) => item.items ? "g" + item.id : "n" + item.place;
-
-// ---- boxes ----
-const cut = (text, length) => text.length <= length ? text : text.slice(0, length / 2) + "…" + text.slice(text.length - length / 2 + 1);
-const shortTarget = (target) => cut(target.replace(/^(torch\.ops\.)?aten(::|\.)/, "").replace(/\.default$/, ""), 30);
-const sizesOf = (tensor) => { const sizes = tensor.match(/\[([^\]]*)\]/); return sizes ? sizes[1].replace(/, /g, "×") : ""; };
-
-function shortLabel(group) {
-  if (group.stage || !group.parent || group.parent.stage || !group.parent.label) return cut(group.label || "all", 40);
-  return cut(group.label.slice(group.parent.label.length + 1), 40);
-}
-
-function boxText(item) {
-  if (item.items) {
-    const dead = item.dead ? ` · ${item.dead} dead` : "";
-    return [shortLabel(item), `${item.count} nodes` + (item.macs ? ` · ${formatCount(item.macs)}MACs` : "") + dead];
+function readPart([width, rows, places, ways], id) {
+  const boxes = [], edges = [];
+  for (let i = 0; i < places.length; i += 4) {
+    const [item, row, x, width] = places.slice(i, i + 4);
+    boxes.push({item: item < 0 ? groups[-item] : nodes[item], row, left: x, room: width, ports: []});
   }
-  const what = item.op === "placeholder" || item.op === "output" ? "" : shortTarget(item.target);
-  const sizes = sizesOf(item.tensor);
-  return [cut(item.name, 30), [what === item.name ? "" : what, sizes].filter((text) => text).join(" · ")];
+  for (let i = 0; i < ways.length;) {
+    const [source, from, to, fromOffset, toOffset, runs] = ways.slice(i, i += 6), way = [];
+    for (; way.length < runs; i += 2) way.push({x: ways[i], rows: ways[i + 1]});
+    edges.push({source: nodes[source], from: boxes[from], to: boxes[to], fromOffset, toOffset, way});  // no box: a port
+    if (from >= 0) boxes[from].ports.push(fromOffset);
+    if (to >= 0) boxes[to].ports.push(toOffset);
+  }
+  boxes.forEach((box) => { box.pull = box.ports.reduce((sum, offset) => sum + offset, 0) / (box.ports.length || 1); });
+  return {group: groups[id], room: width, rows, boxes, edges};
+}
+const arrangements = graph.layouts.map((parts) => parts.map(readPart));  // without parameters; with them
+const isParameter = (() => {
+  const shown = new Set(arrangements[0].flatMap((part) => part.boxes.map((box) => box.item)));
+  return (node) => !shown.has(node);
+})();
+
+// Stacks the rows of open groups, parents last: how high a group is decides about the rows around it.
+function stackRows(parts) {
+  for (let i = parts.length; i-- > 0;) if (parts[i].group.open) stackPart(parts[i], parts);
+  return parts[0];
 }
 
-function boxSize(item) {
-  const [name, below] = boxText(item);
-  return {width: Math.max(64, name.length * 7.6 + 20, below.length * 6.5 + 18), height: below ? 38 : 26};
+function stackPart(part, parts) {
+  const heights = Array(part.rows).fill(0);
+  part.boxes.forEach((box) => {
+    box.inner = box.item.items && box.item.open ? parts[box.item.id] : null;
+    const text = boxText(box.item);
+    box.width = box.inner ? box.room : Math.min(box.room, Math.max(64, text[0].length * 7.4 + 34, text[1].length * 6.5 + 18));
+    box.height = box.inner ? box.inner.height : text[1] ? 38 : 26;
+    if (!box.item.items) box.width = box.room;
+    heights[box.row] = Math.max(heights[box.row], box.height);
+  });
+  let y = part.group === whole ? kPadding : kHead;
+  part.top = heights.map((height, row) => {
+    const top = y;
+    y += height + (height && heights[row + 1] ? kRowGap : kPortGap);
+    return top;
+  });
+  part.bottom = part.top.map((top, row) => top + heights[row]);
+  part.height = part.rows ? part.bottom[part.rows - 1] + (heights[part.rows - 1] ? kPadding : 0) : 0;  // ports stand on the lower side
+  part.boxes.forEach((box) => {
+    box.x = Math.min(box.left + box.room - box.width, Math.max(box.left, box.left + (box.room - box.width) / 2 + box.pull));
+    box.y = (part.top[box.row] + part.bottom[box.row] - box.height) / 2;
+  });
+}
+
+// The ports of a closed group are as much closer together as it is smaller.
+const portOf = ({x, width, room, pull}, offset) => x + width / 2
+  + (width === room ? offset : Math.max(6 - width / 2, Math.min(width / 2 - 6, (offset - pull) * width / room)));
+
+function pointsOf({top, bottom, height}, {from, to, fromOffset, toOffset, way}) {
+  const points = [];
+  let row = 0;
+  if (from) {
+    const x = portOf(from, fromOffset);
+    points.push([x, from.y + from.height], [x, bottom[from.row]]);
+    row = from.row + 1;
+  } else points.push([way[0].x, 0]);
+  way.forEach(({x, rows}) => {
+    points.push([x, rows > 0 ? top[row] : bottom[row - 1]]);
+    row += rows;
+    points.push([x, rows > 0 ? bottom[row - 1] : top[row]]);
+  });
+  if (to) {
+    const x = portOf(to, toOffset);
+    points.push([x, top[to.row]], [x, to.y]);
+  } else points.push([points[points.length - 1][0], height]);
+  return points.filter(([x, y], i) => i === 0 || x !== points[i - 1][0] || y !== points[i - 1][1]);
+}
+
+// ---- texts ----
+function boxText(item) {
+  if (!item.items) return [item.shownName, item.below];
+  const dead = item.dead ? ` · ${item.dead} dead` : "";
+  return [item.title, `${item.count} nodes` + (item.macs ? ` · ${formatCount(item.macs)}MACs` : "") + dead];
 }
