@@ -14,11 +14,13 @@ namespace {
 constexpr double kGap = 22, kLineGap = 6, kLineWidth = 8, kLaneStep = 8;
 constexpr double kFar = 1e9;
 constexpr int kSweeps = 10, kRounds = 4;
+constexpr std::uint32_t kAloneInRow = 4;
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
 struct Link {
   std::uint32_t cell;
   double offset;  // how far right of that cell this one is wished
+  double port;    // where in that cell the edge ends, from -1/2 to 1/2
 };
 
 /// A box or a bend.
@@ -56,10 +58,12 @@ class LayeredMaker {
     std::vector<std::uint32_t> first_user(boxes.size(), std::numeric_limits<std::uint32_t>::max());
     for (const auto& edge : layered_.edges)
       if (edge.from < edge.to) into[edge.to].push_back(edge.from);
-    std::uint32_t last = 0;
+    std::vector<bool> linked(boxes.size(), false);
+    for (const auto& edge : layered_.edges) linked[edge.from] = linked[edge.to] = true;
+    std::uint32_t last = 0, alone = 0;
     for (std::size_t i = 0; i < boxes.size(); ++i) {
       if (boxes[i].end < 0) continue;
-      boxes[i].row = has_ports;
+      boxes[i].row = has_ports + (linked[i] ? 0 : alone++ / kAloneInRow);
       for (const std::uint32_t from : into[i]) boxes[i].row = std::max(boxes[i].row, boxes[from].row + 1);
       for (const std::uint32_t from : into[i]) first_user[from] = std::min(first_user[from], boxes[i].row);
       last = std::max(last, boxes[i].row);
@@ -93,16 +97,16 @@ class LayeredMaker {
       while (bends.size() < between) {
         const auto bend = static_cast<std::uint32_t>(cells_.size());
         cells_.push_back({row_of(edge.from) + static_cast<std::uint32_t>(bends.size()) + 1, kLineWidth, true});
-        bends.empty() ? link(edge.from, bend, from_offset) : link(bends.back(), bend, 0);
+        bends.empty() ? link(edge.from, bend, edge.from_offset, edge.from_offset) : link(bends.back(), bend, 0);
         bends.push_back(bend);
       }
-      between == 0 ? link(edge.from, edge.to, from_offset - edge.to_offset)
-                   : link(bends[between - 1], edge.to, -edge.to_offset);
+      between == 0 ? link(edge.from, edge.to, from_offset - edge.to_offset, edge.from_offset, edge.to_offset)
+                   : link(bends[between - 1], edge.to, -edge.to_offset, 0, edge.to_offset);
     }
   }
-  void link(std::uint32_t above, std::uint32_t below, double offset) {
-    cells_[above].below.push_back({below, -offset});
-    cells_[below].above.push_back({above, offset});
+  void link(std::uint32_t above, std::uint32_t below, double offset, double leaves = 0, double enters = 0) {
+    cells_[above].below.push_back({below, -offset, enters / cells_[below].width});
+    cells_[below].above.push_back({above, offset, leaves / cells_[above].width});
   }
 
   void fill_rows() {
@@ -127,16 +131,16 @@ class LayeredMaker {
   }
 
   /// The mean place that the neighbours on one side wish; its own when there are none.
-  double wish(const Cell& cell, bool above, bool with_offsets) const {
+  double wish(const Cell& cell, bool above, double Link::*part) const {
     const auto& links = above ? cell.above : cell.below;
     if (links.empty()) return cell.x;
     double sum = 0;
-    for (const Link& link : links) sum += cells_[link.cell].x + (with_offsets ? link.offset : 0);
+    for (const Link& link : links) sum += cells_[link.cell].x + link.*part;
     return sum / static_cast<double>(links.size());
   }
 
   void sort(Row& row, bool downward) {
-    for (const std::uint32_t cell : row) key_[cell] = wish(cells_[cell], downward, false);
+    for (const std::uint32_t cell : row) key_[cell] = wish(cells_[cell], downward, &Link::port);
     std::stable_sort(row.begin(), row.end(), [&](std::uint32_t a, std::uint32_t b) { return key_[a] < key_[b]; });
     number(row);
   }
@@ -159,7 +163,7 @@ class LayeredMaker {
   // Pushing from the left and from the right both keep the order and the gaps, and so does the mean of the two.
   void straighten(Row& row, bool downward) {
     std::vector<double> left(row.size()), right(row.size());
-    for (std::size_t i = 0; i < row.size(); ++i) left[i] = right[i] = wish(cells_[row[i]], downward, true);
+    for (std::size_t i = 0; i < row.size(); ++i) left[i] = right[i] = wish(cells_[row[i]], downward, &Link::offset);
     for (std::size_t i = 1; i < row.size(); ++i) left[i] = std::max(left[i], left[i - 1] + gap(row[i - 1], row[i]));
     for (std::size_t i = row.size(); i-- > 1;)
       right[i - 1] = std::min(right[i - 1], right[i] - gap(row[i - 1], row[i]));
@@ -234,8 +238,11 @@ class LayeredMaker {
       const Cell& cell = cells_[strand[i]];
       const Row& row = rows_[cell.row];
       const std::size_t at = index_[strand[i]];
-      for (const Link& link : cell.above)
-        if (i > 0 && link.cell == strand[i - 1]) shift += link.offset;
+      if (i > 0) {
+        shift += std::find_if(cell.above.begin(), cell.above.end(), [&](auto& link) {
+                   return link.cell == strand[i - 1];
+                 })->offset;
+      }
       const double left = at > 0 ? cells_[row[at - 1]].x + gap(row[at - 1], row[at]) - shift : -kFar;
       const double right = at + 1 < row.size() ? cells_[row[at + 1]].x - gap(row[at], row[at + 1]) - shift : kFar;
       if (!part.empty() && std::max(low, left) > std::min(high, right)) put(), low = -kFar, high = kFar;
@@ -272,7 +279,7 @@ class LayeredMaker {
   }
   void pass(LayeredBoxes::Edge& edge, std::uint32_t cell) const {
     const double x = cells_[cell].x;
-    const bool goes_on = !edge.way.empty() && std::abs(edge.way.back().x - x) < 0.5;
+    const bool goes_on = !edge.way.empty() && std::abs(edge.way.back().x - x) < 1e-6;
     goes_on ? void(++edge.way.back().rows) : edge.way.push_back({x, 1});
   }
 

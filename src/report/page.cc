@@ -1,5 +1,5 @@
 // The page's data: what make_report found, and beside it the nodes by place in the graph, column by column, so that
-// thousands of them stay small. The scripts in analysis/page/ read it; page/data.js says what each field is.
+// thousands of them stay small. The scripts in src/report/page/ read it; page/data.js says what each field is.
 #include <fxgraph/report/page.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The page of src/report/page.h without its data: the files in analysis/page/, put together by cmake/embed_page.cmake
+// The page of src/report/page.h without its data: the files in src/report/page/, put together by cmake/embed_page.cmake
 // when the library is built. Internal to src/report/page.cc.
 #pragma once
 

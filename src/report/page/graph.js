@@ -57,6 +57,7 @@ function drawFrame(part, x, y) {
   const {group, room, height} = part;
   const made = drawn("g", {class: "frame"}, drawn("rect", {x, y, width: room, height}),
     drawn("text", {x: x + 12, y: y + 17, class: "label"}, "− " + group.title), drawn("title", {}, `${group.label || "all"}: click to close`));
+  made.style.setProperty("--fit", `${room / (group.title.length + 3) / 0.62}px`);
   made.addEventListener("click", () => toggle(group));
   made.dataset.group = group.label;
   marks.set(group, made);
@@ -96,6 +97,7 @@ function drawBox(box, dx, dy, most) {
     drawn("text", {class: "label", x: x + width / 2, y: y + (below ? 16 : 17)}, (item.items ? "+ " : "") + name),
     drawn("title", {}, item.items ? `${item.label || "all"}: ${item.count} nodes, click to open` : item.text + (item.dead ? `\n${item.dead}` : "")));
   if (below) made.append(drawn("text", {class: "small", x: x + width / 2, y: y + 30}, below));
+  made.style.setProperty("--fit", `${width / (name.length + 3) / 0.62}px`);
   if (item.items) made.dataset.group = item.label; else made.dataset.node = item.name;
   made.addEventListener("click", () => item.items ? toggle(item) : choose(item, false));
   marks.set(item, made);

@@ -1,22 +1,22 @@
 // What the picture shows while some groups are open. The layout was made with the page, for all groups open: where each box stands from
 // left to right, in which row, and the ways of the edges (src/report/layout.h). Here the rows are put one below the other, as high as
-// what is in them: a closed group takes a small box in its place, where its ports are.
+// what is in them: a closed group takes a small box in its place, below what it hangs on.
 const kHead = 26, kPadding = 14, kRowGap = 34, kPortGap = 22;
 
 function readPart([width, rows, places, ways], id) {
   const boxes = [], edges = [];
   for (let i = 0; i < places.length; i += 4) {
     const [item, row, x, width] = places.slice(i, i + 4);
-    boxes.push({item: item < 0 ? groups[-item] : nodes[item], row, left: x, room: width, ports: []});
+    boxes.push({item: item < 0 ? groups[-item] : nodes[item], row, left: x, room: width, from: -2, pull: 0});
   }
   for (let i = 0; i < ways.length;) {
     const [source, from, to, fromOffset, toOffset, runs] = ways.slice(i, i += 6), way = [];
     for (; way.length < runs; i += 2) way.push({x: ways[i], rows: ways[i + 1]});
     edges.push({source: nodes[source], from: boxes[from], to: boxes[to], fromOffset, toOffset, way});  // no box: a port
-    if (from >= 0) boxes[from].ports.push(fromOffset);
-    if (to >= 0) boxes[to].ports.push(toOffset);
+    // A group hangs on the edge from the latest box before it.
+    if (to >= 0 && from < to && from > boxes[to].from) Object.assign(boxes[to], {from, pull: toOffset});
+    if (from >= 0 && boxes[from].from === -2) boxes[from].pull = fromOffset;
   }
-  boxes.forEach((box) => { box.pull = box.ports.reduce((sum, offset) => sum + offset, 0) / (box.ports.length || 1); });
   return {group: groups[id], room: width, rows, boxes, edges};
 }
 const arrangements = graph.layouts.map((parts) => parts.map(readPart));  // without parameters; with them
