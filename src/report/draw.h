@@ -9,6 +9,7 @@
 
 namespace fx {
 
+/// What the picture shows beside the graph.
 struct DrawOptions {
   const Shapes* shapes = nullptr;  ///< sizes are written under the targets
   const DeadCode* dead = nullptr;  ///< dead nodes are pale, dashed and struck through

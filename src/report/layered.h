@@ -19,17 +19,18 @@ struct Run {
   std::int32_t rows = 0;
 };
 
-/// What is to be laid out, and where it goes.
+/// What is to be laid out, and where it goes. Boxes come in an order in which most edges point forward.
 struct LayeredBoxes {
-  static constexpr std::uint32_t kMaxBends = 40;
+  static constexpr std::uint32_t kMaxBends = 40;  ///< edges over more rows take a lane
 
-  /// Boxes come in an order in which most edges point forward.
+  /// A box, or a port through which an edge enters or leaves the whole.
   struct Box {
     double width = 0;
     int end = 0;            ///< -1 and 1: a port, which stands in the first or last row
     std::uint32_t row = 0;  ///< found
     double x = 0;           ///< found: of the middle
   };
+  /// A way from one box down to another.
   struct Edge {
     std::uint32_t source = 0;               ///< edges of one source come from one place
     std::uint32_t from = 0, to = 0;         ///< boxes
@@ -43,6 +44,7 @@ struct LayeredBoxes {
   double width = 0;           ///< found; x goes from 0 to it
 };
 
+/// Fills in what is found; see the top of this file.
 void lay_out(LayeredBoxes& boxes);
 
 }  // namespace fx

@@ -116,6 +116,8 @@ TEST_F(PageBrowserSlow, OpensClicksAndMarks) {
   EXPECT_EQ(seen["packed"], seen["bars"]);
   EXPECT_THAT(seen["detail"].get<std::string>(), HasSubstr("call_module[target=layer1.0.bn1]"));
   EXPECT_GE(seen["near"], 4) << "an input, a user and the edges to them";
+  EXPECT_EQ(seen["path"], 6)
+      << "out of layer1.1 and layer1, over to layer2, into it and layer2.0; the result's one edge";
   EXPECT_EQ(seen["filtered"], json({"layer2_0_downsample_0", "layer2_0_downsample_1"}));
   EXPECT_EQ(seen["most"], "2");
 }
