@@ -15,6 +15,19 @@ constexpr std::size_t kLargestPool = 96;
 constexpr std::int64_t kLargestDivisor = 64;
 constexpr std::int64_t kLargestFraction = 16;
 
+// What people divide by: all small numbers, and round ones. Round ones first, where several would do.
+const std::vector<std::int64_t>& divisors() {
+  static const auto& all = *new std::vector<std::int64_t>([] {
+    std::vector<std::int64_t> made = {80,  96,  100, 128, 160, 192, 200,  256, 320,
+                                      384, 400, 500, 512, 640, 768, 1000, 1024};
+    for (std::int64_t each = 2; each <= kLargestDivisor; ++each) made.push_back(each);
+    const auto rank = [](std::int64_t each) { return (each & (each - 1)) == 0 ? 0 : each % 10 == 0 ? 1 : 2; };
+    std::sort(made.begin(), made.end(), [&](auto a, auto b) { return std::pair(rank(a), a) < std::pair(rank(b), b); });
+    return made;
+  }());
+  return all;
+}
+
 bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](std::int64_t value) { return value == values.front(); });
 }
@@ -267,7 +280,7 @@ std::optional<SizeTerms::Id> SizeTerms::quotient(const Values& values) {
 std::optional<SizeTerms::Id> SizeTerms::division(const Values& values, Id term, bool any_offset) {
   const Values& of = values_[term];
   std::optional<std::pair<std::int64_t, std::int64_t>> found;  // divisor, offset
-  for (std::int64_t divisor = 2; divisor <= kLargestDivisor; ++divisor) {
+  for (const std::int64_t divisor : divisors()) {
     std::int64_t low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < values.size(); ++i) {
       low = std::max(low, divisor * values[i] - of[i]);
@@ -312,31 +325,6 @@ std::optional<SizeTerms::Id> SizeTerms::fraction(const Values& values) {
     }
     if (found) return floor_of(scaled(term, found->first), found->second);
   }
-  return std::nullopt;
-}
-
-// term % divisor, and what is missing to a multiple.
-std::optional<SizeTerms::Id> SizeTerms::remainder(const Values& values, Id term) {
-  const Values& of = values_[term];
-  std::int64_t down = 0, up = 0, largest = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i] < 0) return std::nullopt;
-    down = std::gcd(down, of[i] - values[i]);
-    up = std::gcd(up, of[i] + values[i]);
-    largest = std::max(largest, values[i]);
-  }
-  const auto divisor_above = [&](std::int64_t multiple) {
-    std::int64_t found = 0;
-    for (std::int64_t divisor = largest + 1; divisor <= std::min(multiple, 2 * kLargestDivisor); ++divisor) {
-      if (multiple % divisor != 0) continue;
-      ambiguous_ = ambiguous_ || found != 0;
-      if (found == 0) found = divisor;
-    }
-    return found;
-  };
-  if (const std::int64_t divisor = divisor_above(down)) return make(SizeOp::mod, term, constant(divisor));
-  if (const std::int64_t divisor = divisor_above(up))
-    return make(SizeOp::mod, make(SizeOp::sub, constant(0), term), constant(divisor));
   return std::nullopt;
 }
 
