@@ -1,5 +1,7 @@
 """The tests that tools/mutate runs: which places each of them reaches, and whether they notice a fault."""
 
+import functools
+import hashlib
 import os
 import re
 import shutil
@@ -15,6 +17,7 @@ from mutate_faults import planted
 FOLDERS = ["ir", "ops", "text", "analysis", "matchers", "rewriter"]
 BUILD = "build/dev"  # as elsewhere: what holds no faults is in the compiler cache
 MEMORY_KIB = 6 << 20
+STUCK_SECONDS = 30  # without any processor time: it waits for what never comes, however busy the machine is
 # Death tests run in children that do not say what they reached.
 LEFT_OUT = "-*Death*"
 
@@ -26,7 +29,7 @@ class Test:
 
 def write_tree(root, tree, folders):
     files = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout.decode().split("\0")
-    files = {name for name in files if name and not name.startswith("docs/") and (root / name).is_file()}
+    files = {name for name in files if name and (root / name).is_file()}
     for name in files:
         source, target = root / name, tree / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -84,12 +87,18 @@ def compile_with(root, tree, sources, jobs):
     sys.exit("the tests do not build with faults in them")
 
 
+def processor_time(pid):
+    """Of the process, in ticks of the clock."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 # ---- running ---------------------------------------------------------------------------------------------------------
 class Runner:
-    """Runs tests from the root of the repository, each with so much processor time, however busy the machine is."""
+    """Runs tests from the root of the copy, each with so much processor time, however busy the machine is."""
 
-    def __init__(self, root, tree, jobs):
-        self.root, self.binaries, self.jobs = root, tree / BUILD / "tests", jobs
+    def __init__(self, tree, jobs):
+        self.root, self.binaries, self.jobs = tree, tree / BUILD / "tests", jobs
         self.tests = []
 
     def run(self, folder, names, fault, seconds, reached=None):
@@ -102,13 +111,16 @@ class Runner:
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(["sh", "-c", command, self.binaries / f"fxgraph_{folder}_test"], cwd=self.root,
                                        env=environment, stdout=output, stderr=subprocess.DEVNULL)
-            end, status, usage = time.monotonic() + 60 + 30 * seconds, 0, None
+            used, since = -1.0, time.monotonic()
             while True:
                 pid, status, usage = os.wait4(process.pid, os.WNOHANG)
                 if pid:
                     break
-                if time.monotonic() > end:
-                    process.kill()
+                if time.monotonic() > since + STUCK_SECONDS:
+                    now, since = processor_time(process.pid), time.monotonic()
+                    if now == used:
+                        process.kill()
+                    used = now
                 time.sleep(0.002)
             process.returncode = os.waitstatus_to_exitcode(status)
             output.seek(0)
@@ -128,16 +140,30 @@ class Runner:
                     self.tests.append(Test(folder, suite + name))
                 elif not name.startswith("Running"):
                     suite = name
-        with tempfile.TemporaryDirectory() as scratch, ThreadPoolExecutor(self.jobs) as pool:
-            fit = list(pool.map(lambda test: self.measure(test, slow, Path(scratch) / test.name.replace("/", "_")), self.tests))
+        with ThreadPoolExecutor(self.jobs) as pool:
+            fit = list(pool.map(lambda test: self.measure(test, slow), self.tests))
         left_out = [test for test, good in zip(self.tests, fit) if not good]
         self.tests = sorted((test for test, good in zip(self.tests, fit) if good), key=lambda test: test.seconds)
         return left_out
 
-    def measure(self, test, slow, reached):
-        passed, test.seconds, _ = self.run(test.folder, [test.name], 0, slow, str(reached))
+    def measure(self, test, slow):
+        """What was measured with the same program and the same records holds."""
+        kept = self.binaries / "measured" / self.digest(test.folder) / test.name.replace("/", "_")
+        reached = kept.with_name(kept.name + ".reached")
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            passed, test.seconds, _ = self.run(test.folder, [test.name], 0, slow, str(reached))
+            if not passed:
+                return False
+            kept.write_text(str(test.seconds), encoding="utf-8")
+        test.seconds = float(kept.read_text(encoding="utf-8"))
         test.reached = reached.read_bytes() if reached.exists() else b""
-        return passed and test.seconds <= slow
+        return test.seconds <= slow
+
+    @functools.cache
+    def digest(self, folder):
+        read = [self.binaries / f"fxgraph_{folder}_test", *sorted((self.root / "tests/corpus").rglob("*.*"))]
+        return hashlib.sha1(b"".join(path.read_bytes() for path in read if path.is_file())).hexdigest()[:12]
 
     def batches(self, fault, first):
         """The tests that reach the fault in the order to try them: the one that noticed it before, own folder, cheap ones."""
@@ -146,7 +172,7 @@ class Runner:
         if known:
             yield known[0].folder, known
         own = Path(fault.path).parts[1 if fault.path.startswith("src/") else 0]
-        for low, high in ((-1, 0.02), (0.02, 0.2), (0.2, 1e9)):
+        for low, high in ((-1, 0.02), (0.02, 0.2), (0.2, 1), (1, 1e9)):
             for folder in sorted(FOLDERS, key=lambda name: name != own):
                 batch = [test for test in reaching if test.folder == folder and low < test.seconds <= high]
                 if batch:

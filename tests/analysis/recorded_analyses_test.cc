@@ -10,10 +10,16 @@
 #include <fxgraph/analysis/legalize.h>
 #include <fxgraph/analysis/liveness.h>
 #include <fxgraph/analysis/memory_plan.h>
+#include <fxgraph/analysis/no_ops.h>
+#include <fxgraph/analysis/operator_counts.h>
+#include <fxgraph/analysis/order_edges.h>
+#include <fxgraph/analysis/regions.h>
 #include <fxgraph/analysis/schedule.h>
 #include <fxgraph/analysis/subgraph.h>
+#include <fxgraph/analysis/use_def.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/any_operators.h"
 #include "tests/support/error_of.h"
 #include "tests/support/names.h"
 #include "tests/support/random.h"
@@ -189,32 +195,6 @@ TEST(RecordedAnalyses, Pieces) {
   testing::expect_as_recorded("pieces", all);
 }
 
-/// A value for an argument of a type; null where only its default will do.
-std::optional<Argument> value_for(const SchemaType& type, const std::vector<Node*>& tensors, Random& random) {
-  using Base = SchemaType::Base;
-  if (type.optional && random.chance(30)) return Argument();
-  const auto one = [&]() -> std::optional<Argument> {
-    switch (type.base) {
-      case Base::tensor: return Argument(*random.pick(tensors));
-      case Base::scalar:
-      case Base::integer: return Argument(random.between(0, 3));
-      case Base::floating: return Argument(0.5);
-      case Base::boolean: return Argument(random.chance(50));
-      case Base::dtype: return Argument(DType::float32);
-      case Base::string: return Argument("none");
-      default: return std::nullopt;
-    }
-  };
-  if (!type.list) return one();
-  std::vector<Argument> elements;
-  for (std::size_t i = type.fixed_size ? type.fixed_size : 1 + random.below(3); i > 0; --i) {
-    const std::optional<Argument> element = one();
-    if (!element) return std::nullopt;
-    elements.push_back(*element);
-  }
-  return Argument::list(elements);
-}
-
 /// Every operator, called on tensors of all ranks: the cost counts what it finds, and says when it cannot.
 TEST(RecordedAnalyses, CostsOfEveryOperator) {
   std::vector<Recorded> all;
@@ -229,7 +209,7 @@ TEST(RecordedAnalyses, CostsOfEveryOperator) {
       for (const char* name : {"x", "y", "z", "w"}) tensors.push_back(&graph.placeholder(name));
       std::vector<Argument> args;
       for (std::size_t i = 0; i < schema.num_positional(); ++i) {
-        const std::optional<Argument> value = value_for(schema.arguments[i].type, tensors, random);
+        const std::optional<Argument> value = testing::value_for(schema.arguments[i].type, tensors, random);
         if (!value) break;
         args.push_back(*value);
       }
@@ -256,6 +236,39 @@ TEST(RecordedAnalyses, CostsOfEveryOperator) {
     all.back().found += target.str() + "\n" + found.str();
   }
   testing::expect_as_recorded("costs", all);
+}
+
+/// All analyses, on graphs of whatever operators there are.
+TEST(RecordedAnalyses, OfAnyOperators) {
+  std::vector<Recorded> all;
+  for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
+    const Graph graph = testing::graph_of_any_operators(seed, 3 + seed % 6);
+    const Shapes shapes = testing::any_shapes(graph, seed);
+    const Effects effects(graph, {.inputs_may_alias = seed % 5 == 0});
+    std::ostringstream found;
+    for (const NoOp& no_op : find_no_ops(graph, seed % 4 ? &shapes : nullptr, seed % 3 ? &effects : nullptr))
+      found << no_op.node->name() << " is " << no_op.same_as->name() << ": " << no_op.reason << "\n";
+    const DeadCode dead(graph, {.effects = &effects, .shapes = &shapes});
+    for (const DeadFinding& finding : dead.findings()) found << dead.explain(finding) << "\n";
+    const Liveness live(graph, shapes, {.effects = &effects});
+    found << live.peak().bytes << " " << plan_memory(live).bytes << "\n";
+    const OrderEdges edges = effects.order_edges();
+    const NodeMap<std::uint32_t> level = levels(graph, seed % 2 ? &edges : nullptr);
+    const Cost cost(graph, shapes);
+    for (const Node& node : graph.nodes()) {
+      const NodeCost own = cost.of(node);
+      found << node.name() << " " << level[node] << " " << own.known << own.macs << " " << own.bytes_read << " "
+            << own.bytes_written << (effects.writes(node) ? " writes" : "") << (effects.impure(node) ? " impure" : "");
+      for (const Effects::Set set : effects.sets(node)) found << " " << set;
+      found << "\n";
+    }
+    found << operator_table(graph);
+    for (const auto& group : fusion_groups(graph, [](const Node& node) { return node.is_callable(); }))
+      found << text_of(group);
+    if (seed % 20 == 1) all.push_back({std::to_string(seed), ""});
+    all.back().found += found.str();
+  }
+  testing::expect_as_recorded("any_operators", all);
 }
 
 }  // namespace fx::recorded_analyses_test

@@ -9,6 +9,8 @@
 #include <fxgraph/matchers/explain.h>
 #include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_set.h>
+#include "tests/support/any_operators.h"
+#include "tests/support/cut_rule.h"
 #include "tests/support/error_of.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/random_pattern.h"
@@ -195,6 +197,36 @@ TEST(RecordedPatterns, TextsOnCallsOfAllKinds) {
     all.push_back({std::to_string(seed), found});
   }
   testing::expect_as_recorded("pattern_matches", all);
+}
+
+/// Parts of graphs, and the same with one thing changed, which nearly fits.
+TEST(RecordedPatterns, PartsOfGraphs) {
+  std::vector<Recorded> all;
+  for (std::uint64_t seed = 1; seed <= 6000; ++seed) {
+    testing::RandomGraphOptions how = testing::random_options(seed, 16);
+    if (seed % 3 == 2) how.vocabulary = &testing::mutating_vocabulary();
+    const Graph graph =
+        seed % 3 ? testing::random_graph(seed, how) : testing::graph_of_any_operators(seed, 3 + seed % 6);
+    testing::Random random(seed);
+    const testing::CutRule rule = testing::cut_rule(graph, random);
+    const Shapes shapes = testing::any_shapes(graph, seed);
+    FindOptions options = options_at(seed, shapes);
+    options.normalize = seed % 5 == 0;
+    PatternOptions reading;
+    reading.exact_attributes = seed % 7 == 0;
+    reading.match_placeholder = seed % 9 == 0;
+    std::string found;
+    for (const Graph* part : {&rule.pattern, &rule.replacement}) {
+      found += testing::error_of([&] {
+        const Pattern pattern(*part, reading);
+        const Pattern asked = seed % 4 == 0 ? pattern.seeing_through() : pattern;
+        found += asked.str() + text_of(find(graph, asked, options)) + near_misses(graph, asked, options, 4);
+      });
+    }
+    if (seed % 20 == 1) all.push_back({std::to_string(seed), ""});
+    all.back().found += found;
+  }
+  testing::expect_as_recorded("parts_of_graphs", all);
 }
 
 }  // namespace fx::recorded_patterns_test
