@@ -161,13 +161,14 @@ Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacemen
           verdict = Objection{&site.match.anchor(), "no place for the replacement: its " + node->name() + " takes " +
                                                         input.name() + ", which comes later"};
         }
-        if (!verdict && site.is_exit(input))
-          verdict = Objection{&input, "the replacement takes it and replaces it at once"};
+        if (const Node* exit = verdict ? nullptr : site.exit_behind(input))
+          verdict = Objection{exit, "the replacement takes it and replaces it at once"};
       });
     }
     for (const Argument& result : results) {
       for_each_node(result, [&](const Node& node) {
-        if (!verdict && site.is_exit(node)) verdict = Objection{&node, "the replacement returns what it replaces"};
+        if (const Node* exit = verdict ? nullptr : site.exit_behind(node))
+          verdict = Objection{exit, "the replacement returns what it replaces"};
         if (!verdict && !is_made(node) && site.at->is_before(node)) {
           verdict = Objection{&site.match.anchor(), "the replacement returns " + node.name() + ", which comes later"};
         }

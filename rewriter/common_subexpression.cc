@@ -1,6 +1,7 @@
 #include <fxgraph/rewriter/common_subexpression.h>
 
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include <fxgraph/ir/node_map.h>
@@ -134,7 +135,7 @@ class Eliminator {
   bool keeps_layout(const Node& node, const Node& earlier) const {
     if (!node.args().empty() && !earlier.args().empty() && node.args()[0] == earlier.args()[0]) return true;
     const Argument *first = BoundCall(node).first(), *other = BoundCall(earlier).first();
-    return !first || !other || *first == *other || !internal::check_layout(node, true, sets_.index());
+    return !first || *first == *other || !internal::check_layout(node, true, sets_.index());
   }
 
   // A call that this one may be replaced by, or null; then it is remembered for later ones where that is needed.
@@ -229,7 +230,7 @@ class Eliminator {
       const Argument *x = left.at(i), *y = right.at(i);
       if (left.name_at(i) != right.name_at(i) || !x != !y || (x && !(*x == *y))) return false;
     }
-    if (sets_.any_write() && versions_of(b) != versions_[a]) return false;
+    if (versions_of(b) != std::as_const(versions_)[a]) return false;
     // Two results stay two; but two views of one value, or two reads of an attribute, share storage as it is.
     return a.is(Op::get_attr) || sets_.index().of(a).aliases || !escapes(a) || !escapes(b);
   }

@@ -47,7 +47,6 @@ NodeEffects EffectIndex::of(const Node& node) const {
 
 void EffectIndex::build() {
   built_ = true;
-  if (graph_.id_bound() > 0) reserve(2 * (graph_.id_bound() - 1));
   for (Node& node : const_cast<Graph&>(graph_).nodes()) classify(node);
   for (Node* node : impure_) note_write(*node);
 }
@@ -165,7 +164,6 @@ void EffectIndex::add(Node& node) {
   if (impure) impure_.insert(&node);
   if (effects.writes || (effects.unknown && runs_graphs(node))) expect_writes();
   if (!built_) return;
-  reserve(cell_of(node));
   classify(node);
   if (impure) note_write(node);
 }

@@ -28,6 +28,20 @@ Site::Site(const Match& match) : match(match), nodes(match.nodes()) {
 bool Site::contains(const Node& node) const { return std::find(nodes.begin(), nodes.end(), &node) != nodes.end(); }
 bool Site::is_exit(const Node& node) const { return std::find(exits.begin(), exits.end(), &node) != exits.end(); }
 
+const Node* Site::exit_behind(const Node& value) const {
+  if (exits.size() < 2) return is_exit(value) ? &value : nullptr;
+  std::vector<const Node*> open = {&value};
+  for (std::size_t next = 0; next < open.size(); ++next) {
+    const Node& one = *open[next];
+    if (is_exit(one)) return &one;
+    if (!contains(one)) continue;
+    one.for_each_input([&](const Node& input) {
+      if (std::find(open.begin(), open.end(), &input) == open.end()) open.push_back(&input);
+    });
+  }
+  return nullptr;
+}
+
 Verdict check_alive(const Site& site) {
   for (const Node* node : site.nodes) {
     if (node->is_erased())
@@ -108,16 +122,14 @@ Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const Ef
   Node* early = site.exits.size() > 1 ? first_early_user(site) : nullptr;
   site.at = early ? early : site.exits.back();
   site.to_move.clear();
-  // Of a single tree all inputs come before its result.
-  const bool simple = !early && site.match.pattern().roots.size() == 1;
   for (const std::uint32_t capture : captures) {
     const Argument& value = site.match.values()[capture];
     Verdict verdict;
     for_each_node(value, [&](Node& node) {
       if (verdict) return;
-      if (site.is_exit(node)) {
-        verdict = Objection{&node, "the replacement would take it and replace it at once"};
-      } else if (!simple && !node.is_before(*site.at)) {
+      if (const Node* exit = site.exit_behind(node)) {
+        verdict = Objection{exit, "the replacement would take it and replace it at once"};
+      } else if (!node.is_before(*site.at)) {
         verdict = collect_moves(node, *site.at, site, effects, site.to_move);
       }
     });

@@ -47,6 +47,9 @@ struct Site {
 
   bool contains(const Node& node) const;
   bool is_exit(const Node& node) const;
+  /// The exit that the value is, or is computed from within the match; null when there is none. A replacement that
+  /// takes such a value would come before and after it.
+  const Node* exit_behind(const Node& value) const;
 
  private:
   Node* exit_ = nullptr;  // storage of `exits`: one needs no allocation

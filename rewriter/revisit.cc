@@ -4,14 +4,6 @@
 
 namespace fx::internal {
 
-namespace {
-
-bool is_node_like(const PatternNode& node) {
-  return node.kind != PatternKind::literal && node.kind != PatternKind::hole && node.kind != PatternKind::absent;
-}
-
-}  // namespace
-
 /// Walks a pattern from its anchor outward and notes the ways back.
 class RevisitPaths::Walk {
  public:
@@ -61,7 +53,7 @@ class RevisitPaths::Walk {
   void for_each_neighbour(std::uint32_t index, Visit&& visit) {
     const bool call = facts_.node(index).kind == PatternKind::call;
     facts_.node(index).for_each_child([&](std::uint32_t child) {
-      if (is_node_like(facts_.node(child))) visit(child, call ? 'u' : '\0');
+      if (facts_.node(child).kind != PatternKind::literal) visit(child, call ? 'u' : '\0');
     });
     for (const std::uint32_t parent : parents_[index])
       visit(parent, facts_.node(parent).kind == PatternKind::call ? 'd' : '\0');

@@ -126,8 +126,7 @@ const OperatorSchema* find_schema(Symbol target) { return internal::target_info(
 
 std::string spelled_target(Symbol target) {
   std::string text = target_text(target);
-  const std::string_view plain = target.view();
-  if (plain.find("::") == std::string_view::npos || plain.find('.') != std::string_view::npos) return text;
+  if (target.view().find('.') != std::string_view::npos) return text;
   const internal::TargetInfo& info = internal::target_info(target);
   if (info.overloads->empty()) return text;
   // TorchScript has `aten::add(Scalar a, Scalar b)`, of numbers alone; Python has not.

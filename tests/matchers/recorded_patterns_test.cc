@@ -64,6 +64,9 @@ constexpr const char* kTexts[] = {
     "aten::add.Tensor(a: aten::relu(x), a)",
     "times(x, 2) | plus(x, near(1, 1e-6))",
     "half(square(x)), over(x, literal)",
+    "let named(v) = aten::add.Tensor(v: aten::relu(_), v)\nreturn named(a)",
+    "let chain(v, w) = aten::neg(aten::mul.Tensor(v, w))\nreturn chain(_, chain(x, 1))",
+    "aten::add.Tensor(x, 1e+5), aten::sub.Tensor(x, +2), aten::sub.Tensor(x, -0.5)",
 };
 
 /// Words, numbers, strings and single signs, with the blanks before them.

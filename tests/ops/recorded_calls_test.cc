@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/python_names.h>
 #include <fxgraph/ops/schema.h>
@@ -150,6 +151,8 @@ class Forms {
         found += error + "\n";
         continue;
       }
+      const internal::ArgumentType type = internal::argument_type(Argument(*made));
+      if (type.known) found += (type.list ? "list " : "type ") + std::to_string(static_cast<int>(type.base)) + " ";
       const NodeEffects effects = effects_of(*made);
       const OperatorSchema* schema = schema_of(*made);
       if (schema || effects_text(effects) != unknown_) {

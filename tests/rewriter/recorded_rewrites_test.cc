@@ -8,6 +8,7 @@
 #include <fxgraph/rewriter/common_subexpression.h>
 #include <fxgraph/rewriter/driver.h>
 #include <fxgraph/rewriter/replace_pattern.h>
+#include "tests/support/any_operators.h"
 #include "tests/support/error_of.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/record.h"
@@ -49,6 +50,9 @@ constexpr Pair kPairs[] = {
     {"a = aten::view(x, s)\nb = aten::relu(a)\nreturn a, b", "a = aten::view(x, s)\nb = aten::relu(x)\nreturn b, a"},
     {"a = aten::relu(x)\nb = aten::relu_(y)\nreturn a, b", "a = aten::relu(x)\nb = aten::relu_(y)\nreturn a, b"},
     {"call_module(x)", "aten::relu(x)"},
+    {"aten::add.Tensor(v: get_attr, w: get_attr)", "aten::mul.Scalar(v, 2)"},
+    {"aten::cat([v: get_attr, ...])", "aten::clone(v)"},
+    {"aten::relu({aten::clone, aten::view, aten::neg}(x, ...))", "aten::relu(x)"},
 };
 
 /// What mutating_vocabulary() has, and the other things that decide: forms in place, copies or views, layouts, modules,
@@ -168,13 +172,14 @@ TEST(RecordedRewrites, RulesTogether) {
 
 TEST(RecordedRewrites, CommonSubexpressions) {
   std::vector<Recorded> all;
-  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 1600; ++seed) {
     testing::RandomGraphOptions options = testing::random_options(seed);
     static const std::vector<testing::OperatorForm>* const kVocabularies[] = {
         &vocabulary(), &testing::pointwise_vocabulary(), &testing::copying_vocabulary(),
         &testing::default_vocabulary()};
     options.vocabulary = kVocabularies[seed % 4];
-    Graph graph = testing::random_graph(seed, options);
+    Graph graph =
+        seed > 400 ? testing::graph_of_any_operators(seed, 4 + seed % 12) : testing::random_graph(seed, options);
     std::function<bool(const Node&)> banned;
     if (seed % 9 == 0) banned = [](const Node& node) { return node.is_call("aten::relu"); };
     const std::size_t merged = eliminate_common_subexpressions(graph, modules_at(seed), banned);

@@ -1,0 +1,140 @@
+// An index that is told of each edit says what one says that is made afterwards: the same while nodes are added, and no
+// less when uses move and nodes go.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/text/print.h>
+#include "tests/support/any_operators.h"
+#include "tests/support/random.h"
+#include "tests/support/random_graph.h"
+
+namespace fx::effect_index_test {
+
+using internal::EffectIndex;
+
+Graph graph_at(std::uint64_t seed) {
+  static const std::vector<testing::OperatorForm> kForms = [] {
+    std::vector<testing::OperatorForm> forms = testing::mutating_vocabulary();
+    forms.insert(forms.end(), {{Op::call_function, "aten::resize_", "tI"},
+                               {Op::call_function, "aten::cat", "T"},
+                               {Op::call_function, "aten::dropout", "tfb"},
+                               {Op::call_function, "higher_order::cond", "ttt"},
+                               {Op::call_module, "layer", "t"},
+                               {Op::call_module, "layer.inner", "t"},
+                               {Op::get_attr, "layer.weight", ""},
+                               {Op::get_attr, "layer.inner.scale", ""}});
+    return forms;
+  }();
+  if (seed % 4 == 0) return testing::graph_of_any_operators(seed, 3 + seed % 10);
+  testing::RandomGraphOptions options;
+  options.nodes = 3 + seed % 20;
+  options.inputs = 1 + seed % 3;
+  options.shape = static_cast<testing::Shape>(seed / 5 % 4);
+  options.vocabulary = &kForms;
+  return testing::random_graph(seed, options);
+}
+
+ModuleEffects modules_at(std::uint64_t seed) {
+  ModuleEffects modules;
+  if (seed % 3 == 1) modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
+  if (seed % 3 == 2) modules.call = [](const Node&) { return NodeEffects{.random = true, .may_alias = true}; };
+  if (seed % 5 == 3) modules.storage = [](Symbol path) { return path == "buffer" ? Symbol("layer.weight") : path; };
+  if (seed % 5 == 4) {
+    modules.state = [](Symbol path, const std::function<void(Symbol)>& visit) {
+      visit(Symbol(path.str() + ".weight"));
+      if (path == "layer") visit(Symbol("layer.inner.scale"));
+    };
+  }
+  return modules;
+}
+
+/// Everything that is said of a graph, a line for each node. With `less`, what may be said in addition is left out.
+std::string said(const Graph& graph, const EffectIndex& index) {
+  std::string text;
+  for (const Node& node : graph.nodes()) {
+    text += node.name() + (index.escapes(node) ? " escapes" : "") + (index.is_fresh(node) ? " fresh" : "") + " with";
+    std::vector<Node*> members = index.members(node);
+    std::sort(members.begin(), members.end(), GraphOrder{});
+    for (const Node* member : members) text += " " + member->name();
+    text += " written by";
+    for (const Node* writer : index.writers(index.alias_class(node))) text += " " + writer->name();
+    if (index.is_restructured(index.alias_class(node))) text += " restructured";
+    if (index.is_returned(index.alias_class(node))) text += " returned";
+    if (index.is_constant(index.alias_class(node))) text += " constant";
+    text += " reads";
+    index.for_each_read_class(
+        node, [&](EffectIndex::Class read) { text += " " + std::to_string(index.writers(read).size()); });
+    text += " after";
+    for (const Node* impure : index.between(*graph.nodes().begin(), node)) text += " " + impure->name();
+    const Node* write = index.write_between(index.alias_class(node), *graph.nodes().begin(), node);
+    text += (write ? " " + write->name() : "") + "\n";
+  }
+  return text;
+}
+
+TEST(EffectIndex, ToldOfEachNodeItSaysWhatOneMadeAfterwardsSays) {
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    const Graph whole = graph_at(seed);
+    const ModuleEffects modules = modules_at(seed);
+    Graph graph;
+    NodeMap<Node*> copies(whole, nullptr);
+    EffectIndex index(graph, modules);
+    if (seed % 2) index.expect_writes();
+    for (const Node& node : whole.nodes()) {
+      copies[node] = &graph.node_copy(node, [&](Node& input) { return Argument(*copies[input]); });
+      index.add(*copies[node]);
+    }
+    EffectIndex anew(graph, modules);
+    ASSERT_LE(anew.any_writes(), index.any_writes() || seed % 3 == 0);
+    anew.expect_writes();
+    index.expect_writes();
+    ASSERT_EQ(said(graph, index), said(graph, anew)) << seed << "\n" << print_graph(graph);
+  }
+}
+
+/// Whatever shares storage, or is written, is known to.
+void expect_no_less(const Graph& graph, const EffectIndex& index, const EffectIndex& anew, std::uint64_t seed) {
+  for (const Node& node : graph.nodes()) {
+    for (const Node* member : anew.members(node))
+      ASSERT_EQ(index.alias_class(node), index.alias_class(*member)) << seed << "\n" << print_graph(graph);
+    const auto all = index.writers(index.alias_class(node));
+    for (Node* writer : anew.writers(anew.alias_class(node)))
+      ASSERT_TRUE(std::ranges::count(all, writer)) << seed << " " << writer->name() << "\n" << print_graph(graph);
+    ASSERT_LE(anew.is_restructured(anew.alias_class(node)), index.is_restructured(index.alias_class(node)));
+  }
+}
+
+TEST(EffectIndex, ToldOfMovedUsesAndOfNodesThatGoItSaysNoLess) {
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    Graph graph = graph_at(seed);
+    const ModuleEffects modules = modules_at(seed);
+    EffectIndex index(graph, modules);
+    index.expect_writes();
+    testing::Random random(seed);
+    for (int edits = 0; edits < 4; ++edits) {
+      std::vector<Node*> nodes;
+      for (Node& node : graph.nodes()) nodes.push_back(&node);
+      Node &from = *random.pick(nodes), &to = *random.pick(nodes);
+      if (!from.is(Op::output) && to.is_before(from)) {
+        const std::vector<Node*> users = from.users().to_vector();
+        from.replace_all_uses_with(to);
+        for (Node* user : users) index.changed(*user);
+      }
+      for (Node* node : nodes) {
+        if (!node->is_callable() || node->has_users() || random.chance(50)) continue;
+        index.remove(*node);
+        graph.erase_node(*node);
+      }
+      EffectIndex anew(graph, modules);
+      anew.expect_writes();
+      expect_no_less(graph, index, anew, seed);
+      for (const Node& node : graph.nodes()) {
+        for (const Node* writer : index.writers(index.alias_class(node))) ASSERT_FALSE(writer->is_erased()) << seed;
+      }
+    }
+  }
+}
+
+}  // namespace fx::effect_index_test
