@@ -67,7 +67,7 @@ bool whole_slice(const Call& c) {
 // Unless something writes to it in between: see find_no_ops.
 bool rectified_before(const Call& c) {
   static const Symbol kRelu = canonical_target("aten::relu"), kRelu6 = canonical_target("aten::relu6");
-  return c.input.is(Op::call_function) && (c.input.target() == kRelu || c.input.target() == kRelu6);
+  return c.input.target() == kRelu || c.input.target() == kRelu6;
 }
 bool is_default_format(const Call& c) {
   const Argument* format = c.argument("memory_format");

@@ -106,7 +106,7 @@ void EffectIndex::classify(Node& node) {
       for (const Cell cell : state) unite(cell, cell_of(node));
     }
   }
-  if (!effects.may_alias && !effects.unknown) return;
+  if (!effects.may_alias) return;
   if (effects.unknown && runs_graphs(node)) {
     node.for_each_input([&](const Node& input) {
       if (!input.is(Op::get_attr)) return;
@@ -258,7 +258,7 @@ const Node* EffectIndex::viewed(const Node& node, bool& own) const {
   own = false;
   if (node.is(Op::placeholder) || node.is(Op::get_attr)) return nullptr;
   const NodeEffects effects = of(node);
-  own = (!effects.may_alias && !effects.unknown) || is_guess(node, effects, modules_);
+  own = !effects.may_alias || is_guess(node, effects, modules_);
   if (own || !effects.aliases) return nullptr;
   const Node* only = nullptr;
   bool several = false;
@@ -292,8 +292,7 @@ EffectIndex::Origin EffectIndex::origin_of(const Node& value) const {
 }
 
 bool EffectIndex::may_share(const Node& user, const Node& value) const {
-  const NodeEffects effects = of(user);
-  if (!effects.may_alias && !effects.unknown) return false;
+  if (!of(user).may_alias) return false;
   bool found = false;
   for_each_aliased_input(
       user, [&](Node& input) { found |= &input == &value; }, modules_);

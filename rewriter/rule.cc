@@ -120,15 +120,14 @@ class Checker {
   /// Does the earlier rule take every place of the later one?
   bool check_shadow(std::size_t earlier, std::size_t later) {
     const Rule& first = rules_[earlier];
-    const Rule& second = rules_[later];
     const bool certain = !first.when && is_plain(first.pattern);
-    if (texts_[earlier] == texts_[later] && is_plain(first.pattern) && is_plain(second.pattern)) {
+    if (texts_[earlier] == texts_[later] && is_plain(first.pattern)) {
       report(later, certain, "its pattern is that of '" + first.name + "', which comes first");
       return true;
     }
     if (!certain) return false;
     const std::optional<Graph>& example = examples_[later];
-    if (!example || !example->output_node()) return false;
+    if (!example) return false;
     const Node* result = nullptr;
     example->output_node()->for_each_input([&](const Node& node) { result = result ? result : &node; });
     if (!result || !matches(*example, first.pattern, *result)) return false;

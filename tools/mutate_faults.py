@@ -28,8 +28,8 @@ inline bool fx_fault(int number) {
     "unused-parameter", "unused-but-set-variable", "unused-but-set-parameter", "logical-not-parentheses", "nonnull-compare",
     "sign-compare", "bool-operation", "return-type", "null-dereference"))
 
-# What only makes room beforehand changes no result.
-ROOM = re.compile(r"\b(reserve|shrink_to_fit)\(")
+# What only makes room, or fetches, beforehand changes no result.
+ROOM = re.compile(r"\b(reserve|shrink_to_fit|prefetch_near)\(")
 
 
 class Fault:
@@ -94,10 +94,12 @@ def variants(condition, code):
         for left_out in range(len(parts)):
             rest = f" {operator} ".join(part for i, part in enumerate(parts) if i != left_out)
             yield rest, f"without {' '.join(parts[left_out].split())}"
-    for place, token in top_level(code, sorted(COMPARISONS, key=len, reverse=True)):
+    compared = top_level(code, sorted(COMPARISONS, key=len, reverse=True))
+    for place, token in compared:
         if "template" in condition or "<" in condition[:place].replace(" < ", ""):
             continue
-        for other in COMPARISONS[token]:
+        # The last turns it round, which is the whole condition negated where there is nothing else.
+        for other in COMPARISONS[token][:-1] if len(compared) == 1 and not joints else COMPARISONS[token]:
             yield condition[:place] + other + condition[place + len(token):], f"{token.strip()} is {other.strip()}"
 
 

@@ -233,7 +233,9 @@ bool is_exact(const Node& node, const TargetInfo& info) { return node.is(Op::cal
 }
 
 NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
-  return modules ? modules(node) : NodeEffects{.may_alias = true};
+  NodeEffects effects = modules ? modules(node) : NodeEffects{.may_alias = true};
+  effects.may_alias |= effects.unknown;
+  return effects;
 }
 
 // ── Visits
@@ -332,7 +334,7 @@ void for_each_written(const Node& node, const std::function<void(const Argument&
 
 void for_each_aliased_input(const Node& node, const std::function<void(Node&)>& visit, const ModuleEffects& modules) {
   const NodeEffects effects = effects_of(node, modules);
-  if (!effects.may_alias && !effects.unknown) return;
+  if (!effects.may_alias) return;
   std::optional<AtenCall> call;
   ArgumentSpan args;
   KwargSpan kwargs;

@@ -282,6 +282,20 @@ TEST(Cost, AParameterIsOfTheModulesAboveItOnce) {
               ElementsAre(std::pair("", 4.0 * 72), std::pair("block", 4.0 * 72), std::pair("block.fc", 4.0 * 64)));
 }
 
+TEST(Cost, ParametersOfOneStorageCountAtMostAsThat) {
+  for (const std::int64_t storage : {-1, 0, 1}) {
+    Model m;
+    Node& a = m.shaped(m.graph.get_attr("a.weight"), {8});
+    Node& b = m.shaped(m.graph.get_attr("b.weight"), {8});
+    for (const Node* node : {&a, &b}) {
+      m.shapes[*node].tensors[0].storage = storage;
+      m.shapes[*node].tensors[0].storage_bytes = 32;
+    }
+    m.graph.output(m.shaped(m.graph.call_function("aten::add.Tensor", {a, b}), {8}));
+    EXPECT_EQ(Cost(m.graph, m.shapes).modules()[0].cost.parameter_bytes, storage < 0 ? 64 : 32) << storage;
+  }
+}
+
 TEST(Cost, Roofline) {
   const Machine machine{"m", 1e9, 1e8};
   NodeCost cost;

@@ -350,4 +350,17 @@ TEST(Meta, StaysBesideTheNode) {
   EXPECT_EQ(x.meta().keys().size(), 1u);
 }
 
+TEST(GraphErrors, ANodeHoldsSoManyKeywords) {
+  Graph graph;
+  std::vector<NamedArgument> kwargs;
+  for (int i = 0; i < 65536; ++i) kwargs.push_back({"k" + std::to_string(i), i});
+  Node& node = graph.call_function("mine.f");
+  for (const Error& error : {error_of([&] { graph.call_function("mine.f", {}, kwargs); }),
+                             error_of([&] { node.set_args_kwargs({}, kwargs); })})
+    EXPECT_THAT(error.what(), HasSubstr("a node holds at most 65535 keyword arguments"));
+  kwargs.pop_back();
+  node.set_args_kwargs({}, kwargs);
+  EXPECT_EQ(node.kwargs().size(), 65535u);
+}
+
 }  // namespace fx::graph_test

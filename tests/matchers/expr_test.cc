@@ -113,8 +113,10 @@ TEST(Expr, MistakesAreSaid) {
             "pattern: the path of dominates() is an operator without arguments or name, or alternatives of those");
   EXPECT_EQ(error([] { repeat(op("aten::relu").name("r"), 1, 2, any()); }),
             "the step of a repetition stands for several values, it cannot have a name");
-  EXPECT_EQ(error([] { repeat(op("aten::relu"), 3, 2, any()); }),
-            "a step is repeated `low` to `high` times, at most 64");
+  for (const auto& [low, high] : {std::pair(3u, 2u), {0u, 0u}, {1u, 65u}, {65u, 65u}})
+    EXPECT_EQ(error([&] { repeat(op("aten::relu"), low, high, any()); }),
+              "a step is repeated `low` to `high` times, at most 64");
+  EXPECT_EQ(error([] { repeat(op("aten::relu"), 64, 64, any()); }), "no error");
 }
 
 TEST(Expr, ComparisonsAreThoseOfNumbers) {

@@ -232,4 +232,42 @@ TEST(RecordedPatterns, PartsOfGraphs) {
   testing::expect_as_recorded("parts_of_graphs", all);
 }
 
+/// A prepared pattern, asked after each edit, answers as one that is made then; a set as its patterns do.
+TEST(RecordedPatterns, PreparedAndInSets) {
+  std::vector<Recorded> all;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    const std::uint64_t number = 4 * seed + 1 + seed % 2;  // without shapes
+    Case one = case_at(number);
+    FindOptions options;
+    if (seed % 3 == 0) options.budget = 5 + seed % 40;
+    NodeMatcher prepared(one.graph, one.pattern, options);
+    testing::Random random(seed);
+    for (int edits = 0; edits < 3; ++edits) {
+      std::vector<Node*> unused;
+      for (Node& node : one.graph.nodes()) {
+        const std::optional<Match> now = prepared.match(node);
+        NodeMatcher anew(one.graph, one.pattern, options);
+        const std::optional<Match> expected = anew.match(node);
+        ASSERT_EQ(now ? text_of({*now}) : "", expected ? text_of({*expected}) : "") << seed;
+        if (node.is_callable() && !node.has_users()) unused.push_back(&node);
+      }
+      one.graph.output_node()->set_args(
+          {one.graph.placeholders().empty() ? Argument() : Argument(*one.graph.placeholders()[0])});
+      if (!unused.empty()) one.graph.erase_node(*random.pick(unused));
+    }
+    std::string found;
+    PatternSet set({case_at(number + 600).pattern, one.pattern, case_at(number + 1200).pattern});
+    FindStats stats;
+    options.stats = &stats;
+    const Graph graph = case_at(number).graph;
+    for (const SetMatch& match : set.find(graph, options))
+      found += std::to_string(match.pattern) + text_of({match.match});
+    found += std::to_string(static_cast<int>(stats.stop)) + " " + std::to_string(stats.candidates) + " " +
+             std::to_string(stats.nodes_visited);
+    if (seed % 10 == 1) all.push_back({std::to_string(seed), ""});
+    all.back().found += found + "\n";
+  }
+  testing::expect_as_recorded("pattern_sets", all);
+}
+
 }  // namespace fx::recorded_patterns_test

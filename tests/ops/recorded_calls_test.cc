@@ -163,6 +163,7 @@ class Forms {
         if (schema) {
           found += " = " + schema->target.str();
           normalize_operators(graph);
+          EXPECT_EQ(normalize_operators(graph), 0u) << call_text(*made);
           found += " " + call_text(*made);
         }
         found += "\n";

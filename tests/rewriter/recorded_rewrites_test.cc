@@ -171,11 +171,18 @@ TEST(RecordedRewrites, RulesTogether) {
 }
 
 TEST(RecordedRewrites, CommonSubexpressions) {
+  static const std::vector<testing::OperatorForm> keywords = {
+      {Op::call_module, "head", "t", "mask:t,other:t"},
+      {Op::call_method, "relu"},
+      {Op::call_function, "aten::add.Tensor", "tt", "alpha:2"},
+      {Op::call_function, "aten::add.Tensor", "", "self:t,other:t,alpha:1"},
+      {Op::call_function, "aten::mul.Tensor", "t", "other:t"},
+      {Op::call_function, "aten::zeros", "I", "dtype:d"}};
   std::vector<Recorded> all;
   for (std::uint64_t seed = 1; seed <= 1600; ++seed) {
     testing::RandomGraphOptions options = testing::random_options(seed);
-    static const std::vector<testing::OperatorForm>* const kVocabularies[] = {
-        &vocabulary(), &testing::pointwise_vocabulary(), &testing::copying_vocabulary(),
+    const std::vector<testing::OperatorForm>* const kVocabularies[] = {
+        seed % 3 ? &vocabulary() : &keywords, &testing::pointwise_vocabulary(), &testing::copying_vocabulary(),
         &testing::default_vocabulary()};
     options.vocabulary = kVocabularies[seed % 4];
     Graph graph =

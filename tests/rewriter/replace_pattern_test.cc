@@ -147,4 +147,50 @@ TEST(ReplacePattern, AWriteBeforeTheMatchIsNoObstacle) {
   }
 }
 
+TEST(ReplacePattern, GraphsAreBoundByPosition) {
+  const Graph one = graph_of("r = aten::relu(%x)\nreturn r"),
+              two = graph_of("r = aten::add.Tensor(%x, %y)\nreturn r", "x y");
+  Graph graph = one.clone();
+  try {
+    replace_pattern(graph, one, two);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the pattern takes 1 inputs, the replacement 2"));
+  }
+  EXPECT_EQ(calls_of(graph), calls_of(one));
+}
+
+TEST(ReplacePattern, ReportsAreSummedByRule) {
+  const auto part = [](RewriteStop stop, std::vector<RuleReport> rules) {
+    RewriteReport report;
+    report.stop = stop;
+    report.rules = std::move(rules);
+    for (const RuleReport& rule : report.rules) report.applied += rule.applied;
+    return report;
+  };
+  RewriteReport sum =
+      part(RewriteStop::complete, {{.rule = "a", .tried = 4, .matched = 3, .refused = 1, .applied = 2}});
+  sum.add(part(RewriteStop::fixed_point,
+               {{.rule = "b", .tried = 1}, {.rule = "a", .tried = 5, .filtered = 2, .applied = 3}}));
+  ASSERT_EQ(sum.rules.size(), 2u);
+  EXPECT_EQ(sum.rules[0].rule, "a");
+  EXPECT_EQ(sum.rules[0].tried, 9u);
+  EXPECT_EQ(sum.rules[0].matched, 3u);
+  EXPECT_EQ(sum.rules[0].refused, 1u);
+  EXPECT_EQ(sum.rules[0].filtered, 2u);
+  EXPECT_EQ(sum.rules[0].applied, 5u);
+  EXPECT_EQ(sum.rules[1].tried, 1u);
+  EXPECT_EQ(sum.applied, 5u);
+  // A limit that was met stays said.
+  constexpr RewriteStop kAll[] = {RewriteStop::complete, RewriteStop::fixed_point, RewriteStop::max_rewrites,
+                                  RewriteStop::max_time, RewriteStop::search_budget};
+  for (const RewriteStop first : kAll) {
+    for (const RewriteStop second : kAll) {
+      RewriteReport both = part(first, {});
+      both.add(part(second, {}));
+      EXPECT_EQ(both.stop, second >= RewriteStop::max_rewrites || first < RewriteStop::max_rewrites ? second : first);
+    }
+  }
+}
+
 }  // namespace fx::replace_pattern_test

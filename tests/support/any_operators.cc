@@ -100,6 +100,7 @@ Shapes any_shapes(const Graph& graph, std::uint64_t seed) {
     } else {
       for (std::size_t rank = random.below(4); rank > 0; --rank) tensor.sizes.push_back(random.between(0, 4));
     }
+    if (random.chance(15)) tensor.strides.assign(tensor.sizes.rbegin(), tensor.sizes.rend());
     shapes[node] = tensor;
   }
   return shapes;
