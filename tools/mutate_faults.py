@@ -80,6 +80,8 @@ def top_level(text, tokens):
 COMPARISONS = {" < ": [" <= ", " >= "], " <= ": [" < "], " > ": [" >= ", " <= "], " >= ": [" > "], " == ": [" != "],
                " != ": [" == "]}
 
+TURNED_ROUND = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > ", " == ": " != ", " != ": " == "}
+
 
 def variants(condition, code):
     """What the condition may become, with what was done. `code` is the same with comments and strings blanked out."""
@@ -98,8 +100,9 @@ def variants(condition, code):
     for place, token in compared:
         if "template" in condition or "<" in condition[:place].replace(" < ", ""):
             continue
-        # The last turns it round, which is the whole condition negated where there is nothing else.
-        for other in COMPARISONS[token][:-1] if len(compared) == 1 and not joints else COMPARISONS[token]:
+        for other in COMPARISONS[token]:
+            if other == TURNED_ROUND[token] and len(compared) == 1 and not joints:
+                continue  # the whole condition negated
             yield condition[:place] + other + condition[place + len(token):], f"{token.strip()} is {other.strip()}"
 
 

@@ -87,8 +87,7 @@ class Linter {
       check_inputs(node);
       check_uses(node);
     }
-    if (uses_from_arguments_ != uses_from_rings_ && previous)
-      report(kUsesAgree, *previous, "uses and users disagree in number");
+    if (uses_from_arguments_ != uses_from_rings_) report(kUsesAgree, *previous, "uses and users disagree in number");
     return std::move(violations_);
   }
 

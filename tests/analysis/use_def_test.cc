@@ -144,4 +144,11 @@ TEST(UseDefSlow, MillionNodeGraphs) {
   EXPECT_EQ(critical_path(fan).length, 3.0);
 }
 
+TEST(CriticalPath, OfNodesThatCostNothingIsAPath) {
+  const Graph graph = testing::chain(3);
+  const CriticalPath path = critical_path(graph, [](const Node&) { return 0.0; });
+  EXPECT_EQ(path.length, 0.0);
+  EXPECT_FALSE(path.nodes.empty());
+}
+
 }  // namespace fx::use_def_test

@@ -346,5 +346,21 @@ TEST(Normalize, MethodsAndFunctionsAreTheirOperators) {
   EXPECT_EQ(fx::find(graph, "aten::add.Tensor(aten::relu(aten::relu(x)), x)", {.normalize = true}).size(), 1u);
 }
 
+TEST(NodeMatcher, APlaceThatIsGoneIsScannedNoMore) {
+  Graph graph = graph_of("a = aten::relu(%x)\nb = aten::neg(%x)\nreturn a");
+  NodeMatcher matcher(graph, "a = aten::relu(x)\nb = aten::neg(y)\nreturn a, b");
+  Node& anchor = *graph.find("a");
+  for (int i = 0; i < 3; ++i) {
+    const std::optional<Match> match = matcher.match(anchor);
+    ASSERT_TRUE(match);
+    Node& other = *match->nodes()[match->nodes()[0] == &anchor];
+    ASSERT_FALSE(other.is_erased());
+    const auto scope = graph.inserting_before(other);
+    graph.call_function("aten::neg", {anchor});
+    graph.erase_node(other);
+  }
+}
+
 }  // namespace find_test
+
 }  // namespace fx

@@ -211,7 +211,8 @@ TEST(RecordedCalls, PythonFunctionsAndOperators) {
                            "operator.setitem",
                            "torch.squeeze",
                            "torch.view_as_real",
-                           "torch.bernoulli"})
+                           "torch.bernoulli",
+                           "mine.f"})
     names.emplace(name);
   Forms forms;
   std::vector<Recorded> all;

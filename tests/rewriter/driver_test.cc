@@ -341,4 +341,18 @@ TEST(Passes, ConstraintsThatCannotBeMetAndErrorsNameThePass) {
   }
 }
 
+TEST(Rules, AConditionInCodeLeavesPlacesToALaterRule) {
+  const match::Expr small = match::op("aten::mul.Scalar", match::any("x"), match::lit_any("c").where("<", 3));
+  const match::Expr all = match::op("aten::mul.Scalar", match::any("x"), match::lit_any("c"));
+  const RuleSet narrow = {{.name = "small", .pattern = small, .replacement = "aten::neg(x)"},
+                          {.name = "all", .pattern = all, .replacement = "aten::relu(x)"}};
+  EXPECT_THAT(errors_of(narrow), ElementsAre());
+  const RuleSet wide = {{.name = "all", .pattern = all, .replacement = "aten::neg(x)"},
+                        {.name = "again", .pattern = all, .replacement = "aten::relu(x)"}};
+  EXPECT_EQ(errors_of(wide).size(), 1u);
+  Graph graph = graph_of("a = aten::mul.Scalar(%x, 2)\nb = aten::mul.Scalar(%a, 4)\nreturn b");
+  EXPECT_EQ(rewrite_to_fixed_point(graph, narrow).applied, 2u);
+  EXPECT_EQ(calls_of(graph), "neg = aten::neg(x)\nrelu = aten::relu(neg)\nreturn relu\n");
+}
+
 }  // namespace fx::driver_test

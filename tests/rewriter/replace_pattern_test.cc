@@ -181,6 +181,11 @@ TEST(ReplacePattern, ReportsAreSummedByRule) {
   EXPECT_EQ(sum.rules[0].applied, 5u);
   EXPECT_EQ(sum.rules[1].tried, 1u);
   EXPECT_EQ(sum.applied, 5u);
+  RewriteReport refused;
+  refused.refused.push_back({.rule = "a", .node = "n", .reason = "it is"});
+  sum.add(refused);
+  sum.add(refused);
+  EXPECT_EQ(sum.refused.size(), 2u);
   // A limit that was met stays said.
   constexpr RewriteStop kAll[] = {RewriteStop::complete, RewriteStop::fixed_point, RewriteStop::max_rewrites,
                                   RewriteStop::max_time, RewriteStop::search_budget};
