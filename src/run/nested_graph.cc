@@ -136,7 +136,6 @@ IValue wrap_with_set_grad_enabled(Values& args) {
 }
 
 IValue wrap_with_autocast(Values& args) {
-  if (args.size() < 5) fail("wrap_with_autocast takes a device, a type, two flags, a graph and its inputs");
   std::optional<at::ScalarType> type;
   if (!args[1].isNone()) type = static_cast<at::ScalarType>(args[1].toInt());
   const AutocastScope scope(c10::Device(args[0].toStringRef()).type(), type, args[2].toBool(),
@@ -174,18 +173,18 @@ IValue nested_graph_value(const std::shared_ptr<torch::nn::Module>& module) {
 const std::vector<PythonFunction>& higher_order_functions() {
   static const auto& table = *new std::vector<PythonFunction>{
       {"higher_order::cond", {"pred", "true_fn", "false_fn", "operands"}, cond},
-      {"higher_order::while_loop", {"cond_fn", "body_fn", "carried_inputs", "additional_inputs"}, while_loop},
+      {"higher_order::while_loop", {"cond_fn", "body_fn", "carried_inputs", "additional_inputs"}, while_loop, 3},
       {"higher_order::map_impl", {"f", "xs", "pos_args"}, map},
-      {"higher_order::scan", {"combine_fn", "init", "xs", "additional_inputs"}, scan},
-      {"higher_order::associative_scan", {"combine_fn", "xs", "additional_inputs"}, associative_scan},
-      {"higher_order::wrap_with_set_grad_enabled", {}, wrap_with_set_grad_enabled},
-      {"higher_order::wrap_with_autocast", {}, wrap_with_autocast},
-      {"higher_order::invoke_subgraph", {}, [](Values& args) { return call_with_rest(args, 0, 2); }},
-      {"higher_order::wrap", {}, [](Values& args) { return call_with_rest(args, 0, 1); }},
+      {"higher_order::scan", {"combine_fn", "init", "xs", "additional_inputs"}, scan, 3},
+      {"higher_order::associative_scan", {"combine_fn", "xs", "additional_inputs"}, associative_scan, 2},
+      {"higher_order::wrap_with_set_grad_enabled", {}, wrap_with_set_grad_enabled, 2},
+      {"higher_order::wrap_with_autocast", {}, wrap_with_autocast, 5},
+      {"higher_order::invoke_subgraph", {}, [](Values& args) { return call_with_rest(args, 0, 2); }, 2},
+      {"higher_order::wrap", {}, [](Values& args) { return call_with_rest(args, 0, 1); }, 1},
       {"higher_order::strict_mode",
        {"callable", "operands"},
        [](Values& args) { return nested_graph(args[0]).call(values_of(args[1])); }},
-      {"higher_order::tag_activation_checkpoint", {}, [](Values& args) { return call_with_rest(args, 0, 1); }},
+      {"higher_order::tag_activation_checkpoint", {}, [](Values& args) { return call_with_rest(args, 0, 1); }, 1},
   };
   return table;
 }

@@ -181,8 +181,8 @@ PlanCompiler::Value PlanCompiler::compile_python(Scope& scope, const Node& node,
                                                               [](const char* name) { return std::string_view(name); });
   for (std::size_t i = 0; i < arranged.size() && arranged[i]; ++i) operands.push_back(operand(scope, *arranged[i]));
   if (operands.empty()) fail(ErrorKind::invalid_argument, node, node.target().str() + " needs arguments");
-  return call_function(scope, node, operands, [call = function.call](torch::jit::Stack& stack) {
-    c10::IValue result = call(stack);
+  return call_function(scope, node, operands, [&function](torch::jit::Stack& stack) {
+    c10::IValue result = function.call(stack);
     stack.clear();
     stack.push_back(std::move(result));
   });

@@ -234,7 +234,7 @@ const std::vector<PythonFunction>& functions() {
       {"operator.truth", {"a"}, [](Args& args) { return IValue(truth(args[0])); }},
       {"operator.is_", {"a", "b"}, [](Args& args) { return IValue(args[0].is(args[1])); }},
       {"operator.is_not", {"a", "b"}, [](Args& args) { return IValue(!args[0].is(args[1])); }},
-      {"torch._assert", {"condition", "message"}, python_assert},
+      {"torch._assert", {"condition", "message"}, python_assert, 1},
       {"torch.sym_float", {"a"}, [](Args& args) { return IValue(as_double(args[0])); }},
       {"torch.sym_int", {"a"}, python_int},
       {"torch.sym_not", {"a"}, [](Args& args) { return IValue(!truth(args[0])); }},
@@ -242,10 +242,10 @@ const std::vector<PythonFunction>& functions() {
       {"torch.sym_min", {"a", "b"}, [](Args& args) { return one_of(args, as_double(args[1]) < as_double(args[0])); }},
       {"torch.sym_ite", {"b", "t", "f"}, [](Args& args) { return truth(args[0]) ? args[1] : args[2]; }},
       {"torch._sym_sqrt", {"a"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
-      {"torch.unique", {"input", "sorted", "return_inverse", "return_counts", "dim"}, python_unique},
-      {".unique", {"self", "sorted", "return_inverse", "return_counts", "dim"}, python_unique},
-      {"torch.unique_consecutive", {"input", "return_inverse", "return_counts", "dim"}, python_unique_consecutive},
-      {".unique_consecutive", {"self", "return_inverse", "return_counts", "dim"}, python_unique_consecutive},
+      {"torch.unique", {"input", "sorted", "return_inverse", "return_counts", "dim"}, python_unique, 1},
+      {".unique", {"self", "sorted", "return_inverse", "return_counts", "dim"}, python_unique, 1},
+      {"torch.unique_consecutive", {"input", "return_inverse", "return_counts", "dim"}, python_unique_consecutive, 1},
+      {".unique_consecutive", {"self", "return_inverse", "return_counts", "dim"}, python_unique_consecutive, 1},
       {"math.trunc", {"x"}, python_int},
       {"math.sqrt", {"x"}, [](Args& args) { return IValue(std::sqrt(as_double(args[0]))); }},
       {"math.exp", {"x"}, [](Args& args) { return IValue(std::exp(as_double(args[0]))); }},
@@ -340,6 +340,14 @@ std::vector<Symbol> existing(const std::string& packet) {
 }
 
 }  // namespace
+
+IValue PythonFunction::call(Args& args) const {
+  if (args.size() < least) {
+    fail(std::string(target) + " takes " + std::to_string(least) + (least == 1 ? " value, " : " values, ") +
+         std::to_string(args.size()) + (args.size() == 1 ? " is given" : " are given"));
+  }
+  return function(args);
+}
 
 const PythonFunction* find_python_function(Symbol target) {
   const auto found = function_index().find(target);

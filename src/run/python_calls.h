@@ -16,7 +16,11 @@ namespace fx {
 struct PythonFunction {
   const char* target;                   ///< `operator.getitem`; a method is `.float`
   std::vector<const char*> parameters;  ///< names, for keyword arguments
-  c10::IValue (*call)(std::vector<c10::IValue>& args);
+  c10::IValue (*function)(std::vector<c10::IValue>& args);
+  std::size_t least = parameters.size();  ///< how many values it must have
+
+  /// Throws Error(execution) for fewer.
+  c10::IValue call(std::vector<c10::IValue>& args) const;
 };
 
 /// The function for a call_function target, or null.
