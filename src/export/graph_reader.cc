@@ -205,6 +205,7 @@ void GraphReader::read_all() {
   const Json* single = find_member(json_, "is_single_tensor_return");
   graph().output(single && boolean_of(*single) && results.size() == 1 ? results[0] : Argument::tuple(results));
   remove_left_over(graph());
+  graph().lint();
 }
 
 void GraphReader::read_nodes() {

@@ -57,6 +57,7 @@ std::shared_ptr<GraphModule> ProgramReader::read() {
                                             "; load the library that defines it, use a newer LibTorch, or decompose it "
                                             "before it is saved (run_decompositions)");
   }
+  module_->graph().lint();
   set_mode();
   return module_;
 }
