@@ -199,6 +199,17 @@ void GraphWriter::write_nodes() {
   }
 }
 
+// TorchScript's types, layouts and memory formats are ints; Python wants what they name.
+Argument GraphWriter::named(const Argument& value, const c10::TypePtr& type) const {
+  if (!is_enumerator(*type)) return value;
+  const Node* node = value.node_or_null();
+  const ValueShape* shape = node ? &shapes_[*node] : nullptr;
+  const bool is_known = shape && shape->kind == ValueShape::Kind::integer && !shape->varies;
+  const Argument number = is_known ? literal_of(*shape) : value;
+  if (!number.is_int()) return value;
+  return to_argument(c10::IValue(number.as_int()), type).value_or(value);
+}
+
 void GraphWriter::write_call(const Node& node) {
   const ValueShape& shape = shapes_[node];
   if (node.target() == "torch._assert") return write_assertion(node);
@@ -230,7 +241,7 @@ void GraphWriter::write_call(const Node& node) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const Argument* value = i < node.args().size() ? &node.arg(i) : node.kwarg(Symbol(parameters[i].name()));
     if (!value) continue;
-    Json json = argument(*value);
+    Json json = argument(named(*value, parameters[i].real_type()));
     const bool empty_tensors = value->is_sequence() && value->elements().empty() &&
                                parameters[i].type()->str().find("Tensor") != std::string::npos;
     if (empty_tensors) json = {{"as_tensors", Json::array()}};

@@ -77,6 +77,7 @@ class GraphWriter {
   void find_left_out();
   bool is_fixed(const Node& node) const;
   Json results_of(const Node& node, const ValueShape& shape, bool is_tuple);
+  Argument named(const Argument& value, const c10::TypePtr& type) const;
   Json sequence(const Argument& value);
   static Json numbers(const std::vector<Json>& elements);
   Json nested(const Node& node);

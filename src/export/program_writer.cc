@@ -8,6 +8,7 @@
 #include <fxgraph/export/data_dependence.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
+#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/export/tensor_questions.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
@@ -51,6 +52,7 @@ WrittenProgram ProgramWriter::write() {
   refuse(calls_of_data(graph_, module_));
   find_shapes();
   refuse(calls_of_data(graph_, shapes_));
+  put_in_types();
   drop_checks();
   for (Node* output : graph_.find_nodes(Op::output)) output->set_args({whole_values(output->arg(0))});
 
@@ -113,6 +115,28 @@ void ProgramWriter::put_in_literals() {
   }
 }
 
+// What a program asks of a tensor's type and device is what they are in the example, as in what Python exports. That
+// the type is that one is asserted.
+void ProgramWriter::put_in_types() {
+  for (Node* asked : graph_.find_nodes(Op::call_function, Symbol("prim::device"))) {
+    const Node* tensor = asked->args().empty() ? nullptr : asked->arg(0).node_or_null();
+    if (!tensor || shapes_.values[*tensor].kind != ValueShape::Kind::tensor) continue;
+    asked->replace_all_uses_with(Argument(shapes_.values[*tensor].tensor.device));
+    graph_.erase_node(*asked);
+  }
+  for (Node* asked : graph_.find_nodes(Op::call_function, Symbol("prim::dtype"))) {
+    bool is_compared = true;
+    for (const Node& user : asked->users()) is_compared &= number_operator(user.target()) == "operator.eq";
+    if (is_compared || shapes_.values[*asked].kind != ValueShape::Kind::integer) continue;
+    const std::string name(to_string(static_cast<DType>(shapes_.values[*asked].integer.example)));
+    const auto at = graph_.inserting_after(*asked);
+    Node& holds = graph_.call_function("operator.eq", {*asked, shapes_.values[*asked].integer.example});
+    shapes_.values[holds].kind = ValueShape::Kind::boolean;
+    shapes_.values[holds].boolean = true;
+    graph_.call_function("torch._assert", {holds, "must be torch." + name + ", as in the example"});
+  }
+}
+
 // Of the inputs' sizes, and of what data decide.
 Json ProgramWriter::ranges() const {
   Json all = Json::object();
@@ -165,6 +189,7 @@ void ProgramWriter::flatten_modules() {
   }
   graph_ = inline_modules(GraphModule(module_, std::move(graph)));
   normalize_operators(graph_);
+  compare_as_tensors(graph_);
   eliminate_dead_code(graph_);
   states_ = settle_state(module_, graph_);
 }

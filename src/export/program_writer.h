@@ -40,6 +40,7 @@ class ProgramWriter {
  private:
   void flatten_modules();
   void put_in_literals();
+  void put_in_types();
   static void refuse(const std::string& calls_of_data);
   void find_shapes();
   void drop_checks();

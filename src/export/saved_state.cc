@@ -83,6 +83,8 @@ class Settler {
         }
       }
     }
+    // What a run left there is a value like any other.
+    if (state.is_written && tensor.requires_grad() && !tensor.is_leaf()) state.tensor = tensor.detach();
     return state;
   }
 

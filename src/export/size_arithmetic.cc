@@ -275,6 +275,40 @@ std::optional<SizeExpr> diagonal_of(const Node& node, std::size_t dim,
   return SizeExpr::call("Max", {SizeExpr::integer(0), SizeExpr::call("Min", {rows, columns})});
 }
 
+namespace {
+
+// Two numbers of an argument that may be one for both.
+std::optional<std::pair<std::int64_t, std::int64_t>> two_numbers(const Node& node, const char* name) {
+  const Argument* value = bound_argument(node, name);
+  if (!value || !value->is_sequence()) return std::nullopt;
+  const ArgumentSpan all = value->elements();
+  if (all.empty() || all.size() > 2 || !std::ranges::all_of(all, &Argument::is_int)) return std::nullopt;
+  return std::pair(all[0].as_int(), all[all.size() - 1].as_int());
+}
+
+}  // namespace
+
+std::optional<SizeExpr> windows_of(const Node& node, std::size_t dim,
+                                   const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of) {
+  if (node.target() != "aten::im2col") return std::nullopt;
+  const Argument* input = bound_argument(node, "self");
+  const auto kernel = two_numbers(node, "kernel_size"), dilation = two_numbers(node, "dilation"),
+             padding = two_numbers(node, "padding"), stride = two_numbers(node, "stride");
+  if (!input || !input->is_node() || !kernel || !dilation || !padding || !stride) return std::nullopt;
+  const std::vector<SymbolicSize>& sizes = sizes_of(input->node());
+  if (sizes.size() < 3 || dim + 2 != sizes.size()) return std::nullopt;
+  // How many windows begin in a dimension.
+  const auto count = [](const SizeExpr& size, std::int64_t k, std::int64_t d, std::int64_t p, std::int64_t s) {
+    const SizeExpr room = SizeExpr::call("Add", {size, SizeExpr::integer(2 * p - d * (k - 1) - 1)});
+    return SizeExpr::call("Add", {SizeExpr::call("FloorDiv", {room, SizeExpr::integer(s)}), SizeExpr::integer(1)});
+  };
+  const SizeExpr& height = sizes[sizes.size() - 2].expr;
+  const SizeExpr& width = sizes[sizes.size() - 1].expr;
+  if (!varies(height) && !varies(width)) return std::nullopt;
+  return SizeExpr::call("Mul", {count(height, kernel->first, dilation->first, padding->first, stride->first),
+                                count(width, kernel->second, dilation->second, padding->second, stride->second)});
+}
+
 std::optional<Symbols> where_they_differ(const SizeExpr& left, const SizeExpr& right, const Symbols& example,
                                          const SizeRanges& ranges, const std::function<bool(const Symbols&)>& takes) {
   if (left == right) return std::nullopt;

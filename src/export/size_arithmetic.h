@@ -29,6 +29,11 @@ std::optional<SizeExpr> resized_by(const Node& node, std::size_t dim,
 std::optional<SizeExpr> diagonal_of(const Node& node, std::size_t dim,
                                     const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of);
 
+/// The number of windows of `im2col`, its last dimension: of what two sizes that may both vary are; nothing for other
+/// calls and dimensions.
+std::optional<SizeExpr> windows_of(const Node& node, std::size_t dim,
+                                   const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of);
+
 /// Values of the symbols, within their ranges and such that `takes` holds, for which the two are different numbers;
 /// nothing when none of some hundred tried is.
 std::optional<Symbols> where_they_differ(const SizeExpr& left, const SizeExpr& right, const Symbols& example,

@@ -32,6 +32,21 @@ Json json_of(const Argument& value) {
   return {{"as_ints", std::move(all)}};
 }
 
+// Does it follow from attributes, and from no input?
+bool is_of_attributes(const Node& value) {
+  std::vector<const Node*> open = {&value};
+  std::set<const Node*> seen = {&value};  // asked only, not gone through
+  while (!open.empty()) {
+    const Node& node = *open.back();
+    open.pop_back();
+    if (node.is(Op::placeholder)) return false;
+    for (const Node* input : node.all_input_nodes()) {
+      if (seen.insert(input).second) open.push_back(input);
+    }
+  }
+  return true;
+}
+
 bool is_answer(const Argument& value) {
   if (!value.is_sequence()) return value.is_int() || value.is_bool();
   return std::ranges::all_of(value.elements(), [](const Argument& each) { return each.is_int(); });
@@ -131,6 +146,27 @@ void read_question(Graph& graph, Node& tensor, const std::string& note) {
   Node* holds = &graph.call_function(question, {of});
   if (*answer != Argument(true)) holds = &graph.call_function("operator.eq", {Argument(*holds), *answer});
   graph.call_function("torch._assert", {Argument(*holds), Argument(string_of(member(json, "message")))});
+}
+
+void compare_as_tensors(Graph& graph) {
+  for (Node* check : graph.find_nodes(Op::call_function, Symbol("torch._assert"))) {
+    const Node* equal = check->args().empty() ? nullptr : check->arg(0).node_or_null();
+    const bool compares = equal && (equal->target() == "operator.eq" || equal->target().view().starts_with("aten::eq"));
+    if (!compares || equal->args().size() != 2) continue;
+    const Node* asked = equal->arg(0).node_or_null();
+    Argument number = equal->arg(1);
+    if (!asked || asked->args().size() != 1 || !asked->arg(0).is_node() || number.is_node()) continue;
+    const bool is_truth = asked->target() == "aten::is_nonzero";
+    if (!is_truth && asked->target() != "aten::item" && asked->target() != "aten::_local_scalar_dense") continue;
+    if (!is_of_attributes(*asked)) continue;
+    const bool is_other = is_truth && number == Argument(true);
+    if (is_truth) number = Argument(0);
+    const auto at = graph.inserting_before(*check);
+    Node& holds = graph.call_function(is_other ? "aten::ne.Scalar" : "aten::eq.Scalar", {asked->arg(0), number});
+    std::vector<Argument> args(check->args().begin(), check->args().end());
+    args[0] = Argument(holds);
+    check->set_args(args);
+  }
 }
 
 }  // namespace fx::pt2

@@ -41,4 +41,8 @@ std::string write_question(const TensorQuestion& question);
 /// write_question() did not write.
 void read_question(Graph& graph, Node& tensor, const std::string& note);
 
+/// Assertions that a number in a parameter or buffer is what it was (`item()`, as a trace asserts it) become ones of
+/// tensors: the number is none that data decide, and Python asserts it where it lies.
+void compare_as_tensors(Graph& graph);
+
 }  // namespace fx::pt2

@@ -191,8 +191,10 @@ class Combiner {
     const std::size_t rank = first.numbers.size() / 2;
     const auto sizes_of = [this](const Node& input) -> const auto& { return (*known_)[input].tensor.sizes; };
     for (std::size_t i = 0; i < rank; ++i) {
-      const std::optional<SizeExpr> diagonal = diagonal_of(node, i, sizes_of);
-      meta.sizes.push_back(size(node, seen, i, diagonal ? diagonal : resized_by(node, i, sizes_of)));
+      std::optional<SizeExpr> said = diagonal_of(node, i, sizes_of);
+      if (!said) said = windows_of(node, i, sizes_of);
+      if (!said) said = resized_by(node, i, sizes_of);
+      meta.sizes.push_back(size(node, seen, i, said));
     }
     for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(stride(node, seen, i, meta.sizes));
     return meta;

@@ -65,11 +65,12 @@ constexpr NamedKind kMethods[] = {
 };
 
 constexpr NamedKind kFunctionTypes[] = {
-    {"builtins.len", kInt}, {"builtins.int", kInt}, {"builtins.float", kFloat}, {"builtins.bool", kBool},
-    {"math.ceil", kInt},    {"math.floor", kInt},   {"math.trunc", kInt},       {"math.gcd", kInt},
-    {"math.prod", kInt},    {"math.sqrt", kFloat},  {"math.exp", kFloat},       {"math.log", kFloat},
-    {"math.log2", kFloat},  {"math.pow", kFloat},   {"math.sin", kFloat},       {"math.cos", kFloat},
-    {"math.tanh", kFloat},
+    {"builtins.len", kInt},   {"builtins.int", kInt},      {"builtins.float", kFloat}, {"builtins.bool", kBool},
+    {"math.ceil", kInt},      {"math.floor", kInt},        {"math.trunc", kInt},       {"math.gcd", kInt},
+    {"math.prod", kInt},      {"math.sqrt", kFloat},       {"math.exp", kFloat},       {"math.log", kFloat},
+    {"math.log2", kFloat},    {"math.pow", kFloat},        {"math.sin", kFloat},       {"math.cos", kFloat},
+    {"math.tanh", kFloat},    {"torch.sym_int", kInt},     {"torch.sym_sum", kInt},    {"torch.sym_float", kFloat},
+    {"torch.sym_not", kBool}, {"torch._sym_sqrt", kFloat},
 };
 
 constexpr NamedKind kAnnotations[] = {
@@ -96,6 +97,7 @@ constexpr NamedKind kArithmetic[] = {
     {"operator.truediv", kFloat}, {"operator.pow", kInt},  {"operator.eq", kBool},  {"operator.ne", kBool},
     {"operator.lt", kBool},       {"operator.le", kBool},  {"operator.gt", kBool},  {"operator.ge", kBool},
     {"builtins.max", kInt},       {"builtins.min", kInt},  {"builtins.abs", kInt},  {"builtins.round", kInt},
+    {"torch.sym_max", kInt},      {"torch.sym_min", kInt}, {"torch.sym_ite", kInt},
 };
 // clang-format on
 

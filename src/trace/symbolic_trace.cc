@@ -1,6 +1,7 @@
 #include <fxgraph/trace/symbolic_trace.h>
 
 #include <cctype>
+#include <set>
 
 #include <fxgraph/nn/module_tree.h>
 
@@ -30,6 +31,25 @@ std::string class_name_of(const std::string& type) {
   return name;
 }
 
+// A tensor that the program reads under one of its names keeps the others: what is tied stays tied.
+void keep_other_names(const torch::nn::Module& root, GraphModule& module) {
+  std::set<const void*> read;
+  for (const auto& tensors : {module.named_parameters(), module.named_buffers()}) {
+    for (const auto& item : tensors) {
+      if (item.value().defined()) read.insert(item.value().unsafeGetTensorImpl());
+    }
+  }
+  const auto is_missing = [&](const std::string& name, const at::Tensor& tensor) {
+    return tensor.defined() && read.contains(tensor.unsafeGetTensorImpl()) && !module.find_attribute(name).defined();
+  };
+  for (const auto& item : root.named_parameters()) {
+    if (is_missing(item.key(), item.value())) module.set_parameter(item.key(), item.value());
+  }
+  for (const auto& item : root.named_buffers()) {
+    if (is_missing(item.key(), item.value())) module.set_buffer(item.key(), item.value());
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<GraphModule> to_graph_module(Trace trace) {
@@ -44,6 +64,7 @@ std::shared_ptr<GraphModule> to_graph_module(Trace trace) {
   }
   auto module = std::make_shared<GraphModule>(attributes, std::move(trace.graph), name);
   if (trace.root) {
+    keep_other_names(*trace.root, *module);
     copy_modes(*trace.root, *module);
   } else if (trace.mode) {
     module->train(*trace.mode);
