@@ -2,7 +2,9 @@
 #include <fxgraph/export/save.h>
 
 #include <random>
+#include <regex>
 
+#include "tests/pt2/attempt.h"
 #include "tests/pt2/damaged.h"
 
 namespace fx::hostile_test {
@@ -44,6 +46,31 @@ TEST(HostileArchive, ChangedJson) {
     if (without[pointer.parent_pointer()].is_object()) without[pointer.parent_pointer()].erase(pointer.back());
     outcome_of("mlp", without);
   }
+}
+
+// Of every call the last input, one after the other.
+TEST(HostileArchive, InputsThatAreLeftOut) {
+  for (const std::string name : {"mlp.core", "cond", "n_two", "p_in", "y_bounds", "o_short", "q_token", "lstm"}) {
+    const Json whole = program_of(name);
+    const std::size_t count = whole["graph_module"]["graph"]["nodes"].size();
+    for (std::size_t i = 0; i < count; ++i) {
+      Json program = whole;
+      Json& inputs = program["graph_module"]["graph"]["nodes"][i]["inputs"];
+      if (inputs.empty()) continue;
+      inputs.erase(inputs.size() - 1);
+      EXPECT_EQ(attempted(rewritten(name, {{"models/model.json", program.dump()}}), name).fault, "")
+          << name << " " << i;
+    }
+  }
+}
+
+TEST(HostileArchive, ArgumentsWithoutNames) {
+  Json program = program_of("mlp");
+  program["graph_module"]["module_call_graph"][0]["signature"]["forward_arg_names"][0] = "";
+  program["graph_module"]["graph"] =
+      Json::parse(std::regex_replace(program["graph_module"]["graph"].dump(), std::regex("\"x\""), "\"\""));
+  program["graph_module"]["signature"]["input_specs"].back()["user_input"]["arg"]["as_tensor"]["name"] = "";
+  EXPECT_NE(outcome_of("mlp", program), "");
 }
 
 TEST(HostileArchive, AbsurdSizesAllocateNothing) {
