@@ -27,6 +27,8 @@ warnings.simplefilter("ignore")
 logging.disable(logging.WARNING)
 tree = torch.utils._pytree
 STEP = 0.01
+# A refusal is an answer, many are a fault. TorchScript has no words for what nests graphs or values of several types.
+MOST_REFUSED = {"SavedArchive.IsTheProgramThatWasLoaded": 0.05, "Converted.ToTorchScriptAndBack": 0.2}
 
 
 def copies(values):
@@ -177,28 +179,31 @@ def check(folder, written, results):
     import cases  # whose named tuples and dataclasses torch.export.load must know, too
     archives = sorted(n.removesuffix(".pt2") for n in os.listdir(folder) if n.endswith(".pt2"))
     failed = False
-    refused = {}  # what is not written, with the reason
+    refused = {}  # by test, and by archive with the reason
     if results:
         outcomes = {}
         for suite in json.load(open(results))["testsuites"]:
             for test in suite["testsuite"]:
-                good = outcomes.setdefault(f"{suite['name'].split('/')[1]}.{test['name'].split('/')[0]}", [0, 0, []])
+                what, name = f"{suite['name'].split('/')[1]}.{test['name'].split('/')[0]}", test["name"].split("/")[1]
+                good = outcomes.setdefault(what, [0, 0, []])
                 good[1] += 1
                 if "refused" in test:
-                    refused[test["name"].split("/")[1]] = test["refused"]
+                    refused.setdefault(what, {})[name] = test["refused"]
                 if "failures" not in test and test.get("result") != "SKIPPED":
                     good[0] += 1
                 else:
-                    good[2].append(test["name"].split("/")[1])
+                    good[2].append(name)
         for name, (good, of, bad) in outcomes.items():
             failed |= good < of
             print(f"{name}: {good} of {of}", *(["not:", ", ".join(bad)] if bad else []))
+    for what, names in refused.items():
+        print(f"{what}, of these refused by name: {len(names)}")
+        for name, why in names.items():
+            print(f" {name} ({why[:200]})")
+        failed |= len(names) > MOST_REFUSED.get(what, 0) * len(archives)
     # As tests are called: see test_name in tests/pt2/save_test.cc.
-    expected = [name for name in archives if re.sub(r"[^0-9A-Za-z]", "_", name) not in refused]
-    print(f"refused by name when they were written: {len(refused)} of {len(archives)}")
-    for name, why in refused.items():
-        print(f" {name} ({why[:200]})")
-    failed |= len(refused) * 20 > len(archives)  # a refusal is an answer, many are a fault
+    unwritten = refused.get("SavedArchive.IsTheProgramThatWasLoaded", {})
+    expected = [name for name in archives if re.sub(r"[^0-9A-Za-z]", "_", name) not in unwritten]
     return count("written and loaded by Python, equal", loads_equal, expected, folder, written) and not failed
 
 

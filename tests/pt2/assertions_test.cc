@@ -1,6 +1,6 @@
 // What a trace asserts of its inputs beside their sizes is asserted by whatever the trace is written as: the
 // GraphModule, its `.pt`, its `.pt2`, and the `.pt` that is written of that take what the example was, and refuse what
-// differs.
+// differs. Python takes and refuses the same (tests/newest/check_written.py).
 #include <fxgraph/fx.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 
+#include "tests/pt2/kept_archive.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
@@ -36,6 +37,7 @@ struct Case {
   std::function<std::shared_ptr<GraphModule>(const Values&)> trace;
   std::function<Values()> example;
   std::vector<std::function<Values()>> refused;
+  bool python_takes_them = false;  ///< to which None is a value like any other
 };
 std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
 
@@ -139,7 +141,8 @@ const std::vector<Case>& cases() {
                                       },
                                       {[] {
                                         return Values{ones({2, 3}), ones({3})};
-                                      }}},
+                                      }},
+                                      true},
                                      {"given",
                                       traced([](Tensor x, c10::optional<Tensor> bias) { return bias ? x * 2 : x * 3; }),
                                       [] {
@@ -147,7 +150,8 @@ const std::vector<Case>& cases() {
                                       },
                                       {[] {
                                         return Values{ones({2, 3}), c10::IValue()};
-                                      }}},
+                                      }},
+                                      true},
                                      {"given_in_tuple",
                                       traced([](std::tuple<Tensor, c10::optional<Tensor>> pair) {
                                         return std::get<1>(pair) ? std::get<0>(pair) * 2 : std::get<0>(pair) * 3;
@@ -157,7 +161,8 @@ const std::vector<Case>& cases() {
                                       },
                                       {[] {
                                         return Values{tuple({ones({2, 3}), c10::IValue()})};
-                                      }}},
+                                      }},
+                                      true},
                                      {"none_in_tuple",
                                       traced([](std::tuple<Tensor, c10::optional<Tensor>> pair) {
                                         return std::get<1>(pair) ? std::get<0>(pair) * 2 : std::get<0>(pair) * 3;
@@ -167,7 +172,8 @@ const std::vector<Case>& cases() {
                                       },
                                       {[] {
                                         return Values{tuple({ones({2, 3}), ones({3})})};
-                                      }}},
+                                      }},
+                                      true},
                                      {"number_in_tuple",
                                       traced([](std::tuple<Tensor, double> pair) {
                                         return std::get<0>(pair) * std::get<1>(pair);
@@ -242,7 +248,13 @@ TEST_P(Assertions, AreThoseOfTheTraceInWhateverItIsWrittenAs) {
   };
   std::vector<std::pair<const char*, std::shared_ptr<GraphModule>>> forms{{"trace", gm}};
   forms.emplace_back(".pt", written(*gm, "a.pt"));
-  forms.emplace_back(".pt2", written(*gm, "a.pt2"));
+  testing::KeptArchive archive(std::string("asserts_") + c.name);
+  gm->save(archive.path());
+  archive.gives(c.example(), expected);
+  for (const auto& other : c.refused) {
+    if (!c.python_takes_them) archive.refuses(other());
+  }
+  forms.emplace_back(".pt2", load(archive.path()));
   forms.emplace_back(".pt2, twice", written(*forms.back().second, "b.pt2"));
   forms.emplace_back(".pt of .pt2", written(*forms.back().second, "c.pt"));
   try {
@@ -267,7 +279,37 @@ TEST_P(Assertions, AreThoseOfTheTraceInWhateverItIsWrittenAs) {
   for (const auto& other : c.refused) EXPECT_ANY_THROW(script.forward(other()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, Assertions, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(ForPython, Assertions, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// ── Of numbers in parameters ─────────────────────────────────────────────────────────────────────────────────────────
+
+struct Asking : torch::nn::Module {
+  explicit Asking(Tensor of) : number(register_parameter("number", std::move(of), false)) {}
+  Tensor forward(Tensor x) {
+    const bool positive = torch::sign(number).is_nonzero();
+    return x * number.item().toDouble() + (positive ? 1 : 2) * number.sum();
+  }
+  Tensor number;
+};
+
+class AssertionsOfNumbers : public ::testing::TestWithParam<Tensor> {};
+
+TEST_P(AssertionsOfNumbers, HoldForTheNumberAlone) {
+  const auto gm = symbolic_trace(std::make_shared<Asking>(GetParam()), {ones({2, 3})});
+  testing::KeptArchive archive("asserts_number_" + std::to_string(static_cast<int>(GetParam().scalar_type())) +
+                               (GetParam().item().toDouble() == 0 ? "_zero" : ""));
+  gm->save(archive.path());
+  const auto again = load(archive.path());
+  const c10::IValue wanted = gm->run({ones({2, 3})});
+  EXPECT_TRUE(at::equal(again->run({ones({2, 3})}).toTensor(), wanted.toTensor()));
+  archive.gives({ones({2, 3})}, wanted);
+  again->attribute("number").fill_(GetParam().scalar_type() == at::kBool ? 1 : 9);
+  EXPECT_THAT(testing::error_of([&] { again->run({ones({2, 3})}); }), ::testing::HasSubstr("when this was traced"));
+}
+
+INSTANTIATE_TEST_SUITE_P(ForPython, AssertionsOfNumbers,
+                         ::testing::Values(torch::tensor({0.1f}), torch::tensor(2.5, torch::kDouble), torch::tensor(7),
+                                           torch::zeros({1, 1}), torch::tensor(false)));
 
 }  // namespace fx::assertions_test

@@ -13,6 +13,7 @@
 
 #include "tests/pt2/archives.h"
 #include "tests/pt2/damaged.h"
+#include "tests/pt2/kept_archive.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::data_sizes_test {
@@ -40,21 +41,22 @@ std::vector<std::vector<c10::IValue>> further() {
 /// What save_exported writes, as JSON and as it is loaded again.
 class Written {
  public:
-  explicit Written(const GraphModule& module, const SaveExportedOptions& options = {.inputs = example()})
-      : path_((folder_ / "m.pt2").string()) {
-    save_exported(module, path_, options);
-    caffe2::serialize::PyTorchStreamReader reader(path_);
+  explicit Written(const GraphModule& module, const std::string& name = "data",
+                   const SaveExportedOptions& options = {.inputs = example()})
+      : archive_(name) {
+    save_exported(module, archive_.path(), options);
+    caffe2::serialize::PyTorchStreamReader reader(archive_.path());
     const auto [data, size] = reader.getRecord("models/model.json");
     json_ = Json::parse(std::string(static_cast<const char*>(data.get()), size));
-    loaded_ = load_exported(path_);
+    loaded_ = load_exported(archive_.path());
   }
   const Json& json() const { return json_; }
   GraphModule& loaded() { return *loaded_; }
+  testing::KeptArchive& archive() { return archive_; }
   std::string range(const std::string& symbol) const { return json_["range_constraints"][symbol].dump(); }
 
  private:
-  testing::ScratchFolder folder_;
-  std::string path_;
+  testing::KeptArchive archive_;
   Json json_;
   std::shared_ptr<GraphModule> loaded_;
 };
@@ -69,7 +71,7 @@ class DataSizesOf : public ::testing::TestWithParam<Case> {};
 
 TEST_P(DataSizesOf, AreSymbols) {
   GraphModule module = module_of(GetParam().lines);
-  Written written(module);
+  Written written(module, std::string("data_") + GetParam().name);
   int symbols = 0;
   for (const auto& [name, range] : written.json()["range_constraints"].items()) symbols += name[0] == 'u';
   EXPECT_EQ(symbols, GetParam().symbols) << written.json()["range_constraints"];
@@ -79,9 +81,11 @@ TEST_P(DataSizesOf, AreSymbols) {
       wanted = module.run(call);
     } catch (const std::exception&) {  // an assertion of the program's, which is in what was written, too
       EXPECT_ANY_THROW(written.loaded().run(call));
+      written.archive().refuses(call);
       continue;
     }
     testing::expect_all_equal(written.loaded().run(call), testing::leaves_of(wanted));
+    written.archive().gives(call, wanted);
   }
 }
 
@@ -89,7 +93,7 @@ TEST_P(DataSizesOf, AreSymbols) {
 #define ATEN(name, target, args) CALL(name, "torch.ops.aten." target, args)
 
 INSTANTIATE_TEST_SUITE_P(
-    All, DataSizesOf,
+    ForPython, DataSizesOf,
     ::testing::Values(
         Case{"nonzero", ATEN("n", "nonzero.default", "(%x,)") ATEN("y", "sum.dim_IntList", "(%n, [1])") "return (n, y)",
              1},
@@ -151,7 +155,7 @@ TEST(DataSizes, HaveTheRangesThatAreAsserted) {
       module_of(ATEN("s", "min.default", "(%i,)") ATEN("n", "item.default", "(%s,)") CALL("c", "operator.ge", "(%n, 2)")
                     CALL("a", "torch._assert", "(%c, 'too few')") ATEN("z", "nonzero.default", "(%x,)")
                         ATEN("y", "ones.default", "([%n],)") "return (y, z)"),
-      {.inputs = {at::rand({6, 3}), at::tensor({4, 5})}});
+      "ranges", {.inputs = {at::rand({6, 3}), at::tensor({4, 5})}});
   EXPECT_EQ(written.range("u0"), R"({"max_val":null,"min_val":2})");
   EXPECT_EQ(written.range("u1"), R"({"max_val":null,"min_val":0})");
   const Json& graph = written.json()["graph_module"]["graph"];

@@ -1,15 +1,15 @@
 // Tensors that share memory share it in what is written: what the program, or an optimiser, writes to one is seen in
-// the other. FXGRAPH_TEST_PT2_KEEP=FOLDER leaves the archives there with recordings (tests/newest/check_traced.py).
+// the other; here, and where Python reads it (tests/newest/check_written.py).
 #include <fxgraph/fx.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
+#include <set>
 
+#include "tests/pt2/kept_archive.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
@@ -37,6 +37,8 @@ struct Case {
   const char* name;
   ModelImpl::Make make;
   ModelImpl::Run run;
+  std::vector<std::string> shared = {};  ///< names whose tensors lie in one memory
+  bool is_written_as_several = false;    ///< run_decompositions(), which makes writes functional, refuses it
 };
 std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
 
@@ -80,7 +82,9 @@ const std::vector<Case>& cases() {
        [](const ModelImpl& m, const Tensor& x) {
          m.a.add_(1);
          return x + m.b;
-       }},
+       },
+       {"a", "b"},
+       true},
       {"buffer_and_longer_view",  // which no registered tensor has all of
        [](ModelImpl& m) {
          m.b = torch::zeros({6});
@@ -89,7 +93,9 @@ const std::vector<Case>& cases() {
        [](const ModelImpl& m, const Tensor& x) {
          m.b.add_(1);
          return x + m.a;
-       }},
+       },
+       {},
+       true},
       {"two_unregistered",
        [](ModelImpl& m) {
          const Tensor all = torch::zeros({9});
@@ -99,7 +105,9 @@ const std::vector<Case>& cases() {
        [](const ModelImpl& m, const Tensor& x) {
          m.a.add_(1);
          return x + m.b;
-       }},
+       },
+       {},
+       true},
       {"unregistered_is_written", [](ModelImpl& m) { m.a = torch::zeros({3}); },
        [](const ModelImpl& m, const Tensor& x) {
          m.a.add_(1);
@@ -116,7 +124,8 @@ const std::vector<Case>& cases() {
          m.a = m.parameter("z", torch::rand({2, 3}));
          m.b = m.buffer("b", m.a.detach().t());
        },
-       [](const ModelImpl& m, const Tensor& x) { return x * m.a + m.b.sum(); }},
+       [](const ModelImpl& m, const Tensor& x) { return x * m.a + m.b.sum(); },
+       {"z", "b"}},
       {"parameter_and_row_with_gradient",
        [](ModelImpl& m) {
          m.a = m.parameter("a", torch::rand({2, 3}));
@@ -129,7 +138,25 @@ const std::vector<Case>& cases() {
          m.a = m.parameter("a", all.narrow(0, 0, 6).view({2, 3}));
          m.b = m.parameter("b", all.narrow(0, 3, 6).view({2, 3}));
        },
-       [](const ModelImpl& m, const Tensor& x) { return x * m.a + m.b; }},
+       [](const ModelImpl& m, const Tensor& x) { return x * m.a + m.b; },
+       {"a", "b"}},
+      {"tied",
+       [](ModelImpl& m) {
+         m.a = m.parameter("a", torch::rand({2, 3}));
+         m.b = m.parameter("b", m.a);
+       },
+       [](const ModelImpl& m, const Tensor& x) { return x * m.a + m.b; },
+       {"a", "b"}},
+      {"tied_buffers",
+       [](ModelImpl& m) {
+         m.a = m.buffer("a", torch::zeros({2, 3}));
+         m.b = m.buffer("b", m.a);
+       },
+       [](const ModelImpl& m, const Tensor& x) {
+         m.a.add_(1);
+         return x + m.b;
+       },
+       {"a", "b"}},
       {"of_every_second",  // alone, with gaps in its memory
        [](ModelImpl& m) {
          m.a = m.buffer("a", torch::rand({3, 8}).slice(1, 1, 7, 2).slice(0, 1));
@@ -159,53 +186,85 @@ const std::vector<Case>& cases() {
 class SharedMemory : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override { torch::manual_seed(3); }
-  std::string path() const {
-    const char* keep = std::getenv("FXGRAPH_TEST_PT2_KEEP");
-    return (keep ? std::filesystem::path(keep) : scratch_.path()) / (std::string("memory_") + GetParam().name + ".pt2");
-  }
-  testing::ScratchFolder scratch_;
+  static std::string name() { return GetParam().name; }
 };
 
 TEST_P(SharedMemory, IsSharedInTheArchive) {
   Model model(GetParam().make, GetParam().run);
+  testing::KeptArchive archive("memory_" + name());
   const std::vector<Tensor> inputs = {torch::rand({2, 3}), torch::rand({2, 3}), torch::rand({2, 3})};
-  const auto traced = symbolic_trace(model, {inputs[0]});
-  traced->save(path());
-  const auto again = load(path());
+  symbolic_trace(model, {inputs[0]})->save(archive.path());
+  const auto again = load(archive.path());
+  if (!GetParam().shared.empty()) archive.shares(GetParam().shared);
+  if (GetParam().is_written_as_several) archive.cannot_be_decomposed();
+  for (const std::string& one : GetParam().shared) {
+    const Tensor first = again->attribute(GetParam().shared[0]);
+    EXPECT_TRUE(again->attribute(one).storage().is_alias_of(first.storage())) << one;
+  }
   const at::NoGradGuard no_grad;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Tensor wanted = model->forward(inputs[i]).detach().clone();
     EXPECT_TRUE(at::allclose(again->forward(inputs[i]), wanted)) << "call " << i;
-    if (!std::getenv("FXGRAPH_TEST_PT2_KEEP")) continue;
-    const c10::IValue in = c10::ivalue::Tuple::create({inputs[i]});
-    const auto bytes = torch::pickle_save(c10::ivalue::Tuple::create({in, wanted}));
-    std::ofstream(path() + "." + std::to_string(i) + ".io", std::ios::binary)
-        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    archive.gives({inputs[i]}, wanted);
   }
 }
 
-// Twice, for the first step shows only in the second call.
+std::vector<Tensor> each_once(std::vector<Tensor> tensors) {
+  std::set<const void*> known;
+  std::erase_if(tensors, [&](const Tensor& tensor) { return !known.insert(tensor.unsafeGetTensorImpl()).second; });
+  return tensors;
+}
+
+// Several times, for the first step shows only in the second call.
 TEST_P(SharedMemory, IsTrainedAsOne) {
   Model model(GetParam().make, GetParam().run);
   if (model->parameters().empty()) return;
+  testing::KeptArchive archive("memory_trained_" + name());
   const Tensor x = torch::rand({2, 3});
-  symbolic_trace(model, {x})->save(path());
-  const auto again = load(path());
-  torch::optim::SGD here(model->parameters(), 0.1), there(again->parameters(), 0.1);
+  symbolic_trace(model, {x})->save(archive.path());
+  const auto again = load(archive.path());
+  constexpr double kRate = 0.1;
+  torch::optim::SGD here(each_once(model->parameters()), kRate), there(each_once(again->parameters()), kRate);
+  std::vector<double> losses;
   for (int step = 0; step < 3; ++step) {
     here.zero_grad();
     there.zero_grad();
     const Tensor loss = model->forward(x).sum(), other = again->forward(x).sum();
     EXPECT_TRUE(at::allclose(loss, other)) << "step " << step;
+    losses.push_back(loss.item<double>());
     loss.backward();
     other.backward();
     here.step();
     there.step();
   }
+  archive.trains({x}, kRate, losses);
 }
 
-INSTANTIATE_TEST_SUITE_P(OfModels, SharedMemory, ::testing::ValuesIn(cases()),
+INSTANTIATE_TEST_SUITE_P(ForPython, SharedMemory, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// What a run wrote has that run's gradient, which is nothing of the program's.
+TEST(StateThatWasWritten, IsSavedAsItIs) {
+  Model model(
+      [](ModelImpl& m) {
+        m.a = m.buffer("a", torch::zeros({2, 3}));
+        m.b = m.parameter("b", torch::ones({2, 3}));
+      },
+      [](const ModelImpl& m, const Tensor& x) {
+        m.a.copy_(x * m.b);
+        return m.a + 1;
+      });
+  const testing::ScratchFolder scratch;
+  const std::string first = scratch / "first.pt2", second = scratch / "second.pt2";
+  const Tensor x = torch::rand({2, 3});
+  symbolic_trace(model, {x})->save(first);
+  const auto loaded = load(first);
+  loaded->forward(x);
+  loaded->save(second);
+  const Tensor saved = load(second)->attribute("a");
+  EXPECT_TRUE(at::equal(saved, x));
+  EXPECT_FALSE(saved.requires_grad());
+}
 
 std::string refusal(const ModelImpl::Make& make, const ModelImpl::Run& run) {
   const testing::ScratchFolder scratch;

@@ -1,5 +1,5 @@
 // Sizes of what operators make of two sizes that vary: each is written as an expression that holds at other sizes,
-// which is compared with what the program gives there, and with what it gives once it is read again.
+// which is compared with what the program gives there, with what it gives once it is read again, and in Python.
 #include <ATen/ATen.h>
 #include <fxgraph/fx.h>
 #include <gmock/gmock.h>
@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "tests/pt2/damaged.h"
+#include "tests/pt2/kept_archive.h"
 #include "tests/support/error_of.h"
 #include "tests/support/scratch_folder.h"
 
@@ -71,6 +72,10 @@ const Case kCases[] = {
          ATEN("n", "size.int", "(%x, 1)")
              ATEN("y", "col2im.default", "(%u, [%n, 8], [2, 8], [1, 1], [0, 0], [1, 1])") "return y",
      kSequence},
+    {"windows_both_ways",
+     ATEN("v", "unsqueeze.default", "(%x, 0)") ATEN("w", "unsqueeze.default", "(%v, 0)")
+         ATEN("y", "im2col.default", "(%w, [2, 3], [1, 2], [1, 0], [1, 2])") "return y",
+     kMatrix},
     {"pairs", ATEN("v", "select.int", "(%x, 0, 0)") ATEN("y", "pdist.default", "(%v, 2.0)") "return y", kSequence},
     {"lower_triangle", ATEN("n", "size.int", "(%x, 1)") ATEN("y", "tril_indices.default", "(%n, %n)") "return y",
      kSequence},
@@ -89,8 +94,8 @@ class SizesOf : public ::testing::TestWithParam<Case> {};
 
 TEST_P(SizesOf, HoldAtOthers) {
   const GraphModule module(parse_graph(std::string(kHead) + GetParam().body));
-  const testing::ScratchFolder scratch;
-  const std::string path = scratch / "sizes.pt2";
+  testing::KeptArchive archive(std::string("sizes_") + GetParam().name);
+  const std::string& path = archive.path();
   const at::Tensor example = at::rand(GetParam().sizes);
   save_exported(module, path, {.inputs = {example}, .dynamic = {{0, 0, {2, 300}}, {0, 1, {3, 300}}}});
   const Json program = program_in(path);
@@ -102,12 +107,13 @@ TEST_P(SizesOf, HoldAtOthers) {
     const Tensor x = at::rand(sizes);
     const Tensor wanted = module.clone_graph_module()->forward(x);
     EXPECT_TRUE(at::equal(again->forward(x), wanted)) << x.sizes();
+    archive.gives({x}, wanted);
     for (std::int64_t dim = 0; dim < wanted.dim(); ++dim)
       EXPECT_EQ(said_size(program, "y", static_cast<std::size_t>(dim), x), wanted.size(dim)) << x.sizes() << " " << dim;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SizesOf, ::testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(ForPython, SizesOf, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // ── Numbers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -138,6 +144,11 @@ const Case kNumbers[] = {
      SIZE CALL("a", "operator.lshift", "(%n, 2)") CALL("i", "operator.rshift", "(%a, 1)")
          ATEN("y", "mul.Tensor", "(%x, %i)") "return y",
      kMatrix},
+    {"power_of_what_is_chosen",
+     SIZE CALL("c", "operator.gt", "(%n, 200)") CALL("f", "torch.sym_float", "(%n,)")
+         CALL("i", "torch.sym_ite", "(%c, %f, 0.5)") CALL("j", "operator.pow", "(%i, 2.0)")
+             CALL("k", "operator.mul", "(%j, %i)") ATEN("y", "mul.Tensor", "(%x, %k)") "return y",
+     kMatrix},
     {"root",
      SIZE CALL("f", "torch.sym_float", "(%n,)") CALL("i", "torch._sym_sqrt", "(%f,)")
          CALL("j", "operator.pow", "(%i, -0.5)") ATEN("y", "mul.Tensor", "(%x, %j)") "return y",
@@ -148,17 +159,18 @@ class NumbersOf : public ::testing::TestWithParam<Case> {};
 
 TEST_P(NumbersOf, HoldAtOtherSizes) {
   const GraphModule module(parse_graph(std::string(kHead) + GetParam().body));
-  const testing::ScratchFolder scratch;
-  const std::string path = scratch / "numbers.pt2";
-  save_exported(module, path, {.inputs = {at::rand(GetParam().sizes)}, .dynamic = {{0, 0, {2, 9000}}}});
-  const auto again = load_exported(path);
+  testing::KeptArchive archive(std::string("numbers_") + GetParam().name);
+  save_exported(module, archive.path(), {.inputs = {at::rand(GetParam().sizes)}, .dynamic = {{0, 0, {2, 9000}}}});
+  const auto again = load_exported(archive.path());
   for (const std::int64_t rows : {2, 5, 199, 200, 201, 249, 250, 251, 279, 280, 4000}) {
     const Tensor x = at::rand({rows, 9});
-    EXPECT_TRUE(at::allclose(again->forward(x), module.clone_graph_module()->forward(x))) << rows;
+    const Tensor wanted = module.clone_graph_module()->forward(x);
+    EXPECT_TRUE(at::allclose(again->forward(x), wanted)) << rows;
+    archive.gives({x}, wanted);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, NumbersOf, ::testing::ValuesIn(kNumbers),
+INSTANTIATE_TEST_SUITE_P(ForPython, NumbersOf, ::testing::ValuesIn(kNumbers),
                          [](const auto& info) { return std::string(info.param.name); });
 
 // A number that data decide, with a point, and the whole one that is made of it: neither is what it was in the example.

@@ -1,13 +1,9 @@
-// A C++ model traced, written as an archive of torch.export, read again and compared at other sizes. With
-// FXGRAPH_TEST_PT2_KEEP=FOLDER the archives stay there with recordings, for Python to load and compare
-// (tests/newest/check_traced.py).
+// A C++ model traced, written as an archive of torch.export, read again and compared at other sizes; then Python does
+// the same (tests/newest/check_written.py).
 #pragma once
 
 #include <torch/torch.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +11,7 @@
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 #include <fxgraph/text/size_report.h>
+#include "tests/pt2/kept_archive.h"
 #include "tests/support/scratch_folder.h"
 #include "tests/trace/trace_testing.h"
 
@@ -23,11 +20,6 @@ namespace fx::testing {
 using Inputs = std::vector<c10::IValue>;
 
 inline c10::IValue tuple_of(Inputs values) { return c10::ivalue::Tuple::create(std::move(values)); }
-
-inline void record(const std::string& path, const Inputs& inputs, const c10::IValue& outputs) {
-  const auto bytes = torch::pickle_save(tuple_of({tuple_of(inputs), outputs}));
-  std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-}
 
 class SavedArchiveTest : public ::testing::Test {
  protected:
@@ -38,12 +30,11 @@ class SavedArchiveTest : public ::testing::Test {
   // Traces `model` on the first inputs, writes and reads it, and compares it on all.
   template <typename Model, typename Run>
   void check(const std::string& name, Model model, Run run, const std::vector<Inputs>& all) {
-    const char* keep = std::getenv("FXGRAPH_TEST_PT2_KEEP");
-    const std::string path = (keep ? std::filesystem::path(keep) : scratch_.path()) / ("traced_" + name + ".pt2");
+    KeptArchive archive("traced_" + name);
     model->eval();
     const auto traced = symbolic_trace(model, all[0]);
-    traced->save(path);
-    const auto again = load_exported(path);
+    traced->save(archive.path());
+    const auto again = load_exported(archive.path());
     again->graph().lint();
     for (const auto& item : model->named_parameters()) {
       EXPECT_TRUE(again->is_parameter(item.key())) << item.key();
@@ -53,7 +44,7 @@ class SavedArchiveTest : public ::testing::Test {
       const c10::IValue wanted = run(model, all[i]);
       EXPECT_TRUE(same_value(again->run(all[i]), wanted, 1e-5)) << name << " at sizes " << i << '\n'
                                                                 << SizeReport(traced->graph());
-      if (keep) record(path + "." + std::to_string(i) + ".io", all[i], wanted);
+      archive.gives(all[i], wanted);
     }
   }
 };

@@ -1,0 +1,116 @@
+// C++ that makes sizes of sizes, traced and written: its sizes vary in the archive as they do in C++.
+#include <cmath>
+#include <functional>
+
+#include "tests/trace/saved_archive.h"
+
+namespace fx::saved_sizes_test {
+
+namespace F = torch::nn::functional;
+using testing::Inputs;
+using torch::Tensor;
+using torch::indexing::None;
+using torch::indexing::Slice;
+
+struct ProgramImpl : torch::nn::Module {
+  explicit ProgramImpl(std::function<Tensor(const Tensor&)> run) : run(std::move(run)) {}
+  Tensor forward(const Tensor& x) { return run(x); }
+  std::function<Tensor(const Tensor&)> run;
+};
+TORCH_MODULE(Program);
+
+Tensor diagonals(const Tensor& x) { return x.diagonal(1) * 2 + x.diagonal(-1).sum(); }
+
+Tensor below_the_diagonal(const Tensor& x) {
+  const auto n = x.size(0);
+  const Tensor mask = torch::ones({n, n}).tril();
+  return mask.matmul(x.slice(1, 0, n)) / mask.sum(1, true);
+}
+
+Tensor pairs_below(const Tensor& x) {
+  const Tensor at = torch::tril_indices(x.size(0), x.size(0), -1);
+  return (x.index_select(0, at[0]) - x.index_select(0, at[1])).abs();
+}
+
+Tensor windows(const Tensor& x) { return x.unfold(1, 3, 2).mean(-1); }
+
+Tensor patches(const Tensor& x) {
+  return F::unfold(x.unsqueeze(0).unsqueeze(0), F::UnfoldFuncOptions({2, 3}).stride({1, 2}).padding({1, 0}));
+}
+
+Tensor patches_and_back(const Tensor& x) {
+  const Tensor parts = F::unfold(x.unsqueeze(0).unsqueeze(0), F::UnfoldFuncOptions({2, 2}));
+  return F::fold(parts * 2, F::FoldFuncOptions({x.size(0), x.size(1)}, {2, 2})).squeeze();
+}
+
+Tensor steps(const Tensor& x) { return x.index({Slice(None, None, 2), Slice(1, None, 3)}); }
+
+Tensor all_but_the_ends(const Tensor& x) { return x.index({Slice(1, -1), Slice(2, -2)}).contiguous(); }
+
+Tensor scaled_by_a_root(const Tensor& x) {
+  return torch::softmax(x.matmul(x.t()) / std::sqrt(static_cast<double>(x.size(1))), -1);
+}
+
+Tensor mean_by_hand(const Tensor& x) { return x.sum() / (x.size(0) * x.size(1)); }
+
+Tensor padded_to_even(const Tensor& x) {
+  return F::pad(x, F::PadFuncOptions({0, x.size(1) % 2})).reshape({x.size(0), -1, 2}).sum(-1);
+}
+
+Tensor half_and_half(const Tensor& x) {
+  const auto half = x.size(1) / 2;
+  return torch::cat({x.narrow(1, 0, half) * 2, x.slice(1, half)}, 1);
+}
+
+Tensor larger(const Tensor& x) {
+  return F::interpolate(x.unsqueeze(0),
+                        F::InterpolateFuncOptions().scale_factor(std::vector<double>{1.5}).mode(torch::kLinear));
+}
+
+Tensor positions(const Tensor& x) {
+  return x + torch::arange(x.size(1), torch::kFloat) / static_cast<double>(x.size(1));
+}
+
+Tensor at_most_eight(const Tensor& x) { return x.slice(0, 0, std::min<std::int64_t>(x.size(0), 8)).sum(1); }
+
+struct Case {
+  const char* name;
+  Tensor (*run)(const Tensor&);
+};
+
+const Case kCases[] = {
+    {"diagonals", diagonals},
+    {"below_the_diagonal", below_the_diagonal},
+    {"pairs_below", pairs_below},
+    {"windows", windows},
+    {"patches", patches},
+    {"patches_and_back", patches_and_back},
+    {"steps", steps},
+    {"all_but_the_ends", all_but_the_ends},
+    {"scaled_by_a_root", scaled_by_a_root},
+    {"mean_by_hand", mean_by_hand},
+    {"padded_to_even", padded_to_even},
+    {"half_and_half", half_and_half},
+    {"larger", larger},
+    {"positions", positions},
+    {"at_most_eight", at_most_eight},
+};
+std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
+
+class SavedArchiveOfSizes : public testing::SavedArchiveTest, public ::testing::WithParamInterface<Case> {};
+
+TEST_P(SavedArchiveOfSizes, VaryAsInCpp) {
+  const auto run = [](auto& program, const Inputs& inputs) -> c10::IValue {
+    return program->forward(inputs[0].toTensor());
+  };
+  std::vector<Inputs> all;
+  for (const auto& [rows, columns] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{5, 9}, {6, 20}, {7, 7}, {12, 43}, {4, 64}})
+    all.push_back({torch::rand({rows, columns})});
+  check(std::string("sizes_") + GetParam().name, Program(GetParam().run), run, all);
+}
+
+INSTANTIATE_TEST_SUITE_P(ForPython, SavedArchiveOfSizes, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace fx::saved_sizes_test
