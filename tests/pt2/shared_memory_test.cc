@@ -156,7 +156,8 @@ const std::vector<Case>& cases() {
          m.a.add_(1);
          return x + m.b;
        },
-       {"a", "b"}},
+       {"a", "b"},
+       true},
       {"of_every_second",  // alone, with gaps in its memory
        [](ModelImpl& m) {
          m.a = m.buffer("a", torch::rand({3, 8}).slice(1, 1, 7, 2).slice(0, 1));

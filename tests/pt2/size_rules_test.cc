@@ -146,8 +146,9 @@ const Case kNumbers[] = {
      kMatrix},
     {"power_of_what_is_chosen",
      SIZE CALL("c", "operator.gt", "(%n, 200)") CALL("f", "torch.sym_float", "(%n,)")
-         CALL("i", "torch.sym_ite", "(%c, %f, 0.5)") CALL("j", "operator.pow", "(%i, 2.0)")
-             CALL("k", "operator.mul", "(%j, %i)") ATEN("y", "mul.Tensor", "(%x, %k)") "return y",
+         CALL("g", "operator.mul", "(%f, 0.5)") CALL("i", "torch.sym_ite", "(%c, %f, %g)")
+             CALL("j", "operator.pow", "(%i, 2.0)") CALL("k", "operator.mul", "(%j, %i)")
+                 ATEN("y", "mul.Tensor", "(%x, %k)") "return y",
      kMatrix},
     {"root",
      SIZE CALL("f", "torch.sym_float", "(%n,)") CALL("i", "torch._sym_sqrt", "(%f,)")
