@@ -128,8 +128,11 @@ function(fxgraph_link target scope)
   endforeach()
 endfunction()
 
+# Collecting garbage is a fifth of the time that GCC takes for a file with LibTorch: 28 s of user time became 22, with 1.76 GB
+# of memory in place of 1.63.
 function(fxgraph_own_code target)
-  target_compile_options(${target} PRIVATE ${fxgraph_warnings})
+  target_compile_options(${target} PRIVATE ${fxgraph_warnings}
+    "$<$<CXX_COMPILER_ID:GNU>:SHELL:--param ggc-min-heapsize=2000000>")
   target_compile_definitions(${target} PRIVATE FXGRAPH_VERSION="${PROJECT_VERSION}")
 endfunction()
 
