@@ -191,10 +191,15 @@ bool Generaliser::explain_number(Place place) {
   }
   if (search_.is_disguised()) return search_.drop_disguised(), false;  // it may be the type that decides
   has_no_rule_ = true;
+  fix_number(place);
+  return false;
+}
+
+std::string Generaliser::no_rule(Place place) const {
+  const std::vector<Argument>& values = changes_.at(place);
   std::string why = program_.log.describe(place.first) + ": its argument " + to_string(values[0]) + " is";
   for (std::size_t i = 1; i < values.size(); ++i) why += (i == 1 ? " " : ", ") + to_string(values[i]);
-  search_.fix_dependence(place.first, place.second, why + " at other sizes, by no rule that was found");
-  return false;
+  return why + " at other sizes, by no rule that was found";
 }
 
 bool Generaliser::explain_constant(std::uint32_t call) {
@@ -245,10 +250,7 @@ std::string Generaliser::explanation() const {
   return text;
 }
 
-void Generaliser::fix_number(Place place) {
-  search_.fix_dependence(place.first, place.second,
-                         program_.log.describe(place.first) + ": an argument follows no rule that was found");
-}
+void Generaliser::fix_number(Place place) { search_.fix_dependence(place.first, place.second, no_rule(place)); }
 
 // Each further sample has asked for another expression.
 void Generaliser::give_up() {

@@ -53,6 +53,7 @@ class Generaliser {
   std::vector<SizeTerms::Id> terms_in_use() const;
   std::string explanation() const;
   void fix_number(Place place);
+  std::string no_rule(Place place) const;
   void give_up();
   bool asks_for_sizes() const;
   bool agrees(const Sample& sample) const;

@@ -95,7 +95,7 @@ void SizeSearch::find(std::size_t count) {
       blamed_.resize(groups_.groups.size());
       const std::uint32_t most = *std::max_element(
           active.begin(), active.end(), [&](std::uint32_t a, std::uint32_t b) { return blamed_[a] < blamed_[b]; });
-      fix(most, "the program goes another way each time", "");
+      fix(most, "the program goes another way each time, the last by " + last_reason_, last_place_);
       attempts_ = 0;
       forget_all();
       continue;
@@ -108,6 +108,8 @@ void SizeSearch::find(std::size_t count) {
       bool came_through = false;
       sample = attempt(sizes, Sample::kToTheEnd, &came_through);
       if (!came_through) {
+        last_reason_ = reason(*sample);
+        last_place_ = sample->where();
         settle(active, sizes, *sample);
         for (std::size_t i = samples_.size(); i-- > 0;) {
           if (!groups_.allow(sizes_[i])) forget(i);

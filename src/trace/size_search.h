@@ -103,7 +103,8 @@ class SizeSearch {
   const std::function<bool(const Sample&)>* agrees_ = nullptr;  // who says of a run that came through whether it did
   std::size_t disguised_ = kNone;                               // among the samples
   int round_ = 0;
-  std::vector<int> blamed_;  // how often each group alone was another program
+  std::vector<int> blamed_;               // how often each group alone was another program
+  std::string last_reason_, last_place_;  // for which a sample did not come through
   int attempts_ = 0;
 };
 

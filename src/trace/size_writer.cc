@@ -259,8 +259,8 @@ class SizeAssertions {
       }
       if (group.one_or)
         statement.dimensions += ", one or " + name(groups_.groups[*group.one_or].dimensions.front()) + ",";
-      if (!group.below_said) statement.dimensions += " >= " + std::to_string(group.lowest);
-      if (!group.above_said) statement.dimensions += " <= " + std::to_string(group.highest);
+      if (!group.fixed && !group.below_said) statement.dimensions += " >= " + std::to_string(group.lowest);
+      if (!group.fixed && !group.above_said) statement.dimensions += " <= " + std::to_string(group.highest);
       const bool free = statement.kind == Kind::any && group.dimensions.size() == 1;
       if (!free || !group.below_said || !group.above_said) statement.why = because(group);
       by_input[dimension(group.dimensions.front()).input].push_back(std::move(statement));
