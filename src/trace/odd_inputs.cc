@@ -69,30 +69,35 @@ void OddInputs::add_ones() {
   std::vector<std::uint32_t> open = groups_above(1);
   std::erase_if(open, [&](std::uint32_t group) { return groups_.groups[group].size == 1; });
   if (open.empty()) return;
-  all_ones_ = add_all(open, 1);
-}
-
-// All at once; where that does not do, each alone.
-std::size_t OddInputs::add_all(const std::vector<std::uint32_t>& open, std::int64_t size) {
-  const std::size_t all = add_trial(open, size);
-  sizes_.push_back({all, open, size});
+  all_ones_ = add_trial(open, 1);
+  sizes_.push_back({*all_ones_, open, 1});
   for (const std::uint32_t group : open) {
     if (open.size() == 1) break;
-    sizes_.push_back({add_trial({group}, size), {group}, size});
-    trials_.back().unless = all;
+    sizes_.push_back({add_trial({group}, 1), {group}, 1});
+    trials_.back().unless = all_ones_;
   }
-  return all;
 }
 
+// Different ones at once, for programs compare sizes; where that does not do, each alone.
 void OddInputs::add_small() {
-  constexpr std::int64_t kLargestSmall = 5;
-  for (std::int64_t size = 2; size <= kLargestSmall; ++size) {
-    std::vector<std::uint32_t> open;
-    for (const std::uint32_t index : groups_.independent()) {
-      const SizeGroup& group = groups_.groups[index];
-      if (group.may_be(size) && size != group.size) open.push_back(index);
+  constexpr std::int64_t kSmallest = 2, kHowMany = 4;
+  const std::vector<std::uint32_t> open = groups_.independent();
+  for (std::int64_t round = 0; round < kHowMany; ++round) {
+    GroupSizes sizes = groups_.examples();
+    std::vector<std::pair<std::uint32_t, std::int64_t>> small;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const SizeGroup& group = groups_.groups[open[i]];
+      const std::int64_t size = kSmallest + (round + static_cast<std::int64_t>(i)) % kHowMany;
+      if (!group.may_be(size) || size == group.size) continue;
+      sizes[open[i]] = size;
+      small.emplace_back(open[i], size);
     }
-    if (!open.empty()) add_all(open, size);
+    if (small.empty()) continue;
+    const std::size_t all = add_trial_at(groups_.with_broadcast(std::move(sizes)), /*is_large=*/false);
+    for (const auto& [group, size] : small) {
+      sizes_.push_back({add_trial({group}, size), {group}, size});
+      trials_.back().unless = all;
+    }
   }
 }
 

@@ -85,7 +85,6 @@ class OddInputs {
   GroupSizes sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const;
   std::size_t add_trial_at(const GroupSizes& sizes, bool is_large);
   std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size, bool is_large = false);
-  std::size_t add_all(const std::vector<std::uint32_t>& open, std::int64_t size);
   std::vector<std::uint32_t> groups_above(std::int64_t size) const;
   void forbid_empty(std::uint32_t group, const std::string& why, const CallPlace& place);
   bool is_against(const Size& each) const;
