@@ -133,24 +133,31 @@ bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees, std
   }
   agrees_ = nullptr;
   groups_.may_go_far = false;
+  attempts_ = 0;  // these were none of the search's
   return true;
 }
 
-// Searches for the size from which on the group does not do, if `far` does not.
+// Searches for the size from which on the group does not do, if `far` does not: outward first, by half as much again,
+// for what is another program far away may be one again in between (`n / 100 % 10`).
 bool SizeSearch::bound(std::uint32_t index, std::int64_t far) {
   SizeGroup& group = groups_.groups[index];
   if (group.one_or || far <= group.highest) return false;
   std::unique_ptr<Sample> failure;
   std::int64_t good = group.highest, bad = far;
-  for (std::int64_t size = far; size > good; size = good + (bad - good) / group.step / 2 * group.step) {
+  const auto does = [&](std::int64_t size) {
     GroupSizes alone = groups_.examples();
     alone[index] = size;
     bool is_fine = false;
     std::unique_ptr<Sample> sample = attempt(alone, Sample::kToTheEnd, &is_fine);
-    if (is_fine && size == far) return false;
     (is_fine ? good : bad) = size;
     if (!is_fine) failure = std::move(sample);
+    return is_fine;
+  };
+  if (does(far)) return false;
+  const auto further = [&] { return good + std::max<std::int64_t>(good / 2 / group.step, 1) * group.step; };
+  while (further() < bad && does(further())) {
   }
+  for (std::int64_t size = good; (size = good + (bad - good) / group.step / 2 * group.step) > good;) does(size);
   group.above = std::min(group.above, bad);
   group.above_said = group.above_said && is_said(*failure);
   group.highest = good;
