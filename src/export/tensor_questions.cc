@@ -32,14 +32,15 @@ Json json_of(const Argument& value) {
   return {{"as_ints", std::move(all)}};
 }
 
-// Does it follow from attributes, and from no input?
-bool is_of_attributes(const Node& value) {
+// Whether `holds` of the value and of all that it is computed from.
+template <typename Holds>
+bool holds_behind(const Node& value, Holds&& holds) {
   std::vector<const Node*> open = {&value};
   std::set<const Node*> seen = {&value};  // asked only, not gone through
   while (!open.empty()) {
     const Node& node = *open.back();
     open.pop_back();
-    if (node.is(Op::placeholder)) return false;
+    if (!holds(node)) return false;
     for (const Node* input : node.all_input_nodes()) {
       if (seen.insert(input).second) open.push_back(input);
     }
@@ -84,20 +85,12 @@ std::optional<TensorQuestion> question_of(const Node& check) {
 }
 
 bool is_of_literals(const Node& call) {
-  std::vector<const Node*> open = {&call};
-  std::set<const Node*> seen = {&call};  // asked only, not gone through
-  while (!open.empty()) {
-    const Node& node = *open.back();
-    open.pop_back();
+  return holds_behind(call, [](const Node& node) {
     if (!node.is(Op::call_function)) return false;
+    if (number_operator(node.target()).starts_with("operator.")) return true;
     const OperatorSchema* schema = find_schema(node.target());
-    const bool is_arithmetic = number_operator(node.target()).starts_with("operator.");
-    if (!is_arithmetic && (!schema || schema->traits.random || schema->traits.side_effect)) return false;
-    for (const Node* input : node.all_input_nodes()) {
-      if (seen.insert(input).second) open.push_back(input);
-    }
-  }
-  return true;
+    return schema && !schema->traits.random && !schema->traits.side_effect;
+  });
 }
 
 bool is_about_sizes(const Node& check, const ValueShapes& shapes) {
@@ -158,7 +151,7 @@ void compare_as_tensors(Graph& graph) {
     if (!asked || asked->args().size() != 1 || !asked->arg(0).is_node() || number.is_node()) continue;
     const bool is_truth = asked->target() == "aten::is_nonzero";
     if (!is_truth && asked->target() != "aten::item" && asked->target() != "aten::_local_scalar_dense") continue;
-    if (!is_of_attributes(*asked)) continue;
+    if (!holds_behind(*asked, [](const Node& node) { return !node.is(Op::placeholder); })) continue;
     const bool is_other = is_truth && number == Argument(true);
     if (is_truth) number = Argument(0);
     const auto at = graph.inserting_before(*check);

@@ -315,6 +315,7 @@ void OddInputs::run(const std::function<bool(const Sample&)>& agrees) {
   bound_by_sizes();
   for (const std::uint32_t index : groups_.free()) {
     SizeGroup& group = groups_.groups[index];
+    // That nothing fails below is seen, though no sample was made there.
     if (!group.below_said && group.below < 1) group.lowest = 1;
   }
   if (!judge_corners()) return;

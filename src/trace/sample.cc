@@ -105,7 +105,7 @@ void Sample::refused(const std::exception& why) {
 }
 
 // `table.index({Slice(0, n)})` calls no slice where n is all that there is.
-bool Sample::is_whole_slice(std::uint32_t at) const {
+bool Sample::is_slice_from_start(std::uint32_t at) const {
   static const Symbol kSlice("aten::slice.Tensor");
   if (at >= program_.log.size() || program_.log[at].target != kSlice) return false;
   const ArgumentSpan arguments = program_.log.arguments(at);
@@ -139,14 +139,14 @@ void Sample::pass_whole_slices(const TracedCall& call) {
   for (std::size_t before = ~std::size_t{0}; before != nodes_.size();) {
     before = nodes_.size();
     const auto at = static_cast<std::uint32_t>(before);
-    const bool is_read_later = is_whole_slice(at + 1) && log[at].op == Op::get_attr && log[at].target != call.target &&
-                               log.index_of(log.arguments(at + 1)[0].node()) == at;
+    const bool is_read_later = is_slice_from_start(at + 1) && log[at].op == Op::get_attr &&
+                               log[at].target != call.target && log.index_of(log.arguments(at + 1)[0].node()) == at;
     if (is_read_later) {
       unread_.emplace(log[at].target, at);
       nodes_.push_back(nullptr);
     }
     const auto slice = static_cast<std::uint32_t>(nodes_.size());
-    if (!is_whole_slice(slice) || log[slice].target == call.target) return;
+    if (!is_slice_from_start(slice) || log[slice].target == call.target) return;
     const bool is_next = slice > 0 && log.index_of(log.arguments(slice)[0].node()) == slice - 1;
     if (is_alias(call.target) && whole_.contains(slice - 1) && !is_next) return;
     pass_whole_slice();

@@ -86,7 +86,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool is_free_attribute(const std::string& path) const override { return program_.is_free_attribute(path); }
 
   void pass_whole_slices(const TracedCall& call);
-  bool is_whole_slice(std::uint32_t at) const;
+  bool is_slice_from_start(std::uint32_t at) const;
   void pass_whole_slice();
   std::uint32_t standing_for(std::uint32_t call) const;
   void compare(const Argument& before, const Argument& now);

@@ -32,13 +32,6 @@ bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](std::int64_t value) { return value == values.front(); });
 }
 
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  const std::int64_t quotient = a / b;
-  return quotient - (a % b != 0 && (a < 0) != (b < 0));
-}
-
-std::int64_t remainder_of(std::int64_t a, std::int64_t b) { return a - floor_divide(a, b) * b; }
-
 template <typename Combine>
 Values combined(const Values& a, const Values& b, Combine&& combine) {
   Values result(a.size());
@@ -96,7 +89,7 @@ SizeTerms::Id SizeTerms::make(SizeOp op, Id a, Id b) {
       case SizeOp::floordiv: values.push_back(floor_divide(x, y)); break;
       case SizeOp::min: values.push_back(std::min(x, y)); break;
       case SizeOp::max: values.push_back(std::max(x, y)); break;
-      default: values.push_back(remainder_of(x, y));
+      default: values.push_back(floor_remainder(x, y));
     }
   }
   values_.push_back(std::move(values));

@@ -37,6 +37,13 @@ enum class SizeOp : std::uint8_t {
   sqrt
 };
 
+/// Division and remainder as Python has them, rounded down.
+inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
+  const std::int64_t quotient = a / b;
+  return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+inline std::int64_t floor_remainder(std::int64_t a, std::int64_t b) { return a - floor_divide(a, b) * b; }
+
 /// An expression: operands are terms made before it.
 struct SizeTerm {
   SizeOp op;

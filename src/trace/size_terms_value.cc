@@ -12,15 +12,13 @@ using Number = SizeTerms::Number;
 Number whole_number(std::int64_t value) { return {value, static_cast<double>(value), true}; }
 Number real_number(double value) { return {0, value, true}; }
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0); }
-
 Number number_of(SizeOp op, const Number& a, const Number& b) {
   switch (op) {
     case SizeOp::add: return whole_number(a.whole + b.whole);
     case SizeOp::sub: return whole_number(a.whole - b.whole);
     case SizeOp::mul: return whole_number(a.whole * b.whole);
-    case SizeOp::floordiv: return b.whole == 0 ? Number() : whole_number(floor_div(a.whole, b.whole));
-    case SizeOp::mod: return b.whole == 0 ? Number() : whole_number(a.whole - floor_div(a.whole, b.whole) * b.whole);
+    case SizeOp::floordiv: return b.whole == 0 ? Number() : whole_number(floor_divide(a.whole, b.whole));
+    case SizeOp::mod: return b.whole == 0 ? Number() : whole_number(floor_remainder(a.whole, b.whole));
     case SizeOp::min: return whole_number(std::min(a.whole, b.whole));
     case SizeOp::max: return whole_number(std::max(a.whole, b.whole));
     case SizeOp::real_add: return real_number(a.real + b.real);

@@ -1,10 +1,10 @@
 #include "tests/pt2/archives.h"
 
 #include <ATen/ATen.h>
-#include <gtest/gtest.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -64,6 +64,12 @@ std::vector<std::string> archives() {
   }
   std::ranges::sort(names);
   return names;
+}
+
+std::string archive_test_name(const ::testing::TestParamInfo<std::string>& archive) {
+  std::string name = archive.param;
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
 }
 
 std::string stem_of(const std::string& name) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
+#include <gtest/gtest.h>
 
 #include <string>
 #include <utility>
@@ -14,6 +15,8 @@ namespace fx::testing {
 std::string corpus();
 /// The archives' names, without ending.
 std::vector<std::string> archives();
+/// What the test of an archive is called.
+std::string archive_test_name(const ::testing::TestParamInfo<std::string>& archive);
 /// What Python had: the leaves of inputs and outputs, the parameters' gradients of the sum of all outputs, the buffers
 /// and the inputs after the call; the outputs after a step of SGD by 0.01, where they were recorded.
 struct Record {

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <cstdlib>
 #include <set>
 
@@ -54,12 +53,6 @@ TEST_P(Converted, ToTorchScriptAndBack) {
   expect_recorded(*load(again), ".pt of .pt2 of .pt");
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(OfPython, Converted, ::testing::ValuesIn(archives()), test_name);
+INSTANTIATE_TEST_SUITE_P(OfPython, Converted, ::testing::ValuesIn(archives()), archive_test_name);
 
 }  // namespace fx::converted_test

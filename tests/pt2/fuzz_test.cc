@@ -1,7 +1,6 @@
 // Archives changed at random, several changes at a time, in the JSON, the records and the zip: each loads and runs, or
 // is refused with an Error of one line that names the file; it never takes memory that the file has no bytes for.
 // FXGRAPH_FUZZ_TRIES=N and FXGRAPH_FUZZ_SEED=S try more of each archive, and others.
-#include <cctype>
 #include <cstdlib>
 
 #include "tests/pt2/attempt.h"
@@ -68,12 +67,6 @@ TEST_P(FuzzedArchive, Bytes) {
   });
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Corpus, FuzzedArchive, ::testing::ValuesIn(archives()), test_name);
+INSTANTIATE_TEST_SUITE_P(Corpus, FuzzedArchive, ::testing::ValuesIn(archives()), archive_test_name);
 
 }  // namespace fx::fuzz_test

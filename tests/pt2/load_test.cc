@@ -5,7 +5,6 @@
 #include <fxgraph/text/print.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
 #include <set>
 
 #include "tests/pt2/archives.h"
@@ -90,12 +89,6 @@ TEST_P(Archive, PrintsATextThatReadsBack) {
   EXPECT_EQ(print_graph(parse_graph(text)), text);
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(OfPython, Archive, ::testing::ValuesIn(archives()), test_name);
+INSTANTIATE_TEST_SUITE_P(OfPython, Archive, ::testing::ValuesIn(archives()), archive_test_name);
 
 }  // namespace fx::load_test

@@ -64,13 +64,7 @@ TEST_P(SavedArchive, IsTheProgramThatWasLoaded) {
   EXPECT_EQ(print_graph(load_exported(second)->graph()), print_graph(again->graph()));
 }
 
-std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(OfPython, SavedArchive, ::testing::ValuesIn(archives()), test_name);
+INSTANTIATE_TEST_SUITE_P(OfPython, SavedArchive, ::testing::ValuesIn(archives()), archive_test_name);
 
 TEST(SaveExported, WhatIsTiedStaysTied) {
   const auto gm = load_exported("tests/corpus/pt2/tied.pt2");
