@@ -32,6 +32,9 @@ constexpr std::array<RankQuestion, 7> kRankQuestions = {{
 // Multiplies by one packed weight when query, key and value are equal, and by three slices of it else.
 constexpr std::string_view kAttention = "_ZN5torch2nn22MultiheadAttentionImpl7forward";
 
+// Wants the first offset to be 0 and the last to be no more than there is; so does aten::embedding_bag.
+constexpr std::string_view kEmbeddingBag = "_ZN5torch2nn16EmbeddingBagImpl7forward";
+
 constexpr std::string_view kCrossMapLrn = "_ZN5torch2nn17CrossMapLRN2dImpl7forward";
 
 // The exported name of the function around `address`, empty when it has none.
@@ -66,6 +69,8 @@ std::optional<RankAnswer> rank_for_caller() {
 }
 
 bool caller_takes_unequal() { return is_within(kAttention); }
+
+bool caller_checks_offsets() { return is_within(kEmbeddingBag); }
 
 bool caller_is_differentiable() { return is_within(kCrossMapLrn); }
 

@@ -23,6 +23,9 @@ std::optional<RankAnswer> rank_for_caller();
 /// Whether the present asker compares two tensors by their data only to save work when they are equal.
 bool caller_takes_unequal();
 
+/// Whether the present asker only checks where bags begin and end, as the operator that it then calls does.
+bool caller_checks_offsets();
+
 /// Whether the present asker is a custom autograd function whose operators have the gradient that it computes.
 bool caller_is_differentiable();
 

@@ -297,10 +297,10 @@ void Session::Call::answer_without_node() {
   }
   if (const std::optional<IValue> value = known_number()) return finish({*value});
   const std::string call = call_name(record_.target);
-  if (asks_for_data_ || call == "item()" || call == "is_nonzero()" || call == "equal()" || call == "allclose()" ||
-      call == "_local_scalar_dense()") {
+  const bool is_item = call == "item()" || call == "_local_scalar_dense()";
+  if (is_item && caller_checks_offsets()) return finish({c10::Scalar(0)});
+  if (asks_for_data_ || is_item || call == "is_nonzero()" || call == "equal()" || call == "allclose()")
     throw no_data(first_node(), call);
-  }
   throw unknown_shape(first_node(), call);
 }
 

@@ -85,6 +85,8 @@ std::vector<NnCase> linear() {
       MODULE(Unflatten, (nn::UnflattenOptions(1, {2, 2})), x),
       MODULE(Embedding, (10, 4), labels(5, 10)),
       MODULE(EmbeddingBag, (10, 4), torch::randint(10, {2, 3}, torch::kInt64)),
+      make("EmbeddingBagOffsets", nn::EmbeddingBag(nn::EmbeddingBagOptions(10, 4).mode(torch::kSum)), false,
+           labels(7, 10), torch::tensor({0, 2, 5})),
       RANDOM(Dropout, (), x),
       RANDOM(Dropout2d, (), rand({2, 3, 4, 4})),
       RANDOM(Dropout3d, (), rand({2, 3, 2, 2, 2})),

@@ -65,6 +65,7 @@ const std::map<std::string, const char*> kAskForShapes = {{"Softmax2d", "dim()"}
                                                           {"Unfold", "dim()"},
                                                           {"Fold", "dim()"},
                                                           {"EmbeddingBag", "(sizes|dim)()"},
+                                                          {"EmbeddingBagOffsets", "(sizes|dim)()"},
                                                           {"Dropout2d", "dim()"},
                                                           {"Dropout3d", "dim()"},
                                                           {"Upsample", "dim()"},
