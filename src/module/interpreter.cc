@@ -15,6 +15,7 @@ namespace {
 
 // The one line of an error: the node, the cause, and where the node was made.
 std::string failure(const Node& node, const std::string& cause) {
+  if (internal::has_own_words(node)) return "%" + node.name() + ": " + cause;
   const std::string place = source_place(node);
   return "while running " + format_node(node) + ": " + cause + (place.empty() ? "" : "; it was made at " + place);
 }

@@ -209,11 +209,9 @@ class PlanRunner {
   [[noreturn]] void fail(const Step& step, const std::string& cause) const {
     const Origin& origin = program_.origins[step.origin];
     const Node* node = module_.graph().node_by_id(origin.node);
-    static const Symbol kAssert("torch._assert");
-    if (node && node->target() == kAssert) {
-      if (const std::optional<std::string> said = with_actual_size(cause))
-        throw Error(ErrorKind::execution, *said, node->name());
-    }
+    if (node && internal::has_own_words(*node))
+      throw Error(ErrorKind::execution, with_actual_size(cause).value_or("%" + node->name() + ": " + cause),
+                  node->name());
     std::string where = node ? call_text(*node) : "a node that is gone";
     if (const Node* inner = origin.body ? origin.body->node_by_id(origin.inner_node) : nullptr) {
       where += " (inside: " + call_text(*inner) + ")";
