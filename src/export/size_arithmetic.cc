@@ -94,12 +94,6 @@ SizeExpr negative(SizeExpr expr) {
   return SizeExpr::call("Mul", {SizeExpr::integer(-1), std::move(expr)});
 }
 
-bool varies(const SizeExpr& expr) {
-  bool found = false;
-  expr.for_each_symbol([&](const std::string&) { found = true; });
-  return found;
-}
-
 bool is_of_one(std::string_view function) {
   return function == "Neg" || function == "ToFloat" || function == "Sqrt" || function == "Not" ||
          function.ends_with("ToInt");
@@ -191,6 +185,12 @@ std::vector<std::int64_t> telling_values(std::int64_t example, const SizeRange& 
 
 }  // namespace
 
+bool varies(const SizeExpr& expr) {
+  bool found = false;
+  expr.for_each_symbol([&](const std::string&) { found = true; });
+  return found;
+}
+
 std::string number_operator(Symbol target) {
   constexpr std::string_view kAten = "aten::", kInt = ".int";
   std::string_view name = target.view();
@@ -231,82 +231,6 @@ std::optional<SizeExpr> said_by(const Node& node, const std::function<std::optio
   if (!made || varies(*made) || made->is_real() || is_condition(function)) return made;
   const std::optional<std::int64_t> value = made->evaluate({});
   return value ? std::optional(SizeExpr::integer(*value)) : std::nullopt;
-}
-
-std::optional<SizeExpr> resized_by(const Node& node, std::size_t dim,
-                                   const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of) {
-  constexpr std::size_t kFirst = 2;  // behind the batch and the channels
-  const std::string_view target = node.target().view();
-  const bool resizes = target.starts_with("aten::upsample_") || target.starts_with("aten::_upsample_");
-  if (dim < kFirst || !resizes || !target.ends_with(".vec")) return std::nullopt;
-  const Argument* input = bound_argument(node, "input");
-  const Argument* factors = bound_argument(node, "scale_factors");
-  if (!input || !input->is_node() || !factors || !factors->is_sequence()) return std::nullopt;
-  const std::vector<SymbolicSize>& sizes = sizes_of(input->node());
-  if (dim >= sizes.size() || dim - kFirst >= factors->elements().size()) return std::nullopt;
-  const Argument& factor = factors->elements()[dim - kFirst];
-  if (!factor.is_float() || !varies(sizes[dim].expr)) return std::nullopt;
-  return of_one("TruncToInt",
-                SizeExpr::call("Mul", {SizeExpr::real(factor.as_float()), of_one("ToFloat", sizes[dim].expr)}));
-}
-
-std::optional<SizeExpr> diagonal_of(const Node& node, std::size_t dim,
-                                    const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of) {
-  if (node.target() != "aten::diagonal") return std::nullopt;
-  const auto number = [&](const char* name, std::int64_t otherwise) {
-    const Argument* value = bound_argument(node, name);
-    return !value ? std::optional(otherwise) : value->is_int() ? std::optional(value->as_int()) : std::nullopt;
-  };
-  const Argument* input = bound_argument(node, "self");
-  const auto offset = number("offset", 0);
-  auto first = number("dim1", 0), second = number("dim2", 1);
-  if (!input || !input->is_node() || !offset || !first || !second) return std::nullopt;
-  const std::vector<SymbolicSize>& sizes = sizes_of(input->node());
-  const auto rank = static_cast<std::int64_t>(sizes.size());
-  if (dim + 2 != sizes.size()) return std::nullopt;
-  for (auto* each : {&first, &second}) *each = **each < 0 ? **each + rank : **each;
-  if (*first < 0 || *first >= rank || *second < 0 || *second >= rank) return std::nullopt;
-  const auto less = [](const SizeExpr& size, std::int64_t by) {
-    return by == 0 ? size : SizeExpr::call("Add", {size, SizeExpr::integer(-by)});
-  };
-  const SizeExpr rows = less(sizes[static_cast<std::size_t>(*first)].expr, std::max<std::int64_t>(-*offset, 0));
-  const SizeExpr columns = less(sizes[static_cast<std::size_t>(*second)].expr, std::max<std::int64_t>(*offset, 0));
-  if (!varies(rows) && !varies(columns)) return std::nullopt;
-  return SizeExpr::call("Max", {SizeExpr::integer(0), SizeExpr::call("Min", {rows, columns})});
-}
-
-namespace {
-
-// Two numbers of an argument that may be one for both.
-std::optional<std::pair<std::int64_t, std::int64_t>> two_numbers(const Node& node, const char* name) {
-  const Argument* value = bound_argument(node, name);
-  if (!value || !value->is_sequence()) return std::nullopt;
-  const ArgumentSpan all = value->elements();
-  if (all.empty() || all.size() > 2 || !std::ranges::all_of(all, &Argument::is_int)) return std::nullopt;
-  return std::pair(all[0].as_int(), all[all.size() - 1].as_int());
-}
-
-}  // namespace
-
-std::optional<SizeExpr> windows_of(const Node& node, std::size_t dim,
-                                   const std::function<const std::vector<SymbolicSize>&(const Node&)>& sizes_of) {
-  if (node.target() != "aten::im2col") return std::nullopt;
-  const Argument* input = bound_argument(node, "self");
-  const auto kernel = two_numbers(node, "kernel_size"), dilation = two_numbers(node, "dilation"),
-             padding = two_numbers(node, "padding"), stride = two_numbers(node, "stride");
-  if (!input || !input->is_node() || !kernel || !dilation || !padding || !stride) return std::nullopt;
-  const std::vector<SymbolicSize>& sizes = sizes_of(input->node());
-  if (sizes.size() < 3 || dim + 2 != sizes.size()) return std::nullopt;
-  // How many windows begin in a dimension.
-  const auto count = [](const SizeExpr& size, std::int64_t k, std::int64_t d, std::int64_t p, std::int64_t s) {
-    const SizeExpr room = SizeExpr::call("Add", {size, SizeExpr::integer(2 * p - d * (k - 1) - 1)});
-    return SizeExpr::call("Add", {SizeExpr::call("FloorDiv", {room, SizeExpr::integer(s)}), SizeExpr::integer(1)});
-  };
-  const SizeExpr& height = sizes[sizes.size() - 2].expr;
-  const SizeExpr& width = sizes[sizes.size() - 1].expr;
-  if (!varies(height) && !varies(width)) return std::nullopt;
-  return SizeExpr::call("Mul", {count(height, kernel->first, dilation->first, padding->first, stride->first),
-                                count(width, kernel->second, dilation->second, padding->second, stride->second)});
 }
 
 std::optional<Symbols> where_they_differ(const SizeExpr& left, const SizeExpr& right, const Symbols& example,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include <fxgraph/export/call_sizes.h>
 #include <fxgraph/export/observed_runs.h>
 #include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/module/interpreter.h>
@@ -116,12 +117,6 @@ class Combiner {
     });
   }
 
-  static bool varies(const SizeExpr& expr) {
-    bool found = false;
-    expr.for_each_symbol([&](const std::string&) { found = true; });
-    return found;
-  }
-
   static bool is_only_asserted(const Node& node) {
     constexpr std::string_view kJoins[] = {"operator.and_",    "operator.or_",       "operator.not_",
                                            "operator.__not__", "aten::__and__.bool", "aten::__or__.bool",
@@ -189,50 +184,52 @@ class Combiner {
     meta.device = first.device;
     meta.requires_grad = first.requires_grad;
     const std::size_t rank = first.numbers.size() / 2;
-    const auto sizes_of = [this](const Node& input) -> const auto& { return (*known_)[input].tensor.sizes; };
-    for (std::size_t i = 0; i < rank; ++i) {
-      std::optional<SizeExpr> said = diagonal_of(node, i, sizes_of);
-      if (!said) said = windows_of(node, i, sizes_of);
-      if (!said) said = resized_by(node, i, sizes_of);
-      meta.sizes.push_back(size(node, seen, i, said));
-    }
-    for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(stride(node, seen, i, meta.sizes));
-    return meta;
+    const KnownSizes known{[this](const Node& value) -> const auto& {return (*known_)[value].tensor.sizes;
   }
-
-  // Where no expression explains all runs, what it is of the sizes in the example and in most: the product of those
-  // behind it. A tensor without elements has other strides, and `reshape` gives a view where the sizes happen to allow
-  // one.
-  SymbolicSize stride(const Node& node, const std::vector<const Observed*>& seen, std::size_t at,
-                      const std::vector<SymbolicSize>& sizes) {
-    std::vector<Number> numbers;
-    for (const Observed* each : seen) numbers.push_back(each->numbers[sizes.size() + at]);
-    if (fitter_.fit(numbers)) return size(node, seen, sizes.size() + at);
-    std::vector<SizeExpr> behind;
-    Number product = 1;
-    for (std::size_t i = at + 1; i < sizes.size(); ++i) {
-      product *= seen[0]->numbers[i];
-      if (sizes[i].expr != SizeExpr::integer(1)) behind.push_back(sizes[i].expr);
-    }
-    std::size_t others = 0;
-    for (const Observed* each : seen) {
-      Number here = 1;
-      for (std::size_t i = at + 1; i < sizes.size(); ++i) here *= each->numbers[i];
-      others += here != each->numbers[sizes.size() + at];
-    }
-    const bool is_dense = product == numbers[0] && !behind.empty() && others < seen.size() / 2;
-    if (!is_dense) return size(node, seen, sizes.size() + at);
-    return {behind.size() == 1 ? behind[0] : SizeExpr::call("Mul", std::move(behind)), numbers[0]};
+  , [this](const Node& value) -> std::optional<SizeExpr> {
+    const ValueShape& shape = (*known_)[value];
+    if (shape.kind != ValueShape::Kind::integer) return std::nullopt;
+    return shape.integer.expr;
   }
-
-  SizeFitter fitter_;
-  const Symbols& example_;
-  const SizeRanges& ranges_;
-  const std::function<bool(const Symbols&)>& takes_;
-  const DataSizes& data_;
-  std::set<std::string>* unfit_;
-  const ValueShapes* known_ = nullptr;
 };
+for (std::size_t i = 0; i < rank; ++i) meta.sizes.push_back(size(node, seen, i, said_size(node, i, known)));
+for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(stride(node, seen, i, meta.sizes));
+return meta;
+}  // namespace
+
+// Where no expression explains all runs, what it is of the sizes in the example and in most: the product of those
+// behind it. A tensor without elements has other strides, and `reshape` gives a view where the sizes happen to allow
+// one.
+SymbolicSize stride(const Node& node, const std::vector<const Observed*>& seen, std::size_t at,
+                    const std::vector<SymbolicSize>& sizes) {
+  std::vector<Number> numbers;
+  for (const Observed* each : seen) numbers.push_back(each->numbers[sizes.size() + at]);
+  if (fitter_.fit(numbers)) return size(node, seen, sizes.size() + at);
+  std::vector<SizeExpr> behind;
+  Number product = 1;
+  for (std::size_t i = at + 1; i < sizes.size(); ++i) {
+    product *= seen[0]->numbers[i];
+    if (sizes[i].expr != SizeExpr::integer(1)) behind.push_back(sizes[i].expr);
+  }
+  std::size_t others = 0;
+  for (const Observed* each : seen) {
+    Number here = 1;
+    for (std::size_t i = at + 1; i < sizes.size(); ++i) here *= each->numbers[i];
+    others += here != each->numbers[sizes.size() + at];
+  }
+  const bool is_dense = product == numbers[0] && !behind.empty() && others < seen.size() / 2;
+  if (!is_dense) return size(node, seen, sizes.size() + at);
+  return {behind.size() == 1 ? behind[0] : SizeExpr::call("Mul", std::move(behind)), numbers[0]};
+}
+
+SizeFitter fitter_;
+const Symbols& example_;
+const SizeRanges& ranges_;
+const std::function<bool(const Symbols&)>& takes_;
+const DataSizes& data_;
+std::set<std::string>* unfit_;
+const ValueShapes* known_ = nullptr;
+};  // namespace fx::pt2
 
 /// What more runs should tell apart.
 struct Open {
