@@ -151,10 +151,8 @@ class MethodBuilder {
   Value* call_schema(const Node& node, const c10::FunctionSchema& schema) {
     if (Value* value = call_with_number(node, schema)) return value;
     if (Value* value = arithmetic_with_bool(node, schema)) return value;
-    const auto takes_bool = [this](const Argument& given) { return is_bool(given); };
-    if (const c10::FunctionSchema* other = overload_without_bools(node, schema, takes_bool))
-      return call_exactly(node, *other);
-    return call_exactly(node, schema);
+    const c10::FunctionSchema* other = overload_without_bools(node, schema, is_bool);
+    return call_exactly(node, other ? *other : schema);
   }
 
   Value* call_exactly(const Node& node, const c10::FunctionSchema& schema) {
@@ -188,10 +186,10 @@ class MethodBuilder {
                                 {NamedValue(result), named({}, node.arg(0), nullptr)}, {});
   }
 
-  bool is_bool(const Argument& arg) const {
+  const std::function<bool(const Argument&)> is_bool = [this](const Argument& arg) {
     const Value* value = arg.is_node() ? values_[arg.node()] : nullptr;
     return arg.is_bool() || (value && value->type()->kind() == c10::TypeKind::BoolType);
-  }
+  };
 
   // A number for a tensor has no say in the type of the result. As the tensor that TorchScript makes of it, it would.
   Value* call_with_number(const Node& node, const c10::FunctionSchema& schema) {
@@ -231,6 +229,10 @@ class MethodBuilder {
     return built_->insertNode(built_->createTuple(call->outputs()))->output();
   }
 
+  void forget_behind(const jit::Node* last) {
+    while (built_->return_node()->prev() != last) built_->return_node()->prev()->destroy();
+  }
+
   // The first overload that takes these values as what it expects; null when none does.
   Value* call_first_fitting(const Node& node, const std::vector<const TorchOperator*>& overloads) {
     for (const TorchOperator* op : overloads) {
@@ -240,7 +242,7 @@ class MethodBuilder {
       } catch (const Error&) {
         throw;
       } catch (const std::exception&) {
-        while (built_->return_node()->prev() != before) built_->return_node()->prev()->destroy();
+        forget_behind(before);
       }
     }
     return nullptr;
@@ -261,9 +263,13 @@ class MethodBuilder {
       }
       std::vector<const c10::FunctionSchema*> schemas;
       for (const TorchOperator* op : overloads) schemas.push_back(op->schema);
+      const jit::Node* before = built_->return_node()->prev();
       try {
         const auto [index, matched] = jit::matchSchemas(schemas, no_source(), *built_, args, kwargs);
-        return emit(node, *schemas[index], matched);
+        if (bools_for_numbers(node, *schemas[index], is_bool).empty()) return emit(node, *schemas[index], matched);
+        // Since 2.x it makes the bool a number, which has another say in the type of the result.
+        forget_behind(before);
+        if (Value* value = call_first_fitting(node, overloads)) return value;
       } catch (const Error&) {
         throw;
       } catch (const std::exception&) {

@@ -53,14 +53,20 @@ const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, s
   return i < node.args().size() ? &node.args()[i] : node.kwarg(schema.arguments()[i].name());
 }
 
-const c10::FunctionSchema* overload_without_bools(const Node& node, const c10::FunctionSchema& schema,
-                                                  const std::function<bool(const Argument&)>& is_bool) {
+std::vector<bool> bools_for_numbers(const Node& node, const c10::FunctionSchema& schema,
+                                    const std::function<bool(const Argument&)>& is_bool) {
   std::vector<bool> bools(schema.arguments().size());
   for (std::size_t i = 0; i < bools.size(); ++i) {
     const Argument* given = given_for(node, schema, i);
     bools[i] = given && is_bool(*given) && is_number(*schema.arguments()[i].type());
   }
-  if (std::ranges::find(bools, true) == bools.end()) return nullptr;
+  return std::ranges::find(bools, true) == bools.end() ? std::vector<bool>() : bools;
+}
+
+const c10::FunctionSchema* overload_without_bools(const Node& node, const c10::FunctionSchema& schema,
+                                                  const std::function<bool(const Argument&)>& is_bool) {
+  const std::vector<bool> bools = bools_for_numbers(node, schema, is_bool);
+  if (bools.empty()) return nullptr;
   const auto fits = [&](const c10::FunctionSchema& other) {
     if (other.arguments().size() != bools.size()) return false;
     for (std::size_t i = 0; i < bools.size(); ++i) {

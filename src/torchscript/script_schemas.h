@@ -27,6 +27,11 @@ c10::TypePtr input_type(const Node& placeholder);
 /// What the node gives for the parameter; null where its default stands.
 const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, std::size_t i);
 
+/// For each argument of the schema, whether the node gives it a bool where a number is wanted; empty when it never
+/// does.
+std::vector<bool> bools_for_numbers(const Node& node, const c10::FunctionSchema& schema,
+                                    const std::function<bool(const Argument&)>& is_bool);
+
 /// TorchScript has no bool for a Scalar: the overload that takes tensors in the places of bools and is otherwise the
 /// same; null where there is none, and where no bool is given.
 const c10::FunctionSchema* overload_without_bools(const Node& node, const c10::FunctionSchema& schema,
