@@ -58,7 +58,9 @@ void expect_same_inputs(const GraphModule& original, const GraphModule& lowered,
         ASSERT_TRUE(expected) << "takes " << at::IntArrayRef(sizes) << "\n" << print_graph(lowered.graph());
         EXPECT_LE(relative_difference(*expected, y), 1e-4) << at::IntArrayRef(sizes);
       } catch (const std::exception& error) {
-        EXPECT_TRUE(!expected || unbatched) << "refuses " << at::IntArrayRef(sizes) << ": " << error.what();
+        // What gives nothing some versions of LibTorch refuse, too.
+        EXPECT_TRUE(!expected || unbatched || expected->numel() == 0)
+            << "refuses " << at::IntArrayRef(sizes) << ": " << error.what();
         EXPECT_THAT(error.what(), HasSubstr("with packed weights takes nothing else")) << at::IntArrayRef(sizes);
       }
     }
