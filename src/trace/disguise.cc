@@ -93,7 +93,7 @@ at::Tensor without_contents(const at::Tensor& example, at::IntArrayRef sizes, at
   return shape;
 }
 
-Disguise::Disguise(const std::vector<at::Tensor>& inputs)
+Disguise::Disguise(const std::vector<at::Tensor>& inputs, const std::vector<std::pair<std::string, at::Tensor>>& others)
     : changes_layout_(std::any_of(inputs.begin(), inputs.end(), may_be_laid_out_otherwise)) {
   for (const at::Tensor& input : inputs) {
     const at::ScalarType from = input.scalar_type();
@@ -102,6 +102,11 @@ Disguise::Disguise(const std::vector<at::Tensor>& inputs)
     for (const at::ScalarType to : {at::kFloat, at::kByte, at::kBool, at::kLong, at::kHalf}) {
       if (to != from && to != types_.back().to) further_types_.push_back({from, to});
     }
+  }
+  for (const auto& [name, other] : others) {
+    if (!other.defined() || !other.is_floating_point() || other.is_quantized()) continue;
+    if (!find_type(types_, other.scalar_type()))
+      types_.push_back({other.scalar_type(), of_the_kind(other.scalar_type())});
   }
 }
 

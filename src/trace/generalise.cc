@@ -19,10 +19,12 @@ constexpr int kMostLessons = 4;            // that may still be explained
 
 }  // namespace
 
-void Generaliser::run() {
+bool Generaliser::run() {
   const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
+  if (!retrace_.examples.empty()) search_.add_sample(*groups_.sizes_of(retrace_.given));
   for (std::size_t tries = 0; tries < kMostSamples; ++tries) {
     find_expressions();
+    if (slices_more()) return false;
     if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
   }
   if (asks_for_sizes()) {
@@ -40,7 +42,41 @@ void Generaliser::run() {
   // What follows no size may be another number each time, one of few.
   constexpr int kDraws = 4;
   if (has_no_rule_ || search_.has_gone_another_way()) search_.check_examples(has_no_rule_ ? kDraws : 1);
+  if (!runs_as_given()) return false;
   write();
+  return true;
+}
+
+bool Generaliser::slices_more() {
+  if (retrace_.is_refused || !retrace_.examples.empty()) return false;
+  const std::optional<GroupSizes> sizes = search_.where_it_slices_more();
+  if (!sizes) return false;
+  for (const BoundTensor& input : inputs_) retrace_.given.push_back(input.example);
+  retrace_.examples = groups_.stand_ins(*sizes);
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    // It has no contents, perhaps no memory; an input of the same sizes is the example itself.
+    at::Tensor& other = retrace_.examples[i];
+    if (!other.is_same(retrace_.given[i]))
+      other = at::empty_strided(other.sizes(), other.strides(), other.options()).zero_();
+  }
+  return true;
+}
+
+bool Generaliser::runs_as_given() {
+  if (retrace_.examples.empty()) return true;
+  const std::optional<GroupSizes> sizes = groups_.sizes_of(retrace_.given);
+  given_ = std::make_unique<Sample>(program_);
+  retrace_.is_refused = !sizes || !groups_.allow(*sizes) || !given_->run(retrace_.given) || !agrees(*given_);
+  if (retrace_.is_refused) retrace_.examples.clear();
+  return !retrace_.is_refused;
+}
+
+void Generaliser::take_values(Session& session) const {
+  if (!given_) return;
+  for (std::uint32_t call = 0; call < program_.log.size(); ++call) {
+    const Node* node = session.standing_for(*program_.log[call].node);
+    if (const at::Tensor value = given_->value_of(call); node && value.defined()) session.set_value(*node, value);
+  }
 }
 
 void Generaliser::find_expressions() {
@@ -268,14 +304,16 @@ void Generaliser::give_up() {
                                        program_.log[constant.call].target.str() + " follows no rule that was found");
 }
 
-void generalise(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
-                const Sizes& sizes) {
+bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
+                const Sizes& sizes, Retrace& retrace) {
   SizeGroups groups(inputs, what_varies(inputs, sizes));
   const KeepRandomState keep;
-  Generaliser generaliser(graph, program, inputs, groups);
-  generaliser.run();
+  Generaliser generaliser(graph, program, inputs, groups, retrace);
+  if (!generaliser.run()) return false;
   check_named(inputs, groups, sizes);
   assert_types(graph, program, inputs, groups.stand_ins(groups.examples()), generaliser.has_seen_types());
+  generaliser.take_values(session);
+  return true;
 }
 
 }  // namespace fx::internal

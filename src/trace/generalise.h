@@ -16,7 +16,16 @@
 
 namespace fx::internal {
 
-void generalise(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
-                const Sizes& sizes);
+/// What `table.index({Slice(0, n)})` leaves out where n is all that there is, it does not leave out at other sizes:
+/// then those are traced, and what was left out is what all of these slices are at the sizes that were given.
+struct Retrace {
+  std::vector<at::Tensor> examples;  ///< for the tensors among the inputs, of other sizes; empty for those given
+  std::vector<at::Tensor> given;     ///< what `examples` stand for
+  bool is_refused = false;           ///< the program does something else at the sizes that were given
+};
+
+/// False when the program has to be traced again, as `retrace` then says.
+bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
+                const Sizes& sizes, Retrace& retrace);
 
 }  // namespace fx::internal

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,15 +22,20 @@ class Generaliser {
   /// A number in the graph: leaf `second` of call `first`.
   using Place = std::pair<std::uint32_t, std::uint32_t>;
 
-  Generaliser(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs, SizeGroups& groups)
+  Generaliser(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs, SizeGroups& groups,
+              Retrace& retrace)
       : graph_(graph),
         program_(program),
         inputs_(inputs),
         groups_(groups),
+        retrace_(retrace),
         search_(program, groups),
         odd_(program, inputs, groups) {}
 
-  void run();
+  /// False when the program has to be traced again.
+  bool run();
+  /// Of a program that was traced at other sizes: what its values are at those given.
+  void take_values(Session& session) const;
   /// Whether what was found holds for other types and layouts, too.
   bool has_seen_types() const { return search_.is_disguised(); }
 
@@ -41,6 +47,8 @@ class Generaliser {
   };
 
   void find_expressions();
+  bool slices_more();
+  bool runs_as_given();
   bool learn_from_other_sizes(const Agrees& same_numbers);
   bool learn_from_far(const Agrees& same_numbers);
   bool find_changes();
@@ -64,6 +72,8 @@ class Generaliser {
   const SampledProgram& program_;
   const std::vector<BoundTensor>& inputs_;
   SizeGroups& groups_;
+  Retrace& retrace_;
+  std::unique_ptr<Sample> given_;  // of a program that was traced at other sizes: its run at those given
   SizeSearch search_;
   OddInputs odd_;
   SizeTerms terms_;

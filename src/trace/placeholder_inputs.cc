@@ -182,7 +182,8 @@ at::Tensor PlaceholderInputs::tensor(const InputItem& item) {
   if (!item.example) return session().proxy(*item.node);
   const std::size_t nth = bound_.size();
   const auto [node, path] = path_of(*item.node);
-  bound_.push_back({item.node, item.example->toTensor(), node, node->name() + path});
+  const at::Tensor& example = instead_ ? instead_->at(nth) : item.example->toTensor();
+  bound_.push_back({item.node, example, node, node->name() + path});
   const at::Tensor& shape = stand_ins_ ? stand_ins_->at(nth) : bound_.back().example;
   session().remember_input(*item.node, shape, /*blank=*/stand_ins_ != nullptr);
   return session().proxy(*item.node, shape);

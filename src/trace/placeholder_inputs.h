@@ -32,6 +32,8 @@ class PlaceholderInputs final : public Inputs {
   std::size_t count(std::size_t required) const override;
   /// Gives the n-th tensor among the inputs the shape of `stand_ins[n]` instead of its example's.
   void replace_examples(const std::vector<at::Tensor>& stand_ins) { stand_ins_ = &stand_ins; }
+  /// Takes `examples[n]` for the example of the n-th of them.
+  void take_examples(const std::vector<at::Tensor>& examples) { instead_ = &examples; }
   /// The tensors among the inputs that have examples, in order.
   const std::vector<BoundTensor>& bound() const { return bound_; }
   /// What is optional and is given. A graph that does not use it has to ask, as the program may have.
@@ -64,6 +66,7 @@ class PlaceholderInputs final : public Inputs {
   std::vector<BoundTensor> bound_;
   std::vector<Node*> given_;
   const std::vector<at::Tensor>* stand_ins_ = nullptr;
+  const std::vector<at::Tensor>* instead_ = nullptr;
 };
 
 /// An example for "a tensor of unknown shape", where other inputs need an example.

@@ -18,6 +18,13 @@ bool is_alias(Symbol target) {
   return target == kAlias;
 }
 
+// `table.index({Slice(m, n)})` calls no slice where these are all that there is.
+bool is_slice(Symbol target, ArgumentSpan arguments) {
+  static const Symbol kSlice("aten::slice.Tensor");
+  return target == kSlice && arguments.size() == 5 && arguments[0].is_node() && arguments[1].is_int() &&
+         arguments[1].as_int() >= 0 && arguments[2].is_int() && arguments[3].is_int() && arguments[4] == Argument(1);
+}
+
 // Ends a sample. Not an std::exception: programs that handle those are not to handle this.
 struct EndOfSample {};
 
@@ -104,13 +111,8 @@ void Sample::refused(const std::exception& why) {
   place_ = calling_place();
 }
 
-// `table.index({Slice(0, n)})` calls no slice where n is all that there is.
-bool Sample::is_slice_from_start(std::uint32_t at) const {
-  static const Symbol kSlice("aten::slice.Tensor");
-  if (at >= program_.log.size() || program_.log[at].target != kSlice) return false;
-  const ArgumentSpan arguments = program_.log.arguments(at);
-  return arguments.size() == 5 && arguments[0].is_node() && arguments[1].is_int() && arguments[1].as_int() >= 0 &&
-         arguments[2] == Argument(0) && arguments[3].is_int() && arguments[4] == Argument(1);
+bool Sample::may_be_whole(std::uint32_t at) const {
+  return at < program_.log.size() && is_slice(program_.log[at].target, program_.log.arguments(at));
 }
 
 // What stands in the place of a call: itself, or what a slice that was not called would have sliced.
@@ -127,7 +129,8 @@ void Sample::pass_whole_slice() {
       nodes_[of] ? session_->value_of(*nodes_[of]) : program_.session.value_of(*program_.log[of].node);
   const std::int64_t dim = arguments[1].as_int();
   if (!value.defined() || dim >= value.dim()) return;
-  constexpr std::uint32_t kEnd = 3;
+  constexpr std::uint32_t kStart = 2, kEnd = 3;
+  if (arguments[kStart] != Argument(0)) changes_.push_back({at, kStart, Argument(0)});
   if (value.size(dim) != arguments[kEnd].as_int()) changes_.push_back({at, kEnd, Argument(value.size(dim))});
   whole_.emplace(at, of);
   nodes_.push_back(nodes_[of]);
@@ -139,14 +142,16 @@ void Sample::pass_whole_slices(const TracedCall& call) {
   for (std::size_t before = ~std::size_t{0}; before != nodes_.size();) {
     before = nodes_.size();
     const auto at = static_cast<std::uint32_t>(before);
-    const bool is_read_later = is_slice_from_start(at + 1) && log[at].op == Op::get_attr &&
-                               log[at].target != call.target && log.index_of(log.arguments(at + 1)[0].node()) == at;
+    const bool is_read_later = may_be_whole(at + 1) && log[at].op == Op::get_attr && log[at].target != call.target &&
+                               log.index_of(log.arguments(at + 1)[0].node()) == at;
     if (is_read_later) {
       unread_.emplace(log[at].target, at);
       nodes_.push_back(nullptr);
     }
     const auto slice = static_cast<std::uint32_t>(nodes_.size());
-    if (!is_slice_from_start(slice) || log[slice].target == call.target) return;
+    if (!may_be_whole(slice)) return;
+    // That of another dimension may be left out before one that is not.
+    if (log[slice].target == call.target && log.arguments(slice)[1] == call.arguments[1]) return;
     const bool is_next = slice > 0 && log.index_of(log.arguments(slice)[0].node()) == slice - 1;
     if (is_alias(call.target) && whole_.contains(slice - 1) && !is_next) return;
     pass_whole_slice();
@@ -170,6 +175,7 @@ void Sample::making(const TracedCall& call) {
   if (at == log.size()) differs("the program goes on with " + call.target.str());
   const TraceLog::Call& before = log[at];
   if (before.op != call.op || before.target != call.target) {
+    slices_more_ = is_slice(call.target, call.arguments);
     differs(call.target.str() + " runs instead of " + before.target.str());
   }
   const ArgumentSpan arguments = log.arguments(at);
@@ -250,9 +256,10 @@ void Sample::compare_constants() {
   }
 }
 
+at::Tensor Sample::value_of(std::uint32_t i) const { return nodes_[i] ? session_->value_of(*nodes_[i]) : at::Tensor(); }
+
 at::IntArrayRef Sample::sizes_of(std::uint32_t i) const {
-  if (!nodes_[i]) return {};
-  const at::Tensor value = session_->value_of(*nodes_[i]);
+  const at::Tensor value = value_of(i);
   return value.defined() ? value.sizes() : at::IntArrayRef();
 }
 

@@ -67,13 +67,17 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool operator_refused() const { return operator_refused_; }
   /// True when the program has thrown, be it for that; false when it ran on, but not as before.
   bool threw() const { return threw_; }
+  /// True when what differs is a slice that the first trace, to which it was all that there is, does not have.
+  bool slices_more() const { return slices_more_; }
 
   bool came_through() const { return reached_; }
   /// Whether the program has kept traced tensors.
   bool has_left() const { return has_left_; }
   const std::vector<Change>& changes() const { return changes_; }
   const std::vector<ChangedConstant>& changed_constants() const { return changed_constants_; }
-  /// The sizes of what call `i` returned; empty when it is not one tensor.
+  /// What call `i` returned, without data; undefined when it is not one tensor.
+  at::Tensor value_of(std::uint32_t i) const;
+  /// Its sizes; empty when it is not one tensor.
   at::IntArrayRef sizes_of(std::uint32_t i) const;
 
  private:
@@ -86,7 +90,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool is_free_attribute(const std::string& path) const override { return program_.is_free_attribute(path); }
 
   void pass_whole_slices(const TracedCall& call);
-  bool is_slice_from_start(std::uint32_t at) const;
+  bool may_be_whole(std::uint32_t at) const;
   void pass_whole_slice();
   std::uint32_t standing_for(std::uint32_t call) const;
   void compare(const Argument& before, const Argument& now);
@@ -113,6 +117,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool types_may_differ_ = false;
   bool operator_refused_ = false;
   bool threw_ = false;
+  bool slices_more_ = false;
   bool has_left_ = false;
   std::vector<Change> changes_;
   std::vector<ChangedConstant> changed_constants_;

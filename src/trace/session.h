@@ -159,6 +159,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The path of the attribute whose last in-place operator is `node`, or null.
   const std::string* written_attribute(const Node& node) const;
   const std::shared_ptr<ShapeEngine>& engine() const { return engine_; }
+  /// Says what the value of a node is after all, as a meta tensor.
+  void set_value(const Node& node, const at::Tensor& value) { remember(node, value, std::nullopt); }
   /// The value of a node as a meta tensor; undefined when it is not known or not one tensor.
   at::Tensor value_of(const Node& node) const { return node.id() < values_.size() ? values_[node.id()] : at::Tensor(); }
   /// The device of a node whose value is known.

@@ -43,6 +43,12 @@ void SizeGroup::fix(std::string reason, std::string place) {
   where = std::move(place);
 }
 
+void SizeGroup::vary_in(std::int64_t steps) {
+  step = steps;
+  if (below % step != 0) below = 0, below_said = true;
+  if (above % step != 0) above = std::numeric_limits<std::int64_t>::max(), above_said = true;
+}
+
 SizeGroups::SizeGroups(const std::vector<BoundTensor>& inputs, const std::vector<std::vector<bool>>& varies)
     : inputs_(inputs) {
   for (std::uint32_t input = 0; input < inputs.size(); ++input) {
@@ -175,6 +181,16 @@ std::vector<at::Tensor> SizeGroups::stand_ins(const GroupSizes& sizes) const {
   std::vector<at::Tensor> result;
   for (std::size_t i = 0; i < inputs_.size(); ++i) result.push_back(stand_in(inputs_[i].example, wanted[i]));
   return result;
+}
+
+std::optional<GroupSizes> SizeGroups::sizes_of(const std::vector<at::Tensor>& inputs) const {
+  GroupSizes sizes = examples();
+  for (const SizeDimension& dimension : dimensions)
+    sizes[dimension.group] = inputs[dimension.input].size(dimension.dim);
+  const bool agree = std::all_of(dimensions.begin(), dimensions.end(), [&](const SizeDimension& dimension) {
+    return sizes[dimension.group] == inputs[dimension.input].size(dimension.dim);
+  });
+  return agree ? std::optional(std::move(sizes)) : std::nullopt;
 }
 
 void SizeGroups::tie(std::uint32_t a, std::uint32_t b) {

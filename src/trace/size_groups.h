@@ -39,6 +39,8 @@ struct SizeGroup {
   /// Whether nothing that is known is against this size.
   bool may_be(std::int64_t tried) const { return tried >= 1 && tried > below && tried < above && tried % step == 0; }
   void fix(std::string reason, std::string place);
+  /// Sizes are multiples of this. What was known of others says nothing.
+  void vary_in(std::int64_t steps);
 };
 
 /// A size for each group.
@@ -65,6 +67,8 @@ class SizeGroups {
   GroupSizes with_broadcast(GroupSizes sizes) const;
   /// Empty tensors of these sizes, laid out as the examples.
   std::vector<at::Tensor> stand_ins(const GroupSizes& sizes) const;
+  /// The sizes of these inputs; nothing where dimensions that are always equal are not.
+  std::optional<GroupSizes> sizes_of(const std::vector<at::Tensor>& inputs) const;
   /// Makes two groups one.
   void tie(std::uint32_t a, std::uint32_t b);
   /// Whether these sizes keep to what is known of the groups.

@@ -17,11 +17,32 @@ std::unique_ptr<Sample> SizeSearch::attempt(const GroupSizes& sizes, std::uint32
   auto sample = std::make_unique<Sample>(program_);
   const bool ran = sample->run(groups_.stand_ins(sizes), last);
   *came_through = ran && (!agrees_ || (*agrees_)(*sample));
+  if (sample->slices_more()) note_slice(sizes);
   if (!ran && !sample->operator_refused() && !has_gone_another_way_) {
     has_gone_another_way_ = true;
     check_examples();
   }
   return sample;
+}
+
+void SizeSearch::note_slice(const GroupSizes& sizes) {
+  const GroupSizes examples = groups_.examples();
+  const auto [ours, theirs] = std::mismatch(sizes.begin(), sizes.end(), examples.begin());
+  if (ours == sizes.end() || !std::equal(ours + 1, sizes.end(), theirs + 1)) return;
+  slices_more_at_.try_emplace(static_cast<std::uint32_t>(ours - sizes.begin()), *ours);
+}
+
+std::optional<GroupSizes> SizeSearch::where_it_slices_more() const {
+  GroupSizes sizes = groups_.examples();
+  bool any = false;
+  for (const auto& [index, size] : slices_more_at_) {
+    const SizeGroup& group = groups_.groups[index];
+    if (group.dimensions.empty()) continue;  // it has become a part of another
+    sizes[index] = size;
+    any |=
+        group.fixed || group.step != 1 || !group.may_be(1) || group.above != std::numeric_limits<std::int64_t>::max();
+  }
+  return any ? std::optional(std::move(sizes)) : std::nullopt;
 }
 
 // Null when the program then does something else than before: what it takes from types or layouts is found elsewhere

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,7 +23,7 @@ namespace fx::internal {
 class SizeSearch {
  public:
   SizeSearch(const SampledProgram& program, SizeGroups& groups)
-      : program_(program), groups_(groups), disguise_(groups.stand_ins(groups.examples())) {}
+      : program_(program), groups_(groups), disguise_(groups.stand_ins(groups.examples()), program.attributes) {}
 
   /// Settles the groups, so that `count` samples in which all free ones vary came through; fewer when none is free.
   void find(std::size_t count);
@@ -51,6 +52,10 @@ class SizeSearch {
   /// Takes one more sample, at these sizes; false when it does not come through.
   bool add_sample(const GroupSizes& sizes);
 
+  /// Sizes at which the program slices what it takes whole at the examples', where dimensions are not free for that;
+  /// nothing where there are none.
+  std::optional<GroupSizes> where_it_slices_more() const;
+
   /// Whether the program once did something else that no operator had refused.
   bool has_gone_another_way() const { return has_gone_another_way_; }
   /// Throws Error(trace) when the program does something else at the sizes of the examples, too: then it is no size
@@ -68,6 +73,7 @@ class SizeSearch {
   std::unique_ptr<Sample> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
   std::unique_ptr<Sample> attempt_disguised(const GroupSizes& sizes);
   bool changes_as_before(const Sample& sample) const;
+  void note_slice(const GroupSizes& sizes);
   void forget(std::size_t sample);
   void forget_all();
   bool works(const GroupSizes& sizes, std::uint32_t last);
@@ -103,8 +109,9 @@ class SizeSearch {
   const std::function<bool(const Sample&)>* agrees_ = nullptr;  // who says of a run that came through whether it did
   std::size_t disguised_ = kNone;                               // among the samples
   int round_ = 0;
-  std::vector<int> blamed_;               // how often each group alone was another program
-  std::string last_reason_, last_place_;  // for which a sample did not come through
+  std::map<std::uint32_t, std::int64_t> slices_more_at_;  // a size of this group alone
+  std::vector<int> blamed_;                               // how often each group alone was another program
+  std::string last_reason_, last_place_;                  // for which a sample did not come through
   int attempts_ = 0;
 };
 

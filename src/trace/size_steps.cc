@@ -37,7 +37,7 @@ bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
       if (!is_prime(prime)) continue;
       while (step % prime == 0 && step > prime && works_at(some, size + step / prime, last)) step /= prime;
     }
-    for (const std::uint32_t group : some) groups_.groups[group].step = step;
+    for (const std::uint32_t group : some) groups_.groups[group].vary_in(step);
     return true;
   }
   if (size == 1 || !works_at(some, size - 1, last)) return false;

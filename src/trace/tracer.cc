@@ -148,6 +148,12 @@ class LeaveModule {
 
 }  // namespace
 
+struct Tracer::Repeats {
+  int constants = 0;          // how often it kept one where the trace cannot put anything back
+  bool takes_layout = false;  // it asks for layouts, not just for contiguous()
+  internal::Retrace sizes{};  // at those of the examples it leaves slices out
+};
+
 Trace Tracer::trace_callable(const internal::Callable& callable, std::vector<c10::IValue> examples,
                              internal::PlaceholderInputs::Literals literals) {
   Repeats repeats;
@@ -200,6 +206,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   const auto run_program = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>* stand_ins) {
     if (stand_ins && state) state->restore();
     internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
+    if (!repeats.sizes.examples.empty()) inputs.take_examples(repeats.sizes.examples);
     if (stand_ins) inputs.replace_examples(*stand_ins);
     internal::RecordingScope recording(target);
     const Argument result = internal::run(callable, inputs);
@@ -281,7 +288,11 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       if (root_ && state) return state->leave(target);
       internal::settle_kept_constants(target);
     };
-    internal::generalise(trace.graph, {log, *session, run_sample, attributes, is_free, leave}, inputs, options_.sizes);
+    const internal::SampledProgram program{log, *session, run_sample, attributes, is_free, leave};
+    if (!internal::generalise(trace.graph, program, *session, inputs, options_.sizes, repeats.sizes)) {
+      if (state) state->restore();
+      return std::nullopt;
+    }
   }
   if (state && root_) {
     state->restore();

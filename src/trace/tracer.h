@@ -132,11 +132,7 @@ class Tracer : private internal::NodeMaker {
   Trace trace_callable(
       const internal::Callable& callable, std::vector<c10::IValue> examples,
       internal::PlaceholderInputs::Literals literals = internal::PlaceholderInputs::Literals::specialise);
-  /// Why a program was traced again.
-  struct Repeats {
-    int constants = 0;          ///< how often it kept one where the trace cannot put anything back
-    bool takes_layout = false;  ///< it asks for layouts, not just for contiguous()
-  };
+  struct Repeats;  // why a program was traced again
   std::optional<Trace> try_trace(const internal::Callable& callable, const std::vector<c10::IValue>& examples,
                                  internal::PlaceholderInputs::Literals literals, Repeats& repeats);
   void write_buffers(internal::Session& session, const std::vector<internal::BufferUpdate>& updates);

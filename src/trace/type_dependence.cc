@@ -16,7 +16,11 @@ class TypeDependence {
  public:
   TypeDependence(Graph& graph, const SampledProgram& program, const std::vector<BoundTensor>& inputs,
                  const std::vector<at::Tensor>& stand_ins)
-      : graph_(graph), program_(program), inputs_(inputs), stand_ins_(stand_ins), disguise_(stand_ins) {}
+      : graph_(graph),
+        program_(program),
+        inputs_(inputs),
+        stand_ins_(stand_ins),
+        disguise_(stand_ins, program.attributes) {}
 
   void run(bool has_been_seen) {
     if (disguise_.is_empty()) return;
@@ -27,7 +31,8 @@ class TypeDependence {
       if (disguise_.changes_layout()) of_layout = dependence({}, laid);
     }
     for (const OtherType& type : disguise_.types()) {
-      if (has_root_of(type.from)) note_dependence(type, Sample::kToTheEnd, Sample::Root::as_it_is);
+      if (has_root_of(type.from) && has_input_of(type.from))
+        note_dependence(type, Sample::kToTheEnd, Sample::Root::as_it_is);
     }
     for (const OtherType& type : disguise_.further_types()) {
       if (changes_gradients(type)) continue;
@@ -51,7 +56,9 @@ class TypeDependence {
   void note_dependence(const OtherType& type, std::uint32_t last, Sample::Root root = Sample::Root::of_other_type);
   std::uint32_t where_asked(at::ScalarType type) const;
   bool has_root_of(at::ScalarType type) const;
+  bool has_input_of(at::ScalarType type) const;
   bool changes_gradients(const OtherType& type) const;
+  bool is_of_root(const Node& attribute) const;
   void assert_type(at::ScalarType type, const std::string& why);
   void assert_layout(const std::string& why);
 
@@ -136,6 +143,11 @@ bool TypeDependence::has_root_of(at::ScalarType type) const {
          });
 }
 
+bool TypeDependence::has_input_of(at::ScalarType type) const {
+  return std::any_of(inputs_.begin(), inputs_.end(),
+                     [&](const BoundTensor& input) { return input.example.scalar_type() == type; });
+}
+
 // Whole numbers have no gradients that an operator could be kept from: such a program is another one with them.
 bool TypeDependence::changes_gradients(const OtherType& type) const {
   return program_.session.has_values_without_grad() && may_have_gradient(type.from) != may_have_gradient(type.to);
@@ -143,11 +155,26 @@ bool TypeDependence::changes_gradients(const OtherType& type) const {
 
 void TypeDependence::assert_type(at::ScalarType type, const std::string& why) {
   static const Symbol kType("prim::dtype");
+  const auto assert_of = [&](const BoundTensor& value) {
+    assert_of_input(graph_, value, kType, static_cast<std::int64_t>(type),
+                    value.name + " must be " + to_string(Argument(to_dtype(type))) + ": " + why);
+  };
   for (const BoundTensor& input : inputs_) {
-    if (input.example.scalar_type() != type) continue;
-    assert_of_input(graph_, input, kType, static_cast<std::int64_t>(type),
-                    input.name + " must be " + to_string(Argument(to_dtype(type))) + ": " + why);
+    if (input.example.scalar_type() == type) assert_of(input);
   }
+  if (has_input_of(type)) return;
+  // Parameters decide: what comes of the first of them says which type they have.
+  for (Node& node : graph_.nodes()) {
+    const at::Tensor value = program_.session.value_of(node);
+    if (!value.defined() || value.scalar_type() != type) continue;
+    if (node.is(Op::call_module) || (node.is(Op::get_attr) && is_of_root(node)))
+      return assert_of({&node, value, &node, "parameters"});
+  }
+}
+
+bool TypeDependence::is_of_root(const Node& attribute) const {
+  return std::any_of(program_.attributes.begin(), program_.attributes.end(),
+                     [&](const auto& each) { return each.first == attribute.target().view(); });
 }
 
 void TypeDependence::assert_layout(const std::string& why) {

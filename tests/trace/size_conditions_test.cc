@@ -109,4 +109,22 @@ TEST(SizeConditionsThatEnd, WithWhatIsNoException) {
   expect_traced(throws_a_number, torch::rand({2, 6}), torch::rand({5, 6}), AtSizes::equal);
 }
 
+// How many items a sample has: known at two sizes only, it may follow many rules.
+TEST(Steps, ANumberOfStepsIsThatNumberEverywhere) {
+  const auto program = [](Tensor x, Tensor y) {
+    return x.view({y.size(0), -1, 4}).sum(1) / (x.size(0) / y.size(0)) + y;
+  };
+  for (std::int64_t groups = 2; groups <= 8; ++groups) {
+    for (std::int64_t items = 2; items <= 4; ++items) {
+      const auto gm = symbolic_trace(program, {torch::rand({groups * items, 4}), torch::rand({groups, 4})});
+      for (std::int64_t n = 1; n <= 33; ++n) {
+        const Tensor x = torch::rand({groups * n, 4}), y = torch::rand({groups, 4});
+        EXPECT_EQ(testing::at_sizes(*gm, [&]() -> c10::IValue { return program(x, y); }, {x, y}), AtSizes::equal)
+            << groups << " times " << n << " from " << items << "\n"
+            << gm->sizes() << gm->graph();
+      }
+    }
+  }
+}
+
 }  // namespace fx::size_conditions_test

@@ -101,4 +101,50 @@ TEST(TypesOfTwoInputs, OfAnyOtherMask) {
   }
 }
 
+// No input is of the type that parameters decide.
+struct OfWords : torch::nn::Module {
+  torch::nn::Embedding rows = register_module("rows", torch::nn::Embedding(10, 4));
+  Tensor weight = register_parameter("weight", torch::rand({10, 4}));
+};
+
+TEST(TypesOfParameters, AreThoseOfTheTraceWhereTheProgramTakesThemUp) {
+  const struct {
+    const char* name;
+    Tensor (*program)(OfWords& words, Tensor x);
+    bool depends;
+  } kPrograms[] = {
+      {"options_of_leaf",
+       [](OfWords& words, Tensor x) {
+         const Tensor row = words.rows(x);
+         return torch::ones({x.size(0), 4}, row.options()).cumsum(0);
+       },
+       true},
+      {"options_of_what_a_parameter_makes",
+       [](OfWords& words, Tensor x) {
+         const Tensor rows = words.weight.index_select(0, x);
+         return rows.mul(0) + torch::arange(4, rows.options());
+       },
+       true},
+      {"chooses",
+       [](OfWords& words, Tensor x) {
+         const Tensor row = words.rows(x);
+         return row.scalar_type() == torch::kFloat ? row * 2 : row * 3;
+       },
+       true},
+      {"takes_nothing",
+       [](OfWords& words, Tensor x) { return words.rows(x) + torch::full({4}, 0.5) + words.weight.index({0}); }, false},
+  };
+  const Tensor x = torch::tensor({1, 5, 2});
+  for (const auto& [name, program, depends] : kPrograms) {
+    SCOPED_TRACE(name);
+    const auto words = std::make_shared<OfWords>();
+    const auto gm = symbolic_trace(words, [&, run = program](Tensor ids) { return run(*words, ids); }, {x});
+    const auto eager = [&, run = program]() -> c10::IValue { return run(*words, x); };
+    EXPECT_EQ(testing::at_sizes(*gm, eager, {x}, 0), AtSizes::equal);
+    gm->to(torch::kDouble);
+    words->to(torch::kDouble);
+    EXPECT_EQ(testing::at_sizes(*gm, eager, {x}, 0), depends ? AtSizes::refused : AtSizes::equal) << gm->graph();
+  }
+}
+
 }  // namespace fx::types_of_inputs_test

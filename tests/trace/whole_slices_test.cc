@@ -80,6 +80,74 @@ const std::vector<Sliced>& cases() {
 INSTANTIATE_TEST_SUITE_P(Programs, WholeSlices, ::testing::ValuesIn(cases()),
                          [](const auto& info) { return std::string(info.param.name); });
 
+struct Cropped {
+  const char* name;
+  Tensor (*program)(Tensor x);  // of images
+};
+std::ostream& operator<<(std::ostream& out, const Cropped& each) { return out << each.name; }
+
+class CroppedBack : public ::testing::TestWithParam<Cropped> {};
+
+std::int64_t missing(std::int64_t size) { return (8 - size % 8) % 8; }
+
+// What an example of such a size leaves out is in the graph: it is traced at others.
+TEST_P(CroppedBack, HoldsForExamplesThatNeedNoPadding) {
+  const auto program = [&](Tensor x) { return GetParam().program(x); };
+  for (const auto& [height, width] : std::vector<std::pair<std::int64_t, std::int64_t>>{{16, 24}, {16, 21}, {9, 13}}) {
+    const Tensor example = torch::rand({2, 3, height, width}), before = example.clone();
+    Trace trace = Tracer().trace(program, {example});
+    const Node& x = *trace.graph.placeholders().front();
+    EXPECT_THAT(trace.shapes[x].tensor()->sizes, ::testing::ElementsAre(2, 3, height, width));
+    EXPECT_TRUE(torch::equal(example, before));
+    const auto gm = to_graph_module(std::move(trace));
+    for (const std::int64_t h : {1, 5, 8, 9, 16, 30}) {
+      for (const std::int64_t w : {1, 7, 8, 16, 19}) {
+        const Tensor image = torch::rand({3, 3, h, w});
+        EXPECT_EQ(testing::at_sizes(
+                      *gm, [&]() -> c10::IValue { return program(image); }, {image}, 0),
+                  AtSizes::equal)
+            << h << " x " << w << " from " << height << " x " << width << "\n"
+            << gm->sizes() << gm->graph();
+      }
+    }
+  }
+}
+
+const std::vector<Cropped>& croppings() {
+  using torch::constant_pad_nd;
+  static const auto& table = *new std::vector<Cropped>{
+      {"one_side",
+       [](Tensor x) {
+         const Tensor y = constant_pad_nd(x, {0, 0, 0, missing(x.size(2))}).relu();
+         return y.index({Slice(), Slice(), Slice(0, x.size(2))});
+       }},
+      {"two_sides",
+       [](Tensor x) {
+         const Tensor y = constant_pad_nd(x, {0, missing(x.size(3)), 0, missing(x.size(2))}).relu();
+         return y.index({Slice(), Slice(), Slice(0, x.size(2)), Slice(None, x.size(3))}) + 1;
+       }},
+      {"centre",
+       [](Tensor x) {
+         const std::int64_t below = missing(x.size(2)), right = missing(x.size(3));
+         const std::int64_t top = below / 2, left = right / 2;
+         const Tensor y = constant_pad_nd(x, {left, right - left, top, below - top}).relu();
+         const std::int64_t bottom = y.size(2) - (below - top), end = y.size(3) - (right - left);
+         return y.index({torch::indexing::Ellipsis, Slice(top, bottom), Slice(left, end)});
+       }},
+      {"written_into",
+       [](Tensor x) {
+         const std::int64_t h = x.size(2) + missing(x.size(2)), w = x.size(3) + missing(x.size(3));
+         Tensor batch = torch::zeros({x.size(0), 3, h, w});
+         batch.index_put_({Slice(), Slice(), Slice(None, x.size(2)), Slice(None, x.size(3))}, x);
+         return batch * 2;
+       }},
+  };
+  return table;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, CroppedBack, ::testing::ValuesIn(croppings()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 // What a number cuts is whole where there is no more.
 TEST(WholeSlicesOfInputs, ByANumber) {
   const auto program = [](Tensor x) { return x.index({Slice(), Slice(0, 6)}) * 2; };
