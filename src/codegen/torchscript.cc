@@ -81,6 +81,7 @@ class TorchScriptWriter {
     if (std::optional<std::string> infix = python_infix(node)) return *infix;
     if (target == "builtins.getattr" && node.args().size() == 2 && node.arg(1).is_string())
       return value(node.arg(0)) + "." + std::string(node.arg(1).as_string());
+    if (target == "math.trunc" && node.args().size() == 1) return "int(" + value(node.arg(0)) + ")";
     const std::string_view packet = packet_of(target);
     if (packet.starts_with("aten::")) return "torch." + std::string(packet.substr(6)) + arguments(node, 0);
     const std::size_t colons = packet.find("::");

@@ -124,6 +124,7 @@ class MethodBuilder {
     if (node.target() == "torch._assert") return assertion(node);
     if (node.target() == "builtins.len") return call_packets(node, {fx::Symbol("aten::len")});
     if (node.target() == "math.sqrt") return call_packets(node, {fx::Symbol("aten::sqrt")});
+    if (node.target() == "math.trunc") return call_packets(node, {fx::Symbol("aten::Int")});
     if (Value* called = build_nested_call(*built_, node.target(), node.args(),
                                           [this](const Argument& value) { return named({}, value, nullptr); }))
       return called;

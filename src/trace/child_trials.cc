@@ -107,7 +107,7 @@ class ChildTrials {
   }
 
   bool is_open(std::size_t i) const {
-    if (trials_[i].is_large && large_takes_long()) return false;
+    if (trials_[i].is_beyond_us || (trials_[i].is_large && large_takes_long())) return false;
     const std::optional<std::size_t>& unless = trials_[i].unless;
     const std::vector<std::size_t>& after = trials_[i].only_after;
     const auto is_against = [&](std::size_t trial) {

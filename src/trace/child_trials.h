@@ -27,6 +27,7 @@ struct ChildTrial {
   /// Tried only when one of those trials, earlier ones, came through and did something else, ended or threw.
   std::vector<std::size_t> only_after{};
   bool is_large = false;  ///< gets a tenth of a second; when it runs out nothing is told, nor tried of other large ones
+  bool is_beyond_us = false;  ///< not tried at all
   Outcome outcome = Outcome::untried;
   bool has_other_numbers = false;  ///< of what differs: it came through, to numbers that the graph has not
   std::string why{};               ///< it does not agree

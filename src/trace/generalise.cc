@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
 constexpr std::size_t kEnoughSamples = 3;  // larger, smaller, much larger: tells sizes, multiples and products apart
 constexpr std::size_t kMostSamples = 8;    // to agree on other expressions
-constexpr int kMostLessons = 4;            // that may still be explained
+constexpr int kMostLessons = 6;            // that may still be explained
 
 }  // namespace
 
@@ -27,18 +27,7 @@ bool Generaliser::run() {
     if (slices_more()) return false;
     if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
   }
-  if (asks_for_sizes()) {
-    const bool is_guess = learn_from_other_sizes(same_numbers);
-    if (!learn_from_far(same_numbers)) odd_.add_large();
-    odd_.add_empty();
-    odd_.add_ones();
-    if (!is_guess) odd_.add_small();
-    odd_.add_sizes(is_guess);
-    odd_.add_multiples();
-    odd_.add_corners();
-  }
-  if (program_.log.asks_rank()) odd_.add_ranks();
-  odd_.run(same_numbers);
+  try_odd_inputs(same_numbers);
   // What follows no size may be another number each time, one of few.
   constexpr int kDraws = 4;
   if (has_no_rule_ || search_.has_gone_another_way()) search_.check_examples(has_no_rule_ ? kDraws : 1);
@@ -80,9 +69,12 @@ void Generaliser::take_values(Session& session) const {
 }
 
 void Generaliser::find_expressions() {
+  constexpr std::size_t kMore = 3;
+  const std::size_t most = std::max(kMostSamples, search_.samples().size() + kMore);
   std::string before;
   for (std::size_t wanted = kEnoughSamples;;) {
     search_.find(wanted);
+    const std::size_t taken = search_.samples().size();
     if (!find_changes()) {
       explained_.clear();
       constants_.clear();
@@ -90,35 +82,51 @@ void Generaliser::find_expressions() {
     }
     if (!explain()) {
       before.clear();
-      wanted = kEnoughSamples;
+      const bool more_may_tell = terms_.reaches_bound() && !search_.is_disguised() && wanted <= taken;
+      if (more_may_tell && taken < kMostSamples) {
+        wanted = taken + 1;
+      } else {
+        fix_unexplained();
+        wanted = kEnoughSamples;
+      }
       continue;
     }
     // What is more than sizes and products has to be the same expression at one more choice of sizes.
     const std::string now = explanation();
     if (!terms_.guessed() || (now == before && !terms_.ambiguous())) break;
-    if (now == before && search_.samples().size() >= kMostSamples) break;
-    if (search_.samples().size() >= kMostSamples) {
+    if (now == before && taken >= most) break;
+    if (taken >= most) {
       give_up();
       wanted = kEnoughSamples;
       before.clear();
       continue;
     }
     before = now;
-    wanted = search_.samples().size() + 1;
+    wanted = taken + 1;
   }
 }
 
-// Few samples may follow a rule that is not the program's: at a size where that shows, one more is taken. False when
-// the program does what the graph does wherever it was looked at, or when nothing was guessed.
+// ── Looking elsewhere ─────────────────────────────────────────────────────────────────────────────────────────────
+
+// Few samples may follow a rule that is not the program's: at sizes where that shows, more are taken. False when the
+// program does what the graph does wherever it was looked at, or when nothing was guessed.
 bool Generaliser::learn_from_other_sizes(const Agrees& same_numbers) {
   bool all_do = true;
   for (int i = 0; terms_.guessed() || has_no_rule_; ++i) {
     OddInputs others(program_, inputs_, groups_);
     others.add_sizes(/*is_guess=*/true);
-    others.add_telling(terms_, terms_in_use());
-    const auto sizes = others.find_other_numbers(same_numbers, &all_do);
-    if (all_do || !sizes || (i < kMostLessons && !search_.add_sample(*sizes))) break;
-    if (i >= kMostLessons) give_up();
+    others.add_telling(terms_, terms_in_use(), search_.may_go_far());
+    others.run(same_numbers);
+    all_do = others.all_do();
+    const std::vector<GroupSizes> sizes = others.other_numbers();
+    if (sizes.empty()) break;
+    if (i < kMostLessons) {
+      bool any = false;
+      for (const GroupSizes& each : sizes) any |= search_.add_sample(each);
+      if (!any) break;
+    } else {
+      give_up();
+    }
     find_expressions();
   }
   return !all_do;
@@ -131,11 +139,69 @@ bool Generaliser::learn_from_far(const Agrees& same_numbers) {
     const std::vector<SizeTerms::Id> terms = terms_in_use();
     const bool guesses = std::any_of(terms.begin(), terms.end(), [this](auto term) { return terms_.is_guess(term); });
     std::optional<GroupSizes> others;
-    if (!search_.check_far(same_numbers, guesses ? &others : nullptr)) return false;
+    if (!search_.check_far(same_numbers, &others)) return false;
     if (!others) return true;
+    if (!guesses) {
+      if (!may_learn({*others, groups_.part_of_the_way(*others)}, same_numbers))
+        search_.check_far(same_numbers, nullptr);
+      return true;
+    }
     if (i == kMostLessons || !search_.add_sample(*others)) give_up();
     find_expressions();
   }
+}
+
+// Where nothing was guessed but numbers are others at these sizes, there may be a rule for those, too (`min(n, 100)`).
+// False when none is found; then nothing has changed, and bounds make right what there is.
+bool Generaliser::may_learn(std::vector<GroupSizes> sizes, const Agrees& same_numbers) {
+  const std::size_t count = search_.samples().size();
+  const std::vector<SizeGroup> before = groups_.groups;
+  for (int i = 0; i < kMostLessons; ++i) {
+    const bool are_there =
+        std::all_of(sizes.begin(), sizes.end(), [&](const GroupSizes& each) { return search_.add_sample(each); });
+    if (!are_there || !find_changes() || !explain()) break;
+    OddInputs others(program_, inputs_, groups_);
+    others.add_sizes(/*is_guess=*/true);
+    others.add_telling(terms_, terms_in_use(), search_.may_go_far());
+    others.run(same_numbers);
+    sizes = others.other_numbers();
+    std::optional<GroupSizes> far;
+    if (sizes.empty()) search_.check_far(same_numbers, &far);
+    if (far) sizes.push_back(std::move(*far));
+    if (sizes.empty()) return true;
+  }
+  search_.drop_behind(count);
+  groups_.groups = before;
+  if (!find_changes() || !explain()) {
+    explained_.clear();
+    constants_.clear();
+  }
+  return false;
+}
+
+void Generaliser::try_odd_inputs(const Agrees& same_numbers) {
+  bool is_guess = asks_for_sizes() && learn_from_other_sizes(same_numbers);
+  const bool is_far = asks_for_sizes() && learn_from_far(same_numbers);
+  for (bool is_first = true;; is_first = false) {
+    odd_.emplace(program_, inputs_, groups_);
+    if (asks_for_sizes()) {
+      if (!is_far) odd_->add_large();
+      odd_->add_empty();
+      odd_->add_ones();
+      if (!is_guess) odd_->add_small();
+      odd_->add_sizes(is_guess);
+      if (is_guess) odd_->add_telling(terms_, terms_in_use(), is_far);
+      odd_->add_multiples();
+      odd_->add_corners();
+    }
+    if (program_.log.asks_rank()) odd_->add_ranks();
+    odd_->run(same_numbers);
+    if (!is_first) break;
+    const std::vector<GroupSizes> others = odd_->other_numbers();
+    if (is_guess || others.empty() || !may_learn(others, same_numbers)) break;
+    is_guess = true;
+  }
+  odd_->judge(same_numbers);
 }
 
 // ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -193,6 +259,8 @@ bool Generaliser::explain() {
   explained_.clear();
   constants_.clear();
   next_question_ = 0;
+  unexplained_.reset();
+  unexplained_constant_.reset();
   for (const BoundTensor& input : inputs_) add_size(program_.log.index_of(*input.node));
   auto constant = constants_changed_.begin();
   for (const auto& [place, values] : changes_) {
@@ -225,9 +293,7 @@ bool Generaliser::explain_number(Place place) {
     explained_.emplace_back(place, *term);
     return true;
   }
-  if (search_.is_disguised()) return search_.drop_disguised(), false;  // it may be the type that decides
-  has_no_rule_ = true;
-  fix_number(place);
+  unexplained_ = place;
   return false;
 }
 
@@ -263,12 +329,17 @@ bool Generaliser::explain_constant(std::uint32_t call) {
     constants_.push_back(std::move(constant));
     return true;
   }
-  if (search_.is_disguised()) return search_.drop_disguised(), false;
-  has_no_rule_ = true;
-  search_.fix_dependence_of_constant(call, program_.log[call].target.str() +
-                                               ", a tensor that the program makes without operators, is another one at "
-                                               "other sizes");
+  unexplained_constant_ = call;
   return false;
+}
+
+void Generaliser::fix_unexplained() {
+  if (search_.is_disguised()) return search_.drop_disguised();  // it may be the type that decides
+  has_no_rule_ = true;
+  if (unexplained_) return fix_number(*unexplained_);
+  search_.fix_dependence_of_constant(*unexplained_constant_, program_.log[*unexplained_constant_].target.str() +
+                                                                 ", a tensor that the program makes without operators, "
+                                                                 "is another one at other sizes");
 }
 
 std::vector<SizeTerms::Id> Generaliser::terms_in_use() const {

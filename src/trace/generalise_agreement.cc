@@ -78,7 +78,7 @@ bool Generaliser::agrees(const Constant& constant, const at::Tensor& value,
 
 void Generaliser::write() {
   SizeNodes sizes = write_size_assertions(graph_, inputs_, groups_);
-  odd_.write(graph_);
+  odd_->write(graph_);
   if (changes_.empty() && constants_changed_.empty()) return;
   SizeWriter writer(graph_, program_.session, program_.log, terms_, std::move(sizes));
   for (const auto& [place, term] : explained_) writer.replace(place.first, place.second, term);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,8 +30,7 @@ class Generaliser {
         inputs_(inputs),
         groups_(groups),
         retrace_(retrace),
-        search_(program, groups),
-        odd_(program, inputs, groups) {}
+        search_(program, groups) {}
 
   /// False when the program has to be traced again.
   bool run();
@@ -51,10 +51,13 @@ class Generaliser {
   bool runs_as_given();
   bool learn_from_other_sizes(const Agrees& same_numbers);
   bool learn_from_far(const Agrees& same_numbers);
+  bool may_learn(std::vector<GroupSizes> sizes, const Agrees& same_numbers);
+  void try_odd_inputs(const Agrees& same_numbers);
   bool find_changes();
   void add_size(std::uint32_t call);
   void add_questions(std::uint32_t until);
   bool explain();
+  void fix_unexplained();
   bool explain_number(Place place);
   bool explain_constant(std::uint32_t call);
   std::optional<SizeTerms::Id> term_for(const std::vector<Argument>& values);
@@ -75,13 +78,15 @@ class Generaliser {
   Retrace& retrace_;
   std::unique_ptr<Sample> given_;  // of a program that was traced at other sizes: its run at those given
   SizeSearch search_;
-  OddInputs odd_;
+  std::optional<OddInputs> odd_;
   SizeTerms terms_;
   // The changed numbers and tensors that are still in the graph: the first value, then one for each sample.
   std::map<Place, std::vector<Argument>> changes_;
   std::map<std::uint32_t, std::vector<at::Tensor>> constants_changed_;
   std::vector<std::pair<Place, SizeTerms::Id>> explained_;
   std::vector<Constant> constants_;
+  std::optional<Place> unexplained_;                   // after explain(): a number for which there is no expression,
+  std::optional<std::uint32_t> unexplained_constant_;  // or a tensor
   std::size_t next_question_ = 0;
   bool has_no_rule_ = false;  // for some number
 };

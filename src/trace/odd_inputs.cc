@@ -161,7 +161,8 @@ void OddInputs::add_sizes(bool is_guess) {
   }
 }
 
-void OddInputs::add_telling(const SizeTerms& terms, const std::vector<SizeTerms::Id>& explained) {
+void OddInputs::add_telling(const SizeTerms& terms, const std::vector<SizeTerms::Id>& explained, bool may_be_far) {
+  constexpr std::int64_t kNear = 1024, kFarthest = 4801;
   const auto group_of = [this](std::uint32_t call, std::int64_t dim) -> std::optional<std::uint32_t> {
     for (const SizeDimension& dimension : groups_.dimensions) {
       if (dimension.dim == dim && program_.log.index_of(*inputs_[dimension.input].node) == call) return dimension.group;
@@ -174,24 +175,35 @@ void OddInputs::add_telling(const SizeTerms& terms, const std::vector<SizeTerms:
   };
   for (const SizeTerms::Telling& telling : terms.telling_sizes(explained, allows)) {
     const std::vector<std::uint32_t> some = {*group_of(telling.call, telling.dim)};
-    sizes_.push_back({add_trial(some, telling.size), some, telling.size});
+    sizes_.push_back(
+        {add_trial(some, telling.size, !may_be_far && telling.size > kNear), some, telling.size, telling.is_of_real});
+    trials_.back().is_beyond_us = !may_be_far && telling.size > kFarthest;
   }
 }
 
-std::optional<GroupSizes> OddInputs::find_other_numbers(const std::function<bool(const Sample&)>& agrees,
-                                                        bool* all_do) {
-  try_in_children(program_, trials_, agrees);
-  *all_do = std::all_of(trials_.begin(), trials_.end(), [](const ChildTrial& trial) {
+bool OddInputs::all_do() const {
+  return std::all_of(trials_.begin(), trials_.end(), [](const ChildTrial& trial) {
     return trial.outcome == Outcome::agrees || trial.outcome == Outcome::refused;
   });
+}
+
+// A few from all over: those next to each other say much the same.
+std::vector<GroupSizes> OddInputs::other_numbers() const {
+  constexpr std::size_t kMost = 4;
+  std::vector<GroupSizes> all;
   for (const Size& each : sizes_) {
-    if (trials_[each.trial].has_other_numbers) return sizes_with(each.groups, each.size);
+    if (trials_[each.trial].has_other_numbers) all.push_back(sizes_with(each.groups, each.size));
   }
-  return std::nullopt;
+  if (all.size() <= kMost) return all;
+  std::vector<GroupSizes> some;
+  for (std::size_t i = 0; i < kMost; ++i) some.push_back(all[i * (all.size() - 1) / (kMost - 1)]);
+  return some;
 }
 
 bool OddInputs::is_against(const Size& each) const {
-  return goes_another_way(trials_[each.trial]) || trials_[each.trial].outcome == Outcome::threw;
+  const ChildTrial& trial = trials_[each.trial];
+  return goes_another_way(trial) || trial.outcome == Outcome::threw ||
+         (each.has_to_agree && trial.outcome == Outcome::untried);
 }
 
 // Whether nothing is against this size of one of the groups alone: it is all of them together that do not do.
@@ -229,7 +241,9 @@ void OddInputs::bound_by_sizes() {
     for (const Size* each : {low, high}) {
       if (!each) continue;
       const ChildTrial& trial = trials_[each->trial];
-      const std::string of_it = "at size " + std::to_string(each->size) + ": " + trial.why;
+      const bool is_untried = trial.outcome == Outcome::untried;
+      const std::string of_it = "at size " + std::to_string(each->size) + ": " +
+                                (is_untried ? "what is rounded may be another number, which was not tried" : trial.why);
       group.why += group.why.empty() ? of_it : "; " + of_it;
       if (group.where.empty()) group.where = words_for(trial.place);
     }
@@ -300,8 +314,9 @@ void OddInputs::write(Graph& graph) const {
 
 // ── Trying them ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-void OddInputs::run(const std::function<bool(const Sample&)>& agrees) {
-  try_in_children(program_, trials_, agrees);
+void OddInputs::run(const std::function<bool(const Sample&)>& agrees) { try_in_children(program_, trials_, agrees); }
+
+void OddInputs::judge(const std::function<bool(const Sample&)>& agrees) {
   for (const auto& [number, group] : empty_) {
     const ChildTrial& trial = trials_[number];
     const bool is_needless = trial.unless && trials_[*trial.unless].outcome == Outcome::agrees;

@@ -36,8 +36,9 @@ class OddInputs {
   /// says that numbers follow a rule that was guessed from few values, or none. To be called behind add_empty() and
   /// add_ones().
   void add_sizes(bool is_guess);
-  /// Sizes at which other rules than `explained`, the terms in the graph, would give other numbers.
-  void add_telling(const SizeTerms& terms, const std::vector<SizeTerms::Id>& explained);
+  /// Sizes at which other rules than `explained`, the terms in the graph, would give other numbers. What cannot be
+  /// tried there is against them; large ones are not tried unless they `may_be_far`.
+  void add_telling(const SizeTerms& terms, const std::vector<SizeTerms::Id>& explained, bool may_be_far);
   /// For each free group alone sizes of many divisors: `n % 32 == 0` has no bounds.
   void add_multiples();
   /// For each two free groups the largest and the smallest that do, and both large: `n > 2 * b`.
@@ -45,14 +46,17 @@ class OddInputs {
   /// One dimension more, in front, and the first one less, of all inputs at once, and of each alone: it may compare
   /// them.
   void add_ranks();
-  /// Tries them. What does not do at size zero has a size of one at least from now on in the groups; what does not do
-  /// at another size stays between those that do; what follows no bounds is fixed. Where no process can be made,
-  /// everything has a size of one at least. `agrees` as try_in_children() has it.
+  /// Tries them. `agrees` as try_in_children() has it.
   void run(const std::function<bool(const Sample&)>& agrees);
-  /// Tries what add_sizes() has added, and nothing else. A size of a group at which the program came through and
-  /// numbers in the graph are not those of the program, if there is one. `all_do` is whether the program goes no other
-  /// way.
-  std::optional<GroupSizes> find_other_numbers(const std::function<bool(const Sample&)>& agrees, bool* all_do);
+  /// After that: whether the program goes no other way at any size.
+  bool all_do() const;
+  /// Some of the sizes at which the program came through and numbers in the graph are not those of the program, if
+  /// there are any.
+  std::vector<GroupSizes> other_numbers() const;
+  /// What does not do at size zero has a size of one at least from now on in the groups; what does not do at another
+  /// size stays between those that do; what follows no bounds is fixed. Where no process could be made, everything has
+  /// a size of one at least.
+  void judge(const std::function<bool(const Sample&)>& agrees);
   /// Asserts the rank of the inputs that the program treats differently at another. To be called when the graph has
   /// what it asserts of sizes: a size of a dimension that is not there is no clear answer.
   void write(Graph& graph) const;
@@ -66,6 +70,7 @@ class OddInputs {
     std::size_t trial;
     std::vector<std::uint32_t> groups;  ///< that have this size
     std::int64_t size;
+    bool has_to_agree = false;  ///< and not only must not be seen not to
   };
   struct Rank {
     std::size_t trial;

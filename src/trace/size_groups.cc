@@ -172,6 +172,12 @@ GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round)
   return sizes;
 }
 
+GroupSizes SizeGroups::part_of_the_way(const GroupSizes& sizes) const {
+  GroupSizes part = examples();
+  for (std::size_t i = 0; i < part.size(); ++i) part[i] += (sizes[i] - part[i]) / 3 / groups[i].step * groups[i].step;
+  return with_broadcast(std::move(part));
+}
+
 std::vector<at::Tensor> SizeGroups::stand_ins(const GroupSizes& sizes) const {
   std::vector<std::vector<std::int64_t>> wanted;
   for (const BoundTensor& input : inputs_) wanted.push_back(input.example.sizes().vec());

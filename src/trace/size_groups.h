@@ -65,6 +65,8 @@ class SizeGroups {
   GroupSizes choose(const std::vector<std::uint32_t>& some, int round) const;
   /// These sizes, where groups that broadcast have the size of those that they broadcast to.
   GroupSizes with_broadcast(GroupSizes sizes) const;
+  /// Sizes a third of the way from the examples to these.
+  GroupSizes part_of_the_way(const GroupSizes& sizes) const;
   /// Empty tensors of these sizes, laid out as the examples.
   std::vector<at::Tensor> stand_ins(const GroupSizes& sizes) const;
   /// The sizes of these inputs; nothing where dimensions that are always equal are not.

@@ -157,6 +157,11 @@ bool SizeSearch::add_sample(const GroupSizes& sizes) {
   return true;
 }
 
+void SizeSearch::drop_behind(std::size_t count) {
+  samples_.resize(count);
+  sizes_.resize(count);
+}
+
 std::string SizeSearch::reason(const Sample& failure) const {
   if (failure.came_through()) return "a number that the program computes of it is another one from there on";
   return program_.log.describe(failure.failed_at()) + ": " + failure.why();

@@ -33,6 +33,8 @@ class SizeSearch {
   /// The same for a tensor that the program makes without operators.
   void fix_dependence_of_constant(std::uint32_t call, const std::string& why);
 
+  /// Whether sizes may be as large as one likes: neither we nor the program compute anything of what has them.
+  bool may_go_far();
   /// Whether one of the samples ran on inputs of another type and layout, too, and did what the others do.
   bool is_disguised() const { return disguised_ < samples_.size(); }
   /// Drops that sample: there is no expression for what it did. From now on all have the examples' types and layouts.
@@ -51,6 +53,8 @@ class SizeSearch {
 
   /// Takes one more sample, at these sizes; false when it does not come through.
   bool add_sample(const GroupSizes& sizes);
+  /// Drops the samples behind the first `count`.
+  void drop_behind(std::size_t count);
 
   /// Sizes at which the program slices what it takes whole at the examples', where dimensions are not free for that;
   /// nothing where there are none.
@@ -89,7 +93,6 @@ class SizeSearch {
   bool works_at(const Some& some, std::int64_t size, std::uint32_t last);
   void fix(std::uint32_t group, const std::string& why, const std::string& where);
   void fix_where(const std::function<bool(const Sample&)>& depends, std::uint32_t last, const std::string& why);
-  bool nothing_is_computed();
   bool is_said(const Sample& failure) const;
   bool bound(std::uint32_t group, std::int64_t far);
   enum class Order { reversed, equal };

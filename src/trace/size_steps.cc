@@ -104,8 +104,7 @@ bool SizeSearch::narrow_together(const Some& some, const GroupSizes& sizes, cons
 
 // ── Far ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// Whether neither we nor the program compute anything of what has the inputs' sizes.
-bool SizeSearch::nothing_is_computed() {
+bool SizeSearch::may_go_far() {
   has_computed_ |= program_.session.engine()->has_run_on_data();
   return !has_computed_ && std::all_of(samples_.begin(), samples_.end(), [](const auto& sample) {
     return sample->changed_constants().empty() && !sample->has_left();
@@ -114,7 +113,7 @@ bool SizeSearch::nothing_is_computed() {
 
 bool SizeSearch::check_far(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others) {
   constexpr int kMostBounds = 4;
-  if (!nothing_is_computed()) return false;
+  if (!may_go_far()) return false;
   agrees_ = &agrees;
   groups_.may_go_far = true;
   bool is_fine = false;
@@ -154,6 +153,7 @@ bool SizeSearch::bound(std::uint32_t index, std::int64_t far) {
     return is_fine;
   };
   if (does(far)) return false;
+  if (good != group.size && !does(good)) good = group.size;  // it came through, but to what the graph has not
   const auto further = [&] { return good + std::max<std::int64_t>(good / 2 / group.step, 1) * group.step; };
   while (further() < bad && does(further())) {
   }

@@ -12,21 +12,7 @@ namespace {
 using Values = SizeTerms::Values;
 
 constexpr std::size_t kLargestPool = 96;
-constexpr std::int64_t kLargestDivisor = 64;
-constexpr std::int64_t kLargestFraction = 16;
-
-// What people divide by: all small numbers, and round ones. Round ones first, where several would do.
-const std::vector<std::int64_t>& divisors() {
-  static const auto& all = *new std::vector<std::int64_t>([] {
-    std::vector<std::int64_t> made = {80,  96,  100, 128, 160, 192, 200,  256, 320,
-                                      384, 400, 500, 512, 640, 768, 1000, 1024};
-    for (std::int64_t each = 2; each <= kLargestDivisor; ++each) made.push_back(each);
-    const auto rank = [](std::int64_t each) { return (each & (each - 1)) == 0 ? 0 : each % 10 == 0 ? 1 : 2; };
-    std::sort(made.begin(), made.end(), [&](auto a, auto b) { return std::pair(rank(a), a) < std::pair(rank(b), b); });
-    return made;
-  }());
-  return all;
-}
+constexpr int kTimesReached = 2;  // a bound, by the samples
 
 bool all_equal(const Values& values) {
   return std::all_of(values.begin(), values.end(), [&](std::int64_t value) { return value == values.front(); });
@@ -79,7 +65,9 @@ SizeTerms::Id SizeTerms::make(SizeOp op, Id a, Id b) {
     return terms_[id].op == SizeOp::constant ? terms_[id].number : values_[id][i];
   };
   Values values;
-  const std::size_t count = values_[a].empty() ? values_[b].size() : values_[a].size();
+  const std::size_t count =
+      std::max({values_[a].size(), values_[b].size(), op > SizeOp::sqrt ? values_[pool_.front()].size() : 0});
+  for (std::size_t i = 0; i < count && op > SizeOp::sqrt; ++i) values.push_back(whole_of(op, real_value(a, i)));
   for (std::size_t i = 0; i < count && op < SizeOp::real; ++i) {
     const std::int64_t x = operand(a, i), y = operand(b, i);
     switch (op) {
@@ -146,6 +134,11 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Values& values) {
     know(*id);
   } else {
     failed_[values] = pool_.size();
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const auto is_reached_again = [&](std::int64_t bound) {
+      return std::count(values.begin(), values.end(), bound) > 1;
+    };
+    reaches_bound_ = is_reached_again(*least) || is_reached_again(*most) || clamped(values, kTimesReached - 1);
   }
   return id;
 }
@@ -155,7 +148,7 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (const auto id = product(values, 1)) return id;
   if (const auto id = sum(values, /*with_offset=*/false)) return id;
   std::optional<Id> id = rounded(values, /*any_offset=*/false);
-  if (!id) id = fraction(values);
+  if (!id) id = fraction(values, Whole::down);
   if (!id) id = product(values, 2);
   if (!id) id = quotient(values);
   if (!id) id = sum(values, /*with_offset=*/true);
@@ -163,10 +156,27 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (!id) id = pairs(values);
   if (!id) id = windows(values);
   if (!id) id = rounded(values, /*any_offset=*/true);
+  if (!id) id = scaled_division(values);
+  if (!id) id = fraction(values, Whole::up_or_nearest);
   if (!id) id = bounded(values);
+  if (!id) id = real_multiple(values);
+  if (!id) id = clamped(values, kTimesReached);
   if (!id) id = product(values, 3);
   guessed_ = guessed_ || id;
   if (id) guesses_.insert(*id);
+  return id;
+}
+
+// What one term alone explains.
+std::optional<SizeTerms::Id> SizeTerms::of_one_size(const Values& values) {
+  if (const auto id = linear(values)) return id;
+  std::optional<Id> id = rounded(values, /*any_offset=*/false);
+  if (!id) id = fraction(values, Whole::down);
+  if (!id) id = windows(values);
+  if (!id) id = rounded(values, /*any_offset=*/true);
+  if (!id) id = scaled_division(values);
+  if (!id) id = fraction(values, Whole::up_or_nearest);
+  if (!id) id = real_multiple(values);
   return id;
 }
 
@@ -265,58 +275,6 @@ std::optional<SizeTerms::Id> SizeTerms::quotient(const Values& values) {
       const std::optional<Values> by = divided(both, values);
       if (by && all_equal(*by)) return floor_of(make(SizeOp::mul, a, b), by->front());
     }
-  }
-  return std::nullopt;
-}
-
-// (term + offset) // divisor: of those that do, the plainest.
-std::optional<SizeTerms::Id> SizeTerms::division(const Values& values, Id term, bool any_offset) {
-  const Values& of = values_[term];
-  std::optional<std::pair<std::int64_t, std::int64_t>> found;  // divisor, offset
-  for (const std::int64_t divisor : divisors()) {
-    std::int64_t low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      low = std::max(low, divisor * values[i] - of[i]);
-      high = std::min(high, divisor * values[i] - of[i] + divisor - 1);
-    }
-    if (low > high) continue;
-    const auto does = [&](std::int64_t offset) { return low <= offset && offset <= high; };
-    const std::int64_t nearest = std::abs(low) < std::abs(high) ? low : high;
-    std::optional<std::int64_t> best;
-    int ways = 0;
-    for (const std::int64_t offset : {std::int64_t{0}, divisor - 1, divisor / 2}) {
-      if (!does(offset) || (divisor == 2 && offset == divisor / 2 && best == divisor - 1)) continue;
-      ++ways;
-      if (!best) best = offset;
-    }
-    // Of multiples nobody can tell, and nobody has to.
-    if (std::all_of(of.begin(), of.end(), [&](std::int64_t value) { return value % divisor == 0; })) ways = 1;
-    if (!best && any_offset) best = nearest, ways = low == high ? 1 : 2;
-    if (!best) continue;
-    ambiguous_ = ambiguous_ || found || ways > 1;
-    if (!found) found = {divisor, *best};
-  }
-  if (!found) return std::nullopt;
-  return floor_of(offset(term, found->second), found->first);
-}
-
-// factor · term // divisor: what is resized by 1.5 or 0.75.
-std::optional<SizeTerms::Id> SizeTerms::fraction(const Values& values) {
-  for (const Id term : std::vector<Id>(pool_)) {
-    const Values& of = values_[term];
-    std::optional<std::pair<std::int64_t, std::int64_t>> found;
-    for (std::int64_t divisor = 2; divisor <= kLargestFraction; ++divisor) {
-      for (std::int64_t factor = 2; factor <= kLargestFraction; ++factor) {
-        if (std::gcd(factor, divisor) != 1) continue;
-        bool fits = true;
-        for (std::size_t i = 0; i < values.size() && fits; ++i)
-          fits = floor_divide(factor * of[i], divisor) == values[i];
-        if (!fits) continue;
-        ambiguous_ = ambiguous_ || found;
-        if (!found) found = {factor, divisor};
-      }
-    }
-    if (found) return floor_of(scaled(term, found->first), found->second);
   }
   return std::nullopt;
 }

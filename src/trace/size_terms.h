@@ -3,7 +3,8 @@
 // A number is known by its values: one in the first trace, one in each sample. What it is made of are sizes of tensors
 // for which the program has asked by then, those of the inputs before all. Sizes with equal values are one term, that
 // of the earliest tensor. Explanations are tried from the simplest on: a size, a multiple and an offset, products,
-// sums and differences, floor and ceiling divisions, remainders, roundings; for real numbers quotients and roots.
+// sums and differences, floor and ceiling divisions, remainders, roundings, also of real multiples, and what is kept
+// between numbers; for real numbers quotients and roots.
 //
 // Cost: terms squared for each number that is not a size itself, terms cubed for those without explanation.
 #pragma once
@@ -34,7 +35,10 @@ enum class SizeOp : std::uint8_t {
   real_add,
   real_mul,
   truediv,
-  sqrt
+  sqrt,
+  floor,
+  ceil,
+  round
 };
 
 /// Division and remainder as Python has them, rounded down.
@@ -43,6 +47,10 @@ inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   return quotient - (a % b != 0 && (a < 0) != (b < 0));
 }
 inline std::int64_t floor_remainder(std::int64_t a, std::int64_t b) { return a - floor_divide(a, b) * b; }
+/// Whether it has one operand.
+inline bool is_of_one(SizeOp op) { return op >= SizeOp::sqrt; }
+/// A real number made whole, as the graph does it: for what is not negative.
+std::int64_t whole_of(SizeOp rounding, double number);
 
 /// An expression: operands are terms made before it.
 struct SizeTerm {
@@ -58,6 +66,7 @@ class SizeTerms {
   using Id = std::uint32_t;
   using Values = std::vector<std::int64_t>;
   using Reals = std::vector<double>;
+  static constexpr std::int64_t kLargestDivisor = 64;  ///< but for round ones
 
   /// Makes the size of dimension `dim` of call `call` known, unless its values are known or all equal.
   void add_size(std::uint32_t call, std::int64_t dim, const Values& values);
@@ -80,10 +89,13 @@ class SizeTerms {
   bool guessed() const { return guessed_; }
   /// Whether another divisor would have done as well: more values would tell.
   bool ambiguous() const { return ambiguous_; }
+  /// Whether what was not explained may be kept between numbers, which it has reached: more values would tell.
+  bool reaches_bound() const { return reaches_bound_; }
   /// A size of a dimension of `call` at which another rule gives another number.
   struct Telling {
     std::uint32_t call;
     std::int64_t dim, size;
+    bool is_of_real = false;  ///< of what is rounded there
     auto operator<=>(const Telling&) const = default;
   };
   /// Where rules that round a real multiple of a size, and explain what was seen as well, part from the divisions in
@@ -109,7 +121,9 @@ class SizeTerms {
   std::optional<Id> quotient(const Values& values);
   std::optional<Id> rounded(const Values& values, bool any_offset);
   std::optional<Id> division(const Values& values, Id term, bool any_offset);
-  std::optional<Id> fraction(const Values& values);
+  std::optional<Id> scaled_division(const Values& values);
+  enum class Whole : std::uint8_t { down, up_or_nearest };
+  std::optional<Id> fraction(const Values& values, Whole whole);
   std::optional<Id> remainder(const Values& values, Id term);
   std::optional<Id> truncated(const Values& values, Id whole, std::int64_t divisor);
   std::optional<Id> halves(const Values& values);
@@ -117,6 +131,15 @@ class SizeTerms {
   std::optional<Id> windows(const Values& values);
   std::optional<Id> bounded(const Values& values);
   std::optional<Id> bounded(const Values& values, Id term);
+  std::optional<Id> clamped(const Values& values, int times);
+  std::optional<Id> clamped(const Values& values, Id term, bool has_least, bool has_most, int times);
+  std::optional<Id> real_multiple(const Values& values);
+  std::optional<Id> of_one_size(const Values& values);
+  Id copy(const SizeTerms& from, Id id, Id size);
+  double real_value(Id id, std::size_t i) const;
+  Number at_size(Id id, std::int64_t size) const;
+  const SizeTerm* only_size(Id id) const;
+  bool is_division(const SizeTerm& term) const;
   std::optional<Id> scaled_product(const Reals& values);
   std::optional<Id> real_of(const Reals& values);
   std::optional<Id> search(const Values& values);
@@ -131,6 +154,7 @@ class SizeTerms {
   std::set<Id> guesses_;
   bool guessed_ = false;
   bool ambiguous_ = false;
+  bool reaches_bound_ = false;
 };
 
 }  // namespace fx::internal

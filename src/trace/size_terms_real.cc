@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fxgraph/trace/real_rules.h>
 #include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
@@ -86,6 +87,45 @@ std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
         return make(SizeOp::truediv, top, offset(b, -less));
       }
     }
+  }
+  return std::nullopt;
+}
+
+double SizeTerms::real_value(Id id, std::size_t i) const {
+  const SizeTerm& term = terms_[id];
+  switch (term.op) {
+    case SizeOp::constant: return static_cast<double>(term.number);
+    case SizeOp::real: return term.real;
+    case SizeOp::real_mul: return real_value(term.a, i) * real_value(term.b, i);
+    case SizeOp::truediv: return real_value(term.a, i) / real_value(term.b, i);
+    default: return static_cast<double>(values_[id][i]);
+  }
+}
+
+// A whole number made of a real multiple of a size, in double as C++ does it: of several rules, the plainest.
+std::optional<SizeTerms::Id> SizeTerms::real_multiple(const Values& values) {
+  constexpr std::size_t kMostTerms = 12;
+  for (std::size_t i = 0; i < std::min(pool_.size(), kMostTerms); ++i) {
+    const Id term = pool_[i];
+    if (terms_[term].op != SizeOp::size) continue;
+    std::vector<RealRule> rules = real_rules(values_[term], values);
+    std::erase_if(rules, [](const RealRule& rule) {
+      return rule.in != RealRule::In::as_double || rule.rounding == RealRule::Rounding::to_even;
+    });
+    if (rules.empty()) continue;
+    const auto weight = [](const RealRule& rule) {
+      const auto digits_beyond = [&](double of_one) { return std::abs(std::remainder(rule.factor, of_one)) > 1e-12; };
+      return std::tuple(std::abs(rule.shift), digits_beyond(0.01), digits_beyond(0.05), digits_beyond(0.1),
+                        rule.divides, rule.rounding);
+    };
+    const RealRule& rule = *std::min_element(
+        rules.begin(), rules.end(), [&](const RealRule& a, const RealRule& b) { return weight(a) < weight(b); });
+    const Id multiple = make(rule.divides ? SizeOp::truediv : SizeOp::real_mul, term, real(rule.factor));
+    using Rounding = RealRule::Rounding;
+    const SizeOp rounding = rule.rounding == Rounding::down ? SizeOp::floor
+                            : rule.rounding == Rounding::up ? SizeOp::ceil
+                                                            : SizeOp::round;
+    return offset(make(rounding, multiple, multiple), rule.shift);
   }
   return std::nullopt;
 }

@@ -34,10 +34,13 @@ std::optional<SizeTerms::Id> SizeTerms::windows(const Values& values) {
       for (std::int64_t& each : quotients) each -= shift;
       for (std::int64_t stride = 2; stride <= kLargestStride; ++stride) {
         for (std::int64_t kernel = 1; kernel <= kLargestKernel; ++kernel) {
-          bool fits = true;
-          for (std::size_t i = 0; i < values.size() && fits; ++i)
-            fits = quotients[i] == (values_[term][i] - kernel) / stride;
-          if (!fits) continue;
+          bool is_quotient = true, is_rest = stride == 2;  // `round((n - kernel) / 2.)`
+          for (std::size_t i = 0; i < values.size() && (is_quotient || is_rest); ++i) {
+            const std::int64_t of = values_[term][i] - kernel;
+            is_quotient = is_quotient && quotients[i] == of / stride;
+            is_rest = is_rest && quotients[i] == of - of / stride;
+          }
+          if (!is_quotient && !is_rest) continue;
           if (const auto id = truncated(quotients, offset(term, -kernel), stride)) return offset(*id, shift);
         }
       }

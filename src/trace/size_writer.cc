@@ -69,13 +69,32 @@ Node& SizeWriter::make(SizeTerms::Id id) {
   Node* node = nullptr;
   if (term.op == SizeOp::size) {
     node = &size_node(term);
+  } else if (term.op > SizeOp::sqrt) {
+    node = &rounded(term);
   } else {
     std::vector<Argument> args = {argument(term.a)};
-    if (term.op != SizeOp::sqrt) args.push_back(argument(term.b));
+    if (!is_of_one(term.op)) args.push_back(argument(term.b));
     node = &graph_.call_function(target_of(term.op), args);
   }
   nodes_.emplace(id, node);
   return *node;
+}
+
+// By what all formats have: cutting off. One more where something is cut off, for what is rounded up; what is left of a
+// double is then a multiple of 2^-53.
+Node& SizeWriter::rounded(const SizeTerm& term) {
+  static const Symbol kTrunc("math.trunc");
+  constexpr double kFinest = 9007199254740992.0;
+  const auto call = [this](Symbol target, const std::vector<Argument>& args) -> Argument {
+    return Argument(graph_.call_function(target, args));
+  };
+  Argument number = argument(term.a);
+  if (term.op == SizeOp::round) number = call(target_of(SizeOp::real_add), {number, 0.5});
+  Node& below = graph_.call_function(kTrunc, {number});
+  if (term.op != SizeOp::ceil) return below;
+  const Argument rest = call(target_of(SizeOp::sub), {number, Argument(below)});
+  const Argument any = call(kTrunc, {call(target_of(SizeOp::mul), {rest, kFinest})});
+  return call(target_of(SizeOp::add), {Argument(below), call(target_of(SizeOp::min), {any, 1})}).node();
 }
 
 void SizeWriter::write() {

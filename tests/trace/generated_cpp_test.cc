@@ -226,6 +226,14 @@ std::vector<Case> operator_cases() {
                            return torch::lstm(x, {h, h}, {w, u}, false, 1, 0.0, false, false, true);
                          },
                          {x, torch::randn({1, 2, 4}), torch::randn({16, 8}), torch::randn({16, 4})}));
+  cases.push_back(traced("RoundedSizes",
+                         [](torch::Tensor x) {
+                           const auto n = static_cast<double>(x.size(2));
+                           return std::make_tuple(x.narrow(2, 0, static_cast<std::int64_t>(n * 0.7)),
+                                                  x * std::ceil(n * 1.1), x * std::lround(n * 0.09),
+                                                  x.narrow(2, 0, std::clamp<std::int64_t>(x.size(2), 1, 5)));
+                         },
+                         {x}));
   cases.push_back(parsed("Sizes", R"(graph():
     %x = placeholder[target=x]
     %k = placeholder[target=k](default=3)

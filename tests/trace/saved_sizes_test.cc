@@ -73,6 +73,16 @@ Tensor positions(const Tensor& x) {
 
 Tensor at_most_eight(const Tensor& x) { return x.slice(0, 0, std::min<std::int64_t>(x.size(0), 8)).sum(1); }
 
+Tensor seven_tenths(const Tensor& x) {
+  return x.slice(1, 0, static_cast<std::int64_t>(0.7 * static_cast<double>(x.size(1)))).sum(0);
+}
+
+Tensor rounded(const Tensor& x) { return x * std::lround(0.09 * static_cast<double>(x.size(1))); }
+
+Tensor half_between(const Tensor& x) { return x * std::clamp<std::int64_t>(x.size(1) / 2, 3, 12); }
+
+Tensor odd(const Tensor& x) { return x * (2 * (x.size(1) / 2) + 1); }
+
 struct Case {
   const char* name;
   Tensor (*run)(const Tensor&);
@@ -94,6 +104,10 @@ const Case kCases[] = {
     {"larger", larger},
     {"positions", positions},
     {"at_most_eight", at_most_eight},
+    {"seven_tenths", seven_tenths},
+    {"rounded", rounded},
+    {"half_between", half_between},
+    {"odd", odd},
 };
 std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
 

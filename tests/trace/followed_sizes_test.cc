@@ -1,0 +1,129 @@
+// Whole numbers that people compute of a size: clamps, what is affine in a division, real multiples. The graph computes
+// the same at hundreds of sizes, or refuses; most at none.
+#include <cmath>
+
+#include "tests/trace/round_trips.h"
+#include "tests/trace/sizes_testing.h"
+
+namespace fx::followed_sizes_test {
+
+using testing::AtSizes;
+using torch::Tensor;
+using I = std::int64_t;
+
+enum class Stays { free, free_or_refused };
+
+struct Rule {
+  const char* name;
+  I (*of)(I n);
+  Stays stays = Stays::free;
+};
+void PrintTo(const Rule& each, std::ostream* out) { *out << each.name; }
+
+double real(I n) { return static_cast<double>(n); }
+float single(I n) { return static_cast<float>(n); }
+
+const std::vector<Rule>& rules() {
+  static const auto& table = *new std::vector<Rule>{
+      {"clamp", [](I n) { return std::clamp<I>(n, 4, 20); }},
+      {"at_most_4", [](I n) { return std::min<I>(n, 4); }},
+      {"at_least_8", [](I n) { return std::max<I>(n, 8); }},
+      {"at_most_100", [](I n) { return std::min<I>(n, 100); }},
+      {"at_most_1000", [](I n) { return std::min<I>(n, 1000); }},
+      {"at_least_1_of_4", [](I n) { return std::max<I>(n / 4, 1); }},
+      {"at_least_2_rounded_up",
+       [](I n) { return std::max<I>(static_cast<I>(std::ceil(1.25 * static_cast<double>(n) / 4)), 2); }},
+      {"affine_at_most_100", [](I n) { return std::min<I>(2 * n + 1, 100); }},
+      {"half_between", [](I n) { return std::clamp<I>(n / 2, 3, 30); }},
+      {"multiple_of_8_at_least_8", [](I n) { return std::max<I>(8, (n + 4) / 8 * 8); }},
+      {"three_quarters_at_most_64", [](I n) { return std::min<I>(64, static_cast<I>(real(n) * 0.75)); }},
+      {"at_least_1_tenth", [](I n) { return std::max<I>(1, static_cast<I>(real(n) * 0.1)); }},
+
+      {"odd", [](I n) { return 2 * (n / 2) + 1; }},
+      {"two_below_a_multiple", [](I n) { return 4 * ((n + 3) / 4) - 2; }},
+      {"two_quarters_and_3", [](I n) { return 2 * (n / 4) + 3; }},
+      {"10_less_half", [](I n) { return 10 - n / 2; }},
+      {"three_halves_less_1", [](I n) { return 3 * ((n + 1) / 2) - 1; }},
+      {"eight_sixteenths_and_4", [](I n) { return 8 * (n / 16) + 4; }},
+
+      {"int_of_0_7", [](I n) { return static_cast<I>(0.7 * real(n)); }},
+      {"floor_of_0_7", [](I n) { return static_cast<I>(std::floor(real(n) * 0.7)); }},
+      {"float_0_7", [](I n) { return static_cast<I>(single(n) * 0.7F); }},
+      {"float_1_3", [](I n) { return static_cast<I>(single(n) * 1.3F); }, Stays::free_or_refused},
+      {"round_of_half", [](I n) { return static_cast<I>(std::round(real(n - 6) / 2.)); }},
+      {"round_of_2_hundredths", [](I n) { return static_cast<I>(std::lround(real(n) * 0.02)); }},
+      {"round_of_9_hundredths", [](I n) { return static_cast<I>(std::llround(real(n) * 0.09)); }},
+      {"ceil_of_1_25", [](I n) { return static_cast<I>(std::ceil(real(n) * 1.25)); }},
+      {"ceil_of_1_1", [](I n) { return static_cast<I>(std::ceil(real(n) * 1.1)); }},
+      {"ceil_of_0_1", [](I n) { return static_cast<I>(std::ceil(real(n) * 0.1)); }},
+      {"int_of_0_29", [](I n) { return static_cast<I>(real(n) * 0.29); }},
+      {"int_of_0_333", [](I n) { return static_cast<I>(real(n) * 0.333); }},
+      {"int_over_1_08", [](I n) { return static_cast<I>(real(n) / 1.08); }},
+      {"int_over_1_5", [](I n) { return static_cast<I>(real(n) / 1.5); }},
+      {"float_0_55", [](I n) { return static_cast<I>(single(n) * 0.55F); }, Stays::free_or_refused},
+      {"float_0_85", [](I n) { return static_cast<I>(single(n) * 0.85F); }, Stays::free_or_refused},
+      {"half_to_even", [](I n) { return static_cast<I>(std::nearbyint(real(n) * 0.5)); }, Stays::free_or_refused},
+      {"root", [](I n) { return static_cast<I>(std::sqrt(real(n))); }, Stays::free_or_refused},
+      {"slower_from_8", [](I n) { return n < 8 ? n : 8 + (n - 8) / 2; }, Stays::free_or_refused},
+      {"flipped_bit", [](I n) { return n ^ 1; }, Stays::free_or_refused},
+      {"in_a_byte", [](I n) { return n & 255; }, Stays::free_or_refused},
+      {"rounded_part", [](I n) { return (static_cast<I>(real(n) * 0.35) + 7) / 8 * 8; }, Stays::free_or_refused},
+  };
+  return table;
+}
+
+class FollowedSizes : public ::testing::TestWithParam<Rule> {};
+
+TEST_P(FollowedSizes, AreTheProgramsOrRefused) {
+  const Rule& rule = GetParam();
+  const auto program = [&](Tensor x) { return x * rule.of(x.size(0)); };
+  for (const I example : {2, 6, 16, 33, 64}) {
+    const auto gm = symbolic_trace(program, {torch::rand({example})});
+    I refused = 0;
+    const auto check = [&](I n) {
+      const Tensor x = torch::rand({n});
+      const AtSizes outcome = testing::at_sizes(
+          *gm, [&]() -> c10::IValue { return program(x); }, {x}, 0);
+      ASSERT_NE(outcome, AtSizes::wrong) << n << " from " << example << gm->graph();
+      if (outcome == AtSizes::refused) refused = n;
+    };
+    for (I n = 1; n <= 512; ++n) check(n);
+    for (const I n : {777, 1000, 1023, 1024, 1025, 2048, 4099, 6000, 20'000, 99'990, 131'071, 150'000}) check(n);
+    if (rule.stays == Stays::free) {
+      EXPECT_EQ(refused, 0) << "from " << example << '\n' << SizeReport(gm->graph());
+    }
+  }
+}
+
+// Where samples are computed, none are far away.
+TEST_P(FollowedSizes, OfOwnTensorsAreTheProgramsOrRefused) {
+  const Rule& rule = GetParam();
+  const auto program = [&](Tensor x) { return x * torch::tensor({rule.of(x.size(0))}, torch::kDouble); };
+  for (const I example : {6, 33}) {
+    const auto gm = symbolic_trace(program, {torch::rand({example})});
+    for (I n = 1; n <= 512; n += n < 128 ? 1 : 7) {
+      const Tensor x = torch::rand({n});
+      ASSERT_NE(testing::at_sizes(
+                    *gm, [&]() -> c10::IValue { return program(x); }, {x}, 0),
+                AtSizes::wrong)
+          << n << " from " << example << gm->graph();
+    }
+  }
+}
+
+TEST_P(FollowedSizes, AreWrittenAndReadAgain) {
+  const Rule& rule = GetParam();
+  const auto program = [&](Tensor x) { return x * rule.of(x.size(0)); };
+  if (rule.stays != Stays::free) return;
+  const auto gm = symbolic_trace(program, {torch::rand({16})});
+  for (const I n : {1, 7, 90, 300}) {
+    const Tensor x = torch::rand({n});
+    testing::expect_same_from_text(*gm, {x}, program(x));
+    testing::expect_same_from_torchscript(*gm, {x}, program(x));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, FollowedSizes, ::testing::ValuesIn(rules()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace fx::followed_sizes_test
