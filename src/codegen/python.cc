@@ -155,6 +155,9 @@ class PythonWriter {
     std::string name = spelled_target(node.target());
     const Symbol packet(packet_of(node.target().view()));
     if (!whole_file_ || node.target().view().find("::") == std::string_view::npos) return name;
+    // Of numbers Python takes the overload for bools, which is the first.
+    if (packet == "aten::Int") return "int";
+    if (packet == "aten::Float") return "float";
     const OperatorSchema* found = resolve_overload(packet, node.args(), node.kwargs());
     if (found && found->target == node.target()) name.resize(name.rfind('.'));
     return name;
