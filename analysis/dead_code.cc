@@ -172,7 +172,7 @@ void DeadCode::find_unused_attributes(const std::vector<AttributeInfo>& attribut
     const std::size_t dot = path.rfind('.');
     return dot != path.npos && !modules.find(path.substr(0, dot))->second.used;
   };
-  std::sort(unused.begin(), unused.end(), [](auto* a, auto* b) { return a->path < b->path; });
+  std::ranges::sort(unused, {}, &AttributeInfo::path);
   for (const AttributeInfo* attribute : unused) {
     if (in_unused_module(attribute->path)) continue;
     findings_.push_back(

@@ -71,7 +71,7 @@ bool rectified_before(const Call& c) {
 }
 bool is_default_format(const Call& c) {
   const Argument* format = c.argument("memory_format");
-  return !format || format->is_none() ||
+  return c.absent("memory_format") ||
          (format->kind() == ArgumentKind::memory_format && format->as_memory_format().name == "contiguous_format");
 }
 bool makes_no_copy(const Call& c) { return !c.is_bool("copy", true) && c.absent("memory_format"); }

@@ -95,10 +95,7 @@ bool Reachability::operator()(const Node& a, const Node& b) {
   if (&a == &b) return true;
   const auto may_lead_back = [&](const Node& node) { return a.is_before(node) && level_[a.id()] < level_[node.id()]; };
   if (!may_lead_back(b)) return false;
-  if (++question_ == 0) {  // the counter came round
-    std::fill(stamp_.begin(), stamp_.end(), 0);
-    question_ = 1;
-  }
+  ++question_;
   stack_.assign(1, &b);
   stamp_[b.id()] = question_;
   bool found = false;

@@ -56,8 +56,9 @@ class Reachability {
 
  private:
   const OrderEdges* order_;
-  std::vector<std::uint32_t> level_, stamp_;  // by id
-  std::uint32_t question_ = 0;
+  std::vector<std::uint32_t> level_;  // by id
+  std::vector<std::uint64_t> stamp_;  // by id: the last question that came there
+  std::uint64_t question_ = 0;
   std::vector<const Node*> stack_;
   std::size_t visited_ = 0;
 };

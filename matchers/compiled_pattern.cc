@@ -55,7 +55,7 @@ PatternFacts::PatternFacts(std::shared_ptr<const PatternData> data, const FindOp
     has_interior |= node.kind == PatternKind::transparent || node.kind == PatternKind::dominated;
     has_constants |= node.kind == PatternKind::constant;
     Hot& own = hot[i];
-    own.tested = node.min_uses > 0 || node.max_uses != kManyUses || !node.conditions.empty() || node.tensor;
+    own.tested = node.has_conditions() || node.tensor;
     if (node.kind != PatternKind::call) continue;
     own.op = node.op;
     const bool any_type = node.types.accepts_all();

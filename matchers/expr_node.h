@@ -72,6 +72,9 @@ struct PatternTest {
   std::uint32_t max_uses = kManyUses;
   std::vector<Condition> conditions;
   std::optional<TensorTest> tensor;
+
+  /// True when conditions, or how many use it, decide beside what it is.
+  bool has_conditions() const;
 };
 
 struct ExprNode : PatternTest {

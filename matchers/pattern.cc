@@ -22,6 +22,12 @@ bool is_reference(const ExprNode& node) {
   return (node.kind == PatternKind::any || node.kind == PatternKind::value) && node.conditions.empty() && !node.tensor;
 }
 
+}  // namespace
+
+bool PatternTest::has_conditions() const { return !conditions.empty() || min_uses > 0 || max_uses != kManyUses; }
+
+namespace {
+
 /// Turns expressions into a flat DAG in which equal names and equal identities are one node.
 class Flattener {
  public:

@@ -94,9 +94,7 @@ class Printer {
     modifiers(node, typed);
   }
 
-  static bool is_modified(const PatternNode& node) {
-    return node.min_uses != 0 || node.max_uses != kManyUses || !node.conditions.empty() || node.tensor;
-  }
+  static bool is_modified(const PatternNode& node) { return node.has_conditions() || node.tensor; }
 
   void modifiers(const PatternNode& node, bool typed) {
     if (node.min_uses == 1 && node.max_uses == 1) {

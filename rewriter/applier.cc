@@ -43,8 +43,7 @@ namespace {
 
 /// True for places of a pattern where any value will do, or any node.
 bool takes_any(const PatternNode& pattern, const Argument& value) {
-  if (!pattern.conditions.empty() || pattern.tensor || pattern.min_uses > 0 || pattern.max_uses != kManyUses)
-    return false;
+  if (pattern.has_conditions() || pattern.tensor) return false;
   if (pattern.kind == PatternKind::value) return value.is_node();
   return pattern.kind == PatternKind::any || pattern.kind == PatternKind::rest ||
          pattern.kind == PatternKind::sequence || pattern.kind == PatternKind::one_of;
@@ -241,7 +240,7 @@ void Applier::redirect(const Site& site, const std::vector<Argument>& results) {
 void Applier::erase(const Site& site) {
   for (std::size_t i = site.nodes.size(); i-- > 0;) {
     Node* node = site.nodes[i];
-    if (node->has_users() || node->is(Op::placeholder)) continue;
+    if (node->has_users()) continue;
     effects_.remove(*node);
     rewriter_.erase_node(*node);
   }

@@ -1,14 +1,15 @@
 #include <fxgraph/rewriter/compiled_rules.h>
 
+#include <algorithm>
+
+#include <fxgraph/matchers/pattern_data.h>
+
 namespace fx::internal {
 
 namespace {
 
 bool has_conditions(const Pattern& pattern) {
-  for (const PatternNode& node : pattern.data().nodes) {
-    if (!node.conditions.empty() || node.min_uses > 0 || node.max_uses != kManyUses) return true;
-  }
-  return false;
+  return std::ranges::any_of(pattern.data().nodes, &PatternNode::has_conditions);
 }
 
 }  // namespace

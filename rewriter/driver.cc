@@ -96,8 +96,9 @@ class FixedPoint {
     }
   }
 
+  // What is gone by the time that it is its turn is passed over then.
   void enqueue(Node& node) {
-    if (node.is_erased() || queued_[node] || !runner_.index().starts_at(node)) return;
+    if (queued_[node] || !runner_.index().starts_at(node)) return;
     queued_[node] = true;
     queue_.push_back(&node);
   }
@@ -128,7 +129,7 @@ class FixedPoint {
     ++applied_since_scan_;
     runner_.graph_changed();
     revisit();
-    enqueue(node);  // when it is still there
+    enqueue(node);
     return true;
   }
 

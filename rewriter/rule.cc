@@ -1,5 +1,6 @@
 #include <fxgraph/rewriter/rule.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <unordered_map>
@@ -57,10 +58,8 @@ std::optional<Graph> example_of(const Pattern& pattern) {
 
 /// A pattern whose tests are all in its text: nothing in C++ or about uses narrows it.
 bool is_plain(const Pattern& pattern) {
-  for (const internal::PatternNode& node : pattern.data().nodes) {
-    if (!node.conditions.empty() || node.min_uses > 0 || node.max_uses != internal::kManyUses) return false;
-  }
-  return !pattern.needs_shapes() && !pattern.needs_module_types();
+  return std::ranges::none_of(pattern.data().nodes, &internal::PatternNode::has_conditions) &&
+         !pattern.needs_shapes() && !pattern.needs_module_types();
 }
 
 class Checker {
@@ -76,8 +75,9 @@ class Checker {
     std::unordered_map<std::string, std::size_t> names;
     for (std::size_t i = 0; i < rules_.size(); ++i) {
       const Rule& rule = rules_[i];
-      if (rule.name.empty()) report(i, true, "it has no name");
-      if (!rule.name.empty() && !names.emplace(rule.name, i).second) {
+      if (rule.name.empty()) {
+        report(i, true, "it has no name");
+      } else if (!names.emplace(rule.name, i).second) {
         report(i, true, "rules " + std::to_string(names[rule.name]) + " and " + std::to_string(i) + " have this name");
       }
       check_binding(i);

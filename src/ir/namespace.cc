@@ -26,8 +26,7 @@ std::string NodeName::str() const {
 }
 
 NodeName split_name(std::string_view text) {
-  std::size_t digits = text.size();
-  while (digits > 0 && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
+  const std::size_t digits = text.find_last_not_of("0123456789") + 1;
   const std::size_t count = text.size() - digits;
   // Numbers of ten digits and more stay part of the stem: they cannot be counted on in 32 bits.
   // So do those written with a leading zero: `x_01` and `x_1` are two names.

@@ -144,7 +144,8 @@ Fit fit_call(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs, 
       if (why) *why = "is missing argument " + quoted(wanted.name) + " (" + wanted.type.text + ")";
       return kMisfit;
     }
-    if (wanted.default_value && value == &*wanted.default_value) continue;
+    const Argument* const standard = wanted.default_value ? &*wanted.default_value : nullptr;
+    if (value == standard) continue;
     const Fit fit = argument_fit(*value, wanted.type);
     if (!fit.fits()) {
       if (why) {
