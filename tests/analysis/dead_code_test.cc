@@ -137,14 +137,17 @@ TEST(DeadCode, AttributesAndModules) {
                                                {"head.fc.weight", 50},
                                                {"head.aux.fc.weight", 40},
                                                {"head.aux.fc.bias", 4},
-                                               {"scale", 4}}};
+                                               {"scale", 4},
+                                               {"offset", 2},
+                                               {"conv.again", 8}}};
   const DeadCode dead(graph, options);
   std::vector<std::pair<std::string, std::int64_t>> found;
   for (const DeadFinding& f : dead.findings()) {
     if (f.node == nullptr) found.emplace_back(std::string(to_string(f.kind)) + " " + f.path, f.bytes);
   }
-  EXPECT_THAT(found, ElementsAre(std::pair("unused attribute conv.bias", 8), std::pair("unused attribute scale", 4),
-                                 std::pair("unused module head.aux", 44)));
+  EXPECT_THAT(found, ElementsAre(std::pair("unused attribute conv.again", 8),
+                                 std::pair("unused attribute conv.bias", 8), std::pair("unused attribute offset", 2),
+                                 std::pair("unused attribute scale", 4), std::pair("unused module head.aux", 44)));
 }
 
 /// Dead by the definition: a node is live when a root needs it. Iterated until nothing changes.

@@ -2,6 +2,7 @@
 // and their reasons there is none.
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sstream>
 
 #include <fxgraph/analysis/cost.h>
@@ -236,6 +237,89 @@ TEST(RecordedAnalyses, CostsOfEveryOperator) {
     all.back().found += target.str() + "\n" + found.str();
   }
   testing::expect_as_recorded("costs", all);
+}
+
+/// Every operator, with each of its arguments once of every kind, left out, or given by name.
+TEST(RecordedAnalyses, NoOpsByTheirArguments) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  std::vector<Recorded> all;
+  for (const Symbol target : builtin_targets()) {
+    const OperatorSchema& schema = *find_schema(target);
+    if (schema.arguments.empty() || !schema.arguments[0].type.is_tensor()) continue;
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    Node& n = graph.call_method("size", {x, 0}, {}, "n");
+    Node& relu = graph.call_function("aten::relu", {x}, {}, "relu");
+    const std::vector<Argument> kinds = {Argument(),
+                                         true,
+                                         false,
+                                         0,
+                                         1,
+                                         -1,
+                                         2,
+                                         INT64_MAX,
+                                         0.0,
+                                         -0.0,
+                                         1.0,
+                                         0.5,
+                                         inf,
+                                         nan,
+                                         std::complex<double>(1, 0),
+                                         "none",
+                                         "contiguous_format",
+                                         DType::float32,
+                                         Device{"cpu"},
+                                         Layout{"strided"},
+                                         MemoryFormat{"contiguous_format"},
+                                         MemoryFormat{"channels_last"},
+                                         Argument::list({}),
+                                         Argument::list({0, 1}),
+                                         Argument::list({1, 0}),
+                                         Argument::list({0, n}),
+                                         Argument::tuple({0, 1}),
+                                         n,
+                                         x};
+    const auto plain = [&](std::size_t i) -> Argument {
+      const SchemaArgument& argument = schema.arguments[i];
+      if (i == 0) return relu;
+      if (argument.default_value) return *argument.default_value;
+      return argument.type.is_tensor() ? Argument(1) : argument.type.list ? Argument::list({0, 1}) : Argument(0);
+    };
+    for (std::size_t varied = 1; varied < schema.arguments.size(); ++varied) {
+      for (std::size_t also = varied; also < schema.arguments.size(); ++also) {
+        for (const Argument& kind : kinds) {
+          std::vector<Argument> args;
+          std::vector<NamedArgument> kwargs;
+          for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
+            const Argument value = i == varied ? kind : i == also ? Argument(0) : plain(i);
+            if (i < schema.num_positional()) {
+              args.push_back(value);
+            } else if (i == varied || i == also) {
+              kwargs.push_back({schema.arguments[i].name, value});
+            }
+          }
+          graph.call_function(target, args, kwargs);
+        }
+      }
+    }
+    for (std::size_t count = 1; count <= schema.num_positional(); ++count) {
+      std::vector<Argument> args;
+      for (std::size_t i = 0; i < count; ++i) args.push_back(plain(i));
+      graph.call_function(target, args);
+      graph.call_function(packet_of(target.view()), args);
+    }
+    graph.output(x);
+    Shapes shapes(graph);
+    for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.sizes = {2, 2}};
+    std::string found;
+    for (const NoOp& no_op : find_no_ops(graph, &shapes)) {
+      for (const Argument& arg : no_op.node->args()) found += to_string(arg) + ", ";
+      for (const auto& [name, value] : no_op.node->kwargs()) found += name.str() + "=" + to_string(value) + ", ";
+      found += std::string(no_op.reason) + "\n";
+    }
+    if (!found.empty()) all.push_back({target.str(), found});
+  }
+  testing::expect_as_recorded("no_ops", all);
 }
 
 /// All analyses, on graphs of whatever operators there are.

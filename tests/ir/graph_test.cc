@@ -167,8 +167,12 @@ TEST_F(GraphTest, EraseNamesTheUsers) {
   EXPECT_EQ(error.node(), "a");
   EXPECT_EQ(error.message(), "cannot erase a: it still has 1 user (b); redirect them with replace_all_uses_with first");
   EXPECT_EQ(graph.size(), 4u);
-  for (int i = 0; i < 9; ++i) graph.call_function("aten::neg", {a});
-  EXPECT_THAT(error_of([&] { graph.erase_node(a); }).message(), HasSubstr("10 users (b, neg, neg_1, neg_2, neg_3, …)"));
+  for (const char* users : {"2 users (b, neg)", "3 users (b, neg, neg_1)", "4 users (b, neg, neg_1, neg_2)",
+                            "5 users (b, neg, neg_1, neg_2, neg_3)", "6 users (b, neg, neg_1, neg_2, neg_3, …)",
+                            "7 users (b, neg, neg_1, neg_2, neg_3, …)"}) {
+    graph.call_function("aten::neg", {a});
+    EXPECT_THAT(error_of([&] { graph.erase_node(a); }).message(), HasSubstr(users));
+  }
 }
 
 TEST_F(GraphTest, EraseFreesTheInputs) {

@@ -135,6 +135,28 @@ TEST(SchemaParser, ReadsEveryKindOfDefault) {
   }
 }
 
+// LibTorch prints the number of what has a name; another number stays one.
+TEST(SchemaParser, ADefaultIsNamedWhereItsNumberHasAName) {
+  const std::vector<std::string> formats = {"contiguous_format", "preserve_format", "channels_last",
+                                            "channels_last_3d"};
+  const std::vector<std::string> layouts = {"strided",    "sparse_coo", "sparse_csr", "mkldnn",
+                                            "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"};
+  for (std::int64_t number = -300; number <= 600; ++number) {
+    const auto of = [&](const std::string& type) {
+      return *parse_schema("my::op(" + type + " a=" + std::to_string(number) + ") -> ()").arguments.at(0).default_value;
+    };
+    const auto at = static_cast<std::size_t>(number);
+    const bool is_type = at < 256 && element_size(static_cast<DType>(number)) > 0;
+    EXPECT_EQ(of("ScalarType?"), is_type ? Argument(static_cast<DType>(number)) : Argument(number));
+    EXPECT_EQ(of("MemoryFormat"), at < formats.size() ? Argument(MemoryFormat{formats[at]}) : Argument(number));
+    EXPECT_EQ(of("Layout"), at < layouts.size() ? Argument(Layout{layouts[at]}) : Argument(number));
+    EXPECT_EQ(of("bool"), Argument(number != 0));
+    EXPECT_EQ(of("float?"), Argument(static_cast<double>(number)));
+    for (const char* type : {"int", "Scalar", "Tensor?", "str", "Device"})
+      EXPECT_EQ(of(type), Argument(number)) << type;
+  }
+}
+
 TEST(SchemaParser, ReadsAliasAnnotations) {
   const OperatorSchema schema = parse_schema(
       "my::op(Tensor(a) v, Tensor(b!)[] w, Tensor(c -> *) x, t[](d! -> e) y, Tensor(*) z, Tensor(g)? g) -> "
