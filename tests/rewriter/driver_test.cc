@@ -7,6 +7,7 @@
 
 #include <fxgraph/rewriter/pass_manager.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/error_of.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
@@ -15,6 +16,7 @@ namespace fx::driver_test {
 
 using testing::calls_of;
 using ::testing::ElementsAre;
+using testing::error_of;
 using testing::graph_of;
 using ::testing::HasSubstr;
 using testing::run_scalars;
@@ -267,9 +269,31 @@ TEST(RuleSets, ProblemsAreFoundBeforeTheyHappen) {
   EXPECT_THAT(errors_of({{.name = "wide", .pattern = "aten::relu(x)", .replacement = "aten::neg(x)"},
                          {.name = "narrow", .pattern = "aten::relu(aten::sin(y))", .replacement = "aten::sin(y)"}}),
               ElementsAre("narrow: it can never apply: 'wide', which comes first, matches wherever it does"));
+  EXPECT_THAT(errors_of({{.name = "", .pattern = "aten::relu(x)", .replacement = "x"},
+                         {.name = "", .pattern = "aten::sin(x)", .replacement = "x"},
+                         {.name = "named", .pattern = "aten::abs(x)", .replacement = "x"}}),
+              ElementsAre("rule 0: it has no name", "rule 1: it has no name"));
   EXPECT_THROW(
       rewrite_once(*std::make_unique<Graph>(), RuleSet{{.name = "", .pattern = "aten::relu(x)", .replacement = "x"}}),
       Error);
+}
+
+// Whether the rules can be run at all does not depend on what the graph happens to have.
+TEST(RuleSets, WhatARuleMustKnowIsAskedForBeforehand) {
+  const std::pair<const char*, const char*> kWants[] = {
+      {"aten::relu(x).is(f32)", "no shapes are known"},
+      {"aten::relu(x: f32[N, N])", "no shapes are known"},
+      {"call_module<ReLU>(x)", "types of modules, and none are known"},
+  };
+  for (const auto& [pattern, wanted] : kWants) {
+    const RuleSet rules = {{.name = "usual", .pattern = "aten::sin(x)", .replacement = "aten::cos(x)"},
+                           {.name = "asks", .pattern = pattern, .replacement = "aten::neg(x)"}};
+    for (const char* call : {"aten::relu(%x)", "call_module[target=m](%x)", "aten::sin(%x)", "aten::erf(%x)"}) {
+      Graph graph = graph_of("a = " + std::string(call) + "\nreturn a");
+      EXPECT_THAT(error_of([&] { rewrite_once(graph, rules); }), HasSubstr(wanted)) << pattern << " " << call;
+      EXPECT_THAT(error_of([&] { rewrite_to_fixed_point(graph, rules); }), HasSubstr(wanted)) << pattern << " " << call;
+    }
+  }
 }
 
 TEST(RuleSets, AGoodSetIsCheckedOnce) {

@@ -204,6 +204,19 @@ TEST(Limits, AChainOfTrivialReplacementsIsLinear) {
   EXPECT_EQ(graph.size(), 3u);
 }
 
+// Whether anyone else could see a write is asked of so many views of the storage; beyond that it is taken to be so.
+TEST(Limits, ManyViewsOfWhatIsWritten) {
+  for (const auto& [views, applied] : {std::pair(1, 1u), {20, 1u}, {250, 1u}, {270, 0u}, {3000, 0u}}) {
+    Graph graph;
+    Node* at = &graph.call_function("aten::neg", {graph.placeholder("x")});
+    for (int i = 0; i < views; ++i) at = &graph.call_function("aten::alias", {at});
+    Node& last = graph.call_function("aten::view", {at, Argument::list({-1})});
+    graph.call_function("aten::zero_", {last});
+    graph.output(graph.call_function("aten::neg", {last}));
+    EXPECT_EQ(replace_pattern(graph, "aten::view(v, s)", "aten::clone(v)").applied, applied) << views;
+  }
+}
+
 TEST(Limits, AReportShowsFiveRefusals) {
   RewriteReport report;
   const auto text = [&] { return (std::ostringstream() << report).str(); };

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include <fxgraph/rewriter/provenance.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
@@ -194,6 +196,35 @@ TEST(ReplacePattern, ReportsAreSummedByRule) {
       RewriteReport both = part(first, {});
       both.add(part(second, {}));
       EXPECT_EQ(both.stop, second >= RewriteStop::max_rewrites || first < RewriteStop::max_rewrites ? second : first);
+    }
+  }
+}
+
+// Parameters go with the match when nothing else uses them, however often the pattern names one.
+TEST(ReplacePattern, ParametersThatNothingUsesAnyMoreGo) {
+  for (const char* pattern :
+       {"aten::add.Tensor(get_attr, get_attr)", "aten::add.Tensor(v: get_attr, v)",
+        "aten::add.Tensor(v: get_attr, w: get_attr)", "aten::add.Tensor(a: get_attr[w], get_attr)",
+        "aten::add.Tensor(get_attr[w], get_attr[w])"}) {
+    for (const char* made : {"%v, %v", "%v, %w", "%w, %v", "%v, %u", "%u, %v"}) {
+      for (const char* result : {"a", "(a, v)", "(a, w)", "(a, u)", "(v, a, u, w)"}) {
+        Graph graph = graph_of(
+            "v = get_attr[target=w]()\nw = get_attr[target=w]()\nu = get_attr[target=other]()\n"
+            "a = aten::add.Tensor(" +
+                std::string(made) + ")\nreturn " + result,
+            "x");
+        std::set<std::string> unused;
+        for (const Node& node : graph.nodes()) {
+          if (!node.has_users()) unused.insert(node.name());
+        }
+        const std::size_t applied = replace_pattern(graph, pattern, "aten::zeros([2])").applied;
+        for (const Node& node : graph.nodes()) {
+          if (!node.is(Op::get_attr) || node.has_users()) continue;
+          EXPECT_TRUE(applied == 0 || unused.contains(node.name())) << pattern << "\n" << node;
+        }
+        EXPECT_EQ(graph.find("a") != nullptr, applied == 0);
+        EXPECT_TRUE(graph.check().empty());
+      }
     }
   }
 }

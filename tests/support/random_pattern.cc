@@ -106,6 +106,7 @@ class Generator {
                                                           : binary_call(depth);
     if (options_.uses && random_.chance(8)) made = made.used_once();
     if (options_.shapes && random_.chance(20)) made = made.is(type());
+    if (options_.conditions && random_.chance(10)) made = made.where(few_relus, "a graph with few relus");
     if (random_.chance(40)) made = made.name("n" + std::to_string(calls_.size()));
     calls_.push_back(made);
     return made;
@@ -124,6 +125,10 @@ class Generator {
     const Expr second = operand(depth - 1);
     if (options_.commutative && random_.chance(40)) return match::commutative(target, first, second);
     return match::op(target, first, second);
+  }
+
+  static bool few_relus(const Argument& value) {
+    return value.node().graph().count(Op::call_function, "aten::relu") < 3;
   }
 
   /// Another result: of the same computation, or joined with it by a name.

@@ -1,0 +1,58 @@
+// The driver to a fixed point, with rules that are patterns of every form.
+#include <gtest/gtest.h>
+
+#include <fxgraph/rewriter/driver.h>
+#include <fxgraph/text/print.h>
+#include "tests/support/random_graph.h"
+#include "tests/support/random_pattern.h"
+
+namespace fx::fixed_point_random_test {
+
+/// Rules of every form of pattern, some with conditions on what is anywhere in the graph: where the driver says that a
+/// fixed point is reached, none of them applies.
+TEST(FixedPoint, NothingAppliesAfterwardsWhateverThePatterns) {
+  std::size_t applied = 0, reached = 0;
+  for (std::uint64_t seed = 1; seed <= 4000; ++seed) {
+    testing::RandomGraphOptions options;
+    options.nodes = 4 + seed % 20;
+    options.shape = static_cast<testing::Shape>(seed % 4);
+    options.vocabulary = seed % 3 ? &testing::copying_vocabulary() : &testing::pointwise_vocabulary();
+    options.typed_percent = 0;
+    Graph graph = testing::random_graph(seed, options);
+    const std::string text = print_graph(graph);
+    RuleSet rules;
+    constexpr const char* kReplacements[] = {"aten::neg(x)", "x", "aten::relu(x)", "aten::sigmoid(aten::relu(x))",
+                                             "aten::clone(x)"};
+    for (std::uint64_t i = 0; i < 4; ++i) {
+      const Pattern pattern = testing::random_pattern(seed * 4 + i, {.depth = 1 + static_cast<int>(i % 3),
+                                                                     .several_results = false,
+                                                                     .constructs = seed % 2 == 0,
+                                                                     .conditions = true});
+      try {
+        rules.add({.name = std::to_string(i),
+                   .pattern = pattern,
+                   .replacement = kReplacements[(seed + i) % 5],
+                   .may_repeat = true});
+        rules.validate();
+      } catch (const Error&) {
+        rules = {};  // binds no x, or is in the way of another
+        break;
+      }
+    }
+    const DriverOptions how{.allow_output_aliases = true, .max_rewrites = 60};
+    const RewriteReport report = rewrite_to_fixed_point(graph, rules, how);
+    ASSERT_TRUE(graph.check().empty());
+    applied += report.applied;
+    if (report.stop != RewriteStop::fixed_point) continue;
+    ++reached;
+    Graph again = graph.clone();
+    const RewriteReport second = rewrite_once(again, rules, how);
+    std::string all;
+    for (std::size_t i = 0; i < rules.size(); ++i) all += rules[i].pattern.str() + "\n";
+    ASSERT_EQ(second.applied, 0u) << "seed " << seed << "\n" << all << text << print_graph(graph) << print_graph(again);
+  }
+  EXPECT_GT(reached, 100u);
+  EXPECT_GT(applied, 1000u);
+}
+
+}  // namespace fx::fixed_point_random_test
