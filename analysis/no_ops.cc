@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <fxgraph/analysis/effects.h>
+#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -138,7 +139,7 @@ std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes, const Ef
     if (!rule) continue;
     Node& input = node.args()[0].node();
     if (rule->needs_shapes && !(shapes && keeps_type_and_sizes(*shapes, node, input))) continue;
-    if (!rule->holds({node, input})) continue;
+    if (!rule->holds({node, input}) || effects_of(node).writes) continue;
     if (rule->holds == rectified_before) {
       if (!effects) effects = &own.emplace(graph);
       if (effects->write_between(input, input, node)) continue;

@@ -88,7 +88,6 @@ void PatternParser::let() {
   body.expression();
   const PatternToken& end = body.lexer_.peek();
   if (end.kind != Kind::newline && end.kind != Kind::end) body.lexer_.fail("the end of the line");
-  formulas_.back().text = lexer_.text().substr(0, end.at);
   lexer_ = PatternLexer(lexer_.text(), end.at);
 }
 

@@ -15,7 +15,7 @@ namespace fx::internal {
 struct Formula {
   std::string_view name;
   std::vector<std::string_view> parameters;
-  std::string_view text;  ///< up to the end of the body
+  std::string_view text;  ///< in which it is written
   std::size_t body;       ///< where that begins
 };
 

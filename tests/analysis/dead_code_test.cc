@@ -215,6 +215,7 @@ TEST(DeadCode, ANoOpSaysSoInItsArguments) {
                           {"aten::contiguous(%x, memory_format=torch.channels_last)", false},
                           {"aten::add.Tensor(%x, 0, alpha=2)", true},
                           {"aten::add.Tensor(%x, 0, alpha=inf)", false},
+                          {"aten::add.out(%x, 0, out=%x)", false},
                           {"aten::to.dtype(%x, torch.float32)", true},
                           {"aten::to.dtype(%x, torch.float32, False, True)", false}}) {
     const Graph graph = testing::graph_of("a = " + std::string(one.call) + "\nreturn a");

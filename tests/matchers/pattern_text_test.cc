@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include <fxgraph/matchers/expr.h>
 #include <fxgraph/matchers/matcher.h>
 #include "tests/support/short_graph.h"
 
@@ -123,6 +126,26 @@ TEST(PatternText, MistakesAreLocated) {
   std::string deep = "x";
   for (int i = 0; i < 300; ++i) deep = "aten::relu(" + deep + ")";
   EXPECT_THAT(error_of(deep), ::testing::HasSubstr("nests too deep"));
+}
+
+// At least so often, at most so often, in code and in text.
+TEST(PatternText, HowOftenAValueIsUsed) {
+  constexpr std::uint32_t kMany = std::numeric_limits<std::uint32_t>::max();
+  for (std::uint32_t low = 0; low <= 3; ++low) {
+    for (const std::uint32_t high : {0u, 1u, 2u, 3u, 4u, kMany}) {
+      if (high < low || high == 0) continue;
+      const Pattern made(match::op("aten::neg", match::op("aten::relu", match::any("x")).uses(low, high)));
+      const Pattern read(made.str());
+      EXPECT_EQ(read.str(), made.str());
+      for (std::uint32_t uses = 1; uses <= 5; ++uses) {
+        Graph graph = graph_of("a = aten::relu(%x)\nn = aten::neg(%a)\nreturn n");
+        for (std::uint32_t i = 1; i < uses; ++i) graph.call_function("aten::sin", {*graph.find("a")});
+        const std::size_t wanted = low <= uses && uses <= high ? 1 : 0;
+        EXPECT_EQ(find(graph, made, {.contained = false}).size(), wanted) << made.str() << uses;
+        EXPECT_EQ(find(graph, read, {.contained = false}).size(), wanted) << made.str() << uses;
+      }
+    }
+  }
 }
 
 TEST(PatternText, NamesAreInputsInOrder) {

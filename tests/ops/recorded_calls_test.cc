@@ -176,7 +176,8 @@ class Forms {
   const std::string unknown_ = effects_text(effects_of(graph.call_function("mine.f", {x}, {}, "f")));
 };
 
-TEST(RecordedCalls, PythonFunctionsAndOperators) {
+/// Functions of all modules that the tables know, and some that they do not.
+std::set<std::string> functions() {
   std::set<std::string> names;
   for (const auto& row : internal::python_functions()) names.emplace(row.name);
   for (const auto& row : internal::python_operators()) names.emplace(row.name);
@@ -214,6 +215,11 @@ TEST(RecordedCalls, PythonFunctionsAndOperators) {
                            "torch.bernoulli",
                            "mine.f"})
     names.emplace(name);
+  return names;
+}
+
+TEST(RecordedCalls, PythonFunctionsAndOperators) {
+  const std::set<std::string> names = functions();
   Forms forms;
   std::vector<Recorded> all;
   for (const std::string& name : names) all.push_back({name, forms.of(Op::call_function, Symbol(name))});
@@ -234,6 +240,25 @@ TEST(RecordedCalls, MethodsOfEveryName) {
     all.push_back({packet.substr(6), forms.of(Op::call_method, Symbol(packet.substr(6)))});
   }
   testing::expect_as_recorded("methods", all);
+}
+
+/// What a node is called when nobody says, by what it calls.
+TEST(RecordedCalls, NamesOfNodes) {
+  std::set<std::string> targets = functions();
+  for (const Symbol target : builtin_targets()) targets.emplace(target.view());
+  for (const char* module :
+       {"", "math.", "torch.", "torch.nn.functional.", "operator.", "_operator.", "builtins.", "mine."})
+    for (const char* name :
+         {"sqrt", "prod", "__add__", "__and_", "Linear", "LSTMCell", "relu6", "conv2D", "x__y", "_f", "1d"})
+      targets.emplace(std::string(module) + name);
+  std::vector<Recorded> all;
+  for (const std::string& target : targets) {
+    const std::string group = target.substr(0, 8);
+    if (all.empty() || all.back().name != group) all.push_back({group, ""});
+    all.back().found +=
+        target + " " + name_stem(Symbol(target)).str() + " " + canonical_target(Symbol(target)).str() + "\n";
+  }
+  testing::expect_as_recorded("names", all);
 }
 
 TEST(RecordedCalls, OverloadsAndWhatIsWrong) {

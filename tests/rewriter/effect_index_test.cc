@@ -9,6 +9,7 @@
 #include "tests/support/any_operators.h"
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/record.h"
 
 namespace fx::effect_index_test {
 
@@ -72,6 +73,33 @@ std::string said(const Graph& graph, const EffectIndex& index) {
     text += (write ? " " + write->name() : "") + "\n";
   }
   return text;
+}
+
+/// Where the storage of each value comes from for certain.
+std::string origins(const Graph& graph, const EffectIndex& index) {
+  std::string text;
+  for (const Node& node : graph.nodes()) {
+    const EffectIndex::Origin origin = index.origin_of(node);
+    text += node.name() + " from " + origin.node->name() + " " + origin.storage.str() + " " +
+            std::to_string(origin.element) + (origin.fresh ? " fresh" : "");
+    for (const Node& user : node.users()) text += index.may_share(user, node) ? " shared with " + user.name() : "";
+    text += "\n";
+  }
+  return text;
+}
+
+TEST(RecordedEffectIndex, WhatItSaysOfRandomGraphs) {
+  std::vector<testing::Recorded> all;
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    const Graph graph = graph_at(seed);
+    EffectIndex index(graph, modules_at(seed));
+    std::string found = index.any_writes() ? "writes\n" : index.any_impure() ? "impure\n" : "pure\n";
+    index.expect_writes();
+    found += said(graph, index) + origins(graph, index);
+    if (seed % 20 == 1) all.push_back({std::to_string(seed), ""});
+    all.back().found += found;
+  }
+  testing::expect_as_recorded("effect_index", all);
 }
 
 TEST(EffectIndex, ToldOfEachNodeItSaysWhatOneMadeAfterwardsSays) {
