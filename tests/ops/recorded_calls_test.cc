@@ -162,8 +162,10 @@ class Forms {
         if (const Argument* self = bound_argument(*made, "self")) found += " self " + to_string(*self);
         if (schema) {
           found += " = " + schema->target.str();
-          for (int i = 0; i < 2; ++i)
-            found += " " + std::to_string(normalize_operators(graph)) + " " + call_text(*made);
+          for (int i = 0; i < 2; ++i) {
+            found += " " + std::to_string(normalize_operators(graph));
+            found += " " + call_text(*made);
+          }
         }
         found += "\n";
       }

@@ -126,7 +126,8 @@ TEST(RecordedRewrites, OneRuleEach) {
       options.allow_output_aliases = seed % 2 == 0;
       options.find.normalize = seed % 5 == 0;
       found += std::string(pair.pattern) + "\n";
-      found += told(replace_pattern(graph, pair.pattern, pair.replacement, options)) + calls_of(graph);
+      found += told(replace_pattern(graph, pair.pattern, pair.replacement, options));
+      found += calls_of(graph);
     }
     all.push_back({std::to_string(seed), found});
   }
@@ -163,8 +164,10 @@ TEST(RecordedRewrites, RulesTogether) {
     if (seed % 7 == 0) options.max_rewrites = 1 + seed % 3;
     options.dry_run = seed % 11 == 0;
     Graph once = original.clone(), to_the_end = original.clone();
-    std::string found = told(rewrite_once(once, rules(), options)) + calls_of(once);
-    found += told(rewrite_to_fixed_point(to_the_end, rules(), options)) + calls_of(to_the_end);
+    std::string found = told(rewrite_once(once, rules(), options));
+    found += calls_of(once);
+    found += told(rewrite_to_fixed_point(to_the_end, rules(), options));
+    found += calls_of(to_the_end);
     all.push_back({std::to_string(seed), found});
   }
   testing::expect_as_recorded("rule_sets", all);

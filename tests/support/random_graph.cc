@@ -61,8 +61,10 @@ class Builder {
       case 1: return nullptr;
       case 2: return Argument::ellipsis();
       case 3: return Argument::slice(nullptr, random_.between(1, 9));
-      default: return Argument::slice(random_.between(0, 2), nullptr, random_.chance(50) ? Argument(2) : Argument());
+      default: break;
     }
+    const Argument step = random_.chance(50) ? Argument(2) : Argument();
+    return Argument::slice(random_.between(0, 2), nullptr, step);
   }
 
   Argument indices() {

@@ -10,6 +10,7 @@ namespace {
 
 using match::Expr;
 
+/// Draws once in an expression: in which order a call's arguments are evaluated is up to the compiler.
 class Generator {
  public:
   Generator(std::uint64_t seed, const RandomPatternOptions& options) : random_(seed), options_(options) {}
@@ -56,9 +57,18 @@ class Generator {
       case 1: return match::not_(leaf());
       case 2:
       case 3: return match::transparent(operand(depth - 1));
-      case 4: return match::dominates(operand(depth - 1), path());
-      case 5: return match::repeat(step(), 0, 2, operand(depth - 1));
-      case 6: return match::repeat(step(), 1, 3, leaf());
+      case 4: {
+        const Expr between = path();
+        return match::dominates(operand(depth - 1), between);
+      }
+      case 5: {
+        const Expr start = operand(depth - 1);
+        return match::repeat(step(), 0, 2, start);
+      }
+      case 6: {
+        const Expr start = leaf();
+        return match::repeat(step(), 1, 3, start);
+      }
       case 7: return match::constant(random_.chance(50) ? "k" : "");
       default: return cat(depth);
     }
@@ -113,10 +123,12 @@ class Generator {
   }
 
   Expr unary_call(int depth) {
-    if (random_.chance(8))
-      return match::op("aten::mul.Scalar", operand(depth - 1),
-                       random_.chance(50) ? match::lit(2) : match::lit_any("c"));
-    return match::op(unary(), operand(depth - 1));
+    if (random_.chance(8)) {
+      const Expr factor = random_.chance(50) ? match::lit(2) : match::lit_any("c");
+      return match::op("aten::mul.Scalar", operand(depth - 1), factor);
+    }
+    const Expr from = operand(depth - 1);
+    return match::op(unary(), from);
   }
 
   Expr binary_call(int depth) {
