@@ -164,7 +164,9 @@ void drop_defaults(AtenCall& call) {
     const int index = call.schema->index_of(kwarg.name);
     return index >= 0 && is_default(wanted[static_cast<std::size_t>(index)], kwarg.value);
   });
-  while (!call.args.empty() && is_default(wanted[call.args.size() - 1], call.args.back())) call.args.pop_back();
+  while (!call.schema->varargs && !call.args.empty() && is_default(wanted[call.args.size() - 1], call.args.back())) {
+    call.args.pop_back();
+  }
 }
 
 std::optional<AtenCall> row_call(const PythonRow& row, const Node& node) {

@@ -292,7 +292,7 @@ class LayeredMaker {
     std::vector<std::uint32_t> lane_of(layered_.sources, std::numeric_limits<std::uint32_t>::max());
     for (const auto& edge : layered_.edges) {
       if (!takes_lane(edge)) continue;
-      const auto [first, last] = std::minmax(row_of(edge.from), row_of(edge.to));
+      const auto [first, last] = std::minmax({row_of(edge.from), row_of(edge.to)});  // a list: values, no references
       std::uint32_t& lane = lane_of[edge.source];
       if (lane >= lanes.size())
         lane = static_cast<std::uint32_t>(lanes.size()), lanes.push_back({first, last, edge.source});
