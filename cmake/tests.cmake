@@ -42,7 +42,11 @@ endfunction()
 
 function(fxgraph_core_tests target folder)
   set(common TEST_PREFIX ${folder}. DISCOVERY_MODE PRE_TEST WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
-  gtest_discover_tests(${target} ${common} TEST_FILTER -*Slow.* PROPERTIES LABELS core TIMEOUT 120)
+  set(timeout 120)
+  if(FXGRAPH_SANITIZE)
+    set(timeout 600)  # under sanitizers some tests take a minute of a core that is theirs alone
+  endif()
+  gtest_discover_tests(${target} ${common} TEST_FILTER -*Slow.* PROPERTIES LABELS core TIMEOUT ${timeout})
   gtest_discover_tests(${target} ${common} TEST_FILTER *Slow.* PROPERTIES LABELS "core;slow" TIMEOUT 600)
 endfunction()
 
