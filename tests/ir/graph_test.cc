@@ -105,10 +105,10 @@ TEST_F(GraphTest, ScopesMoveTheInsertionPoint) {
 TEST_F(GraphTest, NothingIsPutNextToWhatIsErased) {
   Node& dead = graph.call_function("aten::neg", {b}, {}, "dead");
   graph.erase_node(dead);
-  EXPECT_THROW(graph.inserting_after(dead), Error);
-  EXPECT_THROW(graph.inserting_before(dead), Error);
+  EXPECT_THROW(void(graph.inserting_after(dead)), Error);
+  EXPECT_THROW(void(graph.inserting_before(dead)), Error);
   Graph other;
-  EXPECT_THROW(graph.inserting_before(other.placeholder("x")), Error);
+  EXPECT_THROW(void(graph.inserting_before(other.placeholder("x"))), Error);
 }
 
 TEST_F(GraphTest, OnlyACallBecomesAnotherKindOfCall) {
