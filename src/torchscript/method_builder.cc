@@ -117,19 +117,15 @@ class MethodBuilder {
   // ── Calls ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   Value* call_function(const Node& node) {
-    if (node.target() == "operator.getitem" && node.args().size() == 2) {
+    if (node.target() == "operator.getitem" && node.args().size() == 2)
       return build_getitem(*built_, value_of(node.arg(0), nullptr), node.arg(1),
                            [this](Node& input) { return values_[input]; });
-    }
     if (node.target() == "torch._assert") return assertion(node);
-    if (node.target() == "builtins.len") return call_packets(node, {fx::Symbol("aten::len")});
-    if (node.target() == "math.sqrt") return call_packets(node, {fx::Symbol("aten::sqrt")});
-    if (node.target() == "math.trunc") return call_packets(node, {fx::Symbol("aten::Int")});
     if (Value* called = build_nested_call(*built_, node.target(), node.args(),
                                           [this](const Argument& value) { return named({}, value, nullptr); }))
       return called;
     if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema(node, *op->schema);
-    return call_packets(node, packets_of_function(node.target()));
+    return call_packets(node, script_packets(node.target()));
   }
 
   // `if not condition: raise AssertionError(message)`

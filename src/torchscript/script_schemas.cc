@@ -6,6 +6,7 @@
 
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/run/operators.h>
+#include <fxgraph/run/python_calls.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/method_builder.h>
@@ -51,6 +52,15 @@ c10::TypePtr input_type(const Node& node) {
 
 const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, std::size_t i) {
   return i < node.args().size() ? &node.args()[i] : node.kwarg(schema.arguments()[i].name());
+}
+
+std::vector<fx::Symbol> script_packets(fx::Symbol function) {
+  constexpr const char* kOfNumbers[][2] = {
+      {"builtins.len", "aten::len"}, {"math.sqrt", "aten::sqrt"}, {"math.trunc", "aten::Int"}};
+  for (const auto& [name, packet] : kOfNumbers) {
+    if (function == name) return {fx::Symbol(packet)};
+  }
+  return packets_of_function(function);
 }
 
 std::vector<bool> bools_for_numbers(const Node& node, const c10::FunctionSchema& schema,

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <fxgraph/ir/graph.h>
 
@@ -26,6 +27,9 @@ c10::TypePtr input_type(const Node& placeholder);
 
 /// What the node gives for the parameter; null where its default stands.
 const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, std::size_t i);
+
+/// The packets of overloads by which TorchScript computes what Python's function does; empty where there is none.
+std::vector<fx::Symbol> script_packets(fx::Symbol function);
 
 /// For each argument of the schema, whether the node gives it a bool where a number is wanted; empty when it never
 /// does.
