@@ -24,13 +24,17 @@ struct Net : torch::nn::Module {
   torch::Tensor forward(torch::Tensor x) { return second(torch::relu(first(x))); }
 };
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: exported_program MODEL.pt2\n";
+    return 2;
+  }
   torch::manual_seed(0);
   const torch::Tensor samples = torch::rand({32, 8}), wanted = torch::rand({32, 4});
 
   // [tune]
-  auto gm = fx::load("tests/corpus/pt2/mlp.pt2");  // what torch.export.save wrote
-  torch::optim::SGD sgd(gm->parameters(), 0.1);    // it is a module: forward, backward, step
+  auto gm = fx::load(argv[1]);                   // "mlp.pt2", what torch.export.save wrote
+  torch::optim::SGD sgd(gm->parameters(), 0.1);  // it is a module: forward, backward, step
   for (int step = 0; step < 50; ++step) {
     sgd.zero_grad();
     torch::Tensor loss = torch::mse_loss(gm->forward(samples), wanted);
