@@ -14,7 +14,8 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "the fxgraph authors <fxgraph@localhost>")
 set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the program and the shared libraries link
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "libboost-dev, libre2-dev")  # what the headers and the static libraries ask for
+# What the headers and the static libraries ask for, and find_package(fxgraph), which finds RE2 by pkg-config.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "libboost-dev, libre2-dev, pkg-config")
 if(Torch_FOUND)
   string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libtorch-dev")
 endif()

@@ -1,18 +1,44 @@
-# Installs the build tree `build` below itself, then configures, builds and runs the project `consumer` against that.
+# Installs the build tree `build` below itself, then configures, builds and runs projects against that: `consumer`, by CMake
+# and by pkg-config, and, with LibTorch, copies of `examples` and of the project in it.
 
 set(directory ${build}/installed_package)
+set(prefix ${directory}/prefix)
 file(REMOVE_RECURSE ${directory})
 
 function(run)
   execute_process(COMMAND ${ARGV} WORKING_DIRECTORY ${build} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-run(${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${directory}/prefix)
-run(${CMAKE_COMMAND} -S ${consumer} -B ${directory}/consumer -G Ninja -D CMAKE_BUILD_TYPE=${config}
-    -D CMAKE_PREFIX_PATH=${directory}/prefix)
-run(${CMAKE_COMMAND} --build ${directory}/consumer)
+#   build_project(<folder> <build folder> <target>)
+function(build_project folder to target)
+  run(${CMAKE_COMMAND} -S ${folder} -B ${to} -G Ninja -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler}
+      -D CMAKE_PREFIX_PATH=${prefix})
+  run(${CMAKE_COMMAND} --build ${to} --target ${target})
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${prefix})
+
+build_project(${consumer} ${directory}/consumer all)
 foreach(program IN ITEMS core static core_shared shared)
   if(EXISTS ${directory}/consumer/${program})
     run(${directory}/consumer/${program})
   endif()
 endforeach()
+
+file(GLOB_RECURSE described ${prefix}/*/fxgraph_core.pc)
+foreach(file IN LISTS described)
+  get_filename_component(folder ${file} DIRECTORY)
+  run(sh -c "PKG_CONFIG_PATH=$1 && export PKG_CONFIG_PATH &&
+    $2 $3/core.cc $(pkg-config --cflags --libs fxgraph_core) -Wl,-rpath,$(pkg-config --variable=libdir fxgraph_core) -o $4 && $4"
+    sh ${folder} ${compiler} ${consumer} ${directory}/core_by_pkg_config)
+endforeach()
+
+if(torch)
+  file(COPY ${examples} DESTINATION ${directory}/copied)
+  build_project(${directory}/copied/examples ${directory}/examples example_capture_and_run)
+  run(${directory}/examples/example_capture_and_run)
+
+  file(COPY ${examples}/fine_tune DESTINATION ${directory}/copied)
+  build_project(${directory}/copied/fine_tune ${directory}/fine_tune all)
+  run(${directory}/fine_tune/fine_tune ${model} ${directory}/tuned.pt2)
+endif()
