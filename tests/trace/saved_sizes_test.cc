@@ -79,6 +79,10 @@ Tensor seven_tenths(const Tensor& x) {
 
 Tensor rounded(const Tensor& x) { return x * std::lround(0.09 * static_cast<double>(x.size(1))); }
 
+Tensor tenth_more(const Tensor& x) {
+  return x * static_cast<std::int64_t>(std::ceil(1.1 * static_cast<double>(x.size(1))));
+}
+
 Tensor half_between(const Tensor& x) { return x * std::clamp<std::int64_t>(x.size(1) / 2, 3, 12); }
 
 Tensor odd(const Tensor& x) { return x * (2 * (x.size(1) / 2) + 1); }
@@ -106,6 +110,7 @@ const Case kCases[] = {
     {"at_most_eight", at_most_eight},
     {"seven_tenths", seven_tenths},
     {"rounded", rounded},
+    {"tenth_more", tenth_more},
     {"half_between", half_between},
     {"odd", odd},
 };
