@@ -74,10 +74,10 @@ SizeTerms::Id SizeTerms::make(SizeOp op, Id a, Id b) {
       case SizeOp::add: values.push_back(x + y); break;
       case SizeOp::sub: values.push_back(x - y); break;
       case SizeOp::mul: values.push_back(x * y); break;
-      case SizeOp::floordiv: values.push_back(floor_divide(x, y)); break;
+      case SizeOp::floordiv: values.push_back(y == 0 ? 0 : floor_divide(x, y)); break;
       case SizeOp::min: values.push_back(std::min(x, y)); break;
       case SizeOp::max: values.push_back(std::max(x, y)); break;
-      default: values.push_back(floor_remainder(x, y));
+      default: values.push_back(y == 0 ? 0 : floor_remainder(x, y));
     }
   }
   values_.push_back(std::move(values));
@@ -273,7 +273,7 @@ std::optional<SizeTerms::Id> SizeTerms::quotient(const Values& values) {
       if (a > b) continue;
       const Values both = combined(values_[a], values_[b], std::multiplies<>());
       const std::optional<Values> by = divided(both, values);
-      if (by && all_equal(*by)) return floor_of(make(SizeOp::mul, a, b), by->front());
+      if (by && all_equal(*by) && by->front() > 0) return floor_of(make(SizeOp::mul, a, b), by->front());
     }
   }
   return std::nullopt;
