@@ -55,7 +55,8 @@ class WeightPreparation {
   bool prepares(const Node& node) const {
     if (!node.is(Op::call_function) || !node.has_users() || written_.is_written(node)) return false;
     if (effects_of(node).impure() || is_packing_call(node)) return false;
-    if (node.is_call("aten::_to_copy")) return true;  // in another type, once
+    // In another type, once; but what the caller gets is made in each call.
+    if (node.is_call("aten::_to_copy")) return !written_.is_returned(written_.alias_class(node));
     for (const Node& user : node.users()) {
       if (!prepares_[user] && !is_packing_call(user) && !user.is_call("aten::addmm") && !user.is_call("aten::addcmul"))
         return false;

@@ -196,4 +196,18 @@ TEST(PackedChecks, TrustsWhatTheProgramAsserts) {
   EXPECT_EQ(assertions(*lowered_by(original, {1, 3, 32, 32}, "lower-convolution/xnnpack")), 4u);  // the width
 }
 
+// A copy of a weight in another type is made once, unless the caller gets it and may write to it.
+TEST(PackedWeights, CopiesThatTheCallerGetsAreMadeInEachCall) {
+  for (const auto& [result, prepared] :
+       std::vector<std::pair<std::string, std::size_t>>{{"c", 0}, {"v", 0}, {"s", 1}, {"(s, c)", 0}}) {
+    GraphModule module({{"w", at::randn({2, 3})}}, parse_graph(R"(graph():
+    %w = get_attr[target=w]
+    %c = call_function[target=aten::_to_copy](args = (%w,), kwargs = {dtype: torch.float64})
+    %v = call_function[target=aten::view](args = (%c, [3, 2]))
+    %s = call_function[target=aten::sum](args = (%v,))
+    return )" + result));
+    EXPECT_EQ(rules::prepare_weights(module), prepared) << result;
+  }
+}
+
 }  // namespace fx::packed_checks_test
