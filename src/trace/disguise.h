@@ -31,8 +31,7 @@ class Disguise {
  public:
   /// For inputs like `inputs`: each type that one of them has becomes another, and they lie otherwise in memory.
   /// Parameters and buffers, `others`, become other types with them; where no input is of their type, too.
-  explicit Disguise(const std::vector<at::Tensor>& inputs,
-                    const std::vector<std::pair<std::string, at::Tensor>>& others = {});
+  Disguise(const std::vector<at::Tensor>& inputs, const std::vector<std::pair<std::string, at::Tensor>>& others);
 
   bool is_empty() const { return types_.empty() && !changes_layout_; }
   /// Of each type of the inputs: one that operators take as well, double for float, int32 for int64, bytes for bool.

@@ -38,6 +38,10 @@ struct SizeGroup {
 
   /// Whether nothing that is known is against this size.
   bool may_be(std::int64_t tried) const { return tried >= 1 && tried > below && tried < above && tried % step == 0; }
+  /// Whether nothing that is known is against any size.
+  bool may_be_any() const {
+    return !fixed && step == 1 && below < 1 && above == std::numeric_limits<std::int64_t>::max();
+  }
   void fix(std::string reason, std::string place);
   /// Sizes are multiples of this. What was known of others says nothing.
   void vary_in(std::int64_t steps);

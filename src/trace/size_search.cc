@@ -39,8 +39,7 @@ std::optional<GroupSizes> SizeSearch::where_it_slices_more() const {
     const SizeGroup& group = groups_.groups[index];
     if (group.dimensions.empty()) continue;  // it has become a part of another
     sizes[index] = size;
-    any |=
-        group.fixed || group.step != 1 || !group.may_be(1) || group.above != std::numeric_limits<std::int64_t>::max();
+    any |= !group.may_be_any();
   }
   return any ? std::optional(std::move(sizes)) : std::nullopt;
 }

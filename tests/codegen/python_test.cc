@@ -86,6 +86,18 @@ TEST(PythonModule, CallsOperatorsWithoutOverloadWhereTheArgumentsTellIt) {
   EXPECT_NE(source.find("pow_1 = torch.ops.aten.pow.Tensor_Tensor(mul, 2)"), std::string::npos) << source;
 }
 
+// Of a number Python takes the first overload of `torch.ops.aten.Int`, which is for bools: 7.5 would be 1.
+TEST(PythonModule, RoundsNumbersByItsOwnFunctions) {
+  const Graph graph = parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %whole = call_function[target=aten::Int.float](args = (%x,))
+    %real = call_function[target=aten::Float.int](args = (%whole,))
+    return real)");
+  const std::string source = python_module(graph);
+  EXPECT_NE(source.find("whole = int(x)"), std::string::npos) << source;
+  EXPECT_NE(source.find("real = float(whole)"), std::string::npos) << source;
+}
+
 TEST(PythonCode, OfAnEmptyGraphPasses) {
   Graph graph;
   EXPECT_EQ(python_code(graph), "def forward(self):\n    pass\n");
