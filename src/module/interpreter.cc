@@ -3,6 +3,7 @@
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/call.h>
+#include <fxgraph/run/failure.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/none_inputs.h>
 #include <fxgraph/run/plan.h>
@@ -12,13 +13,6 @@
 namespace fx {
 
 namespace {
-
-// The one line of an error: the node, the cause, and where the node was made.
-std::string failure(const Node& node, const std::string& cause) {
-  if (internal::has_own_words(node)) return "%" + node.name() + ": " + cause;
-  const std::string place = source_place(node);
-  return "while running " + format_node(node) + ": " + cause + (place.empty() ? "" : "; it was made at " + place);
-}
 
 bool takes_the_rest(const Node& placeholder) { return placeholder.target().view().starts_with('*'); }
 
@@ -91,7 +85,9 @@ Value Interpreter::run_nodes() {
 }
 
 void Interpreter::fail(const Node& node, const std::string& cause) const {
-  throw Error(ErrorKind::execution, failure(node, internal::cause_of_failure(node, none_inputs_, cause)), node.name());
+  throw Error(ErrorKind::execution,
+              internal::failure_text(node, format_node(node), internal::cause_of_failure(node, none_inputs_, cause)),
+              node.name());
 }
 
 Value Interpreter::boxed_run(Args& inputs) {

@@ -67,9 +67,4 @@ std::string cause_of_failure(const Node& node, const std::vector<std::string>& n
   return cause + "; " + said;
 }
 
-bool has_own_words(const Node& node) {
-  static const Symbol kAssert("torch._assert");
-  return node.target() == kAssert && node.args().size() > 1 && node.arg(1).is_string();
-}
-
 }  // namespace fx::internal

@@ -19,7 +19,4 @@ void add_none_inputs(std::vector<std::string>& found, const std::string& name, c
 /// where the cause is about a None, or an assertion of LibTorch's.
 std::string cause_of_failure(const Node& node, const std::vector<std::string>& none_inputs, const std::string& cause);
 
-/// Whether the node is an assertion with words of its own: they are said once, behind its name.
-bool has_own_words(const Node& node);
-
 }  // namespace fx::internal

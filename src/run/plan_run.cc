@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fxgraph/nn/owning_module.h>
+#include <fxgraph/run/failure.h>
 #include <fxgraph/run/none_inputs.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/plan_program.h>
@@ -209,18 +210,15 @@ class PlanRunner {
   [[noreturn]] void fail(const Step& step, const std::string& cause) const {
     const Origin& origin = program_.origins[step.origin];
     const Node* node = module_.graph().node_by_id(origin.node);
-    if (node && internal::has_own_words(*node))
-      throw Error(ErrorKind::execution, with_actual_size(cause).value_or("%" + node->name() + ": " + cause),
-                  node->name());
     std::string where = node ? call_text(*node) : "a node that is gone";
     if (const Node* inner = origin.body ? origin.body->node_by_id(origin.inner_node) : nullptr) {
       where += " (inside: " + call_text(*inner) + ")";
     }
-    const std::string place = node ? source_place(*node) : std::string();
-    const std::string why = node ? internal::cause_of_failure(*node, none_inputs_, cause) : cause;
-    throw Error(ErrorKind::execution,
-                "while running " + where + ": " + why + (place.empty() ? "" : "; it was made at " + place),
-                node ? node->name() : std::string());
+    if (!node) throw Error(ErrorKind::execution, "while running " + where + ": " + cause);
+    if (const auto said = internal::has_own_words(*node) ? with_actual_size(cause) : std::nullopt)
+      throw Error(ErrorKind::execution, *said, node->name());
+    const std::string why = internal::cause_of_failure(*node, none_inputs_, cause);
+    throw Error(ErrorKind::execution, internal::failure_text(*node, where, why), node->name());
   }
 
   const Plan::Code& program_;

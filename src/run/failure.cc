@@ -1,0 +1,18 @@
+#include <fxgraph/run/failure.h>
+
+#include <fxgraph/text/print.h>
+
+namespace fx::internal {
+
+bool has_own_words(const Node& node) {
+  static const Symbol kAssert("torch._assert");
+  return node.target() == kAssert && node.args().size() > 1 && node.arg(1).is_string();
+}
+
+std::string failure_text(const Node& node, const std::string& call, const std::string& cause) {
+  if (has_own_words(node)) return "%" + node.name() + ": " + cause;
+  const std::string place = source_place(node);
+  return "while running " + call + ": " + cause + (place.empty() ? "" : "; it was made at " + place);
+}
+
+}  // namespace fx::internal
