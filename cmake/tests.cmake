@@ -24,7 +24,7 @@ function(fxgraph_tests folder)
   add_executable(${target} ${sources})
   # What LibTorch's headers leave to be instantiated takes most of a test's time to compile: several share it. Each test file is
   # a namespace of its own; what they share is compiled alone.
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 6)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE 18)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   fxgraph_own_code(${target})

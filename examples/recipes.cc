@@ -142,4 +142,5 @@ int main() {
   held_memory();
   no_match();
   freeze_part();
+  return 0;
 }

@@ -98,4 +98,5 @@ int main() {
   replace();
   rules();
   optimise();
+  return 0;
 }

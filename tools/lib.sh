@@ -47,11 +47,11 @@ follow() {
   if [ -t 1 ]; then printf '\r\033[K%s ...' "$1"; fi
 }
 
-# How many compilers run at once: one per core, and 1.75 GiB of free memory for each, which a LibTorch file takes.
+# How many compilers run at once: one per core, and 3 GiB of free memory for each, which several LibTorch files at a time take.
 jobs() {
   local cores memory
   cores=$(nproc)
-  memory=$(awk '/^MemAvailable:/ {print int($2 / 1835008)}' /proc/meminfo)
+  memory=$(awk '/^MemAvailable:/ {print int($2 / 3145728)}' /proc/meminfo)
   echo $((memory < 1 ? 1 : memory < cores ? memory : cores))
 }
 

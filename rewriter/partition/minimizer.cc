@@ -12,7 +12,7 @@
 namespace fx {
 namespace {
 
-std::string names(const std::vector<Node*>& nodes) {
+std::string first_and_last(const std::vector<Node*>& nodes) {
   std::string text = "%" + nodes.front()->name();
   if (nodes.size() > 1) text += " … %" + nodes.back()->name() + " (" + std::to_string(nodes.size()) + " nodes)";
   return text;
@@ -117,7 +117,8 @@ Minimizer::Trial Minimizer::first_way(const std::vector<Node*>& nodes, Course& s
   try {
     trial.result = functions_.run_a(*trial.part_a, trial.given_a);
   } catch (const std::exception& error) {
-    throw Error(ErrorKind::execution, "Minimizer: the first way fails on " + names(nodes) + ": " + error.what(),
+    throw Error(ErrorKind::execution,
+                "Minimizer: the first way fails on " + first_and_last(nodes) + ": " + error.what(),
                 nodes.front()->name());
   }
   return trial;
@@ -195,7 +196,7 @@ bool Minimizer::differs(const Part& part, const char* what) {
   std::vector<Node*> piece;
   const auto piece_differs = [&] {
     if (piece.empty()) return false;
-    report_ += std::string(what) + " " + names(piece) + ": ";
+    report_ += std::string(what) + " " + first_and_last(piece) + ": ";
     return differs_here(std::exchange(piece, {}), second);
   };
   for (const std::size_t unit : part) {

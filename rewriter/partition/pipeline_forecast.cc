@@ -13,7 +13,7 @@
 namespace fx {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kForever = std::numeric_limits<double>::infinity();
 // After so many rounds all are alike.
 constexpr std::size_t kRounds = 12;
 
@@ -130,11 +130,11 @@ class Play {
       const std::size_t machine = machine_of(i);
       return std::min(1.0, processors_of(machine) / static_cast<double>(working[machine]));
     };
-    double seconds = kNever;
+    double seconds = kForever;
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       if (goes_on(i)) seconds = std::min(seconds, stages_[i].left / rate(i));
     }
-    if (seconds == kNever) return false;
+    if (seconds == kForever) return false;
     for (std::size_t i = 0; i < stages_.size(); ++i) {
       Stage& stage = stages_[i];
       if (!goes_on(i)) continue;

@@ -10,7 +10,7 @@
 namespace fx {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_plan(const std::string& why) {
   throw Error(ErrorKind::invalid_argument, "the plan of the pipeline is wrong: " + why + "; make it anew");
 }
 
@@ -27,18 +27,18 @@ Pipeline::Wiring::Wiring(const PipelinePlan& plan) : graph_(parse_graph(plan.wir
     if (node.is(Op::call_module)) {
       stage_called(node).call = &node;
     } else if (!is_element(node) && !node.is(Op::placeholder) && !node.is(Op::output)) {
-      refuse("%" + node.name() + " belongs to no stage");
+      refuse_plan("%" + node.name() + " belongs to no stage");
     }
   }
   for (int at = 0; at < num_stages(); ++at) {
     Stage& stage = stages_[static_cast<std::size_t>(at)];
-    if (!stage.call) refuse("stage " + std::to_string(at) + " is not called");
+    if (!stage.call) refuse_plan("stage " + std::to_string(at) + " is not called");
     for (const Argument& argument : stage.call->args()) {
       const Node* value = argument.node_or_null();
-      if (!value) refuse("%" + stage.call->name() + " takes something that is no value");
+      if (!value) refuse_plan("%" + stage.call->name() + " takes something that is no value");
       stage.inputs.push_back(value_of(*value));
       if (stage.inputs.back().index >= 0 && stage.inputs.back().stage >= at)
-        refuse("stage " + std::to_string(at) + " waits for one that does not come before it");
+        refuse_plan("stage " + std::to_string(at) + " waits for one that does not come before it");
       need(at, stage.inputs.back());
     }
   }
@@ -46,17 +46,17 @@ Pipeline::Wiring::Wiring(const PipelinePlan& plan) : graph_(parse_graph(plan.wir
     if (is_element(node)) stages_[static_cast<std::size_t>(value_of(node).stage)].tuple = true;
   }
   const Node* output = graph_.output_node();
-  if (!output) refuse("it returns nothing");
+  if (!output) refuse_plan("it returns nothing");
   output->for_each_input([&](const Node& value) { need(num_stages() - 1, value_of(value)); });
 }
 
 Pipeline::Wiring::Stage& Pipeline::Wiring::stage_called(const Node& call) {
   for (std::size_t i = 0; i < stages_.size(); ++i) {
     if (call.target().str() != "stage_" + std::to_string(i)) continue;
-    if (stages_[i].call) refuse("stage " + std::to_string(i) + " is called twice");
+    if (stages_[i].call) refuse_plan("stage " + std::to_string(i) + " is called twice");
     return stages_[i];
   }
-  refuse("%" + call.name() + " is none of its " + std::to_string(stages_.size()) + " stages");
+  refuse_plan("%" + call.name() + " is none of its " + std::to_string(stages_.size()) + " stages");
 }
 
 WiredValue Pipeline::Wiring::value_of(const Node& node) const {
@@ -67,7 +67,7 @@ WiredValue Pipeline::Wiring::value_of(const Node& node) const {
   const bool element = is_element(node);
   const Node* call = element ? node.arg(0).node_or_null() : &node;
   const auto stage = std::ranges::find(stages_, call, &Stage::call);
-  if (stage == stages_.end()) refuse("%" + node.name() + " belongs to no stage");
+  if (stage == stages_.end()) refuse_plan("%" + node.name() + " belongs to no stage");
   return {static_cast<int>(stage - stages_.begin()), element ? static_cast<int>(node.arg(1).as_int()) : 0};
 }
 

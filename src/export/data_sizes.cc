@@ -38,7 +38,7 @@ const RowCall kRowCalls[] = {
     {"aten::unique_dim_consecutive", "dim", 1, {0}, {2}, {1}},
     {"aten::unique_consecutive", "dim", 3, {0}, {2}, {1}},
 };
-constexpr std::string_view kNumberCalls[] = {"aten::item", "aten::_local_scalar_dense"};
+constexpr std::string_view kItemCalls[] = {"aten::item", "aten::_local_scalar_dense"};
 constexpr std::string_view kMasked = "aten::index.Tensor";
 // Results of which every element has as many rows.
 bool is_list_of_rows(const Node& node) {
@@ -56,7 +56,7 @@ bool rounds(const Node& node) {
 }
 
 bool reads_number(const Node& node) {
-  return node.is(Op::call_function) && std::ranges::find(kNumberCalls, node.target().view()) != std::end(kNumberCalls);
+  return node.is(Op::call_function) && std::ranges::find(kItemCalls, node.target().view()) != std::end(kItemCalls);
 }
 
 // A number read out of a tensor, or what arithmetic of words for numbers makes of one.

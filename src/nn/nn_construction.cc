@@ -38,10 +38,10 @@ struct Row {
   CodeModule::Result result;
   std::function<std::string(const nn::Module&)> construction;
 };
-using Table = std::unordered_map<std::type_index, Row>;
+using Constructions = std::unordered_map<std::type_index, Row>;
 
 template <typename Impl, typename Describe>
-void add(Table& table, const char* type, Describe describe) {
+void add(Constructions& table, const char* type, Describe describe) {
   table.emplace(typeid(Impl), Row{std::string("torch::nn::") + type, result_of_forward(&Impl::forward),
                                   [=](const nn::Module& module) {
                                     const auto& impl = dynamic_cast<const Impl&>(module);
@@ -50,13 +50,13 @@ void add(Table& table, const char* type, Describe describe) {
 }
 
 template <typename Impl>
-void add_plain(Table& table, const char* type) {
+void add_plain(Constructions& table, const char* type) {
   add<Impl>(table, type, [](const char* name, const Impl&) { return "torch::nn::" + std::string(name) + "()"; });
 }
 
 // `required` takes the options to the arguments of their constructor.
 template <typename Impl, typename Required, typename... Gets>
-void add_with(Table& table, const char* type, Required required, Setter<Gets>... setters) {
+void add_with(Constructions& table, const char* type, Required required, Setter<Gets>... setters) {
   add<Impl>(table, type, [=](const char* name, const Impl& module) {
     return made_of(name, module.options, required(module.options), setters...);
   });
@@ -65,59 +65,59 @@ void add_with(Table& table, const char* type, Required required, Setter<Gets>...
 constexpr auto kNothing = [](const auto&) { return std::tuple<>(); };
 
 template <typename Impl>
-void add_convolution(Table& table, const char* type) {
+void add_convolution(Constructions& table, const char* type) {
   add_with<Impl>(
       table, type, [](const auto& o) { return std::make_tuple(o.in_channels(), o.out_channels(), o.kernel_size()); },
       FX_OPTION(stride), FX_OPTION(padding), FX_OPTION(dilation), FX_OPTION(groups), FX_OPTION(bias),
       FX_OPTION(padding_mode));
 }
 template <typename Impl>
-void add_transposed_convolution(Table& table, const char* type) {
+void add_transposed_convolution(Constructions& table, const char* type) {
   add_with<Impl>(
       table, type, [](const auto& o) { return std::make_tuple(o.in_channels(), o.out_channels(), o.kernel_size()); },
       FX_OPTION(stride), FX_OPTION(padding), FX_OPTION(output_padding), FX_OPTION(groups), FX_OPTION(bias),
       FX_OPTION(dilation), FX_OPTION(padding_mode));
 }
 template <typename Impl>
-void add_norm(Table& table, const char* type) {
+void add_norm(Constructions& table, const char* type) {
   add_with<Impl>(
       table, type, [](const auto& o) { return std::make_tuple(o.num_features()); }, FX_OPTION(eps), FX_OPTION(momentum),
       FX_OPTION(affine), FX_OPTION(track_running_stats));
 }
 template <typename Impl>
-void add_max_pool(Table& table, const char* type) {
+void add_max_pool(Constructions& table, const char* type) {
   add_with<Impl>(
       table, type, [](const auto& o) { return std::make_tuple(o.kernel_size()); }, FX_OPTION(stride),
       FX_OPTION(padding), FX_OPTION(dilation), FX_OPTION(ceil_mode));
 }
 template <typename Impl>
-void add_adaptive_pool(Table& table, const char* type) {
+void add_adaptive_pool(Constructions& table, const char* type) {
   add_with<Impl>(table, type, [](const auto& o) { return std::make_tuple(o.output_size()); });
 }
 template <typename Impl>
-void add_dropout(Table& table, const char* type) {
+void add_dropout(Constructions& table, const char* type) {
   add_with<Impl>(table, type, kNothing, FX_OPTION(p), FX_OPTION(inplace));
 }
 template <typename Impl>
-void add_padding(Table& table, const char* type) {
+void add_padding(Constructions& table, const char* type) {
   add_with<Impl>(table, type, [](const auto& o) { return std::make_tuple(o.padding()); });
 }
 template <typename Impl>
-void add_constant_padding(Table& table, const char* type) {
+void add_constant_padding(Constructions& table, const char* type) {
   add_with<Impl>(table, type, [](const auto& o) { return std::make_tuple(o.padding(), o.value()); });
 }
 template <typename Impl>
-void add_of_dim(Table& table, const char* type) {
+void add_of_dim(Constructions& table, const char* type) {
   add_with<Impl>(table, type, [](const auto& o) { return std::make_tuple(o.dim()); });
 }
 template <typename Impl, typename... Gets>
-void add_recurrent(Table& table, const char* type, Setter<Gets>... setters) {
+void add_recurrent(Constructions& table, const char* type, Setter<Gets>... setters) {
   add_with<Impl>(
       table, type, [](const auto& o) { return std::make_tuple(o.input_size(), o.hidden_size()); }, FX_OPTION(bias),
       setters...);
 }
 
-void add_convolutions_and_norms(Table& table) {
+void add_convolutions_and_norms(Constructions& table) {
   add_convolution<nn::Conv1dImpl>(table, "Conv1d");
   add_convolution<nn::Conv2dImpl>(table, "Conv2d");
   add_convolution<nn::Conv3dImpl>(table, "Conv3d");
@@ -141,7 +141,7 @@ void add_convolutions_and_norms(Table& table) {
       FX_OPTION(beta), FX_OPTION(k));
 }
 
-void add_linear_and_embedding(Table& table) {
+void add_linear_and_embedding(Constructions& table) {
   add_with<nn::LinearImpl>(
       table, "Linear", [](const auto& o) { return std::make_tuple(o.in_features(), o.out_features()); },
       FX_OPTION(bias));
@@ -162,7 +162,7 @@ void add_linear_and_embedding(Table& table) {
                                      FX_OPTION(keepdim));
 }
 
-void add_activations(Table& table) {
+void add_activations(Constructions& table) {
   add_with<nn::ReLUImpl>(table, "ReLU", kNothing, FX_OPTION(inplace));
   add_with<nn::ReLU6Impl>(table, "ReLU6", kNothing, FX_OPTION(inplace));
   add_with<nn::SELUImpl>(table, "SELU", kNothing, FX_OPTION(inplace));
@@ -192,7 +192,7 @@ void add_activations(Table& table) {
   add_plain<nn::TanhshrinkImpl>(table, "Tanhshrink");
 }
 
-void add_pools(Table& table) {
+void add_pools(Constructions& table) {
   add_max_pool<nn::MaxPool1dImpl>(table, "MaxPool1d");
   add_max_pool<nn::MaxPool2dImpl>(table, "MaxPool2d");
   add_max_pool<nn::MaxPool3dImpl>(table, "MaxPool3d");
@@ -214,7 +214,7 @@ void add_pools(Table& table) {
   add_with<nn::LPPool2dImpl>(table, "LPPool2d", norm, FX_OPTION(stride), FX_OPTION(ceil_mode));
 }
 
-void add_paddings_and_shapes(Table& table) {
+void add_paddings_and_shapes(Constructions& table) {
   add_padding<nn::ReflectionPad1dImpl>(table, "ReflectionPad1d");
   add_padding<nn::ReflectionPad2dImpl>(table, "ReflectionPad2d");
   add_padding<nn::ReplicationPad1dImpl>(table, "ReplicationPad1d");
@@ -243,7 +243,7 @@ void add_paddings_and_shapes(Table& table) {
   add_dropout<nn::FeatureAlphaDropoutImpl>(table, "FeatureAlphaDropout");
 }
 
-void add_sequence_models(Table& table) {
+void add_sequence_models(Constructions& table) {
   add_recurrent<nn::LSTMImpl>(table, "LSTM", FX_OPTION(num_layers), FX_OPTION(batch_first), FX_OPTION(dropout),
                               FX_OPTION(bidirectional), FX_OPTION(proj_size));
   add_recurrent<nn::GRUImpl>(table, "GRU", FX_OPTION(num_layers), FX_OPTION(batch_first), FX_OPTION(dropout),
@@ -285,7 +285,7 @@ std::string made_of_layers(const char* type, const nn::Module& layer, std::int64
   return name + "(" + options + ")";
 }
 
-void add_stacks(Table& table) {
+void add_stacks(Constructions& table) {
   add<nn::TransformerEncoderImpl>(table, "TransformerEncoder", [](const char* type, const auto& module) {
     const auto& o = module.options;
     return made_of_layers(type, *o.encoder_layer(), o.num_layers(), o.norm());
@@ -296,9 +296,9 @@ void add_stacks(Table& table) {
   });
 }
 
-const Table& table() {
-  static const Table& all = []() -> Table& {
-    Table& made = *new Table;
+const Constructions& table() {
+  static const Constructions& all = []() -> Constructions& {
+    Constructions& made = *new Constructions;
     add_convolutions_and_norms(made);
     add_linear_and_embedding(made);
     add_activations(made);

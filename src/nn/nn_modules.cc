@@ -15,7 +15,7 @@ namespace {
 namespace nn = torch::nn;
 using internal::NnBody;
 
-using Table = std::unordered_map<std::type_index, ModuleType>;
+using ModuleTypes = std::unordered_map<std::type_index, ModuleType>;
 
 using OptionBytes = std::vector<std::span<const std::byte>>;
 
@@ -72,12 +72,12 @@ std::vector<torch::Tensor*> tensors_of(torch::nn::Module& module) {
 }
 
 template <typename Impl>
-void add(Table& table, const char* name, NnBody body = nullptr) {
+void add(ModuleTypes& table, const char* name, NnBody body = nullptr) {
   table.emplace(typeid(Impl), ModuleType{qualify_module_type(name), &internal::call_forward<Impl>, body,
                                          &options_of<Impl>, &tensors_of<Impl>});
 }
 
-void add_convolutions(Table& table) {
+void add_convolutions(ModuleTypes& table) {
   add<nn::Conv1dImpl>(table, "Conv1d", internal::conv_body(1));
   add<nn::Conv2dImpl>(table, "Conv2d", internal::conv_body(2));
   add<nn::Conv3dImpl>(table, "Conv3d", internal::conv_body(3));
@@ -86,7 +86,7 @@ void add_convolutions(Table& table) {
   add<nn::ConvTranspose3dImpl>(table, "ConvTranspose3d", internal::conv_transpose_body(3));
 }
 
-void add_norms_and_linear(Table& table) {
+void add_norms_and_linear(ModuleTypes& table) {
   add<nn::BatchNorm1dImpl>(table, "BatchNorm1d", internal::batch_norm_body(1));
   add<nn::BatchNorm2dImpl>(table, "BatchNorm2d", internal::batch_norm_body(2));
   add<nn::BatchNorm3dImpl>(table, "BatchNorm3d", internal::batch_norm_body(3));
@@ -104,7 +104,7 @@ void add_norms_and_linear(Table& table) {
   add<nn::EmbeddingBagImpl>(table, "EmbeddingBag");
 }
 
-void add_activations(Table& table) {
+void add_activations(ModuleTypes& table) {
   add<nn::ReLUImpl>(table, "ReLU", internal::relu_body);
   add<nn::ReLU6Impl>(table, "ReLU6", internal::relu6_body);
   add<nn::SigmoidImpl>(table, "Sigmoid", internal::sigmoid_body);
@@ -134,7 +134,7 @@ void add_activations(Table& table) {
   add<nn::MultiheadAttentionImpl>(table, "MultiheadAttention");
 }
 
-void add_pools_and_padding(Table& table) {
+void add_pools_and_padding(ModuleTypes& table) {
   add<nn::MaxPool1dImpl>(table, "MaxPool1d", internal::max_pool_body(1));
   add<nn::MaxPool2dImpl>(table, "MaxPool2d", internal::max_pool_body(2));
   add<nn::MaxPool3dImpl>(table, "MaxPool3d", internal::max_pool_body(3));
@@ -165,7 +165,7 @@ void add_pools_and_padding(Table& table) {
   add<nn::UnfoldImpl>(table, "Unfold");
 }
 
-void add_the_rest(Table& table) {
+void add_the_rest(ModuleTypes& table) {
   add<nn::DropoutImpl>(table, "Dropout", internal::dropout_body);
   add<nn::Dropout2dImpl>(table, "Dropout2d", internal::feature_dropout_body);
   add<nn::Dropout3dImpl>(table, "Dropout3d", internal::feature_dropout_body);
@@ -188,7 +188,7 @@ void add_the_rest(Table& table) {
 
 struct Registry {
   std::mutex mutex;
-  Table table;
+  ModuleTypes table;
   Registry() {
     add_convolutions(table);
     add_norms_and_linear(table);

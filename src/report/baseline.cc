@@ -10,8 +10,6 @@ namespace fx {
 
 namespace {
 
-using Json = nlohmann::json;
-
 struct Measure {
   const char* path;
   bool is_bytes;
@@ -46,17 +44,17 @@ std::string name_of(const Measure& measure) {
   return name;
 }
 
-const Json* find(const Json& report, const char* path) {
-  const Json::json_pointer pointer(path);
+const nlohmann::json* find(const nlohmann::json& report, const char* path) {
+  const nlohmann::json::json_pointer pointer(path);
   if (!report.contains(pointer)) return nullptr;
   return &report[pointer];
 }
 
-Json parse_baseline(std::string_view text) {
-  Json json;
+nlohmann::json parse_baseline(std::string_view text) {
+  nlohmann::json json;
   try {
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
+    json = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::parse_error& error) {
     throw Error(ErrorKind::syntax, "the baseline is no JSON (byte " + std::to_string(error.byte) +
                                        "); make it with fxgraph report --format json");
   }
@@ -67,7 +65,7 @@ Json parse_baseline(std::string_view text) {
   return json;
 }
 
-double number(const Json& value, const Measure& measure) {
+double number(const nlohmann::json& value, const Measure& measure) {
   if (!value.is_number()) {
     throw Error(ErrorKind::invalid_argument,
                 "the baseline's " + name_of(measure) + " is no number; make it with fxgraph report --format json");
@@ -78,11 +76,11 @@ double number(const Json& value, const Measure& measure) {
 }  // namespace
 
 Report::BaselinePart compare_with_baseline(const Report& report, std::string_view json, double limit) {
-  const Json old = parse_baseline(json), now = Json::parse(to_json(report));
+  const nlohmann::json old = parse_baseline(json), now = nlohmann::json::parse(to_json(report));
   Report::BaselinePart part;
   part.limit = limit;
   for (const Measure& measure : kMeasures) {
-    const Json *before = find(old, measure.path), *after = find(now, measure.path);
+    const nlohmann::json *before = find(old, measure.path), *after = find(now, measure.path);
     if (!before) continue;
     if (!after) {
       throw Error(ErrorKind::invalid_argument,

@@ -1,8 +1,11 @@
 #include <fxgraph/run/failure.h>
 
+#include <fxgraph/support/error.h>
 #include <fxgraph/text/print.h>
 
 namespace fx::internal {
+
+void fail(const std::string& message) { throw Error(ErrorKind::execution, message); }
 
 bool has_own_words(const Node& node) {
   static const Symbol kAssert("torch._assert");

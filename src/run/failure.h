@@ -7,6 +7,9 @@
 
 namespace fx::internal {
 
+/// Throws Error(execution).
+[[noreturn]] void fail(const std::string& message);
+
 /// Whether the node is an assertion with words of its own.
 bool has_own_words(const Node& node);
 

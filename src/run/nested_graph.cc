@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fxgraph/run/autocast_scope.h>
+#include <fxgraph/run/failure.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
@@ -12,9 +13,8 @@ namespace fx {
 namespace {
 
 using c10::IValue;
+using internal::fail;
 using Values = std::vector<IValue>;
-
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::execution, message); }
 
 Values values_of(const IValue& value) {
   if (value.isNone()) return {};

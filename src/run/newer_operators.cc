@@ -29,7 +29,7 @@ def body(self: Tensor, dim: List[int]) -> Tensor:
                 result = result.squeeze(first + i)
 )";
 
-const OperatorSource kSources[] = {
+const OperatorSource kNewerOperators[] = {
     {"_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
      R"(
 def body(self: Tensor, dim: int, dtype: Optional[int]) -> Tensor:
@@ -193,6 +193,6 @@ def body(self: Tensor, size: int, fill_value: int) -> Tensor:
 
 }  // namespace
 
-std::span<const OperatorSource> newer_operators() { return kSources; }
+std::span<const OperatorSource> newer_operators() { return kNewerOperators; }
 
 }  // namespace fx

@@ -11,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 
+#include <fxgraph/run/failure.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
@@ -20,9 +21,8 @@ namespace {
 
 using at::indexing::TensorIndex;
 using c10::IValue;
+using internal::fail;
 using Args = std::vector<IValue>;
-
-[[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::execution, message); }
 
 IValue at_or_fail(const std::vector<IValue>& elements, std::int64_t index) {
   const auto size = static_cast<std::int64_t>(elements.size());

@@ -19,7 +19,7 @@ def body(input: Tensor, dtype: int) -> Tuple[Tensor, Tensor]:
     return scale.to(7), torch.clamp(zero_point, -128, 127).round().to(4)
 )";
 
-const OperatorSource kSources[] = {
+const OperatorSource kQuantizedDecomposed[] = {
     {"quantize_per_tensor(Tensor input, float scale, int zero_point, int quant_min, int quant_max, ScalarType dtype) "
      "-> Tensor",
      R"(
@@ -172,6 +172,6 @@ def body(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int, quant_mi
 
 }  // namespace
 
-std::span<const OperatorSource> quantized_decomposed_operators() { return kSources; }
+std::span<const OperatorSource> quantized_decomposed_operators() { return kQuantizedDecomposed; }
 
 }  // namespace fx

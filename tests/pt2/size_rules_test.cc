@@ -48,46 +48,49 @@ struct Case {
 };
 std::ostream& operator<<(std::ostream& out, const Case& each) { return out << each.name; }
 
-#define ATEN(name, target, args) "%" name " = call_function[target=torch.ops.aten." target "](args = " args ")\n"
+#define ATEN_CALL(name, target, args) "%" name " = call_function[target=torch.ops.aten." target "](args = " args ")\n"
 constexpr std::int64_t kSequence[] = {3, 12, 8}, kMatrix[] = {5, 9};
 
 const Case kCases[] = {
-    {"diagonal", ATEN("y", "diagonal.default", "(%x, 0, 0, 1)") "return y", kSequence},
-    {"diagonal_above", ATEN("y", "diagonal.default", "(%x, 2, 0, 1)") "return y", kMatrix},
-    {"diagonal_below", ATEN("y", "diagonal.default", "(%x, -3, -2, -1)") "return y", kMatrix},
+    {"diagonal", ATEN_CALL("y", "diagonal.default", "(%x, 0, 0, 1)") "return y", kSequence},
+    {"diagonal_above", ATEN_CALL("y", "diagonal.default", "(%x, 2, 0, 1)") "return y", kMatrix},
+    {"diagonal_below", ATEN_CALL("y", "diagonal.default", "(%x, -3, -2, -1)") "return y", kMatrix},
     {"steps",
-     ATEN("s", "slice.Tensor", "(%x, 0, 1, 9223372036854775807, 2)")
-         ATEN("y", "slice.Tensor", "(%s, 1, 0, -1, 3)") "return y",
+     ATEN_CALL("s", "slice.Tensor", "(%x, 0, 1, 9223372036854775807, 2)")
+         ATEN_CALL("y", "slice.Tensor", "(%s, 1, 0, -1, 3)") "return y",
      kSequence},
     {"steps_in_rows",
-     ATEN("s", "slice.Tensor", "(%x, 1, 0, 9223372036854775807, 5)")
-         ATEN("y", "reshape.default", "(%s, [-1, 8])") "return y",
+     ATEN_CALL("s", "slice.Tensor", "(%x, 1, 0, 9223372036854775807, 5)")
+         ATEN_CALL("y", "reshape.default", "(%s, [-1, 8])") "return y",
      kSequence},
     {"windows",
-     ATEN("v", "unsqueeze.default", "(%x, 1)")
-         ATEN("y", "im2col.default", "(%v, [3, 2], [1, 1], [1, 0], [2, 1])") "return y",
+     ATEN_CALL("v", "unsqueeze.default", "(%x, 1)")
+         ATEN_CALL("y", "im2col.default", "(%v, [3, 2], [1, 1], [1, 0], [2, 1])") "return y",
      kSequence},
     {"windows_and_back",
-     ATEN("v", "unsqueeze.default", "(%x, 1)") ATEN("u", "im2col.default", "(%v, [2, 8], [1, 1], [0, 0], [1, 1])")
-         ATEN("n", "size.int", "(%x, 1)")
-             ATEN("y", "col2im.default", "(%u, [%n, 8], [2, 8], [1, 1], [0, 0], [1, 1])") "return y",
+     ATEN_CALL("v", "unsqueeze.default", "(%x, 1)")
+         ATEN_CALL("u", "im2col.default", "(%v, [2, 8], [1, 1], [0, 0], [1, 1])") ATEN_CALL("n", "size.int", "(%x, 1)")
+             ATEN_CALL("y", "col2im.default", "(%u, [%n, 8], [2, 8], [1, 1], [0, 0], [1, 1])") "return y",
      kSequence},
     {"windows_both_ways",
-     ATEN("v", "unsqueeze.default", "(%x, 0)") ATEN("w", "unsqueeze.default", "(%v, 0)")
-         ATEN("y", "im2col.default", "(%w, [2, 3], [1, 2], [1, 0], [1, 2])") "return y",
+     ATEN_CALL("v", "unsqueeze.default", "(%x, 0)") ATEN_CALL("w", "unsqueeze.default", "(%v, 0)")
+         ATEN_CALL("y", "im2col.default", "(%w, [2, 3], [1, 2], [1, 0], [1, 2])") "return y",
      kMatrix},
-    {"pairs", ATEN("v", "select.int", "(%x, 0, 0)") ATEN("y", "pdist.default", "(%v, 2.0)") "return y", kSequence},
-    {"lower_triangle", ATEN("n", "size.int", "(%x, 1)") ATEN("y", "tril_indices.default", "(%n, %n)") "return y",
+    {"pairs", ATEN_CALL("v", "select.int", "(%x, 0, 0)") ATEN_CALL("y", "pdist.default", "(%v, 2.0)") "return y",
      kSequence},
-    {"upper_triangle", ATEN("n", "size.int", "(%x, 1)") ATEN("y", "triu_indices.default", "(%n, %n, 1)") "return y",
-     kSequence},
+    {"lower_triangle",
+     ATEN_CALL("n", "size.int", "(%x, 1)") ATEN_CALL("y", "tril_indices.default", "(%n, %n)") "return y", kSequence},
+    {"upper_triangle",
+     ATEN_CALL("n", "size.int", "(%x, 1)") ATEN_CALL("y", "triu_indices.default", "(%n, %n, 1)") "return y", kSequence},
     {"padded_together",
-     ATEN("a", "select.int", "(%x, 0, 0)") ATEN("s", "select.int", "(%x, 0, 1)") ATEN(
-         "b", "slice.Tensor", "(%s, 0, 2, 5)") ATEN("y", "pad_sequence.default", "([%a, %b], True, 0.0)") "return y",
+     ATEN_CALL("a", "select.int", "(%x, 0, 0)") ATEN_CALL("s", "select.int", "(%x, 0, 1)")
+         ATEN_CALL("b", "slice.Tensor", "(%s, 0, 2, 5)")
+             ATEN_CALL("y", "pad_sequence.default", "([%a, %b], True, 0.0)") "return y",
      kSequence},
-    {"cropped", ATEN("y", "constant_pad_nd.default", "(%x, [0, 0, -2, -1])") "return y", kSequence},
+    {"cropped", ATEN_CALL("y", "constant_pad_nd.default", "(%x, [0, 0, -2, -1])") "return y", kSequence},
     {"blocks_of_a_multiple",
-     ATEN("f", "flatten.using_ints", "(%x, 1)") ATEN("y", "unfold.default", "(%f, 1, 16, 3)") "return y", kSequence},
+     ATEN_CALL("f", "flatten.using_ints", "(%x, 1)") ATEN_CALL("y", "unfold.default", "(%f, 1, 16, 3)") "return y",
+     kSequence},
 };
 
 class SizesOf : public ::testing::TestWithParam<Case> {};
@@ -119,40 +122,42 @@ INSTANTIATE_TEST_SUITE_P(ForPython, SizesOf, ::testing::ValuesIn(kCases),
 // ── Numbers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 #define CALL(name, target, args) "%" name " = call_function[target=" target "](args = " args ")\n"
-#define SIZE ATEN("n", "size.int", "(%x, 0)")
+#define SIZE ATEN_CALL("n", "size.int", "(%x, 0)")
 
 // Far from every size at which the program is run to find its sizes.
 const Case kNumbers[] = {
     {"chosen",
      SIZE CALL("c", "operator.gt", "(%n, 200)") CALL("d", "operator.mul", "(%n, 2)")
          CALL("e", "operator.add", "(%n, 12)") CALL("i", "torch.sym_ite", "(%c, %d, %e)")
-             ATEN("y", "mul.Tensor", "(%x, %i)") "return y",
+             ATEN_CALL("y", "mul.Tensor", "(%x, %i)") "return y",
      kMatrix},
     {"chosen_float",
      SIZE CALL("c", "operator.gt", "(%n, 200)") CALL("d", "operator.mul", "(%n, 0.5)")
          CALL("e", "torch.sym_float", "(%n,)") CALL("i", "torch.sym_ite", "(%c, %d, %e)")
-             ATEN("y", "mul.Tensor", "(%x, %i)") "return y",
+             ATEN_CALL("y", "mul.Tensor", "(%x, %i)") "return y",
      kMatrix},
     {"not_chosen",
      SIZE CALL("b", "operator.gt", "(%n, 200)") CALL("l", "operator.lt", "(%n, 280)") CALL(
          "a", "operator.and_", "(%b, %l)") CALL("c", "torch.sym_not", "(%a,)") CALL("e", "operator.add", "(%n, 12)")
-         CALL("i", "torch.sym_ite", "(%c, %n, %e)") ATEN("y", "mul.Tensor", "(%x, %i)") "return y",
+         CALL("i", "torch.sym_ite", "(%c, %n, %e)") ATEN_CALL("y", "mul.Tensor", "(%x, %i)") "return y",
      kMatrix},
-    {"least", SIZE CALL("i", "torch.sym_min", "(%n, 250)") ATEN("y", "mul.Tensor", "(%x, %i)") "return y", kMatrix},
-    {"most", SIZE CALL("i", "torch.sym_max", "(%n, 250.5)") ATEN("y", "mul.Tensor", "(%x, %i)") "return y", kMatrix},
+    {"least", SIZE CALL("i", "torch.sym_min", "(%n, 250)") ATEN_CALL("y", "mul.Tensor", "(%x, %i)") "return y",
+     kMatrix},
+    {"most", SIZE CALL("i", "torch.sym_max", "(%n, 250.5)") ATEN_CALL("y", "mul.Tensor", "(%x, %i)") "return y",
+     kMatrix},
     {"shifted",
      SIZE CALL("a", "operator.lshift", "(%n, 2)") CALL("i", "operator.rshift", "(%a, 1)")
-         ATEN("y", "mul.Tensor", "(%x, %i)") "return y",
+         ATEN_CALL("y", "mul.Tensor", "(%x, %i)") "return y",
      kMatrix},
     {"power_of_what_is_chosen",
      SIZE CALL("c", "operator.gt", "(%n, 200)") CALL("f", "torch.sym_float", "(%n,)")
          CALL("g", "operator.mul", "(%f, 0.5)") CALL("i", "torch.sym_ite", "(%c, %f, %g)")
              CALL("j", "operator.pow", "(%i, 2.0)") CALL("k", "operator.mul", "(%j, %i)")
-                 ATEN("y", "mul.Tensor", "(%x, %k)") "return y",
+                 ATEN_CALL("y", "mul.Tensor", "(%x, %k)") "return y",
      kMatrix},
     {"root",
      SIZE CALL("f", "torch.sym_float", "(%n,)") CALL("i", "torch._sym_sqrt", "(%f,)")
-         CALL("j", "operator.pow", "(%i, -0.5)") ATEN("y", "mul.Tensor", "(%x, %j)") "return y",
+         CALL("j", "operator.pow", "(%i, -0.5)") ATEN_CALL("y", "mul.Tensor", "(%x, %j)") "return y",
      kMatrix},
 };
 
@@ -177,9 +182,9 @@ INSTANTIATE_TEST_SUITE_P(ForPython, NumbersOf, ::testing::ValuesIn(kNumbers),
 // A number that data decide, with a point, and the whole one that is made of it: neither is what it was in the example.
 TEST(NumbersOfData, AreMadeWhole) {
   const GraphModule module(parse_graph(
-      std::string(kHead) + ATEN("m", "max.default", "(%x,)") ATEN("f", "item.default", "(%m,)")
-                               CALL("i", "math.trunc", "(%f,)") CALL("g", "torch.sym_max", "(%f, 2.0)")
-                                   ATEN("z", "mul.Tensor", "(%x, %i)") ATEN("y", "mul.Tensor", "(%z, %g)") "return y"));
+      std::string(kHead) + ATEN_CALL("m", "max.default", "(%x,)") ATEN_CALL("f", "item.default", "(%m,)")
+                               CALL("i", "math.trunc", "(%f,)") CALL("g", "torch.sym_max", "(%f, 2.0)") ATEN_CALL(
+                                   "z", "mul.Tensor", "(%x, %i)") ATEN_CALL("y", "mul.Tensor", "(%z, %g)") "return y"));
   const testing::ScratchFolder scratch;
   const std::string path = scratch / "whole.pt2";
   save_exported(module, path, {.inputs = {at::rand({2, 3})}});
