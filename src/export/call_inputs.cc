@@ -263,6 +263,13 @@ bool CallInputs::takes(const Symbols& symbols) const {
   return std::ranges::none_of(*guards_, [&](const Guard& guard) { return evaluate_guard(guard, ask) == 0; });
 }
 
+const TensorMeta* CallInputs::input_at(const Node& node) const {
+  static const Symbol kGetItem("operator.getitem");
+  if (!node.is(Op::placeholder) && node.target() != kGetItem) return nullptr;
+  const auto leaf = std::ranges::find(leaves_, &node, &Leaf::node);
+  return leaf == leaves_.end() || leaf->literal || leaf->number ? nullptr : &leaf->meta;
+}
+
 bool CallInputs::notes(const std::set<std::string>& symbols) const {
   bool noted = false;
   for (const Leaf& leaf : leaves_) {
