@@ -9,6 +9,7 @@
 #include <fxgraph/export/graph_writer.h>
 #include <fxgraph/export/input_layout.h>
 #include <fxgraph/export/packing.h>
+#include <fxgraph/export/size_arithmetic.h>
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/run/value.h>
@@ -194,12 +195,22 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
       return false;
     }
   };
+  const auto place_of = [&](const Node& node) -> std::string {
+    static const Symbol kSize("aten::size.int");
+    if (node.target() != kSize || !node.arg(0).is_node() || !node.arg(1).is_int()) return {};
+    const auto leaf = std::ranges::find(leaves_, node.arg(0).node_or_null(), &Leaf::node);
+    if (leaf == leaves_.end()) return {};
+    const std::string place = "s" + std::to_string(leaf - leaves_.begin()) + "_" + to_string(node.arg(1));
+    return sizes.contains(place) ? place : std::string();
+  };
+  const SizeTies ties = asserted_ties(graph, places, place_of);
   const Graph checks = checks_of(graph);
   const bool has_checks = !checks.find_nodes(Op::call_function, Symbol("torch._assert")).empty();
   const std::vector<FreeSize> found = find_free_sizes(
       places, [&](const Symbols& at) { return !has_checks || holds(checks, at, true); },
-      [&](const Symbols& at) { return holds(graph, at, false); });
+      [&](const Symbols& at) { return holds(graph, at, false); }, ties);
   for (auto& [place, size] : sizes) size->expr = SizeExpr::integer(size->example);
+  Symbols numbers;
   for (const FreeSize& free : found) {
     const std::string& symbol = free.places[0];
     // Python takes a size of one for a size that never varies.
@@ -207,6 +218,14 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
     const SizeExpr expr = product(SizeExpr::integer(free.step), SizeExpr::symbol(symbol));
     for (const std::string& place : free.places) *sizes[place] = {expr, number * free.step};
     ranges_[symbol] = free.range;
+    numbers[symbol] = number;
+  }
+  SizeTies exprs;
+  for (const auto& [place, size] : sizes) exprs.emplace(place, size->expr);
+  for (const auto& [place, tie] : ties) {
+    const SizeExpr expr = with_sizes(tie, exprs);
+    const std::int64_t size = expr.evaluate(numbers).value_or(sizes[place]->example);
+    *sizes[place] = {varies(expr) ? expr : SizeExpr::integer(size), size};
   }
   for (Leaf* leaf : tensors) lay_out(leaf->meta, leaf->given, leaf->given_strides);
 }
@@ -242,6 +261,13 @@ bool CallInputs::takes(const Symbols& symbols) const {
     return dim < all.size() ? std::optional(valued(all[dim], symbols)) : std::nullopt;
   };
   return std::ranges::none_of(*guards_, [&](const Guard& guard) { return evaluate_guard(guard, ask) == 0; });
+}
+
+const TensorMeta* CallInputs::input_at(const Node& node) const {
+  static const Symbol kGetItem("operator.getitem");
+  if (!node.is(Op::placeholder) && node.target() != kGetItem) return nullptr;
+  const auto leaf = std::ranges::find(leaves_, &node, &Leaf::node);
+  return leaf == leaves_.end() || leaf->literal || leaf->number ? nullptr : &leaf->meta;
 }
 
 bool CallInputs::notes(const std::set<std::string>& symbols) const {

@@ -57,6 +57,8 @@ class CallInputs {
   bool takes(const Symbols& symbols) const;
   /// True when one of these symbols is the archive's own, which nobody fixes.
   bool notes(const std::set<std::string>& symbols) const;
+  /// What the input, or the part of one, is that `node` stands for; null for other nodes.
+  const TensorMeta* input_at(const Node& node) const;
   /// The arguments for these values of the symbols.
   std::vector<c10::IValue> make(const Symbols& symbols) const;
   /// `(args, kwargs)` for the example, as Python keeps it.

@@ -16,10 +16,10 @@ constexpr std::int64_t kFarthest = 1 << 20;  // a bound past this is none
 
 class Search {
  public:
-  Search(const std::vector<std::pair<std::string, std::int64_t>>& places, const SizeQuestion& allowed,
-         const SizeQuestion& runs)
-      : places_(places), allowed_(allowed), runs_(runs), taken_(places.size()) {
+  Search(const SizePlaces& places, const SizeTies& ties, const SizeQuestion& allowed, const SizeQuestion& runs)
+      : places_(places), ties_(ties), allowed_(allowed), runs_(runs), taken_(places.size()) {
     for (const auto& [place, size] : places) example_[place] = size;
+    for (std::size_t i = 0; i < places.size(); ++i) taken_[i] = ties.contains(places[i].first);
   }
 
   std::vector<FreeSize> find() {
@@ -38,6 +38,10 @@ class Search {
   Symbols with(const FreeSize& free, std::int64_t number) const {
     Symbols sizes = example_;
     set(sizes, free, number);
+    return with_ties(std::move(sizes));
+  }
+  Symbols with_ties(Symbols sizes) const {
+    for (const auto& [place, expr] : ties_) sizes[place] = expr.evaluate(sizes).value_or(-1);
     return sizes;
   }
   static void set(Symbols& sizes, const FreeSize& free, std::int64_t number) {
@@ -103,6 +107,7 @@ class Search {
     Symbols sizes = example_;
     std::int64_t offset = 1;
     for (const FreeSize& each : free) set(sizes, each, each.example + offset++);
+    sizes = with_ties(std::move(sizes));
     return allowed_(sizes) && runs_(sizes);
   }
 
@@ -152,7 +157,8 @@ class Search {
     return number;
   }
 
-  const std::vector<std::pair<std::string, std::int64_t>>& places_;
+  const SizePlaces& places_;
+  const SizeTies& ties_;
   const SizeQuestion& allowed_;
   const SizeQuestion& runs_;
   Symbols example_;
@@ -196,9 +202,9 @@ Graph checks_of(const Graph& graph) {
   return checks;
 }
 
-std::vector<FreeSize> find_free_sizes(const std::vector<std::pair<std::string, std::int64_t>>& places,
-                                      const SizeQuestion& allowed, const SizeQuestion& runs) {
-  return Search(places, allowed, runs).find();
+std::vector<FreeSize> find_free_sizes(const SizePlaces& places, const SizeQuestion& allowed, const SizeQuestion& runs,
+                                      const SizeTies& ties) {
+  return Search(places, ties, allowed, runs).find();
 }
 
 }  // namespace fx::pt2

@@ -1,7 +1,8 @@
 // free_sizes: which sizes of a program's inputs may vary, found by trying.
 //
-// Every dimension is tried at another size: alone; if that does not go, in steps; if that does not go either, together
-// with the others of the same size. What the program asserts of sizes is asked first, on inputs without memory; what
+// What is asserted to be an expression of other sizes goes with those. Every other dimension is tried at another size:
+// alone; if that does not go, in steps; if that does not go either, together with the others of the same size. What the
+// program asserts of sizes is asked first, on inputs without memory; what
 // passes is run. So traces, whose assertions say all, cost one run for each size that is free, and programs that assert
 // nothing a few more. In the end all vary at once.
 //
@@ -10,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,10 +30,22 @@ struct FreeSize {
 /// A question about one choice of sizes; by place.
 using SizeQuestion = std::function<bool(const Symbols&)>;
 
-/// `places` and their sizes in the example, in the order in which they are tried. `allowed` asks the assertions alone,
-/// `runs` the whole program.
-std::vector<FreeSize> find_free_sizes(const std::vector<std::pair<std::string, std::int64_t>>& places,
-                                      const SizeQuestion& allowed, const SizeQuestion& runs);
+/// Places and their sizes in the example, in the order in which they are tried.
+using SizePlaces = std::vector<std::pair<std::string, std::int64_t>>;
+/// Sizes that are expressions of others, which are not: by place, of places.
+using SizeTies = std::map<std::string, SizeExpr>;
+
+/// The expression with those of `sizes` in the place of symbols.
+SizeExpr with_sizes(const SizeExpr& expr, const SizeTies& sizes);
+
+/// What `graph` asserts to be equal to an expression of other sizes. `place_of` gives the place of which a node is the
+/// size, empty for others.
+SizeTies asserted_ties(const Graph& graph, const SizePlaces& places,
+                       const std::function<std::string(const Node&)>& place_of);
+
+/// Those of `places` that vary and are not tied. `allowed` asks the assertions alone, `runs` the whole program.
+std::vector<FreeSize> find_free_sizes(const SizePlaces& places, const SizeQuestion& allowed, const SizeQuestion& runs,
+                                      const SizeTies& ties = {});
 
 /// The part of `graph` that checks sizes of inputs and nothing else.
 Graph checks_of(const Graph& graph);

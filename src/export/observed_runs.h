@@ -54,7 +54,6 @@ class Runs {
   void add_turned_round(const SizeRanges& ranges);
   void add_all_changed();
 
-  const std::function<bool(const Symbols&)>& takes() const { return inputs_.takes; }
   const DataSizes& data() const { return data_; }
   DataSizes take_data() { return std::move(data_); }
 

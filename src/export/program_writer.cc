@@ -169,7 +169,8 @@ void ProgramWriter::find_shapes() {
     std::set<std::string> unfit;
     shapes_ = find_value_shapes(
         module_, graph_, call_->symbols(), call_->ranges(),
-        {[this](const Symbols& s) { return call_->make(s); }, [this](const Symbols& s) { return call_->takes(s); }},
+        {[this](const Symbols& s) { return call_->make(s); }, [this](const Symbols& s) { return call_->takes(s); },
+         [this](const Node& node) { return call_->input_at(node); }},
         call_->may_fix() && may_fix ? &unfit : nullptr);
     if (unfit.empty()) return;
     if (call_->notes(unfit)) {  // the next round says which node it is

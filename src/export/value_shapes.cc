@@ -23,11 +23,11 @@ constexpr Number kFarthestRun = 4096;
 
 class Combiner {
  public:
-  Combiner(const Runs& runs, const SizeRanges& ranges, std::set<std::string>* unfit)
+  Combiner(const Runs& runs, const SizedInputs& inputs, const SizeRanges& ranges, std::set<std::string>* unfit)
       : fitter_(runs.choices),
         example_(runs.choices[0]),
         ranges_(ranges),
-        takes_(runs.takes()),
+        inputs_(inputs),
         data_(runs.data()),
         unfit_(unfit) {}
 
@@ -169,7 +169,7 @@ class Combiner {
   void settle(const SizeExpr& said, const std::vector<Number>& seen, std::optional<SizeExpr>& found) {
     if (said.is_real() || !fitter_.explains(said, seen)) return;
     const std::optional<Symbols> other =
-        found ? where_they_differ(*found, said, example_, ranges_, takes_) : std::nullopt;
+        found ? where_they_differ(*found, said, example_, ranges_, inputs_.takes) : std::nullopt;
     if (found && !other) return;
     if (other && std::ranges::all_of(*other, [](const auto& each) { return each.second <= kFarthestRun; }))
       doubts.push_back(*other);
@@ -192,7 +192,10 @@ class Combiner {
     return shape.integer.expr;
   }
 };
-for (std::size_t i = 0; i < rank; ++i) meta.sizes.push_back(size(node, seen, i, said_size(node, i, known)));
+const TensorMeta* const input = inputs_.input_at(node);
+for (std::size_t i = 0; i < rank; ++i)
+  meta.sizes.push_back(size(node, seen, i,
+                            input&& i < input->sizes.size() ? input->sizes[i].expr : said_size(node, i, known)));
 for (std::size_t i = 0; i < rank; ++i) meta.strides.push_back(stride(node, seen, i, meta.sizes));
 return meta;
 }  // namespace
@@ -225,7 +228,7 @@ SymbolicSize stride(const Node& node, const std::vector<const Observed*>& seen, 
 SizeFitter fitter_;
 const Symbols& example_;
 const SizeRanges& ranges_;
-const std::function<bool(const Symbols&)>& takes_;
+const SizedInputs& inputs_;
 const DataSizes& data_;
 std::set<std::string>* unfit_;
 const ValueShapes* known_ = nullptr;
@@ -237,9 +240,9 @@ struct Open {
   std::vector<Symbols> doubts;
 };
 
-ProgramShapes combine_runs(const Graph& graph, const Runs& runs, const SizeRanges& ranges, std::set<std::string>* unfit,
-                           Open& open) {
-  Combiner combiner(runs, ranges, unfit);
+ProgramShapes combine_runs(const Graph& graph, const Runs& runs, const SizedInputs& inputs, const SizeRanges& ranges,
+                           std::set<std::string>* unfit, Open& open) {
+  Combiner combiner(runs, inputs, ranges, unfit);
   const auto combine = [&](const Graph& of, const auto& seen_of) {
     ValueShapes shapes(of);
     for (const Node& node : of.nodes()) {
@@ -281,11 +284,12 @@ ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const S
   if (example.size() > 1) runs.add_turned_round(ranges);
   if (!runs.data().empty() && runs.choices.size() < 2) runs.add(example);
   Open open;
-  ProgramShapes shapes = combine_runs(graph, runs, ranges, unfit, open);
+  ProgramShapes shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);
   if (!unfit || unfit->empty()) {
     for (const std::string& symbol : open.guessed) runs.add_more(symbol, range_of(symbol));
-    if (!open.guessed.empty()) shapes = combine_runs(graph, runs, ranges, unfit, open);
-    if (!open.doubts.empty() && runs.add_doubts(open.doubts)) shapes = combine_runs(graph, runs, ranges, unfit, open);
+    if (!open.guessed.empty()) shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);
+    if (!open.doubts.empty() && runs.add_doubts(open.doubts))
+      shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);
   }
   shapes.data = runs.take_data();
   shapes.data_examples = std::move(example);

@@ -59,10 +59,12 @@ struct ProgramShapes {
   Symbols data_examples{};                       ///< of their symbols
 };
 
-/// The inputs for values of the symbols, and whether the program takes such.
+/// The inputs for values of the symbols, whether the program takes such, and what the input is that a node stands for,
+/// null for others.
 struct SizedInputs {
   std::function<std::vector<c10::IValue>(const Symbols&)> make;
   std::function<bool(const Symbols&)> takes;
+  std::function<const TensorMeta*(const Node&)> input_at;
 };
 
 /// Runs `graph` over `module`'s attributes. Throws

@@ -21,6 +21,7 @@ std::string SizeStatement::str() const {
     case Kind::any: text += " free"; break;
     case Kind::steps: text += " free in steps of " + std::to_string(value); break;
     case Kind::fixed: text += " = " + std::to_string(value); break;
+    case Kind::tied: text += " = " + expression; break;
     case Kind::noted: return text;
   }
   return why.empty() ? text : text + ": " + why;
@@ -36,7 +37,7 @@ SizeReport::SizeReport(const Graph& graph) {
   static const Symbol kAssert("torch._assert");
   for (const Node* node : graph.find_nodes(Op::call_function, kAssert)) {
     if (node->args().size() != 2 || !node->arg(1).is_string() || !speaks_of_sizes(node->arg(1).as_string())) continue;
-    statements_.push_back({SizeStatement::Kind::noted, std::string(node->arg(1).as_string()), 0, {}});
+    statements_.push_back({SizeStatement::Kind::noted, std::string(node->arg(1).as_string()), 0, {}, {}});
   }
 }
 

@@ -5,6 +5,7 @@
 //   x[0] free
 //   x[1] = 3: conv1.weight (aten::conv2d): expected input to have 3 channels
 //   x[2], x[3] free in steps of 32: aten::cat: Sizes of tensors must match
+//   y[0] = x[0] * x[2]: aten::add.Tensor: The size of tensor a (6) must match the size of tensor b (11)
 //
 // A trace notes it on the placeholders; for a graph that was read from a file it is what its assertions say. Cost:
 // linear in the graph.
@@ -26,12 +27,14 @@ struct SizeStatement {
     any,    ///< every size that the operators take
     steps,  ///< multiples of `value`
     fixed,  ///< `value`
+    tied,   ///< what `expression` is
     noted,  ///< what the message of an assertion says
   };
   Kind kind = Kind::any;   ///< which of the kinds above
   std::string dimensions;  ///< `x[0]`, `x[0] = y[0]`; of `noted`: the message
   std::int64_t value = 0;  ///< the size, or the step; 0 for the other kinds
-  std::string why;         ///< who fixes it: `conv1.weight (aten::conv2d): …`; empty when nothing does
+  std::string expression;  ///< of the sizes of other dimensions: `2 * x[0] + 1`; empty for the other kinds
+  std::string why;         ///< who decides that: `conv1.weight (aten::conv2d): …`; empty when nothing does
 
   /// One line: `x[1] = 3: conv1.weight …`.
   std::string str() const;

@@ -32,6 +32,7 @@ bool Generaliser::run() {
   constexpr int kDraws = 4;
   if (has_no_rule_ || search_.has_gone_another_way()) search_.check_examples(has_no_rule_ ? kDraws : 1);
   if (!runs_as_given()) return false;
+  groups_.fix_followers();
   write();
   return true;
 }

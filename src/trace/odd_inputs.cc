@@ -171,7 +171,8 @@ void OddInputs::add_telling(const SizeTerms& terms, const std::vector<SizeTerms:
   };
   const auto allows = [&](std::uint32_t call, std::int64_t dim, std::int64_t size) {
     const auto group = group_of(call, dim);
-    return group && !groups_.groups[*group].fixed && groups_.groups[*group].may_be(size);
+    return group && !groups_.groups[*group].fixed && !groups_.groups[*group].follows &&
+           groups_.groups[*group].may_be(size);
   };
   for (const SizeTerms::Telling& telling : terms.telling_sizes(explained, allows)) {
     const std::vector<std::uint32_t> some = {*group_of(telling.call, telling.dim)};

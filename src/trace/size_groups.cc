@@ -71,7 +71,7 @@ SizeGroups::SizeGroups(const std::vector<BoundTensor>& inputs, const std::vector
 std::vector<std::uint32_t> SizeGroups::free() const {
   std::vector<std::uint32_t> result;
   for (std::uint32_t i = 0; i < groups.size(); ++i) {
-    if (!groups[i].fixed && !groups[i].dimensions.empty()) result.push_back(i);
+    if (!groups[i].fixed && !groups[i].dimensions.empty() && !groups[i].follows) result.push_back(i);
   }
   return result;
 }
@@ -82,7 +82,22 @@ std::vector<std::uint32_t> SizeGroups::independent() const {
   return result;
 }
 
+// What follows from a follower is right one pass later.
+GroupSizes SizeGroups::with_followers(GroupSizes sizes) const {
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      if (!groups[i].follows || groups[i].fixed || groups[i].dimensions.empty()) continue;
+      const std::int64_t size = std::max<std::int64_t>(groups[i].follows->value(sizes), 0);
+      has_changed = has_changed || sizes[i] != size;
+      sizes[i] = size;
+    }
+  }
+  return sizes;
+}
+
 GroupSizes SizeGroups::with_broadcast(GroupSizes sizes) const {
+  sizes = with_followers(std::move(sizes));
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (groups[i].one_or) sizes[i] = sizes[*groups[i].one_or];
   }
@@ -169,7 +184,7 @@ GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round)
   for (const std::uint32_t i : some) {
     if (groups[i].one_or) sizes[i] = round % 2 == 1 ? 1 : sizes[*groups[i].one_or];
   }
-  return sizes;
+  return with_followers(std::move(sizes));
 }
 
 GroupSizes SizeGroups::part_of_the_way(const GroupSizes& sizes) const {
@@ -178,7 +193,8 @@ GroupSizes SizeGroups::part_of_the_way(const GroupSizes& sizes) const {
   return with_broadcast(std::move(part));
 }
 
-std::vector<at::Tensor> SizeGroups::stand_ins(const GroupSizes& sizes) const {
+std::vector<at::Tensor> SizeGroups::stand_ins(const GroupSizes& some) const {
+  const GroupSizes sizes = with_followers(some);
   std::vector<std::vector<std::int64_t>> wanted;
   for (const BoundTensor& input : inputs_) wanted.push_back(input.example.sizes().vec());
   for (const SizeDimension& dimension : dimensions) {
@@ -196,7 +212,7 @@ std::optional<GroupSizes> SizeGroups::sizes_of(const std::vector<at::Tensor>& in
   const bool agree = std::all_of(dimensions.begin(), dimensions.end(), [&](const SizeDimension& dimension) {
     return sizes[dimension.group] == inputs[dimension.input].size(dimension.dim);
   });
-  return agree ? std::optional(std::move(sizes)) : std::nullopt;
+  return agree && with_followers(sizes) == sizes ? std::optional(std::move(sizes)) : std::nullopt;
 }
 
 void SizeGroups::tie(std::uint32_t a, std::uint32_t b) {
@@ -209,6 +225,29 @@ void SizeGroups::tie(std::uint32_t a, std::uint32_t b) {
   groups[b].dimensions.clear();
   for (SizeGroup& group : groups) {
     if (group.one_or == b) group.one_or = a;
+    if (group.follows) std::replace(group.follows->of.begin(), group.follows->of.end(), b, a);
+  }
+}
+
+void SizeGroups::follow(std::uint32_t group, SizeTie tie) {
+  // No input has a size below zero: the graph refuses what would give one by itself.
+  GroupSizes sizes = examples();
+  SizeGroup& of = groups[tie.of.front()];
+  const auto is_possible = [&](std::int64_t size) {
+    sizes[tie.of.front()] = size;
+    return tie.value(sizes) >= 0;
+  };
+  while (!is_possible(of.below + 1)) ++of.below;
+  groups[group].follows = std::move(tie);
+}
+
+void SizeGroups::fix_followers() {
+  const auto is_fixed = [this](std::uint32_t of) { return groups[of].fixed; };
+  for (std::size_t passes = groups.size(); passes-- > 0;) {
+    for (SizeGroup& group : groups) {
+      if (group.follows && std::all_of(group.follows->of.begin(), group.follows->of.end(), is_fixed))
+        group.fixed = true;
+    }
   }
 }
 
@@ -218,7 +257,7 @@ bool SizeGroups::allow(const GroupSizes& sizes) const {
     if (group.fixed && sizes[dimension.group] != group.size) return false;
     if (sizes[dimension.group] % group.step != 0) return false;
   }
-  return true;
+  return with_followers(sizes) == sizes;
 }
 
 std::string dimension_name(const BoundTensor& input, std::int64_t dim) {

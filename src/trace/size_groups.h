@@ -1,6 +1,7 @@
 // SizeGroups: which dimensions of the inputs of a trace vary, and how.
 //
-// A group is a set of dimensions that are always equal. It is fixed at its size, or free, perhaps in steps.
+// A group is a set of dimensions that are always equal. It is fixed at its size, free, perhaps in steps, or follows
+// from others.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/size_tie.h>
 #include <fxgraph/trace/sizes.h>
 
 namespace fx::internal {
@@ -34,6 +36,8 @@ struct SizeGroup {
   std::int64_t lowest, highest;
   /// A group of size one that broadcasts: it may be that of the other group, or one.
   std::optional<std::uint32_t> one_or;
+  /// What it is of others, for a group that does not vary without them.
+  std::optional<SizeTie> follows;
   std::string why, where;  ///< why it is fixed, tied or has steps
 
   /// Whether nothing that is known is against this size.
@@ -60,6 +64,7 @@ class SizeGroups {
   /// Whether nothing is computed of what has these sizes, so that they may be as large as one likes.
   bool may_go_far = false;
 
+  /// Those that vary and follow from no other.
   std::vector<std::uint32_t> free() const;
   /// Those of them that broadcast to no other: each may have any size of its own.
   std::vector<std::uint32_t> independent() const;
@@ -67,7 +72,9 @@ class SizeGroups {
   GroupSizes examples() const;
   /// Other sizes for the groups of `some`, different from each other; another choice for each `round`.
   GroupSizes choose(const std::vector<std::uint32_t>& some, int round) const;
-  /// These sizes, where groups that broadcast have the size of those that they broadcast to.
+  /// These sizes, where groups that follow from others are what they are of these.
+  GroupSizes with_followers(GroupSizes sizes) const;
+  /// The same, where groups that broadcast have the size of those that they broadcast to, too.
   GroupSizes with_broadcast(GroupSizes sizes) const;
   /// Sizes a third of the way from the examples to these.
   GroupSizes part_of_the_way(const GroupSizes& sizes) const;
@@ -77,6 +84,10 @@ class SizeGroups {
   std::optional<GroupSizes> sizes_of(const std::vector<at::Tensor>& inputs) const;
   /// Makes two groups one.
   void tie(std::uint32_t a, std::uint32_t b);
+  /// Makes a group follow from others, which follow from none.
+  void follow(std::uint32_t group, SizeTie tie);
+  /// Fixes what follows from fixed ones alone.
+  void fix_followers();
   /// Whether these sizes keep to what is known of the groups.
   bool allow(const GroupSizes& sizes) const;
 

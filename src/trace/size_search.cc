@@ -185,7 +185,7 @@ void SizeSearch::fix(std::uint32_t group, const std::string& why, const std::str
 void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sample& failure) {
   const std::uint32_t last = failure.failed_at();
   Some culprits;
-  std::vector<std::unique_ptr<Sample>> failures;
+  Failures failures;
   for (const std::uint32_t group : active) {
     if (groups_.groups[group].one_or) continue;
     GroupSizes alone = groups_.examples();
@@ -202,7 +202,9 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
     failures.push_back(std::move(sample));
   }
   if (culprits.empty()) return settle_together(active, sizes, failure);
+  if (follow(&TieSearch::tie_to_pairs_with_one, culprits, culprits, failures, last)) return;
   const Some left = tie(culprits, active, sizes, last);
+  const bool follows = follow(&TieSearch::tie_to_any, left, culprits, failures, last);
   std::set<std::uint32_t> settled_steps;
   for (std::size_t i = 0; i < culprits.size(); ++i) {
     SizeGroup& group = groups_.groups[culprits[i]];
@@ -210,7 +212,7 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
       if (group.why.empty()) group.why = reason(*failures[i]), group.where = failures[i]->where();
       continue;
     }
-    if (group.fixed) continue;
+    if (group.fixed || follows) continue;
     if (group.step != 1) {
       if (settled_steps.contains(culprits[i])) continue;
       if (!widen_step(culprits[i], last)) fix(culprits[i], reason(*failures[i]), failures[i]->where());
@@ -331,53 +333,6 @@ void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, co
   if (settled) return;
   // Nothing of it fails again: the program decides by something else than sizes.
   for (const std::uint32_t group : active) fix(group, reason(failure), failure.where());
-}
-
-// ── Ties ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-bool SizeSearch::tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last) {
-  GroupSizes together = groups_.examples();
-  for (const std::uint32_t group : some) together[group] = sizes[some.front()];
-  if (!works(together, last)) return false;
-  for (std::size_t i = 1; i < some.size(); ++i) groups_.tie(some.front(), some[i]);
-  return true;
-}
-
-// Dimensions in the same place of several inputs first, then any two, then all of one size. Returns those left over.
-SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last) {
-  Some left;
-  const auto place = [&](std::uint32_t group) {
-    const SizeDimension& first = groups_.dimensions[groups_.groups[group].dimensions.front()];
-    return std::pair(first.input, first.dim);
-  };
-  while (!culprits.empty()) {
-    const std::uint32_t first = culprits.front();
-    const std::int64_t size = groups_.groups[first].size;
-    Some alike = {first}, same_place = {first};
-    const auto consider = [&](std::uint32_t other) {
-      const SizeGroup& group = groups_.groups[other];
-      if (other == first || group.size != size || group.fixed || group.dimensions.empty()) return;
-      if (std::find(alike.begin(), alike.end(), other) != alike.end()) return;
-      alike.push_back(other);
-      if (place(other).first != place(first).first && place(other).second == place(first).second)
-        same_place.push_back(other);
-    };
-    for (const std::uint32_t other : culprits) consider(other);
-    const std::size_t num_culprits = alike.size();
-    for (const std::uint32_t other : active) consider(other);
-    Some tied;
-    if (same_place.size() > 1 && tie_all(same_place, sizes, last)) tied = same_place;
-    for (std::size_t i = 1; i < alike.size() && tied.empty(); ++i) {
-      if (tie_all({first, alike[i]}, sizes, last)) tied = {first, alike[i]};
-    }
-    if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
-    alike.resize(std::max(num_culprits, std::size_t{1}));
-    if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
-    if (tied.empty()) left.push_back(first), tied = {first};
-    std::erase_if(culprits,
-                  [&](std::uint32_t each) { return std::find(tied.begin(), tied.end(), each) != tied.end(); });
-  }
-  return left;
 }
 
 }  // namespace fx::internal

@@ -2,7 +2,8 @@
 //
 // All dimensions change at once first, each to another size. When the program then does something else or fails, each
 // dimension is tried alone, up to the call that was different: what fails alone is tied to a dimension of the same
-// size, varies in steps, or is fixed. Then all again, until a run comes through.
+// size, follows from others (trace/tie_search.h), varies in steps, or is fixed. Then all again, until a run comes
+// through.
 //
 // The third run, when two have come through, gets inputs of another type and layout, too: a program that takes
 // nothing from these does what it does, and need not be run once more for them. One that does not is run again without.
@@ -17,6 +18,7 @@
 
 #include <fxgraph/trace/disguise.h>
 #include <fxgraph/trace/size_groups.h>
+#include <fxgraph/trace/tie_search.h>
 
 namespace fx::internal {
 
@@ -72,7 +74,9 @@ class SizeSearch {
 
  private:
   using Some = std::vector<std::uint32_t>;
+  using Failures = std::vector<std::unique_ptr<Sample>>;  // of each culprit
   static constexpr std::size_t kNone = ~std::size_t{0};
+  static constexpr int kMostTieTries = 96;
 
   std::unique_ptr<Sample> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
   std::unique_ptr<Sample> attempt_disguised(const GroupSizes& sizes);
@@ -88,6 +92,8 @@ class SizeSearch {
   bool narrow(std::uint32_t group, const GroupSizes& sizes, const Sample& failure, std::uint32_t last);
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
   bool tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last);
+  bool follow(Some (TieSearch::*tie)(), const Some& open, const Some& culprits, const Failures& failures,
+              std::uint32_t last);
   bool find_steps(const Some& some, const Sample& failure);
   bool widen_step(std::uint32_t group, std::uint32_t last);
   bool works_at(const Some& some, std::int64_t size, std::uint32_t last);
@@ -116,6 +122,7 @@ class SizeSearch {
   std::vector<int> blamed_;                               // how often each group alone was another program
   std::string last_reason_, last_place_;                  // for which a sample did not come through
   int attempts_ = 0;
+  int tie_tries_ = kMostTieTries;  // that are left
 };
 
 }  // namespace fx::internal

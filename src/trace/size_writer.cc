@@ -198,19 +198,13 @@ class SizeAssertions {
       : graph_(graph), inputs_(inputs), groups_(groups) {}
 
   SizeNodes write() {
-    // From the last on, each right after its input, so that they come in order.
+    // From the last on, each right after its input, so that they come in order; then what is said by sizes of several.
     for (std::size_t i = groups_.groups.size(); i-- > 0;) {
       const SizeGroup& group = groups_.groups[i];
-      if (group.dimensions.empty()) continue;
-      const std::uint32_t latest = *std::max_element(group.dimensions.begin(), group.dimensions.end());
-      // Nothing computes with an input that has gone: its sizes do not matter.
-      const auto is_gone = [&](std::uint32_t each) {
-        return inputs_[groups_.dimensions[each].input].node->is_erased();
-      };
-      if (std::any_of(group.dimensions.begin(), group.dimensions.end(), is_gone)) continue;
-      Node& input = *inputs_[groups_.dimensions[latest].input].node;
-      const auto at = graph_.inserting_after(last_placeholder(input));
-      write(group);
+      if (is_written(group.dimensions) && !is_tied(group)) write(group);
+    }
+    for (const SizeGroup& group : groups_.groups) {
+      if (is_written(group.dimensions) && is_tied(group)) write_tie(group);
     }
     note();
     return std::move(sizes_);
@@ -218,6 +212,7 @@ class SizeAssertions {
 
  private:
   const SizeDimension& dimension(std::uint32_t i) const { return groups_.dimensions[i]; }
+  std::uint32_t first_of(std::uint32_t group) const { return groups_.groups[group].dimensions.front(); }
   std::string name(std::uint32_t i) const { return dimension_name(inputs_[dimension(i).input], dimension(i).dim); }
   Node& size(std::uint32_t i) {
     static const Symbol kSize("aten::size.int");
@@ -226,10 +221,27 @@ class SizeAssertions {
     if (!node) node = &graph_.call_function(kSize, {Argument(input), dimension(i).dim});
     return *node;
   }
+  std::string expression(const SizeTie& tie) const {
+    return tie.str([this](std::uint32_t group) { return name(first_of(group)); });
+  }
+  Argument computed(const SizeTie& tie) {
+    return tie.build<Argument>([this](std::uint32_t group) { return Argument(size(first_of(group))); },
+                               [](std::int64_t number) { return Argument(number); },
+                               [this](SizeTie::Op op, const Argument& a, const Argument& b) {
+                                 const char* const target = op == SizeTie::Op::add   ? "operator.add"
+                                                            : op == SizeTie::Op::mul ? "operator.mul"
+                                                                                     : "operator.floordiv";
+                                 return Argument(graph_.call_function(target, {a, b}));
+                               });
+  }
   static std::string because(const SizeGroup& group) {
     std::string why = group.why.size() > 240 ? group.why.substr(0, 237) + "..." : group.why;
     if (!group.where.empty()) why += " (" + group.where + ")";
     return why;
+  }
+  static std::string reason(const SizeGroup& group) {
+    const std::string why = because(group);
+    return why.empty() ? "" : ": " + why;
   }
   void assert_that(const char* comparison, Node& size, const Argument& value, const std::string& message) const {
     static const Symbol kAssert("torch._assert");
@@ -237,15 +249,51 @@ class SizeAssertions {
     graph_.call_function(kAssert, {Argument(check), Argument(message)});
   }
 
-  void write(const SizeGroup& group) {
+  static bool is_tied(const SizeGroup& group) { return group.follows && !group.fixed; }
+  // Nothing computes with an input that has gone: its sizes do not matter.
+  bool is_written(const std::vector<std::uint32_t>& some) const {
+    return !some.empty() && std::none_of(some.begin(), some.end(), [this](std::uint32_t each) {
+      return inputs_[dimension(each).input].node->is_erased();
+    });
+  }
+  Node& end_of_inputs(std::uint32_t i) const { return last_placeholder(*inputs_[dimension(i).input].node); }
+
+  // Behind the inputs that it speaks of, and what has been read of their sizes.
+  void write_tie(const SizeGroup& group) {
+    std::vector<std::uint32_t> named = group.dimensions;
+    for (const std::uint32_t of : group.follows->of) named.push_back(first_of(of));
+    if (!is_written(named)) return;
+    Node* last = &end_of_inputs(named.front());
+    for (const std::uint32_t each : named) {
+      const auto read = sizes_.find({inputs_[dimension(each).input].node, dimension(each).dim});
+      for (Node* node : {&end_of_inputs(each), read == sizes_.end() ? last : read->second}) {
+        if (last->is_before(*node)) last = node;
+      }
+    }
+    const auto at = graph_.inserting_after(*last);
     const std::uint32_t first = group.dimensions.front();
-    const std::string why = because(group), reason = why.empty() ? "" : ": " + why;
-    const std::string holds = name(first) + " must be ";
-    for (std::size_t i = 1; i < group.dimensions.size() && !group.fixed; ++i) {
+    write_equal(group);
+    Node& of = size(first);
+    assert_that("operator.eq", of, computed(*group.follows),
+                name(first) + " must be equal to " + expression(*group.follows) + reason(group));
+  }
+
+  void write_equal(const SizeGroup& group) {
+    const std::uint32_t first = group.dimensions.front();
+    for (std::size_t i = 1; i < group.dimensions.size(); ++i) {
       const std::uint32_t other = group.dimensions[i];
       assert_that("operator.eq", size(other), Argument(size(first)),
-                  name(other) + " must be equal to " + name(first) + reason);
+                  name(other) + " must be equal to " + name(first) + reason(group));
     }
+  }
+
+  void write(const SizeGroup& group) {
+    const std::uint32_t latest = *std::max_element(group.dimensions.begin(), group.dimensions.end());
+    const auto at = graph_.inserting_after(end_of_inputs(latest));
+    const std::uint32_t first = group.dimensions.front();
+    const std::string reason = this->reason(group);
+    const std::string holds = name(first) + " must be ";
+    if (!group.fixed) write_equal(group);
     if (group.fixed) {
       for (const std::uint32_t each : group.dimensions) {
         assert_that("operator.eq", size(each), group.size,
@@ -271,8 +319,12 @@ class SizeAssertions {
       if (group.dimensions.empty()) continue;
       SizeStatement statement;
       using Kind = SizeStatement::Kind;
-      statement.kind = group.fixed ? Kind::fixed : group.step != 1 ? Kind::steps : Kind::any;
-      statement.value = group.fixed ? group.size : group.step;
+      statement.kind = group.fixed       ? Kind::fixed
+                       : group.follows   ? Kind::tied
+                       : group.step != 1 ? Kind::steps
+                                         : Kind::any;
+      if (statement.kind == Kind::tied) statement.expression = expression(*group.follows);
+      statement.value = group.fixed ? group.size : group.follows ? 0 : group.step;
       for (const std::uint32_t each : group.dimensions) {
         statement.dimensions += (statement.dimensions.empty() ? "" : " = ") + name(each);
       }

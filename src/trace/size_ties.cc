@@ -1,0 +1,76 @@
+// The parts of a SizeSearch that tie what does not vary alone: to dimensions of the same size, or to expressions of
+// others' sizes.
+#include <fxgraph/trace/size_search.h>
+
+#include <algorithm>
+
+namespace fx::internal {
+
+bool SizeSearch::tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last) {
+  GroupSizes together = groups_.examples();
+  for (const std::uint32_t group : some) together[group] = sizes[some.front()];
+  if (!works(together, last)) return false;
+  for (std::size_t i = 1; i < some.size(); ++i) groups_.tie(some.front(), some[i]);
+  return true;
+}
+
+// Dimensions in the same place of several inputs first, then any two, then all of one size. Returns those left over.
+SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last) {
+  Some left;
+  const auto place = [&](std::uint32_t group) {
+    const SizeDimension& first = groups_.dimensions[groups_.groups[group].dimensions.front()];
+    return std::pair(first.input, first.dim);
+  };
+  while (!culprits.empty()) {
+    const std::uint32_t first = culprits.front();
+    const std::int64_t size = groups_.groups[first].size;
+    Some alike = {first}, same_place = {first};
+    const auto consider = [&](std::uint32_t other) {
+      const SizeGroup& group = groups_.groups[other];
+      if (other == first || group.size != size || group.fixed || group.dimensions.empty()) return;
+      if (std::find(alike.begin(), alike.end(), other) != alike.end()) return;
+      alike.push_back(other);
+      if (place(other).first != place(first).first && place(other).second == place(first).second)
+        same_place.push_back(other);
+    };
+    for (const std::uint32_t other : culprits) consider(other);
+    const std::size_t num_culprits = alike.size();
+    for (const std::uint32_t other : active) consider(other);
+    Some tied;
+    if (same_place.size() > 1 && tie_all(same_place, sizes, last)) tied = same_place;
+    for (std::size_t i = 1; i < alike.size() && tied.empty(); ++i) {
+      if (tie_all({first, alike[i]}, sizes, last)) tied = {first, alike[i]};
+    }
+    if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
+    alike.resize(std::max(num_culprits, std::size_t{1}));
+    if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
+    if (tied.empty()) left.push_back(first), tied = {first};
+    std::erase_if(culprits,
+                  [&](std::uint32_t each) { return std::find(tied.begin(), tied.end(), each) != tied.end(); });
+  }
+  return left;
+}
+
+// Of the culprits that are open, those at which the program threw: what runs on, but not as before, follows no rule.
+bool SizeSearch::follow(Some (TieSearch::*tie)(), const Some& open, const Some& culprits, const Failures& failures,
+                        std::uint32_t last) {
+  Some stuck;
+  for (std::size_t i = 0; i < culprits.size(); ++i) {
+    const bool is_open = std::find(open.begin(), open.end(), culprits[i]) != open.end();
+    if (is_open && !groups_.groups[culprits[i]].fixed && failures[i]->threw() && !is_held_by_parameter(*failures[i]))
+      stuck.push_back(culprits[i]);
+  }
+  const int attempts = attempts_;  // the search's own
+  TieSearch ties(
+      groups_, stuck, groups_.independent(), [&](const GroupSizes& sizes) { return works(sizes, last); }, tie_tries_);
+  const Some tied = (ties.*tie)();
+  attempts_ = attempts;
+  for (std::size_t i = 0; i < culprits.size(); ++i) {
+    SizeGroup& group = groups_.groups[culprits[i]];
+    if (group.why.empty() && std::find(tied.begin(), tied.end(), culprits[i]) != tied.end())
+      group.why = reason(*failures[i]), group.where = failures[i]->where();
+  }
+  return !tied.empty();
+}
+
+}  // namespace fx::internal
