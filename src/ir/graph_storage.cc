@@ -138,15 +138,8 @@ void GraphStorage::recycle_block(ArgumentBlock* block, std::size_t kwargs) {
   free = new (static_cast<void*>(block)) FreeBlock{free};
 }
 
-void GraphStorage::copy_argument(Slot& slot, const Argument& value, Node* user) {
-  Argument& copy = slot.value;
-  copy.kind_ = value.kind_;
-  copy.flags_ = 0;
-  if (!value.is_container()) {
-    copy.payload_ = value.payload_;
-    return;
-  }
-  const ArgumentSpan elements = value.elements();
+void GraphStorage::copy_elements(Slot& slot, const Argument& container, Node* user) {
+  const ArgumentSpan elements = container.elements();
   ArgumentBlock* block = allocate_block(user, elements.size(), 0);
   std::uint32_t index = 0;
   for (const Argument& element : elements) {
@@ -154,14 +147,15 @@ void GraphStorage::copy_argument(Slot& slot, const Argument& value, Node* user) 
     at->value.index_ = index++;
     copy_argument(*at, element, user);
   }
-  copy.payload_.block = block;
+  slot.value.payload_.block = block;
 }
 
-void GraphStorage::require_countable(KwargSpan kwargs) {
-  if (kwargs.size() > 0xffff) throw Error(ErrorKind::invalid_argument, "a node holds at most 65535 keyword arguments");
+void GraphStorage::throw_uncountable() {
+  throw Error(ErrorKind::invalid_argument,
+              "a node holds at most " + std::to_string(kMostKwargs) + " keyword arguments");
 }
 
-ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, KwargSpan kwargs, Node* user) {
+ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, const KwargSpan& kwargs, Node* user) {
   const std::size_t size = args.size() + kwargs.size();
   if (size == 0) return nullptr;
   require_countable(kwargs);
@@ -181,15 +175,21 @@ ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, KwargSpan kwargs,
   return block;
 }
 
-void GraphStorage::replace_arguments(Node* node, ArgumentBlock* block, std::size_t kwargs) {
-  if (node->arguments_) {
-    unlink_all(node->arguments_);
-    recycle_block(node->arguments_, node->num_kwargs_);
-  }
+void GraphStorage::set_arguments(Node* node, ArgumentSpan args, const KwargSpan& kwargs) {
+  ArgumentBlock* block = copy_arguments(args, kwargs, node);  // they may be the node's own
+  take_arguments(node);
   node->arguments_ = block;
-  node->num_kwargs_ = static_cast<std::uint16_t>(kwargs);
+  node->num_kwargs_ = static_cast<std::uint16_t>(kwargs.size());
   if (block) link_all(block);
   ++revision;
+}
+
+void GraphStorage::take_arguments(Node* node) {
+  if (!node->arguments_) return;
+  unlink_all(node->arguments_);
+  recycle_block(node->arguments_, node->num_kwargs_);
+  node->arguments_ = nullptr;
+  node->num_kwargs_ = 0;
 }
 
 void GraphStorage::require_own(const Argument& argument, const Node* user) const {
@@ -321,7 +321,7 @@ void GraphStorage::replace_input(Node* user, Node* from, const Argument& to) {
   std::vector<NamedArgument> kwargs;
   for (const Argument& arg : user->args()) args.push_back(map_nodes(arg, map));
   for (const auto& [name, value] : user->kwargs()) kwargs.push_back({name, map_nodes(value, map)});
-  replace_arguments(user, copy_arguments(args, kwargs, user), kwargs.size());
+  set_arguments(user, args, kwargs);
 }
 
 }  // namespace fx::internal

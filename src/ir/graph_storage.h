@@ -53,17 +53,30 @@ struct GraphStorage {
   std::uint32_t& count_of(Op op, Symbol target) { return counts[count_key(op, target)]; }
   static std::uint64_t count_key(Op op, Symbol target) { return (static_cast<std::uint64_t>(op) << 32) | target.id(); }
 
+  static constexpr std::size_t kMostKwargs = 0xffff;
   // Arguments. A node's block holds args then kwargs, followed by the keyword names.
   static std::size_t block_bytes(std::size_t size, std::size_t kwargs) {
     return block_bytes(ArgumentBlock::bytes(size) + kwargs * sizeof(Symbol));
   }
   ArgumentBlock* allocate_block(Node* user, std::size_t size, std::size_t kwargs);
   void recycle_block(ArgumentBlock* block, std::size_t kwargs);
-  void copy_argument(Slot& slot, const Argument& value, Node* user);
-  ArgumentBlock* copy_arguments(ArgumentSpan args, KwargSpan kwargs, Node* user);
-  void replace_arguments(Node* node, ArgumentBlock* block, std::size_t kwargs);
+  void copy_argument(Slot& slot, const Argument& value, Node* user) {
+    slot.value.kind_ = value.kind_;
+    slot.value.flags_ = 0;
+    slot.value.payload_ = value.payload_;
+    if (value.is_container()) [[unlikely]]
+      copy_elements(slot, value, user);
+  }
+  void copy_elements(Slot& slot, const Argument& container, Node* user);
+  ArgumentBlock* copy_arguments(ArgumentSpan args, const KwargSpan& kwargs, Node* user);
+  void set_arguments(Node* node, ArgumentSpan args, const KwargSpan& kwargs);
+  void take_arguments(Node* node);
   /// Throws when there are more keyword arguments than a node can hold.
-  static void require_countable(KwargSpan kwargs);
+  static void require_countable(const KwargSpan& kwargs) {
+    if (kwargs.size() > kMostKwargs) [[unlikely]]
+      throw_uncountable();
+  }
+  [[noreturn]] static void throw_uncountable();
   /// Throws when an argument names a node that is erased or of another graph.
   void require_own(const Argument& argument, const Node* user) const;
 
