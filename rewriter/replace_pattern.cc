@@ -62,8 +62,7 @@ class Replace {
     Search search(pattern_.shared_data(), rewriter_.graph(), find, claimed);
     search.want_escapes = true;
     // Found in the order of their results already: they need not be sorted, and may lie flat.
-    if (find.overlap == Overlap::first && search.plan().anchor == internal::first_result(pattern_.data()))
-      search.pool = &pool_;
+    if (find.overlap == Overlap::first && search.plan().anchor == pattern_.data().anchor) search.pool = &pool_;
     search.try_all();
     if (find.stats) *find.stats = search.stats();
     internal::apply_overlap(search.matches, find, rewriter_.graph());
