@@ -123,33 +123,14 @@ class Argument {
   Argument(Argument&& other) noexcept : kind_(other.kind_), flags_(other.flags_), payload_(other.payload_) {
     if (is_container()) adopt(other);
   }
-  Argument& operator=(const Argument& other) {
-    if (is_container() || other.is_container()) [[unlikely]]
-      return *this = Argument(other);
-    kind_ = other.kind_;
-    payload_ = other.payload_;
-    return *this;
-  }
-  Argument& operator=(Argument&& other) noexcept {
-    if (is_container() || other.is_container()) [[unlikely]] {
-      Argument taken(std::move(other));
-      swap(taken);
-      return *this;
-    }
-    kind_ = other.kind_;
-    payload_ = other.payload_;
-    return *this;
-  }
+  Argument& operator=(const Argument& other);
+  Argument& operator=(Argument&& other) noexcept;
   /// @}
   ~Argument() {
     if (flags_ & kOwnsBlock) release();
   }
   /// Exchanges values, not the slots in which they stand.
-  void swap(Argument& other) noexcept {
-    std::swap(kind_, other.kind_);
-    std::swap(flags_, other.flags_);
-    std::swap(payload_, other.payload_);
-  }
+  void swap(Argument& other) noexcept;
 
   /// What it is; decides which of the questions below have an answer.
   Kind kind() const { return kind_; }

@@ -299,8 +299,7 @@ Graph Graph::clone(NodeMap<Node*>* nodes) const {
     if (node.op_ == Op::output) to.output = made;
     if (!node.arguments_) continue;
     made->num_kwargs_ = node.num_kwargs_;
-    made->arguments_ = to.copy_arguments(node.args(), node.kwargs(), made);
-    GraphStorage::for_each_use(made->arguments_, [&](internal::Slot* slot) {
+    made->arguments_ = to.copy_arguments(node.args(), node.kwargs(), made, [&](internal::Slot* slot) {
       Node* value = map[slot->value.payload_.node->id()];
       if (!value) return waiting.push_back(slot);
       slot->value.payload_.node = value;
