@@ -142,8 +142,7 @@ bool CompiledPattern::may_be(std::uint32_t index, const Node& node) {
   return false;
 }
 
-const CallPlan& CompiledPattern::call_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
-  if (hot_[call].fixed_plan) return fixed_plans_[call];
+const CallPlan& CompiledPattern::other_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
   const std::uint64_t id = (std::uint64_t{call} << 32) | key.target.id();
   const auto known = other_plans_.find(id);
   if (known != other_plans_.end()) return known->second;

@@ -159,10 +159,13 @@ class CompiledPattern {
   bool is_on_path(std::uint32_t path, const Node& node) { return may_be(path, node); }
   /// The value that `node` hands on as it is, null when it computes one of its own.
   Node* forwarded_operand(const Node& node) const;
-  const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key);
+  const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
+    return hot_[call].fixed_plan ? fixed_plans_[call] : other_plan(call, node, key);
+  }
   SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const { return facts_->plan(graph, anchor); }
 
  private:
+  const CallPlan& other_plan(std::uint32_t call, const Node& node, const TargetKey& key);
   bool accepts_slowly(std::uint32_t call, Symbol target);
   bool accepts_type(const TargetSet& types, Symbol path) const;
 
