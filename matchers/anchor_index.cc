@@ -12,7 +12,7 @@ constexpr int kMostQuestions = 6;
 const Operand* telling_operand(const PatternFacts& facts, std::uint32_t call) {
   const PatternNode& node = facts.node(call);
   const CallPlan* plan = node.kind == PatternKind::call && !node.bare ? facts.fixed_plan(call) : nullptr;
-  if (!plan || facts.commutes(call, *plan)) return nullptr;
+  if (!plan || plan->commutes) return nullptr;
   for (const Operand& operand : plan->operands) {
     const PatternNode& below = facts.node(operand.pattern);
     const bool call_of_one =

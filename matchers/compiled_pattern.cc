@@ -8,26 +8,40 @@ namespace fx::internal {
 
 namespace {
 
-/// How a call pattern's arguments stand to an operator's, or, without a schema, to a call as it is written.
-CallPlan make_plan(const PatternNode& node, const OperatorSchema* schema) {
+/// True when the call says the same with its first two operands the other way round.
+bool commutes(const PatternNode& node, const OperatorSchema* schema, bool commute_all) {
+  if (node.args.size() < 2 || node.args[0] == node.args[1]) return false;
+  // `add.Scalar(Tensor, Scalar)` says for itself which is which.
+  if (schema && schema->arguments.size() > 1 && schema->arguments[0].type.text != schema->arguments[1].type.text)
+    return false;
+  return node.commutative || (commute_all && schema && schema->traits.commutative);
+}
+
+}  // namespace
+
+CallPlan PatternFacts::make_plan(std::uint32_t call, const OperatorSchema* schema) const {
+  const PatternNode& node = this->node(call);
   CallPlan plan;
   plan.schema = schema;
   std::vector<bool> mentioned(schema ? schema->arguments.size() : 0);
   for (std::size_t i = 0; i < node.args.size(); ++i) {
-    plan.operands.push_back({node.args[i], static_cast<std::int32_t>(i), {}});
+    plan.operands.push_back({.pattern = node.args[i], .position = static_cast<std::int32_t>(i)});
     if (!schema) continue;
     if (i < mentioned.size()) {
       mentioned[i] = true;
       plan.operands.back().keyword = schema->arguments[i].name;
+      plan.operands.back().type = &schema->arguments[i].type;
     } else {
       plan.possible &= schema->varargs;
     }
   }
   for (const auto& [name, value] : node.kwargs) {
     const int position = schema ? schema->index_of(name) : -1;
-    plan.operands.push_back({value, position, name});
-    if (position >= 0) mentioned[static_cast<std::size_t>(position)] = true;
+    plan.operands.push_back({.pattern = value, .position = position, .keyword = name});
     plan.possible &= !schema || position >= 0;
+    if (position < 0) continue;
+    mentioned[static_cast<std::size_t>(position)] = true;
+    plan.operands.back().type = &schema->arguments[static_cast<std::size_t>(position)].type;
   }
   for (std::size_t i = 0; i < mentioned.size(); ++i) {
     if (!mentioned[i] && !node.open) plan.unmentioned.push_back(static_cast<std::uint16_t>(i));
@@ -36,9 +50,9 @@ CallPlan make_plan(const PatternNode& node, const OperatorSchema* schema) {
   for (const std::uint16_t position : plan.unmentioned) {
     if (!schema->arguments[position].default_value) plan.plain = 0;
   }
+  plan.commutes = commutes(node, schema, commute_all);
   return plan;
 }
-}  // namespace
 
 PatternFacts::PatternFacts(std::shared_ptr<const PatternData> data, const FindOptions& options)
     : pattern(std::move(data)),
@@ -48,7 +62,7 @@ PatternFacts::PatternFacts(std::shared_ptr<const PatternData> data, const FindOp
       needs_module_types(internal::needs_module_types(*pattern)),
       hot(pattern->nodes.size()),
       fixed_plans(pattern->nodes.size()) {
-  for (std::size_t i = 0; i < hot.size(); ++i) {
+  for (std::uint32_t i = 0; i < hot.size(); ++i) {
     const PatternNode& node = pattern->nodes[i];
     has_alternatives |= node.kind == PatternKind::one_of;
     has_negations |= node.kind == PatternKind::negation;
@@ -57,16 +71,17 @@ PatternFacts::PatternFacts(std::shared_ptr<const PatternData> data, const FindOp
     Hot& own = hot[i];
     own.tested = node.has_conditions() || node.tensor;
     if (node.kind != PatternKind::call) continue;
+    own.call = true;
     own.op = node.op;
     const bool any_type = node.types.accepts_all();
     own.any_target = node.targets.accepts_all() && any_type;
     if (node.targets.is_finite() && node.targets.names().size() == 1 && any_type) {
       own.single = node.targets.names()[0];
       own.fixed_plan = true;
-      fixed_plans[i] = make_plan(node, node.op == Op::call_function ? find_schema(own.single) : nullptr);
+      fixed_plans[i] = make_plan(i, node.op == Op::call_function ? find_schema(own.single) : nullptr);
     } else if (node.op != Op::call_function) {
       own.fixed_plan = true;
-      fixed_plans[i] = make_plan(node, nullptr);
+      fixed_plans[i] = make_plan(i, nullptr);
     }
   }
   find_direct();
@@ -127,23 +142,12 @@ bool CompiledPattern::may_be(std::uint32_t index, const Node& node) {
   return false;
 }
 
-bool PatternFacts::commutes(std::uint32_t call, const CallPlan& plan) const {
-  const PatternNode& node = this->node(call);
-  if (node.args.size() < 2 || node.args[0] == node.args[1]) return false;
-  // `add.Scalar(Tensor, Scalar)` says for itself which is which.
-  if (plan.schema && plan.schema->arguments.size() > 1 &&
-      plan.schema->arguments[0].type.text != plan.schema->arguments[1].type.text)
-    return false;
-  return node.commutative || (commute_all && plan.schema && plan.schema->traits.commutative);
-}
-
-const CallPlan& CompiledPattern::call_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
-  if (hot_[call].fixed_plan) return fixed_plans_[call];
+const CallPlan& CompiledPattern::other_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
   const std::uint64_t id = (std::uint64_t{call} << 32) | key.target.id();
   const auto known = other_plans_.find(id);
   if (known != other_plans_.end()) return known->second;
   const OperatorSchema* schema = normalize_ ? schema_of(node) : find_schema(key.target);
-  return other_plans_.emplace(id, make_plan(this->node(call), schema)).first->second;
+  return other_plans_.emplace(id, facts_->make_plan(call, schema)).first->second;
 }
 
 // ── Where to start ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -26,7 +26,8 @@ struct TargetKey {
 struct Operand {
   std::uint32_t pattern = 0;
   std::int32_t position = -1;  ///< in the schema; without one, among the positional arguments; -1: by keyword only
-  Symbol keyword;
+  Symbol keyword{};
+  const SchemaType* type = nullptr;  ///< what the schema declares there, if it does; operands that commute have one
 };
 
 /// How the arguments of a call of one operator are compared.
@@ -35,6 +36,7 @@ struct CallPlan {
   std::vector<Operand> operands;
   std::vector<std::uint16_t> unmentioned;  ///< schema positions that must have their defaults
   std::size_t plain = 0;  ///< a call with at most so many positional arguments and no others has all these defaults
+  bool commutes = false;  ///< the first two operands may change places
   bool possible = true;   ///< false: the operator has no argument of a name that the pattern gives
 };
 
@@ -63,6 +65,7 @@ struct PatternFacts {
     bool any_target = false;
     bool fixed_plan = false;
     bool tested = false;  ///< has a use count or a condition
+    bool call = false;
     Symbol single;
   };
 
@@ -87,7 +90,8 @@ struct PatternFacts {
   std::size_t size() const { return pattern->nodes.size(); }
   /// False when what fits at a node may depend on nodes at any distance.
   bool is_local() const { return !has_interior && !has_constants; }
-  bool commutes(std::uint32_t call, const CallPlan& plan) const;
+  /// How the call's arguments stand to those of an operator, or, without a schema, to a call as it is written.
+  CallPlan make_plan(std::uint32_t call, const OperatorSchema* schema) const;
   /// The plan of a call whose operator is known in advance, else null.
   const CallPlan* fixed_plan(std::uint32_t call) const { return hot[call].fixed_plan ? &fixed_plans[call] : nullptr; }
   /// Picks the rarest operator that must be there as the anchor, and orders what follows. O(pattern²) at worst. With
@@ -125,7 +129,6 @@ class CompiledPattern {
   bool has_negations() const { return facts_->has_negations; }
   /// True when matches may hold nodes that no single pattern node stands for: those seen through, and paths.
   bool has_interior() const { return facts_->has_interior; }
-  bool commutes(std::uint32_t call, const CallPlan& plan) const { return facts_->commutes(call, plan); }
 
   /// What `node` calls: with FindOptions::normalize the operator that it stands for.
   TargetKey key(const Node& node) const {
@@ -151,14 +154,18 @@ class CompiledPattern {
   const CallPlan* fixed_plan(std::uint32_t call) const { return facts_->fixed_plan(call); }
   /// True when a value must pass a use count or a condition to be bound.
   bool is_tested(std::uint32_t i) const { return hot_[i].tested; }
+  bool is_call(std::uint32_t i) const { return hot_[i].call; }
   /// True when calls that the path of a dominates() accepts include `node`, its use count and conditions aside.
   bool is_on_path(std::uint32_t path, const Node& node) { return may_be(path, node); }
   /// The value that `node` hands on as it is, null when it computes one of its own.
   Node* forwarded_operand(const Node& node) const;
-  const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key);
+  const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
+    return hot_[call].fixed_plan ? fixed_plans_[call] : other_plan(call, node, key);
+  }
   SearchPlan plan(const Graph& graph, std::uint32_t anchor = kNoPattern) const { return facts_->plan(graph, anchor); }
 
  private:
+  const CallPlan& other_plan(std::uint32_t call, const Node& node, const TargetKey& key);
   bool accepts_slowly(std::uint32_t call, Symbol target);
   bool accepts_type(const TargetSet& types, Symbol path) const;
 

@@ -209,14 +209,16 @@ const std::vector<Node*>& Engine::matched_nodes() {
   if (matched_known_) return matched_;
   matched_known_ = true;
   matched_.clear();
-  for (std::uint32_t i = 0; i < bound_; ++i) {
-    if (program_.node(trail_[i]).kind != PatternKind::call) continue;
+  // Backwards: operands are bound after their users, and stand before them.
+  for (std::uint32_t i = bound_; i-- > 0;) {
+    if (!program_.is_call(trail_[i])) continue;
     // Inputs may be shared by matches, even those that PatternOptions::match_placeholder makes a part of the pattern.
     Node* node = slots_[trail_[i]].value.node;
     if (!node->is(Op::placeholder)) matched_.push_back(node);
   }
   for (const auto& [pattern, node] : interior_) matched_.push_back(node);
-  if (matched_.size() < 2) return matched_;
+  const auto disordered = [](const Node* a, const Node* b) { return !a->is_before(*b); };
+  if (std::adjacent_find(matched_.begin(), matched_.end(), disordered) == matched_.end()) return matched_;
   std::sort(matched_.begin(), matched_.end(), GraphOrder{});
   matched_.erase(std::unique(matched_.begin(), matched_.end()), matched_.end());
   return matched_;

@@ -214,47 +214,43 @@ bool Engine::match_call(std::uint32_t pattern, Node& node, const Node* user) {
   if (program_.node(pattern).bare) return true;
   const CallPlan& plan = program_.call_plan(pattern, node, key);
   if (!plan.possible) return fail(pattern, value, user, Mismatch::keyword);
-  if (program_.commutes(pattern, plan) && others_are_default(node, plan))
-    push_choice(Choice::Kind::swap, pattern, value, user);
+  if (plan.commutes && others_are_default(node, plan)) push_choice(Choice::Kind::swap, pattern, value, user);
   return match_operands(pattern, node, plan, false);
 }
 
 bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped) {
-  if (!plan.schema ? !match_unschemed(pattern, node, plan) : !match_unmentioned(pattern, node, plan, swapped))
-    return false;
+  const ArgumentSpan args = node.args();
+  const bool plain = !swapped && args.size() <= plan.plain && node.kwargs().empty();
+  if (!plain && !match_unmentioned(pattern, node, plan, swapped)) return false;
   // Backwards, so that the first operand's goal is reached first.
   for (std::size_t i = plan.operands.size(); i-- > 0;) {
     const Operand& operand = plan.operands[i];
-    auto position = static_cast<std::size_t>(operand.position);
+    auto position = static_cast<std::size_t>(operand.position);  // by keyword only: beyond all
     if (swapped && position < 2) position = 1 - position;
     const Argument* argument = nullptr;
-    const SchemaType* type = nullptr;
-    if (position < node.args().size() && operand.position >= 0) {
-      argument = &node.args()[position];
-      if (plan.schema && position < plan.schema->arguments.size()) type = &plan.schema->arguments[position].type;
+    if (position < args.size()) {
+      argument = &args[position];
     } else if (plan.schema) {
-      const bool known = position < plan.schema->arguments.size();
-      argument = known ? bound_argument(*plan.schema, node, position) : nullptr;
-      type = known ? &plan.schema->arguments[position].type : nullptr;
+      argument = position < plan.schema->arguments.size() ? bound_argument(*plan.schema, node, position) : nullptr;
     } else if (operand.position < 0) {
       argument = node.kwarg(operand.keyword);
     }
-    if (!enter(operand.pattern, value_of(argument), &node, type)) return false;
+    if (!enter(operand.pattern, value_of(argument), &node, operand.type)) return false;
   }
   const PatternNode& test = program_.node(pattern);
   if (test.tail == kNoPattern) [[likely]]
     return true;
   std::vector<Argument> left;
-  for (std::size_t i = test.args.size(); i < node.args().size(); ++i) left.push_back(node.args()[i]);
+  for (std::size_t i = test.args.size(); i < args.size(); ++i) left.push_back(args[i]);
   return bind_tail(test.tail, std::move(left), &node);
 }
 
 /// Arguments that the pattern does not mention must have their defaults, and the call none that the schema does not
 /// know.
 bool Engine::match_unmentioned(std::uint32_t pattern, Node& node, const CallPlan& plan, bool swapped) {
+  if (!plan.schema) return match_unschemed(pattern, node, plan);
   const OperatorSchema& schema = *plan.schema;
   const std::size_t given = node.args().size();
-  if (given <= plan.plain && node.kwargs().empty() && !swapped) return true;
   const Value value{&node, nullptr};
   const bool open = program_.node(pattern).open && !swapped;
   if (given > schema.arguments.size() && !(schema.varargs && (open || given == plan.operands.size()))) {

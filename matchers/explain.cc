@@ -178,8 +178,7 @@ class Explainer {
 }  // namespace internal
 
 std::string explain(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
-  const internal::Attempt attempt =
-      internal::Explainer(graph, pattern, options, internal::first_result(pattern.data())).at(node);
+  const internal::Attempt attempt = internal::Explainer(graph, pattern, options, pattern.data().anchor).at(node);
   if (attempt.fits) return node.name() + ": fits" + (attempt.bindings.empty() ? "" : "; " + attempt.bindings);
   std::string text;
   for (const internal::Obstacle& obstacle : attempt.obstacles) text += (text.empty() ? "" : "; ") + obstacle.text;
@@ -241,7 +240,7 @@ bool is_nearer(const Group& a, const Group& b) {
 }  // namespace
 
 std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::size_t lines) {
-  internal::Explainer explainer(graph, pattern, options, internal::first_result(pattern.data()));
+  internal::Explainer explainer(graph, pattern, options, pattern.data().anchor);
   internal::SearchPlan everywhere = explainer.plan();
   everywhere.impossible = false;  // an operator that is not there is an obstacle like any other
   std::map<std::string, std::size_t> known;

@@ -67,7 +67,7 @@ int Match::alternative(std::string_view name) const {
   throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is no one_of, it has no alternatives");
 }
 
-Node& Match::anchor() const { return values_[internal::first_result(*pattern_)].node(); }
+Node& Match::anchor() const { return values_[pattern_->anchor].node(); }
 
 std::vector<Argument> Match::outputs() const {
   std::vector<Argument> values;

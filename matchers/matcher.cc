@@ -64,13 +64,12 @@ bool Search::try_at(Node& anchor) {
   kept_here_.clear();
   bool kept = false;
   bool escaped = false;
-  Escape escape{};
   engine_.start(anchor);
   while (engine_.next()) {
     ++stats_.matches;
     if (options_.contained) {
       if (const auto [value, user] = engine_.escape(); value) {
-        if (!escaped && want_escapes) escape = {MatchBuilder::make(program_, engine_), value, user};
+        if (!escaped && want_escapes) escapes.push_back({MatchBuilder::make(program_, engine_), value, user});
         escaped = true;
         continue;
       }
@@ -80,10 +79,8 @@ bool Search::try_at(Node& anchor) {
     kept |= keep();
     if (options_.overlap == Overlap::first) break;
   }
-  if (!kept && escaped) {
-    ++stats_.escaped;
-    if (want_escapes) escapes.push_back(std::move(escape));
-  }
+  stats_.escaped += escaped && !kept;
+  if (escaped && kept && want_escapes) escapes.pop_back();
   if (engine_.exhausted()) stats_.stop = SearchStop::budget;
   return !engine_.exhausted();
 }
@@ -166,7 +163,7 @@ struct NodeMatcher::State {
   State(const Graph& graph, const Pattern& pattern, const FindOptions& given)
       : options(given),
         program(pattern.shared_data(), options),
-        plan(program.plan(graph, internal::first_result(pattern.data()))),
+        plan(program.plan(graph, pattern.data().anchor)),
         engine(program, graph, options, stats) {
     engine.set_plan(plan);
   }

@@ -132,11 +132,6 @@ bool only_calls(const PatternData& data, std::uint32_t index) {
   return true;
 }
 
-std::uint32_t first_result(const PatternData& data) {
-  return *std::find_if(data.roots.begin(), data.roots.end(),
-                       [&](std::uint32_t root) { return only_calls(data, root); });
-}
-
 namespace {
 
 /// What stands for the path of dominates(): a test of one node at a time.
@@ -176,7 +171,6 @@ void finish_pattern(PatternData& data) {
   for (const PatternNode& node : data.nodes) {
     node.for_each_child([&](std::uint32_t child) { mentioned[child] = true; });
   }
-  bool calls = false;
   for (const std::uint32_t output : data.outputs) {
     const PatternNode& node = data.nodes[output];
     if (node.kind == PatternKind::literal || node.kind == PatternKind::hole || node.kind == PatternKind::absent ||
@@ -188,14 +182,15 @@ void finish_pattern(PatternData& data) {
   }
   for (const std::uint32_t root : data.roots) {
     const bool call = only_calls(data, root);
-    calls |= call;
+    if (call && data.anchor == kNoPattern) data.anchor = root;
     if (!call && !mentioned[root]) {
       refuse("it says no operator that must be there for " +
              (data.nodes[root].name.empty() ? "a result" : data.nodes[root].name.str()) +
              ", so everything would match; a result is a call, or an input of one");
     }
   }
-  if (!calls) refuse("it says no operator that must be there, so everything would match; return a call");
+  if (data.anchor == kNoPattern)
+    refuse("it says no operator that must be there, so everything would match; return a call");
 }
 
 PatternData flatten(const std::vector<match::Expr>& results, bool check) {

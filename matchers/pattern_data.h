@@ -38,6 +38,7 @@ struct PatternData {
   std::vector<std::uint32_t> outputs;  ///< what the pattern returns, in order; one node may be returned twice
   std::vector<std::uint32_t> roots;    ///< the outputs, and calls that are there for their effect only; each once
   std::vector<std::uint32_t> inputs;   ///< named wildcards and holes, in order of declaration
+  std::uint32_t anchor = kNoPattern;   ///< the first root that only a call can match: what Match::anchor() is
   bool from_graph = false;             ///< inputs have positions, and the nodes an order of execution
 
   /// Index of the node with this name, or -1.
@@ -67,7 +68,5 @@ PatternData seeing_through(const PatternData& data);
 /// True when some node asks for the shapes of values, or for the types of modules.
 bool needs_shapes(const PatternData& data);
 bool needs_module_types(const PatternData& data);
-/// The first root that only a call can match: what Match::anchor() is.
-std::uint32_t first_result(const PatternData& data);
 
 }  // namespace fx::internal

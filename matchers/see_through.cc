@@ -26,6 +26,7 @@ class Rebuilder {
     for (const std::uint32_t output : from_.outputs) to_.outputs.push_back(moved_[output]);
     for (const std::uint32_t root : from_.roots) to_.roots.push_back(moved_[root]);
     for (const std::uint32_t input : from_.inputs) to_.inputs.push_back(moved_[input]);
+    to_.anchor = moved_[from_.anchor];
     return std::move(to_);
   }
 

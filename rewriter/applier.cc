@@ -6,7 +6,6 @@
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/matchers/search.h>
-#include <fxgraph/rewriter/provenance.h>
 
 namespace fx::internal {
 
@@ -53,7 +52,6 @@ bool takes_any(const PatternNode& pattern, const Argument& value) {
 
 /// Brings the values of a match up to date; what replaced one must fit the pattern at its place by being a value.
 Verdict Applier::update(Match& match, bool& changed) {
-  const Node& anchor = match.anchor();
   Verdict verdict;
   std::size_t place = 0;
   MatchBuilder::for_each_value(match, [&](Argument& value) {
@@ -64,148 +62,142 @@ Verdict Applier::update(Match& match, bool& changed) {
     const Node* old = value.node_or_null();
     const bool replaced = old && old->is_erased() && match.contains(*old);  // check_alive says so
     if (!verdict && !replaced && !takes_any(match.pattern().nodes[at], now))
-      verdict = Objection{&anchor, "an earlier rewrite replaced " + to_string(value, NodeStyle::plain) +
-                                       ", of which the pattern wants more than that it is there"};
+      verdict = Objection{&match.anchor(), "an earlier rewrite replaced " + to_string(value, NodeStyle::plain) +
+                                               ", of which the pattern wants more than that it is there"};
     value = std::move(now);
   });
   return verdict;
 }
 
 /// What can be said before anything is made.
-Verdict Applier::check(Site& site, const ReplacementPlan& replacement) const {
+Verdict Applier::check(Site& site) const {
   if (Verdict verdict = check_contained(site)) return verdict;
   if (Verdict verdict = check_convex(site)) return verdict;
-  if (Verdict verdict = find_place(site, replacement.captures(), effects_)) return verdict;
-  if (Verdict verdict = check_order(site, replacement.draws_random(), replacement.has_side_effects(), effects_))
+  if (Verdict verdict = find_place(site, replacement_.captures(), effects_)) return verdict;
+  if (!effects_.any_impure() && !effects_.any_writes()) return {};
+  if (Verdict verdict = check_order(site, replacement_.draws_random(), replacement_.has_side_effects(), effects_))
     return verdict;
   if (Verdict verdict = check_forms(site, effects_)) return verdict;
-  if (replacement.is_function()) return {};
-  return check_owned(site, written_captures(site, replacement), effects_);
+  if (replacement_.is_function()) return {};
+  return check_owned(site, written_captures(site, replacement_), effects_);
 }
 
-Outcome Applier::apply(Match& match, const ReplacementPlan& replacement,
-                       const std::function<bool(const Match&)>& accepts) {
+Outcome Applier::apply(Match& match, const std::function<bool(const Match&)>& accepts) {
   made_.clear();
+  results_.clear();
   bool changed = false;
   if (Verdict verdict = update(match, changed)) return refuse(verdict);
   Site site(match);
   if (Verdict verdict = check_alive(site)) return refuse(verdict);
   if (changed && accepts && !accepts(match)) return Outcome::declined;
-  if (Verdict verdict = check(site, replacement)) return refuse(verdict);
+  if (Verdict verdict = check(site)) return refuse(verdict);
 
   const Rewriter::Mark mark = rewriter_.mark();
-  std::vector<Argument>& results = results_;
-  results.clear();
-  build(site, replacement, results);
-  if (results.empty()) {
+  build(site);
+  if (results_.empty()) {
     rewriter_.rollback(mark);
     return Outcome::declined;
   }
-  if (Verdict verdict = check_built(site, replacement, results)) {
+  if (Verdict verdict = check_built(site)) {
     rewriter_.rollback(mark);
     return refuse(verdict);
   }
-  annotate(site, results);
-  // New nodes are known before uses move to them.
-  const bool all = effects_.any_impure() || effects_.any_writes();
-  const bool pure = !replacement.is_function() && !replacement.has_impure_nodes();
-  for (Node* node : made_) {
-    if (all || (!pure && effects_.of(*node).impure())) effects_.add(*node);
-  }
-  redirect(site, results);
+  annotate(site);
+  make_known();
+  redirect(site);
   erase(site);
   return Outcome::applied;
 }
 
-void Applier::build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results) {
+void Applier::build(const Site& site) {
   for (Node* input : site.to_move) rewriter_.move_before(*input, *site.at);
   const std::uint32_t first_id = rewriter_.graph().id_bound();
   {
     const auto scope = rewriter_.inserting_before(*site.at);
-    replacement.build(site.match, rewriter_, made_, results, scratch_);
+    replacement_.build(site.match, rewriter_, nodes_, made_, results_);
   }
-  if (!replacement.is_function() || results.empty()) return;
+  if (!replacement_.is_function() || results_.empty()) return;
   for (std::uint32_t id = first_id; id < rewriter_.graph().id_bound(); ++id) {
     if (Node* node = rewriter_.graph().node_by_id(id)) made_.push_back(node);
   }
   std::sort(made_.begin(), made_.end(), GraphOrder{});
   const std::size_t wanted = site.match.pattern().outputs.size();
-  if (results.size() != wanted) {
+  if (results_.size() != wanted) {
     throw Error(ErrorKind::invalid_argument, "the pattern of " + rule_.str() + " returns " + std::to_string(wanted) +
-                                                 " values, its replacement function " + std::to_string(results.size()));
+                                                 " values, its replacement function " +
+                                                 std::to_string(results_.size()));
   }
 }
 
 /// What a replacement graph promises by its form, a function shows only by what it made.
-Verdict Applier::check_built(const Site& site, const ReplacementPlan& replacement,
-                             const std::vector<Argument>& results) {
-  if (replacement.is_function()) {
-    std::vector<Node*> written;
-    for (const Node* node : made_) {
-      for_each_written(
-          *node, [&](const Argument& value) { for_each_node(value, [&](Node& one) { written.push_back(&one); }); },
-          effects_.modules());
-    }
-    Verdict verdict = check_owned(site, written, effects_);
-    bool draws = false, acts = false;
-    for (const Node* node : made_) {
-      const NodeEffects own = effects_.of(*node);
-      draws |= own.random;
-      acts |= own.side_effect;
-    }
-    if (!verdict && (draws || acts)) verdict = check_order(site, draws, acts, effects_);
-    for (const Node* node : made_) {
-      node->for_each_input([&](const Node& input) {
-        if (!verdict && !input.is_before(*node)) {
-          verdict = Objection{&site.match.anchor(), "no place for the replacement: its " + node->name() + " takes " +
-                                                        input.name() + ", which comes later"};
-        }
-        if (const Node* exit = verdict ? nullptr : site.exit_behind(input))
-          verdict = Objection{exit, "the replacement takes it and replaces it at once"};
-      });
-    }
-    for (const Argument& result : results) {
-      for_each_node(result, [&](const Node& node) {
-        if (const Node* exit = verdict ? nullptr : site.exit_behind(node))
-          verdict = Objection{exit, "the replacement returns what it replaces"};
-        if (!verdict && !is_made(node) && site.at->is_before(node)) {
-          verdict = Objection{&site.match.anchor(), "the replacement returns " + node.name() + ", which comes later"};
-        }
-      });
-    }
-    if (!verdict) verdict = check_reads(site, made_, results, effects_);
-    if (verdict) return verdict;
+Verdict Applier::check_function(const Site& site) const {
+  std::vector<Node*> written;
+  for (const Node* node : made_) {
+    for_each_written(
+        *node, [&](const Argument& value) { for_each_node(value, [&](Node& one) { written.push_back(&one); }); },
+        effects_.modules());
   }
-  const bool own = std::none_of(site.exits.begin(), site.exits.end(),
-                                [&](const Node* exit) { return effects_.of(*exit).may_alias; });
-  if (own && !replacement.may_change_layout() && !replacement.may_alias() && !replacement.has_impure_nodes() &&
-      !effects_.any_writes())
+  Verdict verdict = check_owned(site, written, effects_);
+  bool draws = false, acts = false;
+  for (const Node* node : made_) {
+    const NodeEffects own = effects_.of(*node);
+    draws |= own.random;
+    acts |= own.side_effect;
+  }
+  if (!verdict && (draws || acts)) verdict = check_order(site, draws, acts, effects_);
+  for (const Node* node : made_) {
+    node->for_each_input([&](const Node& input) {
+      if (!verdict && !input.is_before(*node)) {
+        verdict = Objection{&site.match.anchor(), "no place for the replacement: its " + node->name() + " takes " +
+                                                      input.name() + ", which comes later"};
+      }
+      if (const Node* exit = verdict ? nullptr : site.exit_behind(input))
+        verdict = Objection{exit, "the replacement takes it and replaces it at once"};
+    });
+  }
+  for (const Argument& result : results_) {
+    for_each_node(result, [&](const Node& node) {
+      if (const Node* exit = verdict ? nullptr : site.exit_behind(node))
+        verdict = Objection{exit, "the replacement returns what it replaces"};
+      if (!verdict && !is_made(node) && site.at->is_before(node)) {
+        verdict = Objection{&site.match.anchor(), "the replacement returns " + node.name() + ", which comes later"};
+      }
+    });
+  }
+  if (!verdict) verdict = check_reads(site, made_, results_, effects_);
+  return verdict;
+}
+
+Verdict Applier::check_built(const Site& site) {
+  if (replacement_.is_function()) {
+    if (Verdict verdict = check_function(site)) return verdict;
+  }
+  const bool plain = !replacement_.may_change_layout() && !replacement_.may_alias() &&
+                     !replacement_.has_impure_nodes() && !effects_.any_writes();
+  if (plain && std::none_of(site.exits.begin(), site.exits.end(),
+                            [&](const Node* exit) { return effects_.of(*exit).may_alias; }))
     return {};
   for (const Node* node : made_) {
     if (!effects_.any_writes() && effects_.of(*node).writes) effects_.expect_writes();
   }
-  return check_aliases(site, results, made_, effects_, replacement.may_change_layout(), allow_output_aliases_);
+  return check_aliases(site, results_, made_, effects_, replacement_.may_change_layout(), allow_output_aliases_);
 }
 
-void Applier::annotate(const Site& site, const std::vector<Argument>& results) {
+void Applier::annotate(const Site& site) {
   if (made_.empty()) return;
   static const Symbol kProvenance(meta_key::kProvenance);
   static const Symbol kType(meta_key::kType);
-  Provenance origin(rule_, site.nodes);
+  provenance_.add(site.nodes);
   const Meta* notes = site.match.anchor().find_meta();
   for (Node* node : made_) {
     Meta& meta = node->meta();
-    if (node == made_.back()) {
-      meta.set(kProvenance, std::move(origin));
-    } else {
-      meta.set(kProvenance, origin);
-    }
+    meta.set(kProvenance, provenance_.last());
     if (notes) inherit(meta, *notes);
   }
   const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
-    Node* result = results[i].node_or_null();
+    Node* result = results_[i].node_or_null();
     if (!old || !result || !is_made(*result)) continue;
     if (shapes_) note_shape(*old, *result);
     const Meta* meta = old->find_meta();
@@ -224,13 +216,22 @@ void Applier::note_shape(const Node& old, const Node& made) {
   (*shapes_)[made] = std::move(info);
 }
 
-void Applier::redirect(const Site& site, const std::vector<Argument>& results) {
+/// New nodes are known before uses move to them.
+void Applier::make_known() {
+  const bool all = effects_.any_impure() || effects_.any_writes();
+  if (!all && !replacement_.is_function() && !replacement_.has_impure_nodes()) return;
+  for (Node* node : made_) {
+    if (all || effects_.of(*node).impure()) effects_.add(*node);
+  }
+}
+
+void Applier::redirect(const Site& site) {
   const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Node* old = site.match.values()[outputs[i]].node_or_null();
-    if (!old || !site.contains(*old) || results[i] == Argument(old)) continue;
+    if (!old || !site.contains(*old) || results_[i].node_or_null() == old) continue;
     const std::vector<Node*> users = effects_.any_writes() ? old->users().to_vector() : std::vector<Node*>();
-    rewriter_.replace_all_uses_with(*old, results[i]);
+    rewriter_.replace_all_uses_with(*old, results_[i]);
     // They look at, and write to, the new value now.
     for (Node* user : users) effects_.changed(*user);
   }
@@ -245,10 +246,8 @@ void Applier::erase(const Site& site) {
     rewriter_.erase_node(*node);
   }
   // Parameters of the match that nothing else uses.
-  const PatternData& pattern = site.match.pattern();
-  for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
-    if (pattern.nodes[i].kind != PatternKind::attribute) continue;
-    Node* node = site.match.values()[i].node_or_null();
+  for (const std::uint32_t parameter : replacement_.parameters()) {
+    Node* node = site.match.values()[parameter].node_or_null();
     if (node && !node->is_erased() && !node->has_users()) rewriter_.erase_node(*node);
   }
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fxgraph/rewriter/legality.h>
+#include <fxgraph/rewriter/provenance.h>
 #include <fxgraph/rewriter/replacement_plan.h>
 #include <fxgraph/rewriter/rewriter.h>
 
@@ -15,18 +16,22 @@ enum class Outcome : std::uint8_t { applied, refused, declined };
 
 class Applier {
  public:
-  /// `shapes`, if not null, is kept up to date: a new value has the type and sizes of the one it replaces.
-  Applier(Rewriter& rewriter, EffectIndex& effects, Symbol rule, bool allow_output_aliases, Shapes* shapes = nullptr)
+  /// What it is given must outlive it. `shapes`, if not null, is kept up to date: a new value has the type and sizes of
+  /// the one it replaces.
+  Applier(Rewriter& rewriter, EffectIndex& effects, const ReplacementPlan& replacement, Symbol rule,
+          bool allow_output_aliases, Shapes* shapes = nullptr)
       : rewriter_(rewriter),
         effects_(effects),
+        replacement_(replacement),
+        nodes_(replacement.nodes()),
         rule_(rule),
+        provenance_(rule),
         allow_output_aliases_(allow_output_aliases),
         shapes_(shapes) {}
 
   /// Rewrites `match` after bringing its values up to date: where an earlier rewrite has changed what it takes, the
   /// pattern's own conditions and `accepts` are asked again. Unless it is applied the graph is as before.
-  Outcome apply(Match& match, const ReplacementPlan& replacement,
-                const std::function<bool(const Match&)>& accepts = {});
+  Outcome apply(Match& match, const std::function<bool(const Match&)>& accepts = {});
 
   /// Why the last match was refused.
   const Objection& objection() const { return objection_; }
@@ -37,23 +42,27 @@ class Applier {
   Outcome refuse(Verdict& verdict);
   Verdict update(Match& match, bool& changed);
   bool is_made(const Node& node) const;
-  Verdict check(Site& site, const ReplacementPlan& replacement) const;
-  void build(const Site& site, const ReplacementPlan& replacement, std::vector<Argument>& results);
-  Verdict check_built(const Site& site, const ReplacementPlan& replacement, const std::vector<Argument>& results);
-  void annotate(const Site& site, const std::vector<Argument>& results);
+  Verdict check(Site& site) const;
+  void build(const Site& site);
+  Verdict check_function(const Site& site) const;
+  Verdict check_built(const Site& site);
+  void annotate(const Site& site);
   void note_shape(const Node& old, const Node& made);
-  void redirect(const Site& site, const std::vector<Argument>& results);
+  void make_known();
+  void redirect(const Site& site);
   void erase(const Site& site);
 
   Rewriter& rewriter_;
   EffectIndex& effects_;
+  const ReplacementPlan& replacement_;
+  std::vector<TemplateNode> nodes_;  // the replacement's, filled in for the last match
   Symbol rule_;
+  ProvenanceLog provenance_;
   bool allow_output_aliases_;
   Shapes* shapes_;
   Objection objection_;
   std::vector<Node*> made_;
   std::vector<Argument> results_;
-  ReplacementScratch scratch_;
 };
 
 }  // namespace fx::internal

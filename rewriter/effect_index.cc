@@ -28,6 +28,12 @@ std::int64_t literal_index(const Node& node) {
 }  // namespace
 
 EffectIndex::EffectIndex(const Graph& graph, ModuleEffects modules) : graph_(graph), modules_(std::move(modules)) {
+  // Mostly nothing has effects, and the targets say so.
+  const bool pure = !graph.any_target([&](Op op, Symbol target) {
+    const std::optional<NodeEffects> effects = effects_of_each(op, target, modules_);
+    return !effects || effects->impure();
+  });
+  if (pure) return;
   for (Node& node : const_cast<Graph&>(graph).nodes()) {
     const NodeEffects effects = of(node);
     if (!effects.impure()) continue;
@@ -37,9 +43,8 @@ EffectIndex::EffectIndex(const Graph& graph, ModuleEffects modules) : graph_(gra
   if (writes_) build();
 }
 
-NodeEffects EffectIndex::of(const Node& node) const {
-  NodeEffects effects = effects_of(node, modules_);
-  if (effects.unknown && runs_graphs(node)) effects.random = effects.side_effect = true;
+NodeEffects EffectIndex::of_unknown(const Node& node, NodeEffects effects) {
+  if (runs_graphs(node)) effects.random = effects.side_effect = true;
   return effects;
 }
 

@@ -7,12 +7,12 @@
 // written stays written: that errs on the side of refusing. Beside "may share" there is "surely shares": origin_of
 // follows views alone. analysis/effects.h answers the same questions, with more detail, for a graph that stands still.
 //
-// Complexity: O(nodes α) to build, and only when the graph has an impure node at all is more than one look at each node
-// taken; an edit costs the nodes that it changes; O(log impure) and the impure nodes concerned to ask. Thread-safety:
-// none.
+// Complexity: O(nodes α) to build, O(different targets) when these say that no node is impure; an edit costs the nodes
+// that it changes; O(log impure) and the impure nodes concerned to ask. Thread-safety: none.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -47,7 +47,10 @@ class EffectIndex {
   /// The impure nodes strictly between two places, in order.
   std::vector<Node*> between(const Node& first, const Node& last) const;
   /// As effects_of() says; calls that run graphs may draw random numbers and have side effects beside.
-  NodeEffects of(const Node& node) const;
+  NodeEffects of(const Node& node) const {
+    const NodeEffects effects = effects_of(node, modules_);
+    return effects.unknown ? of_unknown(node, effects) : effects;
+  }
   const ModuleEffects& modules() const { return modules_; }
 
   // ── Classes; known when something writes, or after expect_writes() ────────────────────────────────────────────────
@@ -114,6 +117,7 @@ class EffectIndex {
     bool restructured = false;
   };
 
+  static NodeEffects of_unknown(const Node& node, NodeEffects effects);
   static Cell cell_of(const Node& node) { return 2 * node.id(); }
   void build();
   void reserve(Cell cell);

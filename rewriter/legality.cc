@@ -25,11 +25,7 @@ Site::Site(const Match& match) : match(match), nodes(match.nodes()) {
   }
 }
 
-bool Site::contains(const Node& node) const { return std::find(nodes.begin(), nodes.end(), &node) != nodes.end(); }
-bool Site::is_exit(const Node& node) const { return std::find(exits.begin(), exits.end(), &node) != exits.end(); }
-
-const Node* Site::exit_behind(const Node& value) const {
-  if (exits.size() < 2) return is_exit(value) ? &value : nullptr;
+const Node* Site::exit_among_several(const Node& value) const {
   std::vector<const Node*> open = {&value};
   for (std::size_t next = 0; next < open.size(); ++next) {
     const Node& one = *open[next];
@@ -61,6 +57,7 @@ Verdict check_contained(const Site& site) {
 }
 
 Verdict check_convex(const Site& site) {
+  if (site.exits.size() < 2) return {};
   const std::optional<ConvexityViolation> way = convexity_violation(site.nodes, site.exits);
   if (!way) return {};
   return Objection{way->exit,

@@ -45,13 +45,23 @@ struct Site {
   Node* at = nullptr;            ///< new nodes go before this one
   std::vector<Node*> to_move;    ///< inputs to move before `at`, in order
 
-  bool contains(const Node& node) const;
-  bool is_exit(const Node& node) const;
+  bool contains(const Node& node) const { return is_among(nodes, node); }
+  bool is_exit(const Node& node) const { return is_among(exits, node); }
   /// The exit that the value is, or is computed from within the match; null when there is none. A replacement that
   /// takes such a value would come before and after it.
-  const Node* exit_behind(const Node& value) const;
+  const Node* exit_behind(const Node& value) const {
+    return exits.size() > 1 ? exit_among_several(value) : is_exit(value) ? &value : nullptr;
+  }
 
  private:
+  static bool is_among(std::span<Node* const> nodes, const Node& node) {
+    for (const Node* one : nodes) {
+      if (one == &node) return true;
+    }
+    return false;
+  }
+  const Node* exit_among_several(const Node& value) const;
+
   Node* exit_ = nullptr;  // storage of `exits`: one needs no allocation
   std::vector<Node*> several_;
 };

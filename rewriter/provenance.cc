@@ -1,19 +1,43 @@
 #include <fxgraph/rewriter/provenance.h>
 
+#include <algorithm>
 #include <new>
 
 namespace fx {
 
-Provenance::Provenance(Symbol rule, std::span<Node* const> sources) {
-  void* memory = ::operator new(sizeof(Record) + sources.size() * sizeof(NodeName));
-  record_ = new (memory) Record{{1}, static_cast<std::uint32_t>(sources.size()), rule};
-  for (std::size_t i = 0; i < sources.size(); ++i) new (record_->names() + i) NodeName(sources[i]->name_parts());
+namespace {
+
+constexpr std::size_t kMostBytes = 4096;             // of a piece; more only for a record that needs more
+constexpr std::uint32_t kMostReferences = 1u << 31;  // to one
+
+}  // namespace
+
+void Provenance::Piece::release(std::uint32_t count) noexcept {
+  if (references.fetch_sub(count, std::memory_order_acq_rel) == count) ::operator delete(this);
 }
 
-void Provenance::release() noexcept {
-  if (!record_ || --record_->references > 0) return;
-  record_->~Record();
-  ::operator delete(record_);
+void ProvenanceLog::add(std::span<Node* const> sources) {
+  const std::size_t bytes = sizeof(Provenance::Record) + sources.size() * sizeof(NodeName);
+  if (static_cast<std::size_t>(end_ - next_) < bytes) {
+    leave();
+    const std::size_t size = std::max(bytes_, sizeof(Provenance::Record) + bytes);
+    bytes_ = std::min(2 * bytes_, kMostBytes);
+    next_ = static_cast<std::byte*>(::operator new(size));
+    end_ = next_ + size;
+    piece_ = new (next_) Provenance::Piece{{kMostReferences}};
+    next_ += sizeof(Provenance::Record);  // aligned as records are
+  }
+  record_ = new (next_) Provenance::Record{piece_, rule_, static_cast<std::uint32_t>(sources.size())};
+  for (std::size_t i = 0; i < sources.size(); ++i) new (record_->names() + i) NodeName(sources[i]->name_parts());
+  next_ += bytes;
+}
+
+/// Gives back the references that nobody took.
+void ProvenanceLog::leave() {
+  if (piece_) piece_->release(kMostReferences - std::exchange(given_, 0));
+  piece_ = nullptr;
+  record_ = nullptr;
+  next_ = end_ = nullptr;
 }
 
 std::vector<std::string> Provenance::sources() const {

@@ -62,8 +62,7 @@ class Replace {
     Search search(pattern_.shared_data(), rewriter_.graph(), find, claimed);
     search.want_escapes = true;
     // Found in the order of their results already: they need not be sorted, and may lie flat.
-    if (find.overlap == Overlap::first && search.plan().anchor == internal::first_result(pattern_.data()))
-      search.pool = &pool_;
+    if (find.overlap == Overlap::first && search.plan().anchor == pattern_.data().anchor) search.pool = &pool_;
     search.try_all();
     if (find.stats) *find.stats = search.stats();
     internal::apply_overlap(search.matches, find, rewriter_.graph());
@@ -90,7 +89,7 @@ class Replace {
 
   void rewrite() {
     EffectIndex effects(rewriter_.graph(), options_.modules);
-    Applier applier(rewriter_, effects, options_.name, options_.allow_output_aliases, options_.shapes);
+    Applier applier(rewriter_, effects, plan_, options_.name, options_.allow_output_aliases, options_.shapes);
     const std::function<bool(const Match&)> again = [&](const Match& match) { return passes_filters(match); };
     for (std::size_t i = 0; i < num_matches(); ++i) {
       if (!accepted_.empty() && !accepted_[i]) {
@@ -102,7 +101,7 @@ class Replace {
         return;
       }
       Match& match = match_at(i);
-      switch (applier.apply(match, plan_, again)) {
+      switch (applier.apply(match, again)) {
         case Outcome::applied:
           ++rule_.applied;
           if (on_applied) on_applied(match, applier.made());

@@ -37,6 +37,9 @@ void add_new(std::vector<std::uint32_t>& to, std::uint32_t value) {
 
 ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& replacement)
     : pattern_(pattern), replacement_(replacement) {
+  for (std::uint32_t i = 0; i < pattern.nodes.size(); ++i) {
+    if (pattern.nodes[i].kind == PatternKind::attribute) parameters_.push_back(i);
+  }
   if (is_function()) {
     may_alias_ = true;
     changes_layout_ = true;
@@ -77,19 +80,30 @@ void ReplacementPlan::read_graph() {
       if (node.args().empty()) continue;
       const Argument& value = node.args()[0];
       if (value.is_sequence() && (names_nodes(value) || pattern_.outputs.size() > 1)) {
-        for (const Argument& element : value.elements()) results_.push_back(argument(element));
+        for (const Argument& element : value.elements()) results_.push_back(source_of(element));
       } else {
-        results_.push_back(argument(value));
+        results_.push_back(source_of(value));
       }
     } else {
-      TemplateNode made{node.op(), node.target(), node.name(), {}, {}, node.find_meta()};
-      if (made.name == name_stem(node.target()).view()) made.name.clear();
-      for (const Argument& arg : node.args()) made.args.push_back(argument(arg));
-      for (const auto& [name, value] : node.kwargs()) made.kwargs.emplace_back(name, argument(value));
       by_id_[node.id()] = {Kind::made, static_cast<std::uint32_t>(nodes_.size()), {}};
-      nodes_.push_back(std::move(made));
+      nodes_.push_back(template_of(node));
     }
   }
+}
+
+TemplateNode ReplacementPlan::template_of(const Node& node) const {
+  TemplateNode made{node.op(), node.target(), node.name(), {}, {}, {}, node.find_meta()};
+  if (made.name == name_stem(node.target()).view()) made.name.clear();
+  std::uint32_t at = 0;
+  const auto constant = [&](const Argument& value) {
+    TemplateArgument source = source_of(value);
+    if (source.kind != Kind::literal) made.blanks.push_back({at, std::move(source)});
+    ++at;
+    return source.kind == Kind::literal ? value : Argument();
+  };
+  for (const Argument& arg : node.args()) made.args.push_back(constant(arg));
+  for (const auto& [name, value] : node.kwargs()) made.kwargs.push_back({name, constant(value)});
+  return made;
 }
 
 std::uint32_t ReplacementPlan::capture_of(const Node& placeholder, std::size_t position) const {
@@ -106,7 +120,7 @@ std::uint32_t ReplacementPlan::capture_of(const Node& placeholder, std::size_t p
   return capture;
 }
 
-TemplateArgument ReplacementPlan::argument(const Argument& value) {
+TemplateArgument ReplacementPlan::source_of(const Argument& value) const {
   if (const Node* node = value.node_or_null()) return by_id_[node->id()];
   return {names_nodes(value) ? Kind::container : Kind::literal, 0, value};
 }
@@ -148,34 +162,34 @@ void ReplacementPlan::read_effects() {
   }
 }
 
-Argument ReplacementPlan::resolve(const TemplateArgument& argument, const Match& match,
-                                  const std::vector<Node*>& made) const {
-  switch (argument.kind) {
-    case Kind::literal: return argument.value;
-    case Kind::capture: return match.values()[argument.index];
-    case Kind::made: return made[argument.index];
+void ReplacementPlan::fill(Argument& argument, const TemplateArgument& source, const Match& match,
+                           const std::vector<Node*>& made) const {
+  switch (source.kind) {
+    case Kind::literal: argument = source.value; return;
+    case Kind::capture: argument = match.values()[source.index]; return;
+    case Kind::made: argument = made[source.index]; return;
     case Kind::container:
-      return map_nodes(argument.value, [&](Node& node) { return resolve(by_id_[node.id()], match, made); });
+      argument = map_nodes(source.value, [&](Node& node) {
+        Argument element;
+        fill(element, by_id_[node.id()], match, made);
+        return element;
+      });
   }
-  return {};
 }
 
-void ReplacementPlan::build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made,
-                            std::vector<Argument>& results, ReplacementScratch& scratch) const {
+void ReplacementPlan::build(const Match& match, Rewriter& rewriter, std::vector<TemplateNode>& nodes,
+                            std::vector<Node*>& made, std::vector<Argument>& results) const {
   if (is_function()) {
     results = replacement_.builder()(match, rewriter);
     return;
   }
-  for (const TemplateNode& node : nodes_) {
-    scratch.args.clear();
-    scratch.kwargs.clear();
-    for (const TemplateArgument& arg : node.args) scratch.args.push_back(resolve(arg, match, made));
-    for (const auto& [name, value] : node.kwargs) scratch.kwargs.push_back({name, resolve(value, match, made)});
-    Node& fresh = rewriter.create_node(node.op, node.target, scratch.args, scratch.kwargs, node.name);
+  for (TemplateNode& node : nodes) {
+    for (const TemplateNode::Blank& blank : node.blanks) fill(node.argument(blank.at), blank.source, match, made);
+    Node& fresh = rewriter.create_node(node.op, node.target, node.args, node.kwargs, node.name);
     if (node.meta) fresh.meta() = *node.meta;
     made.push_back(&fresh);
   }
-  for (const TemplateArgument& result : results_) results.push_back(resolve(result, match, made));
+  for (const TemplateArgument& result : results_) fill(results.emplace_back(), result, match, made);
 }
 
 }  // namespace fx::internal

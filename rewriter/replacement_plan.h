@@ -17,7 +17,7 @@ namespace fx::internal {
 /// Error(invalid_argument) for any other pattern.
 Graph graph_of_pattern(const PatternData& data);
 
-/// Where an argument of a node to be made comes from.
+/// Where an argument of a node to be made, or a result, comes from.
 struct TemplateArgument {
   enum class Kind : std::uint8_t { literal, capture, made, container };
   Kind kind = Kind::literal;
@@ -29,19 +29,22 @@ struct TemplateArgument {
   }
 };
 
+/// A node to be made, with the arguments that are the same in each match, and where the others come from.
 struct TemplateNode {
+  /// An argument that each match fills in.
+  struct Blank {
+    std::uint32_t at;  ///< among the positional arguments; from there on among those by keyword
+    TemplateArgument source;
+  };
   Op op;
   Symbol target;
   std::string name;  ///< candidate; empty: named after the target
-  std::vector<TemplateArgument> args;
-  std::vector<std::pair<Symbol, TemplateArgument>> kwargs;
-  const Meta* meta = nullptr;
-};
-
-/// Storage that is used again from match to match.
-struct ReplacementScratch {
   std::vector<Argument> args;
   std::vector<NamedArgument> kwargs;
+  std::vector<Blank> blanks;
+  const Meta* meta = nullptr;
+
+  Argument& argument(std::uint32_t at) { return at < args.size() ? args[at] : kwargs[at - args.size()].value; }
 };
 
 class ReplacementPlan {
@@ -52,6 +55,8 @@ class ReplacementPlan {
   bool is_function() const { return replacement_.graph() == nullptr; }
   /// The pattern nodes whose values the replacement takes.
   const std::vector<std::uint32_t>& captures() const { return captures_; }
+  /// The pattern nodes that stand for parameters: they go with the match unless something else uses them.
+  const std::vector<std::uint32_t>& parameters() const { return parameters_; }
   bool has_impure_nodes() const { return impure_; }
   bool draws_random() const { return random_; }
   bool has_side_effects() const { return side_effects_; }
@@ -64,18 +69,22 @@ class ReplacementPlan {
   /// other way round.
   bool may_change_layout() const { return changes_layout_; }
 
+  /// The nodes to be made. Who builds fills in a copy of them, match after match.
+  const std::vector<TemplateNode>& nodes() const { return nodes_; }
   /// Makes the nodes at the insertion point; `made` gets them in order, `results` what stands for the pattern's.
-  void build(const Match& match, Rewriter& rewriter, std::vector<Node*>& made, std::vector<Argument>& results,
-             ReplacementScratch& scratch) const;
+  void build(const Match& match, Rewriter& rewriter, std::vector<TemplateNode>& nodes, std::vector<Node*>& made,
+             std::vector<Argument>& results) const;
 
  private:
-  TemplateArgument argument(const Argument& value);
+  TemplateArgument source_of(const Argument& value) const;
+  TemplateNode template_of(const Node& node) const;
   std::uint32_t capture_of(const Node& placeholder, std::size_t position) const;
   void read_graph();
   void read_effects();
   void read_layouts();
   void check_results() const;
-  Argument resolve(const TemplateArgument& argument, const Match& match, const std::vector<Node*>& made) const;
+  void fill(Argument& argument, const TemplateArgument& source, const Match& match,
+            const std::vector<Node*>& made) const;
 
   const PatternData& pattern_;
   Replacement replacement_;
@@ -83,6 +92,7 @@ class ReplacementPlan {
   std::vector<TemplateArgument> results_;
   std::vector<TemplateArgument> by_id_;  // of the replacement graph's nodes
   std::vector<std::uint32_t> captures_;
+  std::vector<std::uint32_t> parameters_;
   std::vector<std::uint32_t> written_;
   bool impure_ = false;
   bool random_ = false;

@@ -6,10 +6,12 @@ namespace fx {
 
 void Rewriter::save_arguments(Entry& entry, const Node& node) {
   const ArgumentSpan args = node.args();
-  const KwargSpan kwargs = node.kwargs();
-  entry.size = static_cast<std::uint32_t>(args.size() + kwargs.size());
-  entry.kwargs = static_cast<std::uint16_t>(kwargs.size());
+  entry.size = static_cast<std::uint32_t>(args.size());
   for (const Argument& arg : args) saved_values_.push_back(arg);
+  const KwargSpan kwargs = node.kwargs();
+  if (kwargs.empty()) return;
+  entry.size += static_cast<std::uint32_t>(kwargs.size());
+  entry.kwargs = static_cast<std::uint16_t>(kwargs.size());
   for (std::size_t i = 0; i < kwargs.size(); ++i) {
     saved_values_.push_back(kwargs.value(i));
     saved_names_.push_back(kwargs.name(i));

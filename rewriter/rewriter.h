@@ -99,8 +99,10 @@ class Rewriter {
   Argument forwarded(const Argument& value);
   /// True when forwarded() would change the value.
   bool is_replaced(const Argument& value) const {
+    if (forwards_.empty()) return false;
+    if (const Node* node = value.node_or_null()) return forward_of_[*node] != 0;
     bool found = false;
-    if (!forwards_.empty()) for_each_node(value, [&](const Node& node) { found |= forward_of_[node] != 0; });
+    for_each_node(value, [&](const Node& node) { found |= forward_of_[node] != 0; });
     return found;
   }
 
@@ -121,7 +123,7 @@ class Rewriter {
   void save_arguments(Entry& entry, const Node& node);
   /// Takes the newest saved arguments off the pools, into `args` and `kwargs`.
   void take_arguments(const Entry& entry);
-  void record(Entry entry) { journal_.push_back(entry); }
+  void record(const Entry& entry) { journal_.push_back(entry); }
   void undo(const Entry& entry);
   std::uint32_t forward(Node& from, const Argument& to);
   void unforward(Node& from, std::uint32_t before);

@@ -5,8 +5,8 @@ namespace fx::internal {
 RuleRunner::Run::Run(RuleRunner& runner, std::size_t i)
     : program(runner.rules_.facts(i), runner.find_),
       engine(program, runner.rewriter_.graph(), runner.find_, stats),
-      applier(runner.rewriter_, runner.effects_, runner.rules_.rule(i).name, runner.options_.allow_output_aliases,
-              runner.options_.shapes) {
+      applier(runner.rewriter_, runner.effects_, runner.rules_.replacement(i), runner.rules_.rule(i).name,
+              runner.options_.allow_output_aliases, runner.options_.shapes) {
   engine.set_plan(runner.rules_.plan(i));
 }
 
@@ -39,8 +39,7 @@ bool RuleRunner::apply(std::size_t i, Match& match) {
   const Node& anchor = match.anchor();
   const auto start = std::chrono::steady_clock::now();
   const auto accepts = [&](const Match& again) { return static_cast<bool>(rule.when(again)); };
-  const Outcome outcome =
-      run.applier.apply(match, rules_.replacement(i), rule.when ? accepts : std::function<bool(const Match&)>());
+  const Outcome outcome = run.applier.apply(match, rule.when ? accepts : std::function<bool(const Match&)>());
   report.time += std::chrono::steady_clock::now() - start;
   if (outcome == Outcome::declined) ++report.filtered;
   if (outcome == Outcome::refused) refuse(i, anchor, *run.applier.objection().node, run.applier.objection().reason);

@@ -145,12 +145,6 @@ void Argument::release() noexcept {
   std::free(block);
 }
 
-void Argument::swap(Argument& other) noexcept {
-  std::swap(kind_, other.kind_);
-  std::swap(flags_, other.flags_);
-  std::swap(payload_, other.payload_);
-}
-
 void Argument::wrong_kind(std::string_view wanted) const {
   throw Error(ErrorKind::invalid_argument, "argument " + to_string(*this) + " is a " + std::string(to_string(kind_)) +
                                                ", not a " + std::string(wanted));

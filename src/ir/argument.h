@@ -123,10 +123,8 @@ class Argument {
   Argument(Argument&& other) noexcept : kind_(other.kind_), flags_(other.flags_), payload_(other.payload_) {
     if (is_container()) adopt(other);
   }
-  Argument& operator=(Argument other) noexcept {
-    swap(other);
-    return *this;
-  }
+  Argument& operator=(const Argument& other);
+  Argument& operator=(Argument&& other) noexcept;
   /// @}
   ~Argument() {
     if (flags_ & kOwnsBlock) release();

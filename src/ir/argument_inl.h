@@ -44,6 +44,32 @@ inline Node* Slot::user() const { return block().user; }
 
 }  // namespace internal
 
+inline void Argument::swap(Argument& other) noexcept {
+  std::swap(kind_, other.kind_);
+  std::swap(flags_, other.flags_);
+  std::swap(payload_, other.payload_);
+}
+
+// What is no container owns nothing, and is copied as it is.
+inline Argument& Argument::operator=(Argument&& other) noexcept {
+  if (is_container() || other.is_container()) [[unlikely]] {
+    Argument taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  kind_ = other.kind_;
+  payload_ = other.payload_;
+  return *this;
+}
+
+inline Argument& Argument::operator=(const Argument& other) {
+  if (is_container() || other.is_container()) [[unlikely]]
+    return *this = Argument(other);
+  kind_ = other.kind_;
+  payload_ = other.payload_;
+  return *this;
+}
+
 inline ArgumentSpan Argument::elements() const {
   if (!is_container()) return {};
   return ArgumentSpan(&payload_.block->slots()->value, payload_.block->size, sizeof(internal::Slot));

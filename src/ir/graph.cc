@@ -53,6 +53,12 @@ std::size_t Graph::count(Op op, Symbol target) const {
   return count ? *count : 0;
 }
 
+bool Graph::any_target(const std::function<bool(Op, Symbol)>& test) const {
+  return storage_->counts.any_of([&](std::uint64_t key, std::uint32_t count) {
+    return count > 0 && test(static_cast<Op>(key >> 32), Symbol::from_id(static_cast<std::uint32_t>(key)));
+  });
+}
+
 std::vector<Node*> Graph::find_nodes(Op op, Symbol target) const {
   std::vector<Node*> found;
   if (op == Op::call_function) target = canonical_target(target);
@@ -91,12 +97,14 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
   }
   const auto require_own = [&](const Argument& arg) {
     const Node* value = arg.node_or_null();
-    if (value ? value->storage_ != &s || value->erased_ : arg.is_container() || arg.is_node())
+    if (value ? value->storage_ != &s || value->erased_ : arg.is_container() || arg.is_node()) [[unlikely]]
       s.require_own(arg, nullptr);
   };
   for (const Argument& arg : args) require_own(arg);
-  for (const Argument& arg : kwargs.values()) require_own(arg);
-  GraphStorage::require_countable(kwargs);
+  if (!kwargs.empty()) {
+    for (const Argument& arg : kwargs.values()) require_own(arg);
+    GraphStorage::require_countable(kwargs);
+  }
   if (op == Op::call_function) target = canonical_target(target);
 
   const NodeName candidate = name.empty()          ? name_after(target)
@@ -107,7 +115,7 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
   node->op_ = op;
   node->target_ = target;
   s.name(*node) = s.names.create(candidate);
-  if (args.size() + kwargs.size() > 0) s.replace_arguments(node, s.copy_arguments(args, kwargs, node), kwargs.size());
+  if (!args.empty() || !kwargs.empty()) s.set_arguments(node, args, kwargs);
   s.link_before(node, s.insertion_next());
   s.advance_insertion(node);
   if (op == Op::output) s.output = node;
@@ -181,7 +189,7 @@ void Graph::erase_node(Node& node) {
   }
   if (!s.hooks.empty()) [[unlikely]]
     s.tell_erased(node);
-  if (node.arguments_) s.replace_arguments(&node, nullptr, 0);
+  s.take_arguments(&node);
   s.unlink(&node);
   node.erased_ = true;
   if (s.output == &node) s.output = nullptr;
@@ -202,7 +210,7 @@ void Graph::restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kw
   for (const Argument& arg : kwargs.values()) s.require_own(arg, &node);
   node.erased_ = false;
   s.link_before(&node, next ? next : s.root);
-  s.replace_arguments(&node, s.copy_arguments(args, kwargs, &node), kwargs.size());
+  s.set_arguments(&node, args, kwargs);
   if (node.op_ == Op::output) s.output = &node;
   ++s.count_of(node.op_, node.target_);
   ++s.live;
@@ -291,8 +299,7 @@ Graph Graph::clone(NodeMap<Node*>* nodes) const {
     if (node.op_ == Op::output) to.output = made;
     if (!node.arguments_) continue;
     made->num_kwargs_ = node.num_kwargs_;
-    made->arguments_ = to.copy_arguments(node.args(), node.kwargs(), made);
-    GraphStorage::for_each_use(made->arguments_, [&](internal::Slot* slot) {
+    made->arguments_ = to.copy_arguments(node.args(), node.kwargs(), made, [&](internal::Slot* slot) {
       Node* value = map[slot->value.payload_.node->id()];
       if (!value) return waiting.push_back(slot);
       slot->value.payload_.node = value;

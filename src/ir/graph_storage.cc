@@ -130,66 +130,53 @@ ArgumentBlock* GraphStorage::allocate_block(Node* user, std::size_t size, std::s
   return block;
 }
 
-void GraphStorage::recycle_block(ArgumentBlock* block, std::size_t kwargs) {
+void GraphStorage::release_block(ArgumentBlock* block, std::size_t kwargs) {
   for (Slot *slot = block->slots(), *end = slot + block->size; slot != end; ++slot) {
-    if (slot->value.is_container()) recycle_block(slot->value.payload_.block, 0);
+    if (slot->value.is_node()) {
+      unlink_use(slot);
+    } else if (slot->value.is_container()) {
+      release_block(slot->value.payload_.block, 0);
+    }
   }
   FreeBlock*& free = free_blocks[size_class(block_bytes(block->size, kwargs))];
   free = new (static_cast<void*>(block)) FreeBlock{free};
 }
 
-void GraphStorage::copy_argument(Slot& slot, const Argument& value, Node* user) {
-  Argument& copy = slot.value;
-  copy.kind_ = value.kind_;
-  copy.flags_ = 0;
-  if (!value.is_container()) {
-    copy.payload_ = value.payload_;
-    return;
-  }
-  const ArgumentSpan elements = value.elements();
-  ArgumentBlock* block = allocate_block(user, elements.size(), 0);
-  std::uint32_t index = 0;
-  for (const Argument& element : elements) {
-    Slot* at = new (block->slots() + index) Slot;
-    at->value.index_ = index++;
-    copy_argument(*at, element, user);
-  }
-  copy.payload_.block = block;
+void GraphStorage::throw_uncountable() {
+  throw Error(ErrorKind::invalid_argument,
+              "a node holds at most " + std::to_string(kMostKwargs) + " keyword arguments");
 }
 
-void GraphStorage::require_countable(KwargSpan kwargs) {
-  if (kwargs.size() > 0xffff) throw Error(ErrorKind::invalid_argument, "a node holds at most 65535 keyword arguments");
+namespace {
+
+bool holds_container(const ArgumentSpan& arguments) {
+  for (const Argument& argument : arguments) {
+    if (argument.is_container()) return true;
+  }
+  return false;
 }
 
-ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, KwargSpan kwargs, Node* user) {
-  const std::size_t size = args.size() + kwargs.size();
-  if (size == 0) return nullptr;
-  require_countable(kwargs);
-  ArgumentBlock* block = allocate_block(user, size, kwargs.size());
-  std::uint32_t index = 0;
-  const auto put = [&](const Argument& value) {
-    Slot* at = new (block->slots() + index) Slot;
-    at->value.index_ = index++;
-    copy_argument(*at, value, user);
-  };
-  for (const Argument& value : args) put(value);
-  Symbol* names = reinterpret_cast<Symbol*>(block->slots() + size);
-  for (std::size_t i = 0; i < kwargs.size(); ++i) {
-    put(kwargs.value(i));
-    new (names + i) Symbol(kwargs.name(i));
-  }
-  return block;
-}
+}  // namespace
 
-void GraphStorage::replace_arguments(Node* node, ArgumentBlock* block, std::size_t kwargs) {
-  if (node->arguments_) {
-    unlink_all(node->arguments_);
-    recycle_block(node->arguments_, node->num_kwargs_);
+void GraphStorage::set_arguments(Node* node, ArgumentSpan args, const KwargSpan& kwargs) {
+  if (node->arguments_ || holds_container(args) || holds_container(kwargs.values())) {
+    // They may be the node's own; and memory may run out before all are copied.
+    ArgumentBlock* block = copy_arguments(args, kwargs, node, [](Slot*) {});
+    take_arguments(node);
+    node->arguments_ = block;
+    if (block) link_all(block);
+  } else {
+    node->arguments_ = copy_arguments(args, kwargs, node, [](Slot* slot) { link_use(slot); });
   }
-  node->arguments_ = block;
-  node->num_kwargs_ = static_cast<std::uint16_t>(kwargs);
-  if (block) link_all(block);
+  node->num_kwargs_ = static_cast<std::uint16_t>(kwargs.size());
   ++revision;
+}
+
+void GraphStorage::take_arguments(Node* node) {
+  if (!node->arguments_) return;
+  release_block(node->arguments_, node->num_kwargs_);
+  node->arguments_ = nullptr;
+  node->num_kwargs_ = 0;
 }
 
 void GraphStorage::require_own(const Argument& argument, const Node* user) const {
@@ -212,27 +199,6 @@ void GraphStorage::require_own(const Argument& argument, const Node* user) const
 
 // ── Uses ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// The uses of one user are linked one after the other, so a use is its user's first unless the ring's last is by it
-// too.
-void GraphStorage::link_use(Slot* slot) {
-  Node* value = slot->value.payload_.node;
-  append_use(slot, value, !value->last_use_ || value->last_use_->user() != slot->user());
-}
-
-void GraphStorage::append_use(Slot* slot, Node* to, bool first) {
-  if (Slot* last = to->last_use_) {
-    slot->next = last->next;
-    slot->previous = last;
-    last->next->previous = slot;
-    last->next = slot;
-  } else {
-    slot->next = slot->previous = slot;
-  }
-  to->last_use_ = slot;
-  slot->value.flags_ = first ? Argument::kFirstUse : 0;
-  to->num_users_ += first;
-}
-
 // To be called for all uses of a user at once: taking away a first use alone would leave the user uncounted.
 void GraphStorage::unlink_use(Slot* slot) {
   Node* value = slot->value.payload_.node;
@@ -247,7 +213,6 @@ void GraphStorage::unlink_use(Slot* slot) {
 }
 
 void GraphStorage::link_all(ArgumentBlock* block) { for_each_use(block, link_use); }
-void GraphStorage::unlink_all(ArgumentBlock* block) { for_each_use(block, unlink_use); }
 
 void GraphStorage::link_all_anew() {
   for (Node& node : owner->nodes()) {
@@ -321,7 +286,7 @@ void GraphStorage::replace_input(Node* user, Node* from, const Argument& to) {
   std::vector<NamedArgument> kwargs;
   for (const Argument& arg : user->args()) args.push_back(map_nodes(arg, map));
   for (const auto& [name, value] : user->kwargs()) kwargs.push_back({name, map_nodes(value, map)});
-  replace_arguments(user, copy_arguments(args, kwargs, user), kwargs.size());
+  set_arguments(user, args, kwargs);
 }
 
 }  // namespace fx::internal

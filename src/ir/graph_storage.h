@@ -53,32 +53,60 @@ struct GraphStorage {
   std::uint32_t& count_of(Op op, Symbol target) { return counts[count_key(op, target)]; }
   static std::uint64_t count_key(Op op, Symbol target) { return (static_cast<std::uint64_t>(op) << 32) | target.id(); }
 
+  static constexpr std::size_t kMostKwargs = 0xffff;
   // Arguments. A node's block holds args then kwargs, followed by the keyword names.
   static std::size_t block_bytes(std::size_t size, std::size_t kwargs) {
     return block_bytes(ArgumentBlock::bytes(size) + kwargs * sizeof(Symbol));
   }
   ArgumentBlock* allocate_block(Node* user, std::size_t size, std::size_t kwargs);
-  void recycle_block(ArgumentBlock* block, std::size_t kwargs);
-  void copy_argument(Slot& slot, const Argument& value, Node* user);
-  ArgumentBlock* copy_arguments(ArgumentSpan args, KwargSpan kwargs, Node* user);
-  void replace_arguments(Node* node, ArgumentBlock* block, std::size_t kwargs);
+  /// Unlinks the uses in the block, and keeps its memory for others.
+  void release_block(ArgumentBlock* block, std::size_t kwargs);
+  template <typename Place>
+  void copy_argument(Slot* slot, std::uint32_t index, const Argument& value, Node* user, Place&& place);
+  template <typename Place>
+  ArgumentBlock* copy_elements(ArgumentSpan elements, Node* user, Place&& place);
+  /// Calls `place(Slot*)` for each use in the copy, which is not linked yet. Null when there are no arguments.
+  template <typename Place>
+  ArgumentBlock* copy_arguments(ArgumentSpan args, const KwargSpan& kwargs, Node* user, Place&& place);
+  void set_arguments(Node* node, ArgumentSpan args, const KwargSpan& kwargs);
+  void take_arguments(Node* node);
   /// Throws when there are more keyword arguments than a node can hold.
-  static void require_countable(KwargSpan kwargs);
+  static void require_countable(const KwargSpan& kwargs) {
+    if (kwargs.size() > kMostKwargs) [[unlikely]]
+      throw_uncountable();
+  }
+  [[noreturn]] static void throw_uncountable();
   /// Throws when an argument names a node that is erased or of another graph.
   void require_own(const Argument& argument, const Node* user) const;
 
   // Uses.
-  static void link_use(Slot* slot);
+  static void append_use(Slot* slot, Node* to, bool first) {
+    if (Slot* last = to->last_use_) {
+      slot->next = last->next;
+      slot->previous = last;
+      last->next->previous = slot;
+      last->next = slot;
+    } else {
+      slot->next = slot->previous = slot;
+    }
+    to->last_use_ = slot;
+    slot->value.flags_ = first ? Argument::kFirstUse : 0;
+    to->num_users_ += first;
+  }
+  // The uses of one user are linked one after the other, so a use is its user's first unless the ring's last is by it
+  // too.
+  static void link_use(Slot* slot) {
+    Node* value = slot->value.payload_.node;
+    append_use(slot, value, !value->last_use_ || value->last_use_->user() != slot->user());
+  }
   static void unlink_use(Slot* slot);
   template <typename Visit>
   static void for_each_use(ArgumentBlock* block, Visit&& visit);
   static void link_all(ArgumentBlock* block);
-  static void unlink_all(ArgumentBlock* block);
   /// Makes every list of users again, in the order of the nodes.
   void link_all_anew();
   static bool uses(Node* user, Node* value);
   void move_uses(Node* from, Node* to);
-  static void append_use(Slot* slot, Node* to, bool first);
   /// Replaces every use of `from` in `user` by `to`. Uses of other values keep their places in the lists of users.
   void replace_input(Node* user, Node* from, const Argument& to);
 
@@ -137,6 +165,50 @@ void GraphStorage::for_each_use(ArgumentBlock* block, Visit&& visit) {
       for_each_use(slot->value.payload_.block, visit);
     }
   }
+}
+
+template <typename Place>
+void GraphStorage::copy_argument(Slot* slot, std::uint32_t index, const Argument& value, Node* user, Place&& place) {
+  Argument& copy = (new (slot) Slot)->value;
+  copy.kind_ = value.kind_;
+  copy.index_ = index;
+  copy.payload_ = value.payload_;
+  if (value.is_node()) {
+    place(slot);
+  } else if (value.is_container()) [[unlikely]] {
+    copy.payload_.block = copy_elements(value.elements(), user, place);
+  }
+}
+
+template <typename Place>
+ArgumentBlock* GraphStorage::copy_elements(ArgumentSpan elements, Node* user, Place&& place) {
+  ArgumentBlock* block = allocate_block(user, elements.size(), 0);
+  std::uint32_t index = 0;
+  for (const Argument& element : elements) {
+    copy_argument(block->slots() + index, index, element, user, place);
+    ++index;
+  }
+  return block;
+}
+
+template <typename Place>
+ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, const KwargSpan& kwargs, Node* user, Place&& place) {
+  if (kwargs.empty()) return args.empty() ? nullptr : copy_elements(args, user, place);
+  const std::size_t size = args.size() + kwargs.size();
+  require_countable(kwargs);
+  ArgumentBlock* block = allocate_block(user, size, kwargs.size());
+  Symbol* names = reinterpret_cast<Symbol*>(block->slots() + size);
+  std::uint32_t index = 0;
+  const auto put = [&](const Argument& value) {
+    copy_argument(block->slots() + index, index, value, user, place);
+    ++index;
+  };
+  for (const Argument& value : args) put(value);
+  for (std::size_t i = 0; i < kwargs.size(); ++i) {
+    put(kwargs.value(i));
+    new (names + i) Symbol(kwargs.name(i));
+  }
+  return block;
 }
 
 }  // namespace fx::internal

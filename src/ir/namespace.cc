@@ -62,10 +62,9 @@ NodeName Namespace::create(NodeName candidate) {
   Stem& record = stems_[candidate.stem.id()];
   if (!record.known) {
     record.known = true;
-    record.reserved = is_reserved_name(candidate.stem.view());
+    record.bare_taken = is_reserved_name(candidate.stem.view());
   }
-  const bool bare = candidate.number == NodeName::kNoNumber;
-  if ((bare && record.reserved) || taken(record, candidate)) {
+  if (taken(record, candidate)) {
     // A number of ten digits would read back as part of the stem; the first gap is free too.
     candidate.number = record.last + 1 < kNumberLimit ? record.last + 1 : record.dense + 1;
   }

@@ -43,9 +43,8 @@ class Namespace {
   struct Stem {
     std::uint32_t dense = 0;  // the numbers 1 … dense are all taken
     std::uint32_t last = 0;   // where counting goes on; at least every number taken
-    bool bare_taken = false;
-    bool known = false;  // false: the reserved-word question was not asked yet
-    bool reserved = false;
+    bool bare_taken = false;  // or reserved
+    bool known = false;       // false: whether it is reserved was not asked yet
   };
   static std::uint64_t key(Symbol stem, std::uint32_t number) { return (std::uint64_t{stem.id()} << 32) | number; }
   bool taken(const Stem& record, NodeName name) const;

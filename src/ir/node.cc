@@ -106,7 +106,7 @@ void Node::set_args_kwargs(ArgumentSpan args, KwargSpan kwargs) {
   require_there(*this, "arguments");
   for (const Argument& arg : args) storage_->require_own(arg, this);
   for (const Argument& arg : kwargs.values()) storage_->require_own(arg, this);
-  storage_->replace_arguments(this, storage_->copy_arguments(args, kwargs, this), kwargs.size());
+  storage_->set_arguments(this, args, kwargs);
 }
 
 void Node::set_args(ArgumentSpan args) { set_args_kwargs(args, kwargs()); }
@@ -234,11 +234,10 @@ Meta& Node::meta() {
   std::vector<std::uint32_t>& indices = storage_->meta_index;
   if (id_ >= indices.size()) indices.resize(storage_->id_count + storage_->id_count / 2);
   std::uint32_t& index = indices[id_];
-  if (index == 0) {
-    storage_->metas.emplace_back();
-    index = static_cast<std::uint32_t>(storage_->metas.size());
-  }
-  return storage_->metas[index - 1];
+  if (index != 0) return storage_->metas[index - 1];
+  Meta& made = storage_->metas.emplace_back();
+  index = static_cast<std::uint32_t>(storage_->metas.size());
+  return made;
 }
 
 const Meta* Node::find_meta() const {

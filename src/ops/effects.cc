@@ -219,20 +219,20 @@ NodeEffects call_effects(const Node& node, const TargetInfo& info, const NodeEff
   return effects;
 }
 
-bool is_exact(const Node& node, const TargetInfo& info) { return node.is(Op::call_function) && info.exact; }
+bool is_exact(Op op, const TargetInfo& info) { return op == Op::call_function && info.exact; }
 
-// Both apart from effects_of(), which answers most questions without them, and then has no registers to save.
-[[gnu::noinline]] void find_target_effects(const Node& node, const TargetInfo& info) {
-  KnownTargetEffects& known = node.is(Op::call_method) ? info.method_effects : info.function_effects;
-  known.store(is_exact(node, info) ? ask_exact(*info.schema) : ask(node.op(), node.target(), info));
+// These are apart from effects_of(), which answers most questions without them, and then has no registers to save.
+[[gnu::noinline]] void find_target_effects(Op op, Symbol target, const TargetInfo& info) {
+  KnownTargetEffects& known = op == Op::call_method ? info.method_effects : info.function_effects;
+  known.store(is_exact(op, info) ? ask_exact(*info.schema) : ask(op, target, info));
 }
 
 [[gnu::noinline]] NodeEffects effects_of_this_call(const Node& node, const TargetInfo& info) {
-  if (is_exact(node, info)) return schema_effects(*info.schema, node.args(), node.kwargs());
+  if (is_exact(node.op(), info)) return schema_effects(*info.schema, node.args(), node.kwargs());
   return call_effects(node, info, (node.is(Op::call_method) ? info.method_effects : info.function_effects).effects());
 }
 
-NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
+[[gnu::noinline]] NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
   NodeEffects effects = modules ? modules(node) : NodeEffects{.may_alias = true};
   effects.may_alias |= effects.unknown;
   return effects;
@@ -301,10 +301,20 @@ NodeEffects effects_of(const Node& node, const ModuleEffects& modules) {
   if (!node.is(Op::call_function) && !node.is(Op::call_method)) return {};
   const TargetInfo& info = internal::target_info(node.target());
   const KnownTargetEffects& known = node.is(Op::call_method) ? info.method_effects : info.function_effects;
-  if (known.known() == TargetEffects::Known::nothing) find_target_effects(node, info);
-  if (known.known() == TargetEffects::Known::each_call && (is_exact(node, info) || !may_be_out_call(node, info)))
+  if (known.known() == TargetEffects::Known::nothing) find_target_effects(node.op(), node.target(), info);
+  if (known.known() == TargetEffects::Known::each_call && (is_exact(node.op(), info) || !may_be_out_call(node, info)))
     return known.effects();
   return effects_of_this_call(node, info);
+}
+
+std::optional<NodeEffects> effects_of_each(Op op, Symbol target, const ModuleEffects& modules) {
+  if (op == Op::call_module) return modules ? std::nullopt : std::optional(NodeEffects{.may_alias = true});
+  if (op != Op::call_function && op != Op::call_method) return NodeEffects{};
+  const TargetInfo& info = internal::target_info(target);
+  if (!is_exact(op, info)) return std::nullopt;  // a keyword may pick an overload that writes
+  if (info.function_effects.known() == TargetEffects::Known::nothing) find_target_effects(op, target, info);
+  if (info.function_effects.known() == TargetEffects::Known::call_decides) return std::nullopt;
+  return info.function_effects.effects();
 }
 
 void for_each_written(const Node& node, const std::function<void(const Argument&)>& visit,

@@ -16,6 +16,7 @@
 #include <concepts>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -65,6 +66,9 @@ struct ModuleEffects {
 
 /// Placeholders, get_attr and output have no effects of their own.
 NodeEffects effects_of(const Node& node, const ModuleEffects& modules = {});
+
+/// What every node of this opcode and target does, whatever its arguments; nothing where the node decides.
+std::optional<NodeEffects> effects_of_each(Op op, Symbol target, const ModuleEffects& modules = {});
 
 /// Calls `visit(const Argument&)` for every argument of the call that it may write to; of an unknown function or a
 /// module that writes, for all that hold nodes. The argument lives for the visit only.

@@ -40,7 +40,7 @@ class ChunkedVector {
     ++size_;
     return *made;
   }
-  void push_back(T value) { emplace_back(std::move(value)); }
+  void push_back(const T& value) { emplace_back(value); }
   void pop_back() {
     (*this)[--size_].~T();
     set_end();
@@ -62,7 +62,7 @@ class ChunkedVector {
     next_ = used == 0 ? nullptr : limit_ - kChunk + used;
   }
 
-  void next_chunk() {
+  [[gnu::noinline]] void next_chunk() {
     const std::size_t at = size_ / kChunk;
     if (at == chunks_.size()) chunks_.push_back(static_cast<T*>(arena_.allocate(kChunk * sizeof(T))));
     next_ = chunks_[at];

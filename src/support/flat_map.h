@@ -2,7 +2,7 @@
 //
 // For the tables on hot paths (names, targets, common subexpressions), where a node-based map costs an allocation per
 // entry. Linear probing over a power-of-two table at most half full. Keys may be anything but `kEmptyKey`. No erase.
-// Iteration is deliberately absent, so that the order of the table can never show.
+// Iteration is deliberately absent, so that the order of the table can never show: any_of() answers yes or no.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,17 @@ class FlatMap {
 
   /// Returns the value of `key`, made with `Value()` if it is new. The reference lives until the next insertion.
   Value& operator[](std::uint64_t key) {
-    if (2 * (size_ + 1) > cells_.size()) grow();
-    Cell& cell = cells_[probe(key)];
-    if (cell.key != key) {
-      cell.key = key;
-      ++size_;
+    Value* known = find(key);
+    return known ? *known : insert(key);
+  }
+
+  /// True when `test(key, value)` holds of some entry. It is asked in no order.
+  template <typename Test>
+  bool any_of(Test&& test) const {
+    for (const Cell& cell : cells_) {
+      if (cell.key != kEmptyKey && test(cell.key, cell.value)) return true;
     }
-    return cell.value;
+    return false;
   }
 
   void reserve(std::size_t count) {
@@ -48,22 +52,31 @@ class FlatMap {
   };
 
   std::size_t probe(std::uint64_t key) const {
-    const std::size_t mask = cells_.size() - 1;
     std::uint64_t hash = key * 0x9E3779B97F4A7C15ull;
-    std::size_t at = (hash ^ (hash >> 32)) & mask;
-    while (cells_[at].key != kEmptyKey && cells_[at].key != key) at = (at + 1) & mask;
+    std::size_t at = (hash ^ (hash >> 32)) & mask_;
+    while (cells_[at].key != key && cells_[at].key != kEmptyKey) at = (at + 1) & mask_;
     return at;
+  }
+
+  [[gnu::noinline]] Value& insert(std::uint64_t key) {
+    if (2 * (size_ + 1) > cells_.size()) grow();
+    Cell& cell = cells_[probe(key)];
+    cell.key = key;
+    ++size_;
+    return cell.value;
   }
 
   void grow() {
     std::vector<Cell> old(cells_.empty() ? 16 : 2 * cells_.size());
     old.swap(cells_);
+    mask_ = cells_.size() - 1;
     for (Cell& cell : old) {
       if (cell.key != kEmptyKey) cells_[probe(cell.key)] = std::move(cell);
     }
   }
 
   std::vector<Cell> cells_;
+  std::size_t mask_ = 0;  // one less than there are cells
   std::size_t size_ = 0;
 };
 

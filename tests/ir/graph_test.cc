@@ -71,6 +71,24 @@ TEST_F(GraphTest, FindsNodesByOpcodeAndTargetInOrder) {
   EXPECT_TRUE(graph.find_nodes(Op::call_function, "aten::relu").empty());
 }
 
+TEST(Graph, AsksForTargetsThatAreThere) {
+  Graph graph;
+  const auto calls = [&](Symbol wanted) {
+    return graph.any_target([&](Op op, Symbol target) { return op == Op::call_function && target == wanted; });
+  };
+  EXPECT_FALSE(graph.any_target([](Op, Symbol) { return true; }));
+  Node& x = graph.placeholder("x");
+  Node& first = graph.call_function("aten::relu", {x});
+  Node& second = graph.call_function("aten::relu", {x});
+  EXPECT_TRUE(calls("aten::relu"));
+  EXPECT_FALSE(calls("x")) << "an input is called so, no function";
+  graph.erase_node(first);
+  EXPECT_TRUE(calls("aten::relu"));
+  second.set_target("aten::neg");
+  EXPECT_FALSE(calls("aten::relu"));
+  EXPECT_TRUE(calls("aten::neg"));
+}
+
 TEST_F(GraphTest, NewNodesGoBeforeTheOutput) {
   graph.call_function("aten::neg", {b});
   EXPECT_THAT(order(graph), ElementsAre("x", "a", "b", "neg", "output"));

@@ -23,6 +23,8 @@ class Effects : public ::testing::Test {
     last = &graph.call_function(target, args, kwargs);
     const std::string text = effects_text(effects_of(*last));
     EXPECT_EQ(effects_text(effects_of(*last)), text) << "asked twice";
+    const auto each = effects_of_each(last->op(), last->target());
+    EXPECT_TRUE(!each || *each == effects_of(*last)) << target;
     return text;
   }
   std::string method(const char* target, ArgumentSpan args, KwargSpan kwargs = {}) {
@@ -246,6 +248,26 @@ TEST_F(Effects, OfModules) {
       call, [&](const Argument&) { ++written; }, modules);
   EXPECT_EQ(written, 1);
   EXPECT_FALSE(effects_of(graph.call_module("other", {x}), modules).impure());
+}
+
+TEST_F(Effects, OfEachCallOfATarget) {
+  const auto each = [](Op op, const char* target, const ModuleEffects& modules = {}) {
+    const auto effects = effects_of_each(op, target, modules);
+    return effects ? "each " + effects_text(*effects) : std::string("the call decides");
+  };
+  EXPECT_EQ(each(Op::call_function, "aten::relu"), "each ");
+  EXPECT_EQ(each(Op::call_function, "aten::transpose.int"), "each alias");
+  EXPECT_EQ(each(Op::call_function, "aten::rand_like"), "each random");
+  EXPECT_EQ(each(Op::call_function, "aten::add_.Tensor"), "the call decides");
+  EXPECT_EQ(each(Op::call_function, "aten::dropout"), "the call decides");
+  EXPECT_EQ(each(Op::call_function, "torch.relu"), "the call decides") << "out=";
+  EXPECT_EQ(each(Op::call_function, "mine::unheard_of"), "the call decides");
+  EXPECT_EQ(each(Op::call_method, "relu"), "the call decides");
+  EXPECT_EQ(each(Op::call_module, "layer"), "each alias");
+  EXPECT_EQ(each(Op::call_module, "layer", [](const Node&) { return NodeEffects{}; }), "the call decides");
+  EXPECT_EQ(each(Op::placeholder, "x"), "each ");
+  EXPECT_EQ(each(Op::get_attr, "weight"), "each ");
+  EXPECT_EQ(each(Op::output, "output"), "each ");
 }
 
 TEST_F(Effects, OfOtherNodes) {

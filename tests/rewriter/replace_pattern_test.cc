@@ -11,6 +11,7 @@
 #include <fxgraph/text/print.h>
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
+#include "tests/support/workloads.h"
 
 namespace fx::replace_pattern_test {
 
@@ -104,6 +105,25 @@ TEST(ReplacePattern, NewNodesKnowWhereTheyComeFrom) {
   EXPECT_EQ(provenance_of(*graph.find("sub")), "demo: a, r");
   EXPECT_EQ(inner->get<Provenance>(meta_key::kProvenance)->sources().size(), 2u);
   EXPECT_EQ(inner->get<std::string>(meta_key::kType), nullptr);
+}
+
+TEST(ReplacePattern, NotesOutliveTheGraph) {
+  std::vector<Provenance> notes;
+  std::vector<std::string> texts;
+  {
+    Graph graph = testing::chain(500);
+    replace_pattern(graph, "aten::relu(aten::add.Tensor(x, y))", "aten::relu6(aten::sub.Tensor(x, y))",
+                    {.name = "demo"});
+    for (const Node& node : graph.nodes()) {
+      if (node.target() != "aten::sub.Tensor" && node.target() != "aten::relu6") continue;
+      notes.push_back(*node.find_meta()->get<Provenance>(meta_key::kProvenance));
+      texts.push_back(provenance_of(node));
+    }
+  }
+  ASSERT_EQ(notes.size(), 1000u);
+  EXPECT_EQ(texts[0], "demo: add, relu");
+  EXPECT_EQ(texts[999], "demo: add_499, relu_499");
+  for (std::size_t i = 0; i < notes.size(); ++i) EXPECT_EQ(notes[i].str(), texts[i]);
 }
 
 TEST(ReplacePattern, WhatWasThereBeforeKeepsItsOwnNotes) {
