@@ -65,4 +65,5 @@ int main() {
     gm->graph().print_tabular();
     TORCH_CHECK(gm->forward(x, y).item<int>() == 6);
   }
+  return 0;
 }

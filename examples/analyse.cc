@@ -32,4 +32,5 @@ int main() {
   // [end]
   TORCH_CHECK(dom.dominates(relu, add));
   TORCH_CHECK(order.size() == graph.size());
+  return 0;
 }

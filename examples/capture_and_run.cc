@@ -30,4 +30,5 @@ int main() {
   TORCH_CHECK(torch::equal(y, net->forward(x)));
   TORCH_CHECK(torch::allclose(again->forward(x), y));
   std::filesystem::remove(file);
+  return 0;
 }

@@ -53,4 +53,5 @@ int main() {
               gm->code());
   const torch::Tensor x = torch::rand({3, 4});
   TORCH_CHECK(torch::equal(gm->forward(x), module->forward(x)));
+  return 0;
 }

@@ -49,4 +49,5 @@ int main() {
   TORCH_CHECK(outer.parameters().size() == 2);
   const torch::Tensor x = torch::randn({2, 4});
   TORCH_CHECK(torch::equal(outer.forward(x), (torch::relu(net->fc(x)) - x) * 2));
+  return 0;
 }

@@ -26,4 +26,5 @@ int main() {
   std::cout << counter.flops << " floating-point operations\n";
   TORCH_CHECK(counter.flops == 2 * 2 * 3 * 4);
   TORCH_CHECK(torch::equal(y.toTensor(), torch::relu(torch::matmul(x, w))));
+  return 0;
 }

@@ -64,4 +64,5 @@ int main() {
     TORCH_CHECK(each->graph().find_nodes(fx::Op::call_function, "aten::relu").empty());
     TORCH_CHECK(torch::equal(each->forward(x), m->forward(x)));
   }
+  return 0;
 }

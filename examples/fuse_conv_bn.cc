@@ -76,4 +76,5 @@ int main() {
   const torch::Tensor x = torch::randn({2, 3, 8, 8});
   TORCH_CHECK(torch::allclose(gm->forward(x), net->forward(x), 1e-4, 1e-5));
   TORCH_CHECK(net->conv->weight.equal(fx::symbolic_trace(net)->attribute("conv.weight")), "the net is as it was");
+  return 0;
 }

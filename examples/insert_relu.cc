@@ -20,4 +20,5 @@ int main() {
   graph.print_tabular();
   graph.lint();
   TORCH_CHECK(traced->forward(torch::tensor({1.0, -3.0}), torch::ones({2})).equal(torch::tensor({4.0, 0.0})));
+  return 0;
 }

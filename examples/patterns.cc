@@ -29,4 +29,5 @@ int main() {
   std::cout << fx::explain(gm->graph(), p, node);
   // [end]
   TORCH_CHECK(fx::explain(gm->graph(), p, node).find("conv2d_1") != std::string::npos);
+  return 0;
 }

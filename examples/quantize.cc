@@ -77,4 +77,5 @@ int main() {
     // [end]
     std::cout << int8->forward(x).sizes() << "\n";
   }
+  return 0;
 }

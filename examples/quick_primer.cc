@@ -50,4 +50,5 @@ int main() {
   TORCH_CHECK(graph.find_nodes(fx::Op::get_attr, "linear.weight").size() == 1);
   TORCH_CHECK(graph.find_nodes(fx::Op::call_function, "aten::topk").size() == 1);
   TORCH_CHECK(!gm->find_attribute("param").defined(), "what forward does not use is not in the graph");
+  return 0;
 }

@@ -36,4 +36,5 @@ int main() {
   }
   std::cout << gm->code();
   TORCH_CHECK(torch::allclose(gm->forward(x, w), before));
+  return 0;
 }

@@ -22,4 +22,5 @@ int main() {
   std::cout << report << gm->code();
   TORCH_CHECK(report.applied == 1);
   TORCH_CHECK(fx::self_test(kDivByConstant).passed());
+  return 0;
 }

@@ -20,4 +20,5 @@ int main() {
   }
   // [end]
   TORCH_CHECK(shapes[*gm->graph().output_node()].tensor()->sizes == std::vector<std::int64_t>({2, 10}));
+  return 0;
 }

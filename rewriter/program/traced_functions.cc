@@ -36,10 +36,10 @@ class TracedReplacement {
       if (parameters[i].is_literal()) literals.push_back(match.values()[pattern.inputs[i]]);
     }
     const ReplacementPlan plan(pattern, graph_at(literals));
+    std::vector<TemplateNode> nodes = plan.nodes();
     std::vector<Node*> made;
     std::vector<Argument> results;
-    ReplacementScratch scratch;
-    plan.build(match, rewriter, made, results, scratch);
+    plan.build(match, rewriter, nodes, made, results);
     return results;
   }
 

@@ -37,7 +37,7 @@ std::string in_brackets_below(int binds, const Words& words) {
   return words.binds < binds ? "(" + words.text + ")" : words.text;
 }
 
-Words combined(SizeTie::Op op, const Words& a, const Words& b) {
+Words joined_words(SizeTie::Op op, const Words& a, const Words& b) {
   if (op == SizeTie::Op::floordiv) return {in_brackets_below(kAtom, a) + " // " + b.text, kQuotient};
   if (op == SizeTie::Op::mul) {
     const bool is_number = b.binds == kAtom && std::isdigit(static_cast<unsigned char>(b.text.front()));
@@ -59,7 +59,7 @@ std::string SizeTie::str(const std::function<std::string(std::uint32_t)>& name) 
              [](std::int64_t number) {
                return Words{std::to_string(number), kAtom};
              },
-             combined)
+             joined_words)
       .text;
 }
 
