@@ -44,6 +44,7 @@ struct OpRecord {
   std::vector<OpArgument> arguments;
   std::vector<OpResult> results;
   bool takes_tensors = false;
+  bool takes_values = false;  ///< of tensors: `zeros_like` takes but their shape
   bool all_results_are_tensors = true;
   bool draws_random_numbers = true;    ///< or nobody knows that it does not
   bool shape_depends_on_data = false;  ///< `nonzero`, `masked_select`, … that LibTorch has a tag for

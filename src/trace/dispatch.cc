@@ -50,8 +50,9 @@ void trace_operator(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 // ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 // Has LibTorch ask the tracer before it answers grad_fn() and is_leaf() of a traced tensor: they are refused where the
-// answer may be another one in another run, as requires_grad() is. LibTorch's hooks grow from version to version and
-// their types change: what passes questions on has the types that the interface has, and whole parts that it may lack.
+// answer may be another one in another run, as requires_grad() is. So is what autograd notes of views and writes.
+// LibTorch's hooks grow from version to version and their types change: what passes questions on has the types that the
+// interface has, and whole parts that it may lack.
 using at::TensorBase;
 using Hooks = at::impl::VariableHooksInterface;
 
@@ -141,6 +142,22 @@ class GradientHooks : public PassingTypes<PassingFallback<PassingBackward<declty
     ask(tensor);
     return others_.is_leaf(tensor);
   }
+  bool is_view(const TensorBase& tensor) const override {
+    ask_history(tensor, "is_view()");
+    return others_.is_view(tensor);
+  }
+  const TensorBase& base(const TensorBase& tensor) const override {
+    ask_history(tensor, "_base()");
+    return others_.base(tensor);
+  }
+  std::int64_t output_nr(const TensorBase& tensor) const override {
+    ask_history(tensor, "output_nr()");
+    return others_.output_nr(tensor);
+  }
+  std::int64_t _version(const TensorBase& tensor) const override {
+    ask_history(tensor, "_version()");
+    return others_._version(tensor);
+  }
   // LibTorch's asks whether it is a leaf.
   void requires_grad_(const TensorBase& tensor, bool required) const override {
     if (!proxy_of(tensor)) return others_.requires_grad_(tensor, required);
@@ -152,10 +169,16 @@ class GradientHooks : public PassingTypes<PassingFallback<PassingBackward<declty
     if (!tensor.defined() || !tensor.key_set().has(kProxyKey)) return nullptr;
     return dynamic_cast<const ProxyImpl*>(tensor.unsafeGetTensorImpl());
   }
-  static void ask(const TensorBase& tensor) {
+  // A traced value, while its trace goes on.
+  static const ProxyImpl* traced(const TensorBase& tensor) {
     const ProxyImpl* proxy = proxy_of(tensor);
-    if (proxy && proxy->session() && proxy->session()->is_open() && proxy->node())
-      proxy->session()->requires_grad(*proxy);
+    return proxy && proxy->session() && proxy->session()->is_open() && proxy->node() ? proxy : nullptr;
+  }
+  static void ask(const TensorBase& tensor) {
+    if (const ProxyImpl* proxy = traced(tensor)) proxy->session()->requires_grad(*proxy);
+  }
+  static void ask_history(const TensorBase& tensor, const char* call) {
+    if (const ProxyImpl* proxy = traced(tensor)) proxy->session()->asked_history(*proxy, call);
   }
 };
 

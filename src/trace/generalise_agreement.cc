@@ -14,10 +14,11 @@ namespace fx::internal {
 bool Generaliser::asks_for_sizes() const {
   const auto& questions = program_.log.questions();
   return !search_.samples().empty() &&
-         std::any_of(questions.begin(), questions.end(), [&](const TraceLog::Question& question) {
-           const at::Tensor value = program_.session.value_of(*program_.log[question.of].node);
-           return !value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of);
-         });
+         (program_.log.meets_errors() ||
+          std::any_of(questions.begin(), questions.end(), [&](const TraceLog::Question& question) {
+            const at::Tensor value = program_.session.value_of(*program_.log[question.of].node);
+            return !value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of);
+          }));
 }
 
 // As near as explanations are: what a program computes of sizes in float is no other number.

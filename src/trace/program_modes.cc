@@ -5,6 +5,7 @@
 #include <ATen/SequenceNumber.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <fxgraph/run/autocast_scope.h>
 #include <fxgraph/trace/caller.h>
@@ -17,13 +18,19 @@ thread_local std::uint64_t autograd_nodes = 0;
 thread_local int depth = 0;                   // of traces in this thread
 thread_local caffe2::TypeMeta default_dtype;  // where the outermost begins
 
+// Whether operators go by autograd: inside of AutoDispatchBelowAutograd and its like, as kernels of one's own are.
+bool is_below_autograd() {
+  return c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::AutogradFunctionality);
+}
+
 }  // namespace
 
 ProgramModes::ProgramModes()
     : autocast_(AutocastScope::is_enabled(c10::DeviceType::CUDA)),
-      autocast_cpu_(AutocastScope::is_enabled(c10::DeviceType::CPU)) {}
+      autocast_cpu_(AutocastScope::is_enabled(c10::DeviceType::CPU)),
+      below_autograd_(is_below_autograd()) {}
 
-bool ProgramModes::enter() {
+bool ProgramModes::enter(bool takes_values) {
   if (depth > 0 && at::sequence_number::peek() != autograd_nodes) {
     autograd_nodes = at::sequence_number::peek();
     inside_known_function_ = caller_is_differentiable();
@@ -45,7 +52,7 @@ bool ProgramModes::enter() {
   }
   if (at::GradMode::is_enabled()) {
     inside_known_function_ = false;
-    return false;
+    return takes_values && !below_autograd_ && is_below_autograd();  // LibTorch calls its factories there, too
   }
   inside_known_function_ = inside_known_function_ && caller_is_differentiable();
   return !inside_known_function_;

@@ -18,6 +18,13 @@ namespace internal {
 // unequal to all others, and is neither floating nor whole.
 caffe2::TypeMeta unknown_type() { return caffe2::TypeMeta::Make<std::string>(); }
 
+// The tracer is asked before whoever resolves conjugates and negatives; whether a value is one shows in its keys alone.
+c10::DispatchKeySet proxy_keys(const at::Tensor& value) {
+  constexpr c10::DispatchKeySet kShown({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative});
+  const c10::DispatchKeySet own(kProxyKey);
+  return value.defined() ? own | (value.key_set() & kShown) : own;
+}
+
 // Asks the session when the program asks whether a proxy requires gradients.
 class ProxyImpl::Gradients final : public torch::autograd::AutogradMeta {
  public:
@@ -37,7 +44,7 @@ bool ProxyImpl::was_made_to_require_grad() const {
 void ProxyImpl::forget_made_to_require_grad() { set_autograd_meta(std::make_unique<Gradients>(*this)); }
 
 ProxyImpl::ProxyImpl(std::shared_ptr<Session> session, Node* node, at::Tensor value, std::optional<c10::Device> device)
-    : c10::TensorImpl(c10::DispatchKeySet(kProxyKey), value.defined() ? value.dtype() : caffe2::TypeMeta(),
+    : c10::TensorImpl(proxy_keys(value), value.defined() ? value.dtype() : caffe2::TypeMeta(),
                       device ? decltype(device_opt_)(*device) : decltype(device_opt_)()),
       session_(std::move(session)),
       node_(node),

@@ -84,6 +84,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Argument argument_without_grad(const at::Tensor& tensor);
   /// What requires_grad() of a proxy says. Throws Error(trace) where that may be another answer in another run.
   bool requires_grad(const ProxyImpl& proxy) const;
+  /// The program asks what autograd notes of how a tensor came about (`is_view()`). Throws Error(trace).
+  void asked_history(const ProxyImpl& proxy, const char* call) const;
   /// A proxy's other handle on the same memory that takes no part in gradients: what data() returns.
   c10::intrusive_ptr<c10::TensorImpl> without_grad(const ProxyImpl& proxy);
 

@@ -43,6 +43,11 @@ bool Session::requires_grad(const ProxyImpl& proxy) const {
   throw gradient_question(proxy.node());
 }
 
+// Autograd never sees a proxy, and an input may be anything.
+void Session::asked_history(const ProxyImpl& proxy, const char* call) const {
+  if (!modes_.inside_function()) throw history_question(proxy.node(), call);
+}
+
 // set_requires_grad(true), also as an option of a factory, is no operator.
 void Session::require_grad(ProxyImpl& proxy) {
   static const Symbol kRequireGrad("aten::requires_grad_");

@@ -45,6 +45,12 @@ Error gradient_question(const Node* node) {
       "or choose by an argument"));
 }
 
+Error history_question(const Node* node, std::string_view call) {
+  return question(trace_error(
+      node, call,
+      "asks how a tensor came about, which a graph does not keep; choose by sizes, by types or by an argument"));
+}
+
 Error order_of_threads() {
   return Error(ErrorKind::trace,
                "symbolic_trace: the program runs operators in several threads, in another order each time; run them "

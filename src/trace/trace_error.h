@@ -27,6 +27,9 @@ Error no_data(const Node* node, std::string_view call);
 /// For questions whether it requires gradients.
 Error gradient_question(const Node* node);
 
+/// For questions about what autograd notes of a tensor.
+Error history_question(const Node* node, std::string_view call);
+
 /// For programs whose threads run operators in another order in another call.
 Error order_of_threads();
 

@@ -34,7 +34,7 @@ class TraceLog final : public TraceFollower {
   void returns_list(std::size_t length) override { calls_.back().list_length = length; }
   void asked(const Node& node) override;
   void asked_rank() override { asks_rank_ = true; }
-  void refused(const std::exception&) override {}
+  void refused(const std::exception&) override { meets_errors_ = true; }
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(calls_.size()); }
   const Call& operator[](std::uint32_t i) const { return calls_[i]; }
@@ -47,9 +47,11 @@ class TraceLog final : public TraceFollower {
   /// Which call made `node`.
   std::uint32_t index_of(const Node& node) const { return index_by_id_[node.id()]; }
   const std::vector<Question>& questions() const { return questions_; }
+  /// Whether an operator refused the shapes, and the program went on: which do so is a question for sizes.
+  bool meets_errors() const { return meets_errors_; }
   /// Whether the program may do something else for another number of dimensions: it has asked for that, or for sizes,
   /// which count from either end.
-  bool asks_rank() const { return asks_rank_ || !questions_.empty(); }
+  bool asks_rank() const { return asks_rank_ || meets_errors_ || !questions_.empty(); }
   /// The operator that was about to run when call `i` was made: the call itself, or the one that it fetches a tensor
   /// for.
   std::uint32_t operator_at(std::uint32_t i) const;
@@ -62,6 +64,7 @@ class TraceLog final : public TraceFollower {
   std::vector<std::uint32_t> index_by_id_;
   std::vector<Question> questions_;
   bool asks_rank_ = false;
+  bool meets_errors_ = false;
 };
 
 }  // namespace fx::internal

@@ -1,4 +1,7 @@
 // What the program decides by whether gradients are required.
+#include <functional>
+#include <utility>
+
 #include "tests/trace/trace_testing.h"
 
 namespace fx::gradient_questions_test {
@@ -32,6 +35,43 @@ TEST(GradientQuestions, AskedOtherwiseAreRefused) {
               HasSubstr("%x: requires_grad() is the caller's"));
   EXPECT_THAT(error_of([&] { symbolic_trace(by_leaf, {example}); }),
               HasSubstr("%mul: requires_grad() is the caller's"));
+}
+
+TEST(GradientQuestions, ForHowATensorCameAboutAreRefused) {
+  using Ask = std::function<bool(const Tensor&)>;
+  const std::vector<std::pair<std::string, Ask>> questions = {
+      {"is_view()", [](const Tensor& x) { return x.is_view(); }},
+      {"_base()", [](const Tensor& x) { return x._base().defined(); }},
+      {"output_nr()", [](const Tensor& x) { return x.output_nr() == 0; }},
+      {"_version()", [](const Tensor& x) { return x._version() == 0; }},
+  };
+  const Tensor weight = torch::rand({4, 2});
+  for (const auto& [call, ask] : questions) {
+    SCOPED_TRACE(call);
+    const auto of_input = [&, ask = ask](Tensor x) { return ask(x) ? x * 2 : x * 3; };
+    const auto of_view = [&, ask = ask](Tensor x) { return ask(x.view({-1})) ? x * 2 : x * 3; };
+    const auto of_weight = [&, ask = ask](Tensor x) { return ask(weight.t()) ? x * 2 : x * 3; };
+    const Tensor x = torch::rand({2, 3});
+    EXPECT_THAT(error_of([&] { symbolic_trace(of_input, {x}); }), HasSubstr("%x: " + call + " asks how"));
+    EXPECT_THAT(error_of([&] { symbolic_trace(of_view, {x}); }), HasSubstr("%view: " + call + " asks how"));
+    EXPECT_THAT(error_of([&] { symbolic_trace(of_weight, {x}); }), HasSubstr(call + " asks how"));
+    EXPECT_THAT(error_of([&] { symbolic_trace(of_input); }), HasSubstr("%x: " + call + " asks how"));
+  }
+}
+
+// Views of conjugates and negatives say so, in the graph as in the program.
+TEST(GradientQuestions, WhetherItIsConjugatedIsAnswered) {
+  const auto conjugated = [](Tensor x) {
+    const Tensor y = torch::complex(x, x * 2).conj();
+    return torch::view_as_real(y.is_conj() ? y.resolve_conj() * 2 : y * 3);
+  };
+  const auto negated = [](Tensor x) {
+    const Tensor y = torch::imag(torch::complex(x, x * 2).conj());
+    return y.is_neg() && !y.resolve_neg().is_neg() && !x.is_neg() ? y * 2 : y * 3;
+  };
+  const Tensor x = torch::rand({2, 3});
+  EXPECT_TRUE(same_numbers(symbolic_trace(conjugated, {x})->forward(x), conjugated(x)));
+  EXPECT_TRUE(same_numbers(symbolic_trace(negated, {x})->forward(x), negated(x)));
 }
 
 TEST(GradientQuestions, OfOrdinaryTensorsAreAnsweredWhileTracing) {

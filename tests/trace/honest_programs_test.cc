@@ -119,6 +119,26 @@ const std::vector<Case>& modes() {
          }
          return y.clone();
        }},
+      {"below_autograd_and_views", "right",
+       [](Bag& m, Tensor x) {
+         at::AutoDispatchBelowADInplaceOrView below;
+         return x.matmul(m.w);
+       }},
+      {"below_autograd_for_a_part", "right",
+       [](Bag& m, Tensor x) {
+         Tensor y;
+         {
+           at::AutoDispatchBelowAutograd below;
+           y = x.matmul(m.w);
+           y.mul_(2);
+         }
+         return y * m.w.sum() + torch::zeros_like(y);
+       }},
+      {"sparse_factory", "right",
+       [](Bag& m, Tensor x) {
+         const Tensor at = torch::arange(3).repeat({2, 1});
+         return x.matmul(torch::sparse_coo_tensor(at, m.w[0] * 2, {3, 3}).to_dense()) * m.w.sum();
+       }},
       {"detach", "right", [](Bag& m, Tensor x) { return x.matmul(m.w).detach() * m.w.sum(); }},
       {"data", "right", [](Bag& m, Tensor x) { return x.matmul(m.w).data() * m.w.sum(); }},
       {"data_of_a_parameter", "right", [](Bag& m, Tensor x) { return x.matmul(m.w.data()) * m.w.sum(); }},

@@ -29,6 +29,28 @@ const std::vector<PairProgram>& cases() {
        {{4, 9}, {2, 3}},
        {{{4, 9}, {5, 7}}},
        {{{9, 4}, {2, 3}}, {{30, 29}, {2, 3}}}},
+      {"square_or_an_error",
+       [](Tensor x, Tensor y) {
+         try {
+           return torch::matmul(x, x) + y.sum();
+         } catch (...) {
+           return torch::matmul(x, x.t()) + y.sum();
+         }
+       },
+       {{2, 4}, {1, 1}},
+       {},
+       {{{3, 3}, {1, 1}}, {{4, 4}, {1, 1}}, {{2, 2}, {1, 1}}}},
+      {"a_product_or_an_error",
+       [](Tensor x, Tensor y) {
+         try {
+           return torch::matmul(x, y).sum(0);
+         } catch (...) {
+           return torch::matmul(x, y.t()).sum(0);
+         }
+       },
+       {{2, 4}, {5, 4}},
+       {{{3, 4}, {5, 4}}, {{9, 4}, {5, 4}}},
+       {{{3, 4}, {4, 4}}, {{3, 6}, {6, 6}}, {{3, 1}, {1, 1}}, {{3, 4}, {7, 4}}}},
       {"the_larger",
        [](Tensor x, Tensor y) {
          const std::int64_t rows = std::max(x.size(0), y.size(0));
