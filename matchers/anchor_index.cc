@@ -9,11 +9,11 @@ namespace {
 constexpr int kMostQuestions = 6;
 
 /// A positional operand of the call that must be one certain call; null when there is none.
-const Operand* telling_operand(const PatternFacts& facts, std::uint32_t call) {
+const MentionedArgument* telling_operand(const PatternFacts& facts, std::uint32_t call) {
   const PatternNode& node = facts.node(call);
   const CallPlan* plan = node.kind == PatternKind::call && !node.bare ? facts.fixed_plan(call) : nullptr;
   if (!plan || plan->commutes) return nullptr;
-  for (const Operand& operand : plan->operands) {
+  for (const MentionedArgument& operand : plan->operands) {
     const PatternNode& below = facts.node(operand.pattern);
     const bool call_of_one =
         below.kind == PatternKind::call && below.targets.is_finite() && below.targets.names().size() == 1;
@@ -37,7 +37,7 @@ void AnchorIndex::add(std::uint32_t id, const PatternFacts& facts, const SearchP
       trees_.push_back({key(wanted.op, wanted.target), {}, {}});
     }
     std::uint32_t tree = root;
-    const Operand* operand = plan.keys.size() == 1 ? telling_operand(facts, plan.anchor) : nullptr;
+    const MentionedArgument* operand = plan.keys.size() == 1 ? telling_operand(facts, plan.anchor) : nullptr;
     for (int i = 0; operand && i < kMostQuestions; ++i) {
       const PatternNode& below = facts.node(operand->pattern);
       tree = branch(tree, static_cast<std::uint32_t>(operand->position), key(below.op, below.targets.names()[0]));

@@ -23,7 +23,7 @@ struct TargetKey {
 };
 
 /// One argument that a pattern call mentions.
-struct Operand {
+struct MentionedArgument {
   std::uint32_t pattern = 0;
   std::int32_t position = -1;  ///< in the schema; without one, among the positional arguments; -1: by keyword only
   Symbol keyword{};
@@ -33,7 +33,7 @@ struct Operand {
 /// How the arguments of a call of one operator are compared.
 struct CallPlan {
   const OperatorSchema* schema = nullptr;  ///< null: arguments are compared as they are written
-  std::vector<Operand> operands;
+  std::vector<MentionedArgument> operands;
   std::vector<std::uint16_t> unmentioned;  ///< schema positions that must have their defaults
   std::size_t plain = 0;  ///< a call with at most so many positional arguments and no others has all these defaults
   bool commutes = false;  ///< the first two operands may change places

@@ -224,7 +224,7 @@ bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& p
   if (!plain && !match_unmentioned(pattern, node, plan, swapped)) return false;
   // Backwards, so that the first operand's goal is reached first.
   for (std::size_t i = plan.operands.size(); i-- > 0;) {
-    const Operand& operand = plan.operands[i];
+    const MentionedArgument& operand = plan.operands[i];
     auto position = static_cast<std::size_t>(operand.position);  // by keyword only: beyond all
     if (swapped && position < 2) position = 1 - position;
     const Argument* argument = nullptr;
@@ -288,8 +288,9 @@ bool Engine::match_unschemed(std::uint32_t pattern, Node& node, const CallPlan& 
   const KwargSpan kwargs = node.kwargs();
   if (test.open) return true;
   for (std::size_t i = 0; i < kwargs.size(); ++i) {
-    const bool wanted = std::any_of(plan.operands.begin(), plan.operands.end(),
-                                    [&](const Operand& operand) { return operand.keyword == kwargs.name(i); });
+    const bool wanted = std::any_of(plan.operands.begin(), plan.operands.end(), [&](const MentionedArgument& operand) {
+      return operand.keyword == kwargs.name(i);
+    });
     if (!wanted) return fail(pattern, value, &node, Mismatch::keyword, static_cast<std::uint32_t>(i));
   }
   return true;

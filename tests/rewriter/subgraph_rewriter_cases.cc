@@ -40,7 +40,7 @@ const std::vector<SubgraphRewriterCase>& subgraph_rewriter_cases() {
        a = aten::add.Tensor(%n, %r)
        out = aten::add.Tensor(%a, %a)
        return out)",
-       1, Result::same},
+       1, Computes::same},
       {"test_subgraph_rewriter_with_oneliner_pattern",
        {"x", R"(
        val = aten::neg(%x)
@@ -101,7 +101,7 @@ const std::vector<SubgraphRewriterCase>& subgraph_rewriter_cases() {
        {"x y", "mm = aten::mm(%x, %y)\nreturn mm"},
        "mm = aten::mm(%x, %y)\nreturn mm",
        1,
-       Result::same},
+       Computes::same},
       {"test_subgraph_rewriter_correct_output_replacement",
        {"x y", R"(
        neg = aten::neg(%y)
@@ -167,7 +167,7 @@ const std::vector<SubgraphRewriterCase>& subgraph_rewriter_cases() {
        s2 = aten::sum(%t2)
        return (s1, s2))",
        0,
-       Result::same},
+       Computes::same},
       {"test_subgraph_rewriter_placeholder_matching",
        {"x", R"(
        add = aten::add.Tensor(%x, 3)
@@ -271,7 +271,7 @@ const std::vector<SubgraphRewriterCase>& subgraph_rewriter_cases() {
        u = aten::relu(%cache)
        return u)",
        1,
-       Result::same},
+       Computes::same},
       {"test_subgraph_rewriter_call_method",
        {"x", R"(
        dequantize = call_method[target=dequantize](%x)
@@ -286,7 +286,7 @@ const std::vector<SubgraphRewriterCase>& subgraph_rewriter_cases() {
        {"x", "return %x"},
        "return x",
        1,
-       Result::other,
+       Computes::other,
        true},
       {"test_subgraph_rewriter_nodes_with_kwargs",
        {"in0", R"(
@@ -366,7 +366,7 @@ const std::vector<SubgraphRewriterCase>& subgraph_rewriter_cases() {
        {"x kernel_size stride", "p = aten::max_pool2d(%x, %kernel_size, %stride, padding=[0, 0])\nreturn p"},
        "p = aten::max_pool2d(%x, [2, 2], [2, 2], padding=[0, 0])\nreturn p",
        1,
-       Result::same},
+       Computes::same},
   };
   return cases;
 }

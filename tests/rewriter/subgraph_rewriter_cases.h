@@ -17,7 +17,7 @@ struct Source {
   Graph graph() const { return graph_of(body, inputs); }
 };
 
-enum class Result { other, same };  // whether the replacement computes what the pattern does
+enum class Computes { other, same };  // whether the replacement computes what the pattern does
 
 struct SubgraphRewriterCase {
   const char* name;
@@ -26,7 +26,7 @@ struct SubgraphRewriterCase {
   Source replacement;
   const char* expected;  // the graph afterwards
   std::size_t applied = 1;
-  Result result = Result::other;
+  Computes result = Computes::other;
   bool allow_output_aliases = false;
 };
 inline std::ostream& operator<<(std::ostream& out, const SubgraphRewriterCase& one) { return out << one.name; }

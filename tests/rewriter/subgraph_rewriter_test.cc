@@ -53,7 +53,7 @@ TEST_P(SubgraphRewriter, Case) {
   if (can_run(graph)) {
     EXPECT_EQ(run_scalars(graph), run_scalars(expected));
   }
-  if (one.result == Result::same) {
+  if (one.result == Computes::same) {
     EXPECT_EQ(run_scalars(graph), run_scalars(before));
   }
 }
