@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using testing::graph_of;
 using ::testing::IsEmpty;
 using testing::names;
-using testing::Result;
+using testing::Computes;
 using testing::run_scalars;
 using testing::SubgraphRewriterCase;
 
