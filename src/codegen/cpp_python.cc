@@ -103,8 +103,10 @@ bool CppCalls::python(const Node& node, Value& result) {
     if (of.type.kind != CppKind::tensor) return false;
     return result = {(target == "operator.is_" ? "!" : "") + of.text + ".defined()", {CppKind::boolean}}, true;
   }
-  if (target == "math.sqrt" && node.args().size() == 1)
-    return result = {"std::sqrt(static_cast<double>(" + value(node.arg(0)).text + "))", {CppKind::floating}}, true;
+  if ((target == "math.sqrt" || target == "math.log") && node.args().size() == 1) {
+    const std::string function = target == "math.sqrt" ? "std::sqrt" : "std::log";
+    return result = {function + "(static_cast<double>(" + value(node.arg(0)).text + "))", {CppKind::floating}}, true;
+  }
   if (target == "math.trunc" && node.args().size() == 1)
     return result = {"static_cast<int64_t>(" + value(node.arg(0)).text + ")", {CppKind::integer}}, true;
   if ((target == "prim::min.int" || target == "prim::max.int") && node.args().size() == 2) {

@@ -55,8 +55,10 @@ const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, s
 }
 
 std::vector<fx::Symbol> script_packets(fx::Symbol function) {
-  constexpr const char* kOfNumbers[][2] = {
-      {"builtins.len", "aten::len"}, {"math.sqrt", "aten::sqrt"}, {"math.trunc", "aten::Int"}};
+  constexpr const char* kOfNumbers[][2] = {{"builtins.len", "aten::len"},
+                                           {"math.sqrt", "aten::sqrt"},
+                                           {"math.log", "aten::log"},
+                                           {"math.trunc", "aten::Int"}};
   for (const auto& [name, packet] : kOfNumbers) {
     if (function == name) return {fx::Symbol(packet)};
   }

@@ -1,7 +1,10 @@
 #include <fxgraph/trace/real_rules.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 namespace fx::internal {
 namespace {
@@ -91,6 +94,27 @@ std::vector<RealRule> near_rules(double factor, bool divides, const std::vector<
     add_rules(factor * (1 - by), divides, sizes, numbers, rules);
   }
   return rules;
+}
+
+namespace {
+
+constexpr double kOfFloat = 3e-7, kOfDouble = 1e-11;  // what they do not keep
+
+}  // namespace
+
+bool nearly(double a, double b) { return a == b || std::abs(a - b) <= kOfFloat * std::max(std::abs(a), std::abs(b)); }
+
+double tidy(double value) {
+  constexpr int kMostDigits = 9, kFewDigits = 4;
+  const double part = std::round(value * 64) / 64;
+  if (part != 0 && std::abs(value - part) <= kOfFloat * std::abs(part)) return part;
+  for (int digits = 1; digits <= kMostDigits; ++digits) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.*g", digits, value);
+    const double rounded = std::strtod(text.data(), nullptr);
+    if (std::abs(value - rounded) <= (digits <= kFewDigits ? kOfFloat : kOfDouble) * std::abs(value)) return rounded;
+  }
+  return value;
 }
 
 }  // namespace fx::internal

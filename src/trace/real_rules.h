@@ -31,4 +31,9 @@ std::vector<RealRule> real_rules(const std::vector<std::int64_t>& sizes, const s
 std::vector<RealRule> near_rules(double factor, bool divides, const std::vector<std::int64_t>& sizes,
                                  const std::vector<std::int64_t>& numbers);
 
+/// Whether two numbers are the same but for what `float` does not keep.
+bool nearly(double a, double b);
+/// A constant that rounding has moved by a little as people write it: with few digits, or as a part of 64.
+double tidy(double value);
+
 }  // namespace fx::internal

@@ -159,6 +159,8 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (!id) id = scaled_division(values);
   if (!id) id = fraction(values, Whole::up_or_nearest);
   if (!id) id = bounded(values);
+  if (!id) id = sum_of_three(values);
+  if (!id) id = scaled_quotient(values);
   if (!id) id = real_multiple(values);
   if (!id) id = clamped(values, kTimesReached);
   if (!id) id = product(values, 3);
@@ -310,7 +312,8 @@ std::optional<SizeTerms::Id> SizeTerms::rounded(const Values& values, bool any_o
   return std::nullopt;
 }
 
-// Half of a difference or of what is missing to a multiple, and the other half: how padding is shared out.
+// Half of a difference, also where there is none, or of what is missing to a multiple, and the other half: how padding
+// is shared out.
 std::optional<SizeTerms::Id> SizeTerms::halves(const Values& values) {
   const auto half_of = [&](Id whole) -> std::optional<Id> {
     const Values& of = values_[whole];
@@ -327,7 +330,9 @@ std::optional<SizeTerms::Id> SizeTerms::halves(const Values& values) {
   for (const Id a : pool) {
     for (const Id b : pool) {
       if (a == b) continue;
-      if (const auto id = half_of(make(SizeOp::sub, a, b))) return id;
+      const Id difference = make(SizeOp::sub, a, b);
+      if (const auto id = half_of(difference)) return id;
+      if (const auto id = half_of(make(SizeOp::max, difference, constant(0)))) return id;
     }
     for (std::int64_t unit = 2; unit <= kLargestDivisor; ++unit) {
       if (const auto id = half_of(make(SizeOp::mod, make(SizeOp::sub, constant(0), a), constant(unit)))) return id;

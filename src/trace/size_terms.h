@@ -4,7 +4,7 @@
 // for which the program has asked by then, those of the inputs before all. Sizes with equal values are one term, that
 // of the earliest tensor. Explanations are tried from the simplest on: a size, a multiple and an offset, products,
 // sums and differences, floor and ceiling divisions, remainders, roundings, also of real multiples, and what is kept
-// between numbers; for real numbers quotients and roots.
+// between numbers; for real numbers quotients, roots and logarithms.
 //
 // Cost: terms squared for each number that is not a size itself, terms cubed for those without explanation.
 #pragma once
@@ -35,6 +35,7 @@ enum class SizeOp : std::uint8_t {
   real_add,
   real_mul,
   truediv,
+  log,
   sqrt,
   floor,
   ceil,
@@ -48,7 +49,7 @@ inline std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
 }
 inline std::int64_t floor_remainder(std::int64_t a, std::int64_t b) { return a - floor_divide(a, b) * b; }
 /// Whether it has one operand.
-inline bool is_of_one(SizeOp op) { return op >= SizeOp::sqrt; }
+inline bool is_of_one(SizeOp op) { return op >= SizeOp::log; }
 /// A real number made whole, as the graph does it: for what is not negative.
 std::int64_t whole_of(SizeOp rounding, double number);
 
@@ -125,6 +126,8 @@ class SizeTerms {
   enum class Whole : std::uint8_t { down, up_or_nearest };
   std::optional<Id> fraction(const Values& values, Whole whole);
   std::optional<Id> remainder(const Values& values, Id term);
+  std::optional<Id> sum_of_three(const Values& values);
+  std::optional<Id> scaled_quotient(const Values& values);
   std::optional<Id> truncated(const Values& values, Id whole, std::int64_t divisor);
   std::optional<Id> halves(const Values& values);
   std::optional<Id> pairs(const Values& values);
@@ -142,6 +145,7 @@ class SizeTerms {
   bool is_division(const SizeTerm& term) const;
   std::optional<Id> scaled_product(const Reals& values);
   std::optional<Id> real_of(const Reals& values);
+  std::optional<Id> function_of_one(const Reals& values);
   std::optional<Id> search(const Values& values);
 
   std::vector<SizeTerm> terms_;

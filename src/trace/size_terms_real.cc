@@ -7,18 +7,6 @@
 #include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
-namespace {
-
-bool nearly(double a, double b) { return a == b || std::abs(a - b) <= 3e-7 * std::max(std::abs(a), std::abs(b)); }
-
-// A constant that rounding has moved by a little.
-double tidy(double value) {
-  const double rounded = std::round(value * 64) / 64;
-  return rounded != 0 && std::abs(value - rounded) <= 3e-7 * std::abs(rounded) ? rounded : value;
-}
-
-}  // namespace
-
 std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
   const auto whole = [](double value) { return std::abs(value) < 1e15 && value == std::floor(value); };
   if (std::all_of(values.begin(), values.end(), whole)) {
@@ -31,7 +19,8 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
   }
   if (std::any_of(values.begin(), values.end(), [](double value) { return !std::isfinite(value); }))
     return std::nullopt;
-  const std::optional<Id> id = real_of(values);
+  std::optional<Id> id = real_of(values);
+  if (!id) id = function_of_one(values);
   if (!id) return std::nullopt;
   guessed_ = true;
   guesses_.insert(*id);

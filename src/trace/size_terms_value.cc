@@ -24,6 +24,7 @@ Number number_of(SizeOp op, const Number& a, const Number& b) {
     case SizeOp::real_add: return real_number(a.real + b.real);
     case SizeOp::real_mul: return real_number(a.real * b.real);
     case SizeOp::truediv: return b.real == 0 ? Number() : real_number(a.real / b.real);
+    case SizeOp::log: return a.real <= 0 ? Number() : real_number(std::log(a.real));
     case SizeOp::sqrt: return a.real < 0 ? Number() : real_number(std::sqrt(a.real));
     case SizeOp::floor:
     case SizeOp::ceil:

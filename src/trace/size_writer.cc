@@ -12,7 +12,7 @@ namespace {
 
 Symbol target_of(SizeOp op) {
   static const Symbol kAdd("operator.add"), kSub("operator.sub"), kMul("operator.mul"), kFloorDiv("operator.floordiv"),
-      kMod("operator.mod"), kTrueDiv("operator.truediv"), kSqrt("math.sqrt"), kMin("prim::min.int"),
+      kMod("operator.mod"), kTrueDiv("operator.truediv"), kSqrt("math.sqrt"), kLog("math.log"), kMin("prim::min.int"),
       kMax("prim::max.int");
   switch (op) {
     case SizeOp::add:
@@ -22,6 +22,7 @@ Symbol target_of(SizeOp op) {
     case SizeOp::mod: return kMod;
     case SizeOp::truediv: return kTrueDiv;
     case SizeOp::sqrt: return kSqrt;
+    case SizeOp::log: return kLog;
     case SizeOp::min: return kMin;
     case SizeOp::max: return kMax;
     default: return kMul;
