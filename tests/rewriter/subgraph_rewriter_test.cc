@@ -15,11 +15,11 @@
 namespace fx::subgraph_rewriter_test {
 
 using testing::calls_of;
+using testing::Computes;
 using ::testing::ElementsAre;
 using testing::graph_of;
 using ::testing::IsEmpty;
 using testing::names;
-using testing::Computes;
 using testing::run_scalars;
 using testing::SubgraphRewriterCase;
 

@@ -34,7 +34,8 @@ const RealNumber kNumbers[] = {
     number("root_and_more", [](auto h, auto) { return 2 * std::sqrt(h) + 1; }),
     number("log", [](auto h, auto) { return std::log(h); }),
     number("log_of_one_more", [](auto h, auto) { return std::log(h + 1); }),
-    number("log_of_a_part", [](auto h, auto) { return std::log(h / 4); }, false),
+    number(
+        "log_of_a_part", [](auto h, auto) { return std::log(h / 4); }, false),
     number("log_to_512", [](auto h, auto) { return std::log(h) / std::log(decltype(h)(512)); }),
     number("log2", [](auto h, auto) { return std::log2(h); }),
     number("ratio", [](auto h, auto w) { return h / w; }),
