@@ -30,9 +30,12 @@ struct Convolution {
     weight = arguments[1].toTensor();
     groups = arguments[groups_at].toInt();
     if (!is_made_plain(input) || !is_plain(weight) || input.dim() < 3 || input.dim() != weight.dim() || groups < 1 ||
-        (input.numel() == 0 && input.size(0) != 0) || weight.numel() == 0 ||
-        input.scalar_type() != weight.scalar_type())
+        (input.numel() == 0 && input.size(0) != 0) || weight.numel() == 0)
       return false;
+    if (input.numel() == 0 && input.scalar_type() != weight.scalar_type()) return false;
+    // No kernel takes two types; LibTorch's says so when it has unfolded the input.
+    TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "expected scalar type ", input.scalar_type(),
+                " but found ", weight.scalar_type());
     const auto count = static_cast<std::size_t>(input.dim() - 2);
     if (!per_dimension(arguments[3], count, stride) || !per_dimension(arguments[4], count, padding) ||
         !per_dimension(arguments[dilation_at], count, dilation))
@@ -232,8 +235,12 @@ at::Tensor embedding(const IValue* arguments) {
   if (!is_plain_real(arguments[0]) || !arguments[1].isTensor()) return {};
   const at::Tensor weight = arguments[0].toTensor(), indices = arguments[1].toTensor();
   if (!indices.defined() || !indices.is_meta() || indices.layout() != at::kStrided || weight.dim() != 2 ||
-      weight.numel() == 0 || (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt))
+      weight.numel() == 0)
     return {};
+  TORCH_CHECK(
+      indices.scalar_type() == at::kLong || indices.scalar_type() == at::kInt,
+      "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got ",
+      indices.scalar_type(), " instead (while checking arguments for embedding)");
   Ints sizes = indices.sizes().vec();
   sizes.push_back(weight.size(1));
   return contiguous_like(weight, sizes);

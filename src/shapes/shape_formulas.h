@@ -12,7 +12,8 @@
 namespace fx::internal {
 
 /// Returns the shapes of the results of an operator that is given all its `count` arguments, as meta tensors. Empty for
-/// what is not known: other operators, other memory layouts, arguments that the operator refuses.
+/// what is not known: other operators, other memory layouts, arguments that the operator refuses. Throws c10::Error for
+/// types that it refuses, where it would say so only after some time.
 std::vector<at::Tensor> shapes_by_formula(Symbol target, const c10::IValue* arguments, std::size_t count);
 
 }  // namespace fx::internal
