@@ -25,7 +25,10 @@ bool Generaliser::run() {
   for (std::size_t tries = 0; tries < kMostSamples; ++tries) {
     find_expressions();
     if (slices_more()) return false;
-    if (!asks_for_sizes() || !search_.check_orders(same_numbers)) break;
+    if (!asks_for_sizes()) break;
+    is_far_seen_ = search_.agrees_far_in_other_order(same_numbers);
+    if (!search_.check_orders(same_numbers, is_far_seen_)) break;
+    is_far_seen_ = false;
   }
   try_odd_inputs(same_numbers);
   // What follows no size may be another number each time, one of few.
@@ -73,13 +76,19 @@ void Generaliser::find_expressions() {
   constexpr std::size_t kMore = 3;
   const std::size_t most = std::max(kMostSamples, search_.samples().size() + kMore);
   std::string before;
-  for (std::size_t wanted = kEnoughSamples;;) {
+  is_far_seen_ = false;
+  for (std::size_t wanted = search_.enough_samples();;) {
     search_.find(wanted);
     const std::size_t taken = search_.samples().size();
     if (!find_changes()) {
       explained_.clear();
       constants_.clear();
       break;
+    }
+    if (!program_.log.asks_rank()) {
+      if (!search_.is_disguised()) refuse_untold();
+      search_.drop_disguised();
+      continue;
     }
     if (!explain()) {
       before.clear();
@@ -88,7 +97,7 @@ void Generaliser::find_expressions() {
         wanted = taken + 1;
       } else {
         fix_unexplained();
-        wanted = kEnoughSamples;
+        wanted = search_.enough_samples();
       }
       continue;
     }
@@ -98,7 +107,7 @@ void Generaliser::find_expressions() {
     if (now == before && taken >= most) break;
     if (taken >= most) {
       give_up();
-      wanted = kEnoughSamples;
+      wanted = search_.enough_samples();
       before.clear();
       continue;
     }
@@ -274,6 +283,14 @@ bool Generaliser::explain() {
     if (!explain_constant(constant->first)) return false;
   }
   return true;
+}
+
+// A program that asks for no size has no number from one.
+void Generaliser::refuse_untold() const {
+  search_.check_examples();
+  const std::uint32_t call = changes_.empty() ? constants_changed_.begin()->first : changes_.begin()->first.first;
+  SizeSearch::refuse_state("where nothing but sizes is another, and it asks for none: " + program_.log.describe(call) +
+                           " has other numbers");
 }
 
 std::optional<SizeTerms::Id> Generaliser::term_for(const std::vector<Argument>& values) {

@@ -47,6 +47,7 @@ class Generaliser {
   };
 
   void find_expressions();
+  [[noreturn]] void refuse_untold() const;
   bool slices_more();
   bool runs_as_given();
   bool learn_from_other_sizes(const Agrees& same_numbers);
@@ -89,6 +90,7 @@ class Generaliser {
   std::optional<std::uint32_t> unexplained_constant_;  // or a tensor
   std::size_t next_question_ = 0;
   bool has_no_rule_ = false;  // for some number
+  bool is_far_seen_ = false;  // of what is explained now
 };
 
 }  // namespace fx::internal

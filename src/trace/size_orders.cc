@@ -61,11 +61,39 @@ bool SizeSearch::check_order(const Some& some, Order order, const std::function<
   return true;
 }
 
-bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees) {
+// Far larger, with the other order: what differs by an odd number is halved to the other side than in the example.
+std::optional<GroupSizes> SizeSearch::far_in_other_order(Some some) {
+  groups_.may_go_far = true;
+  GroupSizes sizes = groups_.choose(groups_.free(), 2);
+  groups_.may_go_far = false;
+  std::stable_sort(some.begin(), some.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return groups_.groups[a].size < groups_.groups[b].size; });
+  for (std::size_t i = some.size() - 1; i-- > 0;) {
+    const std::int64_t step = groups_.groups[some[i]].step, below = sizes[some[i + 1]];
+    std::int64_t& size = sizes[some[i]];
+    if (size <= below) size += ((below - size) / step + 1) * step;
+    if ((size - below) % 2 == 0) size += step;
+  }
+  const auto may_be = [&](std::uint32_t group) { return groups_.groups[group].may_be(sizes[group]); };
+  if (!std::all_of(some.begin(), some.end(), may_be)) return std::nullopt;
+  return groups_.with_broadcast(std::move(sizes));
+}
+
+bool SizeSearch::agrees_far_in_other_order(const std::function<bool(const Sample&)>& agrees) {
+  const Some some = groups_.independent();
+  if (some.size() < 2 || !may_go_far()) return false;
+  const std::optional<GroupSizes> sizes = far_in_other_order(some);
+  if (!sizes) return false;
+  Sample sample(program_);
+  return sample.run(groups_.stand_ins(*sizes)) && agrees(sample);
+}
+
+bool SizeSearch::check_orders(const std::function<bool(const Sample&)>& agrees, bool is_reversed_seen) {
   constexpr std::size_t kMostPairs = 15;
   const Some some = groups_.independent();
   if (some.size() < 2) return false;
   for (const Order order : {Order::reversed, Order::equal}) {
+    if (order == Order::reversed && is_reversed_seen) continue;
     bool is_refused = false;
     if (check_order(some, order, agrees, &is_refused)) return true;
     if (!is_refused || some.size() * (some.size() - 1) / 2 > kMostPairs) continue;
@@ -90,11 +118,14 @@ void SizeSearch::check_examples(int times) const {
   if (program_.session.has_other_threads()) throw order_of_threads();
   std::string how = came_through ? "other numbers" : reason(again);
   if (const std::string where = again.where(); !where.empty()) how += " (" + where + ")";
-  throw Error(
-      ErrorKind::trace,
-      "symbolic_trace: a later call of the program does something else than the first, at the same sizes: " + how +
-          "; it keeps something from call to call (behind a pointer, in a container, a static or global "
-          "variable): pass that in as an input and return it, or keep it in a registered buffer");
+  refuse_state("at the same sizes: " + how);
+}
+
+void SizeSearch::refuse_state(const std::string& how) {
+  throw Error(ErrorKind::trace,
+              "symbolic_trace: a later call of the program does something else than the first, " + how +
+                  "; it keeps something from call to call (behind a pointer, in a container, a static or global "
+                  "variable): pass that in as an input and return it, or keep it in a registered buffer");
 }
 
 }  // namespace fx::internal

@@ -47,8 +47,8 @@ std::optional<GroupSizes> SizeSearch::where_it_slices_more() const {
 // Null when the program then does something else than before: what it takes from types or layouts is found elsewhere
 // (trace/type_dependence.h).
 std::unique_ptr<Sample> SizeSearch::attempt_disguised(const GroupSizes& sizes) {
-  constexpr std::size_t kOthersBefore = 2;
-  if (!may_disguise_ || disguise_.is_empty() || is_disguised() || samples_.size() != kOthersBefore) return nullptr;
+  if (!may_disguise_ || disguise_.is_empty() || is_disguised() || samples_.size() + 1 != enough_samples())
+    return nullptr;
   ++attempts_;
   auto sample = std::make_unique<Sample>(program_);
   may_disguise_ = sample->run(Disguise::of(groups_.stand_ins(sizes), disguise_.types(), Laid::otherwise),
@@ -105,6 +105,12 @@ bool SizeSearch::works(const GroupSizes& sizes, std::uint32_t last) {
   return came_through;
 }
 
+int SizeSearch::choice_of(int round) const {
+  constexpr int kSmaller = 1, kMuchLarger = 2;
+  if (program_.log.asks_rank() || (round != kSmaller && round != kMuchLarger)) return round;
+  return kSmaller + kMuchLarger - round;
+}
+
 void SizeSearch::find(std::size_t count) {
   const int limit = kAttemptsPerGroup * static_cast<int>(groups_.groups.size() + 1);
   while (samples_.size() < count) {
@@ -115,12 +121,13 @@ void SizeSearch::find(std::size_t count) {
       blamed_.resize(groups_.groups.size());
       const std::uint32_t most = *std::max_element(
           active.begin(), active.end(), [&](std::uint32_t a, std::uint32_t b) { return blamed_[a] < blamed_[b]; });
-      fix(most, "the program goes another way each time, the last by " + last_reason_, last_place_);
+      fix(most, "the program goes another way each time, the last by " + last_reason_, words_for(last_place_));
       attempts_ = 0;
       forget_all();
       continue;
     }
-    const GroupSizes sizes = groups_.choose(active, round_);
+    const GroupSizes sizes = groups_.choose(active, choice_of(round_));
+    const bool may_disguise = may_disguise_;
     std::unique_ptr<Sample> sample = attempt_disguised(sizes);
     if (sample) {
       disguised_ = samples_.size();
@@ -128,8 +135,9 @@ void SizeSearch::find(std::size_t count) {
       bool came_through = false;
       sample = attempt(sizes, Sample::kToTheEnd, &came_through);
       if (!came_through) {
+        may_disguise_ = may_disguise;  // it is not for types and layouts
         last_reason_ = reason(*sample);
-        last_place_ = sample->where();
+        last_place_ = sample->place();
         settle(active, sizes, *sample);
         for (std::size_t i = samples_.size(); i-- > 0;) {
           if (!groups_.allow(sizes_[i])) forget(i);

@@ -5,8 +5,9 @@
 // size, follows from others (trace/tie_search.h), varies in steps, or is fixed. Then all again, until a run comes
 // through.
 //
-// The third run, when two have come through, gets inputs of another type and layout, too: a program that takes
-// nothing from these does what it does, and need not be run once more for them. One that does not is run again without.
+// The last of the first runs, when others have come through, gets inputs of another type and layout, too: a program
+// that takes nothing from these does what it does, and need not be run once more for them. One that does not is run
+// again without.
 #pragma once
 
 #include <functional>
@@ -26,6 +27,10 @@ class SizeSearch {
  public:
   SizeSearch(const SampledProgram& program, SizeGroups& groups)
       : program_(program), groups_(groups), disguise_(groups.stand_ins(groups.examples()), program.attributes) {}
+
+  /// Larger, smaller, much larger: tells sizes, multiples and products apart. Without the smaller one for programs that
+  /// ask for nothing, so that only operators say what they take.
+  std::size_t enough_samples() const { return program_.log.asks_rank() ? 3 : 2; }
 
   /// Settles the groups, so that `count` samples in which all free ones vary came through; fewer when none is free.
   void find(std::size_t count);
@@ -48,10 +53,14 @@ class SizeSearch {
   /// not those of the graph, nothing is asserted if `others` is given: it is these sizes.
   bool check_far(const std::function<bool(const Sample&)>& agrees, std::optional<GroupSizes>* others);
 
-  /// Tries sizes in the other order (a width above the height, where the example has them the other way round), and
-  /// sizes that are all the same; fixes those whose order or equality sends the program another way. True when there is
-  /// more to explain: another sample, or other groups.
-  bool check_orders(const std::function<bool(const Sample&)>& agrees);
+  /// Whether sizes that are far larger, and in the other order, could be tried, and the program `agrees` there: what
+  /// check_far() tries, and check_orders() tries first, in one run.
+  bool agrees_far_in_other_order(const std::function<bool(const Sample&)>& agrees);
+
+  /// Tries sizes in the other order (a width above the height, where the example has them the other way round), unless
+  /// that has been seen, and sizes that are all the same; fixes those whose order or equality sends the program another
+  /// way. True when there is more to explain: another sample, or other groups.
+  bool check_orders(const std::function<bool(const Sample&)>& agrees, bool is_reversed_seen);
 
   /// Takes one more sample, at these sizes; false when it does not come through.
   bool add_sample(const GroupSizes& sizes);
@@ -68,6 +77,8 @@ class SizeSearch {
   /// that decides, but what the program keeps from call to call where nobody sees it. Several times for a program that
   /// may do so only sometimes: one that draws numbers.
   void check_examples(int times = 1) const;
+  /// Throws that error; `how` says what is different, and at which sizes.
+  [[noreturn]] static void refuse_state(const std::string& how);
 
   /// The runs that came through.
   const std::vector<std::unique_ptr<Sample>>& samples() const { return samples_; }
@@ -80,6 +91,7 @@ class SizeSearch {
 
   std::unique_ptr<Sample> attempt(const GroupSizes& sizes, std::uint32_t last, bool* came_through);
   std::unique_ptr<Sample> attempt_disguised(const GroupSizes& sizes);
+  int choice_of(int round) const;
   bool changes_as_before(const Sample& sample) const;
   void note_slice(const GroupSizes& sizes);
   void forget(std::size_t sample);
@@ -103,6 +115,7 @@ class SizeSearch {
   bool bound(std::uint32_t group, std::int64_t far);
   enum class Order { reversed, equal };
   GroupSizes in_order(const Some& some, Order order) const;
+  std::optional<GroupSizes> far_in_other_order(Some some);
   bool check_order(const Some& some, Order order, const std::function<bool(const Sample&)>& agrees, bool* is_refused);
   std::string reason(const Sample& failure) const;
   bool is_held_by_parameter(const Sample& failure) const;
@@ -120,7 +133,8 @@ class SizeSearch {
   int round_ = 0;
   std::map<std::uint32_t, std::int64_t> slices_more_at_;  // a size of this group alone
   std::vector<int> blamed_;                               // how often each group alone was another program
-  std::string last_reason_, last_place_;                  // for which a sample did not come through
+  std::string last_reason_;                               // for which a sample did not come through
+  CallPlace last_place_;
   int attempts_ = 0;
   int tie_tries_ = kMostTieTries;  // that are left
 };

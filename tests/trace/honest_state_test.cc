@@ -1,4 +1,5 @@
 // Programs that keep something from call to call, as a table: what a trace of each must be.
+#include <fxgraph/text/size_report.h>
 #include "tests/trace/honest_case.h"
 
 namespace fx::honest_state_test {
@@ -284,6 +285,24 @@ TEST(HonestStateOutside, NumbersThatAreDrawnAreNoticedNearlyAlways) {
       }
     }
     EXPECT_LE(passed, choices == 2 ? 6 : choices == 3 ? 2 : 0) << choices;
+  }
+}
+
+// Beside a size that is asked for, what is drawn looks like a rule of it: none that is found is kept.
+TEST(HonestStateOutside, NumbersThatAreDrawnBesideSizesAreNotTakenForRules) {
+  for (const int choices : {2, 3, 10}) {
+    int refused = 0;
+    for (unsigned seed = 0; seed < 20; ++seed) {
+      std::srand(seed);
+      const auto program = [&](Tensor x) { return x * static_cast<double>(std::rand() / 7 % choices + 1) + x.size(1); };
+      try {
+        const auto gm = symbolic_trace(program, {torch::rand({6, 8})});
+        EXPECT_THAT(SizeReport(gm->graph()).str(), ::testing::HasSubstr("x[1] = 8"));
+      } catch (const Error& error) {
+        ++refused;
+      }
+    }
+    EXPECT_GE(refused, choices == 2 ? 17 : 20) << choices;
   }
 }
 
