@@ -119,6 +119,10 @@ std::optional<SizeTerms::Id> SizeTerms::known(const Values& values) const {
   return place == by_values_.end() ? std::nullopt : std::optional(place->second);
 }
 
+std::vector<SizeTerms::Id> SizeTerms::first_of_pool(std::size_t most) const {
+  return {pool_.begin(), pool_.begin() + static_cast<std::ptrdiff_t>(std::min(pool_.size(), most))};
+}
+
 std::optional<SizeTerms::Id> SizeTerms::explain(const Values& values) {
   if (const std::optional<Id> id = known(values)) return id;
   const auto failed = failed_.find(values);
@@ -147,7 +151,8 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (const auto id = linear(values)) return id;
   if (const auto id = product(values, 1)) return id;
   if (const auto id = sum(values, /*with_offset=*/false)) return id;
-  std::optional<Id> id = rounded(values, /*any_offset=*/false);
+  std::optional<Id> id = parity(values);
+  if (!id) id = rounded(values, /*any_offset=*/false);
   if (!id) id = fraction(values, Whole::down);
   if (!id) id = product(values, 2);
   if (!id) id = quotient(values);
@@ -159,6 +164,7 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (!id) id = scaled_division(values);
   if (!id) id = fraction(values, Whole::up_or_nearest);
   if (!id) id = bounded(values);
+  if (!id) id = shifted_remainder(values);
   if (!id) id = sum_of_three(values);
   if (!id) id = scaled_quotient(values);
   if (!id) id = real_multiple(values);

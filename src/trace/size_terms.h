@@ -125,7 +125,10 @@ class SizeTerms {
   std::optional<Id> scaled_division(const Values& values);
   enum class Whole : std::uint8_t { down, up_or_nearest };
   std::optional<Id> fraction(const Values& values, Whole whole);
+  std::optional<Id> parity(const Values& values);
   std::optional<Id> remainder(const Values& values, Id term);
+  std::optional<Id> shifted_remainder(const Values& values);
+  std::vector<Id> first_of_pool(std::size_t most) const;
   std::optional<Id> sum_of_three(const Values& values);
   std::optional<Id> scaled_quotient(const Values& values);
   std::optional<Id> truncated(const Values& values, Id whole, std::int64_t divisor);

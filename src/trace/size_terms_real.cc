@@ -122,8 +122,7 @@ std::optional<SizeTerms::Id> SizeTerms::real_multiple(const Values& values) {
 // A constant times, or over, the product of two or three terms: the elements of a tensor.
 std::optional<SizeTerms::Id> SizeTerms::scaled_product(const Reals& values) {
   constexpr std::size_t kMostFactors = 12;
-  const std::vector<Id> pool(pool_.begin(),
-                             pool_.begin() + static_cast<std::ptrdiff_t>(std::min(pool_.size(), kMostFactors)));
+  const std::vector<Id> pool = first_of_pool(kMostFactors);
   const auto try_product = [&](const std::vector<Id>& factors) -> std::optional<Id> {
     const auto product = [&](std::size_t i) {
       double result = 1;

@@ -75,6 +75,12 @@ std::vector<std::int64_t> steps_of(Found&& found) {
   return steps;
 }
 
+// The first two sizes at which a remainder does not go on as before, and the last.
+template <typename Found>
+std::vector<std::int64_t> wraps_of(Found&& found) {
+  return steps_of([&](std::int64_t at) { return std::abs(found(at + 1) - found(at)); });
+}
+
 }  // namespace
 
 // (factor · size + offset) // divisor
@@ -125,6 +131,8 @@ std::vector<SizeTerms::Telling> SizeTerms::telling_sizes(
       tell = sizes_that_tell(rules, found, may_be, kMostSizesOfReal);
       for (const std::int64_t at : sizes_beyond_that_tell(rules, found, may_be)) tell.push_back(at);
       add_steps(steps_of(found));
+    } else if (term.op == SizeOp::mod) {
+      add_steps(wraps_of(found));
     } else if (term.op == SizeOp::min || term.op == SizeOp::max) {
       add_steps(steps_of([&](std::int64_t at) { return found(at) == at_size(term.a, at).whole; }));
     }

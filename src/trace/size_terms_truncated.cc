@@ -26,8 +26,7 @@ std::optional<SizeTerms::Id> SizeTerms::truncated(const Values& values, Id whole
 std::optional<SizeTerms::Id> SizeTerms::windows(const Values& values) {
   constexpr std::size_t kMostTerms = 12;
   constexpr std::int64_t kLargestStride = 16, kLargestKernel = 16;
-  const std::vector<Id> pool(pool_.begin(),
-                             pool_.begin() + static_cast<std::ptrdiff_t>(std::min(pool_.size(), kMostTerms)));
+  const std::vector<Id> pool = first_of_pool(kMostTerms);
   for (const Id term : pool) {
     for (const std::int64_t shift : {1, 0}) {
       Values quotients = values;

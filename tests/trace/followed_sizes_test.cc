@@ -1,5 +1,6 @@
 // Whole numbers that people compute of a size: clamps, what is affine in a division, real multiples. The graph computes
 // the same at hundreds of sizes, or refuses; most at none.
+#include <bit>
 #include <cmath>
 
 #include "tests/trace/round_trips.h"
@@ -23,6 +24,20 @@ void PrintTo(const Rule& each, std::ostream* out) { *out << each.name; }
 double real(I n) { return static_cast<double>(n); }
 float single(I n) { return static_cast<float>(n); }
 
+// What a convolution adds so that it gives ceil(n / stride), as TensorFlow does: whole, before and behind.
+template <I kernel, I stride, I dilation = 1>
+I same(I n) {
+  return std::max<I>(((n + stride - 1) / stride - 1) * stride + (kernel - 1) * dilation + 1 - n, 0);
+}
+template <I kernel, I stride, I dilation = 1>
+I same_before(I n) {
+  return same<kernel, stride, dilation>(n) / 2;
+}
+template <I kernel, I stride, I dilation = 1>
+I same_behind(I n) {
+  return same<kernel, stride, dilation>(n) - same_before<kernel, stride, dilation>(n);
+}
+
 const std::vector<Rule>& rules() {
   static const auto& table = *new std::vector<Rule>{
       {"clamp", [](I n) { return std::clamp<I>(n, 4, 20); }},
@@ -45,6 +60,41 @@ const std::vector<Rule>& rules() {
       {"10_less_half", [](I n) { return 10 - n / 2; }},
       {"three_halves_less_1", [](I n) { return 3 * ((n + 1) / 2) - 1; }},
       {"eight_sixteenths_and_4", [](I n) { return 8 * (n / 16) + 4; }},
+
+      {"same_2_by_2", same<2, 2>},
+      {"same_3_by_2", same<3, 2>},
+      {"same_3_by_2_before", same_before<3, 2>},
+      {"same_3_by_2_behind", same_behind<3, 2>},
+      {"same_5_by_2", same<5, 2>},
+      {"same_5_by_2_before", same_before<5, 2>},
+      {"same_5_by_2_behind", same_behind<5, 2>},
+      {"same_7_by_2_before", same_before<7, 2>},
+      {"same_5_by_1_before", same_before<5, 1>},
+      {"same_3_by_2_dilated", same<3, 2, 2>},
+      {"same_3_by_2_dilated_before", same_before<3, 2, 2>},
+      {"same_5_by_3", same<5, 3>},
+      {"same_7_by_4", same<7, 4>},
+      {"same_7_by_4_before", same_before<7, 4>},
+      {"same_7_by_4_behind", same_behind<7, 4>},
+      {"same_3_by_4", same<3, 4>, Stays::free_or_refused},
+      {"same_3_by_4_behind", same_behind<3, 4>, Stays::free_or_refused},
+      {"same_5_by_3_before", same_before<5, 3>, Stays::free_or_refused},
+      {"to_the_next_8", [](I n) { return 8 - (n + 3) % 8; }},
+      {"to_the_next_16", [](I n) { return 16 - n % 16; }},
+      {"to_the_next_7", [](I n) { return 7 - (n + 2) % 7; }},
+      {"shifted_rest", [](I n) { return (n + 5) % 8; }},
+      {"rest_and_2", [](I n) { return n % 4 + 2; }},
+      {"half_of_a_shifted_rest", [](I n) { return (n + 3) % 8 / 2; }},
+      {"to_the_next_32_before", [](I n) { return (32 - (n + 1) % 32) / 2; }},
+      {"to_the_next_64", [](I n) { return 64 - (n + 1) % 64; }},
+      {"odd_quotient", [](I n) { return n / 3 % 2; }, Stays::free_or_refused},
+      {"two_rests", [](I n) { return n % 2 + n % 3; }, Stays::free_or_refused},
+      {"rest_of_a_rest", [](I n) { return n % 7 % 2; }, Stays::free_or_refused},
+      {"rest_of_a_square", [](I n) { return n * n % 8; }, Stays::free_or_refused},
+      {"parity_up_to_100", [](I n) { return n < 100 ? n % 2 : 1; }, Stays::free_or_refused},
+      {"parity_but_at_23", [](I n) { return n == 23 ? 4 : 2 + n % 2; }, Stays::free_or_refused},
+      {"ones_among_bits", [](I n) { return static_cast<I>(std::popcount(static_cast<std::uint64_t>(n))); },
+       Stays::free_or_refused},
 
       {"int_of_0_7", [](I n) { return static_cast<I>(0.7 * real(n)); }},
       {"floor_of_0_7", [](I n) { return static_cast<I>(std::floor(real(n) * 0.7)); }},
