@@ -165,6 +165,9 @@ std::optional<SizeTerms::Id> SizeTerms::search(const Values& values) {
   if (!id) id = fraction(values, Whole::up_or_nearest);
   if (!id) id = bounded(values);
   if (!id) id = shifted_remainder(values);
+  if (!id) id = affine_in_product(values);
+  if (!id) id = affine_in_grid(values);
+  if (!id) id = affine_in_two(values);
   if (!id) id = sum_of_three(values);
   if (!id) id = scaled_quotient(values);
   if (!id) id = real_multiple(values);
@@ -203,21 +206,32 @@ std::optional<SizeTerms::Id> SizeTerms::linear(const Values& values) {
   std::optional<Id> best;
   std::int64_t least = 0;
   for (const Id id : pool_) {
-    const Values& term = values_[id];
-    std::size_t j = 1;
-    while (j < term.size() && term[j] == term[0]) ++j;
-    if (j == term.size() || (values[j] - values[0]) % (term[j] - term[0]) != 0) continue;
-    const std::int64_t scale = (values[j] - values[0]) / (term[j] - term[0]);
-    const std::int64_t by = values[0] - scale * term[0];
-    bool fits = scale != 0;
-    for (std::size_t i = 0; i < term.size() && fits; ++i) fits = values[i] == scale * term[i] + by;
     // Of several, the one with the smallest numbers: two terms may be a linear function of each other.
-    const std::int64_t weight = std::abs(scale) + std::abs(by);
-    if (!fits || (best && weight >= least)) continue;
-    least = weight;
-    best = scale < 0 && by > 0 ? make(SizeOp::sub, constant(by), scaled(id, -scale)) : offset(scaled(id, scale), by);
+    const std::optional<Affine> line = affine_of(values_[id], values);
+    if (!line || (best && line->weight() >= least)) continue;
+    least = line->weight();
+    best = make_affine(id, *line);
   }
   return best;
+}
+
+std::optional<SizeTerms::Affine> SizeTerms::affine_of(const Values& term, const Values& values) {
+  std::size_t j = 1;
+  while (j < term.size() && term[j] == term[0]) ++j;
+  if (j == term.size() || (values[j] - values[0]) % (term[j] - term[0]) != 0) return std::nullopt;
+  Affine line;
+  line.scale = (values[j] - values[0]) / (term[j] - term[0]);
+  line.offset = values[0] - line.scale * term[0];
+  if (line.scale == 0) return std::nullopt;
+  for (std::size_t i = 0; i < term.size(); ++i) {
+    if (values[i] != line.scale * term[i] + line.offset) return std::nullopt;
+  }
+  return line;
+}
+
+SizeTerms::Id SizeTerms::make_affine(Id term, const Affine& line) {
+  if (line.scale < 0 && line.offset > 0) return make(SizeOp::sub, constant(line.offset), scaled(term, -line.scale));
+  return offset(scaled(term, line.scale), line.offset);
 }
 
 // term · (something simpler)
@@ -229,6 +243,7 @@ std::optional<SizeTerms::Id> SizeTerms::product(const Values& values, int depth)
     std::optional<Id> other = known(*rest);
     if (!other && depth > 1) other = linear(*rest);
     if (!other && depth > 1) other = rounded(*rest, /*any_offset=*/false);
+    if (!other && depth > 1) other = sum(*rest, /*with_offset=*/true);
     if (!other && depth > 1) other = product(*rest, depth - 1);
     if (!other)
       other = [&]() -> std::optional<Id> {

@@ -11,6 +11,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
@@ -116,6 +117,13 @@ class SizeTerms {
   void know(Id id);
 
   std::optional<Id> known(const Values& values) const;
+  /// scale · term + offset
+  struct Affine {
+    std::int64_t scale = 0, offset = 0;
+    std::int64_t weight() const { return std::abs(scale) + std::abs(offset); }
+  };
+  static std::optional<Affine> affine_of(const Values& term, const Values& values);
+  Id make_affine(Id term, const Affine& line);
   std::optional<Id> linear(const Values& values);
   std::optional<Id> product(const Values& values, int depth);
   std::optional<Id> sum(const Values& values, bool with_offset);
@@ -129,6 +137,10 @@ class SizeTerms {
   std::optional<Id> remainder(const Values& values, Id term);
   std::optional<Id> shifted_remainder(const Values& values);
   std::vector<Id> first_of_pool(std::size_t most) const;
+  Values values_of_product(const std::vector<Id>& factors) const;
+  std::optional<Id> affine_in_product(const Values& values);
+  std::optional<Id> affine_in_grid(const Values& values);
+  std::optional<Id> affine_in_two(const Values& values);
   std::optional<Id> sum_of_three(const Values& values);
   std::optional<Id> scaled_quotient(const Values& values);
   std::optional<Id> truncated(const Values& values, Id whole, std::int64_t divisor);

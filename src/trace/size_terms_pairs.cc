@@ -1,11 +1,23 @@
 // How many pairs there are: n · (n - 1) / 2 of other elements, n · (n + 1) / 2 with each element itself; and what two
-// or three sizes make: a + k·b + c, a + b + c, k·a // b.
+// or three sizes make: j·a + k·b + c, a + b + c, a·b + c, k·a·b·c + d, k·a // b.
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
+namespace {
+
+constexpr std::size_t kMostTerms = 12;
+
+SizeTerms::Values difference(SizeTerms::Values from, const SizeTerms::Values& less) {
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] -= less[i];
+  return from;
+}
+
+}  // namespace
 
 std::optional<SizeTerms::Id> SizeTerms::pairs(const Values& values) {
   Values twice = values;
@@ -21,19 +33,111 @@ std::optional<SizeTerms::Id> SizeTerms::pairs(const Values& values) {
   return std::nullopt;
 }
 
-std::optional<SizeTerms::Id> SizeTerms::sum_of_three(const Values& values) {
-  const std::vector<Id> pool = pool_;
-  const auto less = [](Values from, const Values& term) {
-    for (std::size_t i = 0; i < from.size(); ++i) from[i] -= term[i];
-    return from;
-  };
-  for (const Id a : pool) {
-    const Values rest = less(values, values_[a]);
-    for (const Id b : pool) {
-      if (b < a) continue;
-      if (const auto c = known(less(rest, values_[b]))) return make(SizeOp::add, make(SizeOp::add, a, b), *c);
+SizeTerms::Values SizeTerms::values_of_product(const std::vector<Id>& factors) const {
+  Values product = values_[factors.front()];
+  for (std::size_t f = 1; f < factors.size(); ++f) {
+    for (std::size_t i = 0; i < product.size(); ++i) product[i] *= values_[factors[f]][i];
+  }
+  return product;
+}
+
+// k·a·b + c, k·a·b·c + d, and a·b + k·c + d: the tokens of an image and one more.
+std::optional<SizeTerms::Id> SizeTerms::affine_in_product(const Values& values) {
+  const std::vector<Id> pool = first_of_pool(kMostTerms);
+  std::vector<std::vector<Id>> products;
+  for (std::size_t a = 0; a < pool.size(); ++a) {
+    for (std::size_t b = a; b < pool.size(); ++b) products.push_back({pool[a], pool[b]});
+  }
+  const std::size_t num_pairs = products.size();
+  for (std::size_t pair = 0; pair < num_pairs; ++pair) {
+    for (const Id c : pool) {
+      if (c < products[pair].back()) continue;
+      products.push_back(products[pair]);
+      products.back().push_back(c);
     }
-    if (const auto other = linear(rest)) return make(SizeOp::add, a, *other);
+  }
+  const auto term_of = [this](const std::vector<Id>& factors) {
+    Id term = factors.front();
+    for (std::size_t i = 1; i < factors.size(); ++i) term = make(SizeOp::mul, term, factors[i]);
+    return term;
+  };
+  for (const std::vector<Id>& factors : products) {
+    if (const auto line = affine_of(values_of_product(factors), values)) return make_affine(term_of(factors), *line);
+  }
+  for (std::size_t pair = 0; pair < num_pairs; ++pair) {
+    const Values rest = difference(values, values_of_product(products[pair]));
+    if (const auto other = linear(rest)) return make(SizeOp::add, term_of(products[pair]), *other);
+  }
+  return std::nullopt;
+}
+
+// k·(a // d)·(b // d) + c, and with a third factor; rounded up as well: how many parts an image has, of so many pixels
+// a side.
+std::optional<SizeTerms::Id> SizeTerms::affine_in_grid(const Values& values) {
+  constexpr std::size_t kMostSides = 8;
+  const std::vector<Id> pool = first_of_pool(kMostSides);
+  const auto parts = [this](Id term, std::int64_t side, std::int64_t more) {
+    Values result = values_[term];
+    for (std::int64_t& each : result) each = floor_divide(each + more, side);
+    return result;
+  };
+  for (const std::int64_t side : {16, 8, 4, 2, 32, 14, 7, 3, 28}) {
+    for (const std::int64_t more : {std::int64_t{0}, side - 1}) {
+      for (std::size_t a = 0; a < pool.size(); ++a) {
+        for (std::size_t b = a + 1; b < pool.size(); ++b) {
+          Values grid = parts(pool[a], side, more), other = parts(pool[b], side, more);
+          for (std::size_t i = 0; i < grid.size(); ++i) grid[i] *= other[i];
+          const auto term_of = [&] {
+            return make(SizeOp::mul, floor_of(offset(pool[a], more), side), floor_of(offset(pool[b], more), side));
+          };
+          if (const auto line = affine_of(grid, values)) return make_affine(term_of(), *line);
+          for (const Id times : pool) {
+            Values product = grid;
+            for (std::size_t i = 0; i < product.size(); ++i) product[i] *= values_[times][i];
+            if (times == pool[a] || times == pool[b]) continue;
+            if (const auto line = affine_of(product, values))
+              return make_affine(make(SizeOp::mul, times, term_of()), *line);
+          }
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// j·a + k·b + c: from the values that say most of both.
+std::optional<SizeTerms::Id> SizeTerms::affine_in_two(const Values& values) {
+  constexpr std::int64_t kLargestFactor = 16;
+  const std::vector<Id> pool = first_of_pool(kMostTerms);
+  for (std::size_t first = 0; first < pool.size(); ++first) {
+    for (std::size_t second = first + 1; second < pool.size(); ++second) {
+      const Values &a = values_[pool[first]], &b = values_[pool[second]];
+      for (std::int64_t factor = -kLargestFactor; factor <= kLargestFactor; ++factor) {
+        if (factor == 0) continue;
+        Values rest = values;
+        for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= factor * a[i];
+        const auto line = affine_of(b, rest);
+        if (!line || std::abs(line->scale) > kLargestFactor) continue;
+        return make(SizeOp::add, scaled(pool[first], factor), make_affine(pool[second], *line));
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// a + b + k·c + d, a - b + k·c + d
+std::optional<SizeTerms::Id> SizeTerms::sum_of_three(const Values& values) {
+  for (const Id a : first_of_pool(kMostTerms)) {
+    const Values rest = difference(values, values_[a]);
+    for (const Id b : first_of_pool(kMostTerms)) {
+      if (a == b) continue;
+      if (b > a) {
+        if (const auto c = linear(difference(rest, values_[b]))) return make(SizeOp::add, make(SizeOp::add, a, b), *c);
+      }
+      Values more = rest;
+      for (std::size_t i = 0; i < more.size(); ++i) more[i] += values_[b][i];
+      if (const auto c = linear(more)) return make(SizeOp::add, make(SizeOp::sub, a, b), *c);
+    }
   }
   return std::nullopt;
 }
