@@ -13,9 +13,7 @@ namespace fx::internal {
 namespace {
 
 constexpr std::int64_t kLargestConstant = 64;  // elements of a tensor that is written number by number
-constexpr std::size_t kEnoughSamples = 3;  // larger, smaller, much larger: tells sizes, multiples and products apart
-constexpr std::size_t kMostSamples = 8;    // to agree on other expressions
-constexpr int kMostLessons = 6;            // that may still be explained
+constexpr std::size_t kMostSamples = 8;        // to agree on other expressions
 
 }  // namespace
 
@@ -59,7 +57,8 @@ bool Generaliser::runs_as_given() {
   if (retrace_.examples.empty()) return true;
   const std::optional<GroupSizes> sizes = groups_.sizes_of(retrace_.given);
   given_ = std::make_unique<Sample>(program_);
-  retrace_.is_refused = !sizes || !groups_.allow(*sizes) || !given_->run(retrace_.given) || !agrees(*given_);
+  retrace_.is_refused = !sizes || !groups_.allow(*sizes) || !groups_.are_within_bounds(*sizes) ||
+                        !given_->run(retrace_.given) || !agrees(*given_);
   if (retrace_.is_refused) retrace_.examples.clear();
   return !retrace_.is_refused;
 }
@@ -114,104 +113,6 @@ void Generaliser::find_expressions() {
     before = now;
     wanted = taken + 1;
   }
-}
-
-// ── Looking elsewhere ─────────────────────────────────────────────────────────────────────────────────────────────
-
-// Few samples may follow a rule that is not the program's: at sizes where that shows, more are taken. False when the
-// program does what the graph does wherever it was looked at, or when nothing was guessed.
-bool Generaliser::learn_from_other_sizes(const Agrees& same_numbers) {
-  bool all_do = true;
-  for (int i = 0; terms_.guessed() || has_no_rule_; ++i) {
-    OddInputs others(program_, inputs_, groups_);
-    others.add_sizes(/*is_guess=*/true);
-    others.add_telling(terms_, terms_in_use(), search_.may_go_far());
-    others.run(same_numbers);
-    all_do = others.all_do();
-    const std::vector<GroupSizes> sizes = others.other_numbers();
-    if (sizes.empty()) break;
-    if (i < kMostLessons) {
-      bool any = false;
-      for (const GroupSizes& each : sizes) any |= search_.add_sample(each);
-      if (!any) break;
-    } else {
-      give_up();
-    }
-    find_expressions();
-  }
-  return !all_do;
-}
-
-// The same far away, where nothing is computed: no bound makes a rule right that was guessed and that other numbers
-// there belie. False where nothing can be tried there.
-bool Generaliser::learn_from_far(const Agrees& same_numbers) {
-  for (int i = 0;; ++i) {
-    const std::vector<SizeTerms::Id> terms = terms_in_use();
-    const bool guesses = std::any_of(terms.begin(), terms.end(), [this](auto term) { return terms_.is_guess(term); });
-    std::optional<GroupSizes> others;
-    if (!search_.check_far(same_numbers, &others)) return false;
-    if (!others) return true;
-    if (!guesses) {
-      if (!may_learn({*others, groups_.part_of_the_way(*others)}, same_numbers))
-        search_.check_far(same_numbers, nullptr);
-      return true;
-    }
-    if (i == kMostLessons || !search_.add_sample(*others)) give_up();
-    find_expressions();
-  }
-}
-
-// Where nothing was guessed but numbers are others at these sizes, there may be a rule for those, too (`min(n, 100)`).
-// False when none is found; then nothing has changed, and bounds make right what there is.
-bool Generaliser::may_learn(std::vector<GroupSizes> sizes, const Agrees& same_numbers) {
-  const std::size_t count = search_.samples().size();
-  const std::vector<SizeGroup> before = groups_.groups;
-  for (int i = 0; i < kMostLessons; ++i) {
-    const bool are_there =
-        std::all_of(sizes.begin(), sizes.end(), [&](const GroupSizes& each) { return search_.add_sample(each); });
-    if (!are_there || !find_changes() || !explain()) break;
-    OddInputs others(program_, inputs_, groups_);
-    others.add_sizes(/*is_guess=*/true);
-    others.add_telling(terms_, terms_in_use(), search_.may_go_far());
-    others.run(same_numbers);
-    sizes = others.other_numbers();
-    std::optional<GroupSizes> far;
-    if (sizes.empty()) search_.check_far(same_numbers, &far);
-    if (far) sizes.push_back(std::move(*far));
-    if (sizes.empty()) return true;
-  }
-  search_.drop_behind(count);
-  groups_.groups = before;
-  if (!find_changes() || !explain()) {
-    explained_.clear();
-    constants_.clear();
-  }
-  return false;
-}
-
-void Generaliser::try_odd_inputs(const Agrees& same_numbers) {
-  bool is_guess = asks_for_sizes() && learn_from_other_sizes(same_numbers);
-  const bool is_far = asks_for_sizes() && learn_from_far(same_numbers);
-  for (bool is_first = true;; is_first = false) {
-    odd_.emplace(program_, inputs_, groups_);
-    if (asks_for_sizes()) {
-      if (!is_far) odd_->add_large();
-      odd_->add_empty();
-      odd_->add_ones();
-      if (!is_guess) odd_->add_small();
-      odd_->add_sizes(is_guess);
-      if (is_guess) odd_->add_telling(terms_, terms_in_use(), is_far);
-      odd_->add_multiples();
-      odd_->add_corners();
-    }
-    if (program_.log.asks_rank()) odd_->add_ranks();
-    odd_->run(same_numbers);
-    if (!is_first) break;
-    const std::vector<GroupSizes> others = odd_->other_numbers();
-    if (is_guess || others.empty() || !may_learn(others, same_numbers)) break;
-    is_guess = true;
-  }
-  odd_->judge(same_numbers);
 }
 
 // ── What changes ──────────────────────────────────────────────────────────────────────────────────────────────────

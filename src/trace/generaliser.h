@@ -53,6 +53,7 @@ class Generaliser {
   bool learn_from_other_sizes(const Agrees& same_numbers);
   bool learn_from_far(const Agrees& same_numbers);
   bool may_learn(std::vector<GroupSizes> sizes, const Agrees& same_numbers);
+  std::int64_t where_all_parts_are() const;
   void try_odd_inputs(const Agrees& same_numbers);
   bool find_changes();
   void add_size(std::uint32_t call);

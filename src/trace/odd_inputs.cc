@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include <fxgraph/trace/disguise.h>
 #include <fxgraph/trace/input_assertions.h>
@@ -131,6 +132,7 @@ void OddInputs::forbid_empty(std::uint32_t index, const std::string& why, const 
 void OddInputs::add_sizes(bool is_guess) {
   constexpr std::array<std::int64_t, 23> kTried = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 13,
                                                    15, 16, 17, 23, 31, 32, 37, 50, 64, 99, 128};
+  constexpr std::int64_t kFew = 48;
   const std::vector<std::uint32_t> open = groups_.independent();
   const auto may_be = [&](std::uint32_t index, std::int64_t size) {
     const SizeGroup& group = groups_.groups[index];
@@ -143,7 +145,14 @@ void OddInputs::add_sizes(bool is_guess) {
     }
     return trials;
   };
-  for (const std::int64_t size : kTried) {
+  std::set<std::int64_t> tried(kTried.begin(), kTried.end());
+  // Where few are left, a rule that is guessed from some need not be that of the others.
+  for (const std::uint32_t index : open) {
+    const SizeGroup& group = groups_.groups[index];
+    if (!is_guess || group.above > group.below + kFew) continue;
+    for (std::int64_t size = group.below + 1; size < group.above; ++size) tried.insert(size);
+  }
+  for (const std::int64_t size : tried) {
     std::vector<std::uint32_t> some;
     for (const std::uint32_t index : open) {
       if (!may_be(index, size)) continue;
@@ -158,6 +167,15 @@ void OddInputs::add_sizes(bool is_guess) {
     if (some.size() < 2 || (!is_guess && !all_ones_)) continue;
     sizes_.push_back({add_trial(some, size), some, size});
     if (!is_guess) trials_.back().only_after = {*all_ones_};
+  }
+}
+
+void OddInputs::add_up_to(std::int64_t largest) {
+  constexpr std::int64_t kMost = 64;
+  for (const std::uint32_t index : groups_.independent()) {
+    for (std::int64_t size = 1; size <= std::min(largest, kMost); ++size) {
+      if (groups_.groups[index].may_be(size)) sizes_.push_back({add_trial({index}, size), {index}, size});
+    }
   }
 }
 
@@ -215,6 +233,17 @@ bool OddInputs::is_of_all(const Size& all) const {
          });
 }
 
+// Whether a number that is another one at this size is not so further away from the example: then it is no bound that
+// was found, and there may be more such sizes on this side of it.
+bool OddInputs::has_right_ones_beyond(const Size& bad) const {
+  if (!trials_[bad.trial].has_other_numbers || bad.groups.size() > 1) return false;
+  const std::int64_t size = groups_.groups[bad.groups.front()].size;
+  return std::any_of(sizes_.begin(), sizes_.end(), [&](const Size& each) {
+    const bool is_beyond = bad.size < size ? each.size < bad.size : each.size > bad.size;
+    return each.groups == bad.groups && is_beyond && trials_[each.trial].outcome == Outcome::agrees;
+  });
+}
+
 void OddInputs::bound_by_sizes() {
   for (const std::uint32_t index : groups_.free()) {
     SizeGroup& group = groups_.groups[index];
@@ -228,6 +257,14 @@ void OddInputs::bound_by_sizes() {
       if (each.size > group.size && (!high || each.size < high->size)) high = &each;
     }
     if (!low && !high) continue;
+    if (const Size* irregular = low && has_right_ones_beyond(*low)     ? low
+                                : high && has_right_ones_beyond(*high) ? high
+                                                                       : nullptr) {
+      const ChildTrial& trial = trials_[irregular->trial];
+      group.fix("at size " + std::to_string(irregular->size) + ", and not at all sizes beyond: " + trial.why,
+                words_for(trial.place));
+      continue;
+    }
     std::int64_t lowest = group.size, highest = group.size;
     const auto does = [&](std::int64_t size) {
       if ((low && size <= low->size) || (high && size >= high->size)) return;

@@ -36,6 +36,8 @@ class OddInputs {
   /// says that numbers follow a rule that was guessed from few values, or none. To be called behind add_empty() and
   /// add_ones().
   void add_sizes(bool is_guess);
+  /// All up to `largest`, for each free group alone.
+  void add_up_to(std::int64_t largest);
   /// Sizes at which other rules than `explained`, the terms in the graph, would give other numbers. What cannot be
   /// tried there is against them; large ones are not tried unless they `may_be_far`.
   void add_telling(const SizeTerms& terms, const std::vector<SizeTerms::Id>& explained, bool may_be_far);
@@ -94,6 +96,7 @@ class OddInputs {
   void forbid_empty(std::uint32_t group, const std::string& why, const CallPlace& place);
   bool is_against(const Size& each) const;
   bool is_of_all(const Size& all) const;
+  bool has_right_ones_beyond(const Size& bad) const;
   void bound_by_sizes();
   void judge_multiples();
   bool judge_corners();

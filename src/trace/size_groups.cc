@@ -260,6 +260,14 @@ bool SizeGroups::allow(const GroupSizes& sizes) const {
   return with_followers(sizes) == sizes;
 }
 
+bool SizeGroups::are_within_bounds(const GroupSizes& sizes) const {
+  return std::all_of(dimensions.begin(), dimensions.end(), [&](const SizeDimension& dimension) {
+    const SizeGroup& group = groups[dimension.group];
+    const std::int64_t size = sizes[dimension.group];
+    return (group.below_said || size >= group.lowest) && (group.above_said || size <= group.highest);
+  });
+}
+
 std::string dimension_name(const BoundTensor& input, std::int64_t dim) {
   const std::string index = std::to_string(dim);
   return input.name + (input.name.ends_with(']') ? ".size(" + index + ")" : "[" + index + "]");

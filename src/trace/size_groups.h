@@ -90,6 +90,8 @@ class SizeGroups {
   void fix_followers();
   /// Whether these sizes keep to what is known of the groups.
   bool allow(const GroupSizes& sizes) const;
+  /// Whether they are none of those that are asserted not to be, as too small or too large.
+  bool are_within_bounds(const GroupSizes& sizes) const;
 
  private:
   std::int64_t far_factor(const SizeGroup& group) const;

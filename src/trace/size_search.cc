@@ -226,6 +226,7 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
       if (!widen_step(culprits[i], last)) fix(culprits[i], reason(*failures[i]), failures[i]->where());
       continue;
     }
+    if (find_bound(culprits[i], sizes[culprits[i]], *failures[i], last)) continue;
     Some alike;
     for (std::size_t j = i; j < culprits.size(); ++j) {
       const bool open = std::find(left.begin(), left.end(), culprits[j]) != left.end();
@@ -246,7 +247,7 @@ void SizeSearch::settle(const Some& active, const GroupSizes& sizes, const Sampl
 }
 
 // Whether the program goes another way at `bad`, but not at the multiple of a power of two next to it, nor at all sizes
-// just before.
+// just before; nor on both sides of the example.
 bool SizeSearch::is_about_steps(std::uint32_t index, std::int64_t bad, std::uint32_t last) {
   const SizeGroup& group = groups_.groups[index];
   std::int64_t power = group.size & -group.size;
@@ -255,8 +256,9 @@ bool SizeSearch::is_about_steps(std::uint32_t index, std::int64_t bad, std::uint
   const std::int64_t near = std::max(power, (bad + power / 2) / power * power);
   if (near == group.size || !works_at({index}, near, last)) return false;
   const std::int64_t towards = bad < group.size ? 1 : -1;
+  const auto does = [&](std::int64_t size) { return works_at({index}, size, last); };
   for (const std::int64_t by : {1, 2, 3}) {
-    if (!works_at({index}, bad + towards * by, last)) return true;
+    if (!does(bad + towards * by)) return !does(group.size - 1) || !does(group.size + 1);
   }
   return false;
 }
@@ -276,11 +278,18 @@ bool SizeSearch::narrow(std::uint32_t index, const GroupSizes& sizes, const Samp
     if (group.why.empty()) group.why = reason(failure), group.where = failure.where();
     return true;
   }
-  std::int64_t bad = sizes[index], good = bad < group.size ? group.lowest : group.highest;
-  // A program that goes another way from some size on, or refuses: from which is looked for. An operator that refuses
-  // says it by itself.
+  // An operator that refuses says it by itself: from where on need not be known.
+  return narrow_to(index, sizes[index], failure, last, /*looks=*/!is_said(failure));
+}
+
+// A program that goes another way from some size on, or refuses: from which is looked for. False when no other size is
+// left.
+bool SizeSearch::narrow_to(std::uint32_t index, std::int64_t bad, const Sample& failure, std::uint32_t last,
+                           bool looks) {
+  SizeGroup& group = groups_.groups[index];
+  std::int64_t good = bad < group.size ? group.lowest : group.highest;
   const auto distance = [&] { return bad < good ? good - bad : bad - good; };
-  for (int tries = 0; tries < kTriesForABound && !is_said(failure) && distance() > group.step; ++tries) {
+  for (int tries = 0; tries < kTriesForABound && looks && distance() > group.step; ++tries) {
     const std::int64_t middle = good + (bad - good) / group.step / 2 * group.step;
     if (middle == good) break;
     (works_at({index}, middle, last) ? good : bad) = middle;
@@ -336,7 +345,12 @@ void SizeSearch::settle_together(const Some& active, const GroupSizes& sizes, co
       }
       grown = more;
     }
-    if (!tied) fix(active[i], reason(failure), failure.where());
+    if (tied) continue;
+    if (!find_steps_beside(active[i], grown, last)) {
+      fix(active[i], reason(failure), failure.where());
+    } else if (group.why.empty()) {
+      group.why = reason(failure), group.where = failure.where();
+    }
   }
   if (settled) return;
   // Nothing of it fails again: the program decides by something else than sizes.

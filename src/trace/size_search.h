@@ -102,6 +102,10 @@ class SizeSearch {
   bool narrow_together(const Some& some, const GroupSizes& sizes, const Sample& failure);
   bool is_about_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   bool narrow(std::uint32_t group, const GroupSizes& sizes, const Sample& failure, std::uint32_t last);
+  bool narrow_to(std::uint32_t group, std::int64_t bad, const Sample& failure, std::uint32_t last, bool looks);
+  bool find_bound(std::uint32_t group, std::int64_t bad, const Sample& failure, std::uint32_t last);
+  bool find_steps_beside(std::uint32_t group, const GroupSizes& others, std::uint32_t last);
+  bool goes_in_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
   bool tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last);
   bool follow(Some (TieSearch::*tie)(), const Some& open, const Some& culprits, const Failures& failures,

@@ -23,6 +23,51 @@ bool SizeSearch::works_at(const Some& some, std::int64_t size, std::uint32_t las
   return works(sizes, last);
 }
 
+// Whether a multiple of a divisor of the size does further on than what failed.
+bool SizeSearch::goes_in_steps(std::uint32_t index, std::int64_t bad, std::uint32_t last) {
+  const std::int64_t size = groups_.groups[index].size, power = size & -size;
+  for (const std::int64_t step : {power, size}) {
+    const std::int64_t beyond = (bad < size ? bad : bad + step - 1) / step * step;
+    if (step > 1 && beyond != size && works_at({index}, beyond, last)) return true;
+  }
+  return false;
+}
+
+// A size next to the example's does, and none that is far, not in steps either: what was tried was too far
+// (`x.split(8)`, a table of so many rows).
+bool SizeSearch::find_bound(std::uint32_t index, std::int64_t bad, const Sample& failure, std::uint32_t last) {
+  const SizeGroup before = groups_.groups[index];
+  const std::int64_t towards = bad < before.size ? -1 : 1;
+  const bool is_next = bad == before.size + towards || !works_at({index}, before.size + towards, last);
+  if ((is_next && !works_at({index}, before.size - towards, last)) || goes_in_steps(index, bad, last)) return false;
+  SizeGroup& group = groups_.groups[index];
+  if (!narrow_to(index, is_next ? before.size + towards : bad, failure, last, /*looks=*/true))
+    return group = before, false;
+  (towards > 0 ? group.above_said : group.below_said) = false;  // so near a bound is worth a word
+  return true;
+}
+
+// Multiples of a divisor of the size where others are larger, too: what all of them make has to be a multiple
+// (`x.view({-1, 2})`).
+bool SizeSearch::find_steps_beside(std::uint32_t index, const GroupSizes& others, std::uint32_t last) {
+  SizeGroup& group = groups_.groups[index];
+  if (group.step != 1) return false;
+  const auto does = [&](std::int64_t size) {
+    GroupSizes sizes = others;
+    sizes[index] = size;
+    return works(sizes, last);
+  };
+  for (std::int64_t step : {group.size & -group.size, group.size}) {
+    if (step == 1 || !does(group.size + step) || !does(group.size + 3 * step)) continue;
+    for (std::int64_t prime = 2; prime < step; ++prime) {
+      while (is_prime(prime) && step % prime == 0 && step > prime && does(group.size + step / prime)) step /= prime;
+    }
+    group.vary_in(step);
+    return true;
+  }
+  return false;
+}
+
 // Multiples of a divisor of the size; or smaller sizes only.
 bool SizeSearch::find_steps(const Some& some, const Sample& failure) {
   const std::uint32_t last = failure.failed_at();
