@@ -107,6 +107,8 @@ class SizeSearch {
   bool find_steps_beside(std::uint32_t group, const GroupSizes& others, std::uint32_t last);
   bool goes_in_steps(std::uint32_t group, std::int64_t bad, std::uint32_t last);
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
+  Some tie_one_by_one(const Some& alike, const GroupSizes& sizes, std::uint32_t last);
+  Some tie_needed(Some alike, const GroupSizes& sizes, std::uint32_t last);
   bool tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last);
   bool follow(Some (TieSearch::*tie)(), const Some& open, const Some& culprits, const Failures& failures,
               std::uint32_t last);

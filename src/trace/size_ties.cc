@@ -10,11 +10,61 @@ bool SizeSearch::tie_all(const Some& some, const GroupSizes& sizes, std::uint32_
   GroupSizes together = groups_.examples();
   for (const std::uint32_t group : some) together[group] = sizes[some.front()];
   if (!works(together, last)) return false;
-  for (std::size_t i = 1; i < some.size(); ++i) groups_.tie(some.front(), some[i]);
+  // Those that are tied are known by the first of them.
+  const std::uint32_t first = *std::min_element(some.begin(), some.end());
+  for (const std::uint32_t group : some) {
+    if (group != first) groups_.tie(first, group);
+  }
   return true;
 }
 
-// Dimensions in the same place of several inputs first, then any two, then all of one size. Returns those left over.
+// Of those of one size, those that the program takes together with the first: with one that belongs to them it comes
+// further before it fails, with one of another kind it does not. None when no one brings it further.
+SizeSearch::Some SizeSearch::tie_one_by_one(const Some& alike, const GroupSizes& sizes, std::uint32_t last) {
+  const std::uint32_t first = alike.front();
+  Some tied = {first};
+  const auto reached_with = [&](const Some& some) {
+    GroupSizes together = groups_.examples();
+    for (const std::uint32_t group : some) together[group] = sizes[first];
+    bool came_through = false;
+    const std::unique_ptr<Sample> sample = attempt(together, last, &came_through);
+    return came_through ? Sample::kToTheEnd : sample->failed_at();
+  };
+  std::uint32_t reached = reached_with(tied);
+  for (bool goes_on = true; goes_on && reached != Sample::kToTheEnd;) {
+    goes_on = false;
+    for (const std::uint32_t other : alike) {
+      if (std::find(tied.begin(), tied.end(), other) != tied.end()) continue;
+      tied.push_back(other);
+      const std::uint32_t with_other = reached_with(tied);
+      goes_on |= with_other > reached;
+      if (with_other <= reached) tied.pop_back();
+      reached = std::max(reached, with_other);
+      if (reached == Sample::kToTheEnd) break;
+    }
+  }
+  if (reached != Sample::kToTheEnd) return {};
+  return tie_all(tied, sizes, last) ? tied : Some();
+}
+
+// All of one size, but for those without which it works as well.
+SizeSearch::Some SizeSearch::tie_needed(Some alike, const GroupSizes& sizes, std::uint32_t last) {
+  const auto works_with = [&](const Some& some) {
+    GroupSizes together = groups_.examples();
+    for (const std::uint32_t group : some) together[group] = sizes[some.front()];
+    return works(together, last);
+  };
+  if (!works_with(alike)) return {};
+  for (std::size_t i = alike.size(); i-- > 1;) {
+    Some less = alike;
+    less.erase(less.begin() + static_cast<std::ptrdiff_t>(i));
+    if (works_with(less)) alike = std::move(less);
+  }
+  return tie_all(alike, sizes, last) ? alike : Some();
+}
+
+// Those that fail in the same place of several inputs first, then any two, then those that go together, then all of one
+// size that need each other: two of one size may be so by chance. Returns those left over.
 SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last) {
   Some left;
   const auto place = [&](std::uint32_t group) {
@@ -30,10 +80,12 @@ SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupS
       if (other == first || group.size != size || group.fixed || group.dimensions.empty()) return;
       if (std::find(alike.begin(), alike.end(), other) != alike.end()) return;
       alike.push_back(other);
-      if (place(other).first != place(first).first && place(other).second == place(first).second)
-        same_place.push_back(other);
     };
     for (const std::uint32_t other : culprits) consider(other);
+    for (const std::uint32_t other : alike) {
+      if (place(other).first != place(first).first && place(other).second == place(first).second)
+        same_place.push_back(other);
+    }
     const std::size_t num_culprits = alike.size();
     for (const std::uint32_t other : active) consider(other);
     Some tied;
@@ -41,7 +93,10 @@ SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupS
     for (std::size_t i = 1; i < alike.size() && tied.empty(); ++i) {
       if (tie_all({first, alike[i]}, sizes, last)) tied = {first, alike[i]};
     }
-    if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
+    const int attempts = attempts_;  // the search's own
+    if (tied.empty() && alike.size() > 2) tied = tie_one_by_one(alike, sizes, last);
+    if (tied.empty() && alike.size() > 2) tied = tie_needed(alike, sizes, last);
+    attempts_ = attempts;
     alike.resize(std::max(num_culprits, std::size_t{1}));
     if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
     if (tied.empty()) left.push_back(first), tied = {first};

@@ -259,11 +259,8 @@ class SizeAssertions {
   }
   Node& end_of_inputs(std::uint32_t i) const { return last_placeholder(*inputs_[dimension(i).input].node); }
 
-  // Behind the inputs that it speaks of, and what has been read of their sizes.
-  void write_tie(const SizeGroup& group) {
-    std::vector<std::uint32_t> named = group.dimensions;
-    for (const std::uint32_t of : group.follows->of) named.push_back(first_of(of));
-    if (!is_written(named)) return;
+  // The last of the inputs that have these dimensions, and of what has been read of their sizes.
+  Node& last_of(const std::vector<std::uint32_t>& named) const {
     Node* last = &end_of_inputs(named.front());
     for (const std::uint32_t each : named) {
       const auto read = sizes_.find({inputs_[dimension(each).input].node, dimension(each).dim});
@@ -271,7 +268,14 @@ class SizeAssertions {
         if (last->is_before(*node)) last = node;
       }
     }
-    const auto at = graph_.inserting_after(*last);
+    return *last;
+  }
+
+  void write_tie(const SizeGroup& group) {
+    std::vector<std::uint32_t> named = group.dimensions;
+    for (const std::uint32_t of : group.follows->of) named.push_back(first_of(of));
+    if (!is_written(named)) return;
+    const auto at = graph_.inserting_after(last_of(named));
     const std::uint32_t first = group.dimensions.front();
     write_equal(group);
     Node& of = size(first);
@@ -289,8 +293,7 @@ class SizeAssertions {
   }
 
   void write(const SizeGroup& group) {
-    const std::uint32_t latest = *std::max_element(group.dimensions.begin(), group.dimensions.end());
-    const auto at = graph_.inserting_after(end_of_inputs(latest));
+    const auto at = graph_.inserting_after(last_of(group.dimensions));
     const std::uint32_t first = group.dimensions.front();
     const std::string reason = this->reason(group);
     const std::string holds = name(first) + " must be ";

@@ -48,6 +48,35 @@ AtSizes traced_at(Function function, const std::vector<c10::IValue>& examples, c
   return at_sizes(*gm, [&]() -> c10::IValue { return function(inputs...); }, {inputs...});
 }
 
+/// What each input gets of the sum of squares of the result; undefined for one that decides nothing of it.
+inline std::vector<torch::Tensor> gradients_of_squares(
+    const std::function<torch::Tensor(const std::vector<c10::IValue>&)>& run, const std::vector<c10::IValue>& inputs) {
+  std::vector<c10::IValue> leaves;
+  for (const c10::IValue& input : inputs) leaves.emplace_back(input.toTensor().detach().clone().requires_grad_());
+  run(leaves).pow(2).sum().backward();
+  std::vector<torch::Tensor> result;
+  for (const c10::IValue& leaf : leaves) result.push_back(leaf.toTensor().grad());
+  return result;
+}
+
+/// The graph has the gradients that the program has.
+inline void expect_same_gradients(GraphModule& gm,
+                                  const std::function<torch::Tensor(const std::vector<c10::IValue>&)>& eager,
+                                  const std::vector<c10::IValue>& inputs, double tolerance = 1e-4) {
+  const std::vector<torch::Tensor> expected = gradients_of_squares(eager, inputs);
+  const auto run = [&](const std::vector<c10::IValue>& leaves) { return gm.run(leaves).toTensor(); };
+  const std::vector<torch::Tensor> found = gradients_of_squares(run, inputs);
+  bool any = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    any |= expected[i].defined();
+    ASSERT_EQ(found[i].defined(), expected[i].defined()) << "gradient " << i;
+    if (expected[i].defined()) {
+      EXPECT_TRUE(same_value(found[i], expected[i], tolerance)) << "gradient " << i;
+    }
+  }
+  EXPECT_TRUE(any);
+}
+
 inline torch::Tensor image(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
   return torch::rand({n, c, h, w});
 }

@@ -194,6 +194,18 @@ TEST_P(TiedSizes, AreFollowedFromAnArchive) {
   expect_everywhere(*load_exported(path));
 }
 
+TEST_P(TiedSizes, HaveTheGradientsOfTheProgram) {
+  const auto gm = trace();
+  const auto loaded = from_torchscript(testing::saved_and_loaded(to_torchscript(*gm)));
+  std::vector<Shapes> all = GetParam().equal;
+  all.push_back(GetParam().example);
+  for (const Shapes& shapes : all) {
+    SCOPED_TRACE(::testing::PrintToString(shapes));
+    const Inputs inputs = inputs_of(shapes);
+    for (GraphModule* each : {gm.get(), loaded.get()}) testing::expect_same_gradients(*each, GetParam().eager, inputs);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Programs, TiedSizes, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 

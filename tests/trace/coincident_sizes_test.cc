@@ -1,0 +1,129 @@
+// Examples in which sizes are the same by chance, a length that is the batch, an image that is a square: what the
+// program does not need to be equal is free of each other.
+#include "tests/trace/sizes_testing.h"
+
+namespace fx::coincident_sizes_test {
+
+using testing::AtSizes;
+using torch::Tensor;
+
+using Shapes = std::vector<std::vector<std::int64_t>>;
+using Inputs = std::vector<c10::IValue>;
+
+struct Coincidence {
+  const char* name;
+  std::function<std::shared_ptr<GraphModule>(const Inputs&)> trace;
+  std::function<Tensor(const Inputs&)> eager;
+  Shapes example;
+  std::vector<std::string> says;
+  std::vector<Shapes> equal, refused;
+};
+std::ostream& operator<<(std::ostream& out, const Coincidence& c) { return out << c.name; }
+
+template <typename... Tensors>
+Coincidence program(const char* name, Tensor (*function)(Tensors...), Shapes example, std::vector<std::string> says,
+                    std::vector<Shapes> equal, std::vector<Shapes> refused = {}) {
+  const auto eager = [function](const Inputs& inputs) {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) { return function(inputs[i].toTensor()...); }
+    (std::index_sequence_for<Tensors...>());
+  };
+  const auto trace = [function](const Inputs& inputs) { return symbolic_trace(function, inputs); };
+  return {name, trace, eager, std::move(example), std::move(says), std::move(equal), std::move(refused)};
+}
+
+Tensor mean(Tensor x) { return x.sum(0) / x.size(0) + x.size(1); }
+Tensor masked_causally(Tensor x, Tensor mask) {
+  return torch::softmax(x.matmul(x.transpose(1, 2)) + mask, -1).matmul(x) / x.size(1);
+}
+Tensor masked_padding(Tensor x, Tensor mask) { return x * mask.unsqueeze(-1) * x.size(0); }
+Tensor of_each_row(Tensor x, Tensor y) { return x.sum({1, 2}) * y; }
+Tensor of_each_step(Tensor x, Tensor y) { return x.sum(2).sum(0) * y + x.size(0); }
+Tensor several(Tensor x, Tensor square, Tensor turned, Tensor row) {
+  return (x * row.unsqueeze(1)).matmul(square) + turned.t();
+}
+Tensor three_and_three(Tensor x, Tensor y, Tensor z, Tensor w) {
+  return (torch::stack({x, y.t()}).sum(0) * z.unsqueeze(0)).sum(1) * w;
+}
+Tensor far_from_each_other(Tensor x, Tensor y) { return x.sum(0) * x.size(0) + y.sum() * y.size(0); }
+Tensor pairs_beside(Tensor x, Tensor y) { return x.view({-1, 2}).sum() + y * y.size(0); }
+Tensor outer(Tensor x, Tensor y) { return x.unsqueeze(1) + y.unsqueeze(0); }
+Tensor attended(Tensor x, Tensor y, Tensor mask) {
+  return (x.matmul(y.transpose(1, 2)) * mask.unsqueeze(1)).matmul(y) / y.size(1);
+}
+Tensor linear(Tensor x, Tensor w) { return torch::linear(x, w) * x.size(0); }
+Tensor linear_twice(Tensor x, Tensor w, Tensor v) {
+  return torch::linear(torch::relu(torch::linear(x, w)), v) * x.size(0);
+}
+Tensor crossed(Tensor x, Tensor y) { return torch::einsum("bi,bj->bij", {x, y}).flatten(1) * x.size(1); }
+Tensor expanded(Tensor x, Tensor y) { return x.unsqueeze(0).expand({y.size(0), -1, -1}).sum(0); }
+
+const Coincidence kCases[] = {
+    program("mean", mean, {{4, 4}}, {"x[0] free", "x[1] free"}, {{{2, 9}}, {{9, 2}}, {{1, 1}}}),
+    program("masked_causally", masked_causally, {{4, 4, 8}, {4, 4}}, {"x[0] free"},
+            {{{2, 5, 8}, {5, 5}}, {{7, 3, 8}, {3, 3}}, {{1, 4, 2}, {4, 4}}}, {{{5, 4, 8}, {5, 5}}}),
+    program("masked_causally_of_one_size", masked_causally, {{4, 4, 4}, {4, 4}}, {"x[0] free", "x[2] free"},
+            {{{2, 5, 8}, {5, 5}}, {{7, 3, 1}, {3, 3}}}, {{{5, 4, 8}, {5, 5}}}),
+    program("masked_padding", masked_padding, {{4, 4, 8}, {4, 4}}, {"x[0] = y[0] free", "x[1] = y[1] free"},
+            {{{2, 5, 8}, {2, 5}}, {{7, 3, 1}, {7, 3}}}, {{{2, 5, 8}, {5, 2}}}),
+    program("masked_padding_of_one_size", masked_padding, {{4, 4, 4}, {4, 4}},
+            {"x[0] = y[0] free", "x[1] = y[1] free", "x[2] free"}, {{{2, 5, 8}, {2, 5}}, {{7, 3, 1}, {7, 3}}}),
+    program("of_each_row", of_each_row, {{4, 4, 4}, {4}}, {"x[0] = y[0] free", "x[1] free", "x[2] free"},
+            {{{2, 5, 8}, {2}}, {{7, 3, 1}, {7}}}, {{{2, 5, 8}, {5}}}),
+    program("of_each_step", of_each_step, {{4, 4, 4}, {4}}, {"x[0] free", "x[1] = y[0] free", "x[2] free"},
+            {{{2, 5, 8}, {5}}, {{7, 3, 1}, {3}}}, {{{2, 5, 8}, {2}}}),
+    program("several", several, {{4, 4}, {4, 4}, {4, 4}, {4}}, {"arg_0[0] = arg_2[1] = arg_3[0] free"},
+            {{{2, 5}, {5, 5}, {5, 2}, {2}}, {{7, 3}, {3, 3}, {3, 7}, {7}}}, {{{2, 5}, {5, 5}, {5, 2}, {5}}}),
+    program("three_and_three", three_and_three, {{4, 4}, {4, 4}, {4}, {4}}, {},
+            {{{2, 5}, {5, 2}, {5}, {2}}, {{7, 3}, {3, 7}, {3}, {7}}}, {{{2, 5}, {5, 2}, {2}, {5}}}),
+    program("far_from_each_other", far_from_each_other, {{4, 4}, {4}}, {"x[0] free", "x[1] free", "y[0] free"},
+            {{{2, 5}, {7}}, {{7, 1}, {1}}}),
+    program("pairs_beside", pairs_beside, {{6, 6}, {6}}, {"x[0] free", "x[1] free in steps of 2", "y[0] free"},
+            {{{6, 8}, {7}}, {{8, 6}, {1}}, {{5, 4}, {3}}}, {{{6, 7}, {6}}}),
+    program("outer", outer, {{4, 3}, {4, 3}}, {"x[0] free", "x[1] = y[1] free", "y[0] free"},
+            {{{2, 5}, {7, 5}}, {{7, 3}, {1, 3}}}),
+    program("attended", attended, {{4, 4, 4}, {4, 4, 4}, {4, 4}}, {"x[0] = y[0] = z[0] free", "y[1] = z[1] free"},
+            {{{2, 5, 3}, {2, 7, 3}, {2, 7}}, {{3, 1, 4}, {3, 2, 4}, {3, 2}}}),
+    program("linear", linear, {{3, 3}, {3, 3}}, {"x[0] free", "x[1] = y[1] free", "y[0] free"},
+            {{{2, 5}, {7, 5}}, {{7, 3}, {1, 3}}}),
+    program("linear_twice", linear_twice, {{3, 3}, {3, 3}, {3, 3}}, {"x[0] free", "y[0] = z[1] free", "z[0] free"},
+            {{{2, 5}, {7, 5}, {4, 7}}, {{7, 3}, {1, 3}, {2, 1}}}),
+    program("crossed", crossed, {{4, 4}, {4, 4}}, {"x[0] = y[0] free", "x[1] free", "y[1] free"},
+            {{{2, 5}, {2, 3}}, {{7, 1}, {7, 4}}}),
+    program("expanded", expanded, {{4, 4}, {4, 4}}, {"x[0] free", "x[1] free", "y[0] free", "y[1] free"},
+            {{{2, 5}, {3, 1}}, {{7, 1}, {1, 7}}}),
+};
+
+Inputs inputs_of(const Shapes& shapes) {
+  Inputs inputs;
+  for (const auto& shape : shapes) inputs.emplace_back(torch::rand(shape));
+  return inputs;
+}
+
+class CoincidentSizes : public ::testing::TestWithParam<Coincidence> {};
+
+TEST_P(CoincidentSizes, StayFreeOfEachOther) {
+  const auto gm = GetParam().trace(inputs_of(GetParam().example));
+  for (const std::string& each : GetParam().says)
+    EXPECT_THAT(SizeReport(gm->graph()).str(), ::testing::HasSubstr(each));
+  const auto expect_at = [&](const Shapes& shapes, AtSizes wanted) {
+    const Inputs inputs = inputs_of(shapes);
+    const auto eager = [&]() -> c10::IValue { return GetParam().eager(inputs); };
+    EXPECT_EQ(testing::at_sizes(*gm, eager, inputs), wanted) << ::testing::PrintToString(shapes) << gm->graph();
+  };
+  expect_at(GetParam().example, AtSizes::equal);
+  for (const Shapes& shapes : GetParam().equal) expect_at(shapes, AtSizes::equal);
+  for (const Shapes& shapes : GetParam().refused) expect_at(shapes, AtSizes::refused);
+}
+
+TEST_P(CoincidentSizes, HaveTheGradientsOfTheProgram) {
+  const auto gm = GetParam().trace(inputs_of(GetParam().example));
+  for (const Shapes& shapes : GetParam().equal) {
+    SCOPED_TRACE(::testing::PrintToString(shapes));
+    testing::expect_same_gradients(*gm, GetParam().eager, inputs_of(shapes));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, CoincidentSizes, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace fx::coincident_sizes_test
