@@ -200,6 +200,8 @@ class PythonWriter {
     }
     std::string name = operator_name(node);
     if (name.starts_with("builtins.")) name = name.substr(9);
+    if (packet_of(target) == "prim::max") name = "max";
+    if (packet_of(target) == "prim::min") name = "min";
     return assigned(node, name + call(node, 0));
   }
 

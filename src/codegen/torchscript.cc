@@ -14,6 +14,13 @@ constexpr std::array kLayouts = {"strided",    "sparse_coo", "sparse_csr", "_mkl
                                  "sparse_csc", "sparse_bsr", "sparse_bsc"};
 constexpr std::array kMemoryFormats = {"contiguous_format", "preserve_format", "channels_last", "channels_last_3d"};
 
+// What computes with numbers and is no operator by its name.
+constexpr const char* kOfNumbers[][2] = {{"math.trunc", "int"},
+                                         {"math.sqrt", "torch.sqrt"},
+                                         {"math.log", "torch.log"},
+                                         {"prim::max", "max"},
+                                         {"prim::min", "min"}};
+
 template <std::size_t N>
 std::string number_of(const std::array<const char*, N>& names, Symbol name) {
   for (std::size_t i = 0; i < N; ++i) {
@@ -81,8 +88,10 @@ class TorchScriptWriter {
     if (std::optional<std::string> infix = python_infix(node)) return *infix;
     if (target == "builtins.getattr" && node.args().size() == 2 && node.arg(1).is_string())
       return value(node.arg(0)) + "." + std::string(node.arg(1).as_string());
-    if (target == "math.trunc" && node.args().size() == 1) return "int(" + value(node.arg(0)) + ")";
     const std::string_view packet = packet_of(target);
+    for (const auto& [ours, theirs] : kOfNumbers) {
+      if (target == ours || packet == ours) return theirs + arguments(node, 0);
+    }
     if (packet.starts_with("aten::")) return "torch." + std::string(packet.substr(6)) + arguments(node, 0);
     const std::size_t colons = packet.find("::");
     if (colons == std::string_view::npos) {

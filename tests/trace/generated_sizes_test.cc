@@ -1,0 +1,154 @@
+// What a trace holds for, and what it computes of sizes, is the same in generated C++ and TorchScript, in text and in
+// files.
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "tests/trace/generated_cpp.h"
+#include "tests/trace/round_trips.h"
+#include "tests/trace/sizes_testing.h"
+
+namespace fx::generated_sizes_test {
+
+namespace F = torch::nn::functional;
+using torch::Tensor;
+using Inputs = std::vector<c10::IValue>;
+using Shapes = std::vector<std::vector<std::int64_t>>;
+
+struct Program {
+  const char* name;
+  std::function<std::shared_ptr<GraphModule>(const Inputs&)> trace;
+  std::function<Tensor(const Inputs&)> eager;
+  Shapes example;
+  std::vector<Shapes> equal, refused;
+};
+
+template <typename... Tensors>
+Program program(const char* name, Tensor (*function)(Tensors...), Shapes example, std::vector<Shapes> equal,
+                std::vector<Shapes> refused) {
+  const auto eager = [function](const Inputs& inputs) {
+    return [&]<std::size_t... i>(std::index_sequence<i...>) { return function(inputs[i].toTensor()...); }
+    (std::index_sequence_for<Tensors...>());
+  };
+  const auto trace = [function](const Inputs& inputs) { return symbolic_trace(function, inputs); };
+  return {name, trace, eager, std::move(example), std::move(equal), std::move(refused)};
+}
+
+Inputs inputs_of(const Shapes& shapes) {
+  Inputs inputs;
+  for (const auto& shape : shapes) inputs.push_back(torch::rand(shape));
+  return inputs;
+}
+
+// ── Ties ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Tensor twice(Tensor x, Tensor y) { return x.unsqueeze(1).expand({-1, 2}).reshape({-1}) * y; }
+Tensor relative_positions(Tensor scores, Tensor table) { return scores + table.unfold(0, scores.size(0), 1); }
+Tensor flattened(Tensor x, Tensor y) { return x.reshape({-1, x.size(2)}) * y.unsqueeze(1); }
+Tensor patches(Tensor image, Tensor y) {
+  const Tensor tokens = torch::max_pool2d(image, 4).flatten(2).transpose(1, 2);
+  return torch::cat({torch::zeros({tokens.size(0), 1, tokens.size(2)}), tokens}, 1) + y;
+}
+Tensor cached(Tensor x, Tensor before, Tensor mask) {
+  const Tensor all = torch::cat({before, x}, 1);
+  return x.matmul(all.transpose(1, 2)) + mask;
+}
+Tensor frames(Tensor x, Tensor y) { return F::pad(x, F::PadFuncOptions({10, 10})).unfold(1, 20, 10).mean(-1) * y; }
+
+// ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Tensor same_padding(Tensor x) {
+  const auto before_and_behind = [](std::int64_t n, std::int64_t kernel, std::int64_t stride) {
+    const std::int64_t all = std::max<std::int64_t>(((n + stride - 1) / stride - 1) * stride + kernel - n, 0);
+    return std::pair(all / 2, all - all / 2);
+  };
+  const auto [top, bottom] = before_and_behind(x.size(2), 5, 2);
+  const auto [left, right] = before_and_behind(x.size(3), 7, 4);
+  return torch::constant_pad_nd(x, {left, right, top, bottom}).unfold(2, 5, 2).unfold(3, 7, 4).mean({4, 5});
+}
+Tensor small_kernel(Tensor x) {
+  const std::int64_t n = x.size(1);
+  return x * std::max<std::int64_t>(((n + 3) / 4 - 1) * 4 + 3 - n, 0);
+}
+Tensor next_multiple(Tensor x) {
+  const Tensor with_token = torch::cat({torch::ones({x.size(0), 3}), x}, 1);
+  return torch::constant_pad_nd(with_token, {0, 8 - (x.size(1) + 3) % 8}).view({x.size(0), -1, 8}).sum(1);
+}
+Tensor sums_and_products(Tensor x) {
+  const std::int64_t a = x.size(0), b = x.size(1), c = x.size(2);
+  return x.reshape({a * b * c}) * (a + b + c) + (a * b + c) + a * (b + 1) * c;
+}
+Tensor real_numbers(Tensor x) {
+  const auto n = static_cast<double>(x.size(1));
+  return x / std::sqrt(n) * std::log(n + 1) + std::min<std::int64_t>(x.size(1), 12) +
+         static_cast<std::int64_t>(n * 0.7);
+}
+Tensor up_to_eight(Tensor x) { return x.split(8, 1)[0] * x.size(1); }
+
+std::vector<Program> programs() {
+  return {
+      program("Twice", twice, {{4}, {8}}, {{{1}, {2}}, {{7}, {14}}}, {{{7}, {15}}, {{4}, {9}}}),
+      program("RelativePositions", relative_positions, {{5, 5}, {9}}, {{{3, 3}, {5}}, {{12, 12}, {23}}},
+              {{{5, 5}, {10}}}),
+      program("Flattened", flattened, {{2, 5, 4}, {10}}, {{{3, 7, 4}, {21}}, {{4, 1, 3}, {4}}}, {{{3, 7, 4}, {20}}}),
+      program("Patches", patches, {{2, 3, 16, 24}, {25, 3}}, {{{1, 3, 8, 8}, {5, 3}}, {{2, 3, 19, 21}, {21, 3}}},
+              {{{2, 3, 16, 24}, {24, 3}}}),
+      program("Cached", cached, {{2, 3, 4}, {2, 5, 4}, {3, 8}},
+              {{{2, 1, 4}, {2, 9, 4}, {1, 10}}, {{3, 12, 8}, {3, 30, 8}, {12, 42}}},
+              {{{2, 3, 4}, {2, 5, 4}, {3, 9}}, {{2, 4, 4}, {2, 5, 4}, {4, 8}}}),
+      program("Frames", frames, {{2, 100}, {2, 11}}, {{{2, 109}, {2, 11}}, {{3, 37}, {3, 4}}}, {{{2, 110}, {2, 11}}}),
+      program("SamePadding", same_padding, {{1, 2, 16, 24}},
+              {{{2, 1, 9, 33}}, {{1, 2, 12, 10}}, {{1, 2, 31, 29}}, {{1, 2, 100, 6}}}, {}),
+      program("SmallKernel", small_kernel, {{2, 6}}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}, {{2, 50}}}, {}),
+      program("NextMultiple", next_multiple, {{2, 6}}, {{{1, 1}}, {{3, 4}}, {{2, 5}}, {{2, 12}}, {{2, 50}}}, {}),
+      program("SumsAndProducts", sums_and_products, {{2, 6, 8}}, {{{3, 4, 5}}, {{7, 1, 2}}, {{1, 30, 9}}}, {}),
+      program("RealNumbers", real_numbers, {{2, 6}}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}, {{2, 90}}}, {}),
+      program("UpToEight", up_to_eight, {{2, 6}}, {{{1, 1}}, {{3, 7}}, {{2, 8}}}, {{{2, 9}}, {{2, 40}}}),
+  };
+}
+
+// ── Forms ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+using Form = std::function<c10::IValue(const Inputs&)>;
+
+void expect_at(const Program& program, const std::string& form, const Form& run) {
+  std::vector<Shapes> equal = program.equal;
+  equal.push_back(program.example);
+  for (const Shapes& shapes : equal) {
+    const Inputs inputs = inputs_of(shapes);
+    EXPECT_TRUE(testing::same_value(run(inputs), program.eager(inputs), 1e-5))
+        << program.name << form << ::testing::PrintToString(shapes);
+  }
+  for (const Shapes& shapes : program.refused)
+    EXPECT_ANY_THROW(run(inputs_of(shapes))) << program.name << form << ::testing::PrintToString(shapes);
+}
+
+TEST(GeneratedSizesSlow, AreTheSameInEveryForm) {
+  torch::manual_seed(5);
+  const std::vector<Program> all = programs();
+  std::vector<testing::GeneratedCase> cases;
+  for (const Program& each : all) {
+    const Inputs example = inputs_of(each.example);
+    cases.push_back({each.name, each.trace(example), example});
+  }
+  const testing::Compiled compiled(cases);
+  ASSERT_TRUE(compiled.ok());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const GraphModule& gm = *cases[i].module;
+    expect_at(all[i], " in C++ ", [&](const Inputs& inputs) { return compiled.run(cases[i], inputs); });
+    if (!all[i].refused.empty()) {
+      EXPECT_THAT(code(gm, Language::python), ::testing::HasSubstr(" must be ")) << all[i].name;
+    }
+    torch::jit::Module script("Script");
+    script.define(code(gm, Language::torchscript));
+    expect_at(all[i], " in TorchScript ", [&](const Inputs& inputs) { return script.forward(inputs); });
+    torch::jit::Module loaded = testing::saved_and_loaded(to_torchscript(gm));
+    expect_at(all[i], " in a file ", [&](const Inputs& inputs) { return loaded.forward(inputs); });
+    const auto read = from_torchscript(loaded);
+    expect_at(all[i], " read from a file ", [&](const Inputs& inputs) { return read->run(inputs); });
+    GraphModule parsed(testing::attributes_of(gm), parse_graph(print_graph(gm.graph())));
+    expect_at(all[i], " in text ", [&](const Inputs& inputs) { return parsed.run(inputs); });
+  }
+}
+
+}  // namespace fx::generated_sizes_test
