@@ -234,13 +234,17 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       if (const std::string what = registered(); !what.empty()) refuse_registration(what);
       if (state && !root_) internal::settle_kept_constants(*session);
       if (answers_wrongly() && has_examples) return {};
-      throw;
+      if (repeats.sizes.examples.empty()) throw;
+      repeats.sizes.refuse();  // the program does not run there
+      return {};
     }
   };
   const internal::FixedRuns fixed_runs;
+  const bool was_retraced = !repeats.sizes.examples.empty();
   const std::vector<internal::BoundTensor> inputs = run_first();
   session->follow(nullptr);
   if (const std::string what = registered(); !what.empty()) refuse_registration(what);
+  if (was_retraced && repeats.sizes.is_refused) return std::nullopt;
   const std::vector<Node*> optional_inputs = given;
   if (answers_wrongly() && literals == internal::PlaceholderInputs::Literals::specialise) {
     if (!has_examples) throw internal::unknown_shape(nullptr, "is_contiguous()");
