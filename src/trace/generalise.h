@@ -21,7 +21,7 @@ namespace fx::internal {
 struct Retrace {
   std::vector<at::Tensor> examples;  ///< for the tensors among the inputs, of other sizes; empty for those given
   std::vector<at::Tensor> given;     ///< what `examples` stand for
-  bool is_refused = false;           ///< the program does something else at the sizes that were given, or runs at no other
+  bool is_refused = false;  ///< the program does something else at the sizes that were given, or runs at no other
 
   void refuse() {
     is_refused = true;

@@ -10,10 +10,12 @@
 namespace fx::internal {
 namespace {
 
-// One that each call makes, and that has a gradient, was computed where nobody traces: in another thread.
-bool same_constant(const at::Tensor& a, const at::Tensor& b) {
-  if (a.is_same(b)) return true;
-  return !(b.requires_grad() && !b.is_leaf()) && same_data(a, b);
+// One that each call makes, and that has a gradient, was computed where nobody traces: in another thread. One that is
+// written is known by itself: two that trade places may hold the same only at first.
+bool same_constant(const CapturedTensor& a, const CapturedTensor& b) {
+  if (a.tensor.is_same(b.tensor)) return true;
+  const bool written = a.node != a.attribute || b.node != b.attribute;
+  return !written && !(b.tensor.requires_grad() && !b.tensor.is_leaf()) && same_data(a.tensor, b.tensor);
 }
 
 std::string text_of(const Node& node) {
@@ -49,7 +51,7 @@ bool same_constants(const Session& a, const Session& b) {
   for (const CapturedTensor& captured : b.captured()) {
     if (captured.of_root || captured.path.empty()) continue;
     const CapturedTensor* other = captured_at(a, captured.path);
-    if (other && !same_constant(other->tensor, captured.tensor)) return false;
+    if (other && !same_constant(*other, captured)) return false;
   }
   return true;
 }
@@ -263,7 +265,7 @@ bool SameProgram::match(const Node& first, const Node& second) {
     const CapturedTensor* a = captured_at(first_session_, first.target());
     const CapturedTensor* b = captured_at(second_session_, second.target());
     const bool of_root = (a && a->of_root) || (b && b->of_root);
-    if (of_root ? first.target() == second.target() : a && b && same_constant(a->tensor, b->tensor)) return true;
+    if (of_root ? first.target() == second.target() : a && b && same_constant(*a, *b)) return true;
     if (of_root) return differ(first, second);
     return differ("a tensor that it makes without operators, or keeps, has other values (%" + first.name() + ")");
   }

@@ -63,6 +63,13 @@ const std::vector<Case>& cases() {
          m.list.push_back(y);
          return y;
        }},
+      {"double_buffer", "refused",
+       [](Bag& m, Tensor x) {
+         const Tensor y = x + m.pair_of_rows[0];
+         std::swap(m.pair_of_rows[0], m.pair_of_rows[1]);
+         m.pair_of_rows[1].copy_(x.detach().sum(0, true));
+         return y;
+       }},
       {"delay_that_is_not_read", "right",
        [](Bag& m, Tensor x) {
          m.full[1] = m.full[0];
