@@ -1,14 +1,14 @@
 # One target per folder, and what they share: warnings, include roots, precompiled LibTorch headers.
 #
-#   fxgraph_library(<name> <folder> [TORCH] [INTERNAL] [EXCLUDE <subfolder or file>...] [DEPS <name>...] [LINKS <target>...])
+#   fxgraph_library(<name> <folder> [TORCH] [COLD] [INTERNAL] [EXCLUDE <subfolder or file>...] [DEPS <name>...] [LINKS <target>...])
 #   fxgraph_program(<name> <main file> [TORCH] DEPS <name>...)
 #   fxgraph_umbrella()
 #
 # A library named ir is the target fxgraph_ir, alias fxgraph::ir. Its files are compiled several at a time (CMAKE_UNITY_BUILD), so
-# their helpers have different names.
+# their helpers have different names. COLD: nothing in it runs often enough to be worth optimising.
 
 function(fxgraph_library name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "TORCH;INTERNAL" "" "EXCLUDE;DEPS;LINKS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "TORCH;COLD;INTERNAL" "" "EXCLUDE;DEPS;LINKS")
   fxgraph_sources(sources ${folder} .cc ${arg_EXCLUDE})
   fxgraph_sources(headers ${folder} .h ${arg_EXCLUDE})
   set_property(GLOBAL APPEND PROPERTY fxgraph_known ${name})
@@ -38,8 +38,13 @@ function(fxgraph_library name folder)
     $<BUILD_INTERFACE:${fxgraph_include_root}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   fxgraph_link(${target} ${scope} ${arg_DEPS})
   target_link_libraries(${target} ${scope} ${arg_LINKS})
+  set(pch)
+  if(arg_COLD AND fxgraph_cold)
+    target_compile_options(${target} PRIVATE ${fxgraph_cold})
+    set(pch PCH fxgraph_torch_cold_pch)
+  endif()
   if(arg_TORCH)
-    fxgraph_use_torch(${target} ${scope})
+    fxgraph_use_torch(${target} ${scope} ${pch})
   endif()
   if(NOT arg_INTERNAL)
     set_property(GLOBAL APPEND PROPERTY fxgraph_libraries ${target})
@@ -143,6 +148,12 @@ endfunction()
 # -g1 (line tables) instead of -g saves another third.
 set(fxgraph_torch_headers
   <ATen/ATen.h> <ATen/core/dispatch/Dispatcher.h> <torch/csrc/jit/api/module.h> <torch/nn/module.h>)
+# Optimising takes two thirds of the time of a release build. What is COLD has a precompiled header of its own: one made with
+# other options brings its own back.
+set(fxgraph_cold)
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(fxgraph_cold -O1)
+endif()
 
 function(fxgraph_use_torch target scope)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "PCH" "")
@@ -154,7 +165,10 @@ function(fxgraph_use_torch target scope)
   if(FXGRAPH_PCH)
     if(NOT arg_PCH)
       set(arg_PCH fxgraph_torch_pch)
-      fxgraph_torch_pch(fxgraph_torch_pch HEADERS ${fxgraph_torch_headers})
+    endif()
+    fxgraph_torch_pch(fxgraph_torch_pch HEADERS ${fxgraph_torch_headers})
+    if(fxgraph_cold)
+      fxgraph_torch_pch(fxgraph_torch_cold_pch HEADERS ${fxgraph_torch_headers} OPTIONS ${fxgraph_cold})
     endif()
     target_precompile_headers(${target} REUSE_FROM ${arg_PCH})
   endif()

@@ -6,23 +6,15 @@
 #include <mutex>
 #include <span>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/module/state_keeper.h>
-#include <fxgraph/nn/leaf_module.h>
-#include <fxgraph/nn/module_tree.h>
-#include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/rewriter/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
-#include <fxgraph/rewriter/rules/free_sizes.h>
+#include <fxgraph/rewriter/rules/called_modules.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
-#include <fxgraph/rewriter/rules/spelling.h>
-#include <fxgraph/rewriter/rules/weights.h>
+#include <fxgraph/rewriter/rules/program_shapes.h>
 #include <fxgraph/rewriter/rules/whole_program.h>
-#include <fxgraph/shapes/shape_prop.h>
-#include <fxgraph/text/print.h>
 
 namespace fx {
 
@@ -49,33 +41,6 @@ const internal::CompiledRules& compiled(std::span<const OptimizeRule* const> nei
   return *(made = std::make_unique<const internal::CompiledRules>(set, find, any));
 }
 
-/// True when train() and eval() change what the module alone, without those below it, computes.
-bool follows_mode_itself(torch::nn::Module& module) {
-  const auto text_of = [](const Graph* body) { return body ? print_graph(*body) : std::string(); };
-  if (dynamic_cast<const GraphModule*>(&module) || dynamic_cast<const Holder*>(&module)) return false;
-  if (const auto* leaf = dynamic_cast<const LeafModule*>(&module)) {
-    const std::string training = text_of(leaf->body_in_mode(true).get());
-    return training.empty() || training != text_of(leaf->body_in_mode(false).get());
-  }
-  const ModuleType* type = find_module_type(module);
-  if (!type || !type->body) return true;  // nobody knows
-  const bool mode = module.is_training();
-  const auto text_in = [&](bool training) {
-    set_own_mode(module, training);
-    const std::optional<Graph> body = type->body(module);
-    return text_of(body ? &*body : nullptr);
-  };
-  const bool follows = text_in(true) != text_in(false);
-  set_own_mode(module, mode);
-  return follows;
-}
-
-bool follows_mode(torch::nn::Module& module) {
-  if (!dynamic_cast<const GraphModule*>(&module)) return follows_mode_itself(module);
-  return std::ranges::any_of(module.modules(/*include_self=*/false),
-                             [](const auto& below) { return follows_mode_itself(*below); });
-}
-
 class Optimizer {
  public:
   Optimizer(GraphModule& module, const OptimizeOptions& options) : Optimizer(module, options, select(options)) {}
@@ -85,11 +50,6 @@ class Optimizer {
     for (const OptimizeRule* rule : selected_) {
       report_.rules.push_back({.rule = rule});
       reads_sizes_ |= rule->reads_sizes;
-    }
-    for (const Node& node : module_.graph().nodes()) {
-      if (!node.is(Op::call_module)) continue;
-      Called& called = called_[rules::path_of(node)];
-      if (called.times++ == 0) called.module = module_.find_submodule(rules::path_of(node));
     }
     find_shapes();
   }
@@ -111,26 +71,13 @@ class Optimizer {
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
     module_.graph().lint();
-    hold_mode();
+    called_.fix_mode_where_one_is_gone();
+    report_.shapes_worked_out = shapes_.worked_out();
+    report_.without_shapes = shapes_.unknown_because();
     return std::move(report_);
   }
 
  private:
-  /// What stands for a module in evaluation does not follow when the mode is switched.
-  void hold_mode() {
-    if (!module_.fixed_mode().empty()) return;
-    for (const Node& node : module_.graph().nodes()) {
-      if (node.is(Op::call_module)) --called_[rules::path_of(node)].times;
-    }
-    for (const auto& [path, called] : called_) {
-      if (called.times <= 0 || !called.module || !follows_mode(*called.module)) continue;
-      module_.fix_mode("optimize has put what " + path + " does in " +
-                       (module_.is_training() ? "training" : "evaluation") +
-                       " mode in its place; switch the mode of the module before it is optimized");
-      return;
-    }
-  }
-
   static std::vector<const OptimizeRule*> select(const OptimizeOptions& options) {
     if (options.dtype && *options.dtype != DType::bfloat16) {
       throw Error(ErrorKind::unsupported, "nothing is lowered to " + std::string(to_string(*options.dtype)) +
@@ -156,13 +103,13 @@ class Optimizer {
   /// Once, at the end: nothing is to look for operators that are packed calls by now.
   void lower(std::size_t from) {
     if (from == selected_.size()) return;
-    find_shapes(false);
-    if (!options_.inputs.empty() && report_.without_shapes.empty()) free_sizes_.find_samples(must_run_);
-    const bool compares = !options_.target.empty() && !options_.inputs.empty() && report_.without_shapes.empty();
+    shapes_.find(/*hide_free=*/false);
+    if (shapes_.known()) shapes_.find_samples();
+    const bool compares = !options_.target.empty() && shapes_.known();
     const auto plain = compares ? copy_of_program() : nullptr;
     bool changed = false;
     for (std::size_t i = from; i < selected_.size(); ++i) {
-      find_shapes(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
+      shapes_.find(selected_[i]->reads_sizes);  // to be measured, a place needs those of the example
       changed |= run_pass(i);
     }
     eliminate_dead_code(module_.graph(), module_effects(module_));
@@ -233,7 +180,7 @@ class Optimizer {
   bool run_pass(std::size_t i) {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
-    rules::RuleContext program{module_, selected_[i]->name, shapes_, &free_sizes_};
+    rules::RuleContext program{module_, selected_[i]->name, shapes_.shapes(), &shapes_.free_sizes()};
     rules::PassResult outcome = selected_[i]->pass(program);
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;
@@ -256,7 +203,7 @@ class Optimizer {
     const internal::CompiledRules& set = compiled({selected_.data() + from, to - from});
     DriverOptions options;
     options.find.normalize = true;
-    options.shapes = &shapes_;
+    options.shapes = &shapes_.shapes();
     const RewriteReport done = rewrite_to_fixed_point(module_, set, options);
     std::size_t k = 0;
     for (std::size_t i = from; i < to; ++i) {
@@ -276,94 +223,7 @@ class Optimizer {
     return done.changed();
   }
 
-  /// Works out the shapes of what is new since the last time, as far as they hold.
-  void find_shapes() { find_shapes(reads_sizes_ && any_reader_of_sizes()); }
-
-  /// `any_size`: sizes that differ from call to call are hidden.
-  void find_shapes(bool any_size) {
-    if (options_.inputs.empty()) return;
-    propagate();
-    if (!report_.without_shapes.empty()) return;
-    if (any_size) {
-      if (must_run_) {
-        free_sizes_.mark_all(shapes_);
-      } else {
-        free_sizes_.mark(shapes_);
-      }
-    }
-    rules::forget_branches(module_.graph(), shapes_);
-    forget_changing_forms();
-  }
-
-  /// True when the graph has an operator at which a rule that reads sizes could start.
-  bool any_reader_of_sizes() const {
-    static const std::unordered_set<std::string_view> kReaders = {"addmm",
-                                                                  "bmm",
-                                                                  "expand",
-                                                                  "group_norm",
-                                                                  "layer_norm",
-                                                                  "linear",
-                                                                  "matmul",
-                                                                  "mean",
-                                                                  "mm",
-                                                                  "reshape",
-                                                                  "scaled_dot_product_attention",
-                                                                  "_scaled_dot_product_attention",
-                                                                  "softmax",
-                                                                  "squeeze",
-                                                                  "unsqueeze",
-                                                                  "view"};
-    for (const Node& node : module_.graph().nodes()) {
-      if (!node.is(Op::call_function) && !node.is(Op::call_method)) continue;
-      if (kReaders.contains(rules::last_name(node))) return true;
-    }
-    return false;
-  }
-
-  /// What is known of a value's form is no use where the program changes it in place; of what is computed from a weight
-  /// either, whose form the next call finds changed.
-  void forget_changing_forms() {
-    const Graph& graph = module_.graph();
-    const auto changes = [&](const Node& node) { return effects_of(node).restructures; };
-    if (std::none_of(graph.nodes().begin(), graph.nodes().end(), changes)) return;
-    const rules::ProgramEffects effects(module_);
-    NodeMap<bool> carried(graph, false);
-    for (const Node& node : graph.nodes()) {
-      const bool changes_form = effects.is_restructured(effects.alias_class(node));
-      bool from_state = changes_form && node.is(Op::get_attr);
-      node.for_each_input([&](const Node& input) { from_state |= carried[input]; });
-      carried[node] = from_state;
-      if (changes_form || from_state) shapes_[node] = {};
-    }
-  }
-
-  void propagate() {
-    const std::size_t nodes = module_.graph().size();
-    if (!must_run_) {
-      try {
-        if (report_.shapes_worked_out == 0) {
-          shape_prop_.propagate(options_.inputs);
-          report_.shapes_worked_out = nodes;
-        } else {
-          report_.shapes_worked_out += shape_prop_.update();
-        }
-        shapes_ = shape_prop_.shapes();
-        return;
-      } catch (const std::exception&) {
-        must_run_ = true;  // it looks at its numbers, to check them for instance
-      }
-    }
-    const at::NoGradGuard no_grad;
-    const StateKeeper keeper(module_);
-    try {
-      shapes_ = propagate_shapes(module_, options_.inputs);
-      report_.shapes_worked_out += nodes;
-      report_.without_shapes.clear();
-    } catch (const std::exception& error) {
-      shapes_ = {};
-      report_.without_shapes = error.what();
-    }
-  }
+  void find_shapes() { shapes_.find(reads_sizes_ && shapes_.any_reader()); }
 
   void tell(std::string_view rule) const {
     if (options_.progress) options_.progress(rule);
@@ -372,16 +232,9 @@ class Optimizer {
   GraphModule& module_;
   const OptimizeOptions& options_;
   std::vector<const OptimizeRule*> selected_;
-  struct Called {
-    int times = 0;  ///< before, then those that are gone
-    std::shared_ptr<torch::nn::Module> module;
-  };
-  std::map<std::string, Called> called_;
-  ShapeProp shape_prop_{module_};
-  rules::FreeSizes free_sizes_{module_, options_.inputs};
+  rules::CalledModules called_{module_};
+  rules::ProgramShapes shapes_{module_, options_.inputs};
   bool reads_sizes_ = false;
-  bool must_run_ = false;  // meta tensors do not do for this program
-  Shapes shapes_;
   OptimizeReport report_;
 };
 

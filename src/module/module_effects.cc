@@ -72,8 +72,17 @@ bool is_of_torch(const torch::nn::Module& module) {
   return module.name().starts_with("torch::nn::");
 }
 
+/// What prints `option=`: the option is no tensor, and each type has its own.
+bool prints(const torch::nn::Module& module, const char* option) {
+  std::ostringstream text;
+  module.pretty_print(text);
+  return text.str().find(option) != std::string::npos;
+}
+
 /// InstanceNorm writes its running statistics also in evaluation, each the mean of copies of itself, and rounds.
-bool keeps_statistics_moving(const torch::nn::Module& module) {
+/// Embeddings with a largest norm scale the rows of their weight that they look up.
+bool writes_in_evaluation(const torch::nn::Module& module) {
+  if (prints(module, "max_norm=")) return true;
   const auto* leaf = dynamic_cast<const LeafModule*>(&module);
   if ((leaf ? leaf->qualified_name() : module.name()).find("InstanceNorm") == std::string::npos) return false;
   const auto buffers = module.named_buffers(/*recurse=*/false);
@@ -84,17 +93,10 @@ bool keeps_statistics_moving(const torch::nn::Module& module) {
 /// LibTorch's own modules do, Sequential as far as what it holds does.
 bool keeps_nothing_in_evaluation(const torch::nn::Module& root) {
   const auto does = [](const torch::nn::Module& module) {
-    return !module.is_training() && is_of_torch(module) && !keeps_statistics_moving(module);
+    return !module.is_training() && is_of_torch(module) && !writes_in_evaluation(module);
   };
   if (dynamic_cast<const LeafModule*>(&root)) return does(root);
   return std::ranges::all_of(root.modules(), [&](const auto& module) { return does(*module); });
-}
-
-/// The option is no tensor, and each type has its own: what it prints says it for all.
-bool is_in_place(const torch::nn::Module& module) {
-  std::ostringstream text;
-  module.pretty_print(text);
-  return text.str().find("inplace=true") != std::string::npos;
 }
 
 NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
@@ -133,7 +135,7 @@ NodeEffects effects_of_module(const GraphModule& module, const std::string& path
   effects.may_alias = true;
   // A module without a body may write to what it is given; of those of others nobody knows what they do.
   effects.unknown = called && !keeps_nothing_in_evaluation(*called);
-  effects.writes = called && is_in_place(*called);
+  effects.writes = called && prints(*called, "inplace=true");
   return effects;
 }
 

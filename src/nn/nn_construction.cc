@@ -12,6 +12,23 @@
 #include <fxgraph/nn/spelled_options.h>
 
 namespace fx {
+
+std::string internal::made_of(const char* type, std::initializer_list<std::string> required,
+                              std::initializer_list<SetOption> options) {
+  bool known = true;
+  std::string arguments, set;
+  for (const std::string& text : required) {
+    known = known && !text.empty();
+    arguments += (arguments.empty() ? "" : ", ") + text;
+  }
+  for (const auto& [name, text, plain] : options) {
+    known = known && !text.empty();
+    if (text != plain) set += std::string(".") + name + "(" + text + ")";
+  }
+  const std::string name = std::string("torch::nn::") + type;
+  return known ? name + "(" + name + "Options(" + arguments + ")" + set + ")" : std::string();
+}
+
 namespace {
 
 namespace nn = torch::nn;

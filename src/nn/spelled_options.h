@@ -4,6 +4,7 @@
 #include <torch/nn/options.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -89,27 +90,27 @@ Setter(const char*, Get) -> Setter<Get>;
 #name, [](const auto& o) -> const auto& { return o.name(); } \
   }
 
+// An option as it is and as it is without being set.
+struct SetOption {
+  const char* name;
+  std::string text;
+  std::string plain;
+};
+
 /// `torch::nn::<type>(torch::nn::<type>Options(<required>).<setter>(…)…)`; empty when it cannot be said.
+std::string made_of(const char* type, std::initializer_list<std::string> required,
+                    std::initializer_list<SetOption> options);
+
 template <typename Options, typename... Required, typename... Gets>
 std::string made_of(const char* type, const Options& options, const std::tuple<Required...>& required,
                     Setter<Gets>... setters) {
   const Options plain = std::make_from_tuple<Options>(required);
-  bool known = true;
-  std::string arguments;
-  const auto note = [&](const std::string& text) {
-    known = known && !text.empty();
-    return text;
-  };
-  std::apply([&](const auto&... each) { ((arguments += (arguments.empty() ? "" : ", ") + note(spell(each))), ...); },
-             required);
-  std::string set;
-  [[maybe_unused]] const auto add = [&](const auto& setter) {
-    const std::string text = note(spell(setter.get(options)));
-    if (text != spell(setter.get(plain))) set += std::string(".") + setter.name + "(" + text + ")";
-  };
-  (add(setters), ...);
-  const std::string name = std::string("torch::nn::") + type;
-  return known ? name + "(" + name + "Options(" + arguments + ")" + set + ")" : std::string();
+  return std::apply(
+      [&](const auto&... each) {
+        return made_of(type, {spell(each)...},
+                       {SetOption{setters.name, spell(setters.get(options)), spell(setters.get(plain))}...});
+      },
+      required);
 }
 
 }  // namespace fx::internal

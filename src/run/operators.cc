@@ -225,6 +225,13 @@ bool takes_tensors(const c10::FunctionSchema& schema) {
 
 }  // namespace
 
+void call_boxed(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const c10::FunctionSchema& schema = op.schema();
+  if (schema.returns().size() < 2 || !schema.is_mutable()) return op.callBoxed(&stack);
+  const torch::jit::Stack held(stack.end() - static_cast<std::ptrdiff_t>(schema.arguments().size()), stack.end());
+  op.callBoxed(&stack);
+}
+
 const TorchOperator* find_torch_operator(Symbol target) {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);

@@ -22,13 +22,17 @@
 
 namespace fx {
 
+/// callBoxed. Where an operator writes what it returns, and returns several, LibTorch reads its references to them when
+/// it has let go of its arguments: they are held meanwhile.
+void call_boxed(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+
 struct TorchOperator {
   const c10::FunctionSchema* schema;
   std::optional<c10::OperatorHandle> handle;     ///< set for dispatcher operators: the fast way to call
   std::function<void(torch::jit::Stack&)> call;  ///< set for the others
 
   /// Takes its arguments from the stack, all of them, and leaves its results there.
-  void operator()(torch::jit::Stack& stack) const { handle ? handle->callBoxed(&stack) : call(stack); }
+  void operator()(torch::jit::Stack& stack) const { handle ? call_boxed(*handle, stack) : call(stack); }
 };
 
 /// The operator with exactly this overload, or null.

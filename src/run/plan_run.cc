@@ -8,6 +8,7 @@
 #include <fxgraph/nn/owning_module.h>
 #include <fxgraph/run/failure.h>
 #include <fxgraph/run/none_inputs.h>
+#include <fxgraph/run/operators.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/plan_program.h>
 #include <fxgraph/run/value.h>
@@ -108,7 +109,9 @@ class PlanRunner {
     if (step.direct && execute_directly(step)) return;
     for (std::uint32_t i = 0; i < step.num_operands; ++i) push(program_.operands[step.first_operand + i]);
     switch (step.kind) {
-      case Step::Kind::dispatcher: step.handle->callBoxed(&stack_); break;
+      case Step::Kind::dispatcher:
+        step.num_results > 1 ? call_boxed(*step.handle, stack_) : step.handle->callBoxed(&stack_);
+        break;
       case Step::Kind::function: program_.functions[step.function](stack_); break;
       case Step::Kind::observe:
         if (observer_) observer_(*module_.graph().node_by_id(program_.origins[step.origin].node), stack_.back());

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <unordered_set>
 
+#include <fxgraph/run/operators.h>
 #include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/shapes/shape_formulas.h>
 #include <fxgraph/shapes/written_shape.h>
@@ -173,7 +174,7 @@ bool ShapeEngine::run(const c10::OperatorHandle& op, OpRecord& record, Stack& st
   Stack attempt(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()), stack.end());
   replace_device(record, attempt, c10::DeviceType::Meta);
   try {
-    op.callBoxed(&attempt);
+    call_boxed(op, attempt);
   } catch (const c10::Error& error) {
     // Either there is no meta kernel for this case or the shapes do not fit: zeros tell which. What has answered before
     // has a kernel, which is to be believed.
@@ -200,7 +201,7 @@ Stack run_filled(const c10::OperatorHandle& op, const OpRecord& record, const St
   Stack filled;
   for (std::size_t i = below; i < stack.size(); ++i) filled.push_back(map_tensors(stack[i], fill));
   replace_device(record, filled, c10::DeviceType::CPU);
-  op.callBoxed(&filled);
+  call_boxed(op, filled);
   return filled;
 }
 

@@ -57,10 +57,10 @@ bool Generaliser::runs_as_given() {
   if (retrace_.examples.empty()) return true;
   const std::optional<GroupSizes> sizes = groups_.sizes_of(retrace_.given);
   given_ = std::make_unique<Sample>(program_);
-  retrace_.is_refused = !sizes || !groups_.allow(*sizes) || !groups_.are_within_bounds(*sizes) ||
-                        !given_->run(retrace_.given) || !agrees(*given_);
-  if (retrace_.is_refused) retrace_.examples.clear();
-  return !retrace_.is_refused;
+  const bool runs = sizes && groups_.allow(*sizes) && groups_.are_within_bounds(*sizes) &&
+                    given_->run(retrace_.given) && agrees(*given_);
+  if (!runs) retrace_.refuse();
+  return runs;
 }
 
 void Generaliser::take_values(Session& session) const {

@@ -21,7 +21,12 @@ namespace fx::internal {
 struct Retrace {
   std::vector<at::Tensor> examples;  ///< for the tensors among the inputs, of other sizes; empty for those given
   std::vector<at::Tensor> given;     ///< what `examples` stand for
-  bool is_refused = false;           ///< the program does something else at the sizes that were given
+  bool is_refused = false;  ///< the program does something else at the sizes that were given, or runs at no other
+
+  void refuse() {
+    is_refused = true;
+    examples.clear();
+  }
 };
 
 /// False when the program has to be traced again, as `retrace` then says.

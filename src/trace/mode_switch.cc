@@ -122,13 +122,16 @@ std::string ModeSwitch::frozen_module(Module& root) const {
   return {};
 }
 
-ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(root.is_training()) {
+ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root, const std::vector<BufferUpdate>& updates)
+    : training_(root.is_training()) {
   frozen_path_ = frozen_module(root);
   plan.state.restore();
   SeparateCall other(plan);
+  std::vector<ReplacedBuffer> replaced;
   try {
     root.train(!training_);
     other.run();
+    replaced = replaced_buffers(*other.session, plan.state.changes());
   } catch (const std::exception&) {
     // With these examples, that is (one value per channel is too little for statistics): dropout is told by its flags.
     plan.state.restore();
@@ -141,9 +144,10 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root) : training_(roo
     return;
   }
   plan.state.restore();
-  SameProgram comparison(plan.graph, plan.session, other.graph, *other.session, {});
+  SameProgram comparison(plan.graph, plan.session, other.graph, *other.session, {}, replaced);
   comparison.allow_other_mode();
   if (const std::optional<std::string> difference = comparison.find_difference()) difference_ = *difference;
+  updates_others_ = !comparison.replaces_the_same(updates);
   for (const OtherFlag& flag : comparison.other_flags())
     flags_.push_back({flag.node->id(), flag.argument, flag.node->target()});
   for (const Node& node : plan.graph.nodes()) {
@@ -174,7 +178,7 @@ std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root
   // What both write has been left out.
   const bool writes = std::any_of(writes_.begin(), writes_.end(),
                                   [&](const auto& write) { return still_there(write.first, Symbol(write.second)); });
-  if (writes || !std::all_of(added_.begin(), added_.end(), in_module))
+  if (writes || updates_others_ || !std::all_of(added_.begin(), added_.end(), in_module))
     return here + "the program writes other parameters or buffers";
   // The module that was raised from it will do what the program never lets it do.
   for (const Flag& flag : frozen_) {

@@ -21,8 +21,9 @@ class ModeSwitch {
  public:
   using Modules = std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>>;
 
-  /// Traces `root` in the other mode, and puts the state of `plan` back.
-  ModeSwitch(const SecondCallPlan& plan, torch::nn::Module& root);
+  /// Traces `root` in the other mode, and puts the state of `plan` back. `updates` is what it does with its buffers in
+  /// this one.
+  ModeSwitch(const SecondCallPlan& plan, torch::nn::Module& root, const std::vector<BufferUpdate>& updates);
 
   /// After leaf modules have been raised in `graph`: makes calls of dropout modules, which `modules` gets. Returns why
   /// the graph does not hold in the other mode; empty when it does.
@@ -43,6 +44,7 @@ class ModeSwitch {
   std::vector<Flag> frozen_;                                   // that stay as they are in the other mode
   std::vector<std::pair<std::uint32_t, std::string>> writes_;  // node, in words
   std::vector<std::string> added_;
+  bool updates_others_ = false;  // buffers, or by other values
 };
 
 }  // namespace fx::internal

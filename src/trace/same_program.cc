@@ -10,10 +10,12 @@
 namespace fx::internal {
 namespace {
 
-// One that each call makes, and that has a gradient, was computed where nobody traces: in another thread.
-bool same_constant(const at::Tensor& a, const at::Tensor& b) {
-  if (a.is_same(b)) return true;
-  return !(b.requires_grad() && !b.is_leaf()) && same_data(a, b);
+// One that each call makes, and that has a gradient, was computed where nobody traces: in another thread. One that is
+// written is known by itself: two that trade places may hold the same only at first.
+bool same_constant(const CapturedTensor& a, const CapturedTensor& b) {
+  if (a.tensor.is_same(b.tensor)) return true;
+  const bool written = a.node != a.attribute || b.node != b.attribute;
+  return !written && !(b.tensor.requires_grad() && !b.tensor.is_leaf()) && same_data(a.tensor, b.tensor);
 }
 
 std::string text_of(const Node& node) {
@@ -49,24 +51,32 @@ bool same_constants(const Session& a, const Session& b) {
   for (const CapturedTensor& captured : b.captured()) {
     if (captured.of_root || captured.path.empty()) continue;
     const CapturedTensor* other = captured_at(a, captured.path);
-    if (other && !same_constant(other->tensor, captured.tensor)) return false;
+    if (other && !same_constant(*other, captured)) return false;
   }
   return true;
 }
 
-SameProgram::SameProgram(const Graph& first, const Session& first_session, const Graph& second,
-                         const Session& second_session, const std::vector<StateChange>& changes)
-    : first_(first),
-      first_session_(first_session),
-      second_(second),
-      second_session_(second_session),
-      changes_(changes),
-      image_(second, nullptr) {}
+std::vector<ReplacedBuffer> replaced_buffers(const Session& session, const std::vector<StateChange>& changes) {
+  std::vector<ReplacedBuffer> result;
+  for (const StateChange& change : changes) {
+    if (change.kind != StateChange::Kind::tensor || !change.before.defined() || !change.now.defined()) continue;
+    const ProxyImpl* now = proxy_impl(change.now);
+    if (!now || now->is_constant() || !now->node() || now->session().get() != &session) continue;
+    for (const CapturedTensor& captured : session.captured()) {
+      if (captured.of_root && captured.tensor.is_same(change.before)) result.push_back({&captured, now->node()});
+    }
+  }
+  return result;
+}
 
-// ── What values depend on
-// ─────────────────────────────────────────────────────────────────────────────────────────────
+bool has_room(const Session& session, const ReplacedBuffer& replaced) {
+  const at::Tensor& buffer = replaced.buffer->tensor;
+  const at::Tensor value = session.value_of(*replaced.value);
+  return !value.defined() || (value.sizes() == buffer.sizes() && value.scalar_type() == buffer.scalar_type());
+}
 
-std::vector<std::uint8_t> SameProgram::dependences(const Graph& graph, const Session& session) const {
+std::vector<std::uint8_t> dependences(const Graph& graph, const Session& session,
+                                      const std::vector<std::uint8_t>& earlier) {
   std::vector<std::uint8_t> result(graph.id_bound(), kNothing);
   for (const Node& node : graph.nodes()) {
     std::uint8_t& own = result[node.id()];
@@ -76,7 +86,7 @@ std::vector<std::uint8_t> SameProgram::dependences(const Graph& graph, const Ses
       const Node* kept = session.kept_value(node);
       const CapturedTensor* captured = kept ? nullptr : captured_at(session, node.target());
       if (kept) {
-        own = depends_[kept->id()];
+        own = earlier[kept->id()];
       } else if (captured && captured->of_root) {
         own = kAttribute;
       }
@@ -87,6 +97,17 @@ std::vector<std::uint8_t> SameProgram::dependences(const Graph& graph, const Ses
   }
   return result;
 }
+
+SameProgram::SameProgram(const Graph& first, const Session& first_session, const Graph& second,
+                         const Session& second_session, const std::vector<StateChange>& changes,
+                         const std::vector<ReplacedBuffer>& later)
+    : first_(first),
+      first_session_(first_session),
+      second_(second),
+      second_session_(second_session),
+      changes_(changes),
+      later_(later),
+      image_(second, nullptr) {}
 
 // What is written to values that depend on nothing is seen only through these: a program that keeps one does not make
 // it again.
@@ -140,7 +161,7 @@ std::optional<std::string> SameProgram::find_difference() {
   depends_ = dependences(first_, first_session_);
   for (const Node& node : second_.nodes()) keeps_values_ = keeps_values_ || kept_by(node);
   const std::vector<const Node*> a = effects(first_, depends_);
-  const std::vector<const Node*> b = effects(second_, dependences(second_, second_session_));
+  const std::vector<const Node*> b = effects(second_, dependences(second_, second_session_, depends_));
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (!match(*a[i], *b[i]) || !drain()) return difference_;
   }
@@ -149,8 +170,45 @@ std::optional<std::string> SameProgram::find_difference() {
     const bool more = b.size() > a.size();
     return std::string(more ? "it also runs " : "it does not run ") + text_of(more ? *b[a.size()] : *a[b.size()]);
   }
+  if (!match_replaced()) return difference_;
   pair_writes();
   return std::nullopt;
+}
+
+bool SameProgram::match_replaced() {
+  for (const ReplacedBuffer& now : replaced_buffers(first_session_, changes_)) {
+    const std::string& path = now.buffer->path;
+    if (depends_[now.value->id()] == kNothing) continue;
+    const auto again = std::find_if(later_.begin(), later_.end(),
+                                    [&](const ReplacedBuffer& each) { return each.buffer->path == path; });
+    if (again == later_.end()) return differ("it does not replace '" + path + "' again");
+    if (!has_room(first_session_, now)) return differ_in_shape(path, *now.value);
+    if (!match(*now.value, *again->value) || !drain()) return false;
+    add_update(path, *now.value);
+  }
+  return true;
+}
+
+void SameProgram::add_update(const std::string& path, const Node& value) {
+  const auto update = std::make_pair(path, &value);
+  if (std::find(updates_.begin(), updates_.end(), update) == updates_.end()) updates_.push_back(update);
+}
+
+bool SameProgram::replaces_the_same(const std::vector<BufferUpdate>& updates) {
+  const std::vector<std::uint8_t> depends = dependences(second_, second_session_, depends_);
+  std::size_t same = 0;
+  for (const ReplacedBuffer& now : later_) {
+    const auto update = std::find_if(updates.begin(), updates.end(),
+                                     [&](const BufferUpdate& each) { return each.attribute == now.buffer->path; });
+    if (update == updates.end()) {
+      if (depends[now.value->id()] != kNothing) return false;
+    } else if (!match(*update->value, *now.value) || !drain()) {
+      return false;
+    } else {
+      ++same;
+    }
+  }
+  return same == updates.size();
 }
 
 // Writes of the same to the same are in both.
@@ -182,50 +240,47 @@ bool SameProgram::drain() {
   return true;
 }
 
-bool SameProgram::differ(const Node& first, const Node& second, const std::string& how) {
-  if (difference_.empty()) difference_ = how.empty() ? text_of(first) + " became " + text_of(second) : how;
+bool SameProgram::differ(const std::string& how) {
+  if (difference_.empty()) difference_ = how;
   return false;
 }
 
+bool SameProgram::differ(const Node& first, const Node& second) {
+  return differ(text_of(first) + " became " + text_of(second));
+}
+
+bool SameProgram::differ_in_shape(const std::string& path, const Node& value) {
+  return differ("it replaces '" + path + "' by a tensor of another shape or type (" + text_of(value) + ")");
+}
+
 bool SameProgram::match(const Node& first, const Node& second) {
-  if (image_[second]) return image_[second] == &first || differ(first, second, {});
-  if (const Node* kept = kept_by(second)) return match_kept(first, second, *kept);
+  if (image_[second]) return image_[second] == &first || differ(first, second);
+  if (const Node* kept = kept_by(second)) return match_kept(first, *kept);
   image_[second] = &first;
-  if (first.op() != second.op()) return differ(first, second, {});
+  if (first.op() != second.op()) return differ(first, second);
   if (first.is(Op::placeholder)) {
-    return first.name() == second.name() || differ(first, second, {});
+    return first.name() == second.name() || differ(first, second);
   }
   if (first.is(Op::get_attr)) {
     const CapturedTensor* a = captured_at(first_session_, first.target());
     const CapturedTensor* b = captured_at(second_session_, second.target());
     const bool of_root = (a && a->of_root) || (b && b->of_root);
-    if (of_root ? first.target() == second.target() : a && b && same_constant(a->tensor, b->tensor)) return true;
-    return differ(
-        first, second,
-        of_root ? "" : "a tensor that it makes without operators, or keeps, has other values (%" + first.name() + ")");
+    if (of_root ? first.target() == second.target() : a && b && same_constant(*a, *b)) return true;
+    if (of_root) return differ(first, second);
+    return differ("a tensor that it makes without operators, or keeps, has other values (%" + first.name() + ")");
   }
-  if (first.target() != second.target()) return differ(first, second, {});
+  if (first.target() != second.target()) return differ(first, second);
   waiting_.emplace_back(&first, &second);
   return true;
 }
 
-bool SameProgram::match_kept(const Node& first, const Node& second, const Node& kept) {
+bool SameProgram::match_kept(const Node& first, const Node& kept) {
   if (&first == &kept && depends_[kept.id()] == kNothing) return true;
   if (first.is(Op::get_attr)) {
-    const CapturedTensor* replaced = captured_at(first_session_, first.target());
-    for (const StateChange& change : changes_) {
-      const ProxyImpl* now = proxy_impl(change.now);
-      if (!replaced || !replaced->of_root || !now || now->node() != &kept || !change.before.is_same(replaced->tensor))
-        continue;
-      const at::Tensor value = first_session_.value_of(kept);
-      if (value.defined() &&
-          (value.sizes() != replaced->tensor.sizes() || value.scalar_type() != replaced->tensor.scalar_type())) {
-        return differ(
-            first, second,
-            "it replaces '" + replaced->path + "' by a tensor of another shape or type (" + text_of(kept) + ")");
-      }
-      const auto update = std::make_pair(replaced->path, &kept);
-      if (std::find(updates_.begin(), updates_.end(), update) == updates_.end()) updates_.push_back(update);
+    for (const ReplacedBuffer& replaced : replaced_buffers(first_session_, changes_)) {
+      if (replaced.value != &kept || first.target() != Symbol(replaced.buffer->path)) continue;
+      if (!has_room(first_session_, replaced)) return differ_in_shape(replaced.buffer->path, kept);
+      add_update(replaced.buffer->path, kept);
       return true;
     }
   }
@@ -234,23 +289,22 @@ bool SameProgram::match_kept(const Node& first, const Node& second, const Node& 
     const ProxyImpl* now = proxy_impl(change.now);
     if (now && now->node() == &kept) where = " in " + change.module;
   }
-  return differ(first, second,
-                "it uses %" + kept.name() + " (" + kept.target().str() + "), which the first call kept" + where);
+  return differ("it uses %" + kept.name() + " (" + kept.target().str() + "), which the first call kept" + where);
 }
 
 bool SameProgram::match_arguments(const Node& first, const Node& second) {
   const auto a = first.args(), b = second.args();
   const auto c = first.kwargs(), d = second.kwargs();
-  if (a.size() != b.size() || c.size() != d.size()) return differ(first, second, {});
+  if (a.size() != b.size() || c.size() != d.size()) return differ(first, second);
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (other_mode_ && a[i].is_bool() && b[i].is_bool() && a[i] != b[i]) {
       other_flags_.push_back({&first, i});
     } else if (!match_argument(a[i], b[i])) {
-      return differ(first, second, {});
+      return differ(first, second);
     }
   }
   for (std::size_t i = 0; i < c.size(); ++i) {
-    if (c[i].name != d[i].name || !match_argument(c[i].value, d[i].value)) return differ(first, second, {});
+    if (c[i].name != d[i].name || !match_argument(c[i].value, d[i].value)) return differ(first, second);
   }
   return true;
 }

@@ -3,7 +3,7 @@
 // Compared is what can be seen: the results, the operators that write, draw or check, in their order, and all that
 // these need. In the second trace a get_attr may stand for a value that the first call computed and the program kept
 // (Session::follow_call). It is the same as that value where the value depends on nothing; and the same as a buffer
-// which the program replaced by it: an update of that buffer.
+// which the program replaced by it: an update of that buffer. So is what no later call reads.
 //
 // Cost: linear in the two graphs. Nothing recurses over them.
 #pragma once
@@ -28,6 +28,24 @@ const CapturedTensor* captured_at(const Session& session, Symbol path);
 /// Whether the constants that both captured, by their paths, have the same data.
 bool same_constants(const Session& a, const Session& b);
 
+/// A registered tensor in whose place a call has put another one. Holds no handle on that: who owns it tells
+/// ModuleState::restore() what it may put back.
+struct ReplacedBuffer {
+  const CapturedTensor* buffer;
+  const Node* value;
+};
+/// `changes` is what the call in `session` left. Only what it computed: where another ordinary tensor is found now,
+/// that may be a plain pointer.
+std::vector<ReplacedBuffer> replaced_buffers(const Session& session, const std::vector<StateChange>& changes);
+/// Whether the buffer could hold the value.
+bool has_room(const Session& session, const ReplacedBuffer& replaced);
+
+/// What values depend on that other calls may find changed: nothing, or some of these.
+enum Dependence : std::uint8_t { kNothing = 0, kInput = 1, kAttribute = 2, kRandom = 4 };
+/// Of the nodes of `graph` by their ids; `earlier` are those of the call that this one keeps values of.
+std::vector<std::uint8_t> dependences(const Graph& graph, const Session& session,
+                                      const std::vector<std::uint8_t>& earlier = {});
+
 /// A flag that the second trace gives another value.
 struct OtherFlag {
   const Node* node;  ///< of the first
@@ -36,9 +54,9 @@ struct OtherFlag {
 
 class SameProgram {
  public:
-  /// `changes` is what the first call left in the module.
+  /// `changes` is what the first call left in the module, `later` what the second one replaced there.
   SameProgram(const Graph& first, const Session& first_session, const Graph& second, const Session& second_session,
-              const std::vector<StateChange>& changes);
+              const std::vector<StateChange>& changes = {}, const std::vector<ReplacedBuffer>& later = {});
 
   /// Takes the second trace for one in the other mode: flags may differ, and what is written to tensors of the root.
   void allow_other_mode() { other_mode_ = true; }
@@ -53,20 +71,23 @@ class SameProgram {
   /// After that: the buffers that the program replaces, with the nodes of `graph` (a graph like the first) that are
   /// their new values.
   std::vector<BufferUpdate> updates(const Graph& graph) const;
+  /// After that: whether the second trace replaces these buffers of the first one, no others, and by the same.
+  bool replaces_the_same(const std::vector<BufferUpdate>& updates);
 
  private:
-  enum Dependence : std::uint8_t { kNothing = 0, kInput = 1, kAttribute = 2, kRandom = 4 };
-
-  std::vector<std::uint8_t> dependences(const Graph& graph, const Session& session) const;
   std::vector<const Node*> effects(const Graph& graph, const std::vector<std::uint8_t>& dependences);
   static bool writes_attribute(const Node& node, std::string& path);
   bool match(const Node& first, const Node& second);
-  bool match_kept(const Node& first, const Node& second, const Node& kept);
+  bool match_kept(const Node& first, const Node& kept);
   bool match_arguments(const Node& first, const Node& second);
   bool match_argument(const Argument& first, const Argument& second);
+  bool match_replaced();
+  void add_update(const std::string& path, const Node& value);
   bool drain();
   void pair_writes();
-  bool differ(const Node& first, const Node& second, const std::string& how);
+  bool differ(const std::string& how);
+  bool differ(const Node& first, const Node& second);
+  bool differ_in_shape(const std::string& path, const Node& value);
   const Node* kept_by(const Node& second) const { return second_session_.kept_value(second); }
 
   const Graph& first_;
@@ -74,6 +95,7 @@ class SameProgram {
   const Graph& second_;
   const Session& second_session_;
   const std::vector<StateChange> changes_;
+  const std::vector<ReplacedBuffer> later_;
   std::vector<std::uint8_t> depends_;
   NodeMap<const Node*> image_;  // of the second's nodes in the first
   std::vector<std::pair<const Node*, const Node*>> waiting_;

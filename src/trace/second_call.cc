@@ -1,7 +1,8 @@
 #include <fxgraph/trace/second_call.h>
 
-#include <unordered_map>
+#include <deque>
 
+#include <fxgraph/text/print.h>
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/left_over.h>
 #include <fxgraph/trace/same_program.h>
@@ -98,6 +99,12 @@ void refuse_registered(const std::vector<StateChange>& changes) {
   }
 }
 
+bool replaces_buffers(const SecondCallPlan& plan) {
+  const std::vector<StateChange> changes = plan.state.changes();
+  refuse_registered(changes);
+  return !replaced_buffers(plan.session, changes).empty();
+}
+
 // `x.dtype() == kFloat` is no call that could be refused: it is false for what has no type yet. A call in which it is
 // true shows it, where it is that, and not what the first call has left, that makes the difference.
 void refuse_if_asks_for_type(const SecondCallPlan& plan) {
@@ -108,6 +115,64 @@ void refuse_if_asks_for_type(const SecondCallPlan& plan) {
   if (!is_same_in_float && replay(plan, {})) {
     plan.state.restore();
     throw unknown_shape(nullptr, "dtype()");
+  }
+}
+
+// Whether somebody still holds what the call has computed of inputs or state.
+bool keeps_values(const Session& session, const Graph& graph) {
+  std::vector<std::uint8_t> depends;
+  for (const ProxyImpl* proxy : LeftOver::proxies()) {
+    if (proxy->session().get() != &session || proxy->is_constant() || !proxy->node()) continue;
+    if (depends.empty()) depends = dependences(graph, session);
+    if (depends[proxy->node()->id()] != kNothing) return true;
+  }
+  return false;
+}
+
+// Whether two calls make the same nodes of the same that the calls before them kept.
+bool same_calls(const SeparateCall& a, const SeparateCall& b) {
+  if (print_graph(a.graph) != print_graph(b.graph) || !same_constants(*a.session, *b.session)) return false;
+  const Node* other = first_node(b.graph);
+  for (const Node& node : a.graph.nodes()) {
+    const Node *kept = a.session->kept_value(node), *other_kept = b.session->kept_value(*other);
+    if (!kept != !other_kept || (kept && kept->id() != other_kept->id())) return false;
+    other = other->next();
+  }
+  return true;
+}
+
+// Its handles on what the calls have left are gone when it returns.
+std::vector<BufferUpdate> compare_next_call(const SecondCallPlan& plan, SeparateCall& first, SeparateCall& second) {
+  const std::vector<StateChange> between = plan.state.changes();
+  second.session->follow_call(first.session);
+  second.run();
+  const std::vector<StateChange> later = plan.state.changes();
+  SameProgram comparison(first.graph, *first.session, second.graph, *second.session, between,
+                         replaced_buffers(*second.session, later));
+  if (const std::optional<std::string> difference = comparison.find_difference()) {
+    refuse("a second call of the program does something else than the first: " + *difference, kPassState);
+  }
+  refuse_registered(later);
+  return comparison.updates(plan.graph);
+}
+
+// What outlives the next call may be read by a later one, as a delay line is. A log never is.
+void compare_later_calls(const SecondCallPlan& plan, const SeparateCall& first, const SeparateCall& second) {
+  constexpr int kMostCalls = 8;
+  std::deque<SeparateCall> later;
+  const SeparateCall* previous = &second;
+  for (int call = 3; call <= kMostCalls && keeps_values(*first.session, first.graph); ++call) {
+    SeparateCall& next = later.emplace_back(plan);
+    next.session->follow_call(previous->session);
+    try {
+      next.run();
+    } catch (const Error& error) {
+      refuse("call " + std::to_string(call) + " of the program may use what the first call kept: " + error.message(),
+             kPassState);
+    }
+    if (!same_calls(second, next))
+      refuse("call " + std::to_string(call) + " of the program does something else than the second", kPassState);
+    previous = &next;
   }
 }
 
@@ -139,9 +204,8 @@ Node& SeparateCall::create_node(Op op, Symbol target, ArgumentSpan args, KwargSp
 bool SeparateCall::is_free_attribute(const std::string& path) const { return plan_.is_free_attribute(path); }
 
 std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
-  refuse_registered(plan.state.changes());
   std::vector<BufferUpdate> updates;
-  if (replay(plan, at::kFloat)) {
+  if (!replaces_buffers(plan) && replay(plan, at::kFloat) && !keeps_values(plan.session, plan.graph)) {
     refuse_registered(plan.state.changes());  // what counts has changed again
   } else {
     if (plan.session.has_other_threads()) throw order_of_threads();
@@ -156,18 +220,10 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
              kPassState);
     }
     // The first call again: what could not be put back shows itself.
-    if (const auto difference =
-            SameProgram(plan.graph, plan.session, first.graph, *first.session, {}).find_difference())
+    if (const auto difference = SameProgram(plan.graph, plan.session, first.graph, *first.session).find_difference())
       refuse("a second call of the program does something else than the first: " + *difference, kPassState);
-    const std::vector<StateChange> between = plan.state.changes();
-    second.session->follow_call(first.session);
-    second.run();
-    SameProgram comparison(first.graph, *first.session, second.graph, *second.session, between);
-    if (const std::optional<std::string> difference = comparison.find_difference()) {
-      refuse("a second call of the program does something else than the first: " + *difference, kPassState);
-    }
-    refuse_registered(plan.state.changes());
-    updates = comparison.updates(plan.graph);
+    updates = compare_next_call(plan, first, second);
+    compare_later_calls(plan, first, second);
   }
   return updates;
 }

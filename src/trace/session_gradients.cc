@@ -66,6 +66,7 @@ Node& Session::kept_node(const ProxyImpl& kept) {
   node = &create_node(Op::get_attr, "_kept_" + std::to_string(kept_values_.size()));
   kept_values_.emplace(node->id(), kept.node());
   remember(*node, kept.value(), kept.known_device());
+  if (first_call_->without_grad_.contains(kept.node()->id())) mark_without_grad(*node);
   return *node;
 }
 

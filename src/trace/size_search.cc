@@ -29,7 +29,17 @@ void SizeSearch::note_slice(const GroupSizes& sizes) {
   const GroupSizes examples = groups_.examples();
   const auto [ours, theirs] = std::mismatch(sizes.begin(), sizes.end(), examples.begin());
   if (ours == sizes.end() || !std::equal(ours + 1, sizes.end(), theirs + 1)) return;
-  slices_more_at_.try_emplace(static_cast<std::uint32_t>(ours - sizes.begin()), *ours);
+  const auto index = static_cast<std::uint32_t>(ours - sizes.begin());
+  if (slices_more_at_.contains(index)) return;
+  slices_more_at_[index] = *ours;
+  if (*ours < *theirs || *theirs < 2) return;
+  // Beyond the end of a table there is nothing that could be traced.
+  GroupSizes smaller = examples;
+  --smaller[index];
+  if (!groups_.allow(smaller)) return;
+  Sample sample(program_);
+  sample.run(groups_.stand_ins(smaller), Sample::kToTheEnd);
+  if (sample.slices_more()) slices_more_at_[index] = smaller[index];
 }
 
 std::optional<GroupSizes> SizeSearch::where_it_slices_more() const {

@@ -113,6 +113,14 @@ bool may_lie_in(const Node& value, const std::string& attribute) {
                   message);
 }
 
+// A buffer keeps its size.
+void refuse_other_sizes(const Session& session, const std::vector<internal::StateChange>& changes) {
+  for (const internal::ReplacedBuffer& replaced : internal::replaced_buffers(session, changes)) {
+    if (!internal::has_room(session, replaced))
+      throw Error(ErrorKind::trace, "symbolic_trace: the buffer '" + replaced.buffer->path + "' gets another shape");
+  }
+}
+
 [[noreturn]] void refuse_registration(const std::string& what) {
   throw Error(ErrorKind::trace, "symbolic_trace: forward " + what + "; run the module once before it is traced");
 }
@@ -189,6 +197,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   std::optional<internal::ModuleState> state;
   std::optional<LeaveModule> leave_module;
   std::optional<internal::ModeSwitch> mode_switch;
+  std::vector<internal::BufferUpdate> updates;
   if (literals == internal::PlaceholderInputs::Literals::specialise) {
     state.emplace(root_);
     if (root_) leave_module.emplace(left_over, session, *state);
@@ -225,13 +234,17 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       if (const std::string what = registered(); !what.empty()) refuse_registration(what);
       if (state && !root_) internal::settle_kept_constants(*session);
       if (answers_wrongly() && has_examples) return {};
-      throw;
+      if (repeats.sizes.examples.empty()) throw;
+      repeats.sizes.refuse();  // the program does not run there
+      return {};
     }
   };
   const internal::FixedRuns fixed_runs;
+  const bool was_retraced = !repeats.sizes.examples.empty();
   const std::vector<internal::BoundTensor> inputs = run_first();
   session->follow(nullptr);
   if (const std::string what = registered(); !what.empty()) refuse_registration(what);
+  if (was_retraced && repeats.sizes.is_refused) return std::nullopt;
   const std::vector<Node*> optional_inputs = given;
   if (answers_wrongly() && literals == internal::PlaceholderInputs::Literals::specialise) {
     if (!has_examples) throw internal::unknown_shape(nullptr, "is_contiguous()");
@@ -251,14 +264,13 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     const auto run_again = [&](Session& target, Graph& graph) { run_program(target, graph, nullptr); };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
     internal::SecondCallPlan plan{trace.graph, *session, *state, run_again, is_free};
-    std::vector<internal::BufferUpdate> updates;
     if (options_.second_call) updates = internal::compare_second_call(plan);
     state->restore();
     for (const std::shared_ptr<Session>& each : left_over.sessions()) {
       if (root_ && each->has_proxies()) state->leave(*each);
     }
     if (root_ && (state->has_left() || left_over.count() > 1)) refuse_left_over(*root_, has_examples);
-    if (root_ && options_.follow_mode && fixed_runs.reason().empty()) mode_switch.emplace(plan, *root_);
+    if (root_ && options_.follow_mode && fixed_runs.reason().empty()) mode_switch.emplace(plan, *root_, updates);
     write_buffers(*session, updates);
     for (Node* node : optional_inputs) {
       if (!node->has_users()) internal::assert_given(trace.graph, *node);
@@ -282,6 +294,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   if (may_vary && !inputs.empty()) {
     const auto run_sample = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>& stand_ins) {
       run_program(target, graph, &stand_ins);
+      if (!updates.empty()) refuse_other_sizes(target, state->changes());
     };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
     const auto leave = [&](Session& target) {
@@ -326,12 +339,13 @@ void Tracer::write_buffers(Session& session, const std::vector<internal::BufferU
     const Argument result = map_nodes(output.arg(0), as_it_was);
     if (!(result == output.arg(0))) output.set_args(ArgumentSpan(&result, 1, sizeof(Argument)));
   }
-  for (const internal::BufferUpdate& update : updates) {
+  // What is to be written may lie in a buffer that is written before.
+  std::vector<Argument> values;
+  for (const internal::BufferUpdate& update : updates) values.push_back(as_it_was(*update.value));
+  for (std::size_t i = 0; i < updates.size(); ++i) {
     const auto at = graph_->inserting_before(output);
-    for (const internal::CapturedTensor& captured : session.captured()) {
-      if (captured.path != update.attribute || !captured.node) continue;
-      session.create_node(Op::call_function, kCopy, {Argument(captured.node), Argument(update.value)});
-    }
+    const internal::CapturedTensor* buffer = internal::captured_at(session, Symbol(updates[i].attribute));
+    session.create_node(Op::call_function, kCopy, {session.argument_for(buffer->tensor), values[i]});
   }
 }
 

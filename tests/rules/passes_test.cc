@@ -26,6 +26,23 @@ TEST(MergeLinears, ABiasThatIsBroadcastStays) {
   EXPECT_EQ(apply("merge-linears", module, kRows).outcome.applied, 0u);
 }
 
+// The embedding scales the rows that it looks up, in evaluation too.
+TEST(Constants, AWeightThatAModuleWritesStays) {
+  struct Tied : torch::nn::Module {
+    torch::nn::Embedding rows =
+        register_module("rows", torch::nn::Embedding(torch::nn::EmbeddingOptions(6, 4).max_norm(0.5)));
+    torch::Tensor forward(torch::Tensor i) { return torch::linear(rows(i).sum(1), rows->weight); }
+  };
+  const torch::NoGradGuard no_grad;
+  const auto program = std::make_shared<Tied>();
+  program->eval();
+  const torch::Tensor i = torch::tensor({{0, 1}, {2, 3}, {4, 0}});
+  const auto module = symbolic_trace(std::dynamic_pointer_cast<Tied>(program), {i});
+  const auto twin = module->clone_graph_module();
+  optimize(*module);
+  EXPECT_TRUE(torch::allclose(module->forward(i), twin->forward(i)));
+}
+
 TEST(Optimize, WorksOutTheShapesOfUnchangedNodesOnce) {
   Graph graph;
   Node* last = &graph.placeholder("x");

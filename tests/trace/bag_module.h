@@ -41,6 +41,7 @@ struct Bag : torch::nn::Module {
   torch::Tensor view = w.t();                 // of a parameter
   std::vector<torch::Tensor> list;            // empty
   std::vector<torch::Tensor> full = {torch::ones({1, 3}), torch::ones({1, 3})};
+  std::vector<torch::Tensor> pair_of_rows = {torch::zeros({1, 3}), torch::zeros({1, 3})};
   std::map<std::string, torch::Tensor> by_name;
   std::unordered_map<std::string, torch::Tensor> hashed;
   std::optional<torch::Tensor> maybe;

@@ -47,6 +47,37 @@ const std::vector<Case>& cases() {
       {"half_inside", "right", [](Bag&, Tensor x) { return x.to(torch::kBFloat16).to(torch::kFloat) * 2; }},
       {"integer_inside", "right",
        [](Bag&, Tensor x) { return (x * 10).to(torch::kLong).remainder(3).to(torch::kFloat); }},
+      // ── Results by `out=`
+      {"out_of_several", "right",
+       [](Bag&, Tensor x) {
+         Tensor values = torch::empty({0}), indices = torch::empty({0}, torch::kLong);
+         torch::max_out(values, indices, x, 1);
+         return values + indices;
+       }},
+      {"out_of_several_taken_apart", "right",
+       [](Bag&, Tensor x) {
+         Tensor values = torch::empty({0}), indices = torch::empty({0}, torch::kLong);
+         return std::get<0>(torch::sort_out(values, indices, x, 1)) * 2 + indices;
+       }},
+      {"out_of_several_of_that_size", "right",
+       [](Bag&, Tensor x) {
+         Tensor values = torch::zeros({2, 2}), indices = torch::zeros({2, 2}, torch::kLong);
+         torch::topk_out(values, indices, x, 2);
+         return values + indices;
+       }},
+      {"out_of_several_into_rows", "right",
+       [](Bag&, Tensor x) {
+         const Tensor table = torch::zeros({2, 2}), places = torch::zeros({2, 2}, torch::kLong);
+         Tensor row = table[1], place = places[0];
+         torch::min_out(row, place, x, 1);
+         return table + places;
+       }},
+      {"out_of_three", "right",
+       [](Bag&, Tensor x) {
+         Tensor u = torch::empty({0}), s = torch::empty({0}), v = torch::empty({0});
+         torch::linalg_svd_out(u, s, v, x.matmul(x.t()));
+         return s;
+       }},
       // ── Chance
       {"rand_like", "right", [](Bag&, Tensor x) { return x + torch::rand_like(x); }},
       {"randn_of_its_size", "right",

@@ -35,6 +35,48 @@ const std::vector<Case>& cases() {
          m.list.push_back(x * 2);
          return torch::cat(m.list).sum(0);
        }},
+      {"two_calls_back", "refused",
+       [](Bag& m, Tensor x) {
+         const Tensor y = x + 0.5 * m.both.second;
+         m.both = {y.detach() * 1, m.both.first};
+         return y;
+       }},
+      {"input_of_two_calls_back", "refused",
+       [](Bag& m, Tensor x) {
+         const Tensor y = x + m.full[1].expand({2, 3});
+         m.full[1] = m.full[0];
+         m.full[0] = x;
+         return y;
+       }},
+      {"three_calls_back", "refused",
+       [](Bag& m, Tensor x) {
+         if (m.list.empty()) m.list = {torch::zeros({2, 3}), torch::zeros({2, 3}), torch::zeros({2, 3})};
+         const Tensor y = x + m.list.front();
+         m.list.erase(m.list.begin());
+         m.list.push_back(x * 2);
+         return y;
+       }},
+      {"delayed_by_six_calls", "refused",
+       [](Bag& m, Tensor x) {
+         while (m.list.size() < 6) m.list.push_back(torch::zeros({2, 3}));
+         const Tensor y = x + m.list.front();
+         m.list.erase(m.list.begin());
+         m.list.push_back(y);
+         return y;
+       }},
+      {"double_buffer", "refused",
+       [](Bag& m, Tensor x) {
+         const Tensor y = x + m.pair_of_rows[0];
+         std::swap(m.pair_of_rows[0], m.pair_of_rows[1]);
+         m.pair_of_rows[1].copy_(x.detach().sum(0, true));
+         return y;
+       }},
+      {"delay_that_is_not_read", "right",
+       [](Bag& m, Tensor x) {
+         m.full[1] = m.full[0];
+         m.full[0] = x * 2;
+         return x * 3;
+       }},
       {"log_in_a_list", "right",
        [](Bag& m, Tensor x) {
          m.list.push_back(x * 2);

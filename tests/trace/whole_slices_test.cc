@@ -29,7 +29,7 @@ class WholeSlices : public ::testing::TestWithParam<Sliced> {};
 TEST_P(WholeSlices, AreNoOtherProgram) {
   const auto tables = std::make_shared<Tables>();
   const auto program = [&](Tensor x) { return GetParam().program(*tables, x); };
-  for (const std::int64_t length : {5, 8}) {
+  for (const std::int64_t length : {std::int64_t{5}, std::int64_t{8}, kLongest}) {
     const auto gm = symbolic_trace(tables, program, {torch::rand({2, length, 4})});
     for (const std::int64_t batch : {1, 2, 7}) {
       for (std::int64_t n = 1; n <= kLongest; ++n) {
@@ -63,6 +63,13 @@ const std::vector<Sliced>& cases() {
          const Tensor scores = torch::matmul(x, x.transpose(1, 2)).unsqueeze(1);
          const Tensor mask = t.square.index({Slice(), Slice(), Slice(None, n), Slice(None, n)});
          return torch::softmax(scores.masked_fill(mask < 0.5, -1e9), -1);
+       }},
+      {"causal",
+       [](Tables& t, Tensor x) {
+         const std::int64_t n = x.size(1);
+         const Tensor scores = x.bmm(x.transpose(1, 2));
+         const Tensor mask = t.square[0][0].index({Slice(None, n), Slice(None, n)}) < 0.5;
+         return torch::softmax(scores.masked_fill(mask, -1e9), -1).bmm(x);
        }},
       {"twice",
        [](Tables& t, Tensor x) {

@@ -1,0 +1,98 @@
+#include <fxgraph/rewriter/rules/program_shapes.h>
+
+#include <algorithm>
+#include <exception>
+#include <string_view>
+#include <unordered_set>
+
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/weights.h>
+
+namespace fx::rules {
+
+void ProgramShapes::find(bool hide_free) {
+  if (inputs_.empty()) return;
+  propagate();
+  if (!known()) return;
+  if (hide_free) {
+    if (must_run_) {
+      free_sizes_.mark_all(shapes_);
+    } else {
+      free_sizes_.mark(shapes_);
+    }
+  }
+  forget_branches(module_.graph(), shapes_);
+  forget_changing_forms();
+}
+
+bool ProgramShapes::any_reader() const {
+  static const std::unordered_set<std::string_view> kReaders = {"addmm",
+                                                                "bmm",
+                                                                "expand",
+                                                                "group_norm",
+                                                                "layer_norm",
+                                                                "linear",
+                                                                "matmul",
+                                                                "mean",
+                                                                "mm",
+                                                                "reshape",
+                                                                "softmax",
+                                                                "squeeze",
+                                                                "unsqueeze",
+                                                                "view",
+                                                                "scaled_dot_product_attention",
+                                                                "_scaled_dot_product_attention"};
+  return std::any_of(module_.graph().nodes().begin(), module_.graph().nodes().end(), [](const Node& node) {
+    return (node.is(Op::call_function) || node.is(Op::call_method)) && kReaders.contains(last_name(node));
+  });
+}
+
+void ProgramShapes::propagate() {
+  if (must_run_) return run();
+  try {
+    if (worked_out_ == 0) {
+      propagated_.propagate(inputs_);
+      worked_out_ = module_.graph().size();
+    } else {
+      worked_out_ += propagated_.update();
+    }
+    shapes_ = propagated_.shapes();
+  } catch (const std::exception&) {
+    must_run_ = true;  // it looks at its numbers, to check them for instance
+    run();
+  }
+}
+
+void ProgramShapes::run() {
+  const at::NoGradGuard no_grad;
+  const StateKeeper keeper(module_);
+  try {
+    shapes_ = propagate_shapes(module_, inputs_);
+    worked_out_ += module_.graph().size();
+    unknown_because_.clear();
+  } catch (const std::exception& error) {
+    shapes_ = {};
+    unknown_because_ = error.what();
+  }
+}
+
+/// What is known of a value's form is no use where the program changes it in place; of what is computed from a weight
+/// either, whose form the next call finds changed.
+void ProgramShapes::forget_changing_forms() {
+  const Graph& graph = module_.graph();
+  const auto changes = [&](const Node& node) { return effects_of(node).restructures; };
+  if (std::none_of(graph.nodes().begin(), graph.nodes().end(), changes)) return;
+  const ProgramEffects effects(module_);
+  NodeMap<bool> carried(graph, false);
+  for (const Node& node : graph.nodes()) {
+    const bool changes_form = effects.is_restructured(effects.alias_class(node));
+    bool from_state = changes_form && node.is(Op::get_attr);
+    node.for_each_input([&](const Node& input) { from_state |= carried[input]; });
+    carried[node] = from_state;
+    if (changes_form || from_state) shapes_[node] = {};
+  }
+}
+
+}  // namespace fx::rules
