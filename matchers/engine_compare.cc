@@ -84,14 +84,6 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
 
 namespace {
 
-bool names_nodes(const Argument& argument) {
-  if (argument.is_node()) return true;
-  for (const Argument& element : argument.elements()) {
-    if (names_nodes(element)) return true;
-  }
-  return false;
-}
-
 bool near(const Argument& a, const Argument& b, double tolerance) {
   const double x = a.as_float();
   const double y = b.as_float();

@@ -15,12 +15,6 @@ using Kind = TemplateArgument::Kind;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
-bool names_nodes(const Argument& argument) {
-  bool found = false;
-  for_each_node(argument, [&](const Node&) { found = true; });
-  return found;
-}
-
 std::string names_of(const PatternData& pattern) {
   std::string text;
   for (const PatternNode& node : pattern.nodes) {

@@ -11,7 +11,6 @@ class RevisitPaths::Walk {
       : facts_(facts), paths_(paths), parents_(facts.size()), seen_(facts.size()) {
     for (std::uint32_t i = 0; i < facts.size(); ++i) {
       facts.node(i).for_each_child([&](std::uint32_t child) { parents_[child].push_back(i); });
-      paths.most_users_ = std::max(paths.most_users_, parents_[i].size());
     }
     for (const std::vector<std::uint32_t>& users : parents_)
       paths.most_users_ = std::max(paths.most_users_, users.size());

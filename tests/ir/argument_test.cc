@@ -150,6 +150,8 @@ TEST(Argument, MapsAndVisitsNodesLeftToRight) {
   EXPECT_EQ(seen, "xyxy");
   const Argument mapped = map_nodes(value, [&](Node& node) { return &node == &x ? Argument(7) : Argument(node); });
   EXPECT_EQ(to_string(mapped), "(7, [%y, 1, slice(7, None, None)], {'k': %y})");
+  EXPECT_TRUE(names_nodes(x) && names_nodes(value));
+  EXPECT_FALSE(names_nodes(1) || names_nodes(Argument({1, {2}, "s"})));
   const Argument doubled = map_leaves(
       Argument({1, {2}, "s"}), [](const Argument& leaf) { return leaf.is_int() ? Argument(2 * leaf.as_int()) : leaf; });
   EXPECT_EQ(to_string(doubled), "[2, [4], 's']");
