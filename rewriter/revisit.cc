@@ -83,11 +83,12 @@ class RevisitPaths::Walk {
   int ways_ = 0;
 };
 
-bool RevisitPaths::add(const PatternFacts& facts, std::uint32_t anchor) {
+bool RevisitPaths::add(const PatternFacts& facts, const SearchPlan& plan) {
   Walk walk(facts, *this);
-  if (!facts.is_local()) return false;
-  if (facts.has_alternatives || facts.has_negations) return facts.size() <= 64 && walk.every_way(anchor, "");
-  walk.breadth_first(anchor);
+  const auto anywhere = [](const PlanStep& step) { return step.via == kNoPattern; };
+  if (!facts.is_local() || std::ranges::any_of(plan.steps, anywhere)) return false;
+  if (facts.has_alternatives || facts.has_negations) return facts.size() <= 64 && walk.every_way(plan.anchor, "");
+  walk.breadth_first(plan.anchor);
   return true;
 }
 
