@@ -139,6 +139,37 @@ TEST(Argument, CopyingSharesAndMovingEmpties) {
   EXPECT_EQ(b, Argument(2));
 }
 
+TEST(Argument, OfEachKindIsAssignedToEach) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  const auto each = [&] {
+    return std::vector<Argument>{Argument(),
+                                 x,
+                                 1,
+                                 2.5,
+                                 "s",
+                                 Argument::list({x, 2}),
+                                 Argument::tuple({}),
+                                 std::complex<double>(1, 2),
+                                 Argument::dict({"k", Argument::list({1})})};
+  };
+  const std::size_t count = each().size();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < count; ++j) {
+      Argument copied = each()[i], moved = each()[i], self = each()[i];
+      {
+        Argument from = each()[j];
+        copied = from;
+        moved = std::move(from);
+      }
+      self = *&self;
+      EXPECT_EQ(copied, each()[j]) << i << " " << j;
+      EXPECT_EQ(moved, each()[j]) << i << " " << j;
+      EXPECT_EQ(self, each()[i]) << i;
+    }
+  }
+}
+
 TEST(Argument, MapsAndVisitsNodesLeftToRight) {
   Graph graph;
   Node& x = graph.placeholder("x");

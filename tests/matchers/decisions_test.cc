@@ -46,6 +46,45 @@ TEST(Calls, NamedByAnExpressionHaveTheDefaultsOfWhatTheyTurnOutToBe) {
 TEST(Calls, AnEmptyListIsNoOtherLiteral) {
   const Graph graph = graph_of("a = mine.f(%x, 3)\nb = mine.f(%x, [])\nc = mine.f(%x, None)\nreturn (a, b, c)");
   EXPECT_THAT(found(graph, "mine.f(v, lit([]))"), ElementsAre("b {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, 3)"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, None)"), ElementsAre("c {v: x}"));
+}
+
+TEST(Calls, OperandsOfWhatNobodyKnowsCommuteToo) {
+  const Graph graph = graph_of("n = aten::neg(%x)\nf = mine.f(%x, %n, 3)\nreturn f");
+  EXPECT_THAT(found(graph, "commutative(mine.f(aten::neg(a), b, 3))"), ElementsAre("f {a: x, b: x}"));
+  EXPECT_THAT(found(graph, "commutative(mine.f(aten::neg(a), b, 4))"), ElementsAre());
+}
+
+TEST(Calls, OfAnyNumberOfArguments) {
+  const Graph graph = graph_of("a = aten::format('{}', %x)\nb = aten::format('{}', %x, %x)\nreturn (a, b)");
+  EXPECT_THAT(found(graph, "aten::format(s, v)"), ElementsAre("a {s: '{}', v: x}"));
+  EXPECT_THAT(found(graph, "aten::format(s, v, w)"), ElementsAre("b {s: '{}', v: x, w: x}"));
+  EXPECT_THAT(found(graph, "aten::format(s, ...)"), ElementsAre("a {s: '{}'}", "b {s: '{}'}"));
+}
+
+TEST(Calls, HaveWhatEachConditionAccepts) {
+  using namespace match;
+  const Graph graph =
+      graph_of("w = get_attr[target=w]()\nn = aten::neg(%x)\nf = mine.f(%n, 3, [%x, %n], %w, [%n, %x])\nreturn f");
+  const auto count = [&](bool accepted, std::size_t at) {
+    std::vector<Expr> args = {op("aten::neg", any("x")), lit_int("i"), list({any("x"), any("n")}), parameter("w"),
+                              unordered({any("x"), any("n")})};
+    const Expr alternatives[] = {any("v"),
+                                 value("v"),
+                                 one_of(op("aten::neg"), op("aten::sin"))(any("v")),
+                                 not_(op("aten::sin")),
+                                 transparent(op("aten::neg", any("x"))),
+                                 dominates(any("x"), op("aten::neg"))};
+    Expr& changed = at < args.size() ? args[at] : args[0];
+    if (at >= args.size()) changed = alternatives[at - args.size()];
+    changed = changed.where([=](const Argument&) { return accepted; }, "whatever");
+    return fx::find(graph, call(Op::call_function, "mine.f", args)).size();
+  };
+  for (std::size_t at = 0; at < 11; ++at) {
+    EXPECT_EQ(count(true, at), 1u) << at;
+    EXPECT_EQ(count(false, at), 0u) << at;
+  }
 }
 
 TEST(Calls, OneThatLacksAnArgumentFitsNothing) {
@@ -64,6 +103,20 @@ TEST(Alternatives, OneThatWasLeftReturnsNothing) {
   const Graph graph =
       graph_of("s = aten::sin(%x)\nc = aten::cos(%x)\nr = aten::add.Tensor(%s, %c)\nk = aten::neg(%s)\nreturn (r, k)");
   EXPECT_THAT(found(graph, "aten::add.Tensor((aten::sin(v) | aten::cos(v)), aten::cos(v))"), ElementsAre());
+}
+
+TEST(Modules, AreOfTheTypeThatIsKnown) {
+  const Graph graph = graph_of("m = call_module[target=m](%x)\nreturn m");
+  for (const auto& [type, wanted, fits] :
+       {std::tuple("", "/.*/", false), std::tuple("", "Conv2d", false), std::tuple("Conv2d", "/.*/", true),
+        std::tuple("Conv2d", "Conv2d", true), std::tuple("nn.Conv2d", "Conv2d", true),
+        std::tuple("nn::Conv2d", "Conv2d", true), std::tuple("nn.Conv2d", "nn.Conv2d", true),
+        std::tuple("nn.Conv2d", "nn", false), std::tuple("Conv2d", "nn.Conv2d", false)}) {
+    FindOptions options;
+    options.module_type = [type = type](std::string_view) { return std::string(type); };
+    EXPECT_EQ(found(graph, "call_module<" + std::string(wanted) + ">(v)", options).size(), fits ? 1u : 0u)
+        << type << " " << wanted;
+  }
 }
 
 TEST(Copies, OnAnotherDeviceAreNoCopies) {
@@ -96,6 +149,17 @@ TEST(Names, OneNameIsOneCall) {
       EXPECT_THAT(error_of([&] { Pattern("aten::add.Tensor(a: " + first + ", a: " + second + ")"); }),
                   HasSubstr("the name a stands for two different things"))
           << first << second;
+    }
+  }
+}
+
+TEST(Copies, AndPathsLeadToNoLiteral) {
+  const Graph graph = graph_of("n = aten::neg(%x)\nc = aten::clone(%n)\nr = aten::relu(%c)\nreturn r");
+  for (const char* inner : {"3", "int", "literal", "[v]", "[v, ...]", "[v, ...t]", "unordered[v]", "None"}) {
+    for (const std::string& pattern :
+         {"aten::relu(~" + std::string(inner) + ")", "aten::relu(dominates(" + std::string(inner) + ", #pointwise))"}) {
+      EXPECT_THAT(found(graph, pattern), ElementsAre()) << pattern;
+      EXPECT_THAT(explain(graph, Pattern(pattern), *graph.find("r")), HasSubstr("wants")) << pattern;
     }
   }
 }
@@ -140,6 +204,11 @@ TEST(Literals, EveryNumberThatIsNone) {
   EXPECT_THAT(found(graph, "mine.f(v, inf)"), ElementsAre("a {v: x}"));
   EXPECT_THAT(found(graph, "mine.f(v, -inf)"), ElementsAre("b {v: x}"));
   EXPECT_THAT(found(graph, "mine.f(v, nan)"), ElementsAre("c {v: x}"));
+  const Graph near = graph_of(
+      "a = mine.f(%x, inf)\nb = mine.f(%x, -inf)\nc = mine.f(%x, nan)\nd = mine.f(%x, 2.0)\nreturn (a, b, c, d)");
+  EXPECT_THAT(found(near, "mine.f(v, near(inf, 0.5))"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(near, "mine.f(v, near(-inf, 0.5))"), ElementsAre("b {v: x}"));
+  EXPECT_THAT(found(near, "mine.f(v, near(2.5, 0.5))"), ElementsAre("d {v: x}"));
 }
 
 TEST(Paths, OfANamedOperatorAreRefused) {
@@ -211,6 +280,19 @@ TEST(Explain, WhatACallIsBoundToAlready) {
   const Graph graph = graph_of("p = aten::relu(%x)\nq = aten::relu(%x)\ns = aten::add.Tensor(%p, %q)\nreturn s");
   EXPECT_THAT(explain(graph, "aten::add.Tensor(a: aten::relu(x), a)", *graph.find("s")),
               HasSubstr("wants p (aten::relu) again, as a, found q"));
+}
+
+TEST(Explain, WhereNothingWouldDo) {
+  const Graph graph = graph_of("p = aten::sin(%x)\ns = aten::add.Tensor(%p, %p)\nf = mine.f(%s)\nreturn f");
+  EXPECT_THAT(explain(graph, "mine.f(maybe(aten::add.Tensor(aten::neg(a), aten::cos(b))))", *graph.find("f")),
+              HasSubstr("wants nothing, found s"));
+}
+
+TEST(Explain, NothingIsSaidOfWhatBelongsToAListThatIsNotThere) {
+  const Graph graph = graph_of("p = mine.f([%x, %x])\ns = mine.g(3, %p)\nreturn s");
+  const std::string why = explain(graph, "mine.g([y, ...t], mine.f([x, ...t]))", *graph.find("s"));
+  EXPECT_THAT(why, HasSubstr("wants a list of at least 1, found 3"));
+  EXPECT_THAT(why, ::testing::Not(HasSubstr("again"))) << why;
 }
 
 TEST(Explain, ADeviceIsNotAllThatIsWrong) {

@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
+#include <fxgraph/rewriter/driver.h>
 #include <fxgraph/rewriter/provenance.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/error_of.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/random_pattern.h"
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
 #include "tests/support/workloads.h"
@@ -16,6 +21,7 @@
 namespace fx::replace_pattern_test {
 
 using testing::calls_of;
+using testing::error_of;
 using testing::graph_of;
 using ::testing::HasSubstr;
 using testing::run_scalars;
@@ -124,6 +130,179 @@ TEST(ReplacePattern, NotesOutliveTheGraph) {
   EXPECT_EQ(texts[0], "demo: add, relu");
   EXPECT_EQ(texts[999], "demo: add_499, relu_499");
   for (std::size_t i = 0; i < notes.size(); ++i) EXPECT_EQ(notes[i].str(), texts[i]);
+  notes[0] = notes[999];
+  EXPECT_EQ(notes[0].str(), texts[999]);
+}
+
+TEST(ReplacePattern, NotesOfAFunctionsNodesStay) {
+  Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+  for (const Symbol key : {meta_key::kStackTrace, meta_key::kModuleStack})
+    graph.find("r")->meta().set(key, std::string("old"));
+  replace_pattern(graph, "aten::relu(x)", [](const Match& match, Rewriter& rewriter) {
+    Node& made = rewriter.call_function("aten::neg", {match["x"]});
+    made.meta().set(meta_key::kModuleStack, std::string("new"));
+    return Argument(made);
+  });
+  EXPECT_EQ(*graph.find("neg")->find_meta()->get<std::string>(meta_key::kModuleStack), "new");
+  EXPECT_EQ(*graph.find("neg")->find_meta()->get<std::string>(meta_key::kStackTrace), "old");
+}
+
+/// What a function returns, for a pattern of two results: a call, and an input that stays what it is.
+TEST(ReplacePattern, WhatAFunctionReturns) {
+  using Build = std::function<std::vector<Argument>(const Match&, Rewriter&)>;
+  struct Case {
+    const char* what;
+    Build build;
+    const char* refused;
+  };
+  const auto made = [](const Match& match, Rewriter& rewriter) -> Node& {
+    return rewriter.call_function("aten::neg", {match["v"]});
+  };
+  const std::vector<Case> cases = {
+      {"a new node",
+       [&](const Match& m, Rewriter& r) {
+         return std::vector<Argument>{made(m, r), m.argument("w")};
+       },
+       ""},
+      {"what it took",
+       [&](const Match& m, Rewriter&) {
+         return std::vector<Argument>{m["v"], m.argument("w")};
+       },
+       ""},
+      {"a new node for the input",
+       [&](const Match& m, Rewriter& r) {
+         return std::vector<Argument>{m["v"], made(m, r)};
+       },
+       ""},
+      {"nothing, after it made something",
+       [&](const Match& m, Rewriter& r) {
+         made(m, r);
+         return std::vector<Argument>();
+       },
+       ""},
+      {"a node that it made further on",
+       [&](const Match& m, Rewriter& r) {
+         const auto scope = r.inserting_after(*r.graph().find("last"));
+         return std::vector<Argument>{made(m, r), m.argument("w")};
+       },
+       "the replacement returns neg, which comes later"},
+      {"a node that comes later",
+       [&](const Match& m, Rewriter& r) {
+         return std::vector<Argument>{*r.graph().find("other"), m.argument("w")};
+       },
+       "the replacement returns other, which comes later"},
+      {"what it replaces",
+       [&](const Match& m, Rewriter&) {
+         return std::vector<Argument>{m["a"], m.argument("w")};
+       },
+       "the replacement returns what it replaces"},
+  };
+  const Pattern pattern("a = aten::add.Tensor(v, w)\nreturn a, w");
+  for (const char* operand : {"%y", "2"}) {
+    for (const Case& one : cases) {
+      Graph graph = graph_of("q = aten::exp(%x)\na = aten::add.Tensor(%q, " + std::string(operand) +
+                                 ")\nb = aten::sin(%a)\nother = aten::cos(%y)\nlast = aten::mul.Tensor(%b, %other)\n"
+                                 "return last",
+                             "x y");
+      const std::string before = calls_of(graph);
+      const RewriteReport report =
+          replace_pattern(graph, pattern, Replacement(one.build), {.allow_output_aliases = true});
+      EXPECT_TRUE(graph.check().empty()) << one.what << "\n" << print_graph(graph);
+      EXPECT_EQ(report.refused.empty() ? "" : report.refused[0].reason, one.refused) << one.what;
+      const bool declined = std::string_view(one.what).starts_with("nothing");
+      EXPECT_EQ(report.applied, *one.refused || declined ? 0u : 1u) << one.what;
+      EXPECT_EQ(calls_of(graph) == before, report.applied == 0) << one.what;
+      EXPECT_TRUE(graph.find("other")->arg(0) == Argument(*graph.find("y"))) << one.what << ": it stays what it is";
+    }
+  }
+}
+
+TEST(ReplacePattern, InputsOfAGraphAreBoundByPositionOthersByName) {
+  const Graph graph_pattern = graph_of("r = aten::sub.Tensor(%x, %y)\nreturn r", "x y");
+  const Graph exchanged = graph_of("r = aten::add.Tensor(%y, %x)\nreturn r", "y x");
+  const Graph one = graph_of("r = aten::neg(%y)\nreturn r", "y");
+  for (const auto& [pattern, replacement, made] :
+       {std::tuple(Pattern(graph_pattern), Replacement(exchanged), "aten::add.Tensor(p, q)"),
+        std::tuple(Pattern("aten::sub.Tensor(x, y)"), Replacement(exchanged), "aten::add.Tensor(q, p)"),
+        std::tuple(Pattern(graph_pattern), Replacement("aten::add.Tensor(y, x)"), "aten::add.Tensor(q, p)"),
+        std::tuple(Pattern(graph_pattern), Replacement("aten::neg(y)"), "aten::neg(q)"),
+        std::tuple(Pattern("aten::sub.Tensor(x, y)"), Replacement(one), "aten::neg(q)")}) {
+    Graph graph = graph_of("s = aten::sub.Tensor(%p, %q)\nreturn s", "p q");
+    EXPECT_EQ(replace_pattern(graph, pattern, replacement).applied, 1u) << pattern;
+    EXPECT_THAT(calls_of(graph), HasSubstr(made)) << pattern;
+  }
+}
+
+TEST(ReplacePattern, ResultsThatAreListsAndInputs) {
+  Graph sizes = graph_of("s = aten::size(%x)\nv = aten::view(%x, %s)\nreturn v");
+  Graph list;
+  list.placeholder("x");
+  list.output(Argument::list({2, 3}));
+  EXPECT_EQ(replace_pattern(sizes, "aten::size(x)", list).applied, 1u);
+  EXPECT_EQ(calls_of(sizes), "v = aten::view(x, [2, 3])\nreturn v\n");
+  Graph input = graph_of("a = aten::relu(%x)\nreturn a");
+  EXPECT_EQ(replace_pattern(input, graph_of("a = aten::relu(%x)\nreturn (a, x)"),
+                            graph_of("a = aten::sigmoid(%x)\nreturn (a, x)"))
+                .applied,
+            1u);
+  EXPECT_EQ(error_of([&] { replace_pattern(input, "r: aten::sigmoid(x)", "aten::neg(r)"); }),
+            "the replacement takes 'r', the result that it replaces");
+}
+
+TEST(ReplacePattern, OneValueReturnedTwiceIsReplacedByOne) {
+  const Graph pattern = graph_of("a = aten::relu(%x)\nreturn (a, a)");
+  for (const auto& [results, fits] : {std::pair("(m, m)", true), std::pair("(m, n)", false), std::pair("(x, x)", true),
+                                      std::pair("(x, m)", false), std::pair("(m, x)", false), std::pair("(1, 1)", true),
+                                      std::pair("(1, 2)", false), std::pair("(1, m)", false)}) {
+    Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+    const Graph replacement = graph_of("m = aten::sin(%x)\nn = aten::sin(%x)\nreturn " + std::string(results));
+    const std::string error = error_of([&] {
+      EXPECT_EQ(replace_pattern(graph, pattern, replacement, {.allow_output_aliases = true}).applied, 1u) << results;
+    });
+    EXPECT_THAT(error, HasSubstr(fits ? "no error" : "the pattern returns one value as results 0 and 1")) << results;
+  }
+}
+
+TEST(ReplacePattern, FiltersSeeWhatTheMatchesHold) {
+  std::size_t seen = 0;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    testing::RandomGraphOptions shape;
+    shape.nodes = 4 + seed % 12;
+    shape.vocabulary = &testing::copying_vocabulary();
+    const Graph graph = testing::random_graph(seed, shape);
+    const Pattern made = testing::random_pattern(seed, {.several_results = false, .constructs = true});
+    const Pattern pattern = seed % 2 ? made.seeing_through() : made;
+    const auto say = [](const Match& match) {
+      std::ostringstream text;
+      text << match;
+      for (const Node* node : match.nodes()) text << " " << *node;
+      return text.str();
+    };
+    std::vector<std::string> wanted, given;
+    for (const Match& match : find(graph, pattern)) wanted.push_back(say(match));
+    ReplaceOptions options;
+    options.filters = {[&](const Match& match) {
+      given.push_back(say(match));
+      return false;
+    }};
+    Graph copy = graph.clone();
+    replace_pattern(copy, pattern, "0", options);
+    ASSERT_EQ(given, wanted) << seed << " " << pattern;
+    seen += given.size();
+  }
+  EXPECT_GT(seen, 500u);
+  Graph graph = graph_of("a = aten::cos(%x)\nb = aten::neg(%a)\nreturn b");
+  ReplaceOptions options{.allow_output_aliases = true};
+  options.filters = {[](const Match& match) { return match.alternative("v") == 1; }};
+  EXPECT_EQ(replace_pattern(graph, "aten::neg(v: (aten::sin(x) | aten::cos(x)))", "x", options).applied, 1u);
+}
+
+TEST(ReplacePattern, AParameterThatIsOneAlternativeMayBeMissing) {
+  for (const char* given : {"w = get_attr[target=w]()", "w = aten::relu(%y)"}) {
+    Graph graph = graph_of(std::string(given) + "\na = aten::add.Tensor(%x, %w)\nreturn a", "x y");
+    EXPECT_EQ(replace_pattern(graph, "aten::add.Tensor(x, (get_attr | aten::relu(y)))", "aten::neg(x)").applied, 1u);
+    EXPECT_EQ(calls_of(graph), "neg = aten::neg(x)\nreturn neg\n");
+  }
 }
 
 TEST(ReplacePattern, WhatWasThereBeforeKeepsItsOwnNotes) {
@@ -159,6 +338,29 @@ TEST(ReplacePattern, WhatAnEarlierRewriteMadeFitsWhereAnyValueDoes) {
     ASSERT_EQ(report.refused.size(), one.any ? 0u : 1u) << one.input;
     for (const auto& refusal : report.refused)
       EXPECT_THAT(refusal.reason, HasSubstr("an earlier rewrite replaced s, of which")) << one.input;
+  }
+}
+
+TEST(ReplacePattern, WhatAnEarlierRewriteMadeFitsInListsAndAlternatives) {
+  for (const auto& [pattern, any] :
+       {std::pair("mine.f(v, ...)", true), std::pair("mine.f(v: node, ...)", true),
+        std::pair("mine.f(v: f32, ...)", false), std::pair("mine.f(v.is(f32[...]), ...)", false),
+        std::pair("mine.f(v.uses(1, 9), ...)", false), std::pair("mine.f((v | aten::neg(w)), ...)", true),
+        std::pair("mine.f(_, [_, v])", true), std::pair("mine.f(_, [_, ...t])", true),
+        std::pair("mine.f(_, unordered[_, ...t])", true), std::pair("mine.f(_, ...t)", true),
+        std::pair("mine.f(!aten::neg(_), ...)", false), std::pair("mine.f(v.uses(1, 9), [_, w.uses(1, 9)])", false)}) {
+    Graph graph = graph_of("s = aten::sin(%x)\nu = aten::sin(%x)\nf = mine.f(%s, [%x, %u])\nreturn f");
+    Shapes shapes(graph);
+    for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.sizes = {2}};
+    DriverOptions options;
+    options.shapes = &shapes;
+    const RuleSet rules = {{.name = "first", .pattern = "aten::sin(x)", .replacement = "aten::cos(x)"},
+                           {.name = "second", .pattern = Pattern(pattern), .replacement = "0"}};
+    const RewriteReport report = rewrite_once(graph, rules, options);
+    EXPECT_EQ(report.applied, any ? 3u : 2u) << pattern << " " << report;
+    ASSERT_EQ(report.refused.size(), any ? 0u : 1u) << pattern;
+    for (const auto& refusal : report.refused)
+      EXPECT_THAT(refusal.reason, HasSubstr("an earlier rewrite replaced s, of which")) << pattern;
   }
 }
 
