@@ -149,7 +149,6 @@ class Explainer {
         if (options_.contained && engine_.escape().first) continue;
         return {true, bindings_of(MatchBuilder::make(program_, engine_)), {}, 0};
       }
-      const std::size_t waived = obstacles->waived();
       if (options_.contained) obstacles->add_escapes();
       const std::size_t count = obstacles->found().size();
       const bool fewer = best.obstacles.empty() || count < best.obstacles.size();
@@ -158,7 +157,6 @@ class Explainer {
         best.bound = engine_.depth();
         obstacles->set_limit(count);
       }
-      obstacles->back_to(waived);
     }
     if (obstacles && best.obstacles.empty())
       best.obstacles = {

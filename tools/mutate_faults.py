@@ -31,7 +31,7 @@ inline bool fx_fault(int number) {
     "sign-compare", "bool-operation", "return-type", "null-dereference"))
 
 # What only makes room, or fetches, beforehand changes no result.
-ROOM = re.compile(r"\b(reserve|shrink_to_fit|prefetch_near)\(")
+ROOM = re.compile(r"\b(reserve|shrink_to_fit|prefetch_near|__builtin_prefetch)\(")
 
 
 class Fault:

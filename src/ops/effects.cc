@@ -184,7 +184,7 @@ bool may_be_out_call(const Node& node, const TargetInfo& info) {
 // A number or dtype read off a tensor or a list shares no storage.
 bool is_plain_value(const Node& node) {
   const internal::ArgumentType kind = internal::argument_type(Argument(const_cast<Node&>(node)));
-  return kind.known && kind.base != Base::tensor && kind.base != Base::other;
+  return kind.base != Base::tensor && kind.base != Base::other;
 }
 
 // Numbers, slices, `...` and None make views of a tensor, and take out of a tuple what is in it; a bool or a list of

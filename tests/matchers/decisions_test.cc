@@ -211,6 +211,31 @@ TEST(Literals, EveryNumberThatIsNone) {
   EXPECT_THAT(found(near, "mine.f(v, near(2.5, 0.5))"), ElementsAre("d {v: x}"));
 }
 
+TEST(Literals, NumbersInEachSpelling) {
+  const Graph graph = graph_of("a = mine.f(%x, 150000.0)\nreturn a");
+  for (const char* number : {"150000.0", "1.5e5", "1.5E5", "15E4", "1.5e+5", "+150000."})
+    EXPECT_THAT(found(graph, "mine.f(v, " + std::string(number) + ")"), ElementsAre("a {v: x}")) << number;
+}
+
+TEST(Names, WhatIsSaidOfAValueHoldsWhereverItIsSaid) {
+  const Graph graph = graph_of("a = mine.f(2, 2)\nb = mine.f(%x, %x)\nc = mine.f(-2, -2)\nreturn (a, b, c)");
+  for (const char* pattern : {"mine.f(v: any, v.if(> 0))", "mine.f(v.if(> 0), v)", "mine.f(v.if(> 0), v.if(> 0))"})
+    EXPECT_THAT(found(graph, pattern), ElementsAre("a {v: 2}")) << pattern;
+  for (const char* pattern : {"mine.f(v: node, v.if(> 0))", "mine.f(v.if(> 0), v: node)"})
+    EXPECT_THAT(found(graph, pattern), ElementsAre()) << pattern;
+  for (const char* pattern : {"mine.f(v: node, v)", "mine.f(v, v: node)", "mine.f(v: node, v.uses(1, 9))"})
+    EXPECT_THAT(found(graph, pattern), ElementsAre("b {v: x}")) << pattern;
+}
+
+TEST(Matches, AtOneNodeMayLeaveTheMatch) {
+  const Graph graph = graph_of("a = aten::neg(%x)\nb = aten::sin(%a)\nreturn (a, b)");
+  for (const bool contained : {false, true}) {
+    FindOptions options;
+    options.contained = contained;
+    EXPECT_EQ(matches(graph, "aten::sin(aten::neg(x))", *graph.find("b"), options), !contained);
+  }
+}
+
 TEST(Paths, OfANamedOperatorAreRefused) {
   EXPECT_THAT(error_of([] { Pattern("aten::sum(dominates(aten::relu(x), n: aten::neg))"); }),
               HasSubstr("the path of dominates() is an operator without arguments or name"));
