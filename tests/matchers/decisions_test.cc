@@ -61,6 +61,10 @@ TEST(Calls, OfAnyNumberOfArguments) {
   EXPECT_THAT(found(graph, "aten::format(s, v)"), ElementsAre("a {s: '{}', v: x}"));
   EXPECT_THAT(found(graph, "aten::format(s, v, w)"), ElementsAre("b {s: '{}', v: x, w: x}"));
   EXPECT_THAT(found(graph, "aten::format(s, ...)"), ElementsAre("a {s: '{}'}", "b {s: '{}'}"));
+  const Graph sublists = graph_of("a = aten::einsum.sublist(%x)\nb = aten::einsum.sublist(%x, [0], %x)\nreturn (a, b)");
+  EXPECT_THAT(found(sublists, "aten::einsum.sublist(v)"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(sublists, "aten::einsum.sublist(v, l, w)"), ElementsAre("b {v: x, l: [0], w: x}"));
+  EXPECT_THAT(found(sublists, "aten::einsum.sublist(v, ...)"), ElementsAre("a {v: x}", "b {v: x}"));
 }
 
 TEST(Calls, HaveWhatEachConditionAccepts) {
@@ -89,6 +93,8 @@ TEST(Calls, HaveWhatEachConditionAccepts) {
 
 TEST(Calls, OneThatLacksAnArgumentFitsNothing) {
   EXPECT_THAT(found(graph_of("t = aten::transpose.int(%x, 0)\nreturn t"), "aten::transpose.int(v, 0)"), ElementsAre());
+  EXPECT_THAT(found(graph_of("t = aten::addcmul(%x, %x)\nreturn t"), "commutative(aten::addcmul(u, v, w))"),
+              ElementsAre());
 }
 
 TEST(Alternatives, OfOneOperatorThatAllFit) {
@@ -103,6 +109,16 @@ TEST(Alternatives, OneThatWasLeftReturnsNothing) {
   const Graph graph =
       graph_of("s = aten::sin(%x)\nc = aten::cos(%x)\nr = aten::add.Tensor(%s, %c)\nk = aten::neg(%s)\nreturn (r, k)");
   EXPECT_THAT(found(graph, "aten::add.Tensor((aten::sin(v) | aten::cos(v)), aten::cos(v))"), ElementsAre());
+}
+
+TEST(Calls, OneNameIsOneTail) {
+  const Graph graph = graph_of(
+      "p = mine.f([%x, 1, 2])\nq = mine.f([%p, 1, 2])\nr = mine.f([%x, 2, 1])\na = mine.g(%p, %q)\nb = mine.g(%p, %r)\n"
+      "return (a, b)");
+  FindOptions options;
+  options.contained = false;
+  EXPECT_THAT(found(graph, "mine.g(mine.f([v, ...t]), mine.f([w, ...t]))", options),
+              ElementsAre("a {v: x, t: [1, 2], w: p}"));
 }
 
 TEST(Modules, AreOfTheTypeThatIsKnown) {
