@@ -129,6 +129,20 @@ void Applier::build(const Site& site) {
   }
 }
 
+namespace {
+
+/// True when something uses a result that the match has, and comes before `node`.
+bool is_used_before(const Site& site, const Node& node) {
+  for (const Node* exit : site.exits) {
+    for (const Node& user : exit->users()) {
+      if (user.is_before(node) && !site.contains(user)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 /// What a replacement graph promises by its form, a function shows only by what it made.
 Verdict Applier::check_function(const Site& site) const {
   std::vector<Node*> written;
@@ -161,7 +175,7 @@ Verdict Applier::check_function(const Site& site) const {
   for (const Argument& result : results_) for_each_node(result, [&](const Node& node) { returned.push_back(&node); });
   for (const Node* node : returned) {
     if (const Node* exit = site.exit_behind(*node)) return Objection{exit, "the replacement returns what it replaces"};
-    if (site.at->is_before(*node))
+    if (site.at->is_before(*node) && (!is_made(node) || is_used_before(site, *node)))
       return Objection{&site.match.anchor(), "the replacement returns " + node->name() + ", which comes later"};
   }
   return check_reads(site, made_, results_, effects_);

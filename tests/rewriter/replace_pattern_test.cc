@@ -180,6 +180,12 @@ TEST(ReplacePattern, WhatAFunctionReturns) {
          return std::vector<Argument>();
        },
        ""},
+      {"a node that it made right behind",
+       [&](const Match& m, Rewriter& r) {
+         const auto scope = r.inserting_after(m.anchor());
+         return std::vector<Argument>{made(m, r), m.argument("w")};
+       },
+       ""},
       {"a node that it made further on",
        [&](const Match& m, Rewriter& r) {
          const auto scope = r.inserting_after(*r.graph().find("last"));
