@@ -46,42 +46,6 @@ TEST(FixedPoint, FollowsWhatARewriteMakesPossible) {
   EXPECT_EQ(report.rules[1].applied, 2u);
 }
 
-/// Parts of a pattern that hang together by nothing: each may come to fit far from the other.
-TEST(FixedPoint, PartsThatHangTogetherByNothing) {
-  const Rule pair{.name = "pair",
-                  .pattern = "a = aten::relu(x)\nb = aten::neg(aten::abs(y))\nreturn a, b",
-                  .replacement = "aten::sigmoid(x), aten::exp(y)"};
-  const Rule later{.name = "later", .pattern = "aten::tanh(x)", .replacement = "aten::abs(x)"};
-  for (const int relus : {1, 2, 3, 9}) {
-    std::string body, results;
-    for (int i = 0; i < 9; ++i) {
-      const std::string n = std::to_string(i);
-      body += "t" + n + " = aten::tanh(%x)\nn" + n + " = aten::neg(%t" + n + ")\nk" + n + " = aten::abs(%x)\n";
-      if (i < relus) body += "r" + n + " = aten::relu(%x)\n";
-      results += "n" + n + ", k" + n + ", " + (i < relus ? "r" + n + ", " : "");
-    }
-    Graph graph = graph_of(body + "return (" + results + "0)");
-    const RewriteReport report = rewrite_to_fixed_point(graph, {pair, later}, {.allow_output_aliases = true});
-    EXPECT_EQ(report.stop, RewriteStop::fixed_point);
-    EXPECT_EQ(graph.count(Op::call_function, "aten::relu"), 0u) << relus;
-    EXPECT_EQ(graph.count(Op::call_function, "aten::exp"), static_cast<std::size_t>(relus));
-    EXPECT_TRUE(graph.check().empty());
-  }
-}
-
-TEST(FixedPoint, WhatLeavesTheMatchIsNoRefusalWhereAnotherWayFits) {
-  Graph graph = graph_of("p = aten::relu(%x)\nq = aten::relu(%x)\ns = aten::add.Tensor(%p, %q)\nreturn (s, p)");
-  for (const bool accepted : {false, true}) {
-    const Rule rule{.name = "rule",
-                    .pattern = "commutative(aten::add.Tensor(aten::relu(a), b))",
-                    .when = [=](const Match&) { return accepted; },
-                    .replacement = "aten::sub.Tensor(a, b)"};
-    const RewriteReport report = rewrite_to_fixed_point(graph, {rule});
-    EXPECT_TRUE(report.refused.empty()) << report;
-    EXPECT_EQ(report.applied, accepted ? 1u : 0u);
-  }
-}
-
 TEST(FixedPoint, AValueThatLosesAUseBecomesInner) {
   // relu_1 stands in the way of neg-neg until relu-relu has taken its use away.
   Graph graph =
