@@ -249,7 +249,8 @@ TEST(Effects, NeverMissesAnAliasOrAWriteOnRandomGraphs) {
 
 TEST(Effects, WindowQuestionsAgreeWithScanning) {
   std::vector<testing::OperatorForm> forms = testing::mutating_vocabulary();
-  forms.push_back({Op::call_module, "layer", "tt"});  // its value may be either
+  forms.push_back({Op::call_module, "layer", "tt"});      // its value may be either
+  forms.push_back({Op::call_function, "mine.f", "ttt"});  // it may write to each, and may be given one twice
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     testing::RandomGraphOptions options = mutating(seed);
     options.vocabulary = &forms;

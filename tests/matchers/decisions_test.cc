@@ -143,7 +143,9 @@ TEST(Copies, OnAnotherDeviceAreNoCopies) {
   FindOptions options;
   options.shapes = &shapes;
   EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre("r {v: x} through t"));
-  shapes[*graph.find("n")].tensors[0].device = *parse_device("cuda:0");
+  shapes[*graph.find("n")].tensors[0].dtype = DType::float16;
+  EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre());
+  shapes[*graph.find("n")].tensors[0] = TensorInfo{.sizes = {2}, .device = *parse_device("cuda:0")};
   EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre());
 }
 
@@ -178,6 +180,13 @@ TEST(Copies, AndPathsLeadToNoLiteral) {
       EXPECT_THAT(explain(graph, Pattern(pattern), *graph.find("r")), HasSubstr("wants")) << pattern;
     }
   }
+}
+
+TEST(Matches, OfTwoPatternsDiffer) {
+  const Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+  const Pattern pattern("aten::relu(v)");
+  EXPECT_TRUE(fx::find(graph, pattern) == fx::find(graph, pattern));
+  EXPECT_FALSE(fx::find(graph, pattern) == fx::find(graph, Pattern("aten::relu(w)")));
 }
 
 TEST(Matches, OnlyPathsHaveAPath) {
@@ -229,7 +238,7 @@ TEST(Literals, EveryNumberThatIsNone) {
 
 TEST(Literals, NumbersInEachSpelling) {
   const Graph graph = graph_of("a = mine.f(%x, 150000.0)\nreturn a");
-  for (const char* number : {"150000.0", "1.5e5", "1.5E5", "15E4", "1.5e+5", "+150000."})
+  for (const char* number : {"150000.0", "1.5e5", "1.5E5", "15E4", "1.5e+5", "+150000.", "15.e4"})
     EXPECT_THAT(found(graph, "mine.f(v, " + std::string(number) + ")"), ElementsAre("a {v: x}")) << number;
 }
 
@@ -301,6 +310,28 @@ TEST(Sets, OneOperatorAtTwoPlacesIsTwoQuestions) {
 TEST(PatternText, WordsThatAreCallsWhenTheyHaveArguments) {
   EXPECT_EQ(Pattern("aten::relu(get_attr(x))").str(), "return aten::relu(get_attr(x))\n");
   EXPECT_EQ(Pattern("aten::relu(get_attr)").str(), "return aten::relu(get_attr)\n");
+}
+
+TEST(PatternText, WhatIsSaidOfAPrefixedPartIsEnclosed) {
+  for (const char* part : {"(~aten::neg(x)).is(f32)", "(!aten::neg(x)).used_once", "(~aten::neg(x)).uses(1, 2)"}) {
+    const std::string text = "return aten::relu(" + std::string(part) + ")\n";
+    EXPECT_EQ(Pattern(text).str(), text);
+  }
+}
+
+TEST(PatternText, NobodyIsCalledUnderscore) {
+  EXPECT_THAT(error_of([] { Pattern("_ = aten::relu(x)\nreturn aten::neg(x)"); }),
+              HasSubstr("expected ',' or the end of the line, found '='"));
+}
+
+TEST(PatternText, ExpressionsInCodeNestSoDeep) {
+  const auto nested = [](int depth) {
+    match::Expr value = match::any("x");
+    for (int i = 0; i < depth; ++i) value = match::op("aten::relu", value);
+    return error_of([&] { Pattern{value}; });
+  };
+  EXPECT_EQ(nested(500), "no error");
+  EXPECT_THAT(nested(501), HasSubstr("an expression nests at most 500 deep; write it as a graph"));
 }
 
 TEST(PatternText, UsesAreCountedInWholeNumbers) {

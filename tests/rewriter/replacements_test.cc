@@ -106,6 +106,28 @@ TEST(Replacements, InputsOfAGraphAreBoundByPositionOthersByName) {
   }
 }
 
+TEST(Replacements, CallOneOperatorEach) {
+  for (const char* text : {"{aten::relu, aten::sin}(x)", "{aten::relu, #view}(x)", "#view(x)", "/aten::relu/(x)"})
+    EXPECT_THAT(error_of([&] { Replacement{text}; }), HasSubstr("a call needs one operator, not a set of them"))
+        << text;
+}
+
+/// What is made is known to the next rewrite: two that draw random numbers keep their order.
+TEST(Replacements, ThatDrawDoNotPassEachOther) {
+  const Pattern pattern("a = aten::relu(x)\nb = aten::neg(y)\nreturn a, b");
+  const Replacement function([](const Match& m, Rewriter& r) {
+    return std::vector<Argument>{r.call_function("aten::rand_like", {m["x"]}), r.call_function("aten::sin", {m["y"]})};
+  });
+  for (const Replacement& replacement : {Replacement("aten::rand_like(x), aten::sin(y)"), function}) {
+    Graph graph =
+        graph_of("p = aten::relu(%x)\nq = aten::relu(%x)\ns = aten::neg(%x)\nt = aten::neg(%x)\nreturn (p, q, s, t)");
+    const RewriteReport report = replace_pattern(graph, pattern, replacement);
+    EXPECT_EQ(report.applied, 1u);
+    ASSERT_EQ(report.refused.size(), 1u);
+    EXPECT_THAT(report.refused[0].reason, HasSubstr("the order of random numbers would change"));
+  }
+}
+
 TEST(Replacements, ResultsThatAreListsAndInputs) {
   Graph sizes = graph_of("s = aten::size(%x)\nv = aten::view(%x, %s)\nreturn v");
   Graph list;
