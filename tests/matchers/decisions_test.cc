@@ -244,7 +244,8 @@ TEST(Literals, NumbersInEachSpelling) {
 
 TEST(Names, WhatIsSaidOfAValueHoldsWhereverItIsSaid) {
   const Graph graph = graph_of("a = mine.f(2, 2)\nb = mine.f(%x, %x)\nc = mine.f(-2, -2)\nreturn (a, b, c)");
-  for (const char* pattern : {"mine.f(v: any, v.if(> 0))", "mine.f(v.if(> 0), v)", "mine.f(v.if(> 0), v.if(> 0))"})
+  for (const char* pattern : {"mine.f(v: any, v.if(> 0))", "mine.f(v.if(> 0.5), v.if(< 3))", "mine.f(v.if(> 0), v)",
+                              "mine.f(v.if(> 0), v.if(> 0))"})
     EXPECT_THAT(found(graph, pattern), ElementsAre("a {v: 2}")) << pattern;
   for (const char* pattern : {"mine.f(v: node, v.if(> 0))", "mine.f(v.if(> 0), v: node)"})
     EXPECT_THAT(found(graph, pattern), ElementsAre()) << pattern;

@@ -93,4 +93,12 @@ TEST(FixedPoint, WhatLeavesTheMatchIsNoRefusalWhereAnotherWayFits) {
   }
 }
 
+/// Whether a value is constant is asked anew once something was rewritten.
+TEST(FixedPoint, WhatIsHandedOutNoMoreIsConstant) {
+  Graph graph = graph_of("w = get_attr[target=w]()\nn = aten::neg(%w)\nt = aten::t(%w)\nreturn (n, t)");
+  const RuleSet rules = {{.name = "constant", .pattern = "aten::neg(k: constant)", .replacement = "aten::abs(k)"},
+                         {.name = "copy", .pattern = "aten::t(x)", .replacement = "aten::clone(x)"}};
+  EXPECT_EQ(rewrite_to_fixed_point(graph, rules, {.allow_output_aliases = true}).applied, 2u) << print_graph(graph);
+}
+
 }  // namespace fx::fixed_point_random_test
