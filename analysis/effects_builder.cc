@@ -42,7 +42,7 @@ void EffectsBuilder::build() {
       default: add_call(node);
     }
   }
-  if (modules_.size() > 0) join_module_state();
+  join_module_state();
   number_sets();
   fill_members();
   fill_writers();
@@ -82,7 +82,7 @@ void EffectsBuilder::gather(const Node& input) {
 void EffectsBuilder::add_call(const Node& node) {
   const NodeEffects effects = result_.effects_[node.id()] = effects_of(node, options_.modules);
   if (effects.impure()) add_writes(node, effects);
-  if (!effects.may_alias && !effects.unknown) {
+  if (!effects.may_alias) {
     if (!add_tuple(node)) set_fresh(node);
     return;
   }

@@ -86,10 +86,7 @@ std::uint32_t StorageTable::new_storage(const Node& node) {
 void StorageTable::hold(std::uint32_t storage, const Node& node) {
   Interval& interval = live_.storages_[storage].interval;
   interval.end = std::max(interval.end, live_.interval(node).end);
-  if (held_.size() == starts_.back() ||
-      std::find(held_.begin() + starts_.back(), held_.end(), storage) == held_.end()) {
-    held_.push_back(storage);
-  }
+  if (std::find(held_.begin() + starts_.back(), held_.end(), storage) == held_.end()) held_.push_back(storage);
 }
 
 /// What a node touches: the storages of its value and of its inputs.

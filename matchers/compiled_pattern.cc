@@ -9,12 +9,12 @@ namespace fx::internal {
 namespace {
 
 /// True when the call says the same with its first two operands the other way round.
-bool commutes(const PatternNode& node, const OperatorSchema* schema, bool commute_all) {
+bool commutes(const PatternNode& node, const CallPlan& plan, bool commute_all) {
   if (node.args.size() < 2 || node.args[0] == node.args[1]) return false;
   // `add.Scalar(Tensor, Scalar)` says for itself which is which.
-  if (schema && schema->arguments.size() > 1 && schema->arguments[0].type.text != schema->arguments[1].type.text)
-    return false;
-  return node.commutative || (commute_all && schema && schema->traits.commutative);
+  const SchemaType *first = plan.operands[0].type, *second = plan.operands[1].type;
+  if (second && first->text != second->text) return false;
+  return node.commutative || (commute_all && plan.schema && plan.schema->traits.commutative);
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ CallPlan PatternFacts::make_plan(std::uint32_t call, const OperatorSchema* schem
   for (const std::uint16_t position : plan.unmentioned) {
     if (!schema->arguments[position].default_value) plan.plain = 0;
   }
-  plan.commutes = commutes(node, schema, commute_all);
+  plan.commutes = commutes(node, plan, commute_all);
   return plan;
 }
 
@@ -192,7 +192,7 @@ bool PatternFacts::keys_of(std::uint32_t index, std::vector<TargetKey>& keys) co
   if (test.kind == PatternKind::one_of) {
     return std::all_of(test.args.begin(), test.args.end(), [&](std::uint32_t arg) { return keys_of(arg, keys); });
   }
-  if (test.op == Op::output || test.op == Op::placeholder || !test.targets.is_finite()) return false;
+  if (!test.targets.is_finite()) return false;
   for (const Symbol name : test.targets.names()) {
     const TargetKey key{test.op, name};
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
@@ -251,22 +251,24 @@ void PatternFacts::reach(std::uint32_t index, std::vector<bool>& reached) const 
 /// The next call to match, the ones reached through a matched call first, then through a wildcard; the whole graph
 /// last.
 bool PatternFacts::next_step(const std::vector<bool>& reached, PlanStep& step) const {
-  int best = 3;
+  constexpr int kNone = 3;
+  int best = kNone;
   for (std::uint32_t i = 0; i < size(); ++i) {
-    if (reached[i] || !direct[i]) continue;
+    if (reached[i]) continue;
     for (const std::uint32_t child : direct_children[i]) {
       if (!reached[child]) continue;
       const PatternKind kind = node(child).kind;
+      const bool literal = kind == PatternKind::literal || kind == PatternKind::hole;
       const int rank = kind == PatternKind::call || kind == PatternKind::one_of ? 0
                        : kind == PatternKind::attribute                         ? 2
+                       : literal || kind == PatternKind::transparent            ? kNone
                                                                                 : 1;
-      const bool literal = kind == PatternKind::literal || kind == PatternKind::hole;
-      if (literal || kind == PatternKind::transparent || rank >= best) continue;
+      if (rank >= best) continue;
       best = rank;
       step = {i, child};
     }
   }
-  if (best < 3) return true;
+  if (best != kNone) return true;
   for (const std::uint32_t root : pattern->roots) {
     if (reached[root]) continue;
     step = {root, kNoPattern};

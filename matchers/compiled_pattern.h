@@ -146,17 +146,12 @@ class CompiledPattern {
   /// True when the pattern node, a call or alternatives of calls, may be `node` for all its own target says.
   bool may_be(std::uint32_t index, const Node& node);
 
-  bool normalizes() const { return normalize_; }
   const Shapes* shapes() const { return options_.shapes; }
   /// True when every match binds the node.
   bool is_required(std::uint32_t i) const { return facts_->required[i]; }
-  /// The plan of a call whose operator is known in advance, else null.
-  const CallPlan* fixed_plan(std::uint32_t call) const { return facts_->fixed_plan(call); }
   /// True when a value must pass a use count or a condition to be bound.
   bool is_tested(std::uint32_t i) const { return hot_[i].tested; }
   bool is_call(std::uint32_t i) const { return hot_[i].call; }
-  /// True when calls that the path of a dominates() accepts include `node`, its use count and conditions aside.
-  bool is_on_path(std::uint32_t path, const Node& node) { return may_be(path, node); }
   /// The value that `node` hands on as it is, null when it computes one of its own.
   Node* forwarded_operand(const Node& node) const;
   const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key) {

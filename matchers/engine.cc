@@ -145,24 +145,18 @@ bool Engine::can_go_on(std::uint32_t call, const Value& via) {
 bool Engine::go_on() {
   const PlanStep step = plan_->steps[step_++];
   if (slots_[step.call].bound) return true;
-  if (observer_ && step.via != kNoPattern && !slots_[step.via].bound) return true;  // below what was let pass
+  if (step.via != kNoPattern && !slots_[step.via].bound) return true;  // below what an observer let pass
   const Value via = step.via == kNoPattern ? Value{} : slots_[step.via].value;
   if (observer_ && !can_go_on(step.call, via)) [[unlikely]]
     return fail(step.call, via, nullptr, Mismatch::no_user);
-  if (via.node && via.node->num_users() <= 16) {
+  // Of a value with many users: the nodes with the right operator may be fewer.
+  if (via.node && (via.node->num_users() <= 16 || via.node->num_users() < scan_list(step.call).size())) {
     if (!via.node->has_users()) return false;
     Choice& choice = push_choice(Choice::Kind::users, step.call, {}, nullptr);
     choice.users = via.node->users().begin();
     return resume(choice);
   }
-  // A value with many users: the nodes with the right operator may be fewer.
-  const std::vector<Node*>& nodes = scan_list(step.call);
-  if (via.node && via.node->num_users() < nodes.size()) {
-    Choice& choice = push_choice(Choice::Kind::users, step.call, {}, nullptr);
-    choice.users = via.node->users().begin();
-    return resume(choice);
-  }
-  if (nodes.empty()) return false;
+  if (scan_list(step.call).empty()) return false;
   return resume(push_choice(Choice::Kind::scan, step.call, {}, nullptr));
 }
 

@@ -58,7 +58,7 @@ bool Engine::follow_path(Choice& choice) {
     const Node* refused = nullptr;
     base = walk.next([&](const Node& node) {
       if (steps_left_ > 0) --steps_left_;
-      const bool on_path = steps_left_ > 0 && program_.is_on_path(test.args[1], node);
+      const bool on_path = steps_left_ > 0 && program_.may_be(test.args[1], node);
       if (!on_path) refused = &node;
       return on_path;
     });

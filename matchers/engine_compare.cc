@@ -17,9 +17,8 @@ bool Engine::fail(std::uint32_t pattern, const Value& value, const Node* user, M
 
 bool Engine::same_value(std::uint32_t pattern, const Value& value) const {
   const Value& known = slots_[pattern].value;
-  if (known.node || value.node) return known.node == value.node;
-  if (known.missing() || value.missing()) return known.copy() == value.copy();
-  return *known.argument == *value.argument;
+  if (known.argument && value.argument) return *known.argument == *value.argument;
+  return known.copy() == value.copy();
 }
 
 bool Engine::passes_tests(std::uint32_t pattern, const Value& value, const Node* user) {
@@ -84,14 +83,6 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
 
 namespace {
 
-bool names_nodes(const Argument& argument) {
-  if (argument.is_node()) return true;
-  for (const Argument& element : argument.elements()) {
-    if (names_nodes(element)) return true;
-  }
-  return false;
-}
-
 bool near(const Argument& a, const Argument& b, double tolerance) {
   const double x = a.as_float();
   const double y = b.as_float();
@@ -154,11 +145,9 @@ bool Engine::enter_hole(std::uint32_t pattern, const Value& value, const Node* u
 
 bool Engine::fits_sequence(std::uint32_t pattern, const Value& value, const Node* user) {
   const PatternNode& test = program_.node(pattern);
-  if (value.node || !value.argument->is_container()) return fail(pattern, value, user, Mismatch::kind);
   const bool plain = test.container == ArgumentKind::list || test.container == ArgumentKind::tuple;
-  if (plain ? !value.argument->is_sequence() : value.argument->kind() != test.container) {
+  if (value.node || (plain ? !value.argument->is_sequence() : value.argument->kind() != test.container))
     return fail(pattern, value, user, Mismatch::kind);
-  }
   const std::size_t given = value.argument->elements().size();
   if (test.open ? given >= test.args.size() : given == test.args.size()) return true;
   return fail(pattern, value, user, Mismatch::arity, static_cast<std::uint32_t>(given));
@@ -195,7 +184,7 @@ Value value_of(const Argument* argument) { return argument ? Value{argument->nod
 
 /// Operands may change places when every other argument has its default: x + 2 y is not y + 2 x.
 bool others_are_default(const Node& node, const CallPlan& plan) {
-  if (!plan.schema || (node.args().size() <= 2 && node.kwargs().empty())) return true;
+  if (!plan.schema) return true;
   for (std::size_t i = 2; i < plan.schema->arguments.size(); ++i) {
     const Argument* given = bound_argument(*plan.schema, node, i);
     const std::optional<Argument>& standard = plan.schema->arguments[i].default_value;
@@ -232,7 +221,7 @@ bool Engine::match_operands(std::uint32_t pattern, Node& node, const CallPlan& p
       argument = &args[position];
     } else if (plan.schema) {
       argument = position < plan.schema->arguments.size() ? bound_argument(*plan.schema, node, position) : nullptr;
-    } else if (operand.position < 0) {
+    } else {
       argument = node.kwarg(operand.keyword);
     }
     if (!enter(operand.pattern, value_of(argument), &node, operand.type)) return false;

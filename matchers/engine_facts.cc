@@ -84,8 +84,7 @@ class ChangingStorages {
         const NodeEffects effects = effects_of(user, modules_);
         const bool writes = (effects.writes || effects.unknown) && writes_to(user, value, modules_);
         if (user.is(Op::output) || writes) changing_.insert(storage);
-        if ((effects.may_alias || effects.unknown) && may_be(user, value, modules_) && seen.insert(&user).second)
-          open.push_back(&user);
+        if (effects.may_alias && may_be(user, value, modules_) && seen.insert(&user).second) open.push_back(&user);
       }
     }
   }

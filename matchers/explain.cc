@@ -149,7 +149,6 @@ class Explainer {
         if (options_.contained && engine_.escape().first) continue;
         return {true, bindings_of(MatchBuilder::make(program_, engine_)), {}, 0};
       }
-      const std::size_t waived = obstacles->waived();
       if (options_.contained) obstacles->add_escapes();
       const std::size_t count = obstacles->found().size();
       const bool fewer = best.obstacles.empty() || count < best.obstacles.size();
@@ -158,7 +157,6 @@ class Explainer {
         best.bound = engine_.depth();
         obstacles->set_limit(count);
       }
-      obstacles->back_to(waived);
     }
     if (obstacles && best.obstacles.empty())
       best.obstacles = {
@@ -247,22 +245,20 @@ std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOp
   std::vector<Group> groups;  // in the order of their first places
   std::size_t fits = 0;
   std::size_t tried = 0;
-  if (everywhere.candidates > 0) {
-    internal::for_each_candidate(graph, explainer.program(), everywhere, [&](Node& node) {
-      internal::Attempt attempt = explainer.at(node);
-      ++tried;
-      fits += attempt.fits;
-      if (attempt.fits) return true;
-      std::string kinds;
-      for (const internal::Obstacle& obstacle : attempt.obstacles) kinds += obstacle.kind + ";";
-      const auto [at, fresh] = known.emplace(kinds, groups.size());
-      if (fresh) groups.push_back({0, std::move(attempt), {}});
-      Group& group = groups[at->second];
-      ++group.count;
-      if (group.places.size() < kPlaces) group.places.push_back(node.name());
-      return true;
-    });
-  }
+  internal::for_each_candidate(graph, explainer.program(), everywhere, [&](Node& node) {
+    internal::Attempt attempt = explainer.at(node);
+    ++tried;
+    fits += attempt.fits;
+    if (attempt.fits) return true;
+    std::string kinds;
+    for (const internal::Obstacle& obstacle : attempt.obstacles) kinds += obstacle.kind + ";";
+    const auto [at, fresh] = known.emplace(kinds, groups.size());
+    if (fresh) groups.push_back({0, std::move(attempt), {}});
+    Group& group = groups[at->second];
+    ++group.count;
+    if (group.places.size() < kPlaces) group.places.push_back(node.name());
+    return true;
+  });
   std::stable_sort(groups.begin(), groups.end(), is_nearer);
   std::string text = std::to_string(tried) + (tried == 1 ? " place" : " places") + " tried, " + std::to_string(fits) +
                      (fits == 1 ? " fits\n" : " fit\n");

@@ -93,12 +93,6 @@ Expr fresh_copy(const Expr& expr, std::unordered_map<std::uint64_t, std::uint64_
   return finish(std::move(node));
 }
 
-bool names_nodes(const Argument& value) {
-  bool found = false;
-  for_each_node(value, [&](const Node&) { found = true; });
-  return found;
-}
-
 }  // namespace
 
 Expr::Expr(Wildcard) {

@@ -19,7 +19,7 @@ constexpr int kMaxDepth = 500;  // of an expression; graphs of any depth are rea
 }
 
 bool is_reference(const ExprNode& node) {
-  return (node.kind == PatternKind::any || node.kind == PatternKind::value) && node.conditions.empty() && !node.tensor;
+  return (node.kind == PatternKind::any || node.kind == PatternKind::value) && !node.tensor;
 }
 
 }  // namespace

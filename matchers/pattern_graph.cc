@@ -29,12 +29,6 @@ constexpr std::array kAnnotations = {
     Annotation{"str", PatternKind::hole, HoleKind::string},
 };
 
-bool names_nodes(const Argument& argument) {
-  bool found = false;
-  for_each_node(argument, [&](const Node&) { found = true; });
-  return found;
-}
-
 class Reader {
  public:
   Reader(const Graph& graph, const PatternOptions& options) : graph_(graph), options_(options), index_(graph, kNone) {}

@@ -22,7 +22,7 @@ class AliasSources {
       const NodeEffects own = effects.of(*made[i]);
       if (const Node* known = made[i]->is(Op::get_attr) ? effects.attribute(made[i]->target()) : nullptr)
         sources_[i].push_back(known);
-      if (!own.may_alias && !own.unknown) continue;
+      if (!own.may_alias) continue;
       for_each_aliased_input(
           *made[i],
           [&](Node& input) {

@@ -31,7 +31,7 @@ void inherit(Meta& meta, const Meta& from) {
 
 }  // namespace
 
-bool Applier::is_made(const Node& node) const { return std::find(made_.begin(), made_.end(), &node) != made_.end(); }
+bool Applier::is_made(const Node* node) const { return std::find(made_.begin(), made_.end(), node) != made_.end(); }
 
 Outcome Applier::refuse(Verdict& verdict) {
   objection_ = std::move(*verdict);
@@ -74,7 +74,7 @@ Verdict Applier::check(Site& site) const {
   if (Verdict verdict = check_contained(site)) return verdict;
   if (Verdict verdict = check_convex(site)) return verdict;
   if (Verdict verdict = find_place(site, replacement_.captures(), effects_)) return verdict;
-  if (!effects_.any_impure() && !effects_.any_writes()) return {};
+  if (!effects_.any_impure()) return {};
   if (Verdict verdict = check_order(site, replacement_.draws_random(), replacement_.has_side_effects(), effects_))
     return verdict;
   if (Verdict verdict = check_forms(site, effects_)) return verdict;
@@ -129,6 +129,20 @@ void Applier::build(const Site& site) {
   }
 }
 
+namespace {
+
+/// True when something uses a result that the match has, and comes before `node`.
+bool is_used_before(const Site& site, const Node& node) {
+  for (const Node* exit : site.exits) {
+    for (const Node& user : exit->users()) {
+      if (user.is_before(node) && !site.contains(user)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 /// What a replacement graph promises by its form, a function shows only by what it made.
 Verdict Applier::check_function(const Site& site) const {
   std::vector<Node*> written;
@@ -137,35 +151,34 @@ Verdict Applier::check_function(const Site& site) const {
         *node, [&](const Argument& value) { for_each_node(value, [&](Node& one) { written.push_back(&one); }); },
         effects_.modules());
   }
-  Verdict verdict = check_owned(site, written, effects_);
+  if (Verdict verdict = check_owned(site, written, effects_)) return verdict;
   bool draws = false, acts = false;
   for (const Node* node : made_) {
     const NodeEffects own = effects_.of(*node);
     draws |= own.random;
     acts |= own.side_effect;
   }
-  if (!verdict && (draws || acts)) verdict = check_order(site, draws, acts, effects_);
+  if (draws || acts) {
+    if (Verdict verdict = check_order(site, draws, acts, effects_)) return verdict;
+  }
   for (const Node* node : made_) {
-    node->for_each_input([&](const Node& input) {
-      if (!verdict && !input.is_before(*node)) {
-        verdict = Objection{&site.match.anchor(), "no place for the replacement: its " + node->name() + " takes " +
-                                                      input.name() + ", which comes later"};
+    for (const Node* input : node->all_input_nodes()) {
+      if (!input->is_before(*node)) {
+        return Objection{&site.match.anchor(), "no place for the replacement: its " + node->name() + " takes " +
+                                                   input->name() + ", which comes later"};
       }
-      if (const Node* exit = verdict ? nullptr : site.exit_behind(input))
-        verdict = Objection{exit, "the replacement takes it and replaces it at once"};
-    });
+      if (const Node* exit = site.exit_behind(*input))
+        return Objection{exit, "the replacement takes it and replaces it at once"};
+    }
   }
-  for (const Argument& result : results_) {
-    for_each_node(result, [&](const Node& node) {
-      if (const Node* exit = verdict ? nullptr : site.exit_behind(node))
-        verdict = Objection{exit, "the replacement returns what it replaces"};
-      if (!verdict && !is_made(node) && site.at->is_before(node)) {
-        verdict = Objection{&site.match.anchor(), "the replacement returns " + node.name() + ", which comes later"};
-      }
-    });
+  std::vector<const Node*> returned;
+  for (const Argument& result : results_) for_each_node(result, [&](const Node& node) { returned.push_back(&node); });
+  for (const Node* node : returned) {
+    if (const Node* exit = site.exit_behind(*node)) return Objection{exit, "the replacement returns what it replaces"};
+    if (site.at->is_before(*node) && (!is_made(node) || is_used_before(site, *node)))
+      return Objection{&site.match.anchor(), "the replacement returns " + node->name() + ", which comes later"};
   }
-  if (!verdict) verdict = check_reads(site, made_, results_, effects_);
-  return verdict;
+  return check_reads(site, made_, results_, effects_);
 }
 
 Verdict Applier::check_built(const Site& site) {
@@ -178,7 +191,7 @@ Verdict Applier::check_built(const Site& site) {
                             [&](const Node* exit) { return effects_.of(*exit).may_alias; }))
     return {};
   for (const Node* node : made_) {
-    if (!effects_.any_writes() && effects_.of(*node).writes) effects_.expect_writes();
+    if (effects_.of(*node).writes) effects_.expect_writes();
   }
   return check_aliases(site, results_, made_, effects_, replacement_.may_change_layout(), allow_output_aliases_);
 }
@@ -198,7 +211,7 @@ void Applier::annotate(const Site& site) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     Node* result = results_[i].node_or_null();
-    if (!old || !result || !is_made(*result)) continue;
+    if (!old || !is_made(result)) continue;
     if (shapes_) note_shape(*old, *result);
     const Meta* meta = old->find_meta();
     const std::string* type = meta ? meta->get<std::string>(kType) : nullptr;
@@ -229,7 +242,7 @@ void Applier::redirect(const Site& site) {
   const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Node* old = site.match.values()[outputs[i]].node_or_null();
-    if (!old || !site.contains(*old) || results_[i].node_or_null() == old) continue;
+    if (!old || !site.contains(*old)) continue;
     const std::vector<Node*> users = effects_.any_writes() ? old->users().to_vector() : std::vector<Node*>();
     rewriter_.replace_all_uses_with(*old, results_[i]);
     // They look at, and write to, the new value now.

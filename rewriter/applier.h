@@ -41,7 +41,7 @@ class Applier {
  private:
   Outcome refuse(Verdict& verdict);
   Verdict update(Match& match, bool& changed);
-  bool is_made(const Node& node) const;
+  bool is_made(const Node* node) const;
   Verdict check(Site& site) const;
   void build(const Site& site);
   Verdict check_function(const Site& site) const;

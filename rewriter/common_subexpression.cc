@@ -133,7 +133,6 @@ class Eliminator {
 
   // The elements of `y + x` lie as those of y do.
   bool keeps_layout(const Node& node, const Node& earlier) const {
-    if (!node.args().empty() && !earlier.args().empty() && node.args()[0] == earlier.args()[0]) return true;
     const Argument *first = BoundCall(node).first(), *other = BoundCall(earlier).first();
     return !first || *first == *other || !internal::check_layout(node, true, sets_.index());
   }

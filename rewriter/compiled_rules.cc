@@ -25,7 +25,7 @@ CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, cons
     // An operator that is not there may come with a rewrite.
     plan.impossible = false;
     index_.add(i, *facts, plan);
-    const bool paths_suffice = paths_.add(*facts, plan.anchor);
+    const bool paths_suffice = paths_.add(*facts, plan);
     if (!paths_suffice || rule.when || !rule.replacement.graph() || has_conditions(rule.pattern)) {
       far_.add(i, *facts, plan);
       any_far_ = true;

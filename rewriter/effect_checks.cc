@@ -67,7 +67,6 @@ Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, 
 }  // namespace
 
 Verdict check_order(const Site& site, bool draws, bool acts, const EffectIndex& effects) {
-  if (!effects.any_impure()) return {};
   const Node* first = earlier(site.nodes.front(), site.at);
   const Node* last = earlier(site.nodes.back(), site.at) == site.at ? site.nodes.back() : site.at;
   const MatchEffects match = effects_in(site, effects);
@@ -221,7 +220,6 @@ bool is_inner(const Site& site, const Node& value, const EffectIndex& effects) {
 }  // namespace
 
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects) {
-  if (!effects.any_impure()) return {};
   bool impure = false, writes = false;
   for (const Node* node : site.nodes) {
     const NodeEffects own = effects.of(*node);

@@ -17,7 +17,7 @@ bool is_guess(const Node& node, const NodeEffects& effects, const ModuleEffects&
 }
 
 bool is_below(std::string_view path, std::string_view module) {
-  return path.size() > module.size() && path.starts_with(module) && path[module.size()] == '.';
+  return path.starts_with(module) && path.substr(module.size()).starts_with('.');
 }
 
 std::int64_t literal_index(const Node& node) {
@@ -264,7 +264,7 @@ const Node* EffectIndex::viewed(const Node& node, bool& own) const {
   if (node.is(Op::placeholder) || node.is(Op::get_attr)) return nullptr;
   const NodeEffects effects = of(node);
   own = !effects.may_alias || is_guess(node, effects, modules_);
-  if (own || !effects.aliases) return nullptr;
+  if (!effects.aliases) return nullptr;
   const Node* only = nullptr;
   bool several = false;
   for_each_aliased_input(

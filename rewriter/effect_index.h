@@ -176,7 +176,7 @@ bool EffectIndex::any_use(const Node& value, Visit&& visit) const {
   for (std::size_t next = 0; next < open.size(); ++next) {
     for (const Node& user : open[next]->users()) {
       if (visit(user)) return true;
-      if (user.is(Op::output) || !may_share(user, *open[next])) continue;
+      if (!may_share(user, *open[next])) continue;
       // A value may be met twice where views join; few do.
       if (open.size() == kMostViews) return true;
       open.push_back(&user);

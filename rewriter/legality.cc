@@ -94,8 +94,7 @@ Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex
     Node* node = open.back();
     open.pop_back();
     if (node->is_before(at) || std::find(moves.begin(), moves.end(), node) != moves.end()) continue;
-    if (site.contains(*node) || node == &at) return no_place(input.name() + " needs " + node->name());
-    if (effects.of(*node).impure() || node->is(Op::placeholder)) return no_place(node->name() + " may not be moved");
+    if (effects.of(*node).impure()) return no_place(node->name() + " may not be moved");
     if (moves.size() == kMostMoved) return no_place("too much would have to be moved with it");
     std::vector<Node*> writers = effects.between(at, *node);
     writers.push_back(&at);
@@ -118,7 +117,6 @@ Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex
 Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects) {
   Node* early = site.exits.size() > 1 ? first_early_user(site) : nullptr;
   site.at = early ? early : site.exits.back();
-  site.to_move.clear();
   for (const std::uint32_t capture : captures) {
     const Argument& value = site.match.values()[capture];
     Verdict verdict;

@@ -1,15 +1,12 @@
 // May this match be rewritten here? The checks before every rewrite. Internal to rewriter/.
 //
 //   contained   inner values are used inside the match only
-//   convex      no path leaves the match and comes back. With one exit that holds by itself: such a path would start at
-//   the
-//               exit and end above it. With several, a search from the exits, within the match's span of the graph
-//   placed      there is a place after all that the replacement takes and before all that uses its results; inputs that
-//   do
-//               not depend on the match are moved up for it
+//   convex      no path leaves the match and comes back. With one exit that holds by itself: such a path would start
+//               at the exit and end above it. With several, a search from the exits, within the match's span
+//   placed      there is a place after all that the replacement takes and before all that uses its results; inputs
+//               that do not depend on the match are moved up for it
 //   ordered     nothing between the old places and the new one writes what the match reads, or would be passed by a
-//   write, a
-//               random draw or a side effect of the match
+//               write, a random draw or a side effect of the match
 //   owned       a write in the match is kept by the replacement, or nobody can see it
 //
 // Each costs the match and what lies in its span, never the graph.

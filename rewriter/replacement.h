@@ -60,8 +60,7 @@ class Replacement {
 
   /// The graph to copy, or null for a function.
   const Graph* graph() const { return graph_.get(); }
-  const std::shared_ptr<const Graph>& shared_graph() const { return graph_; }  ///< null for a function
-  const Builder& builder() const { return builder_; }                          ///< empty for a graph
+  const Builder& builder() const { return builder_; }  ///< empty for a graph
   /// True when it was written as a graph, so that its inputs have positions.
   bool is_positional() const { return positional_; }
 

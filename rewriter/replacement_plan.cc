@@ -15,12 +15,6 @@ using Kind = TemplateArgument::Kind;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorKind::invalid_argument, message); }
 
-bool names_nodes(const Argument& argument) {
-  bool found = false;
-  for_each_node(argument, [&](const Node&) { found = true; });
-  return found;
-}
-
 std::string names_of(const PatternData& pattern) {
   std::string text;
   for (const PatternNode& node : pattern.nodes) {
@@ -55,10 +49,11 @@ ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& 
 void ReplacementPlan::read_layouts() {
   for (std::size_t i = 0; i < results_.size(); ++i) {
     const PatternNode& output = pattern_.nodes[pattern_.outputs[i]];
-    if (output.kind != PatternKind::call || !output.targets.is_finite()) continue;
-    const bool taken = results_[i].kind == Kind::capture;
-    if (!taken && (results_[i].kind != Kind::made || nodes_[results_[i].index].op != Op::call_function)) continue;
-    const Layout now = taken ? Layout::taken : layout_of(nodes_[results_[i].index].target);
+    const TemplateNode* made = results_[i].kind == Kind::made ? &nodes_[results_[i].index] : nullptr;
+    if (!only_calls(pattern_, pattern_.outputs[i]) || (!made && results_[i].kind != Kind::capture)) continue;
+    // Of other calls, and of sets that are not listed, only the match tells.
+    changes_layout_ |= !output.targets.is_finite() || (made && made->op != Op::call_function);
+    const Layout now = made ? layout_of(made->target) : Layout::taken;
     for (const Symbol target : output.targets.names()) changes_layout_ |= now != layout_of(target);
   }
 }
@@ -114,7 +109,7 @@ std::uint32_t ReplacementPlan::capture_of(const Node& placeholder, std::size_t p
            names_of(pattern_));
   const auto capture = static_cast<std::uint32_t>(index);
   const bool replaced = std::find(pattern_.outputs.begin(), pattern_.outputs.end(), capture) != pattern_.outputs.end();
-  if (replaced && (only_calls(pattern_, capture))) {
+  if (replaced && only_calls(pattern_, capture)) {
     refuse("the replacement takes '" + placeholder.target().str() + "', the result that it replaces");
   }
   return capture;
@@ -145,7 +140,9 @@ void ReplacementPlan::check_results() const {
 }
 
 void ReplacementPlan::read_effects() {
-  for (const TemplateArgument& result : results_) may_alias_ |= result.kind == Kind::capture;
+  for (const TemplateArgument& result : results_)
+    may_alias_ |= result.kind == Kind::capture ||
+                  (result.kind == Kind::made && nodes_[result.index].op == Op::get_attr);  // storage that is there
   for (const Node& node : replacement_.graph()->nodes()) {
     const NodeEffects effects = effects_of(node);
     // What a module does shows in the program that it joins; until then it may do anything.

@@ -11,7 +11,6 @@ class RevisitPaths::Walk {
       : facts_(facts), paths_(paths), parents_(facts.size()), seen_(facts.size()) {
     for (std::uint32_t i = 0; i < facts.size(); ++i) {
       facts.node(i).for_each_child([&](std::uint32_t child) { parents_[child].push_back(i); });
-      paths.most_users_ = std::max(paths.most_users_, parents_[i].size());
     }
     for (const std::vector<std::uint32_t>& users : parents_)
       paths.most_users_ = std::max(paths.most_users_, users.size());
@@ -84,11 +83,12 @@ class RevisitPaths::Walk {
   int ways_ = 0;
 };
 
-bool RevisitPaths::add(const PatternFacts& facts, std::uint32_t anchor) {
+bool RevisitPaths::add(const PatternFacts& facts, const SearchPlan& plan) {
   Walk walk(facts, *this);
-  if (!facts.is_local()) return false;
-  if (facts.has_alternatives || facts.has_negations) return facts.size() <= 64 && walk.every_way(anchor, "");
-  walk.breadth_first(anchor);
+  const auto anywhere = [](const PlanStep& step) { return step.via == kNoPattern; };
+  if (!facts.is_local() || std::ranges::any_of(plan.steps, anywhere)) return false;
+  if (facts.has_alternatives || facts.has_negations) return facts.size() <= 64 && walk.every_way(plan.anchor, "");
+  walk.breadth_first(plan.anchor);
   return true;
 }
 

@@ -16,9 +16,9 @@ class RevisitPaths {
  public:
   RevisitPaths() : steps_(1) {}
 
-  /// False when the pattern has too many paths to list, or what fits may depend on nodes at any distance: then all its
-  /// places are to be tried again.
-  bool add(const PatternFacts& facts, std::uint32_t anchor);
+  /// False when the pattern has too many paths to list, or what fits may depend on nodes at any distance, as it does
+  /// where its parts hang together by nothing: then all its places are to be tried again.
+  bool add(const PatternFacts& facts, const SearchPlan& plan);
 
   /// The largest number of users that a contained inner value can have.
   std::size_t most_users() const { return most_users_; }

@@ -2,6 +2,8 @@
 
 import re
 
+NUMBERS = 65536
+
 # Every planted file starts with this. fx_fault(n) says whether fault n is alive (the environment variable FX_FAULT), and
 # notes that its place was reached when FX_REACHED names a file to write that to.
 SWITCH = """#ifndef FX_FAULT_SWITCH
@@ -11,7 +13,7 @@ SWITCH = """#ifndef FX_FAULT_SWITCH
 struct FxFaults {
   int alive = std::getenv("FX_FAULT") ? std::atoi(std::getenv("FX_FAULT")) : 0;
   const char* file = std::getenv("FX_REACHED");
-  unsigned char reached[65536] = {};
+  unsigned char reached[NUMBERS] = {};
   ~FxFaults() {
     std::FILE* out = file ? std::fopen(file, "wb") : nullptr;
     if (out) std::fwrite(reached, 1, sizeof reached, out), std::fclose(out);
@@ -23,13 +25,13 @@ inline bool fx_fault(int number) {
   return faults.alive == number;
 }
 #endif
-""" + "".join(f'#pragma GCC diagnostic ignored "-W{warning}"\n' for warning in (
+""".replace("NUMBERS", str(NUMBERS)) + "".join(f'#pragma GCC diagnostic ignored "-W{warning}"\n' for warning in (
     "parentheses", "int-in-bool-context", "bool-compare", "type-limits", "address", "tautological-compare", "unused-variable",
     "unused-parameter", "unused-but-set-variable", "unused-but-set-parameter", "logical-not-parentheses", "nonnull-compare",
     "sign-compare", "bool-operation", "return-type", "null-dereference"))
 
 # What only makes room, or fetches, beforehand changes no result.
-ROOM = re.compile(r"\b(reserve|shrink_to_fit|prefetch_near)\(")
+ROOM = re.compile(r"\b(reserve|shrink_to_fit|prefetch_near|__builtin_prefetch)\(")
 
 
 class Fault:

@@ -27,17 +27,17 @@ class Test:
         self.folder, self.name, self.seconds, self.reached = folder, name, 0.0, b""
 
 
-def write_tree(root, tree, folders):
+def write_tree(root, tree, sources):
     files = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True).stdout.decode().split("\0")
     files = {name for name in files if name and (root / name).is_file()}
     for name in files:
         source, target = root / name, tree / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if name.endswith(".cc") and name.startswith(folders):
+        if name in sources:
             continue  # written with its faults
         if not target.exists() or source.read_bytes() != target.read_bytes():
             shutil.copyfile(source, target)
-    for old in tree.rglob("*.cc"):
+    for old in [*tree.rglob("*.cc"), *tree.rglob("*.h")]:
         if str(old.relative_to(tree)) not in files and not old.is_relative_to(tree / "build"):
             old.unlink()
 
@@ -51,7 +51,7 @@ def compile_with(root, tree, sources, jobs):
     """Builds with all faults of `sources` (path: faults); those that do not compile are taken out, until the rest does."""
     binary = tree / BUILD
     texts = {path: (root / path).read_text(encoding="utf-8") for path in sources}
-    write_tree(root, tree, tuple(sources))
+    write_tree(root, tree, sources)
     known = binary / "does_not_compile.txt"
     bad_keys = set(known.read_text(encoding="utf-8").splitlines()) if known.exists() else set()
     alive = {path: [fault for fault in faults if fault.key not in bad_keys] for path, faults in sources.items()}
@@ -72,10 +72,11 @@ def compile_with(root, tree, sources, jobs):
                               capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return [fault for faults in alive.values() for fault in faults]
-        bad = {(m.group(1), int(m.group(2))) for m in re.finditer(r"(\S+?\.cc):(\d+):\d+: error", done.stdout)}
+        bad = {(m.group(1), int(m.group(2))) for m in re.finditer(r"(\S+?\.(?:cc|h)):(\d+):\d+: error", done.stdout)}
         dropped = set()
         for path, faults in alive.items():
-            lines = {blamed(faults, line) for name, line in bad if name.endswith(path)}
+            included = path.removeprefix("src/")  # headers are found as users find them, in fxgraph/
+            lines = {blamed(faults, line) for name, line in bad if name.endswith("/" + included)}
             dropped |= {fault.key for fault in faults if fault.line in lines}
             alive[path] = [fault for fault in faults if fault.key not in dropped]
             if lines:

@@ -222,6 +222,12 @@ std::vector<NamedArgument> KwargSpan::to_vector() const {
   return copy;
 }
 
+bool names_nodes(const Argument& argument) {
+  bool found = argument.is_node();
+  for (const Argument& element : argument.elements()) found = found || names_nodes(element);
+  return found;
+}
+
 Argument map_leaves(const Argument& argument, const std::function<Argument(const Argument&)>& map) {
   if (!argument.is_container() || argument.kind() == ArgumentKind::complex) return map(argument);
   std::vector<Argument> elements;

@@ -371,6 +371,9 @@ class KwargSpan {
 template <typename Visit>
 void for_each_node(const Argument& argument, Visit&& visit);
 
+/// True when `argument` is a node, or a container of some.
+bool names_nodes(const Argument& argument);
+
 /// Rebuilds `argument` with every node `n` in it replaced by `map(n)` (FX's map_arg).
 Argument map_nodes(const Argument& argument, const std::function<Argument(Node&)>& map);
 

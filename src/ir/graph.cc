@@ -208,6 +208,7 @@ void Graph::restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kw
     throw Error(ErrorKind::invalid_argument, "the graph has an output already", s.output->name());
   for (const Argument& arg : args) s.require_own(arg, &node);
   for (const Argument& arg : kwargs.values()) s.require_own(arg, &node);
+  GraphStorage::require_countable(kwargs);
   node.erased_ = false;
   s.link_before(&node, next ? next : s.root);
   s.set_arguments(&node, args, kwargs);

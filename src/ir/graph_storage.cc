@@ -110,7 +110,7 @@ Node* GraphStorage::insertion_next() {
 }
 
 void GraphStorage::advance_insertion(Node* made) {
-  if (anchor && after) anchor = made;
+  if (after) anchor = made;  // there is one then
 }
 
 // ── Arguments ────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -46,7 +46,7 @@ class Meta {
   using Entry = std::pair<Symbol, std::any>;
 
   std::any* find(Symbol key) {
-    if (first_.first == key && !empty()) return &first_.second;
+    if (first_.first == key) return &first_.second;
     for (auto& [name, value] : others_) {
       if (name == key) return &value;
     }

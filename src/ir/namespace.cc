@@ -1,5 +1,6 @@
 #include <fxgraph/ir/namespace.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -41,7 +42,7 @@ NodeName split_name(std::string_view text) {
 bool Namespace::taken(const Stem& record, NodeName name) const {
   if (name.number == NodeName::kNoNumber) return record.bare_taken;
   if (name.number >= 1 && name.number <= record.dense) return true;
-  return (name.number == 0 || name.number <= record.last) && scattered_.find(key(name.stem, name.number)) != nullptr;
+  return scattered_.find(key(name.stem, name.number)) != nullptr;
 }
 
 void Namespace::take(Stem& record, NodeName name) {
@@ -51,11 +52,11 @@ void Namespace::take(Stem& record, NodeName name) {
   }
   if (name.number == record.dense + 1) {
     ++record.dense;
-    while (record.last > record.dense && scattered_.find(key(name.stem, record.dense + 1))) ++record.dense;
+    while (scattered_.find(key(name.stem, record.dense + 1))) ++record.dense;
   } else {
     scattered_[key(name.stem, name.number)] = 1;
   }
-  if (name.number > record.last) record.last = name.number;
+  record.last = std::max(record.last, name.number);
 }
 
 NodeName Namespace::create(NodeName candidate) {

@@ -205,7 +205,7 @@ class Inference {
 
   ArgumentType item(const Node& node) {
     const ArgumentType base = argument(node.args()[0]);
-    if (!base.known || base.base == Base::other) return kUnknownType;
+    if (base.base == Base::other) return kUnknownType;
     if (!base.list) return base.base == Base::tensor ? kTensor : kUnknownType;
     return node.args()[1].is_slice() ? base : element_of(base);
   }
@@ -214,7 +214,7 @@ class Inference {
     ArgumentType result = of_ints;
     for (const Argument& operand : node.args()) {
       const ArgumentType kind = argument(operand);
-      if (!kind.known || kind.list || kind.base == Base::tensor)
+      if (kind.list || kind.base == Base::tensor)
         return kind.base == Base::tensor && !kind.list ? kTensor : kUnknownType;
       if (!is_number_type(kind)) return kUnknownType;
       if (of_ints == kInt && kind.base != Base::integer && kind.base != Base::boolean) result = kind;
@@ -228,7 +228,7 @@ class Inference {
 }  // namespace
 
 bool is_number_type(const ArgumentType& kind) {
-  if (!kind.known || kind.list) return false;
+  if (kind.list) return false;
   return kind.base == Base::integer || kind.base == Base::floating || kind.base == Base::boolean ||
          kind.base == Base::scalar || kind.base == Base::complex;
 }

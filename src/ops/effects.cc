@@ -20,8 +20,7 @@ using internal::TargetInfo;
 using Base = SchemaType::Base;
 using Effect = EffectSwitch::Effect;
 
-// ── One overload
-// ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── One overload ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 bool is_off(const Argument& value, const Argument& off) {
   const bool numbers = off.is_float() && (value.is_int() || value.is_float());
@@ -82,8 +81,7 @@ NodeEffects schema_effects(const OperatorSchema& schema, ArgumentSpan args, Kwar
   return effects;
 }
 
-// ── A function or method of several overloads
-// ─────────────────────────────────────────────────────────────────────────
+// ── A function or method of several overloads ────────────────────────────────────────────────────────────────────────
 // What all of them do is remembered with the target; so is that they differ, and the call decides.
 
 constexpr NodeEffects kUnknownEffects{.unknown = true, .may_alias = true};
@@ -186,7 +184,7 @@ bool may_be_out_call(const Node& node, const TargetInfo& info) {
 // A number or dtype read off a tensor or a list shares no storage.
 bool is_plain_value(const Node& node) {
   const internal::ArgumentType kind = internal::argument_type(Argument(const_cast<Node&>(node)));
-  return kind.known && kind.base != Base::tensor && kind.base != Base::other;
+  return kind.base != Base::tensor && kind.base != Base::other;
 }
 
 // Numbers, slices, `...` and None make views of a tensor, and take out of a tuple what is in it; a bool or a list of
@@ -238,21 +236,14 @@ bool is_exact(Op op, const TargetInfo& info) { return op == Op::call_function &&
   return effects;
 }
 
-// ── Visits
-// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-bool holds_node(const Argument& argument) {
-  bool found = false;
-  for_each_node(argument, [&](Node&) { found = true; });
-  return found;
-}
+// ── Visits ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void visit_all(const Node& node, const std::function<void(const Argument&)>& visit) {
   for (const Argument& argument : node.args()) {
-    if (holds_node(argument)) visit(argument);
+    if (names_nodes(argument)) visit(argument);
   }
   for (const Argument& argument : node.kwargs().values()) {
-    if (holds_node(argument)) visit(argument);
+    if (names_nodes(argument)) visit(argument);
   }
 }
 

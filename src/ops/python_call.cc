@@ -14,8 +14,7 @@ namespace {
 
 using Base = SchemaType::Base;
 
-// ── Calls with the operator's own arguments: torch.add(x, y, alpha=2), x.view(2, -1)
-// ──────────────────────────────────
+// ── Calls with the operator's own arguments: torch.add(x, y, alpha=2), x.view(2, -1) ─────────────────────────────────
 
 bool any_takes(const Overloads& overloads, Symbol name) {
   return std::ranges::any_of(overloads, [&](const OperatorSchema* schema) { return schema->index_of(name) >= 0; });
@@ -84,8 +83,7 @@ std::optional<AtenCall> same_arguments_call(Symbol packet, const Node& node) {
   return call;
 }
 
-// ── Calls that the table of functions translates
-// ──────────────────────────────────────────────────────────────────────
+// ── Calls that the table of functions translates ─────────────────────────────────────────────────────────────────────
 
 // The values of a row's parameters in one call.
 class RowBinding {
@@ -194,8 +192,7 @@ std::optional<AtenCall> row_call(const PythonRow& row, const Node& node) {
   return call;
 }
 
-// ── Module operator
-// ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Module operator ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 const OperatorRow* find_operator(std::string_view name) {
   const auto rows = python_operators();
@@ -240,8 +237,7 @@ std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) 
   return call;
 }
 
-// ── Names
-// ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 bool is_like_operator(std::string_view name) {
   return std::ranges::find(like_operators(), name, &LikeRow::name) != like_operators().end();

@@ -12,12 +12,6 @@ using internal::Step;
 
 namespace {
 
-bool has_nodes(const Argument& argument) {
-  bool found = false;
-  for_each_node(argument, [&](Node&) { found = true; });
-  return found;
-}
-
 c10::TypePtr list_element(const c10::TypePtr& type) {
   if (!type) return nullptr;
   if (const auto* optional = type->castRaw<c10::OptionalType>()) return list_element(optional->getElementType());
@@ -61,7 +55,7 @@ PlanCompiler::Value PlanCompiler::fresh_slot(c10::TypePtr type) {
 // Tuples stay apart, so that taking an element of one costs nothing.
 PlanCompiler::Value PlanCompiler::to_value(Scope& scope, const Argument& argument) {
   if (const Node* node = argument.node_or_null()) return scope.values[*node];
-  if (!has_nodes(argument)) return literal(argument, nullptr);
+  if (!names_nodes(argument)) return literal(argument, nullptr);
   Value bundle;
   if (argument.is_tuple()) {
     bundle.kind = Value::Kind::bundle;
@@ -133,7 +127,7 @@ Operand PlanCompiler::aggregate(Scope& scope, const Argument& argument, const c1
 
 Operand PlanCompiler::operand(Scope& scope, const Argument& argument, const c10::TypePtr& type, int repeat) {
   if (const Node* node = argument.node_or_null()) return operand_of(scope.values[*node], type, repeat);
-  if (has_nodes(argument)) return aggregate(scope, argument, type);
+  if (names_nodes(argument)) return aggregate(scope, argument, type);
   c10::IValue value = to_ivalue(argument, type);
   if (type) coerce(value, *type, repeat);
   return operand_of(constant(std::move(value)));

@@ -290,12 +290,6 @@ class MethodBuilder {
     return kwargs;
   }
 
-  static bool names_nodes(const Argument& argument) {
-    bool found = false;
-    for_each_node(argument, [&](const Node&) { found = true; });
-    return found;
-  }
-
   NamedValue named(const std::string& name, const Argument& argument, const c10::TypePtr& type) {
     return NamedValue(no_source(), name, value_of(argument, type));
   }

@@ -248,8 +248,13 @@ TEST(Effects, NeverMissesAnAliasOrAWriteOnRandomGraphs) {
 }
 
 TEST(Effects, WindowQuestionsAgreeWithScanning) {
+  std::vector<testing::OperatorForm> forms = testing::mutating_vocabulary();
+  forms.push_back({Op::call_module, "layer", "tt"});      // its value may be either
+  forms.push_back({Op::call_function, "mine.f", "ttt"});  // it may write to each, and may be given one twice
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const Graph graph = testing::random_graph(seed, mutating(seed));
+    testing::RandomGraphOptions options = mutating(seed);
+    options.vocabulary = &forms;
+    const Graph graph = testing::random_graph(seed, options);
     const Effects effects(graph);
     std::vector<Node*> nodes;
     for (const Node& node : graph.nodes()) nodes.push_back(const_cast<Node*>(&node));

@@ -102,6 +102,8 @@ TEST(Storages, ViewsAndInPlaceResultsShareTheirBase) {
   ASSERT_EQ(at_peak.size(), 3u);
   EXPECT_EQ(at_peak[0]->base, &g.b);
   EXPECT_EQ(at_peak[1]->base, &g.a);
+  ASSERT_EQ(live.storages_at(g.out).size(), 1u);
+  EXPECT_EQ(live.storages_at(g.out)[0]->base, &g.c);
 }
 
 TEST(Storages, InputsAndAttributesCountWhenAsked) {

@@ -139,6 +139,37 @@ TEST(Argument, CopyingSharesAndMovingEmpties) {
   EXPECT_EQ(b, Argument(2));
 }
 
+TEST(Argument, OfEachKindIsAssignedToEach) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  const auto each = [&] {
+    return std::vector<Argument>{Argument(),
+                                 x,
+                                 1,
+                                 2.5,
+                                 "s",
+                                 Argument::list({x, 2}),
+                                 Argument::tuple({}),
+                                 std::complex<double>(1, 2),
+                                 Argument::dict({"k", Argument::list({1})})};
+  };
+  const std::size_t count = each().size();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j < count; ++j) {
+      Argument copied = each()[i], moved = each()[i], self = each()[i];
+      {
+        Argument from = each()[j];
+        copied = from;
+        moved = std::move(from);
+      }
+      self = *&self;
+      EXPECT_EQ(copied, each()[j]) << i << " " << j;
+      EXPECT_EQ(moved, each()[j]) << i << " " << j;
+      EXPECT_EQ(self, each()[i]) << i;
+    }
+  }
+}
+
 TEST(Argument, MapsAndVisitsNodesLeftToRight) {
   Graph graph;
   Node& x = graph.placeholder("x");
@@ -150,6 +181,8 @@ TEST(Argument, MapsAndVisitsNodesLeftToRight) {
   EXPECT_EQ(seen, "xyxy");
   const Argument mapped = map_nodes(value, [&](Node& node) { return &node == &x ? Argument(7) : Argument(node); });
   EXPECT_EQ(to_string(mapped), "(7, [%y, 1, slice(7, None, None)], {'k': %y})");
+  EXPECT_TRUE(names_nodes(x) && names_nodes(value));
+  EXPECT_FALSE(names_nodes(1) || names_nodes(Argument({1, {2}, "s"})));
   const Argument doubled = map_leaves(
       Argument({1, {2}, "s"}), [](const Argument& leaf) { return leaf.is_int() ? Argument(2 * leaf.as_int()) : leaf; });
   EXPECT_EQ(to_string(doubled), "[2, [4], 's']");

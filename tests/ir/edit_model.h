@@ -262,6 +262,7 @@ class EditModel {
 
   void check() {
     ASSERT_EQ(graph_.size(), order_.size());
+    ASSERT_EQ(graph_.node_by_id(graph_.id_bound()), nullptr);
     std::map<int, std::size_t> place;
     std::size_t i = 0;
     for (Node& node : graph_.nodes()) {

@@ -46,10 +46,55 @@ TEST(Calls, NamedByAnExpressionHaveTheDefaultsOfWhatTheyTurnOutToBe) {
 TEST(Calls, AnEmptyListIsNoOtherLiteral) {
   const Graph graph = graph_of("a = mine.f(%x, 3)\nb = mine.f(%x, [])\nc = mine.f(%x, None)\nreturn (a, b, c)");
   EXPECT_THAT(found(graph, "mine.f(v, lit([]))"), ElementsAre("b {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, 3)"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(graph, "mine.f(v, None)"), ElementsAre("c {v: x}"));
+}
+
+TEST(Calls, OperandsOfWhatNobodyKnowsCommuteToo) {
+  const Graph graph = graph_of("n = aten::neg(%x)\nf = mine.f(%x, %n, 3)\nreturn f");
+  EXPECT_THAT(found(graph, "commutative(mine.f(aten::neg(a), b, 3))"), ElementsAre("f {a: x, b: x}"));
+  EXPECT_THAT(found(graph, "commutative(mine.f(aten::neg(a), b, 4))"), ElementsAre());
+}
+
+TEST(Calls, OfAnyNumberOfArguments) {
+  const Graph graph = graph_of("a = aten::format('{}', %x)\nb = aten::format('{}', %x, %x)\nreturn (a, b)");
+  EXPECT_THAT(found(graph, "aten::format(s, v)"), ElementsAre("a {s: '{}', v: x}"));
+  EXPECT_THAT(found(graph, "aten::format(s, v, w)"), ElementsAre("b {s: '{}', v: x, w: x}"));
+  EXPECT_THAT(found(graph, "aten::format(s, ...)"), ElementsAre("a {s: '{}'}", "b {s: '{}'}"));
+  const Graph sublists = graph_of("a = aten::einsum.sublist(%x)\nb = aten::einsum.sublist(%x, [0], %x)\nreturn (a, b)");
+  EXPECT_THAT(found(sublists, "aten::einsum.sublist(v)"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(sublists, "aten::einsum.sublist(v, l, w)"), ElementsAre("b {v: x, l: [0], w: x}"));
+  EXPECT_THAT(found(sublists, "aten::einsum.sublist(v, ...)"), ElementsAre("a {v: x}", "b {v: x}"));
+}
+
+TEST(Calls, HaveWhatEachConditionAccepts) {
+  using namespace match;
+  const Graph graph =
+      graph_of("w = get_attr[target=w]()\nn = aten::neg(%x)\nf = mine.f(%n, 3, [%x, %n], %w, [%n, %x])\nreturn f");
+  const auto count = [&](bool accepted, std::size_t at) {
+    std::vector<Expr> args = {op("aten::neg", any("x")), lit_int("i"), list({any("x"), any("n")}), parameter("w"),
+                              unordered({any("x"), any("n")})};
+    const Expr alternatives[] = {any("v"),
+                                 value("v"),
+                                 one_of(op("aten::neg"), op("aten::sin"))(any("v")),
+                                 not_(op("aten::sin")),
+                                 transparent(op("aten::neg", any("x"))),
+                                 dominates(any("x"), op("aten::neg"))};
+    Expr& changed = at < args.size() ? args[at] : args[0];
+    if (at >= args.size()) changed = alternatives[at - args.size()];
+    changed = changed.where([=](const Argument&) { return accepted; }, "whatever");
+    return fx::find(graph, call(Op::call_function, "mine.f", args)).size();
+  };
+  for (std::size_t at = 0; at < 11; ++at) {
+    EXPECT_EQ(count(true, at), 1u) << at;
+    EXPECT_EQ(count(false, at), 0u) << at;
+  }
 }
 
 TEST(Calls, OneThatLacksAnArgumentFitsNothing) {
   EXPECT_THAT(found(graph_of("t = aten::transpose.int(%x, 0)\nreturn t"), "aten::transpose.int(v, 0)"), ElementsAre());
+  EXPECT_THAT(found(graph_of("t = aten::addcmul(%x, %x)\nreturn t"), "commutative(aten::addcmul(u, v, w))"),
+              ElementsAre());
 }
 
 TEST(Alternatives, OfOneOperatorThatAllFit) {
@@ -66,6 +111,30 @@ TEST(Alternatives, OneThatWasLeftReturnsNothing) {
   EXPECT_THAT(found(graph, "aten::add.Tensor((aten::sin(v) | aten::cos(v)), aten::cos(v))"), ElementsAre());
 }
 
+TEST(Calls, OneNameIsOneTail) {
+  const Graph graph = graph_of(
+      "p = mine.f([%x, 1, 2])\nq = mine.f([%p, 1, 2])\nr = mine.f([%x, 2, 1])\na = mine.g(%p, %q)\nb = mine.g(%p, %r)\n"
+      "return (a, b)");
+  FindOptions options;
+  options.contained = false;
+  EXPECT_THAT(found(graph, "mine.g(mine.f([v, ...t]), mine.f([w, ...t]))", options),
+              ElementsAre("a {v: x, t: [1, 2], w: p}"));
+}
+
+TEST(Modules, AreOfTheTypeThatIsKnown) {
+  const Graph graph = graph_of("m = call_module[target=m](%x)\nreturn m");
+  for (const auto& [type, wanted, fits] :
+       {std::tuple("", "/.*/", false), std::tuple("", "Conv2d", false), std::tuple("Conv2d", "/.*/", true),
+        std::tuple("Conv2d", "Conv2d", true), std::tuple("nn.Conv2d", "Conv2d", true),
+        std::tuple("nn::Conv2d", "Conv2d", true), std::tuple("nn.Conv2d", "nn.Conv2d", true),
+        std::tuple("nn.Conv2d", "nn", false), std::tuple("Conv2d", "nn.Conv2d", false)}) {
+    FindOptions options;
+    options.module_type = [type = type](std::string_view) { return std::string(type); };
+    EXPECT_EQ(found(graph, "call_module<" + std::string(wanted) + ">(v)", options).size(), fits ? 1u : 0u)
+        << type << " " << wanted;
+  }
+}
+
 TEST(Copies, OnAnotherDeviceAreNoCopies) {
   const Graph graph =
       graph_of("n = aten::neg(%x)\nt = aten::to.device(%n, 'cpu', torch.float32)\nr = aten::relu(%t)\nreturn r");
@@ -74,7 +143,9 @@ TEST(Copies, OnAnotherDeviceAreNoCopies) {
   FindOptions options;
   options.shapes = &shapes;
   EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre("r {v: x} through t"));
-  shapes[*graph.find("n")].tensors[0].device = *parse_device("cuda:0");
+  shapes[*graph.find("n")].tensors[0].dtype = DType::float16;
+  EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre());
+  shapes[*graph.find("n")].tensors[0] = TensorInfo{.sizes = {2}, .device = *parse_device("cuda:0")};
   EXPECT_THAT(found(graph, "aten::relu(~aten::neg(v))", options), ElementsAre());
 }
 
@@ -98,6 +169,24 @@ TEST(Names, OneNameIsOneCall) {
           << first << second;
     }
   }
+}
+
+TEST(Copies, AndPathsLeadToNoLiteral) {
+  const Graph graph = graph_of("n = aten::neg(%x)\nc = aten::clone(%n)\nr = aten::relu(%c)\nreturn r");
+  for (const char* inner : {"3", "int", "literal", "[v]", "[v, ...]", "[v, ...t]", "unordered[v]", "None"}) {
+    for (const std::string& pattern :
+         {"aten::relu(~" + std::string(inner) + ")", "aten::relu(dominates(" + std::string(inner) + ", #pointwise))"}) {
+      EXPECT_THAT(found(graph, pattern), ElementsAre()) << pattern;
+      EXPECT_THAT(explain(graph, Pattern(pattern), *graph.find("r")), HasSubstr("wants")) << pattern;
+    }
+  }
+}
+
+TEST(Matches, OfTwoPatternsDiffer) {
+  const Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+  const Pattern pattern("aten::relu(v)");
+  EXPECT_TRUE(fx::find(graph, pattern) == fx::find(graph, pattern));
+  EXPECT_FALSE(fx::find(graph, pattern) == fx::find(graph, Pattern("aten::relu(w)")));
 }
 
 TEST(Matches, OnlyPathsHaveAPath) {
@@ -140,6 +229,37 @@ TEST(Literals, EveryNumberThatIsNone) {
   EXPECT_THAT(found(graph, "mine.f(v, inf)"), ElementsAre("a {v: x}"));
   EXPECT_THAT(found(graph, "mine.f(v, -inf)"), ElementsAre("b {v: x}"));
   EXPECT_THAT(found(graph, "mine.f(v, nan)"), ElementsAre("c {v: x}"));
+  const Graph near = graph_of(
+      "a = mine.f(%x, inf)\nb = mine.f(%x, -inf)\nc = mine.f(%x, nan)\nd = mine.f(%x, 2.0)\nreturn (a, b, c, d)");
+  EXPECT_THAT(found(near, "mine.f(v, near(inf, 0.5))"), ElementsAre("a {v: x}"));
+  EXPECT_THAT(found(near, "mine.f(v, near(-inf, 0.5))"), ElementsAre("b {v: x}"));
+  EXPECT_THAT(found(near, "mine.f(v, near(2.5, 0.5))"), ElementsAre("d {v: x}"));
+}
+
+TEST(Literals, NumbersInEachSpelling) {
+  const Graph graph = graph_of("a = mine.f(%x, 150000.0)\nreturn a");
+  for (const char* number : {"150000.0", "1.5e5", "1.5E5", "15E4", "1.5e+5", "+150000.", "15.e4"})
+    EXPECT_THAT(found(graph, "mine.f(v, " + std::string(number) + ")"), ElementsAre("a {v: x}")) << number;
+}
+
+TEST(Names, WhatIsSaidOfAValueHoldsWhereverItIsSaid) {
+  const Graph graph = graph_of("a = mine.f(2, 2)\nb = mine.f(%x, %x)\nc = mine.f(-2, -2)\nreturn (a, b, c)");
+  for (const char* pattern : {"mine.f(v: any, v.if(> 0))", "mine.f(v.if(> 0.5), v.if(< 3))", "mine.f(v.if(> 0), v)",
+                              "mine.f(v.if(> 0), v.if(> 0))"})
+    EXPECT_THAT(found(graph, pattern), ElementsAre("a {v: 2}")) << pattern;
+  for (const char* pattern : {"mine.f(v: node, v.if(> 0))", "mine.f(v.if(> 0), v: node)"})
+    EXPECT_THAT(found(graph, pattern), ElementsAre()) << pattern;
+  for (const char* pattern : {"mine.f(v: node, v)", "mine.f(v, v: node)", "mine.f(v: node, v.uses(1, 9))"})
+    EXPECT_THAT(found(graph, pattern), ElementsAre("b {v: x}")) << pattern;
+}
+
+TEST(Matches, AtOneNodeMayLeaveTheMatch) {
+  const Graph graph = graph_of("a = aten::neg(%x)\nb = aten::sin(%a)\nreturn (a, b)");
+  for (const bool contained : {false, true}) {
+    FindOptions options;
+    options.contained = contained;
+    EXPECT_EQ(matches(graph, "aten::sin(aten::neg(x))", *graph.find("b"), options), !contained);
+  }
 }
 
 TEST(Paths, OfANamedOperatorAreRefused) {
@@ -193,6 +313,28 @@ TEST(PatternText, WordsThatAreCallsWhenTheyHaveArguments) {
   EXPECT_EQ(Pattern("aten::relu(get_attr)").str(), "return aten::relu(get_attr)\n");
 }
 
+TEST(PatternText, WhatIsSaidOfAPrefixedPartIsEnclosed) {
+  for (const char* part : {"(~aten::neg(x)).is(f32)", "(!aten::neg(x)).used_once", "(~aten::neg(x)).uses(1, 2)"}) {
+    const std::string text = "return aten::relu(" + std::string(part) + ")\n";
+    EXPECT_EQ(Pattern(text).str(), text);
+  }
+}
+
+TEST(PatternText, NobodyIsCalledUnderscore) {
+  EXPECT_THAT(error_of([] { Pattern("_ = aten::relu(x)\nreturn aten::neg(x)"); }),
+              HasSubstr("expected ',' or the end of the line, found '='"));
+}
+
+TEST(PatternText, ExpressionsInCodeNestSoDeep) {
+  const auto nested = [](int depth) {
+    match::Expr value = match::any("x");
+    for (int i = 0; i < depth; ++i) value = match::op("aten::relu", value);
+    return error_of([&] { Pattern{value}; });
+  };
+  EXPECT_EQ(nested(500), "no error");
+  EXPECT_THAT(nested(501), HasSubstr("an expression nests at most 500 deep; write it as a graph"));
+}
+
 TEST(PatternText, UsesAreCountedInWholeNumbers) {
   EXPECT_EQ(Pattern("aten::relu(x.uses(2, *))").str(), "return aten::relu(x.uses(2, *))\n");
   EXPECT_EQ(Pattern("aten::relu(aten::neg(x).uses(2, *))").str(), "return aten::relu(aten::neg(x).uses(2, *))\n");
@@ -211,6 +353,19 @@ TEST(Explain, WhatACallIsBoundToAlready) {
   const Graph graph = graph_of("p = aten::relu(%x)\nq = aten::relu(%x)\ns = aten::add.Tensor(%p, %q)\nreturn s");
   EXPECT_THAT(explain(graph, "aten::add.Tensor(a: aten::relu(x), a)", *graph.find("s")),
               HasSubstr("wants p (aten::relu) again, as a, found q"));
+}
+
+TEST(Explain, WhereNothingWouldDo) {
+  const Graph graph = graph_of("p = aten::sin(%x)\ns = aten::add.Tensor(%p, %p)\nf = mine.f(%s)\nreturn f");
+  EXPECT_THAT(explain(graph, "mine.f(maybe(aten::add.Tensor(aten::neg(a), aten::cos(b))))", *graph.find("f")),
+              HasSubstr("wants nothing, found s"));
+}
+
+TEST(Explain, NothingIsSaidOfWhatBelongsToAListThatIsNotThere) {
+  const Graph graph = graph_of("p = mine.f([%x, %x])\ns = mine.g(3, %p)\nreturn s");
+  const std::string why = explain(graph, "mine.g([y, ...t], mine.f([x, ...t]))", *graph.find("s"));
+  EXPECT_THAT(why, HasSubstr("wants a list of at least 1, found 3"));
+  EXPECT_THAT(why, ::testing::Not(HasSubstr("again"))) << why;
 }
 
 TEST(Explain, ADeviceIsNotAllThatIsWrong) {

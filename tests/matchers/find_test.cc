@@ -361,6 +361,20 @@ TEST(NodeMatcher, APlaceThatIsGoneIsScannedNoMore) {
   }
 }
 
+TEST(Find, APathIsThatOfItsOwnPart) {
+  const Graph graph = graph_of(
+      "a = aten::relu(%x)\nb = aten::neg(%a)\nc = aten::sin(%b)\nd = aten::relu(%x)\ne = aten::cos(%d)\n"
+      "f = mine.f(%c, %e)\nreturn f");
+  const std::vector<Match> matches =
+      find(graph, "mine.f(p: dominates(aten::relu(x), #pointwise), q: dominates(aten::relu(x), #pointwise))");
+  ASSERT_EQ(matches.size(), 1u);
+  for (const auto& [part, path] : {std::pair("p", "c b "), std::pair("q", "e ")}) {
+    std::string names;
+    for (const Node* node : matches[0].path(part)) names += node->name() + " ";
+    EXPECT_EQ(names, path) << part;
+  }
+}
+
 }  // namespace find_test
 
 }  // namespace fx

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::binding_test {
@@ -104,6 +105,18 @@ TEST_F(Binding, CallsThatDoNotFitSayWhy) {
   EXPECT_THAT(check_call(conv, {x, y}, {{"groups", true}, {"padding", "same"}}).value(), HasSubstr("'padding'"));
   EXPECT_THAT(check_call(*find_schema("aten::relu"), {Argument::list({Argument(x)})}, {}).value(),
               HasSubstr("wants Tensor"));
+}
+
+TEST_F(Binding, ElementsOfWhatIsWrittenOut) {
+  for (const Argument& whole : {Argument::list({1, x, "s"}), Argument::tuple({1, x, "s"})}) {
+    for (const auto& [index, found] :
+         {std::pair(0, Argument(1)), std::pair(1, Argument(x)), std::pair(2, Argument("s")),
+          std::pair(-1, Argument("s")), std::pair(-3, Argument(1))})
+      EXPECT_EQ(element_of(whole, index), found) << index;
+    for (const int index : {3, -4, 100}) EXPECT_EQ(element_of(whole, index), std::nullopt) << index;
+  }
+  for (const Argument& other : {Argument(x), Argument(3), Argument(), Argument::dict({"k", 1})})
+    EXPECT_EQ(element_of(other, 0), std::nullopt) << other;
 }
 
 }  // namespace fx::binding_test

@@ -146,6 +146,7 @@ TEST_F(Resolve, SaysWhatWasTried) {
   EXPECT_EQ(why, "no overload of aten::relu fits: aten::relu takes 1 positional argument, got 2");
   EXPECT_EQ(resolve_overload("aten::no_such", {x}, {}, &why), nullptr);
   EXPECT_EQ(why, "no operator aten::no_such is known");
+  EXPECT_EQ(resolve_overload("aten::no_such", {x}, {}), nullptr);
   EXPECT_EQ(resolve_overload("aten::transpose", {x, "a"}, {}, &why), nullptr);
   EXPECT_THAT(why, HasSubstr("aten::transpose.int"));
 }

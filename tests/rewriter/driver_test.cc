@@ -250,6 +250,16 @@ std::vector<std::string> errors_of(const RuleSet& rules) {
   return texts;
 }
 
+TEST(RuleSets, RulesThatAskForShapesOrTypesShadowNothing) {
+  for (const char* first : {"aten::relu(x: f32)", "aten::relu(call_module<Conv2d>(x))", "aten::relu(x.uses(1, 1))"}) {
+    for (const char* second : {"aten::relu(aten::neg(x))", "aten::relu(x)"}) {
+      const RuleSet rules = {{.name = "first", .pattern = first, .replacement = "aten::sigmoid(x)"},
+                             {.name = "second", .pattern = second, .replacement = "aten::sigmoid(x)"}};
+      EXPECT_TRUE(rules.check().empty()) << first << second;
+    }
+  }
+}
+
 TEST(RuleSets, GoodRulesHaveNoProblems) { EXPECT_TRUE(simplifications().check().empty()); }
 
 TEST(RuleSets, ProblemsAreFoundBeforeTheyHappen) {

@@ -8,6 +8,8 @@
 #include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/random.h"
+#include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
 
 namespace fx::edits_test {
@@ -42,6 +44,10 @@ const std::vector<Edit>& edits() {
        {"~b"}},
       {"target", [](Rewriter& to, const auto& at) { to.set_target(at("b"), "aten::cos"); }, {"~b"}, {"~b"}},
       {"place", [](Rewriter& to, const auto& at) { to.move_before(at("unused"), at("a")); }, {"~unused"}, {"~unused"}},
+      {"place, of the last",
+       [](Rewriter& to, const auto& at) { to.move_before(at("output"), at("c")); },
+       {"~output"},
+       {"~output"}},
       {"uses, to a value that has some",
        [](Rewriter& to, const auto& at) { to.replace_all_uses_with(at("a"), at("x")); },
        {"~b", "~c"},
@@ -82,12 +88,14 @@ TEST(Edits, AreToldAndUndone) {
 /// What is refused is not told, leaves the graph as it was, and what was done before can be undone all the same.
 TEST(Edits, ThatAreRefusedChangeNothing) {
   Graph other;
-  Node& foreign = other.placeholder("foreign");
+  Node &foreign = other.placeholder("foreign"), &used = other.placeholder("used");
+  other.output(used);
   const std::vector<std::pair<const char*, std::function<void(Rewriter&, Node&, Node&, Node&)>>> refused = {
       {"create", [&](Rewriter& to, Node&, Node&, Node& gone) { to.call_function("aten::neg", {gone}); }},
       {"create from another graph",
        [&](Rewriter& to, Node&, Node&, Node&) { to.call_function("aten::neg", {foreign}); }},
       {"erase what is used", [](Rewriter& to, Node& a, Node&, Node&) { to.erase_node(a); }},
+      {"erase from another graph", [&](Rewriter& to, Node&, Node&, Node&) { to.erase_node(foreign); }},
       {"erase twice", [](Rewriter& to, Node&, Node&, Node& gone) { to.erase_node(gone); }},
       {"arguments", [](Rewriter& to, Node&, Node& b, Node& gone) { to.set_args(b, {gone}); }},
       {"arguments of what is gone", [](Rewriter& to, Node& a, Node&, Node& gone) { to.set_args(gone, {a}); }},
@@ -97,6 +105,9 @@ TEST(Edits, ThatAreRefusedChangeNothing) {
       {"target", [](Rewriter& to, Node&, Node&, Node& gone) { to.set_target(gone, "aten::cos"); }},
       {"place", [](Rewriter& to, Node& a, Node&, Node& gone) { to.move_before(gone, a); }},
       {"uses", [](Rewriter& to, Node& a, Node&, Node& gone) { to.replace_all_uses_with(a, gone); }},
+      {"uses, to one of their users", [](Rewriter& to, Node& a, Node& b, Node&) { to.replace_all_uses_with(a, b); }},
+      {"uses, to a value of another graph that has some",
+       [&](Rewriter& to, Node& a, Node&, Node&) { to.replace_all_uses_with(a, used); }},
       {"uses, to another graph", [&](Rewriter& to, Node& a, Node&, Node&) { to.replace_all_uses_with(a, foreign); }}};
   for (const auto& [name, make] : refused) {
     Graph graph = graph_of("a = aten::relu(%x)\ngone = aten::tanh(%x)\nb = aten::sin(%a)\nreturn (b, a)");
@@ -138,6 +149,95 @@ TEST(Edits, ValuesAreFollowedThroughReplacementsAndBack) {
   expect({a, a, x, 3, Argument(), Argument::list({a, 1}), Argument::list({x, 1})});
   rewriter.replace_all_uses_with(a, 7);
   expect({7, 7, x, 3, Argument(), Argument::list({7, 1}), Argument::list({x, 1})});
+}
+
+TEST(Edits, ValuesAreFollowedIntoLists) {
+  Graph graph = graph_of("a = aten::relu(%x)\nb = aten::sin(%x)\nc = mine.f(%b)\nreturn (a, c)");
+  Node &x = *graph.find("x"), &a = *graph.find("a"), &b = *graph.find("b");
+  Rewriter rewriter(graph);
+  rewriter.replace_all_uses_with(b, Argument::list({a, 1}));
+  rewriter.replace_all_uses_with(a, x);
+  EXPECT_EQ(rewriter.forwarded(b), Argument::list({x, 1}));
+}
+
+/// What was committed stays; what comes after is undone as ever.
+TEST(Edits, ThatAreCommittedStay) {
+  Graph graph = graph_of("a = mine.f(%x, k=1, l=2)\nb = aten::sin(%a)\nreturn b");
+  Node &x = *graph.find("x"), &a = *graph.find("a");
+  Rewriter rewriter(graph);
+  rewriter.set_args_kwargs(a, {x}, std::vector<NamedArgument>{{"m", 3}});
+  EXPECT_TRUE(rewriter.changed());
+  rewriter.commit();
+  EXPECT_FALSE(rewriter.changed());
+  const std::string committed = print_graph(graph);
+  rewriter.set_args_kwargs(a, {x}, std::vector<NamedArgument>{{"n", 4}, {"o", 5}});
+  rewriter.rollback();
+  EXPECT_EQ(print_graph(graph), committed);
+}
+
+TEST(Edits, WhatOnlyTheErasedUsedGoesToo) {
+  for (const auto& [keep, left] : {std::pair("", "r = aten::relu(x)\nreturn r\n"),
+                                   std::pair("b", "a = aten::sin(x)\nb = aten::cos(a)\nr = aten::relu(x)\nreturn r\n"),
+                                   std::pair("c",
+                                             "a = aten::sin(x)\nb = aten::cos(a)\nc = aten::add.Tensor(a, b)\n"
+                                             "r = aten::relu(x)\nreturn r\n")}) {
+    Graph graph =
+        graph_of("a = aten::sin(%x)\nb = aten::cos(%a)\nc = aten::add.Tensor(%a, %b)\nr = aten::relu(%x)\nreturn r");
+    Rewriter rewriter(graph);
+    rewriter.erase_unused(*graph.find("c"),
+                          [keep = keep](const Node& node) { return !node.is(Op::placeholder) && node.name() != keep; });
+    EXPECT_EQ(testing::calls_of(graph), left) << keep;
+    rewriter.rollback();
+    EXPECT_EQ(graph.size(), 6u);
+  }
+}
+
+/// Whatever is done, one after the other, is undone back to any place in between.
+TEST(Edits, ManyAreUndone) {
+  std::size_t failed = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    testing::RandomGraphOptions options;
+    options.nodes = 12;
+    Graph graph = testing::random_graph(seed, options);
+    testing::Random random(seed);
+    Rewriter rewriter(graph);
+    std::vector<std::pair<Rewriter::Mark, std::string>> states;
+    for (int step = 0; step < 25; ++step) {
+      states.emplace_back(rewriter.mark(), print_graph(graph));
+      std::vector<Node*> nodes;
+      for (Node& node : graph.nodes()) nodes.push_back(&node);
+      Node &one = *random.pick(nodes), &other = *random.pick(nodes);
+      const auto takes = [](const Node& user, const Node& value) {
+        return std::ranges::count(user.all_input_nodes(), &value) > 0;
+      };
+      try {
+        switch (random.below(6)) {
+          case 0: rewriter.erase_node(one); break;
+          case 1:
+            if (!takes(other, one)) rewriter.set_args_kwargs(one, other.args(), other.kwargs());
+            break;
+          case 2:
+            rewriter.replace_all_uses_with(one, random.chance(70) ? Argument(other) : Argument::list({other, 1}));
+            break;
+          case 3: rewriter.replace_input_with(one, *random.pick(nodes), other); break;
+          case 4: rewriter.move_before(one, other); break;
+          default: rewriter.create_node(Op::call_function, "mine.f", {one, 1}, other.kwargs()); break;
+        }
+      } catch (const Error&) {
+        ++failed;
+        ASSERT_EQ(print_graph(graph), states.back().second) << seed;
+      }
+      if (random.chance(80)) continue;
+      const auto& [mark, text] = random.pick(states);
+      if (mark > rewriter.mark()) continue;
+      rewriter.rollback(mark);
+      ASSERT_EQ(print_graph(graph), text) << seed;
+      std::erase_if(states, [&, limit = rewriter.mark()](const auto& state) { return state.first > limit; });
+    }
+    rewriter.rollback();
+    ASSERT_EQ(print_graph(graph), states.front().second) << seed;
+  }
+  EXPECT_GT(failed, 300u);
 }
 
 /// The index that followed edits says of every class what one made anew says.

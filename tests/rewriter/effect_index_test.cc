@@ -25,7 +25,10 @@ Graph graph_at(std::uint64_t seed) {
                                {Op::call_module, "layer", "t"},
                                {Op::call_module, "layer.inner", "t"},
                                {Op::get_attr, "layer.weight", ""},
-                               {Op::get_attr, "layer.inner.scale", ""}});
+                               {Op::get_attr, "layer.inner.scale", ""},
+                               {Op::get_attr, "layer", ""},
+                               {Op::get_attr, "layers.weight", ""},
+                               {Op::get_attr, "other.weight", ""}});
     return forms;
   }();
   if (seed % 4 == 0) return testing::graph_of_any_operators(seed, 3 + seed % 10);
@@ -40,7 +43,11 @@ Graph graph_at(std::uint64_t seed) {
 ModuleEffects modules_at(std::uint64_t seed) {
   ModuleEffects modules;
   if (seed % 3 == 1) modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
-  if (seed % 3 == 2) modules.call = [](const Node&) { return NodeEffects{.random = true, .may_alias = true}; };
+  if (seed % 3 == 2) {
+    modules.call = [seed](const Node&) {
+      return NodeEffects{.random = true, .may_alias = true, .aliases = seed % 2 == 0};
+    };
+  }
   if (seed % 5 == 3) modules.storage = [](Symbol path) { return path == "buffer" ? Symbol("layer.weight") : path; };
   if (seed % 5 == 4) {
     modules.state = [](Symbol path, const std::function<void(Symbol)>& visit) {

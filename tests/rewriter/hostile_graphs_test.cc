@@ -184,6 +184,8 @@ TEST(HostileGraphs, ErasedNodesTakeNothing) {
   EXPECT_THROW(a.rename("b"), Error);
   EXPECT_THROW(a.set_args({x}), Error);
   EXPECT_THROW(a.replace_input_with(x, x), Error);
+  EXPECT_THROW(a.prepend(x), Error);
+  EXPECT_THROW(x.append(a), Error);
   EXPECT_EQ(graph.count(Op::call_function, "aten::relu"), 0u);
   EXPECT_EQ(graph.count(Op::call_function, "aten::neg"), 0u);
 }

@@ -378,4 +378,11 @@ TEST(Transaction, ARewriterUndoesSeveralRewrites) {
   graph.lint();
 }
 
+TEST(Legality, AResultThatIsReturnedTwiceIsOneExit) {
+  Graph graph = graph_of("a = aten::exp(%x)\nb = aten::add_.Tensor(%a, 1)\nc = aten::sin(%b)\nreturn c");
+  const Graph pattern = graph_of("a = aten::exp(%x)\nb = aten::add_.Tensor(%a, 1)\nreturn (b, b)");
+  const Graph made = graph_of("a = aten::exp(%x)\nb = aten::add.Tensor(%a, 1)\nreturn (b, b)");
+  EXPECT_EQ(replace_pattern(graph, pattern, made).applied, 1u);
+}
+
 }  // namespace fx::legality_test

@@ -50,6 +50,7 @@ constexpr Pair kPairs[] = {
     {"a = aten::view(x, s)\nb = aten::relu(a)\nreturn a, b", "a = aten::view(x, s)\nb = aten::relu(x)\nreturn b, a"},
     {"a = aten::relu(x)\nb = aten::relu_(y)\nreturn a, b", "a = aten::relu(x)\nb = aten::relu_(y)\nreturn a, b"},
     {"call_module(x)", "aten::relu(x)"},
+    {"aten::relu(x)", "call_module[other](x)"},
     {"aten::add.Tensor(v: get_attr, w: get_attr)", "aten::mul.Scalar(v, 2)"},
     {"aten::cat([v: get_attr, ...])", "aten::clone(v)"},
     {"aten::relu({aten::clone, aten::view, aten::neg}(x, ...))", "aten::relu(x)"},

@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 
+#include <fxgraph/rewriter/driver.h>
 #include <fxgraph/rewriter/provenance.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/error_of.h"
+#include "tests/support/random_graph.h"
+#include "tests/support/random_pattern.h"
 #include "tests/support/scalar_interpreter.h"
 #include "tests/support/short_graph.h"
 #include "tests/support/workloads.h"
@@ -16,6 +21,7 @@
 namespace fx::replace_pattern_test {
 
 using testing::calls_of;
+using testing::error_of;
 using testing::graph_of;
 using ::testing::HasSubstr;
 using testing::run_scalars;
@@ -124,6 +130,63 @@ TEST(ReplacePattern, NotesOutliveTheGraph) {
   EXPECT_EQ(texts[0], "demo: add, relu");
   EXPECT_EQ(texts[999], "demo: add_499, relu_499");
   for (std::size_t i = 0; i < notes.size(); ++i) EXPECT_EQ(notes[i].str(), texts[i]);
+  notes[0] = notes[999];
+  EXPECT_EQ(notes[0].str(), texts[999]);
+}
+
+TEST(ReplacePattern, NotesOfAFunctionsNodesStay) {
+  Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+  for (const Symbol key : {meta_key::kStackTrace, meta_key::kModuleStack})
+    graph.find("r")->meta().set(key, std::string("old"));
+  replace_pattern(graph, "aten::relu(x)", [](const Match& match, Rewriter& rewriter) {
+    Node& made = rewriter.call_function("aten::neg", {match["x"]});
+    made.meta().set(meta_key::kModuleStack, std::string("new"));
+    return Argument(made);
+  });
+  EXPECT_EQ(*graph.find("neg")->find_meta()->get<std::string>(meta_key::kModuleStack), "new");
+  EXPECT_EQ(*graph.find("neg")->find_meta()->get<std::string>(meta_key::kStackTrace), "old");
+}
+
+TEST(ReplacePattern, FiltersSeeWhatTheMatchesHold) {
+  std::size_t seen = 0;
+  for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
+    testing::RandomGraphOptions shape;
+    shape.nodes = 4 + seed % 12;
+    shape.vocabulary = &testing::copying_vocabulary();
+    const Graph graph = testing::random_graph(seed, shape);
+    const Pattern made = testing::random_pattern(seed, {.several_results = false, .constructs = true});
+    const Pattern pattern = seed % 2 ? made.seeing_through() : made;
+    const auto say = [](const Match& match) {
+      std::ostringstream text;
+      text << match;
+      for (const Node* node : match.nodes()) text << " " << *node;
+      return text.str();
+    };
+    std::vector<std::string> wanted, given;
+    for (const Match& match : find(graph, pattern)) wanted.push_back(say(match));
+    ReplaceOptions options;
+    options.filters = {[&](const Match& match) {
+      given.push_back(say(match));
+      return false;
+    }};
+    Graph copy = graph.clone();
+    replace_pattern(copy, pattern, "0", options);
+    ASSERT_EQ(given, wanted) << seed << " " << pattern;
+    seen += given.size();
+  }
+  EXPECT_GT(seen, 500u);
+  Graph graph = graph_of("a = aten::cos(%x)\nb = aten::neg(%a)\nreturn b");
+  ReplaceOptions options{.allow_output_aliases = true};
+  options.filters = {[](const Match& match) { return match.alternative("v") == 1; }};
+  EXPECT_EQ(replace_pattern(graph, "aten::neg(v: (aten::sin(x) | aten::cos(x)))", "x", options).applied, 1u);
+}
+
+TEST(ReplacePattern, AParameterThatIsOneAlternativeMayBeMissing) {
+  for (const char* given : {"w = get_attr[target=w]()", "w = aten::relu(%y)"}) {
+    Graph graph = graph_of(std::string(given) + "\na = aten::add.Tensor(%x, %w)\nreturn a", "x y");
+    EXPECT_EQ(replace_pattern(graph, "aten::add.Tensor(x, (get_attr | aten::relu(y)))", "aten::neg(x)").applied, 1u);
+    EXPECT_EQ(calls_of(graph), "neg = aten::neg(x)\nreturn neg\n");
+  }
 }
 
 TEST(ReplacePattern, WhatWasThereBeforeKeepsItsOwnNotes) {
@@ -159,6 +222,29 @@ TEST(ReplacePattern, WhatAnEarlierRewriteMadeFitsWhereAnyValueDoes) {
     ASSERT_EQ(report.refused.size(), one.any ? 0u : 1u) << one.input;
     for (const auto& refusal : report.refused)
       EXPECT_THAT(refusal.reason, HasSubstr("an earlier rewrite replaced s, of which")) << one.input;
+  }
+}
+
+TEST(ReplacePattern, WhatAnEarlierRewriteMadeFitsInListsAndAlternatives) {
+  for (const auto& [pattern, any] :
+       {std::pair("mine.f(v, ...)", true), std::pair("mine.f(v: node, ...)", true),
+        std::pair("mine.f(v: f32, ...)", false), std::pair("mine.f(v.is(f32[...]), ...)", false),
+        std::pair("mine.f(v.uses(1, 9), ...)", false), std::pair("mine.f((v | aten::neg(w)), ...)", true),
+        std::pair("mine.f(_, [_, v])", true), std::pair("mine.f(_, [_, ...t])", true),
+        std::pair("mine.f(_, unordered[_, ...t])", true), std::pair("mine.f(_, ...t)", true),
+        std::pair("mine.f(!aten::neg(_), ...)", false), std::pair("mine.f(v.uses(1, 9), [_, w.uses(1, 9)])", false)}) {
+    Graph graph = graph_of("s = aten::sin(%x)\nu = aten::sin(%x)\nf = mine.f(%s, [%x, %u])\nreturn f");
+    Shapes shapes(graph);
+    for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.sizes = {2}};
+    DriverOptions options;
+    options.shapes = &shapes;
+    const RuleSet rules = {{.name = "first", .pattern = "aten::sin(x)", .replacement = "aten::cos(x)"},
+                           {.name = "second", .pattern = Pattern(pattern), .replacement = "0"}};
+    const RewriteReport report = rewrite_once(graph, rules, options);
+    EXPECT_EQ(report.applied, any ? 3u : 2u) << pattern << " " << report;
+    ASSERT_EQ(report.refused.size(), any ? 0u : 1u) << pattern;
+    for (const auto& refusal : report.refused)
+      EXPECT_THAT(refusal.reason, HasSubstr("an earlier rewrite replaced s, of which")) << pattern;
   }
 }
 

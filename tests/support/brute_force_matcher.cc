@@ -32,12 +32,6 @@ using Ways = std::vector<Bindings>;
 /// Seen through; the graphs of the tests have no other copies.
 bool is_copy(const Node& node) { return node.is_call("aten::clone") || node.is_call("aten::detach"); }
 
-bool has_nodes(const Argument& argument) {
-  bool found = false;
-  for_each_node(argument, [&](const Node&) { found = true; });
-  return found;
-}
-
 bool equal(const Argument& a, const Argument& b, double tolerance, bool ignore) {
   if (a.is_sequence() && b.is_sequence()) {
     bool same = a.elements().size() == b.elements().size();
@@ -45,7 +39,7 @@ bool equal(const Argument& a, const Argument& b, double tolerance, bool ignore) 
       same = equal(a.elements()[i], b.elements()[i], tolerance, ignore);
     return same;
   }
-  if (ignore && !a.is_sequence() && !b.is_sequence()) return !has_nodes(b);
+  if (ignore && !a.is_sequence() && !b.is_sequence()) return !names_nodes(b);
   if (tolerance >= 0 && (b.is_int() || b.is_float())) {
     const double x = a.as_float();
     const double y = b.as_float();
@@ -224,7 +218,7 @@ class BruteForce {
   }
 
   static bool fits_hole(HoleKind hole, const Argument& value) {
-    if (has_nodes(value)) return false;
+    if (names_nodes(value)) return false;
     switch (hole) {
       case HoleKind::any: return true;
       case HoleKind::integer: return value.is_int();

@@ -1,0 +1,161 @@
+// What stands for a match: what functions may return, how inputs are bound, results that are no calls.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fxgraph/rewriter/replace_pattern.h>
+#include <fxgraph/text/print.h>
+#include "tests/support/error_of.h"
+#include "tests/support/short_graph.h"
+
+namespace fx::replacements_test {
+
+using testing::calls_of;
+using testing::error_of;
+using testing::graph_of;
+using ::testing::HasSubstr;
+
+/// What a function returns, for a pattern of two results: a call, and an input that stays what it is.
+TEST(Replacements, WhatAFunctionReturns) {
+  using Build = std::function<std::vector<Argument>(const Match&, Rewriter&)>;
+  struct Case {
+    const char* what;
+    Build build;
+    const char* refused;
+  };
+  const auto made = [](const Match& match, Rewriter& rewriter) -> Node& {
+    return rewriter.call_function("aten::neg", {match["v"]});
+  };
+  const std::vector<Case> cases = {
+      {"a new node",
+       [&](const Match& m, Rewriter& r) {
+         return std::vector<Argument>{made(m, r), m.argument("w")};
+       },
+       ""},
+      {"what it took",
+       [&](const Match& m, Rewriter&) {
+         return std::vector<Argument>{m["v"], m.argument("w")};
+       },
+       ""},
+      {"a new node for the input",
+       [&](const Match& m, Rewriter& r) {
+         return std::vector<Argument>{m["v"], made(m, r)};
+       },
+       ""},
+      {"nothing, after it made something",
+       [&](const Match& m, Rewriter& r) {
+         made(m, r);
+         return std::vector<Argument>();
+       },
+       ""},
+      {"a node that it made right behind",
+       [&](const Match& m, Rewriter& r) {
+         const auto scope = r.inserting_after(m.anchor());
+         return std::vector<Argument>{made(m, r), m.argument("w")};
+       },
+       ""},
+      {"a node that it made further on",
+       [&](const Match& m, Rewriter& r) {
+         const auto scope = r.inserting_after(*r.graph().find("last"));
+         return std::vector<Argument>{made(m, r), m.argument("w")};
+       },
+       "the replacement returns neg, which comes later"},
+      {"a node that comes later",
+       [&](const Match& m, Rewriter& r) {
+         return std::vector<Argument>{*r.graph().find("other"), m.argument("w")};
+       },
+       "the replacement returns other, which comes later"},
+      {"what it replaces",
+       [&](const Match& m, Rewriter&) {
+         return std::vector<Argument>{m["a"], m.argument("w")};
+       },
+       "the replacement returns what it replaces"},
+  };
+  const Pattern pattern("a = aten::add.Tensor(v, w)\nreturn a, w");
+  for (const char* operand : {"%y", "2"}) {
+    for (const Case& one : cases) {
+      Graph graph = graph_of("q = aten::exp(%x)\na = aten::add.Tensor(%q, " + std::string(operand) +
+                                 ")\nb = aten::sin(%a)\nother = aten::cos(%y)\nlast = aten::mul.Tensor(%b, %other)\n"
+                                 "return last",
+                             "x y");
+      const std::string before = calls_of(graph);
+      const RewriteReport report =
+          replace_pattern(graph, pattern, Replacement(one.build), {.allow_output_aliases = true});
+      EXPECT_TRUE(graph.check().empty()) << one.what << "\n" << print_graph(graph);
+      EXPECT_EQ(report.refused.empty() ? "" : report.refused[0].reason, one.refused) << one.what;
+      const bool declined = std::string_view(one.what).starts_with("nothing");
+      EXPECT_EQ(report.applied, *one.refused || declined ? 0u : 1u) << one.what;
+      EXPECT_EQ(calls_of(graph) == before, report.applied == 0) << one.what;
+      EXPECT_TRUE(graph.find("other")->arg(0) == Argument(*graph.find("y"))) << one.what << ": it stays what it is";
+    }
+  }
+}
+
+TEST(Replacements, InputsOfAGraphAreBoundByPositionOthersByName) {
+  const Graph graph_pattern = graph_of("r = aten::sub.Tensor(%x, %y)\nreturn r", "x y");
+  const Graph exchanged = graph_of("r = aten::add.Tensor(%y, %x)\nreturn r", "y x");
+  const Graph one = graph_of("r = aten::neg(%y)\nreturn r", "y");
+  for (const auto& [pattern, replacement, made] :
+       {std::tuple(Pattern(graph_pattern), Replacement(exchanged), "aten::add.Tensor(p, q)"),
+        std::tuple(Pattern("aten::sub.Tensor(x, y)"), Replacement(exchanged), "aten::add.Tensor(q, p)"),
+        std::tuple(Pattern(graph_pattern), Replacement("aten::add.Tensor(y, x)"), "aten::add.Tensor(q, p)"),
+        std::tuple(Pattern(graph_pattern), Replacement("aten::neg(y)"), "aten::neg(q)"),
+        std::tuple(Pattern("aten::sub.Tensor(x, y)"), Replacement(one), "aten::neg(q)")}) {
+    Graph graph = graph_of("s = aten::sub.Tensor(%p, %q)\nreturn s", "p q");
+    EXPECT_EQ(replace_pattern(graph, pattern, replacement).applied, 1u) << pattern;
+    EXPECT_THAT(calls_of(graph), HasSubstr(made)) << pattern;
+  }
+}
+
+TEST(Replacements, CallOneOperatorEach) {
+  for (const char* text : {"{aten::relu, aten::sin}(x)", "{aten::relu, #view}(x)", "#view(x)", "/aten::relu/(x)"})
+    EXPECT_THAT(error_of([&] { Replacement{text}; }), HasSubstr("a call needs one operator, not a set of them"))
+        << text;
+}
+
+/// What is made is known to the next rewrite: two that draw random numbers keep their order.
+TEST(Replacements, ThatDrawDoNotPassEachOther) {
+  const Pattern pattern("a = aten::relu(x)\nb = aten::neg(y)\nreturn a, b");
+  const Replacement function([](const Match& m, Rewriter& r) {
+    return std::vector<Argument>{r.call_function("aten::rand_like", {m["x"]}), r.call_function("aten::sin", {m["y"]})};
+  });
+  for (const Replacement& replacement : {Replacement("aten::rand_like(x), aten::sin(y)"), function}) {
+    Graph graph =
+        graph_of("p = aten::relu(%x)\nq = aten::relu(%x)\ns = aten::neg(%x)\nt = aten::neg(%x)\nreturn (p, q, s, t)");
+    const RewriteReport report = replace_pattern(graph, pattern, replacement);
+    EXPECT_EQ(report.applied, 1u);
+    ASSERT_EQ(report.refused.size(), 1u);
+    EXPECT_THAT(report.refused[0].reason, HasSubstr("the order of random numbers would change"));
+  }
+}
+
+TEST(Replacements, ResultsThatAreListsAndInputs) {
+  Graph sizes = graph_of("s = aten::size(%x)\nv = aten::view(%x, %s)\nreturn v");
+  Graph list;
+  list.placeholder("x");
+  list.output(Argument::list({2, 3}));
+  EXPECT_EQ(replace_pattern(sizes, "aten::size(x)", list).applied, 1u);
+  EXPECT_EQ(calls_of(sizes), "v = aten::view(x, [2, 3])\nreturn v\n");
+  Graph input = graph_of("a = aten::relu(%x)\nreturn a");
+  EXPECT_EQ(replace_pattern(input, graph_of("a = aten::relu(%x)\nreturn (a, x)"),
+                            graph_of("a = aten::sigmoid(%x)\nreturn (a, x)"))
+                .applied,
+            1u);
+  EXPECT_EQ(error_of([&] { replace_pattern(input, "r: aten::sigmoid(x)", "aten::neg(r)"); }),
+            "the replacement takes 'r', the result that it replaces");
+}
+
+TEST(Replacements, OneValueReturnedTwiceIsReplacedByOne) {
+  const Graph pattern = graph_of("a = aten::relu(%x)\nreturn (a, a)");
+  for (const auto& [results, fits] : {std::pair("(m, m)", true), std::pair("(m, n)", false), std::pair("(x, x)", true),
+                                      std::pair("(x, m)", false), std::pair("(m, x)", false), std::pair("(1, 1)", true),
+                                      std::pair("(1, 2)", false), std::pair("(1, m)", false)}) {
+    Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+    const Graph replacement = graph_of("m = aten::sin(%x)\nn = aten::sin(%x)\nreturn " + std::string(results));
+    const std::string error = error_of([&] {
+      EXPECT_EQ(replace_pattern(graph, pattern, replacement, {.allow_output_aliases = true}).applied, 1u) << results;
+    });
+    EXPECT_THAT(error, HasSubstr(fits ? "no error" : "the pattern returns one value as results 0 and 1")) << results;
+  }
+}
+
+}  // namespace fx::replacements_test

@@ -1,0 +1,52 @@
+// Where a new result lies in memory, and whose storage it shares, beside the one that it replaces.
+#include <gtest/gtest.h>
+
+#include <fxgraph/rewriter/replace_pattern.h>
+#include "tests/support/short_graph.h"
+
+namespace fx::result_storage_test {
+
+using testing::calls_of;
+using testing::graph_of;
+
+/// What follows the strides of what it takes, and what lays its elements out anew, differ, however the pattern says it.
+TEST(ResultStorage, LayoutsAreThoseOfWhateverAPatternMatches) {
+  for (const char* pattern : {"aten::relu(x)", "{aten::relu, aten::matmul}(x, ...)", "/aten::rel.*/(x)",
+                              "#pointwise(x)", "(aten::relu(x) | aten::matmul(x, x))", "call_method[relu](x)"}) {
+    for (const char* made : {"aten::matmul(x, x)", "call_method[matmul](x, x)"}) {
+      for (const auto& [reader, told] :
+           {std::pair("aten::as_strided(%r, [2], [1])", true), std::pair("aten::cat([%r])", false)}) {
+        const std::string call =
+            std::string_view(pattern).starts_with("call_method") ? "call_method[target=relu]" : "aten::relu";
+        Graph graph = graph_of("t = aten::t(%x)\nr = " + call + "(%t)\nv = " + std::string(reader) +
+                               "\ns = aten::sum(%v)\nreturn s");
+        EXPECT_EQ(replace_pattern(graph, pattern, made).applied, told ? 0u : 1u) << pattern << " " << made << reader;
+      }
+    }
+  }
+}
+
+/// What the caller gets, and may write to, does not come to share storage with what outlives the call.
+TEST(ResultStorage, AReturnedResultBecomesNoParameterHoweverThatIsSaid) {
+  const Graph parameter = graph_of("w = get_attr[target=w]()\nreturn w", ""),
+              other = graph_of("w = get_attr[target=v]()\nreturn w", ""),
+              view = graph_of("w = get_attr[target=v]()\nt = aten::t(%w)\nreturn t", ""),
+              copy = graph_of("w = get_attr[target=v]()\nc = aten::clone(%w)\nreturn c", "");
+  for (const auto& [replacement, shares] :
+       {std::pair(Replacement("p"), true), std::pair(Replacement(parameter), true), std::pair(Replacement(other), true),
+        std::pair(Replacement(view), true), std::pair(Replacement(copy), false)}) {
+    for (const bool allowed : {false, true}) {
+      for (const char* returned : {"", "t = aten::t(%r)\nreturn t", "s = aten::sum(%r)\nreturn s"}) {
+        const bool seen = !std::string_view(returned).starts_with("s =");
+        Graph graph =
+            graph_of("w = get_attr[target=w]()\nr = aten::relu(%w)\n" + std::string(*returned ? returned : "return r"));
+        EXPECT_EQ(
+            replace_pattern(graph, "aten::relu(p: get_attr)", replacement, {.allow_output_aliases = allowed}).applied,
+            shares && seen && !allowed ? 0u : 1u)
+            << calls_of(graph);
+      }
+    }
+  }
+}
+
+}  // namespace fx::result_storage_test
