@@ -215,20 +215,6 @@ TEST(Plan, ReturnsWhateverTheGraphReturns) {
   EXPECT_THAT([&] { module.forward(sample()); }, ::testing::ThrowsMessage<Error>(HasSubstr("call run()")));
 }
 
-TEST(Plan, WhatIsWrittenLivesUntilTheCallIsDone) {
-  GraphModule module = module_of(
-      "%x = placeholder[target=x]\n%v = call_function[target=torch.ops.aten.empty.memory_format](args = ([0],))\n"
-      "%i = call_function[target=torch.ops.aten.empty.memory_format](args = ([0],), kwargs = {dtype: torch.int64})\n"
-      "%m = call_function[target=torch.ops.aten.max.dim_max](args = (%x, 0), kwargs = {max: %v, max_values: %i})\n"
-      "return m");
-  for (int i = 0; i < 3; ++i) {
-    const auto result = module.run({sample()}).toTuple();
-    const auto [values, indices] = sample().max(0);
-    EXPECT_TRUE(result->elements()[0].toTensor().equal(values));
-    EXPECT_TRUE(result->elements()[1].toTensor().equal(indices));
-  }
-}
-
 TEST(Plan, InputsHaveDefaultsAndAreCounted) {
   GraphModule module = module_of(
       "%x = placeholder[target=x]\n%k = placeholder[target=k](default=2)\n%y = call_function[target=aten::mul](args = "
