@@ -348,4 +348,20 @@ TEST(TorchScriptExport, WritesToTheTensorsOfAListAreRefused) {
               ::testing::ThrowsMessage<Error>(::testing::HasSubstr("writes to the tensors of a list")));
 }
 
+TEST(Export, MembersMayHaveNamesThatEveryModuleOrPythonHas) {
+  const GraphModule module(
+      {{"forward", torch::rand({3, 4})}, {"training", torch::rand({4})}, {"lambda", torch::rand({4})}},
+      parse_graph("graph():\n%x = placeholder[target=x]\n%f = get_attr[target=forward]\n"
+                  "%t = get_attr[target=training]\n%l = get_attr[target=lambda]\n"
+                  "%y = call_function[target=operator.mul](args = (%x, %f))\n"
+                  "%z = call_function[target=operator.add](args = (%y, %t))\n"
+                  "%a = call_function[target=operator.sub](args = (%z, %l))\nreturn a"));
+  std::stringstream file;
+  to_torchscript(module).save(file);
+  torch::jit::Module loaded = torch::jit::load(file);
+  const torch::Tensor expected =
+      sample() * module.attribute("forward") + module.attribute("training") - module.attribute("lambda");
+  EXPECT_TRUE(loaded.forward({sample()}).toTensor().allclose(expected));
+}
+
 }  // namespace fx::export_test
