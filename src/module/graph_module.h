@@ -3,7 +3,7 @@
 //   auto gm = fx::load("resnet18.pt");              // or GraphModule(root, graph), or from a bag of attributes
 //   torch::Tensor y = gm->forward(x);
 //   gm->graph()…; gm->recompile();                  // edit; recompile() may be left out: forward notices
-//   gm->save("out.pt");                             // with torchscript/export.h
+//   gm->save… (torchscript/export.h)
 //
 // get_attr and call_module targets are paths in its module tree: `layer1.0.conv1` is the submodule `conv1` of `0` of
 // `layer1`, `layer1.0.conv1.weight` a parameter of that. Tensors live in the ordinary tree, so that parameters(), to(),
@@ -36,14 +36,6 @@ namespace fx {
 
 class HeldMemory;
 class Plan;
-
-namespace internal {
-// Outside the class, whose own save would be found; the function is found where it is instantiated.
-template <typename Module>
-void save_module(const Module& module, const std::string& file) {
-  save(module, file);  // torchscript/export.h declares it
-}
-}  // namespace internal
 
 /// A graph that runs over its own tree of parameters and modules; see the top of this file.
 class GraphModule : public OwningModule {
@@ -165,8 +157,7 @@ class GraphModule : public OwningModule {
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
   /// The same as clone(), with its type.
   std::shared_ptr<GraphModule> clone_graph_module() const;
-  /// Writes a file: fx::save(*this, file), for which torchscript/export.h is to be included.
-  template <typename Module = GraphModule>
+  /// Writes a TorchScript file: fx::save(*this, file) (torchscript/export.h, in the library fxgraph::torchscript).
   void save(const std::string& file) const;
   using torch::nn::Module::save;
   /// Prints class_name(): the line that printing a module has for this one.
@@ -184,10 +175,5 @@ class GraphModule : public OwningModule {
   std::mutex plan_mutex_;
   std::shared_ptr<const Plan> plan_;
 };
-
-template <typename Module>
-void GraphModule::save(const std::string& file) const {
-  internal::save_module<Module>(*this, file);
-}
 
 }  // namespace fx

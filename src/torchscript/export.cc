@@ -189,4 +189,6 @@ void save(const GraphModule& module, const std::string& path) {
   write_file(path, [&](std::ostream& file) { script.save(file); });
 }
 
+void GraphModule::save(const std::string& file) const { fx::save(*this, file); }
+
 }  // namespace fx
