@@ -112,6 +112,18 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
   return record;
 }
 
+// LibTorch gives the tag to `unique_dim`, but not to `unique_dim.out`.
+bool depends_on_data(const c10::OperatorHandle& op) {
+  constexpr auto kTag = at::Tag::dynamic_output_shape;
+  if (op.hasTag(kTag)) return true;
+  c10::OperatorName name = op.operator_name();
+  std::string& overload = name.overload_name;
+  if (!overload.ends_with("out")) return false;
+  overload.resize(overload.size() - std::string_view(overload.ends_with("_out") ? "_out" : "out").size());
+  const auto returning = c10::Dispatcher::singleton().findSchema(name);
+  return returning && returning->hasTag(kTag);
+}
+
 }  // namespace
 
 OpRecord& OpTable::find(const c10::OperatorHandle& op) {
@@ -121,7 +133,7 @@ OpRecord& OpTable::find(const c10::OperatorHandle& op) {
     records_.push_back(make_record(schema));
     // Indexing has the tag for the sake of masks, which are looked for where it is recorded.
     OpRecord& record = *records_.back();
-    record.shape_depends_on_data = op.hasTag(at::Tag::dynamic_output_shape) && record.target != "aten::index.Tensor";
+    record.shape_depends_on_data = depends_on_data(op) && record.target != "aten::index.Tensor";
     record.changes_shape = op.hasTag(at::Tag::inplace_view);
     index = static_cast<std::uint32_t>(records_.size());
   }
