@@ -55,7 +55,7 @@ endfunction()
 function(fxgraph_torch_tests target folder setup)
   fxgraph_torch_pch(fxgraph_torch_test_pch HEADERS <torch/script.h> <torch/torch.h> <gmock/gmock.h> <gtest/gtest.h>
     OPTIONS -O0 LINKS GTest::gmock)
-  fxgraph_use_torch(${target} PRIVATE PCH fxgraph_torch_test_pch)
+  fxgraph_use_torch(${target} PRIVATE fxgraph_torch_test_pch)
   target_compile_options(${target} PRIVATE -O0)
 
   set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}_suites.cmake)

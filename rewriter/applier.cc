@@ -29,6 +29,16 @@ void inherit(Meta& meta, const Meta& from) {
   }
 }
 
+/// True when something uses a result that the match has, and comes before `node`.
+bool is_used_before(const Site& site, const Node& node) {
+  for (const Node* exit : site.exits) {
+    for (const Node& user : exit->users()) {
+      if (user.is_before(node) && !site.contains(user)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 bool Applier::is_made(const Node* node) const { return std::find(made_.begin(), made_.end(), node) != made_.end(); }
@@ -128,20 +138,6 @@ void Applier::build(const Site& site) {
                                                  std::to_string(results_.size()));
   }
 }
-
-namespace {
-
-/// True when something uses a result that the match has, and comes before `node`.
-bool is_used_before(const Site& site, const Node& node) {
-  for (const Node* exit : site.exits) {
-    for (const Node& user : exit->users()) {
-      if (user.is_before(node) && !site.contains(user)) return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
 
 /// What a replacement graph promises by its form, a function shows only by what it made.
 Verdict Applier::check_function(const Site& site) const {

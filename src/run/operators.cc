@@ -260,6 +260,25 @@ const std::vector<const TorchOperator*>& torch_overloads(Symbol packet) {
   return load_packet(all, packet);
 }
 
+const TorchOperator* returning_variant(const c10::FunctionSchema& schema) {
+  if (!schema.is_mutable()) return nullptr;
+  const auto is_written = [](const c10::Argument& a) { return a.alias_info() && a.alias_info()->isWrite(); };
+  std::vector<const c10::Argument*> read;
+  for (const c10::Argument& argument : schema.arguments()) {
+    if (!is_written(argument)) read.push_back(&argument);
+  }
+  const auto is_same = [&](const c10::Argument* a, const c10::Argument& b) {
+    return !is_written(b) && a->name() == b.name() && *a->type() == *b.type();
+  };
+  for (const TorchOperator* other : torch_overloads(Symbol(schema.name()))) {
+    const auto& arguments = other->schema->arguments();
+    if (other->handle && other->schema->returns().size() == schema.returns().size() &&
+        std::equal(read.begin(), read.end(), arguments.begin(), arguments.end(), is_same))
+      return other;
+  }
+  return nullptr;
+}
+
 std::optional<int> bind_values(const c10::FunctionSchema& schema, const CallValues& call, torch::jit::Stack* stack) {
   const std::size_t base = stack ? stack->size() : 0;
   if (const auto cost = bind_given(schema, call, call.args, stack)) return cost;

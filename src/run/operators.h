@@ -41,6 +41,10 @@ const TorchOperator* find_torch_operator(Symbol target);
 /// All overloads of `aten::add`, in the order in which LibTorch has them.
 const std::vector<const TorchOperator*>& torch_overloads(Symbol packet);
 
+/// The operator that returns what one of this schema writes: `aten::max.dim` for `aten::max.dim_max`. Null where
+/// nothing is written or LibTorch has no such operator.
+const TorchOperator* returning_variant(const c10::FunctionSchema& schema);
+
 /// A call's values: positional, then by keyword.
 struct CallValues {
   std::vector<c10::IValue> args;

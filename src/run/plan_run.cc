@@ -110,6 +110,7 @@ class PlanRunner {
     for (std::uint32_t i = 0; i < step.num_operands; ++i) push(program_.operands[step.first_operand + i]);
     switch (step.kind) {
       case Step::Kind::dispatcher:
+        // Only where there are several results does call_boxed do more.
         step.num_results > 1 ? call_boxed(*step.handle, stack_) : step.handle->callBoxed(&stack_);
         break;
       case Step::Kind::function: program_.functions[step.function](stack_); break;

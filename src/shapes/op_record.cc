@@ -7,6 +7,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/run/operators.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::internal {
@@ -116,12 +117,8 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
 bool depends_on_data(const c10::OperatorHandle& op) {
   constexpr auto kTag = at::Tag::dynamic_output_shape;
   if (op.hasTag(kTag)) return true;
-  c10::OperatorName name = op.operator_name();
-  std::string& overload = name.overload_name;
-  if (!overload.ends_with("out")) return false;
-  overload.resize(overload.size() - std::string_view(overload.ends_with("_out") ? "_out" : "out").size());
-  const auto returning = c10::Dispatcher::singleton().findSchema(name);
-  return returning && returning->hasTag(kTag);
+  const TorchOperator* returning = returning_variant(op.schema());
+  return returning && returning->handle->hasTag(kTag);
 }
 
 }  // namespace

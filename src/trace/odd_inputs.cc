@@ -31,9 +31,7 @@ bool OddInputs::goes_another_way(const ChildTrial& trial) {
 
 // This size for the groups of `some`, that of the examples for others.
 GroupSizes OddInputs::sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const {
-  GroupSizes sizes = groups_.examples();
-  for (const std::uint32_t group : some) sizes[group] = size;
-  return groups_.with_broadcast(std::move(sizes));
+  return groups_.with_broadcast(groups_.examples_with(some, size));
 }
 
 std::size_t OddInputs::add_trial_at(const GroupSizes& sizes, bool is_large) {

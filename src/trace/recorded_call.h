@@ -44,7 +44,6 @@ class Session::Call {
   bool compute();
   void take_from_first(const Node& node);
   c10::IValue shape_of(const c10::IValue& value, bool& known);
-  bool record_without_out();
   bool record_without_outs();
   std::optional<bool> equality() const;
   void answer_without_node();

@@ -89,7 +89,6 @@ void Session::throw_what_waits() {
 void Session::Call::record() {
   if (on_constants()) return run_on_constants();
   without_grad_ = session_.modes_.enter(record_.takes_values);
-  if (session_.modes_.inside_known_function() && record_without_out()) return;
   if (record_without_outs()) return;
   if (!record_.all_results_are_tensors && record_.results.size() == 1) return answer_without_node();
   const bool compound = record_.results.size() != 1 || record_.results[0].kind == ValueKind::tensor_list;

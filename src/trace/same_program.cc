@@ -106,7 +106,10 @@ SameProgram::SameProgram(const Graph& first, const Session& first_session, const
       second_(second),
       second_session_(second_session),
       changes_(changes),
+      replaced_(replaced_buffers(first_session, changes)),
       later_(later),
+      depends_(dependences(first, first_session)),
+      later_depends_(dependences(second, second_session, depends_)),
       image_(second, nullptr) {}
 
 // What is written to values that depend on nothing is seen only through these: a program that keeps one does not make
@@ -155,13 +158,12 @@ bool SameProgram::writes_attribute(const Node& node, std::string& path) {
 }
 
 // ── Comparing
-// ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 std::optional<std::string> SameProgram::find_difference() {
-  depends_ = dependences(first_, first_session_);
   for (const Node& node : second_.nodes()) keeps_values_ = keeps_values_ || kept_by(node);
   const std::vector<const Node*> a = effects(first_, depends_);
-  const std::vector<const Node*> b = effects(second_, dependences(second_, second_session_, depends_));
+  const std::vector<const Node*> b = effects(second_, later_depends_);
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     if (!match(*a[i], *b[i]) || !drain()) return difference_;
   }
@@ -176,7 +178,7 @@ std::optional<std::string> SameProgram::find_difference() {
 }
 
 bool SameProgram::match_replaced() {
-  for (const ReplacedBuffer& now : replaced_buffers(first_session_, changes_)) {
+  for (const ReplacedBuffer& now : replaced_) {
     const std::string& path = now.buffer->path;
     if (depends_[now.value->id()] == kNothing) continue;
     const auto again = std::find_if(later_.begin(), later_.end(),
@@ -195,13 +197,12 @@ void SameProgram::add_update(const std::string& path, const Node& value) {
 }
 
 bool SameProgram::replaces_the_same(const std::vector<BufferUpdate>& updates) {
-  const std::vector<std::uint8_t> depends = dependences(second_, second_session_, depends_);
   std::size_t same = 0;
   for (const ReplacedBuffer& now : later_) {
     const auto update = std::find_if(updates.begin(), updates.end(),
                                      [&](const BufferUpdate& each) { return each.attribute == now.buffer->path; });
     if (update == updates.end()) {
-      if (depends[now.value->id()] != kNothing) return false;
+      if (later_depends_[now.value->id()] != kNothing) return false;
     } else if (!match(*update->value, *now.value) || !drain()) {
       return false;
     } else {
@@ -277,7 +278,7 @@ bool SameProgram::match(const Node& first, const Node& second) {
 bool SameProgram::match_kept(const Node& first, const Node& kept) {
   if (&first == &kept && depends_[kept.id()] == kNothing) return true;
   if (first.is(Op::get_attr)) {
-    for (const ReplacedBuffer& replaced : replaced_buffers(first_session_, changes_)) {
+    for (const ReplacedBuffer& replaced : replaced_) {
       if (replaced.value != &kept || first.target() != Symbol(replaced.buffer->path)) continue;
       if (!has_room(first_session_, replaced)) return differ_in_shape(replaced.buffer->path, kept);
       add_update(replaced.buffer->path, kept);

@@ -95,8 +95,8 @@ class SameProgram {
   const Graph& second_;
   const Session& second_session_;
   const std::vector<StateChange> changes_;
-  const std::vector<ReplacedBuffer> later_;
-  std::vector<std::uint8_t> depends_;
+  const std::vector<ReplacedBuffer> replaced_, later_;  // by the first call, by the second
+  const std::vector<std::uint8_t> depends_, later_depends_;
   NodeMap<const Node*> image_;  // of the second's nodes in the first
   std::vector<std::pair<const Node*, const Node*>> waiting_;
   std::vector<std::pair<std::string, const Node*>> updates_;

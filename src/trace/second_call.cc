@@ -99,6 +99,7 @@ void refuse_registered(const std::vector<StateChange>& changes) {
   }
 }
 
+// Throws where a registered tensor was changed in a way that no graph records.
 bool replaces_buffers(const SecondCallPlan& plan) {
   const std::vector<StateChange> changes = plan.state.changes();
   refuse_registered(changes);

@@ -162,6 +162,12 @@ std::int64_t SizeGroups::far_factor(const SizeGroup& group) const {
   return each >= 7 ? 7 : each >= 5 ? 5 : each >= 3 ? 3 : 2;  // of other divisors than what programs divide by
 }
 
+GroupSizes SizeGroups::examples_with(const std::vector<std::uint32_t>& some, std::int64_t size) const {
+  GroupSizes sizes = examples();
+  for (const std::uint32_t group : some) sizes[group] = size;
+  return sizes;
+}
+
 GroupSizes SizeGroups::choose(const std::vector<std::uint32_t>& some, int round) const {
   GroupSizes sizes = examples();
   std::vector<std::int64_t> taken;

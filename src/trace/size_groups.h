@@ -70,6 +70,8 @@ class SizeGroups {
   std::vector<std::uint32_t> independent() const;
   /// The sizes of the examples.
   GroupSizes examples() const;
+  /// The same, but this one for the groups of `some`.
+  GroupSizes examples_with(const std::vector<std::uint32_t>& some, std::int64_t size) const;
   /// Other sizes for the groups of `some`, different from each other; another choice for each `round`.
   GroupSizes choose(const std::vector<std::uint32_t>& some, int round) const;
   /// These sizes, where groups that follow from others are what they are of these.

@@ -17,10 +17,7 @@ bool is_prime(std::int64_t number) {
 }  // namespace
 
 bool SizeSearch::works_at(const Some& some, std::int64_t size, std::uint32_t last) {
-  if (size < 1) return false;
-  GroupSizes sizes = groups_.examples();
-  for (const std::uint32_t group : some) sizes[group] = size;
-  return works(sizes, last);
+  return size >= 1 && works(groups_.examples_with(some, size), last);
 }
 
 // Whether a multiple of a divisor of the size does further on than what failed.

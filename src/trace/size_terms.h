@@ -136,7 +136,8 @@ class SizeTerms {
   std::optional<Id> parity(const Values& values);
   std::optional<Id> remainder(const Values& values, Id term);
   std::optional<Id> shifted_remainder(const Values& values);
-  std::vector<Id> first_of_pool(std::size_t most) const;
+  static constexpr std::size_t kMostTerms = 12;  // to combine with each other
+  std::vector<Id> first_of_pool(std::size_t most = kMostTerms) const;
   Values values_of_product(const std::vector<Id>& factors) const;
   std::optional<Id> affine_in_product(const Values& values);
   std::optional<Id> affine_in_grid(const Values& values);

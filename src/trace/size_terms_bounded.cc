@@ -104,8 +104,7 @@ std::optional<SizeTerms::Id> SizeTerms::clamped(const Values& values, Id term, b
 }
 
 std::optional<SizeTerms::Id> SizeTerms::clamped(const Values& values, int times) {
-  constexpr std::size_t kMostTerms = 12;
-  const std::vector<Id> pool = first_of_pool(kMostTerms);
+  const std::vector<Id> pool = first_of_pool();
   for (const Id term : pool) {
     for (const auto& [has_least, has_most] : {std::pair(true, false), std::pair(false, true), std::pair(true, true)}) {
       if (const auto id = clamped(values, term, has_least, has_most, times)) return id;

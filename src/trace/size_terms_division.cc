@@ -86,10 +86,9 @@ std::optional<SizeTerms::Id> SizeTerms::fraction(const Values& values, Whole who
 
 // factor · ((term + a) // divisor) + b
 std::optional<SizeTerms::Id> SizeTerms::scaled_division(const Values& values) {
-  constexpr std::size_t kMostTerms = 12;
   std::int64_t common = 0;
   for (const std::int64_t value : values) common = std::gcd(common, value - values[0]);
-  const std::vector<Id> pool = first_of_pool(kMostTerms);
+  const std::vector<Id> pool = first_of_pool();
   Values quotients = values;
   for (const Id term : pool) {
     for (std::int64_t factor = 1; factor <= std::min(common, kLargestDivisor); ++factor) {

@@ -4,24 +4,32 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <utility>
 
 #include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
 namespace {
 
-constexpr std::size_t kMostTerms = 12;
-
 SizeTerms::Values difference(SizeTerms::Values from, const SizeTerms::Values& less) {
   for (std::size_t i = 0; i < from.size(); ++i) from[i] -= less[i];
   return from;
 }
 
+SizeTerms::Values product_of(SizeTerms::Values a, const SizeTerms::Values& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] *= b[i];
+  return a;
+}
+
+SizeTerms::Values scaled_values(std::int64_t factor, SizeTerms::Values values) {
+  for (std::int64_t& value : values) value *= factor;
+  return values;
+}
+
 }  // namespace
 
 std::optional<SizeTerms::Id> SizeTerms::pairs(const Values& values) {
-  Values twice = values;
-  for (std::int64_t& value : twice) value *= 2;
+  const Values twice = scaled_values(2, values);
   const std::vector<Id> pool = pool_;
   for (const Id a : pool) {
     for (const std::int64_t by : {-1, 1}) {
@@ -35,15 +43,13 @@ std::optional<SizeTerms::Id> SizeTerms::pairs(const Values& values) {
 
 SizeTerms::Values SizeTerms::values_of_product(const std::vector<Id>& factors) const {
   Values product = values_[factors.front()];
-  for (std::size_t f = 1; f < factors.size(); ++f) {
-    for (std::size_t i = 0; i < product.size(); ++i) product[i] *= values_[factors[f]][i];
-  }
+  for (std::size_t f = 1; f < factors.size(); ++f) product = product_of(std::move(product), values_[factors[f]]);
   return product;
 }
 
 // k·a·b + c, k·a·b·c + d, and a·b + k·c + d: the tokens of an image and one more.
 std::optional<SizeTerms::Id> SizeTerms::affine_in_product(const Values& values) {
-  const std::vector<Id> pool = first_of_pool(kMostTerms);
+  const std::vector<Id> pool = first_of_pool();
   std::vector<std::vector<Id>> products;
   for (std::size_t a = 0; a < pool.size(); ++a) {
     for (std::size_t b = a; b < pool.size(); ++b) products.push_back({pool[a], pool[b]});
@@ -85,18 +91,15 @@ std::optional<SizeTerms::Id> SizeTerms::affine_in_grid(const Values& values) {
     for (const std::int64_t more : {std::int64_t{0}, side - 1}) {
       for (std::size_t a = 0; a < pool.size(); ++a) {
         for (std::size_t b = a + 1; b < pool.size(); ++b) {
-          Values grid = parts(pool[a], side, more), other = parts(pool[b], side, more);
-          for (std::size_t i = 0; i < grid.size(); ++i) grid[i] *= other[i];
+          const Values grid = product_of(parts(pool[a], side, more), parts(pool[b], side, more));
           const auto term_of = [&] {
             return make(SizeOp::mul, floor_of(offset(pool[a], more), side), floor_of(offset(pool[b], more), side));
           };
           if (const auto line = affine_of(grid, values)) return make_affine(term_of(), *line);
-          for (const Id times : pool) {
-            Values product = grid;
-            for (std::size_t i = 0; i < product.size(); ++i) product[i] *= values_[times][i];
-            if (times == pool[a] || times == pool[b]) continue;
-            if (const auto line = affine_of(product, values))
-              return make_affine(make(SizeOp::mul, times, term_of()), *line);
+          for (const Id third : pool) {
+            if (third == pool[a] || third == pool[b]) continue;
+            if (const auto line = affine_of(product_of(grid, values_[third]), values))
+              return make_affine(make(SizeOp::mul, third, term_of()), *line);
           }
         }
       }
@@ -108,15 +111,13 @@ std::optional<SizeTerms::Id> SizeTerms::affine_in_grid(const Values& values) {
 // j·a + k·b + c: from the values that say most of both.
 std::optional<SizeTerms::Id> SizeTerms::affine_in_two(const Values& values) {
   constexpr std::int64_t kLargestFactor = 16;
-  const std::vector<Id> pool = first_of_pool(kMostTerms);
+  const std::vector<Id> pool = first_of_pool();
   for (std::size_t first = 0; first < pool.size(); ++first) {
     for (std::size_t second = first + 1; second < pool.size(); ++second) {
       const Values &a = values_[pool[first]], &b = values_[pool[second]];
       for (std::int64_t factor = -kLargestFactor; factor <= kLargestFactor; ++factor) {
         if (factor == 0) continue;
-        Values rest = values;
-        for (std::size_t i = 0; i < rest.size(); ++i) rest[i] -= factor * a[i];
-        const auto line = affine_of(b, rest);
+        const auto line = affine_of(b, difference(values, scaled_values(factor, a)));
         if (!line || std::abs(line->scale) > kLargestFactor) continue;
         return make(SizeOp::add, scaled(pool[first], factor), make_affine(pool[second], *line));
       }
@@ -127,16 +128,15 @@ std::optional<SizeTerms::Id> SizeTerms::affine_in_two(const Values& values) {
 
 // a + b + k·c + d, a - b + k·c + d
 std::optional<SizeTerms::Id> SizeTerms::sum_of_three(const Values& values) {
-  for (const Id a : first_of_pool(kMostTerms)) {
+  for (const Id a : first_of_pool()) {
     const Values rest = difference(values, values_[a]);
-    for (const Id b : first_of_pool(kMostTerms)) {
+    for (const Id b : first_of_pool()) {
       if (a == b) continue;
       if (b > a) {
         if (const auto c = linear(difference(rest, values_[b]))) return make(SizeOp::add, make(SizeOp::add, a, b), *c);
       }
-      Values more = rest;
-      for (std::size_t i = 0; i < more.size(); ++i) more[i] += values_[b][i];
-      if (const auto c = linear(more)) return make(SizeOp::add, make(SizeOp::sub, a, b), *c);
+      if (const auto c = linear(difference(rest, scaled_values(-1, values_[b]))))
+        return make(SizeOp::add, make(SizeOp::sub, a, b), *c);
     }
   }
   return std::nullopt;

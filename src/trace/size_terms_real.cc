@@ -93,9 +93,7 @@ double SizeTerms::real_value(Id id, std::size_t i) const {
 
 // A whole number made of a real multiple of a size, in double as C++ does it: of several rules, the plainest.
 std::optional<SizeTerms::Id> SizeTerms::real_multiple(const Values& values) {
-  constexpr std::size_t kMostTerms = 12;
-  for (std::size_t i = 0; i < std::min(pool_.size(), kMostTerms); ++i) {
-    const Id term = pool_[i];
+  for (const Id term : first_of_pool()) {
     if (terms_[term].op != SizeOp::size) continue;
     std::vector<RealRule> rules = real_rules(values_[term], values);
     std::erase_if(rules, [](const RealRule& rule) {
@@ -121,8 +119,7 @@ std::optional<SizeTerms::Id> SizeTerms::real_multiple(const Values& values) {
 
 // A constant times, or over, the product of two or three terms: the elements of a tensor.
 std::optional<SizeTerms::Id> SizeTerms::scaled_product(const Reals& values) {
-  constexpr std::size_t kMostFactors = 12;
-  const std::vector<Id> pool = first_of_pool(kMostFactors);
+  const std::vector<Id> pool = first_of_pool();
   const auto try_product = [&](const std::vector<Id>& factors) -> std::optional<Id> {
     const auto product = [&](std::size_t i) {
       double result = 1;

@@ -102,10 +102,9 @@ std::optional<SizeTerms::Id> SizeTerms::remainder(const Values& values, Id term)
 
 // `8 - (n + 3) % 8`; and what "same" padding adds, whole or one half: max((ceil(n / s) - 1) * s + k - n, 0).
 std::optional<SizeTerms::Id> SizeTerms::shifted_remainder(const Values& values) {
-  constexpr std::size_t kMostTerms = 12;
   const bool may_be_bounded =
       std::count(values.begin(), values.end(), 0) > 1 && *std::min_element(values.begin(), values.end()) == 0;
-  const std::vector<Id> pool = first_of_pool(kMostTerms);
+  const std::vector<Id> pool = first_of_pool();
   for (const Id term : pool) {
     std::vector<ShiftedRemainder> rules;
     for (const bool is_bounded : {false, true}) {

@@ -24,9 +24,8 @@ std::optional<SizeTerms::Id> SizeTerms::truncated(const Values& values, Id whole
 
 // `(n - kernel) / stride + 1`, which is one even where the kernel is larger than n.
 std::optional<SizeTerms::Id> SizeTerms::windows(const Values& values) {
-  constexpr std::size_t kMostTerms = 12;
   constexpr std::int64_t kLargestStride = 16, kLargestKernel = 16;
-  const std::vector<Id> pool = first_of_pool(kMostTerms);
+  const std::vector<Id> pool = first_of_pool();
   for (const Id term : pool) {
     for (const std::int64_t shift : {1, 0}) {
       Values quotients = values;

@@ -7,9 +7,7 @@
 namespace fx::internal {
 
 bool SizeSearch::tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last) {
-  GroupSizes together = groups_.examples();
-  for (const std::uint32_t group : some) together[group] = sizes[some.front()];
-  if (!works(together, last)) return false;
+  if (!works_at(some, sizes[some.front()], last)) return false;
   // Those that are tied are known by the first of them.
   const std::uint32_t first = *std::min_element(some.begin(), some.end());
   for (const std::uint32_t group : some) {
@@ -24,10 +22,8 @@ SizeSearch::Some SizeSearch::tie_one_by_one(const Some& alike, const GroupSizes&
   const std::uint32_t first = alike.front();
   Some tied = {first};
   const auto reached_with = [&](const Some& some) {
-    GroupSizes together = groups_.examples();
-    for (const std::uint32_t group : some) together[group] = sizes[first];
     bool came_through = false;
-    const std::unique_ptr<Sample> sample = attempt(together, last, &came_through);
+    const std::unique_ptr<Sample> sample = attempt(groups_.examples_with(some, sizes[first]), last, &came_through);
     return came_through ? Sample::kToTheEnd : sample->failed_at();
   };
   std::uint32_t reached = reached_with(tied);
@@ -49,16 +45,12 @@ SizeSearch::Some SizeSearch::tie_one_by_one(const Some& alike, const GroupSizes&
 
 // All of one size, but for those without which it works as well.
 SizeSearch::Some SizeSearch::tie_needed(Some alike, const GroupSizes& sizes, std::uint32_t last) {
-  const auto works_with = [&](const Some& some) {
-    GroupSizes together = groups_.examples();
-    for (const std::uint32_t group : some) together[group] = sizes[some.front()];
-    return works(together, last);
-  };
-  if (!works_with(alike)) return {};
+  const std::int64_t size = sizes[alike.front()];
+  if (!works_at(alike, size, last)) return {};
   for (std::size_t i = alike.size(); i-- > 1;) {
     Some less = alike;
     less.erase(less.begin() + static_cast<std::ptrdiff_t>(i));
-    if (works_with(less)) alike = std::move(less);
+    if (works_at(less, size, last)) alike = std::move(less);
   }
   return tie_all(alike, sizes, last) ? alike : Some();
 }

@@ -1,35 +1,13 @@
 // Examples in which sizes are the same by chance, a length that is the batch, an image that is a square: what the
 // program does not need to be equal is free of each other.
-#include "tests/trace/sizes_testing.h"
+#include "tests/trace/shaped_programs.h"
 
 namespace fx::coincident_sizes_test {
 
-using testing::AtSizes;
+using testing::program;
+using testing::ShapedProgram;
+using testing::Shapes;
 using torch::Tensor;
-
-using Shapes = std::vector<std::vector<std::int64_t>>;
-using Inputs = std::vector<c10::IValue>;
-
-struct Coincidence {
-  const char* name;
-  std::function<std::shared_ptr<GraphModule>(const Inputs&)> trace;
-  std::function<Tensor(const Inputs&)> eager;
-  Shapes example;
-  std::vector<std::string> says;
-  std::vector<Shapes> equal, refused;
-};
-std::ostream& operator<<(std::ostream& out, const Coincidence& c) { return out << c.name; }
-
-template <typename... Tensors>
-Coincidence program(const char* name, Tensor (*function)(Tensors...), Shapes example, std::vector<std::string> says,
-                    std::vector<Shapes> equal, std::vector<Shapes> refused = {}) {
-  const auto eager = [function](const Inputs& inputs) {
-    return [&]<std::size_t... i>(std::index_sequence<i...>) { return function(inputs[i].toTensor()...); }
-    (std::index_sequence_for<Tensors...>());
-  };
-  const auto trace = [function](const Inputs& inputs) { return symbolic_trace(function, inputs); };
-  return {name, trace, eager, std::move(example), std::move(says), std::move(equal), std::move(refused)};
-}
 
 Tensor mean(Tensor x) { return x.sum(0) / x.size(0) + x.size(1); }
 Tensor masked_causally(Tensor x, Tensor mask) {
@@ -57,7 +35,7 @@ Tensor linear_twice(Tensor x, Tensor w, Tensor v) {
 Tensor crossed(Tensor x, Tensor y) { return torch::einsum("bi,bj->bij", {x, y}).flatten(1) * x.size(1); }
 Tensor expanded(Tensor x, Tensor y) { return x.unsqueeze(0).expand({y.size(0), -1, -1}).sum(0); }
 
-const Coincidence kCases[] = {
+const ShapedProgram kCases[] = {
     program("mean", mean, {{4, 4}}, {"x[0] free", "x[1] free"}, {{{2, 9}}, {{9, 2}}, {{1, 1}}}),
     program("masked_causally", masked_causally, {{4, 4, 8}, {4, 4}}, {"x[0] free"},
             {{{2, 5, 8}, {5, 5}}, {{7, 3, 8}, {3, 3}}, {{1, 4, 2}, {4, 4}}}, {{{5, 4, 8}, {5, 5}}}),
@@ -93,33 +71,19 @@ const Coincidence kCases[] = {
             {{{2, 5}, {3, 1}}, {{7, 1}, {1, 7}}}),
 };
 
-Inputs inputs_of(const Shapes& shapes) {
-  Inputs inputs;
-  for (const auto& shape : shapes) inputs.emplace_back(torch::rand(shape));
-  return inputs;
-}
-
-class CoincidentSizes : public ::testing::TestWithParam<Coincidence> {};
+class CoincidentSizes : public testing::ShapedProgramTest {};
 
 TEST_P(CoincidentSizes, StayFreeOfEachOther) {
-  const auto gm = GetParam().trace(inputs_of(GetParam().example));
-  for (const std::string& each : GetParam().says)
-    EXPECT_THAT(SizeReport(gm->graph()).str(), ::testing::HasSubstr(each));
-  const auto expect_at = [&](const Shapes& shapes, AtSizes wanted) {
-    const Inputs inputs = inputs_of(shapes);
-    const auto eager = [&]() -> c10::IValue { return GetParam().eager(inputs); };
-    EXPECT_EQ(testing::at_sizes(*gm, eager, inputs), wanted) << ::testing::PrintToString(shapes) << gm->graph();
-  };
-  expect_at(GetParam().example, AtSizes::equal);
-  for (const Shapes& shapes : GetParam().equal) expect_at(shapes, AtSizes::equal);
-  for (const Shapes& shapes : GetParam().refused) expect_at(shapes, AtSizes::refused);
+  const auto gm = trace();
+  expect_says(*gm);
+  expect_everywhere(*gm);
 }
 
 TEST_P(CoincidentSizes, HaveTheGradientsOfTheProgram) {
-  const auto gm = GetParam().trace(inputs_of(GetParam().example));
+  const auto gm = trace();
   for (const Shapes& shapes : GetParam().equal) {
     SCOPED_TRACE(::testing::PrintToString(shapes));
-    testing::expect_same_gradients(*gm, GetParam().eager, inputs_of(shapes));
+    testing::expect_same_gradients(*gm, GetParam().eager, testing::inputs_of(shapes));
   }
 }
 

@@ -9,10 +9,9 @@
 namespace fx::followed_sizes_test {
 
 using testing::AtSizes;
+using testing::Stays;
 using torch::Tensor;
 using I = std::int64_t;
-
-enum class Stays { free, free_or_refused };
 
 struct Rule {
   const char* name;

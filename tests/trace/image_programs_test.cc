@@ -105,11 +105,7 @@ const std::vector<ProgramCase>& programs() {
 
 class ImagePrograms : public ::testing::TestWithParam<ProgramCase> {};
 
-TEST_P(ImagePrograms, HoldAtOtherSizes) {
-  const testing::ProgramVerdict verdict = testing::check_program(GetParam());
-  EXPECT_EQ(verdict.faults, "");
-  EXPECT_GE(verdict.equal, GetParam().taken) << verdict.refusals;
-}
+TEST_P(ImagePrograms, HoldAtOtherSizes) { testing::expect_holds_at_other_sizes(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Slow, ImagePrograms, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });

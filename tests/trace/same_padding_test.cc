@@ -122,11 +122,7 @@ const std::vector<ProgramCase>& programs() {
 
 class SamePadding : public ::testing::TestWithParam<ProgramCase> {};
 
-TEST_P(SamePadding, HoldsAtOtherSizes) {
-  const testing::ProgramVerdict verdict = testing::check_program(GetParam());
-  EXPECT_EQ(verdict.faults, "");
-  EXPECT_GE(verdict.equal, GetParam().taken) << verdict.refusals;
-}
+TEST_P(SamePadding, HoldsAtOtherSizes) { testing::expect_holds_at_other_sizes(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Slow, SamePadding, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });

@@ -16,6 +16,9 @@ inline std::ostream& operator<<(std::ostream& out, AtSizes outcome) {
   return out << (outcome == AtSizes::equal ? "equal" : outcome == AtSizes::refused ? "refused" : "wrong");
 }
 
+/// Whether a dimension has to stay free; or may be refused at other sizes, if it is not wrong there.
+enum class Stays { free, free_or_refused };
+
 /// Runs the graph beside the program: equal, refused by an assertion on sizes (or by the program itself, too), or
 /// wrong.
 inline AtSizes at_sizes(GraphModule& gm, const std::function<c10::IValue()>& eager,

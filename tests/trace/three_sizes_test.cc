@@ -8,10 +8,9 @@
 namespace fx::three_sizes_test {
 
 using testing::AtSizes;
+using testing::Stays;
 using torch::Tensor;
 using I = std::int64_t;
-
-enum class Stays { free, free_or_refused };
 
 struct OfThree {
   const char* name;

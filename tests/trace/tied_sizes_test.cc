@@ -1,55 +1,22 @@
 // Inputs whose sizes are tied by more than equality: labels of b·t beside scores of (b, t, c), a mask over what is
 // cached and what is new, features at a lower resolution.
-#include <functional>
-#include <memory>
-#include <utility>
-
 #include <fxgraph/export/load.h>
 #include <fxgraph/export/save.h>
 #include "tests/support/scratch_folder.h"
 #include "tests/trace/round_trips.h"
-#include "tests/trace/sizes_testing.h"
+#include "tests/trace/shaped_programs.h"
 
 namespace fx::tied_sizes_test {
 
 namespace F = torch::nn::functional;
-using testing::AtSizes;
-using ::testing::HasSubstr;
+using testing::Inputs;
+using testing::inputs_of;
+using testing::program;
+using testing::ShapedProgram;
+using testing::Shapes;
 using torch::Tensor;
 using torch::indexing::None;
 using torch::indexing::Slice;
-
-using Shapes = std::vector<std::vector<std::int64_t>>;
-using Inputs = std::vector<c10::IValue>;
-
-/// A program, the shapes of its example, what its trace says of them, and other shapes: at which the graph does what
-/// the program does, and at which it refuses.
-struct Case {
-  const char* name;
-  std::function<std::shared_ptr<GraphModule>(const Inputs&)> trace;
-  std::function<Tensor(const Inputs&)> eager;
-  Shapes example;
-  std::vector<std::string> says;
-  std::vector<Shapes> equal, refused;
-};
-std::ostream& operator<<(std::ostream& out, const Case& c) { return out << c.name; }
-
-template <typename... Tensors>
-Case program(const char* name, Tensor (*function)(Tensors...), Shapes example, std::vector<std::string> says,
-             std::vector<Shapes> equal, std::vector<Shapes> refused) {
-  const auto eager = [function](const Inputs& inputs) {
-    return [&]<std::size_t... i>(std::index_sequence<i...>) { return function(inputs[i].toTensor()...); }
-    (std::index_sequence_for<Tensors...>());
-  };
-  const auto trace = [function](const Inputs& inputs) { return symbolic_trace(function, inputs); };
-  return {name, trace, eager, std::move(example), std::move(says), std::move(equal), std::move(refused)};
-}
-
-Inputs inputs_of(const Shapes& shapes) {
-  Inputs inputs;
-  for (const auto& shape : shapes) inputs.push_back(torch::rand(shape));
-  return inputs;
-}
 
 // ── Programs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -103,7 +70,7 @@ Tensor frames(Tensor x, Tensor y) { return F::pad(x, F::PadFuncOptions({10, 10})
 Tensor free_of_each_other(Tensor x, Tensor y) { return x.sum() + y * 2; }
 Tensor first_of(Tensor x, Tensor y) { return x * y.slice(0, 0, x.size(0)); }
 
-const Case kCases[] = {
+const ShapedProgram kCases[] = {
     program("twice", twice, {{4}, {8}}, {"y[0] = 2 * x[0]"}, {{{1}, {2}}, {{7}, {14}}, {{300}, {600}}},
             {{{7}, {15}}, {{4}, {9}}, {{5}, {8}}}),
     program("channels", channels, {{5}, {10}}, {"x[0] = y[0] // 2", "y[0] free in steps of 2"},
@@ -156,27 +123,12 @@ const Case kCases[] = {
     program("first_of", first_of, {{4}, {4}}, {}, {{{4}, {4}}}, {}),
 };
 
-class TiedSizes : public ::testing::TestWithParam<Case> {
- protected:
-  void SetUp() override { torch::manual_seed(3); }
-
-  void expect_at(GraphModule& gm, const Shapes& shapes, AtSizes wanted) const {
-    const Inputs inputs = inputs_of(shapes);
-    const auto eager = [&]() -> c10::IValue { return GetParam().eager(inputs); };
-    EXPECT_EQ(testing::at_sizes(gm, eager, inputs), wanted) << ::testing::PrintToString(shapes) << gm.graph();
-  }
-  void expect_everywhere(GraphModule& gm) const {
-    expect_at(gm, GetParam().example, AtSizes::equal);
-    for (const Shapes& shapes : GetParam().equal) expect_at(gm, shapes, AtSizes::equal);
-    for (const Shapes& shapes : GetParam().refused) expect_at(gm, shapes, AtSizes::refused);
-  }
-  std::shared_ptr<GraphModule> trace() const { return GetParam().trace(inputs_of(GetParam().example)); }
-};
+class TiedSizes : public testing::ShapedProgramTest {};
 
 TEST_P(TiedSizes, AreFollowed) {
   const auto gm = trace();
   gm->graph().lint();
-  for (const std::string& each : GetParam().says) EXPECT_THAT(SizeReport(gm->graph()).str(), HasSubstr(each));
+  expect_says(*gm);
   expect_everywhere(*gm);
 }
 

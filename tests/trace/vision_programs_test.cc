@@ -368,11 +368,7 @@ const std::vector<ProgramCase>& programs() {
 
 class VisionPrograms : public ::testing::TestWithParam<ProgramCase> {};
 
-TEST_P(VisionPrograms, HoldAtOtherSizes) {
-  const testing::ProgramVerdict verdict = testing::check_program(GetParam());
-  EXPECT_EQ(verdict.faults, "");
-  EXPECT_GE(verdict.equal, GetParam().taken) << verdict.refusals;
-}
+TEST_P(VisionPrograms, HoldAtOtherSizes) { testing::expect_holds_at_other_sizes(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Slow, VisionPrograms, ::testing::ValuesIn(programs()),
                          [](const auto& info) { return std::string(info.param.name); });
