@@ -8,6 +8,7 @@
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/export/input_notes.h>
+#include <fxgraph/module/history.h>
 #include <fxgraph/module/module_effects.h>
 
 namespace fx::pt2 {
@@ -84,7 +85,7 @@ class Settler {
       }
     }
     // What a run left there is a value like any other.
-    if (state.is_written && tensor.requires_grad() && !tensor.is_leaf()) state.tensor = tensor.detach();
+    if (state.is_written && internal::has_history(tensor)) state.tensor = tensor.detach();
     return state;
   }
 
@@ -161,11 +162,9 @@ class Settler {
   // Gradients would lead out of the program.
   static void refuse_history(const State& state) {
     const at::Tensor& tensor = state.tensor;
-    if (!tensor.requires_grad() || tensor.is_leaf()) return;
+    if (!internal::has_history(tensor)) return;
     if (state.held == Held::parameter && tensor.is_view() && tensor._base().is_leaf()) return;  // is what it looks at
-    throw Error(ErrorKind::unsupported, "the tensor '" + state.path +
-                                            "' was computed of one that is trained before the program runs; compute "
-                                            "it in forward, or detach() it");
+    internal::refuse_history(state.path);
   }
 
   // Memory that one reads as another type than the other.

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include <fxgraph/codegen/python.h>
+#include <fxgraph/module/history.h>
 #include <fxgraph/module/inline_modules.h>
 #include <fxgraph/module/written_mode.h>
 #include <fxgraph/nn/module_tree.h>
@@ -104,6 +105,7 @@ void to_folder(const GraphModule& module, const std::string& folder, const std::
                     ", computes is not known to fxgraph; trace it without leaf modules",
                 node->name());
   }
+  internal::refuse_history(module, graph);
   const CodeOptions options = options_for(module, graph);
   std::string source = python_module(graph, class_name);
   const std::string marker = "class " + class_name + "(torch.nn.Module):\n";

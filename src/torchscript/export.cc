@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/export/save.h>
+#include <fxgraph/module/history.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/written_mode.h>
 #include <fxgraph/nn/module_tree.h>
@@ -86,6 +87,7 @@ class Exporter {
     const Graph& graph = packed ? packed->graph : inlined ? *inlined : from.graph();
     // A nested GraphModule has tensors of its own.
     const std::unordered_set<std::string> outer = std::exchange(moved_, packed ? packed->moved : Paths());
+    internal::refuse_history(from, graph);
     for (const Node& node : graph.nodes()) {
       if (node.is(Op::call_module)) called.insert(node.target().str());
     }

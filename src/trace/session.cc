@@ -103,6 +103,7 @@ Node& Session::attribute_node(CapturedTensor& captured) {
   const bool was_written = captured.node && !captured.node->is(Op::get_attr);
   if (captured.node && (maker_->one_get_attr_each() || was_written)) return *captured.node;
   if (captured.path.empty()) {
+    if (CapturedTensor* parameter = viewed_parameter(captured)) return view_node(captured, *parameter);
     do {
       captured.path = "_tensor_constant" + std::to_string(next_constant_++);
     } while (!maker_->is_free_attribute(captured.path));
@@ -111,6 +112,31 @@ Node& Session::attribute_node(CapturedTensor& captured) {
   Node& node = create_node(Op::get_attr, captured.path);
   captured.node = captured.attribute = &node;
   remember(node, meta_value(captured), captured.tensor.device());
+  return node;
+}
+
+// The tensor of the root of which `captured` is a view through which gradients go: `wt = w.t()`, kept in a member.
+CapturedTensor* Session::viewed_parameter(const CapturedTensor& captured) {
+  const at::Tensor& tensor = captured.tensor;
+  if (!tensor.requires_grad() || tensor.is_leaf() || !tensor.is_view() || tensor.is_conj() || tensor.is_neg())
+    return nullptr;
+  const std::uint32_t* index = captured_index_.find(address(at::Tensor(tensor._base())));
+  CapturedTensor* parameter = index ? &captured_[*index - 1] : nullptr;
+  return parameter && parameter->of_root && parameter->tensor.scalar_type() == tensor.scalar_type() ? parameter
+                                                                                                    : nullptr;
+}
+
+Node& Session::view_node(CapturedTensor& view, CapturedTensor& parameter) {
+  static const Symbol kAsStrided("aten::as_strided");
+  const auto numbers = [](at::IntArrayRef values) {
+    return Argument::list(std::vector<Argument>(values.begin(), values.end()));
+  };
+  const at::Tensor& tensor = view.tensor;
+  const std::vector<Argument> arguments = {attribute_node(parameter), numbers(tensor.sizes()),
+                                           numbers(tensor.strides()), tensor.storage_offset()};
+  Node& node = create_node(Op::call_function, kAsStrided, arguments);
+  view.node = &node;
+  remember(node, meta_value(view), tensor.device());
   return node;
 }
 

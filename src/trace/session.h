@@ -50,7 +50,7 @@ struct CapturedTensor {
   std::string path;  ///< empty until a constant is used
   bool of_root = false;
   bool required_grad = false;  ///< when the trace began
-  Node* node = nullptr;        ///< what it stands for now: its get_attr, or the last in-place operator on it
+  Node* node = nullptr;        ///< what it stands for now: its get_attr, a view, or the last in-place operator on it
   Node* attribute = nullptr;   ///< its get_attr
   at::Tensor value;            ///< its shape, on the meta device
 };
@@ -195,6 +195,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Argument detached(Node& node);
   CapturedTensor& capture(const at::Tensor& tensor);
   Node& attribute_node(CapturedTensor& captured);
+  CapturedTensor* viewed_parameter(const CapturedTensor& captured);
+  Node& view_node(CapturedTensor& view, CapturedTensor& parameter);
   const at::Tensor& meta_value(const at::Tensor& tensor);
   const at::Tensor& meta_value(CapturedTensor& captured) const;
   void settle(ProxyImpl& constant);
