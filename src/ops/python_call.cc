@@ -270,7 +270,7 @@ std::optional<AtenCall> translated(const Node& node) {
 // Python repeats a single number where an operator takes a list of fixed size; not every way to run operators does.
 void repeat_numbers(AtenCall& call) {
   const auto repeat = [](const SchemaType& type, Argument& value) {
-    if (!type.list || type.fixed_size == 0 || value.is_sequence() || !is_number_type(argument_type(value))) return;
+    if (type.fixed_size == 0 || value.is_sequence() || !is_number_type(argument_type(value))) return;
     value = Argument::list(std::vector<Argument>(type.fixed_size, value));
   };
   const std::vector<SchemaArgument>& wanted = call.schema->arguments;
