@@ -159,6 +159,32 @@ TEST(Effects, MaySwap) {
   EXPECT_FALSE(effects.may_swap(d, e));
 }
 
+// Of two calls that draw, that others see, or of which nobody knows, neither goes before the other; and what writes, or
+// may write, stays where it is among those that read it.
+TEST(Effects, MaySwapByWhatTheCallsDo) {
+  struct Call {
+    const char* target;
+    bool ordered, writes;
+  };
+  constexpr Call kCalls[] = {{"aten::neg", false, false},      {"aten::add_.Tensor", false, true},
+                             {"aten::rand_like", true, false}, {"aten::_assert_async", true, false},
+                             {"mine.unknown", true, true},     {"aten::bernoulli_.float", true, true}};
+  for (const Call& first : kCalls) {
+    for (const Call& second : kCalls) {
+      for (const bool apart : {true, false}) {
+        Graph graph;
+        Node &x = graph.placeholder("x"), &y = graph.placeholder("y");
+        Node& a = graph.call_function(first.target, {x, 0.5});
+        Node& b = graph.call_function(second.target, {apart ? y : x, 0.5});
+        const Effects effects(graph);
+        const bool wanted = !(first.ordered && second.ordered) && (apart || !(first.writes || second.writes));
+        EXPECT_EQ(effects.may_swap(a, b), wanted) << first.target << " " << second.target << apart;
+        EXPECT_EQ(effects.may_swap(b, a), wanted) << first.target << " " << second.target << apart;
+      }
+    }
+  }
+}
+
 // ── Against a model that runs the graph ──────────────────────────────────────────────────────────────────────────────
 
 /// Runs a graph on abstract storage: every value is a set of storage numbers, by the per-node facts alone.
