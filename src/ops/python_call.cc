@@ -255,6 +255,11 @@ std::string packet_by_name(std::string_view name) {
   return {};
 }
 
+// True when the operator of this name, should there be one, is what the function is.
+bool goes_by_its_name(std::string_view name, std::span<const PythonRow> rows) {
+  return rows.empty() && !is_like_operator(name) && !known_effect(name);
+}
+
 std::optional<AtenCall> translated(const Node& node) {
   const std::string name = python_name(node.op(), node.target());
   if (const OperatorRow* row = find_operator(name)) return operator_call(*row, node);
@@ -262,7 +267,7 @@ std::optional<AtenCall> translated(const Node& node) {
   for (const PythonRow& row : rows) {
     if (std::optional<AtenCall> call = row_call(row, node)) return call;
   }
-  if (!rows.empty() || is_like_operator(name) || known_effect(name)) return std::nullopt;
+  if (!goes_by_its_name(name, rows)) return std::nullopt;
   const std::string packet = packet_by_name(name);
   return packet.empty() ? std::nullopt : same_arguments_call(Symbol(packet), node);
 }
@@ -342,7 +347,7 @@ std::vector<Symbol> candidate_packets(Op op, Symbol target) {
   for (const LikeRow& row : like_operators()) {
     if (row.name == name) add_packet(packets, row.packet);
   }
-  if (packets.empty() && rows.empty() && !known_effect(name)) add_packet(packets, packet_by_name(name));
+  if (goes_by_its_name(name, rows)) add_packet(packets, packet_by_name(name));
   return packets;
 }
 
