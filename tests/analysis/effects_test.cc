@@ -159,6 +159,25 @@ TEST(Effects, MaySwap) {
   EXPECT_FALSE(effects.may_swap(d, e));
 }
 
+// Values that share one set, several by way of a call that may return any of them: the set is seen from outside when
+// one of them is, wherever it stands.
+TEST(Effects, WhatIsUnitedIsExternalWhenAPartIs) {
+  constexpr unsigned kValues = Effects::kMaxSets + 2;
+  for (unsigned attributes = 0; attributes < 1u << kValues; ++attributes) {
+    Graph graph;
+    std::vector<Argument> values;
+    for (unsigned i = 0; i < kValues; ++i) {
+      Node& value =
+          attributes >> i & 1 ? graph.get_attr("w" + std::to_string(i)) : graph.call_function("aten::rand", {});
+      values.emplace_back(value);
+    }
+    Node& any = graph.call_function("mine.any_of", values);
+    const Effects effects(graph);
+    ASSERT_EQ(effects.sets(any).size(), 1u);
+    EXPECT_EQ(effects.is_external(effects.sets(any)[0]), attributes != 0) << attributes;
+  }
+}
+
 // Of two calls that draw, that others see, or of which nobody knows, neither goes before the other; and what writes, or
 // may write, stays where it is among those that read it.
 TEST(Effects, MaySwapByWhatTheCallsDo) {

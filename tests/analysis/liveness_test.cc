@@ -261,6 +261,18 @@ TEST(MemoryPlan, LargeOnesUseTheOrderOnly) {
   expect_valid(blocks, plan_memory(blocks));
 }
 
+// Three blocks that fit into three bytes when the largest is placed first, and into four in order; then ones that live
+// alone.
+TEST(MemoryPlan, TheLargestAreFirstUpToSoManyBlocks) {
+  for (const std::size_t count : {std::size_t{3}, kMaxBySize - 1, kMaxBySize, kMaxBySize + 1, kMaxBySize + 2}) {
+    std::vector<MemoryBlock> blocks = {{{0, 1}, 1}, {{0, 3}, 1}, {{2, 3}, 2}};
+    for (std::uint32_t i = 4; blocks.size() < count; ++i) blocks.push_back({{i, i}, 1});
+    const MemoryPlan plan = plan_memory(blocks);
+    EXPECT_EQ(plan.bytes, count <= kMaxBySize ? 3 : 4) << count;
+    EXPECT_EQ(plan.lower_bound, 3) << count;
+  }
+}
+
 TEST(MemoryPlan, OfAGraphLeavesOutWhatIsNotCounted) {
   Sample g;
   const Liveness live(g.graph, g.shapes, {.alignment = 1});
