@@ -220,7 +220,7 @@ std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) 
   bool numbers = true;
   for (const Argument& operand : call.args) {
     const ArgumentType kind = argument_type(operand);
-    if (kind.known && kind.list) return std::nullopt;  // Python's lists: no operator computes with them
+    if (kind.list) return std::nullopt;  // Python's lists: no operator computes with them
     numbers &= is_number_type(kind);
   }
   if (numbers) {
