@@ -122,7 +122,7 @@ void DeadCode::find_unused_outputs(const Shapes* shapes) {
       std::int64_t index = taken ? taken->index : -1;
       if (taken && index < 0) index += static_cast<std::int64_t>(results);
       all_known = all_known && index >= 0;
-      if (all_known && static_cast<std::size_t>(index) < results && !is_dead(user)) {
+      if (static_cast<std::size_t>(index) < results && !is_dead(user)) {
         used[static_cast<std::size_t>(index)] = true;
       }
     }

@@ -149,8 +149,6 @@ void EffectsBuilder::add_writes(const Node& node, const NodeEffects& effects) {
     for_each_written(node, gather_all, options_.modules);
   }
   if (effects.writes && node.is(Op::call_module)) gathered_.push_back(module_cell(node.target()));
-  std::sort(gathered_.begin(), gathered_.end());
-  gathered_.erase(std::unique(gathered_.begin(), gathered_.end()), gathered_.end());
   for (const Cell cell : gathered_) writes_.push_back({cell, writer});
   result_.written_.insert(result_.written_.end(), gathered_.begin(), gathered_.end());
   result_.impure_.push_back(writer);

@@ -115,7 +115,7 @@ class Liveness {
   std::int64_t bytes_at(const Node& node) const { return bytes_.empty() ? 0 : bytes_[place(node)]; }
   /// The first place where the most bytes are live; zero bytes at no node without shapes.
   MemoryPeak peak() const { return peak_; }
-  /// The counted storages that are live while `node` runs, largest first. O(storages).
+  /// The counted storages that are live while `node` runs, largest first; of one size as in storages(). O(storages).
   std::vector<const Storage*> storages_at(const Node& node) const;
 
   /// The graph that was given, which must still be there and unchanged.

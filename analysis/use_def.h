@@ -66,7 +66,8 @@ class Reachability {
 /// The length of the longest path to each node, in nodes: 0 where there are no inputs. O(nodes + uses).
 NodeMap<std::uint32_t> levels(const Graph& graph, const OrderEdges* order = nullptr);
 
-/// A most expensive path, and how much each node may be delayed before the whole takes longer.
+/// A most expensive path, of several one that ends first, and how much each node may be delayed before the whole takes
+/// longer.
 struct CriticalPath {
   std::vector<Node*> nodes;  ///< in order
   double length = 0;         ///< the sum of their costs

@@ -1,6 +1,7 @@
 #include <fxgraph/matchers/convexity.h>
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -30,12 +31,10 @@ std::optional<ConvexityViolation> convexity_violation(std::span<Node* const> nod
 }
 
 std::optional<ConvexityViolation> convexity_violation(const Match& match) {
+  const std::vector<Argument> outputs = match.outputs();
   std::vector<Node*> exits;
-  for (const Argument& output : match.outputs()) {
-    Node* node = output.node_or_null();
-    if (node && match.contains(*node) && std::find(exits.begin(), exits.end(), node) == exits.end())
-      exits.push_back(node);
-  }
+  std::ranges::copy_if(match.nodes(), std::back_inserter(exits),
+                       [&](Node* node) { return std::ranges::count(outputs, Argument(*node)) > 0; });
   return convexity_violation(match.nodes(), exits);
 }
 

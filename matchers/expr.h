@@ -63,7 +63,7 @@ class Expr {
   /// A literal number must compare so with `bound`: `<`, `<=`, `>`, `>=`, `==`, `!=`.
   Expr where(std::string_view comparison, const Argument& bound) const;
   /// The value must be such a tensor: `f32[N, C, *, *]`, `floating`, `tensor[B, ...] on cuda`. A name stands for one
-  /// size wherever it is mentioned, and is captured as an int. Needs FindOptions::shapes.
+  /// size wherever it is mentioned, and is captured as an int. Said once of a value. Needs FindOptions::shapes.
   Expr is(std::string_view type) const;
   /// The module that is called must be of one of these types: `Conv2d`, `torch.nn.Conv2d`, an expression. Needs
   /// FindOptions::module_type.

@@ -24,13 +24,6 @@ struct PatternNode : PatternTest {
     for (const std::uint32_t arg : args) visit(arg);
     for (const auto& [name, arg] : kwargs) visit(arg);
   }
-  /// The operands, sizes and the tail.
-  template <typename Visit>
-  void for_each_part(Visit&& visit) const {
-    for_each_child(visit);
-    for (const std::uint32_t dim : dims) visit(dim);
-    if (tail != kNoPattern) visit(tail);
-  }
 };
 
 struct PatternData {

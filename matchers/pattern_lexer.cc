@@ -39,8 +39,8 @@ bool PatternLexer::goes_on(std::size_t at) const {
 }
 
 void PatternLexer::skip_space() {
-  while (next_ < text_.size()) {
-    const char c = text_[next_];
+  for (;;) {
+    const char c = char_at(text_, next_);
     if (c == '#' && (next_ == 0 || std::isspace(static_cast<unsigned char>(text_[next_ - 1]))) &&
         !starts_word(char_at(text_, next_ + 1))) {
       while (next_ < text_.size() && text_[next_] != '\n') ++next_;

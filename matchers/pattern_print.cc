@@ -207,7 +207,7 @@ class Printer {
   }
 
   void alternatives(const PatternNode& node) {
-    if (node.args.size() == 2 && data_.nodes[node.args[1]].kind == PatternKind::absent) {
+    if (data_.nodes[node.args.back()].kind == PatternKind::absent) {
       out_ += "maybe(";
       reference(node.args[0]);
       out_ += ')';

@@ -95,8 +95,8 @@ void read_sizes(PatternLexer& lexer, ExprNode& node) {
 bool is_tensor_word(std::string_view word) { return word != "bool" && dtypes_of(word) != 0; }
 
 void read_tensor_type(PatternLexer& lexer, ExprNode& node) {
+  if (node.tensor) lexer.fail_at(lexer.peek().at, "the tensor is described twice; say all of it in one place");
   node.tensor.emplace();
-  node.dims.clear();
   node.tensor->dtypes = read_dtypes(lexer);
   if (lexer.accept("[")) read_sizes(lexer, node);
   if (!lexer.is_word("on")) return;

@@ -149,7 +149,8 @@ Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effe
   constexpr std::size_t kMost = 64;
   const std::uint32_t own = effects.alias_class(now);
   std::vector<const Node*> same = {&old};
-  for (std::size_t next = 0; next < same.size() && next < kMost; ++next) {
+  for (std::size_t next = 0; next < same.size(); ++next) {
+    if (next == kMost) return Objection{&old, "too many values may be it, or a view of it, to look at"};
     for (const Node& user : same[next]->users()) {
       const NodeEffects does = effects.of(user);
       if (does.may_alias && std::ranges::find(same, &user) == same.end()) same.push_back(&user);

@@ -56,12 +56,10 @@ class BoundCall {
       swapped_ = node.args()[1].node().id() < node.args()[0].node().id();
     }
   }
-  std::size_t size() const {
-    return schema_ ? schema_->arguments.size() : node_.args().size() + 2 * node_.kwargs().size();
-  }
+  std::size_t size() const { return schema_ ? schema_->arguments.size() : node_.args().size() + node_.kwargs().size(); }
   const Argument* at(std::size_t i) const {
     if (schema_) return bound_argument(*schema_, node_, swapped_ && i < 2 ? 1 - i : i);
-    return i < node_.args().size() ? &node_.args()[i] : &node_.kwargs().value((i - node_.args().size()) / 2);
+    return i < node_.args().size() ? &node_.args()[i] : &node_.kwargs().value(i - node_.args().size());
   }
   /// What the call takes first, as it is written.
   const Argument* first() const {
@@ -70,7 +68,7 @@ class BoundCall {
   // Without a schema keyword names take part as they stand.
   std::uint32_t name_at(std::size_t i) const {
     if (schema_ || i < node_.args().size()) return 0;
-    return node_.kwargs().name((i - node_.args().size()) / 2).id();
+    return node_.kwargs().name(i - node_.args().size()).id();
   }
 
  private:
@@ -204,7 +202,6 @@ class Eliminator {
     } else if (!argument.is_container()) {
       mix(argument.hash());
     } else {
-      mix(static_cast<std::uint64_t>(argument.kind()) + argument.elements().size() * 32);
       for (const Argument& element : argument.elements()) hash_argument(seed, element);
     }
   }

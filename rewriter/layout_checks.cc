@@ -68,7 +68,7 @@ class LayoutReaders {
     constexpr int kMost = 64;
     const Node* at = &value;
     for (int steps = 0; steps < kMost; ++steps) {
-      if (at->num_users() != 1 || at->is(Op::placeholder) || at->is(Op::get_attr)) return false;
+      if (at->num_users() != 1) return false;
       const Node* shares = nullptr;
       int sources = 0;
       at->for_each_input([&](const Node& input) {

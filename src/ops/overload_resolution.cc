@@ -82,7 +82,7 @@ Fit sequence_fit(ArgumentSpan elements, const SchemaType& want) {
   for (const Argument& value : elements) {
     const Fit fit = argument_fit(value, element);
     if (!fit.fits()) return kMisfit;
-    if (fit.cost > worst.cost) worst = fit;
+    worst = std::ranges::max({worst, fit}, {}, &Fit::cost);
   }
   return worst;
 }

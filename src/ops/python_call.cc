@@ -220,7 +220,7 @@ std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) 
   bool numbers = true;
   for (const Argument& operand : call.args) {
     const ArgumentType kind = argument_type(operand);
-    if (kind.known && kind.list) return std::nullopt;  // Python's lists: no operator computes with them
+    if (kind.list) return std::nullopt;  // Python's lists: no operator computes with them
     numbers &= is_number_type(kind);
   }
   if (numbers) {
@@ -255,6 +255,11 @@ std::string packet_by_name(std::string_view name) {
   return {};
 }
 
+// True when the operator of this name, should there be one, is what the function is.
+bool goes_by_its_name(std::string_view name, std::span<const PythonRow> rows) {
+  return rows.empty() && !is_like_operator(name) && !known_effect(name);
+}
+
 std::optional<AtenCall> translated(const Node& node) {
   const std::string name = python_name(node.op(), node.target());
   if (const OperatorRow* row = find_operator(name)) return operator_call(*row, node);
@@ -262,7 +267,7 @@ std::optional<AtenCall> translated(const Node& node) {
   for (const PythonRow& row : rows) {
     if (std::optional<AtenCall> call = row_call(row, node)) return call;
   }
-  if (!rows.empty() || is_like_operator(name) || known_effect(name)) return std::nullopt;
+  if (!goes_by_its_name(name, rows)) return std::nullopt;
   const std::string packet = packet_by_name(name);
   return packet.empty() ? std::nullopt : same_arguments_call(Symbol(packet), node);
 }
@@ -270,7 +275,7 @@ std::optional<AtenCall> translated(const Node& node) {
 // Python repeats a single number where an operator takes a list of fixed size; not every way to run operators does.
 void repeat_numbers(AtenCall& call) {
   const auto repeat = [](const SchemaType& type, Argument& value) {
-    if (!type.list || type.fixed_size == 0 || value.is_sequence() || !is_number_type(argument_type(value))) return;
+    if (type.fixed_size == 0 || value.is_sequence() || !is_number_type(argument_type(value))) return;
     value = Argument::list(std::vector<Argument>(type.fixed_size, value));
   };
   const std::vector<SchemaArgument>& wanted = call.schema->arguments;
@@ -342,7 +347,7 @@ std::vector<Symbol> candidate_packets(Op op, Symbol target) {
   for (const LikeRow& row : like_operators()) {
     if (row.name == name) add_packet(packets, row.packet);
   }
-  if (packets.empty() && rows.empty() && !known_effect(name)) add_packet(packets, packet_by_name(name));
+  if (goes_by_its_name(name, rows)) add_packet(packets, packet_by_name(name));
   return packets;
 }
 

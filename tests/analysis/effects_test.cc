@@ -159,6 +159,51 @@ TEST(Effects, MaySwap) {
   EXPECT_FALSE(effects.may_swap(d, e));
 }
 
+// Values that share one set, several by way of a call that may return any of them: the set is seen from outside when
+// one of them is, wherever it stands.
+TEST(Effects, WhatIsUnitedIsExternalWhenAPartIs) {
+  constexpr unsigned kValues = Effects::kMaxSets + 2;
+  for (unsigned attributes = 0; attributes < 1u << kValues; ++attributes) {
+    Graph graph;
+    std::vector<Argument> values;
+    for (unsigned i = 0; i < kValues; ++i) {
+      Node& value =
+          attributes >> i & 1 ? graph.get_attr("w" + std::to_string(i)) : graph.call_function("aten::rand", {});
+      values.emplace_back(value);
+    }
+    Node& any = graph.call_function("mine.any_of", values);
+    const Effects effects(graph);
+    ASSERT_EQ(effects.sets(any).size(), 1u);
+    EXPECT_EQ(effects.is_external(effects.sets(any)[0]), attributes != 0) << attributes;
+  }
+}
+
+// Of two calls that draw, that others see, or of which nobody knows, neither goes before the other; and what writes, or
+// may write, stays where it is among those that read it.
+TEST(Effects, MaySwapByWhatTheCallsDo) {
+  struct Call {
+    const char* target;
+    bool ordered, writes;
+  };
+  constexpr Call kCalls[] = {{"aten::neg", false, false},      {"aten::add_.Tensor", false, true},
+                             {"aten::rand_like", true, false}, {"aten::_assert_async", true, false},
+                             {"mine.unknown", true, true},     {"aten::bernoulli_.float", true, true}};
+  for (const Call& first : kCalls) {
+    for (const Call& second : kCalls) {
+      for (const bool apart : {true, false}) {
+        Graph graph;
+        Node &x = graph.placeholder("x"), &y = graph.placeholder("y");
+        Node& a = graph.call_function(first.target, {x, 0.5});
+        Node& b = graph.call_function(second.target, {apart ? y : x, 0.5});
+        const Effects effects(graph);
+        const bool wanted = !(first.ordered && second.ordered) && (apart || !(first.writes || second.writes));
+        EXPECT_EQ(effects.may_swap(a, b), wanted) << first.target << " " << second.target << apart;
+        EXPECT_EQ(effects.may_swap(b, a), wanted) << first.target << " " << second.target << apart;
+      }
+    }
+  }
+}
+
 // ── Against a model that runs the graph ──────────────────────────────────────────────────────────────────────────────
 
 /// Runs a graph on abstract storage: every value is a set of storage numbers, by the per-node facts alone.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include <fxgraph/analysis/memory_plan.h>
 #include <fxgraph/analysis/schedule.h>
@@ -115,15 +117,41 @@ TEST(Storages, InputsAndAttributesCountWhenAsked) {
 }
 
 TEST(Storages, IdentityInShapesWinsOverSchemas) {
-  Sample g;
-  // The view was a copy after all.
-  std::int64_t next = 0;
-  for (Node* node : {&g.x, &g.weight, &g.a, &g.v, &g.b, &g.c}) g.shapes[*node].tensors[0].storage = next++;
-  g.shapes[g.w].tensors[0].storage = g.shapes[g.v].tensors[0].storage;
-  const Liveness live(g.graph, g.shapes, {.alignment = 1});
-  EXPECT_EQ(live.storages().size(), 6u);
-  EXPECT_EQ(live.storages()[2].interval, (Interval{2, 3}));
-  EXPECT_EQ(live.bytes_at(g.v), 800);
+  // The view was a copy after all, whatever number any storage has.
+  for (std::int64_t first = 0; first < 6; ++first) {
+    Sample g;
+    std::int64_t next = first;
+    for (Node* node : {&g.x, &g.weight, &g.a, &g.v, &g.b, &g.c}) g.shapes[*node].tensors[0].storage = next++ % 6;
+    g.shapes[g.w].tensors[0].storage = g.shapes[g.v].tensors[0].storage;
+    const Liveness live(g.graph, g.shapes, {.alignment = 1});
+    EXPECT_EQ(live.storages().size(), 6u) << first;
+    EXPECT_EQ(live.storages()[2].interval, (Interval{2, 3})) << first;
+    EXPECT_EQ(live.bytes_at(g.v), 800) << first;
+  }
+}
+
+TEST(Storages, LiveOnesAreTheLargestFirstThenTheEarliest) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Graph graph = random_graph(seed, random_options(seed, 40));
+    Shapes shapes(graph);
+    Random random(seed);
+    for (const Node& node : graph.nodes()) {
+      if (!node.is(Op::output)) shapes[node] = floats(random.between(1, 3));
+    }
+    const Liveness live(graph, shapes, {.count_inputs = seed % 2 == 0, .alignment = 1});
+    std::set<std::int64_t, std::greater<>> sizes;
+    for (const Storage& storage : live.storages()) sizes.insert(storage.bytes);
+    for (const Node& node : graph.nodes()) {
+      std::vector<const Storage*> wanted;
+      for (const std::int64_t bytes : sizes) {
+        for (const Storage& storage : live.storages()) {
+          const bool here = storage.counted && storage.interval.contains(live.place(node));
+          if (here && storage.bytes == bytes) wanted.push_back(&storage);
+        }
+      }
+      ASSERT_EQ(live.storages_at(node), wanted) << seed << " " << node.name();
+    }
+  }
 }
 
 TEST(Storages, ElementsOfATupleEndOnTheirOwn) {
@@ -231,6 +259,18 @@ TEST(MemoryPlan, LargeOnesUseTheOrderOnly) {
     blocks[i] = {{i, i + static_cast<std::uint32_t>(random.below(5))}, random.between(1, 100)};
   }
   expect_valid(blocks, plan_memory(blocks));
+}
+
+// Three blocks that fit into three bytes when the largest is placed first, and into four in order; then ones that live
+// alone.
+TEST(MemoryPlan, TheLargestAreFirstUpToSoManyBlocks) {
+  for (const std::size_t count : {std::size_t{3}, kMaxBySize - 1, kMaxBySize, kMaxBySize + 1, kMaxBySize + 2}) {
+    std::vector<MemoryBlock> blocks = {{{0, 1}, 1}, {{0, 3}, 1}, {{2, 3}, 2}};
+    for (std::uint32_t i = 4; blocks.size() < count; ++i) blocks.push_back({{i, i}, 1});
+    const MemoryPlan plan = plan_memory(blocks);
+    EXPECT_EQ(plan.bytes, count <= kMaxBySize ? 3 : 4) << count;
+    EXPECT_EQ(plan.lower_bound, 3) << count;
+  }
 }
 
 TEST(MemoryPlan, OfAGraphLeavesOutWhatIsNotCounted) {

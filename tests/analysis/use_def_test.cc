@@ -104,6 +104,11 @@ TEST(CriticalPath, AgreesWithEveryPathOnRandomGraphs) {
     double longest = 0;
     for (const Node& node : graph.nodes()) longest = std::max(longest, until[node] + cost(node) + from[node]);
     ASSERT_EQ(path.length, longest) << seed;
+    const Node* first = nullptr;
+    for (const Node& node : graph.nodes()) {
+      if (!first && until[node] + cost(node) == longest) first = &node;
+    }
+    ASSERT_EQ(path.nodes.back(), first) << seed;
     for (const Node& node : graph.nodes()) {
       ASSERT_DOUBLE_EQ(path.slack[node], longest - (until[node] + cost(node) + from[node])) << seed;
     }

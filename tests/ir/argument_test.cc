@@ -8,6 +8,7 @@
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
+#include "tests/support/random.h"
 
 namespace fx::argument_test {
 
@@ -211,6 +212,26 @@ TEST(Argument, AComplexNumberIsOneLeaf) {
   EXPECT_EQ(map_leaves(Argument::list({number, Argument::slice(1, nullptr, 2)}), note),
             Argument::list({number, Argument::slice(1, nullptr, 2)}));
   EXPECT_EQ(leaves, (std::vector<Argument>{number, 1, nullptr, 2}));
+}
+
+// As many as it takes to the end of the element that lies furthest, where nobody says how large the storage is.
+TEST(TensorInfo, HoldsOnToItsStorage) {
+  testing::Random random(1);
+  for (int round = 0; round < 2000; ++round) {
+    TensorInfo info{.dtype = round % 2 ? DType::float32 : DType::int8};
+    std::int64_t furthest = 0;
+    for (std::size_t i = random.below(4); i > 0; --i) {
+      info.sizes.push_back(random.between(round % 8 ? 1 : 0, 4));
+      if (round % 3) info.strides.push_back(random.between(0, 5));
+      if (round % 3) furthest += (info.sizes.back() - 1) * info.strides.back();
+    }
+    const std::int64_t elements = info.strides.empty() || info.numel() == 0 ? info.numel() : furthest + 1;
+    EXPECT_EQ(info.held_bytes(), elements * (round % 2 ? 4 : 1));
+    for (const std::int64_t whole : {0, 1, 7, 1000}) {
+      info.storage_bytes = whole;
+      EXPECT_EQ(info.held_bytes(), whole);
+    }
+  }
 }
 
 TEST(TensorInfo, IsReadAsItIsWritten) {

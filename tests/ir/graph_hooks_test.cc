@@ -128,6 +128,30 @@ TEST(GraphHooks, AllWaysToReplace) {
   EXPECT_EQ(log.lines.size(), 3u);
 }
 
+// Whoever takes the value, wherever in its arguments, and nobody else.
+TEST(GraphHooks, AreToldOfAnInputThatIsThereAlone) {
+  Graph graph;
+  Node &x = graph.placeholder("x"), &y = graph.placeholder("y"), &z = graph.placeholder("z");
+  graph.call_function("f", {x}, {}, "another");
+  const std::pair<std::vector<Argument>, bool> rows[] = {{{}, false},
+                                                         {{1}, false},
+                                                         {{z}, false},
+                                                         {{x}, true},
+                                                         {{z, 1, x}, true},
+                                                         {{Argument::list({z, x})}, true},
+                                                         {{Argument::list({z, 1})}, false}};
+  for (const auto& [args, there] : rows) {
+    for (const bool last : {true, false}) {
+      Node& user = graph.call_function("f", args, {}, "user");
+      if (!last) graph.call_function("f", {x}, {}, "later");
+      Log log;
+      GraphHooks hooks(graph, log.hooks());
+      user.replace_input_with(x, y);
+      EXPECT_EQ(log.lines.size(), there ? 1u : 0u) << user;
+    }
+  }
+}
+
 TEST(GraphHooks, WhatAHookThrowsKeepsTheEditFromBeingMade) {
   Graph graph;
   Node& x = graph.placeholder("x");
@@ -312,9 +336,9 @@ TEST(GraphHooks, ThatThrowLeaveTheGraphWhole) {
                          if (!std::exchange(throws, false)) return;
                          if (uses) graph.call_function("aten::sin", {node});
                          if (erases && !uses) graph.erase_node(node);
-                         throw Error(ErrorKind::invalid_argument, "no");
+                         throw Error(ErrorKind::invalid_argument, "not now");
                        }});
-      EXPECT_THAT(error_of([&] { graph.call_function("aten::relu", {x}); }), HasSubstr("no"));
+      EXPECT_THAT(error_of([&] { graph.call_function("aten::relu", {x}); }), HasSubstr("not now"));
       if (uses) {
         EXPECT_THAT(order(graph), ElementsAre("x", "relu", "sin"));
       } else {

@@ -43,17 +43,33 @@ TEST(Lint, DefinitionsComeBeforeUses) {
 }
 
 TEST(Lint, ArgumentsFitTheOpcode) {
-  Graph graph;
-  Node& x = graph.placeholder("x");
-  Node& method = graph.create_node(Op::call_method, "relu");
-  Node& empty = graph.create_node(Op::call_function, "");
-  Node& output = graph.output(x);
-  EXPECT_THAT(rules(graph), ElementsAre(8, 8));
-  method.set_args({x});
-  empty.set_target("f");
-  x.set_args({1, 2});
-  output.set_args({});
-  EXPECT_THAT(rules(graph), ElementsAre(8, 8));
+  struct Row {
+    Op op;
+    std::size_t least, most;
+    bool keywords;
+  };
+  constexpr std::size_t kAny = 100;
+  for (const auto& [op, least, most, keywords] :
+       {Row{Op::placeholder, 0, 1, false}, Row{Op::output, 1, 1, false}, Row{Op::call_method, 1, kAny, true},
+        Row{Op::call_function, 0, kAny, true}, Row{Op::call_module, 0, kAny, true}, Row{Op::get_attr, 0, kAny, true}}) {
+    for (std::size_t args = 0; args < 4; ++args) {
+      for (int kwargs = 0; kwargs < 3; ++kwargs) {
+        Graph graph;
+        Node& node = op == Op::output ? graph.output(1) : graph.create_node(op, "f");
+        node.set_args(std::vector<Argument>(args, 1));
+        std::vector<NamedArgument> named;
+        for (int i = 0; i < kwargs; ++i) named.push_back({Symbol("k" + std::to_string(i)), 1});
+        node.set_kwargs(named);
+        const bool fits = args >= least && args <= most && (kwargs == 0 || keywords);
+        EXPECT_THAT(rules(graph), fits ? std::vector<int>() : std::vector<int>{8})
+            << to_string(op) << " " << args << " " << kwargs;
+        if (fits && op != Op::output) {
+          node.set_target("");
+          EXPECT_THAT(rules(graph), ElementsAre(8)) << to_string(op);
+        }
+      }
+    }
+  }
 }
 
 TEST(Lint, ListsAllViolations) {

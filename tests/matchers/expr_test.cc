@@ -51,6 +51,10 @@ std::vector<Construct> constructs() {
       {"NegationNamed", op("aten::relu", not_(op("aten::neg", _)).name("v")),
        "v = !aten::neg(_)\nreturn aten::relu(v)"},
       {"Transparent", op("aten::neg", transparent(relu)), "aten::neg(~aten::relu(x))"},
+      {"OneAlternativeApplied", any_of({op("aten::relu"), op("aten::neg")})(any("x")),
+       "(aten::relu(x) | aten::neg(x))"},
+      {"OptionalFirst", op("aten::sin", any_of({maybe(relu), op("aten::neg", any("x"))})),
+       "aten::sin((maybe(aten::relu(x)) | aten::neg(x)))"},
       {"Repeat", repeat(op("aten::relu"), 2, 2, any("x")), "aten::relu(aten::relu(x))"},
       {"RepeatOptional", op("aten::neg", repeat(op("aten::relu"), 0, 1, any("x"))), "aten::neg((aten::relu(x) | x))"},
       {"Dominates", op("aten::neg", dominates(relu, op(Tag::pointwise))),
@@ -109,6 +113,12 @@ TEST(Expr, MistakesAreSaid) {
   EXPECT_EQ(error([] { op("aten::relu").of_type("ReLU"); }), "of_type() belongs to a call of a module");
   EXPECT_EQ(error([] { value().is("f33[N]"); }),
             "<pattern>:1:1: expected tensor, floating, integral or a dtype such as f32, found 'f33'");
+  for (const char* const again : {"f32[N]", "tensor", "f16[N, 3]", "f32[N] on cpu"}) {
+    EXPECT_EQ(error([&] { value().is("f32[N]").is(again); }),
+              "<pattern>:1:1: the tensor is described twice; say all of it in one place");
+    EXPECT_EQ(error([&] { Pattern("aten::relu(x: f32[N].is(" + std::string(again) + "))"); }),
+              "<pattern>:1:25: the tensor is described twice; say all of it in one place");
+  }
   EXPECT_EQ(error([] { Pattern(op("aten::relu", dominates(any(), op("aten::neg", any("x"))))); }),
             "pattern: the path of dominates() is an operator without arguments or name, or alternatives of those");
   EXPECT_EQ(error([] { repeat(op("aten::relu").name("r"), 1, 2, any()); }),

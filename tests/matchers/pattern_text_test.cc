@@ -6,6 +6,7 @@
 
 #include <fxgraph/matchers/expr.h>
 #include <fxgraph/matchers/matcher.h>
+#include <fxgraph/text/parse.h>
 #include "tests/support/short_graph.h"
 
 namespace fx::pattern_text_test {
@@ -90,8 +91,10 @@ TEST(PatternText, MistakesInFormulasAreLocated) {
   EXPECT_EQ(error_of("let f(v) = aten::neg(v)\nreturn f(x, y)"), "<pattern>:2:8: f takes 1 arguments, not 2");
   EXPECT_EQ(error_of("let f(v) = aten::neg(v)\nreturn f(...)"),
             "<pattern>:2:8: f takes values: '...' belongs into what it stands for");
-  EXPECT_EQ(error_of("let by(v, s) = aten::mul.Scalar(v, s: float)\nreturn by(x, 2)"),
-            "<pattern>:1:36: the parameter s names a value here: give a name for it");
+  for (const char* const nameless : {"2", "_", "node", "aten::neg(y)", "k: node", "k: float", "k: aten::neg(y)", "[k]"})
+    EXPECT_EQ(error_of("let by(v, s) = aten::mul.Scalar(v, s: float)\nreturn by(x, " + std::string(nameless) + ")"),
+              "<pattern>:1:36: the parameter s names a value here: give a name for it")
+        << nameless;
   std::string large = "let f0(v) = aten::neg(v)\n";
   for (int i = 1; i < 40; ++i) {
     const std::string before = "f" + std::to_string(i - 1);
@@ -154,6 +157,32 @@ TEST(PatternText, NamesAreInputsInOrder) {
   for (const Symbol name : pattern.inputs()) names.push_back(name.str());
   EXPECT_THAT(names, ElementsAre("b", "x", "c", "w"));
   EXPECT_EQ(pattern.num_outputs(), 1u);
+}
+
+// What a pattern finds is an input when it has a name and is no call, nor made of calls.
+TEST(PatternText, InputsAreWhatTheMatchDoesNotCompute) {
+  for (const char* input : {"v", "v: node", "v: constant", "v: get_attr", "v: literal", "v: int", "v: float", "v: bool",
+                            "v: str", "...v", "v: f32[2]"})
+    EXPECT_THAT(Pattern("my::op(" + std::string(input) + ")").inputs(), ElementsAre(Symbol("v"))) << input;
+  for (const char* made :
+       {"v: aten::rand()", "v: call_module[a.b]", "v: (aten::rand() | node)", "v: [1, node]", "v: !aten::rand()",
+        "v: ~aten::relu(node)", "v: dominates(aten::rand(), #pointwise)", "v: maybe(node)", "v: 1", "node", "..."})
+    EXPECT_THAT(Pattern("my::op(" + std::string(made) + ")").inputs(), ElementsAre()) << made;
+}
+
+TEST(PatternText, StringsStandBetweenQuotesOfEitherKind) {
+  for (const char quote : {'\'', '"'}) {
+    for (const char* const content :
+         {"", "floor", "two words", "a, b", ")", "[(", "it\\'s", "\\\"", "\\\\", "#", "a;b", "/"}) {
+      const std::string text = "my::op(x, mode=" + (quote + std::string(content) + quote) + ")";
+      Graph graph = parse_graph("graph(%x):\n    %a = call_function[target=my::op](args = (%x,), kwargs = {mode: " +
+                                (quote + std::string(content) + quote) + "})\n    return a\n");
+      EXPECT_EQ(find(graph, Pattern(text)).size(), 1u) << text;
+      EXPECT_EQ(find(graph, Pattern(printed(text))).size(), 1u) << text;
+      graph.find("a")->set_kwargs({{"mode", "another"}});
+      EXPECT_EQ(find(graph, Pattern(text)).size(), 0u) << text;
+    }
+  }
 }
 
 TEST(PatternText, DeepGraphsAreReadWithoutRecursion) {

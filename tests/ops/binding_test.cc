@@ -76,6 +76,23 @@ TEST_F(Binding, ValuesAreComparedAsTheirTypeSays) {
   EXPECT_TRUE(same("str", "a", "a"));
 }
 
+// One value stands for as many copies as the list has by its type, and for no list of any length.
+TEST_F(Binding, ANumberStandsForItsCopiesAlone) {
+  for (int size = 0; size < 4; ++size) {
+    const std::string type = size == 0 ? "int[]" : "int[" + std::to_string(size) + "]";
+    const OperatorSchema schema = parse_schema("my::op(" + type + " a) -> ()");
+    for (int length = 0; length < 5; ++length) {
+      for (int other = 0; other <= length; ++other) {  // where another number stands; at the end: nowhere
+        std::vector<Argument> many(static_cast<std::size_t>(length), 7);
+        if (other < length) many[static_cast<std::size_t>(other)] = 8;
+        const bool same = size > 0 && length == size && other == length;
+        EXPECT_EQ(same_argument(schema.arguments[0].type, 7, Argument::list(many)), same) << type << " " << length;
+        EXPECT_EQ(same_argument(schema.arguments[0].type, Argument::tuple(many), 7), same) << type << " " << length;
+      }
+    }
+  }
+}
+
 TEST_F(Binding, CallsThatFitHaveNoComplaint) {
   const OperatorSchema& add = *find_schema("aten::add.Tensor");
   EXPECT_EQ(check_call(add, {x, y}, {{"alpha", 2.5}}), std::nullopt);

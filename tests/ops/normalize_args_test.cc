@@ -5,6 +5,7 @@
 
 #include <fxgraph/ops/schema.h>
 #include "tests/support/names.h"
+#include "tests/support/random.h"
 
 namespace fx::normalize_args_test {
 
@@ -122,6 +123,34 @@ TEST(AnnotateGetitem, test_annotate_getitem_node) {
   EXPECT_EQ(type(many), "int");
   for (const Node* node : {&beyond, &plain, &unknown, &value}) EXPECT_THAT(type(*node), IsEmpty());
   EXPECT_EQ(annotate_getitem_nodes(graph), 0u);
+}
+
+// Whatever stands between the commas, and however many spaces around it.
+TEST(AnnotateGetitem, SpacesAroundTypesAreNoPartOfThem) {
+  constexpr const char* kTypes[] = {"", "int", "List[ int , str ]", "Tuple[(int, str), a b]", "..."};
+  testing::Random random(1);
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::string> elements(1 + random.below(4));
+    std::string inside;
+    for (std::string& element : elements) {
+      element = kTypes[random.below(std::size(kTypes))];
+      inside += (inside.empty() && &element == &elements[0] ? "" : ",") + std::string(random.below(3), ' ') + element +
+                std::string(random.below(3), ' ');
+    }
+    const bool list = random.chance(30), many = !list && elements.size() == 2 && elements[1] == "...";
+    Graph graph;
+    Node& whole = graph.placeholder("whole");
+    whole.meta().set(meta_key::kType, (list ? "List[" : "Tuple[") + inside + "]");
+    for (int index = -5; index < 5; ++index) {
+      Node& taken = graph.call_function("operator.getitem", {whole, index});
+      annotate_getitem_nodes(graph);
+      const int at = many || list ? 0 : index < 0 ? index + static_cast<int>(elements.size()) : index;
+      const bool known = list ? elements.size() == 1 : at >= 0 && at < static_cast<int>(elements.size());
+      const std::string wanted = known ? elements[static_cast<std::size_t>(at)] : "";
+      const std::string* found = taken.find_meta() ? taken.find_meta()->get<std::string>(meta_key::kType) : nullptr;
+      EXPECT_EQ(found ? *found : "", wanted) << inside << " " << index;
+    }
+  }
 }
 
 }  // namespace fx::normalize_args_test

@@ -126,6 +126,29 @@ TEST_F(Resolve, ArithmeticOfNumbersIsANumberAndOfNothingElse) {
   }
 }
 
+// What an operator returns is of its type's kind, but None may be returned instead of anything optional.
+TEST_F(Resolve, ResultsAreOfTheKindThatTheirTypeSays) {
+  using Base = SchemaType::Base;
+  constexpr std::pair<const char*, Base> kBases[] = {
+      {"Tensor", Base::tensor}, {"int", Base::integer}, {"float", Base::floating},   {"bool", Base::boolean},
+      {"Scalar", Base::scalar}, {"str", Base::string},  {"Future(int)", Base::other}};
+  const auto kind_of = [&](const std::string& returned) {
+    const OperatorSchema& schema = register_schema("resolve_test::give(Tensor x) -> " + returned);
+    return internal::argument_type(graph.call_function(schema.target, {x}));
+  };
+  for (const auto& [name, base] : kBases) {
+    for (const bool list : {false, true}) {
+      const std::string type = std::string(name) + (list ? "[]" : "");
+      const internal::ArgumentType wanted =
+          base == Base::other ? internal::kUnknownType : internal::ArgumentType{base, list};
+      EXPECT_EQ(kind_of(type), wanted) << type;
+      EXPECT_EQ(kind_of(type + "?"), internal::kUnknownType) << type;
+      EXPECT_EQ(kind_of("(" + type + ", " + type + ")"), internal::kUnknownType) << type;
+      EXPECT_EQ(kind_of("()"), internal::kUnknownType);
+    }
+  }
+}
+
 TEST_F(Resolve, AttributesAreThoseOfGetattrAlone) {
   const auto known = [&](const char* function) {
     return internal::argument_type(graph.call_function(function, {x, "ndim"})).known;

@@ -35,6 +35,32 @@ TEST(CommonSubexpression, KeepsLiteralsOfDifferentKindOrSignApart) {
   EXPECT_EQ(eliminate_common_subexpressions(graph), 0u);
 }
 
+// Calls that do not fit the operator they name are the same when they are written alike.
+TEST(CommonSubexpression, CallsThatDoNotFitAreComparedAsTheyAreWritten) {
+  const std::vector<std::vector<NamedArgument>> kwargs = {
+      {}, {{"a", 1}}, {{"b", 1}}, {{"a", 2}}, {{"a", 1}, {"b", 1}}, {{"b", 1}, {"a", 1}}, {{"a", 1}, {"c", 1}}};
+  const auto other_args = [](Node& x) {
+    return std::vector<std::vector<Argument>>{
+        {x}, {x, 1}, {x, 1, 1}, {x, Argument::list({1})}, {x, Argument::tuple({1})}, {x, Argument::list({1, 1})}};
+  };
+  const std::size_t forms = 6 * kwargs.size();
+  for (std::size_t a = 0; a < forms; ++a) {
+    for (std::size_t b = 0; b < forms; ++b) {
+      Graph graph;
+      const auto args = other_args(graph.placeholder("x"));
+      const auto call = [&](std::size_t form) -> Node& {
+        std::vector<NamedArgument> named = kwargs[form / args.size()];
+        named.push_back({"no_such", 1});
+        return graph.call_function("aten::relu", args[form % args.size()], named);
+      };
+      Node& first = call(a);
+      graph.output(
+          Argument::tuple({graph.call_function("aten::sin", {first}), graph.call_function("aten::cos", {call(b)})}));
+      EXPECT_EQ(eliminate_common_subexpressions(graph), a == b ? 1u : 0u) << a << " " << b;
+    }
+  }
+}
+
 TEST(CommonSubexpression, NeverMergesWritesRandomNumbersOrReadsAcrossAWrite) {
   Graph graph;
   Node& x = graph.placeholder("x");

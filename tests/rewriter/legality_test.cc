@@ -214,17 +214,6 @@ TEST(Legality, RandomOrderIsKept) {
   expect_refused(graph, pair, pair, "r: the order of random numbers would change: b draws some in between");
 }
 
-TEST(Legality, AWriterIsNotGivenOneTensorTwice) {
-  Graph graph = graph_of("z = aten::zero_(%x)\ns = aten::squeeze.dim(%z, 0)\nw = aten::add_.Tensor(%s, %x)\nreturn w");
-  expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take z twice");
-}
-
-TEST(Legality, AWriterIsNotGivenOneTensorTwiceThroughWhatMayCopy) {
-  Graph graph =
-      graph_of("c = aten::contiguous(%x)\ns = aten::squeeze.dim(%x, 0)\nw = aten::add_.Tensor(%s, %c)\nreturn w");
-  expect_refused(graph, "aten::squeeze.dim(v, 0)", "v", "s: w writes, and would take x twice");
-}
-
 TEST(Legality, CopiesAreDenseWhereThatIsAskedFor) {
   Graph graph = graph_of(
       "c = aten::clone(%x)\nd = aten::contiguous(%c, memory_format=torch.preserve_format)\nn = aten::neg(%d)\n"

@@ -146,8 +146,13 @@ TEST(Limits, ResultsAreCountedBeforeAnythingIsDone) {
   const std::string before = print_graph(graph);
   EXPECT_EQ(error_of([&] { replace_pattern(graph, "aten::relu(x)", graph_of("s = aten::sin(%x)\nreturn (s, s)")); }),
             "the pattern returns 1 values, the replacement 2");
-  EXPECT_EQ(error_of([&] { replace_pattern(graph, "aten::relu(x)", "aten::sin(q)"); }),
-            "the replacement takes 'q', which the pattern does not bind; it binds x");
+  // No name is not the name of what the pattern does not name.
+  for (const char* const unbound : {"q", "", "relu"}) {
+    Graph replacement;
+    replacement.output(replacement.call_function("aten::sin", {replacement.create_node(Op::placeholder, unbound)}));
+    EXPECT_EQ(error_of([&] { replace_pattern(graph, "aten::relu(x)", replacement); }),
+              "the replacement takes '" + std::string(unbound) + "', which the pattern does not bind; it binds x");
+  }
   EXPECT_THAT(error_of([&] { replace_pattern(graph, graph_of("return %x"), "x"); }),
               HasSubstr("everything would match"));
   EXPECT_EQ(print_graph(graph), before);
