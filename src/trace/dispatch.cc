@@ -138,6 +138,10 @@ class GradientHooks : public PassingTypes<PassingFallback<PassingBackward<declty
     ask(tensor);
     return others_.grad_fn(tensor);
   }
+  // Two that share a count of writes: a trace has one of each value.
+  TensorBase tensor_data(const TensorBase& tensor) const override {
+    return traced(tensor) ? others_.variable_data(tensor) : others_.tensor_data(tensor);
+  }
   bool is_leaf(const TensorBase& tensor) const override {
     ask(tensor);
     return others_.is_leaf(tensor);

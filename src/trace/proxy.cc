@@ -131,22 +131,10 @@ bool ProxyImpl::is_strides_like_custom(at::MemoryFormat format) const {
                                                       : false;
 }
 
-// contiguous() asks before it does anything, and not to be is right for whoever asks to save work. Strides of
-// dimensions of size one tell nothing at their size, but all at others.
+// contiguous() asks before it does anything, and not to be is right for whoever asks to save work.
 bool ProxyImpl::is_contiguous_for_all(at::MemoryFormat format) const {
-  if ((!is_constant_ && session_->asks_contiguity(node_)) || !value_.defined()) return false;
-  if (!value_.is_contiguous(format)) return false;
-  const c10::IntArrayRef sizes = value_.sizes();
-  std::vector<std::int64_t> strides(sizes.size());
-  if (format == at::MemoryFormat::ChannelsLast && sizes.size() == 4) {
-    strides = c10::get_channels_last_strides_2d(sizes);
-  } else if (format == at::MemoryFormat::ChannelsLast3d && sizes.size() == 5) {
-    strides = c10::get_channels_last_strides_3d(sizes);
-  } else {
-    std::int64_t stride = 1;
-    for (std::size_t i = sizes.size(); i-- > 0; stride *= std::max<std::int64_t>(sizes[i], 1)) strides[i] = stride;
-  }
-  return value_.strides() == c10::IntArrayRef(strides);
+  if (!is_constant_ && session_->asks_contiguity(node_)) return session_->pretends_contiguous();
+  return value_.defined() && value_.is_contiguous(format);
 }
 
 std::int64_t ProxyImpl::dim_custom() const {

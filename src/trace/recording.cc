@@ -48,6 +48,7 @@ void Session::settle_contiguity(const c10::OperatorHandle& op, const Stack& stac
   const bool is_contiguous = op.operator_name().name == kContiguous;
   const ProxyImpl* self = is_contiguous ? proxy_impl(stack[stack.size() - 2].toTensor()) : nullptr;
   if (!self || self->node() != asked) takes_layout_ = true;
+  asks_before_contiguous_ = asks_before_contiguous_ || contiguity_questions_ > 1;  // one is contiguous()'s own
 }
 
 bool Session::asks_contiguity(const Node* node) {
@@ -55,6 +56,7 @@ bool Session::asks_contiguity(const Node* node) {
   if (!records_contiguous_ || !is_open()) return false;
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
   if (contiguity_asked_of_ && contiguity_asked_of_ != node) takes_layout_ = true;
+  contiguity_questions_ = contiguity_asked_of_ == node ? contiguity_questions_ + 1 : 1;
   contiguity_asked_of_ = node;
   return true;
 }

@@ -142,6 +142,15 @@ bool same_calls(const SeparateCall& a, const SeparateCall& b) {
   return true;
 }
 
+std::string text_without_contiguous(const Graph& graph) {
+  Graph copy = graph.clone();
+  for (Node* node : copy.find_nodes(Op::call_function, Symbol("aten::contiguous"))) {
+    node->replace_all_uses_with(node->args()[0].node());
+    copy.erase_node(*node);
+  }
+  return print_graph(copy);
+}
+
 // Its handles on what the calls have left are gone when it returns.
 std::vector<BufferUpdate> compare_next_call(const SecondCallPlan& plan, SeparateCall& first, SeparateCall& second) {
   const std::vector<StateChange> between = plan.state.changes();
@@ -227,6 +236,20 @@ std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan) {
     compare_later_calls(plan, first, second);
   }
   return updates;
+}
+
+bool is_same_if_contiguous(const SecondCallPlan& plan) {
+  if (!plan.session.asks_before_contiguous()) return true;
+  SeparateCall call(plan);
+  call.session->pretend_contiguous();
+  bool is_same = false;
+  try {
+    call.run();
+    is_same = text_without_contiguous(call.graph) == text_without_contiguous(plan.graph);
+  } catch (const std::exception&) {
+  }
+  plan.state.restore();
+  return is_same;
 }
 
 }  // namespace fx::internal

@@ -59,4 +59,8 @@ class SeparateCall final : public NodeMaker {
 /// that make the graph do what the program does with its buffers.
 std::vector<BufferUpdate> compare_second_call(const SecondCallPlan& plan);
 
+/// Whether a program that asks if values are contiguous before it makes them so does nothing else of the answer. To be
+/// called when everything is put back; so it is again afterwards. Complexity: a call of the program, where it asks.
+bool is_same_if_contiguous(const SecondCallPlan& plan);
+
 }  // namespace fx::internal

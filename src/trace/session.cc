@@ -231,8 +231,11 @@ Argument Session::argument_for(const at::Tensor& tensor) {
                       "makes a tensor require gradients inside the program, which a graph cannot hold; say so before "
                       "the trace");
   }
-  // `weight.data()` is the parameter without its gradient, and so is one that the program has frozen meanwhile.
-  return captured.required_grad && !tensor.requires_grad() ? detached(node) : Argument(node);
+  // `weight.data()` is the parameter without its gradient, and so is one that the program has frozen meanwhile. A
+  // buffer may have got one from what was written to it.
+  const bool is_written = captured.of_root && captured.node != captured.attribute && !captured.tensor.is_same(tensor) &&
+                          may_have_gradient(tensor.scalar_type());
+  return (captured.required_grad || is_written) && !tensor.requires_grad() ? detached(node) : Argument(node);
 }
 
 // A constant made in the trace becomes an attribute as soon as something recorded uses it.

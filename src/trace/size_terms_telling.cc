@@ -96,21 +96,31 @@ bool SizeTerms::is_division(const SizeTerm& term) const {
 std::vector<SizeTerms::Telling> SizeTerms::telling_sizes(
     const std::vector<Id>& explained,
     const std::function<bool(std::uint32_t, std::int64_t, std::int64_t)>& allows) const {
+  // What bounds it hides it: it is seen only where each bound gives what it takes.
+  using Bounds = std::vector<std::pair<Id, Id>>;  // a minimum or maximum, and what of it is looked at
   std::set<Telling> telling;
-  std::set<Id> seen;
-  std::vector<Id> open = explained;
+  std::set<std::pair<Id, Bounds>> seen;
+  std::vector<std::pair<Id, Bounds>> open;
+  for (const Id id : explained) open.emplace_back(id, Bounds());
   while (!open.empty()) {
-    const Id id = open.back();
+    const auto [id, bounds] = open.back();
     open.pop_back();
     const SizeTerm& term = terms_[id];
-    if (!seen.insert(id).second || term.op == SizeOp::size || term.op == SizeOp::constant || term.op == SizeOp::real)
-      continue;
-    open.push_back(term.a);
-    open.push_back(term.b);
+    if (term.op == SizeOp::size || term.op == SizeOp::constant || term.op == SizeOp::real) continue;
+    if (!seen.emplace(id, bounds).second) continue;
     const SizeTerm* const size = only_size(id);
+    for (const Id of : {term.a, term.b}) {
+      Bounds around = bounds;
+      if (size && (term.op == SizeOp::min || term.op == SizeOp::max)) around.emplace_back(id, of);
+      open.emplace_back(of, std::move(around));
+    }
     if (!size) continue;
-    const auto found = [&](std::int64_t at) { return at_size(id, at).whole; };
-    const auto may_be = [&](std::int64_t at) { return allows(size->call, size->number, at); };
+    const auto found = [&, id = id](std::int64_t at) { return at_size(id, at).whole; };
+    const auto may_be = [&, &bounds = bounds](std::int64_t at) {
+      return allows(size->call, size->number, at) && std::all_of(bounds.begin(), bounds.end(), [&](const auto& each) {
+               return at_size(each.first, at).whole == at_size(each.second, at).whole;
+             });
+    };
     std::vector<std::int64_t> tell;
     const auto add_steps = [&](const std::vector<std::int64_t>& steps) {
       for (const std::int64_t step : steps) {
@@ -119,14 +129,23 @@ std::vector<SizeTerms::Telling> SizeTerms::telling_sizes(
         }
       }
     };
-    const Values& sizes = values_[static_cast<std::size_t>(size - terms_.data())];
+    Values sizes, values;
+    for (std::size_t i = 0; i < values_[id].size(); ++i) {
+      const bool is_seen = std::all_of(bounds.begin(), bounds.end(), [&](const auto& each) {
+        return values_[each.first][i] == values_[each.second][i];
+      });
+      if (!is_seen) continue;
+      sizes.push_back(values_[static_cast<std::size_t>(size - terms_.data())][i]);
+      values.push_back(values_[id][i]);
+    }
+    if (values.empty()) continue;
     if (is_division(term)) {
-      tell = sizes_that_tell(real_rules(sizes, values_[id]), found, may_be, kMostSizes);
+      tell = sizes_that_tell(real_rules(sizes, values), found, may_be, kMostSizes);
       add_steps(steps_of(found));
     } else if (term.op > SizeOp::sqrt) {
       const SizeTerm& product = terms_[term.a];
-      std::vector<RealRule> rules = real_rules(sizes, values_[id]);
-      for (const RealRule& rule : near_rules(terms_[product.b].real, product.op == SizeOp::truediv, sizes, values_[id]))
+      std::vector<RealRule> rules = real_rules(sizes, values);
+      for (const RealRule& rule : near_rules(terms_[product.b].real, product.op == SizeOp::truediv, sizes, values))
         rules.push_back(rule);
       tell = sizes_that_tell(rules, found, may_be, kMostSizesOfReal);
       for (const std::int64_t at : sizes_beyond_that_tell(rules, found, may_be)) tell.push_back(at);

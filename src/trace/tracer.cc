@@ -1,7 +1,6 @@
 #include <fxgraph/trace/tracer.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include <fxgraph/ir/naming.h>
 #include <fxgraph/ir/target.h>
@@ -85,25 +84,6 @@ void refuse_writes(Symbol target, ArgumentSpan args) {
                     "`, which check_mutable_operations forbids; use the operator that returns a new tensor",
                 node ? node->name() : "");
   }
-}
-
-// Whether what `value` stands for may lie in the memory of the attribute.
-bool may_lie_in(const Node& value, const std::string& attribute) {
-  std::vector<const Node*> open = {&value};
-  std::unordered_set<const Node*> seen;
-  while (!open.empty()) {
-    const Node* node = open.back();
-    open.pop_back();
-    if (!seen.insert(node).second) continue;
-    if (node->is(Op::get_attr) && node->target().view() == attribute) return true;
-    const OperatorSchema* schema = node->is(Op::call_function) ? find_schema(node->target()) : nullptr;
-    const auto is_handed_on = [](const SchemaArgument& argument) { return argument.hidden_alias; };
-    if (schema && !schema->traits.view && !schema->traits.writes &&
-        std::none_of(schema->arguments.begin(), schema->arguments.end(), is_handed_on))
-      continue;
-    for (const Node* input : node->all_input_nodes()) open.push_back(input);
-  }
-  return false;
 }
 
 [[noreturn]] void refuse_handled(const std::string& message) {
@@ -246,9 +226,12 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   if (const std::string what = registered(); !what.empty()) refuse_registration(what);
   if (was_retraced && repeats.sizes.is_refused) return std::nullopt;
   const std::vector<Node*> optional_inputs = given;
-  if (answers_wrongly() && literals == internal::PlaceholderInputs::Literals::specialise) {
+  const auto trace_by_layout = [&] {
     if (!has_examples) throw internal::unknown_shape(nullptr, "is_contiguous()");
     repeats.takes_layout = true;
+  };
+  if (answers_wrongly() && literals == internal::PlaceholderInputs::Literals::specialise) {
+    trace_by_layout();
     return std::nullopt;
   }
   if (state && left_over.count() > 1) {
@@ -266,6 +249,10 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     internal::SecondCallPlan plan{trace.graph, *session, *state, run_again, is_free};
     if (options_.second_call) updates = internal::compare_second_call(plan);
     state->restore();
+    if (!internal::is_same_if_contiguous(plan)) {
+      trace_by_layout();
+      return std::nullopt;
+    }
     for (const std::shared_ptr<Session>& each : left_over.sessions()) {
       if (root_ && each->has_proxies()) state->leave(*each);
     }
@@ -317,36 +304,6 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   trace.attributes = used_attributes(*session, trace.graph);
   trace.shapes = session->shapes(trace.graph);
   return trace;
-}
-
-// What the program replaces in its buffers is written to them when everything else has been done. Whoever gets what was
-// in one gets it as it was.
-void Tracer::write_buffers(Session& session, const std::vector<internal::BufferUpdate>& updates) {
-  static const Symbol kCopy("aten::copy_"), kClone("aten::clone");
-  Node& output = *graph_->output_node();
-  const auto lies_in_a_buffer = [&](const Node& value) {
-    return std::any_of(updates.begin(), updates.end(),
-                       [&](const internal::BufferUpdate& update) { return may_lie_in(value, update.attribute); });
-  };
-  const auto as_it_was = [&](Node& value) {
-    if (!lies_in_a_buffer(value)) return Argument(value);
-    const auto at = graph_->inserting_before(output);
-    Node& copy = session.create_node(Op::call_function, kClone, {Argument(value)});
-    session.copy_value(value, copy);
-    return Argument(copy);
-  };
-  if (!output.args().empty()) {
-    const Argument result = map_nodes(output.arg(0), as_it_was);
-    if (!(result == output.arg(0))) output.set_args(ArgumentSpan(&result, 1, sizeof(Argument)));
-  }
-  // What is to be written may lie in a buffer that is written before.
-  std::vector<Argument> values;
-  for (const internal::BufferUpdate& update : updates) values.push_back(as_it_was(*update.value));
-  for (std::size_t i = 0; i < updates.size(); ++i) {
-    const auto at = graph_->inserting_before(output);
-    const internal::CapturedTensor* buffer = internal::captured_at(session, Symbol(updates[i].attribute));
-    session.create_node(Op::call_function, kCopy, {session.argument_for(buffer->tensor), values[i]});
-  }
 }
 
 bool Tracer::is_free_attribute(const std::string& path) const {

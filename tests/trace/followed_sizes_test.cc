@@ -17,6 +17,7 @@ struct Rule {
   const char* name;
   I (*of)(I n);
   Stays stays = Stays::free;
+  std::vector<I> examples = {2, 6, 16, 33, 64};
 };
 void PrintTo(const Rule& each, std::ostream* out) { *out << each.name; }
 
@@ -36,6 +37,9 @@ template <I kernel, I stride, I dilation = 1>
 I same_behind(I n) {
   return same<kernel, stride, dilation>(n) - same_before<kernel, stride, dilation>(n);
 }
+
+// Near the bounds of what is held between two, and away from them.
+const std::vector<I> kHeld = {7, 17, 18, 23, 38, 64};
 
 const std::vector<Rule>& rules() {
   static const auto& table = *new std::vector<Rule>{
@@ -116,6 +120,16 @@ const std::vector<Rule>& rules() {
       {"slower_from_8", [](I n) { return n < 8 ? n : 8 + (n - 8) / 2; }, Stays::free_or_refused},
       {"flipped_bit", [](I n) { return n ^ 1; }, Stays::free_or_refused},
       {"in_a_byte", [](I n) { return n & 255; }, Stays::free_or_refused},
+      {"held_0_8", [](I n) { return std::clamp<I>(std::lround(real(n) * 0.8), 9, 29); }, Stays::free_or_refused, kHeld},
+      {"held_0_7", [](I n) { return std::clamp<I>(static_cast<I>(real(n) * 0.7), 10, 29) + 1; }, Stays::free_or_refused,
+       kHeld},
+      {"held_0_6_above", [](I n) { return std::max<I>(static_cast<I>(real(n) * 0.6), 12); }, Stays::free_or_refused,
+       kHeld},
+      {"held_float_0_85", [](I n) { return std::min<I>(static_cast<I>(0.85F * single(n)), 67); },
+       Stays::free_or_refused, kHeld},
+      {"held_float_0_3_rounded", [](I n) { return std::clamp<I>(static_cast<I>(0.3F * single(n) + 0.5), 10, 38); },
+       Stays::free_or_refused, kHeld},
+      {"held_22_64", [](I n) { return std::min<I>(2 + n * 22 / 64, 24); }, Stays::free_or_refused, kHeld},
       {"rounded_part", [](I n) { return (static_cast<I>(real(n) * 0.35) + 7) / 8 * 8; }, Stays::free_or_refused},
   };
   return table;
@@ -126,7 +140,7 @@ class FollowedSizes : public ::testing::TestWithParam<Rule> {};
 TEST_P(FollowedSizes, AreTheProgramsOrRefused) {
   const Rule& rule = GetParam();
   const auto program = [&](Tensor x) { return x * rule.of(x.size(0)); };
-  for (const I example : {2, 6, 16, 33, 64}) {
+  for (const I example : rule.examples) {
     const auto gm = symbolic_trace(program, {torch::rand({example})});
     I refused = 0;
     const auto check = [&](I n) {

@@ -112,8 +112,30 @@ const std::vector<Case>& cases() {
       {"contiguous_where_it_is_not",
        [](Tensor x) { return (x.is_contiguous() ? x : x.contiguous()).view({-1}) * 2; },
        {3, 4},
-       {5, 2},
-       true},
+       {5, 2}},
+      {"does_more_where_it_is_not",
+       [](Tensor x) {
+         if (!x.is_contiguous()) x = x.contiguous() * 2;
+         return x + 1;
+       },
+       {3, 4},
+       {5, 2}},
+      {"notes_that_it_was_made_contiguous",
+       [](Tensor x) {
+         bool is_copied = false;
+         if (!x.is_contiguous()) x = x.contiguous(), is_copied = true;
+         return is_copied ? x * 2 : x + 1;
+       },
+       {3, 4},
+       {5, 2}},
+      {"contiguous_at_one_row",
+       [](Tensor x) {
+         const std::int64_t rows = x.size(0);
+         const Tensor y = x.slice(1, 0, 2);
+         return y.is_contiguous() ? y.view({rows, -1}) : y.reshape({rows, -1}) * 2;
+       },
+       {3, 5, 4},
+       {1, 5, 4}},
       {"a_row",
        [](Tensor x) {
          return x.contiguous().view({-1, 1}) + 1;
@@ -179,6 +201,19 @@ const std::vector<Case>& cases() {
        {3, 3, 2, 2}},
   };
   return table;
+}
+
+// Whoever only makes contiguous what is not, as is common, takes any layout where the example is contiguous.
+TEST(LayoutsOfInputs, AreMadeContiguous) {
+  const auto program = [](Tensor x) {
+    if (!x.is_contiguous()) x = x.contiguous();
+    return x.view({-1}) * 2;
+  };
+  const auto gm = symbolic_trace(program, {torch::rand({3, 4})});
+  for (const Layout& layout : layouts()) {
+    const Tensor x = layout.laid(torch::rand({5, 2}));
+    EXPECT_TRUE(gm->run({x}).toTensor().equal(program(x))) << layout.name << gm->graph();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Trace, Layouts, ::testing::ValuesIn(cases()),
