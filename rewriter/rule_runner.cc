@@ -82,7 +82,7 @@ RewriteReport RuleRunner::report(RewriteStop stop) {
 }
 
 bool RuleRunner::out_of_time() const {
-  return options_.max_time.count() > 0 && std::chrono::steady_clock::now() >= start_ + options_.max_time;
+  return options_.max_time.count() > 0 && std::chrono::steady_clock::now() - start_ >= options_.max_time;
 }
 
 }  // namespace fx::internal
