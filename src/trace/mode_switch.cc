@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <sstream>
+#include <string_view>
 #include <unordered_set>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/value.h>
 
 namespace fx::internal {
 namespace {
@@ -109,6 +111,11 @@ std::optional<std::size_t> mode_argument(const Node& node) {
   return (norm || drops) && node.arg(argument).is_bool() ? std::optional(argument) : std::nullopt;
 }
 
+// What norms say of one value per channel, which is too little for statistics.
+bool is_about_statistics(const std::exception& error) {
+  return std::string_view(error.what()).find("Expected more than 1 ") != std::string_view::npos;
+}
+
 const char* mode_name(bool training) { return training ? "train() mode" : "eval() mode"; }
 
 }  // namespace
@@ -132,9 +139,13 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root, const std::vect
     root.train(!training_);
     other.run();
     replaced = replaced_buffers(*other.session, plan.state.changes());
-  } catch (const std::exception&) {
-    // With these examples, that is (one value per channel is too little for statistics): dropout is told by its flags.
+  } catch (const std::exception& error) {
     plan.state.restore();
+    if (!is_about_statistics(error)) {
+      difference_ = std::string("cannot be traced: ") + first_line(error);
+      return;
+    }
+    // With these examples: dropout is told by its flags.
     for (const Node& node : plan.graph.nodes()) {
       if (!node.is(Op::call_function) || node.args().size() != 3 ||
           !row_for(node.target(), plan.session.value_of(node)))
@@ -146,7 +157,8 @@ ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root, const std::vect
   plan.state.restore();
   SameProgram comparison(plan.graph, plan.session, other.graph, *other.session, {}, replaced);
   comparison.allow_other_mode();
-  if (const std::optional<std::string> difference = comparison.find_difference()) difference_ = *difference;
+  if (const std::optional<std::string> difference = comparison.find_difference())
+    difference_ = "does something else: " + *difference;
   updates_others_ = !comparison.replaces_the_same(updates);
   for (const OtherFlag& flag : comparison.other_flags())
     flags_.push_back({flag.node->id(), flag.argument, flag.node->target()});
@@ -166,7 +178,7 @@ std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root
   if (!frozen_path_.empty())
     return std::string("it was traced in ") + mode_name(training_) + ", in which its train() leaves " + frozen_path_ +
            " in another";
-  if (!difference_.empty()) return here + "the program does something else: " + difference_;
+  if (!difference_.empty()) return here + "the program " + difference_;
   const auto in_module = [&](const std::string& path) {
     return std::any_of(modules.begin(), modules.end(),
                        [&](const auto& module) { return path.starts_with(module.first + "."); });

@@ -39,7 +39,8 @@ class ModeSwitch {
   std::string frozen_module(torch::nn::Module& root) const;
 
   bool training_;
-  std::string frozen_path_, difference_;
+  std::string frozen_path_;
+  std::string difference_;  // what the program does there, if nothing follows
   std::vector<Flag> flags_;
   std::vector<Flag> frozen_;                                   // that stay as they are in the other mode
   std::vector<std::pair<std::uint32_t, std::string>> writes_;  // node, in words

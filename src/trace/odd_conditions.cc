@@ -13,6 +13,7 @@ constexpr std::int64_t kLarge = 300;  // from here on a trial has little time
 constexpr std::array kComposite = {960, 840, 720, 480, 360, 240, 180, 120, 60, 30, 12, 6};
 constexpr std::array kPowers = {512, 256, 128, 64, 32, 16, 8, 4, 2};
 constexpr std::array kThrice = {768, 384, 192, 96, 48, 24, 12, 6, 3};
+constexpr std::array kOfWindows = {1386, 126, 63, 42, 21, 14, 7};  // of 7 and 9, the first of 11, too
 
 }  // namespace
 
@@ -34,6 +35,7 @@ void OddInputs::add_multiples() {
     add_largest(kComposite);
     add_largest(kPowers);
     add_largest(kThrice);
+    add_largest(kOfWindows);
   }
 }
 

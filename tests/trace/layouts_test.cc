@@ -128,6 +128,16 @@ const std::vector<Case>& cases() {
        },
        {3, 4},
        {5, 2}},
+      {"contiguous_at_one_channel",
+       [](Tensor x) {
+         return x.permute({0, 2, 3, 1}).is_contiguous() ? x + 1 : x + 2;
+       },
+       {2, 3, 4, 5},
+       {3, 1, 4, 5}},
+      {"channels_last_at_one_channel",
+       [](Tensor x) { return x.is_contiguous(at::MemoryFormat::ChannelsLast) ? x + 1 : x + 2; },
+       {2, 3, 4, 5},
+       {3, 1, 4, 5}},
       {"contiguous_at_one_row",
        [](Tensor x) {
          const std::int64_t rows = x.size(0);

@@ -2,6 +2,9 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
+#include <functional>
+#include <stdexcept>
+
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/code.h>
 #include <fxgraph/torchscript/export.h>
@@ -202,6 +205,49 @@ TEST_F(SavedMode, WritesOfSomethingElseAreRefused) {
     net->train(training);
     expect_refused(*symbolic_trace(net, {torch::rand({4, 3})}));
   }
+}
+
+// In one mode nothing can be traced: asks for data, for gradients, draws numbers of its own, or throws.
+struct Untraceable : torch::nn::Module {
+  using Step = std::function<Tensor(const Tensor&)>;
+  Untraceable(Step given, bool mode) : step(std::move(given)), mode(mode) {}
+  Tensor forward(const Tensor& x) { return is_training() == mode ? step(x) : x * 2; }
+
+  Step step;
+  bool mode;
+};
+
+TEST_F(SavedMode, AModeThatCannotBeTracedIsRefused) {
+  const std::vector<Untraceable::Step> steps = {
+      [](const Tensor& x) { return torch::rand({1}).item<float>() < 0.9F ? x : x * 3; },
+      [](const Tensor& x) { return x / x.max().item<float>(); },
+      [](const Tensor& x) { return x * x.data_ptr<float>()[0]; },
+      [](const Tensor& x) { return x.requires_grad() ? x : x * 3; },
+      [](const Tensor&) -> Tensor { throw std::runtime_error("not in this mode"); },
+      [](const Tensor& x) {
+        TORCH_CHECK(x.size(0) == 1, "one at a time in this mode");
+        return x;
+      },
+  };
+  for (const auto& step : steps) {
+    for (const bool mode : {true, false}) {
+      const auto net = std::make_shared<Untraceable>(step, mode);
+      net->train(!mode);
+      const auto traced = symbolic_trace(net, {torch::rand({4, 3})});
+      expect_refused(*traced);
+      expect_refused(*again(*traced, ".pt"));
+    }
+  }
+}
+
+TEST_F(SavedMode, TooFewValuesForStatisticsAreNoReasonToRefuse) {
+  const auto net = std::make_shared<OneLayer<torch::nn::BatchNorm1d>>(torch::nn::BatchNorm1d(3));
+  net->eval();
+  const auto traced = symbolic_trace(net, {torch::rand({1, 3})});
+  EXPECT_NO_THROW(traced->train());
+  net->train();
+  const Tensor x = torch::rand({5, 3});
+  EXPECT_TRUE(testing::same_value(traced->forward(x), net->forward(x), 1e-6));
 }
 
 struct Noisy : torch::nn::Module {

@@ -25,6 +25,11 @@ const std::vector<Condition>& conditions() {
       {"divisible_by_3_already", [](std::int64_t, std::int64_t n) { return n % 3 == 0; }},
       {"not_divisible_by_32", [](std::int64_t, std::int64_t n) { return n % 32 != 0; }, 2, 40},
       {"divisible_by_5", [](std::int64_t, std::int64_t n) { return n % 5 == 0; }},
+      {"divisible_by_7", [](std::int64_t, std::int64_t n) { return n % 7 == 0; }},
+      {"divisible_by_9", [](std::int64_t, std::int64_t n) { return n % 9 == 0; }, 2, 10},
+      {"divisible_by_11", [](std::int64_t, std::int64_t n) { return n % 11 == 0; }, 2, 10},
+      {"divisible_by_14", [](std::int64_t, std::int64_t n) { return n % 14 == 0; }, 2, 10},
+      {"divisible_by_21", [](std::int64_t, std::int64_t n) { return n % 21 == 0; }},
       {"power_of_two", [](std::int64_t, std::int64_t n) { return (n & (n - 1)) == 0; }},
       {"power_of_two_already", [](std::int64_t, std::int64_t n) { return (n & (n - 1)) == 0; }, 2, 8},
       {"odd_batch", [](std::int64_t b, std::int64_t) { return b % 2 == 1; }},
@@ -55,8 +60,8 @@ TEST_P(SizeConditions, AreFollowedOrAsserted) {
     const auto gm = symbolic_trace([&](Tensor x) { return program(x); }, {torch::rand({c.b, c.n})});
     int equal = 0, refused = 0;
     for (const std::int64_t b : {1, 2, 3, 5, 6, 10, 12, 20, 40, 100}) {
-      for (const std::int64_t n : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 12, 15,  16,  18,  20,  24,  25,  27,
-                                   32, 40, 48, 50, 51, 60, 63, 64, 65, 96, 99, 100, 128, 194, 256, 288, 512, 960}) {
+      for (const std::int64_t n : {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 12, 15, 16,  18,  20,  24,  25,  27,  28, 32,
+                                   33, 40, 42, 48, 50, 51, 60, 63, 64, 65, 96, 99, 100, 128, 194, 256, 288, 512, 960}) {
         const Tensor x = torch::rand({b, n}) - 0.5;
         const AtSizes outcome = testing::at_sizes(*gm, [&]() -> c10::IValue { return program(x); }, {x});
         ASSERT_NE(outcome, AtSizes::wrong) << b << " " << n << "\n" << gm->graph();
