@@ -46,8 +46,7 @@ void trace_operator(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   session->record(op, *stack);
 }
 
-// ── Questions for gradients
-// ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Questions for gradients ──────────────────────────────────────────────────────────────────────────────────────────
 
 // Has LibTorch ask the tracer before it answers grad_fn() and is_leaf() of a traced tensor: they are refused where the
 // answer may be another one in another run, as requires_grad() is. So is what autograd notes of views and writes.

@@ -157,8 +157,7 @@ bool SameProgram::writes_attribute(const Node& node, std::string& path) {
   return all && !path.empty();
 }
 
-// ── Comparing
-// ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Comparing ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 std::optional<std::string> SameProgram::find_difference() {
   for (const Node& node : second_.nodes()) keeps_values_ = keeps_values_ || kept_by(node);

@@ -57,8 +57,7 @@ void Session::require_grad(ProxyImpl& proxy) {
   proxy.rebind(node);
 }
 
-// ── Values of an earlier call
-// ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Values of an earlier call ────────────────────────────────────────────────────────────────────────────────────────
 
 Node& Session::kept_node(const ProxyImpl& kept) {
   Node*& node = kept_nodes_[&kept];
