@@ -54,8 +54,8 @@ CallInputs::CallInputs(GraphModule& module, const Graph& graph, const SaveExport
     throw Error(ErrorKind::invalid_argument, "the program takes " + std::to_string(placeholders.size()) + " inputs, " +
                                                  std::to_string(options.inputs.size()) + " examples were given");
   }
-  if (!placeholders.empty() && options.sizes != ExportedSizes::fixed)
-    guards_ = note<std::vector<Guard>>(placeholders[0], kGuardsNote);
+  const auto* noted = placeholders.empty() ? nullptr : note<std::vector<Guard>>(placeholders[0], kGuardsNote);
+  if (noted && options.sizes != ExportedSizes::fixed) guards_ = *noted;
   for (std::size_t i = 0; i < placeholders.size(); ++i) {
     Node& placeholder = *placeholders[i];
     const c10::IValue* example = i < options.inputs.size() ? &options.inputs[i] : noted_example(placeholder);
@@ -159,6 +159,7 @@ void CallInputs::make_dynamic(const DynamicSize& size) {
     leaf.meta.sizes[static_cast<std::size_t>(size.dimension)].expr = SizeExpr::symbol(symbol);
     set_strides(leaf.meta);
     ranges_[symbol] = size.range;
+    say_least({"size", size.dimension, static_cast<std::size_t>(&leaf - leaves_.data())}, size.range);
     return;
   }
   throw Error(ErrorKind::invalid_argument, "there is no dimension " + std::to_string(size.dimension) +
@@ -166,10 +167,16 @@ void CallInputs::make_dynamic(const DynamicSize& size) {
                                                " among the inputs");
 }
 
+// A range from two on says nothing, for torch.export gives it to every size that varies.
+void CallInputs::say_least(Guard size, const SizeRange& range, std::int64_t step) {
+  if (range.min == 2) guards_.push_back({">=", 0, 0, {std::move(size), {"number", 2 * step}}});
+}
+
 // Every size is a symbol of its own while they are tried.
 void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
   std::vector<std::pair<std::string, std::int64_t>> places;
   std::map<std::string, SymbolicSize*> sizes;
+  std::map<std::string, Guard> asked;
   std::vector<Leaf*> tensors;
   for (std::size_t i = 0; i < leaves_.size(); ++i) {
     if (leaves_[i].literal || leaves_[i].noted) continue;
@@ -181,6 +188,7 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
       const std::string place = "s" + std::to_string(i) + "_" + std::to_string(dim);
       size.expr = SizeExpr::symbol(place);
       sizes[place] = &size;
+      asked[place] = {"size", static_cast<std::int64_t>(dim), i};
       places.emplace_back(place, size.example);
     }
     set_strides(leaves_[i].meta);
@@ -218,6 +226,7 @@ void CallInputs::free_sizes(GraphModule& module, const Graph& graph) {
     const SizeExpr expr = product(SizeExpr::integer(free.step), SizeExpr::symbol(symbol));
     for (const std::string& place : free.places) *sizes[place] = {expr, number * free.step};
     ranges_[symbol] = free.range;
+    say_least(asked.at(symbol), free.range, free.step);
     numbers[symbol] = number;
   }
   SizeTies exprs;
@@ -251,7 +260,6 @@ void CallInputs::fix(const std::set<std::string>& symbols) {
 }
 
 bool CallInputs::takes(const Symbols& symbols) const {
-  if (!guards_) return true;
   const auto ask = [&](const Guard& asked) -> std::optional<std::int64_t> {
     if (asked.leaf >= leaves_.size()) return std::nullopt;
     const Leaf& leaf = leaves_[asked.leaf];
@@ -260,7 +268,7 @@ bool CallInputs::takes(const Symbols& symbols) const {
     const auto dim = static_cast<std::size_t>(asked.number);
     return dim < all.size() ? std::optional(valued(all[dim], symbols)) : std::nullopt;
   };
-  return std::ranges::none_of(*guards_, [&](const Guard& guard) { return evaluate_guard(guard, ask) == 0; });
+  return std::ranges::none_of(guards_, [&](const Guard& guard) { return evaluate_guard(guard, ask) == 0; });
 }
 
 const TensorMeta* CallInputs::input_at(const Node& node) const {

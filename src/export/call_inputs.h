@@ -48,12 +48,14 @@ class CallInputs {
   const std::vector<Input>& inputs() const { return inputs_; }
   const Symbols& symbols() const { return symbols_; }
   const std::map<std::string, SizeRange>& ranges() const { return ranges_; }
+  /// What sizes must satisfy beside their ranges.
+  const std::vector<Guard>& guards() const { return guards_; }
   /// True when sizes were found free by trying alone: one that turns out to have no expression may be fixed.
   bool may_fix() const { return options_.sizes == ExportedSizes::found; }
 
   /// Makes these symbols what they are in the example.
   void fix(const std::set<std::string>& symbols);
-  /// True when the archive that the program came from takes such sizes: its guards hold.
+  /// True when the guards hold for such sizes.
   bool takes(const Symbols& symbols) const;
   /// True when one of these symbols is the archive's own, which nobody fixes.
   bool notes(const std::set<std::string>& symbols) const;
@@ -71,13 +73,14 @@ class CallInputs {
   void add_leaf(Node* node, const c10::IValue* example, const std::string& name);
   void add_noted(Leaf& leaf, const LeafNote& note, const c10::IValue* example);
   void make_dynamic(const DynamicSize& size);
+  void say_least(Guard size, const SizeRange& range, std::int64_t step = 1);
   void free_sizes(GraphModule& module, const Graph& graph);
   void add_symbols();
   c10::IValue make_leaf(const Leaf& leaf, const Symbols& symbols, bool without_memory) const;
   std::vector<c10::IValue> make_all(const Symbols& symbols, bool without_memory) const;
 
   const SaveExportedOptions& options_;
-  const std::vector<Guard>* guards_ = nullptr;
+  std::vector<Guard> guards_;
   const InputNote* note_ = nullptr;  ///< of the argument that is being added
   std::size_t first_leaf_ = 0;
   std::vector<Leaf> leaves_;

@@ -72,10 +72,7 @@ WrittenProgram ProgramWriter::write() {
                   {"out_spec", out_spec},
                   {"forward_arg_names", std::move(names)}};
   Json guards = Json::array();
-  const std::vector<Node*> placeholders = graph_.placeholders();
-  const auto* noted = placeholders.empty() ? nullptr : note<std::vector<Guard>>(placeholders[0], kGuardsNote);
-  for (std::size_t i = 0; noted && options_.sizes != ExportedSizes::fixed && i < noted->size(); ++i)
-    guards.push_back(guard_text((*noted)[i]));
+  for (const Guard& guard : call_->guards()) guards.push_back(guard_text(guard));
   written_.json = {
       {"graph_module",
        {{"graph", writer_->finish(std::move(inputs), std::move(results))},

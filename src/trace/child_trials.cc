@@ -13,13 +13,17 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
 namespace fx::internal {
 namespace {
 
 using Outcome = ChildTrial::Outcome;
 
-constexpr itimerval kTime = {{}, {3, 0}}, kTimeIfLarge = {{}, {0, 100'000}};  // that a run may take
+// What a run may take: in all; and of the processor, where it is large, however busy the machine is.
+constexpr itimerval kTime = {{}, {3, 0}}, kTimeIfLarge = {{}, {1, 0}};
+constexpr itimerval kNoLimit = {}, kProcessorTimeIfLarge = {{}, {0, 100'000}};
+constexpr std::clock_t kSpareTime = CLOCKS_PER_SEC * 3 / 100;  // of the processor, that all spare ones may take
 
 /// What a child process says of one run, in memory that it shares.
 struct Verdict {
@@ -35,29 +39,31 @@ void tell(std::array<char, 300>& place, const std::string& text) {
   place[length] = 0;
 }
 
-class SharedVerdicts {
+/// So many objects in memory that children write to; null when there is none.
+template <typename T>
+class Shared {
  public:
-  explicit SharedVerdicts(std::size_t count) : bytes_(count * sizeof(Verdict)) {
+  explicit Shared(std::size_t count) : bytes_(count * sizeof(T)) {
     void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
-    verdicts_ = static_cast<Verdict*>(memory);
-    for (std::size_t i = 0; i < count; ++i) new (verdicts_ + i) Verdict();
+    objects_ = static_cast<T*>(memory);
+    for (std::size_t i = 0; i < count; ++i) new (objects_ + i) T();
   }
-  ~SharedVerdicts() {
-    if (verdicts_) munmap(verdicts_, bytes_);
+  ~Shared() {
+    if (objects_) munmap(objects_, bytes_);
   }
-  SharedVerdicts(const SharedVerdicts&) = delete;
-  SharedVerdicts& operator=(const SharedVerdicts&) = delete;
-  Verdict* get() const { return verdicts_; }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  T* get() const { return objects_; }
 
  private:
   std::size_t bytes_;
-  Verdict* verdicts_ = nullptr;
+  T* objects_ = nullptr;
 };
 
 // Nothing that the process has set up for its own end is to run when a child ends.
 void prepare_child() {
-  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGTERM}) {
+  for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF, SIGTERM}) {
     signal(number, SIG_DFL);
     sigset_t only;
     sigemptyset(&only);
@@ -81,7 +87,7 @@ class ChildTrials {
       : program_(program), trials_(trials), agrees_(agrees), shared_(trials.size()), verdicts_(shared_.get()) {}
 
   void run() {
-    if (!verdicts_) return;
+    if (!verdicts_ || !spent_.get()) return;
     // A child that ends early leaves the rest to the next one.
     for (std::size_t i = 0; i < trials_.size() && any_open(); ++i) {
       if (!try_in_child()) break;
@@ -107,7 +113,9 @@ class ChildTrials {
   }
 
   bool is_open(std::size_t i) const {
-    if (trials_[i].is_beyond_us || (trials_[i].is_large && large_takes_long())) return false;
+    if (verdicts_[i].outcome != Outcome::untried || trials_[i].is_beyond_us) return false;
+    if (trials_[i].is_large && large_takes_long()) return false;
+    if (trials_[i].is_spare && *spent_.get() > kSpareTime) return false;
     const std::optional<std::size_t>& unless = trials_[i].unless;
     const std::vector<std::size_t>& after = trials_[i].only_after;
     const auto is_against = [&](std::size_t trial) {
@@ -115,7 +123,7 @@ class ChildTrials {
       return outcome == Outcome::threw || outcome == Outcome::differs || outcome == Outcome::ended;
     };
     if (!after.empty() && std::none_of(after.begin(), after.end(), is_against)) return false;
-    return verdicts_[i].outcome == Outcome::untried && !(unless && verdicts_[*unless].outcome == Outcome::agrees);
+    return !unless || verdicts_[*unless].outcome != Outcome::agrees;
   }
 
   bool any_open() const {
@@ -132,7 +140,10 @@ class ChildTrials {
       prepare_child();
       try {
         for (std::size_t i = 0; i < trials_.size(); ++i) {
-          if (is_open(i)) judge(trials_[i], verdicts_[i]);
+          if (!is_open(i)) continue;
+          const std::clock_t begin = std::clock();
+          judge(trials_[i], verdicts_[i]);
+          if (trials_[i].is_spare) *spent_.get() += std::clock() - begin;
         }
       } catch (...) {
       }
@@ -147,9 +158,10 @@ class ChildTrials {
   void judge(const ChildTrial& trial, Verdict& verdict) const {
     verdict.outcome = Outcome::ended;
     setitimer(ITIMER_REAL, trial.is_large ? &kTimeIfLarge : &kTime, nullptr);
+    setitimer(ITIMER_PROF, trial.is_large ? &kProcessorTimeIfLarge : &kNoLimit, nullptr);
     Sample sample(program_);
     const TraceLog& log = program_.log;
-    if (!sample.run(trial.stand_ins)) {
+    if (!sample.run(trial.stand_ins())) {
       const bool is_inside = sample.failed_at() < log.size() && log[sample.failed_at()].node->is_erased();
       tell(verdict.why, log.describe(sample.failed_at()) + ": " + sample.why());
       verdict.place = sample.place();
@@ -168,8 +180,9 @@ class ChildTrials {
   const SampledProgram& program_;
   std::vector<ChildTrial>& trials_;
   const std::function<bool(const Sample&)>& agrees_;
-  const SharedVerdicts shared_;
+  const Shared<Verdict> shared_;
   Verdict* const verdicts_;
+  const Shared<std::clock_t> spent_{1};  // on spare ones
 };
 
 }  // namespace

@@ -22,11 +22,13 @@ struct ChildTrial {
     threw,    ///< the program did
     differs,  ///< it came through and did something else
   };
-  std::vector<at::Tensor> stand_ins;
-  std::optional<std::size_t> unless{};  ///< not tried when that trial, an earlier one, agrees
+  std::function<std::vector<at::Tensor>()> stand_ins{};  ///< called in the child
+  std::optional<std::size_t> unless{};                   ///< not tried when that trial, an earlier one, agrees
   /// Tried only when one of those trials, earlier ones, came through and did something else, ended or threw.
   std::vector<std::size_t> only_after{};
-  bool is_large = false;  ///< gets a tenth of a second; when it runs out nothing is told, nor tried of other large ones
+  bool is_large = false;  ///< gets a tenth of a second of the processor; when it runs out nothing is told, nor tried of
+                          ///< other large ones
+  bool is_spare = false;  ///< tried while there is time: all of them together get some hundredths of a second
   bool is_beyond_us = false;  ///< not tried at all
   Outcome outcome = Outcome::untried;
   bool has_other_numbers = false;  ///< of what differs: it came through, to numbers that the graph has not

@@ -123,6 +123,7 @@ void Generaliser::try_odd_inputs(const Agrees& same_numbers) {
       if (is_guess) odd_->add_telling(terms_, terms_in_use(), is_far);
       odd_->add_multiples();
       odd_->add_corners();
+      odd_->add_spare();
     } else if (program_.session.asks_layout()) {
       odd_->add_ones();  // what lies in several ways
     }

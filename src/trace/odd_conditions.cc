@@ -1,4 +1,5 @@
-// The parts of OddInputs that look for conditions which are no bounds: `if (n % 32 != 0)`, `if (n > 2 * b)`.
+// The parts of OddInputs that look for conditions which are no bounds of one size: `if (n % 32 != 0)`, `if (n > 2 *
+// b)`.
 #include <algorithm>
 #include <array>
 
@@ -6,6 +7,8 @@
 
 namespace fx::internal {
 namespace {
+
+using Outcome = ChildTrial::Outcome;
 
 constexpr std::int64_t kLarge = 300;  // from here on a trial has little time
 
@@ -19,24 +22,37 @@ constexpr std::array kOfWindows = {1386, 126, 63, 42, 21, 14, 7};  // of 7 and 9
 
 // ── Divisibility ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
+// All dimensions at once; where that does not do, each alone.
 void OddInputs::add_multiples() {
-  for (const std::uint32_t index : groups_.independent()) {
-    const SizeGroup& group = groups_.groups[index];
-    const auto add_largest = [&](const auto& sizes) {
-      const auto found = std::find_if(sizes.begin(), sizes.end(), [&](int size) { return group.may_be(size); });
-      if (found == sizes.end() || *found == group.size) return;
-      const std::size_t trial = add_trial({index}, *found, *found > kLarge);
-      multiples_.push_back({trial, index, *found, {}});
-      const std::int64_t beyond = *found + (*found > group.size ? group.step : -group.step);
-      if (!group.may_be(beyond)) return;
+  const std::vector<std::uint32_t> open = groups_.independent();
+  const auto add_largest = [&](const auto& tried) {
+    GroupSizes sizes = groups_.examples();
+    std::vector<std::uint32_t> some;
+    for (const std::uint32_t index : open) {
+      const SizeGroup& group = groups_.groups[index];
+      const auto found = std::ranges::find_if(tried, [&](int size) { return group.may_be(size); });
+      if (found == tried.end() || *found == group.size) continue;
+      sizes[index] = *found;
+      some.push_back(index);
+    }
+    std::optional<std::size_t> all;
+    if (some.size() > 1) all = add_trial_at(groups_.with_broadcast(sizes), tried.front() > kLarge);
+    for (const std::uint32_t index : some) {
+      const std::int64_t size = sizes[index];
+      const SizeGroup& group = groups_.groups[index];
+      const std::size_t trial = add_trial({index}, size, size > kLarge);
+      trials_.back().unless = all;
+      multiples_.push_back({trial, index, size, {}});
+      const std::int64_t beyond = size + (size > group.size ? group.step : -group.step);
+      if (!group.may_be(beyond)) continue;
       multiples_.back().beyond = add_trial({index}, beyond, beyond > kLarge);
       trials_.back().only_after = {trial};
-    };
-    add_largest(kComposite);
-    add_largest(kPowers);
-    add_largest(kThrice);
-    add_largest(kOfWindows);
-  }
+    }
+  };
+  add_largest(kComposite);
+  add_largest(kPowers);
+  add_largest(kThrice);
+  add_largest(kOfWindows);
 }
 
 // What does not do at a size and does beyond it has no bound there: the program asks what the size is divisible by. Up
@@ -46,12 +62,73 @@ void OddInputs::judge_multiples() {
     SizeGroup& group = groups_.groups[each.group];
     const ChildTrial& trial = trials_[each.trial];
     if (group.fixed || !goes_another_way(trial)) continue;
-    if (each.beyond && trials_[*each.beyond].outcome == ChildTrial::Outcome::agrees)
+    if (each.beyond && trials_[*each.beyond].outcome == Outcome::agrees)
       group.fix("at size " + std::to_string(each.size) + ", and not at the next: " + trial.why, words_for(trial.place));
   }
 }
 
 // ── Several sizes together ───────────────────────────────────────────────────────────────────────────────────────────
+
+// Different ones at once, for programs compare sizes. Where that does not do, each alone; and all but one of them, to
+// learn which it takes.
+void OddInputs::add_small() {
+  constexpr std::int64_t kSmallest = 2, kHowMany = 4;
+  const std::vector<std::uint32_t> open = groups_.independent();
+  const auto add_small_trial = [&](const SmallSizes& some) {
+    GroupSizes sizes = groups_.examples();
+    for (const auto& [group, size] : some) sizes[group] = size;
+    return add_trial_at(groups_.with_broadcast(std::move(sizes)), /*is_large=*/false);
+  };
+  for (std::int64_t round = 0; round < kHowMany; ++round) {
+    SmallSizes some;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      const SizeGroup& group = groups_.groups[open[i]];
+      const std::int64_t size = kSmallest + (round + static_cast<std::int64_t>(i)) % kHowMany;
+      if (group.may_be(size) && size != group.size) some.emplace_back(open[i], size);
+    }
+    if (some.empty()) continue;
+    Small small{add_small_trial(some), some, {}, {}};
+    for (const auto& [group, size] : some) {
+      small.alone.push_back(add_trial({group}, size));
+      trials_.back().unless = small.trial;
+      sizes_.push_back({small.alone.back(), {group}, size});
+    }
+    for (std::size_t i = 0; some.size() > 2 && i < some.size(); ++i) {
+      SmallSizes others = some;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+      small.without.push_back(add_small_trial(others));
+      trials_.back().unless = small.trial;
+    }
+    small_.push_back(std::move(small));
+  }
+}
+
+// What does not do with several small sizes, though nothing is against one of them alone: `x.numel() < 8`. Those that
+// it takes stay above.
+void OddInputs::judge_small() {
+  const auto goes_well = [&](std::size_t trial) {
+    return trials_[trial].outcome == Outcome::agrees || trials_[trial].outcome == Outcome::refused;
+  };
+  for (const Small& each : small_) {
+    const ChildTrial& trial = trials_[each.trial];
+    if (!goes_another_way(trial) || !std::ranges::all_of(each.alone, goes_well)) continue;
+    const bool is_known = std::ranges::any_of(each.without, goes_well);
+    std::string with;
+    for (const auto& [group, size] : each.sizes) with += (with.empty() ? "" : " and ") + std::to_string(size);
+    for (std::size_t i = 0; i < each.sizes.size(); ++i) {
+      const auto& [index, size] = each.sizes[i];
+      SizeGroup& group = groups_.groups[index];
+      if (is_known && !goes_well(each.without[i])) continue;
+      if (group.fixed || size > group.size || group.below >= size) continue;
+      const std::string of_them = "with sizes " + with + ": " + trial.why;
+      group.below = size;
+      group.below_said = false;
+      group.lowest = std::max(group.lowest, size + 1);
+      group.why += group.why.empty() ? of_them : "; " + of_them;
+      if (group.where.empty()) group.where = words_for(trial.place);
+    }
+  }
+}
 
 void OddInputs::add_corners() {
   constexpr std::size_t kMostGroups = 4;

@@ -35,7 +35,7 @@ GroupSizes OddInputs::sizes_with(const std::vector<std::uint32_t>& some, std::in
 }
 
 std::size_t OddInputs::add_trial_at(const GroupSizes& sizes, bool is_large) {
-  trials_.push_back({.stand_ins = groups_.stand_ins(sizes)});
+  trials_.push_back({.stand_ins = [this, sizes] { return groups_.stand_ins(sizes); }});
   trials_.back().is_large = is_large;
   return trials_.size() - 1;
 }
@@ -74,29 +74,6 @@ void OddInputs::add_ones() {
     if (open.size() == 1) break;
     sizes_.push_back({add_trial({group}, 1), {group}, 1});
     trials_.back().unless = all_ones_;
-  }
-}
-
-// Different ones at once, for programs compare sizes; where that does not do, each alone.
-void OddInputs::add_small() {
-  constexpr std::int64_t kSmallest = 2, kHowMany = 4;
-  const std::vector<std::uint32_t> open = groups_.independent();
-  for (std::int64_t round = 0; round < kHowMany; ++round) {
-    GroupSizes sizes = groups_.examples();
-    std::vector<std::pair<std::uint32_t, std::int64_t>> small;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-      const SizeGroup& group = groups_.groups[open[i]];
-      const std::int64_t size = kSmallest + (round + static_cast<std::int64_t>(i)) % kHowMany;
-      if (!group.may_be(size) || size == group.size) continue;
-      sizes[open[i]] = size;
-      small.emplace_back(open[i], size);
-    }
-    if (small.empty()) continue;
-    const std::size_t all = add_trial_at(groups_.with_broadcast(std::move(sizes)), /*is_large=*/false);
-    for (const auto& [group, size] : small) {
-      sizes_.push_back({add_trial({group}, size), {group}, size});
-      trials_.back().unless = all;
-    }
   }
 }
 
@@ -217,6 +194,12 @@ std::vector<GroupSizes> OddInputs::other_numbers() const {
   return some;
 }
 
+// Tried, alone or with others.
+bool OddInputs::is_seen(std::size_t trial) const {
+  const std::optional<std::size_t>& unless = trials_[trial].unless;
+  return trials_[trial].outcome != Outcome::untried || (unless && trials_[*unless].outcome == Outcome::agrees);
+}
+
 bool OddInputs::is_against(const Size& each) const {
   const ChildTrial& trial = trials_[each.trial];
   return goes_another_way(trial) || trial.outcome == Outcome::threw ||
@@ -248,9 +231,13 @@ void OddInputs::bound_by_sizes() {
     const auto is_of_group = [&](const Size& each) {
       return std::find(each.groups.begin(), each.groups.end(), index) != each.groups.end();
     };
+    // Where the program itself refuses several sizes together, one bound is enough to say so.
+    const auto is_left_to_another = [&](const Size& each) {
+      return trials_[each.trial].outcome == Outcome::threw && index != each.groups.back();
+    };
     const Size *low = nullptr, *high = nullptr;  // the nearest on either side of the example that do not do
     for (const Size& each : sizes_) {
-      if (!is_of_group(each) || !is_against(each) || !is_of_all(each)) continue;
+      if (!is_of_group(each) || !is_against(each) || !is_of_all(each) || is_left_to_another(each)) continue;
       if (each.size < group.size && (!low || each.size > low->size)) low = &each;
       if (each.size > group.size && (!high || each.size < high->size)) high = &each;
     }
@@ -272,7 +259,7 @@ void OddInputs::bound_by_sizes() {
     does(group.lowest);
     does(group.highest);
     for (const Size& each : sizes_) {
-      if (is_of_group(each) && trials_[each.trial].outcome != Outcome::untried) does(each.size);
+      if (is_of_group(each) && is_seen(each.trial)) does(each.size);
     }
     for (const Size* each : {low, high}) {
       if (!each) continue;
@@ -291,20 +278,22 @@ void OddInputs::bound_by_sizes() {
 // ── Other ranks ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void OddInputs::add_rank(bool more, const std::vector<std::uint32_t>& some) {
-  constexpr std::int64_t kMany = 2;
-  std::vector<at::Tensor> inputs = groups_.stand_ins(groups_.examples());
-  for (const std::uint32_t i : some) {
-    const at::Tensor& example = inputs_[i].example;
-    std::vector<std::int64_t> sizes = example.sizes().vec();
-    if (more) {
-      sizes.insert(sizes.begin(), kMany);
-    } else {
-      sizes.erase(sizes.begin());
+  static constexpr std::int64_t kMany = 2;
+  ranks_.push_back({trials_.size(), some, more});
+  trials_.push_back({.stand_ins = [this, some, more] {
+    std::vector<at::Tensor> inputs = groups_.stand_ins(groups_.examples());
+    for (const std::uint32_t i : some) {
+      const at::Tensor& example = inputs_[i].example;
+      std::vector<std::int64_t> sizes = example.sizes().vec();
+      if (more) {
+        sizes.insert(sizes.begin(), kMany);
+      } else {
+        sizes.erase(sizes.begin());
+      }
+      inputs[i] = without_contents(example, sizes, c10::contiguous_strides(sizes), example.options());
     }
-    inputs[i] = without_contents(example, sizes, c10::contiguous_strides(sizes), example.options());
-  }
-  ranks_.push_back({trials_.size(), some});
-  trials_.push_back({.stand_ins = std::move(inputs)});
+    return inputs;
+  }});
 }
 
 void OddInputs::add_ranks() {
@@ -322,12 +311,12 @@ void OddInputs::add_ranks() {
 }
 
 // What is against another rank of the input: of it alone, or of all where nothing is against one of them alone.
-const ChildTrial* OddInputs::against(std::uint32_t input) const {
+const OddInputs::Rank* OddInputs::against(std::uint32_t input) const {
   bool is_alone = false;  // one of those before the next all
-  for (const auto& [number, inputs] : ranks_) {
-    const bool is_against = goes_another_way(trials_[number]);
-    const bool is_of_one = inputs.size() == 1, has = std::find(inputs.begin(), inputs.end(), input) != inputs.end();
-    if (is_against && has && (is_of_one || !is_alone)) return &trials_[number];
+  for (const Rank& rank : ranks_) {
+    const bool is_against = goes_another_way(trials_[rank.trial]), is_of_one = rank.inputs.size() == 1;
+    const bool has = std::find(rank.inputs.begin(), rank.inputs.end(), input) != rank.inputs.end();
+    if (is_against && has && (is_of_one || !is_alone)) return &rank;
     is_alone = is_of_one && (is_alone || is_against);
   }
   return nullptr;
@@ -337,13 +326,13 @@ void OddInputs::write(Graph& graph) const {
   static const Symbol kDim("aten::dim");
   for (std::uint32_t i = 0; i < inputs_.size(); ++i) {
     const BoundTensor& input = inputs_[i];
-    const ChildTrial* trial = against(i);
-    if (!trial) continue;
+    const Rank* other = against(i);
+    if (!other) continue;
+    const ChildTrial& trial = trials_[other->trial];
     const std::int64_t rank = input.example.dim();
     std::string why = input.name + " must be of " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions") +
-                      ", as in the example; with " + (trial->stand_ins[i].dim() > rank ? "one more: " : "one less: ") +
-                      trial->why;
-    if (const std::string where = words_for(trial->place); !where.empty()) why += " (" + where + ")";
+                      ", as in the example; with " + (other->more ? "one more: " : "one less: ") + trial.why;
+    if (const std::string where = words_for(trial.place); !where.empty()) why += " (" + where + ")";
     assert_of_input(graph, input, kDim, rank, why);
   }
 }
@@ -363,7 +352,9 @@ void OddInputs::judge(const std::function<bool(const Sample&)>& agrees) {
     }
   }
   judge_multiples();
+  judge_small();
   bound_by_sizes();
+  judge_pairs();
   for (const std::uint32_t index : groups_.free()) {
     SizeGroup& group = groups_.groups[index];
     // That nothing fails below is seen, though no sample was made there.

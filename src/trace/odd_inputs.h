@@ -45,6 +45,9 @@ class OddInputs {
   void add_multiples();
   /// For each two free groups the largest and the smallest that do, and both large: `n > 2 * b`.
   void add_corners();
+  /// All sizes of some hundred for each free group alone, and small ones for each two, as far as there is time: of
+  /// small programs all, which may ask anything (`n == 32`, `n % 13`). To be called last.
+  void add_spare();
   /// One dimension more, in front, and the first one less, of all inputs at once, and of each alone: it may compare
   /// them.
   void add_ranks();
@@ -77,6 +80,7 @@ class OddInputs {
   struct Rank {
     std::size_t trial;
     std::vector<std::uint32_t> inputs;
+    bool more;  ///< dimensions than in the example, and not less
   };
   struct Multiple {
     std::size_t trial;
@@ -89,20 +93,29 @@ class OddInputs {
     std::uint32_t a, b;
     GroupSizes sizes;
   };
+  using SmallSizes = std::vector<std::pair<std::uint32_t, std::int64_t>>;  // of groups
+  struct Small {
+    std::size_t trial;
+    SmallSizes sizes;
+    std::vector<std::size_t> alone, without;  ///< trials of each alone, and of all but it where there are more than two
+  };
   GroupSizes sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const;
   std::size_t add_trial_at(const GroupSizes& sizes, bool is_large);
   std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size, bool is_large = false);
   std::vector<std::uint32_t> groups_above(std::int64_t size) const;
   void forbid_empty(std::uint32_t group, const std::string& why, const CallPlace& place);
+  bool is_seen(std::size_t trial) const;
   bool is_against(const Size& each) const;
   bool is_of_all(const Size& all) const;
   bool has_right_ones_beyond(const Size& bad) const;
   void bound_by_sizes();
   void judge_multiples();
+  void judge_small();
   bool judge_corners();
+  void judge_pairs();
   static bool goes_another_way(const ChildTrial& trial);
   void add_rank(bool more, const std::vector<std::uint32_t>& some);
-  const ChildTrial* against(std::uint32_t input) const;
+  const Rank* against(std::uint32_t input) const;
 
   const SampledProgram& program_;
   const std::vector<BoundTensor>& inputs_;
@@ -113,6 +126,8 @@ class OddInputs {
   std::optional<std::size_t> all_ones_;
   std::vector<Rank> ranks_;
   std::vector<Multiple> multiples_;
+  std::vector<Small> small_;
+  std::vector<Corner> pairs_;
   std::vector<Corner> corners_;
 };
 

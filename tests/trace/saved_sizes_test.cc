@@ -2,7 +2,10 @@
 #include <cmath>
 #include <functional>
 
+#include <fxgraph/module/code.h>
+#include <fxgraph/torchscript/import.h>
 #include "tests/trace/saved_archive.h"
+#include "tests/trace/sizes_testing.h"
 
 namespace fx::saved_sizes_test {
 
@@ -127,6 +130,62 @@ TEST_P(SavedArchiveOfSizes, VaryAsInCpp) {
        std::vector<std::pair<std::int64_t, std::int64_t>>{{5, 9}, {6, 20}, {7, 7}, {12, 43}, {4, 64}})
     all.push_back({torch::rand({rows, columns})});
   check(std::string("sizes_") + GetParam().name, Program(GetParam().run), run, all);
+}
+
+// torch.export says of every size that varies that it is two or more, and checks no such bound.
+TEST(SavedBounds, AreKeptWhateverTheyAre) {
+  const testing::ScratchFolder scratch;
+  for (const std::int64_t least : {1, 2, 3, 4}) {
+    for (const std::int64_t steps : {1, 2}) {
+      const auto run = [&](const Tensor& x) {
+        const Tensor y = x.view({-1, steps, 3});
+        return y.size(0) < least ? y * 2 : y - y.mean(0);
+      };
+      const auto traced = symbolic_trace(run, {torch::rand({6 * steps, 3})});
+      for (const char* ending : {".pt", ".pt2"}) {
+        const std::string path = (scratch / (std::string("bound") + ending)).string();
+        traced->save(path);
+        const auto loaded = load(path);
+        loaded->save(path);
+        for (const auto& module : {loaded, load(path)}) {
+          for (std::int64_t n = 1; n < 8; ++n) {
+            const Tensor x = torch::rand({n * steps, 3});
+            EXPECT_EQ(testing::at_sizes(*module, [&]() -> c10::IValue { return run(x); }, {x}),
+                      n < least ? testing::AtSizes::refused : testing::AtSizes::equal)
+                << ending << ": " << n << " times " << steps << ", at least " << least << "\n"
+                << module->graph();
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(SavedBounds, OfNormsInTraining) {
+  const testing::ScratchFolder scratch;
+  struct Net : torch::nn::Module {
+    torch::nn::BatchNorm1d norm = register_module("norm", torch::nn::BatchNorm1d(4));
+    Tensor forward(const Tensor& x) { return norm(x) * 2; }
+  };
+  for (const std::vector<std::int64_t>& example : {std::vector<std::int64_t>{3, 4}, {3, 4, 5}}) {
+    const auto net = std::make_shared<Net>();
+    const auto traced = symbolic_trace(net, {torch::rand(example)});
+    for (const char* ending : {".pt", ".pt2"}) {
+      const std::string path = (scratch / (std::string("norm") + ending)).string();
+      traced->save(path);
+      const auto loaded = load(path);
+      for (std::int64_t n = 1; n < 8; ++n) {
+        std::vector<std::int64_t> sizes = example;
+        sizes[0] = n;
+        const Tensor x = torch::rand(sizes);
+        const bool is_one = n == 1 && sizes.size() == 2;
+        EXPECT_EQ(testing::at_sizes(*loaded, [&]() -> c10::IValue { return net->forward(x); }, {x}),
+                  is_one ? testing::AtSizes::refused : testing::AtSizes::equal)
+            << ending << " at " << x.sizes() << "\n"
+            << loaded->graph();
+      }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(ForPython, SavedArchiveOfSizes, ::testing::ValuesIn(kCases),

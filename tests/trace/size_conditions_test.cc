@@ -42,6 +42,18 @@ const std::vector<Condition>& conditions() {
       {"product", [](std::int64_t b, std::int64_t n) { return b * n > 50; }},
       {"sum", [](std::int64_t b, std::int64_t n) { return b + n > 50; }},
       {"multiple_of_the_other", [](std::int64_t b, std::int64_t n) { return n % b == 0; }},
+      {"few_elements", [](std::int64_t b, std::int64_t n) { return b * n < 8; }, 5, 6},
+      {"few_elements_of_many", [](std::int64_t b, std::int64_t n) { return b * n <= 12; }, 32, 32},
+      {"both_small", [](std::int64_t b, std::int64_t n) { return b < 4 && n < 4; }, 10, 6},
+      {"small_together", [](std::int64_t b, std::int64_t n) { return b + n < 7; }, 10, 6},
+      {"is_usual", [](std::int64_t, std::int64_t n) { return n == 32; }, 2, 64},
+      {"is_that", [](std::int64_t, std::int64_t n) { return n == 18; }, 2, 64},
+      {"divisible_by_13", [](std::int64_t, std::int64_t n) { return n % 13 == 0; }},
+      {"divisible_by_25", [](std::int64_t, std::int64_t n) { return n % 25 == 0; }},
+      {"is_square", [](std::int64_t, std::int64_t n) { return n == 9 || n == 16 || n == 25 || n == 64 || n == 256; }},
+      {"in_a_band", [](std::int64_t, std::int64_t n) { return n >= 12 && n <= 16; }},
+      {"in_a_band_below", [](std::int64_t, std::int64_t n) { return n > 20 && n < 30; }, 2, 64},
+      {"one_more", [](std::int64_t b, std::int64_t n) { return b == n + 1; }},
       {"threshold", [](std::int64_t, std::int64_t n) { return n > 64; }},
   };
   return all;

@@ -33,8 +33,9 @@ inline AtSizes at_sizes(GraphModule& gm, const std::function<c10::IValue()>& eag
   try {
     found = gm.run(inputs);
   } catch (const Error& error) {
-    const bool named = std::string(error.what()).find(" must be ") != std::string::npos;
-    if (!named && !eager_fails) ADD_FAILURE() << "fails, but not by an assertion: " << error.what();
+    const std::string what = error.what();
+    const bool named = what.find(" must be ") != std::string::npos || what.find(" must satisfy ") != std::string::npos;
+    if (!named && !eager_fails) ADD_FAILURE() << "fails, but not by an assertion: " << what;
     return AtSizes::refused;
   }
   if (eager_fails) return AtSizes::equal;  // the graph drops checks of the program that no operator makes
