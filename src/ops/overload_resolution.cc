@@ -82,7 +82,7 @@ Fit sequence_fit(ArgumentSpan elements, const SchemaType& want) {
   for (const Argument& value : elements) {
     const Fit fit = argument_fit(value, element);
     if (!fit.fits()) return kMisfit;
-    worst = std::ranges::max({worst, fit}, {}, &Fit::cost);
+    if (fit.cost > worst.cost) worst = fit;
   }
   return worst;
 }
