@@ -95,6 +95,7 @@ constexpr Rule kRules[] = {
     {"aten::dropout", false, drops_nothing, "drops nothing at inference"},
     {"aten::feature_dropout", false, drops_nothing, "drops nothing at inference"},
     {"aten::alpha_dropout", false, drops_nothing, "drops nothing at inference"},
+    {"aten::feature_alpha_dropout", false, drops_nothing, "drops nothing at inference"},
     {"aten::transpose", false, same_dimension, "swaps a dimension with itself"},
     {"aten::permute", false, identity_order, "keeps the order of the dimensions"},
     {"aten::slice", false, whole_slice, "takes the whole dimension"},
@@ -125,21 +126,35 @@ const Rule* rule_for(const Node& node) {
   return rule ? *rule : nullptr;
 }
 
+/// Of a call that takes a tensor first, and only reads it.
+bool holds(const Rule& rule, const Node& node) {
+  return rule.holds({node, node.arg(0).node()}) && !effects_of(node).writes;
+}
+bool takes_a_node(const Node& node) {
+  return node.is(Op::call_function) && !node.args().empty() && node.args()[0].is_node();
+}
+
 }  // namespace
+
+Node* no_op_argument(const Node& node) {
+  const Rule* rule = takes_a_node(node) ? rule_for(node) : nullptr;
+  if (!rule || rule->needs_shapes || rule->holds == rectified_before) return nullptr;
+  return holds(*rule, node) ? &node.args()[0].node() : nullptr;
+}
 
 std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes, const Effects* effects) {
   std::vector<NoOp> found;
   std::optional<Effects> own;
   FlatMap<std::optional<const Rule*>> rules;  // by target: a graph has few
   for (const Node& node : graph.nodes()) {
-    if (!node.is(Op::call_function) || node.args().empty() || !node.args()[0].is_node()) continue;
+    if (!takes_a_node(node)) continue;
     std::optional<const Rule*>& known = rules[node.target().id()];
     if (!known) known = rule_for(node);
     const Rule* rule = *known;
     if (!rule) continue;
     Node& input = node.args()[0].node();
     if (rule->needs_shapes && !(shapes && keeps_type_and_sizes(*shapes, node, input))) continue;
-    if (!rule->holds({node, input}) || effects_of(node).writes) continue;
+    if (!holds(*rule, node)) continue;
     if (rule->holds == rectified_before) {
       if (!effects) effects = &own.emplace(graph);
       if (effects->write_between(input, input, node)) continue;

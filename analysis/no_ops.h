@@ -22,6 +22,9 @@ struct NoOp {
   std::string reason;  ///< "adds 0"
 };
 
+/// The argument that the call returns whatever shapes are and whoever writes between; null when there is none.
+Node* no_op_argument(const Node& node);
+
 /// In graph order. Without `shapes`, only the no-ops that need none. `effects` are made when they are not given.
 std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes = nullptr, const Effects* effects = nullptr);
 

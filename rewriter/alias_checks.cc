@@ -165,6 +165,29 @@ Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effe
   return {};
 }
 
+/// Autograd refuses to write to a tensor that is trained, but by way of `detach`.
+Verdict check_detached(const Node& old, const EffectIndex& effects) {
+  constexpr std::size_t kMost = 64;
+  const OperatorSchema* schema = schema_of(old);
+  if (!schema || packet_of(schema->target.view()) != "aten::detach") return {};
+  if (effects.writers(effects.alias_class(old)).empty()) return {};
+  std::vector<const Node*> detached = {&old};
+  for (std::size_t next = 0; next < detached.size(); ++next) {
+    if (next == kMost) return Objection{&old, "too many values may be it, or a view of it, to look at"};
+    for (const Node& user : detached[next]->users()) {
+      const NodeEffects does = effects.of(user);
+      bool writes = false;
+      const auto look_at = [&](const Argument& written) {
+        for_each_node(written, [&](const Node& value) { writes |= &value == detached[next]; });
+      };
+      if (does.writes) for_each_written(user, look_at, effects.modules());
+      if (writes) return Objection{&old, user.name() + " writes to it, which autograd allows where it is detached"};
+      if (does.may_alias && std::ranges::find(detached, &user) == detached.end()) detached.push_back(&user);
+    }
+  }
+  return {};
+}
+
 /// A new write to older storage: the match wrote there too, or nobody reads it any more.
 Verdict check_new_write(const Site& site, const Node& writer, const AliasSources& sources, const EffectIndex& effects) {
   Verdict verdict;
@@ -261,6 +284,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     const Node* result = results[i].node_or_null();
     if (result && effects.any_writes()) {
       if (Verdict verdict = check_identity(*old, *result, effects)) return verdict;
+      if (Verdict verdict = check_detached(*old, effects)) return verdict;
     }
     if (result) {
       if (Verdict verdict = check_overlap(*old, *result, effects)) return verdict;

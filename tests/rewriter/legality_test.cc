@@ -243,6 +243,25 @@ TEST(Legality, ReturnedValuesDoNotBecomeInputs) {
                  "ReplaceOptions::allow_output_aliases permits it");
 }
 
+TEST(Legality, WhatIsWrittenThroughDetachKeepsIt) {
+  for (const char* through : {"d", "v"}) {
+    Graph graph = graph_of("d = aten::detach(%x)\nv = aten::view(%d, [-1])\nw = aten::zero_(%" + std::string(through) +
+                           ")\nreturn %x");
+    expect_refused(graph, "aten::detach(x)", "x", "d: w writes to it, which autograd allows where it is detached");
+  }
+  Graph read = graph_of("d = aten::detach(%x)\nw = aten::zero_(%x)\nn = aten::neg(%d)\nreturn n");
+  EXPECT_EQ(replace_pattern(read, "aten::detach(x)", "x").applied, 1u);
+  Graph other = graph_of("d = aten::detach(%x)\nn = aten::neg(%d)\nw = aten::add_.Tensor(%n, %d)\nreturn w");
+  EXPECT_EQ(replace_pattern(other, "aten::detach(x)", "x").applied, 1u);
+}
+
+TEST(Legality, WhatMayBeWrittenThroughDetachKeepsIt) {
+  std::string body = "d = aten::detach(%x)\n";
+  for (int i = 0; i < 70; ++i) body += "v" + std::to_string(i) + " = aten::view(%d, [-1])\n";
+  Graph graph = graph_of(body + "w = aten::zero_(%x)\nreturn (d, v1)");
+  expect_refused(graph, "aten::detach(x)", "x", "d: too many values may be it, or a view of it, to look at");
+}
+
 // ── Place ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 TEST(Legality, AnInputIsMovedUpForTheReplacement) {

@@ -1,6 +1,7 @@
 // What does nothing when a program is run for its result: dropout in evaluation, clone, detach, alias, identities.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <fxgraph/analysis/no_ops.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
@@ -38,15 +39,11 @@ bool returns_input(const LeafModule& leaf) {
   if (!body || !body->output_node()) return false;
   const std::vector<Node*> inputs = body->placeholders();
   const Node* value = body->output_node()->arg(0).node_or_null();
-  while (value && value->is(Op::call_function)) {
-    const bool passes_on = value->is_call("aten::dropout") || value->is_call("aten::feature_dropout") ||
-                           value->is_call("aten::alpha_dropout") || value->is_call("aten::feature_alpha_dropout");
-    const OperatorSchema* schema = overload_of(*value);
-    if (!passes_on || !schema) return false;
-    const Argument* train = bound_argument(*schema, *value, 2);
-    if (!train || !train->is_bool() || train->as_bool()) return false;
-    value = bound_argument(*schema, *value, 0)->node_or_null();
-  }
+  const auto is_view = [](const Node& node) {  // another tensor
+    const OperatorSchema* schema = schema_of(node);
+    return schema && schema->traits.view;
+  };
+  while (const Node* same = value && !is_view(*value) ? no_op_argument(*value) : nullptr) value = same;
   return !inputs.empty() && value == inputs[0];
 }
 
