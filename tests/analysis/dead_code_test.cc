@@ -83,6 +83,21 @@ TEST(DeadCodeSlow, LongChainsOfReasonsAreCut) {
   EXPECT_LT(why.size(), 400u);
 }
 
+// Who takes all results uses each, wherever it stands among those that take one.
+TEST(DeadCode, ResultsThatAreTakenWhole) {
+  for (const int whole : {-1, 0, 1, 2}) {
+    Graph graph;
+    Node& top = graph.call_function("aten::max.dim", {graph.placeholder("x"), 0});
+    std::vector<Argument> used;
+    for (int i = 0; i < 3; ++i) {
+      used.emplace_back(i == whole ? graph.call_function("mine.f", {top})
+                                   : graph.call_function("operator.getitem", {top, 0}));
+    }
+    graph.output(Argument::list(used));
+    EXPECT_EQ(DeadCode(graph).count(Kind::unused_output), whole < 0 ? 1u : 0u) << whole;
+  }
+}
+
 // What an operator does beside writing is seen, whatever becomes of what it writes.
 TEST(DeadCode, AWriteThatDoesMoreIsLive) {
   register_schema("dead_code_test::log_(Tensor(a!) x) -> Tensor(a!)", {.side_effect = true});

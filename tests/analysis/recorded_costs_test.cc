@@ -67,7 +67,7 @@ TEST(RecordedCosts, CostsOfEinsums) {
     Shapes shapes(graph);
     std::vector<Argument> tensors;
     std::string equation;
-    for (std::size_t operands = 1 + random.below(3); operands > 0; --operands) {
+    for (std::size_t operands = 1 + random.below(4); operands > 0; --operands) {
       std::string part;
       TensorInfo tensor;
       for (std::size_t rank = random.below(4); rank > 0; --rank) {

@@ -112,6 +112,28 @@ TEST(Replacements, CallOneOperatorEach) {
         << text;
 }
 
+TEST(Replacements, TakeWhatThePatternBindsWhateverItIs) {
+  struct Case {
+    const char *pattern, *replacement, *made;
+  };
+  for (const Case& c :
+       {Case{"aten::mm(x, w)", "aten::matmul(w, x)", "aten::matmul(w, p)"},
+        Case{"aten::mm(x: node, w: node)", "aten::matmul(w: node, x: node)", "aten::matmul(w, p)"},
+        Case{"aten::mm(x, w: get_attr)", "aten::matmul(w: get_attr, x)", "aten::matmul(w, p)"},
+        Case{"aten::clamp(x, low: float)", "aten::mul.Scalar(x, low: float)", "aten::mul.Scalar(p, 0.5)"},
+        Case{"aten::clamp(x, low: float)", "aten::mul.Scalar(x, low)", "aten::mul.Scalar(p, 0.5)"},
+        Case{"aten::clamp(x, low)", "aten::mul.Scalar(x, 2)", "aten::mul.Scalar(p, 2)"}}) {
+    Graph graph;
+    Node &p = graph.placeholder("p"), &w = graph.get_attr("w");
+    graph.output(
+        Argument::list({graph.call_function("aten::mm", {p, w}), graph.call_function("aten::clamp", {p, 0.5})}));
+    EXPECT_EQ(replace_pattern(graph, c.pattern, c.replacement).applied, 1u) << c.pattern;
+    EXPECT_THAT(calls_of(graph), HasSubstr(c.made)) << c.pattern;
+  }
+  for (const char* unnamed : {"aten::neg(_)", "aten::mul.Scalar(x, float)", "aten::mm(x, get_attr)"})
+    EXPECT_THAT(error_of([&] { Replacement{unnamed}; }), HasSubstr("an input needs the name of something")) << unnamed;
+}
+
 /// What is made is known to the next rewrite: two that draw random numbers keep their order.
 TEST(Replacements, ThatDrawDoNotPassEachOther) {
   const Pattern pattern("a = aten::relu(x)\nb = aten::neg(y)\nreturn a, b");
