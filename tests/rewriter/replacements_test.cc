@@ -134,6 +134,44 @@ TEST(Replacements, TakeWhatThePatternBindsWhateverItIs) {
     EXPECT_THAT(error_of([&] { Replacement{unnamed}; }), HasSubstr("an input needs the name of something")) << unnamed;
 }
 
+/// Of matches that overlap the one that the options ask for, seen with the shapes and effects that they name.
+TEST(Replacements, OfTheMatchesThatTheOptionsAskFor) {
+  for (const auto& [overlap, made] : {std::pair(Overlap::largest, "aten::sin(x)"), {Overlap::first, "aten::sin(r)"}}) {
+    Graph graph = graph_of("r = aten::relu(%x)\nn = aten::neg(%r)\nreturn n");
+    ReplaceOptions options;
+    options.find.overlap = overlap;
+    EXPECT_EQ(replace_pattern(graph, "aten::neg(v) | aten::neg(aten::relu(v))", "aten::sin(v)", options).applied, 1u);
+    EXPECT_THAT(calls_of(graph), HasSubstr(made));
+  }
+  for (const bool to_search : {false, true}) {
+    Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+    Shapes shapes(graph);
+    for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.dtype = DType::float32, .sizes = {2}};
+    ReplaceOptions options;
+    if (to_search) options.find.shapes = &shapes;
+    if (!to_search) options.shapes = &shapes;
+    EXPECT_EQ(replace_pattern(graph, "aten::relu(x: f32[2])", "aten::sin(x)", options).applied, 1u) << to_search;
+  }
+  const ModuleEffects reads = [](const Node&) { return NodeEffects(); };
+  ModuleEffects writes = [](const Node&) { return NodeEffects{.writes = true}; };
+  writes.state = [](Symbol, const auto& visit) { visit(Symbol("bn.mean")); };
+  struct Case {
+    const ModuleEffects *search, *rewrite;
+    std::size_t applied;
+  };
+  for (const auto& [own, whole, applied] :
+       {Case{&writes, &reads, 0}, Case{&reads, &writes, 1}, Case{nullptr, &writes, 0}}) {
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    Node& added = graph.call_function("aten::add.Tensor", {x, graph.get_attr("bn.mean")});
+    graph.output(Argument::list({added, graph.call_module("bn", {x})}));
+    ReplaceOptions options;
+    if (own) options.find.modules = *own;
+    options.modules = *whole;
+    EXPECT_EQ(replace_pattern(graph, "aten::add.Tensor(x, w: constant)", "aten::sin(x)", options).applied, applied);
+  }
+}
+
 /// What is made is known to the next rewrite: two that draw random numbers keep their order.
 TEST(Replacements, ThatDrawDoNotPassEachOther) {
   const Pattern pattern("a = aten::relu(x)\nb = aten::neg(y)\nreturn a, b");
