@@ -215,6 +215,8 @@ TEST(Argument, ReadsDTypesAndDevices) {
   EXPECT_EQ(parse_device("cuda:1"), (Device{"cuda", 1}));
   EXPECT_EQ(parse_device("cuda:-1"), std::nullopt);
   EXPECT_EQ(parse_device("cuda:"), std::nullopt);
+  EXPECT_EQ(parse_device("cuda:1x"), std::nullopt);
+  EXPECT_EQ(parse_device("cuda:99999999999"), std::nullopt);
   EXPECT_EQ(parse_device("tpu"), std::nullopt);
   EXPECT_EQ(to_string(Device{"cuda", 1}), "cuda:1");
 }
