@@ -40,7 +40,7 @@ std::optional<Operations> convolution(const CostCall& c) {
 template <std::size_t Left>
 std::optional<Operations> matrix_product(const CostCall& c) {
   const TensorInfo* left = input(c, Left);
-  if (!left || !input(c, Left + 1) || left->sizes.empty()) return std::nullopt;
+  if (!input(c, Left + 1) || left->sizes.empty()) return std::nullopt;
   const double macs = out_numel(c) * static_cast<double>(left->sizes.back());
   return Operations{macs, 2 * macs + (Left > 0 ? out_numel(c) : 0.0)};
 }
@@ -184,7 +184,7 @@ NodeCost cost_of_call(const CostCall& call) {
   static const Symbol kGetItem("operator.getitem");
   const OperatorSchema* schema = schema_of(call.node);
   if (call.packet == kGetItem || (schema && schema->traits.view)) return cost;
-  if (!schema && call.node.is(Op::call_module)) {
+  if (call.node.is(Op::call_module)) {
     const auto overloads = overloads_of(call.packet);
     schema = overloads.empty() ? nullptr : overloads.front();
   }

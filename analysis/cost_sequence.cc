@@ -87,7 +87,7 @@ std::optional<Equation> parse_equation(const CostCall& c) {
 
 std::optional<Operations> einsum(const CostCall& c) {
   const std::optional<Equation> equation = parse_equation(c);
-  if (!equation || equation->operands.empty()) return std::nullopt;
+  if (!equation) return std::nullopt;
   const auto volume = [&](const std::set<int>& labels) {
     double product = 1;
     for (const int label : labels) product *= equation->sizes.at(label);
@@ -124,8 +124,7 @@ void add_weight(Operations& total, const TensorInfo& weight, double steps) {
 std::optional<Operations> recurrent_layer(const CostCall& c) {
   if (c.inputs.empty()) return std::nullopt;
   std::size_t parameters = c.num_parameters;
-  if (const Argument* list = bound_argument(c.node, "params"); list && list->is_sequence())
-    parameters = list->elements().size();
+  if (const Argument* list = bound_argument(c.node, "params")) parameters = list->elements().size();
   if (parameters == 0 || parameters >= c.inputs.size()) return std::nullopt;
   const double steps = numel(*c.inputs[0]) / last_size(*c.inputs[0]);
   Operations total;
@@ -164,9 +163,10 @@ std::optional<Operations> multi_head_attention(const CostCall& c, bool batch_fir
   const double embedding = last_size(query), queries = numel(query) / embedding, keys = numel(key) / last_size(key);
   const double batch = query.sizes.size() == 2 ? 1.0 : static_cast<double>(query.sizes[batch_first ? 0 : 1]);
   double pairs = batch > 0 ? queries * keys / batch : 0, heads = 1;
-  if (c.outputs.size() > 1 && c.outputs[1].sizes.size() >= query.sizes.size()) {
+  // Of all heads, not their mean: how many there are.
+  if (c.outputs.size() > 1 && c.outputs[1].sizes.size() > query.sizes.size()) {
     const TensorInfo& weights = c.outputs[1];
-    if (weights.sizes.size() > query.sizes.size()) heads = static_cast<double>(weights.sizes[weights.sizes.size() - 3]);
+    heads = static_cast<double>(weights.sizes[weights.sizes.size() - 3]);
     pairs = numel(weights) / heads;
   }
   const double projections = embedding * (2 * numel(query) + numel(key) + numel(value));

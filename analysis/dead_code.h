@@ -73,7 +73,7 @@ class DeadCode {
   /// True when nothing that is live needs `node`.
   bool is_dead(const Node& node) const { return !live_[node.id()]; }
   /// True for a dead node that writes: what it stores is never read.
-  bool is_dead_store(const Node& node) const { return is_dead(node) && writes_[node.id()]; }
+  bool is_dead_store(const Node& node) const { return writes_[node.id()]; }
   /// By kind, and within a kind in graph order (attributes and modules: by path).
   std::span<const DeadFinding> findings() const { return findings_; }
   /// How many findings are of this kind.

@@ -67,7 +67,7 @@ class Legalizer {
     std::size_t last = kNone;
     for (std::size_t i = 0; i < old_.size(); ++i) {
       for (Node* input : old_[i]->all_input_nodes()) add(place_[*input], i);
-      if (rank(*old_[i]) != 1 || !effects_of(*old_[i], options_.modules).impure()) continue;
+      if (!effects_of(*old_[i], options_.modules).impure()) continue;
       if (last != kNone) add(last, i);
       last = i;
     }
@@ -122,7 +122,7 @@ class Legalizer {
       for (Node& user : member->users()) nodes.push_back(&user);
     }
     for (Node* writer : effects.writers(set)) nodes.push_back(writer);
-    std::ranges::sort(nodes, [](const Node* a, const Node* b) { return a != b && a->is_before(*b); });
+    std::ranges::sort(nodes, [](const Node* a, const Node* b) { return a->is_before(*b); });
     nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
     std::erase_if(nodes, [](const Node* node) { return rank(*node) != 1; });
     return nodes;

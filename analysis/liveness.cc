@@ -71,8 +71,8 @@ std::uint32_t Liveness::next_live(std::uint32_t from, std::uint32_t at) const {
   const Node* output = graph_->output_node();
   std::size_t level = 0;
   std::uint32_t i = from;
-  std::uint32_t width = 1;  // places that one entry of this level stands for
-  while (i * std::uint64_t{width} <= at) {
+  std::uint64_t width = 1;   // places that one entry of this level stands for
+  while (i * width <= at) {  // which the end of no level is
     if (last_[level][i] >= at) {
       if (level == 0) return output && place_[output->id()] == i ? at + 1 : i;
       --level;
@@ -81,12 +81,11 @@ std::uint32_t Liveness::next_live(std::uint32_t from, std::uint32_t at) const {
       continue;
     }
     ++i;
-    while (i % kFanout == 0 && level + 1 < last_.size()) {
+    while (i % kFanout == 0) {
       ++level;
       width *= kFanout;
       i /= kFanout;
     }
-    if (i >= last_[level].size()) break;
   }
   return at + 1;
 }

@@ -10,7 +10,7 @@ namespace fx {
 namespace {
 
 /// Inputs and attributes are there all the time, in any order: only what the graph makes matters to the choice.
-bool matters(const Storage& storage) { return storage.counted && storage.kind == Storage::Kind::activation; }
+bool matters(const Storage& storage) { return storage.kind == Storage::Kind::activation; }
 
 /// A storage is there from the first to the last of the nodes that touch it, whichever way time runs.
 class ListScheduler {
@@ -21,7 +21,6 @@ class ListScheduler {
         backward_(backward),
         waiting_(live.graph().id_bound(), 0),
         done_(live.graph().id_bound(), false),
-        key_(live.graph().id_bound(), 0),
         storages_(live.storages().size()) {}
 
   std::vector<Node*> run() {
@@ -34,7 +33,7 @@ class ListScheduler {
       const Entry entry = ready_.top();
       ready_.pop();
       Node& node = live_.node_at(entry.place);
-      if (done_[node.id()] || entry.added != key_[node.id()]) continue;  // pushed again since, with fewer bytes
+      if (done_[node.id()]) continue;  // pushed again since, with fewer bytes
       done_[node.id()] = true;
       result.push_back(&node);
       run_node(node);
@@ -47,13 +46,9 @@ class ListScheduler {
   struct Entry {
     int rank;  // inputs first, the output last
     std::int64_t added;
-    std::uint32_t place;
     std::uint32_t turn;
-    // The greatest comes out of the queue first.
-    bool operator<(const Entry& other) const {
-      if (rank != other.rank) return rank > other.rank;
-      return added != other.added ? added > other.added : turn > other.turn;
-    }
+    std::uint32_t place;
+    auto operator<=>(const Entry& other) const = default;
   };
   struct State {
     std::uint32_t touchers = 0;  // nodes yet to come
@@ -97,8 +92,7 @@ class ListScheduler {
     const std::uint32_t place = live_.place(node);
     const int end = node.is(Op::placeholder) ? -1 : node.is(Op::output) ? 1 : 0;
     const std::uint32_t turn = backward_ ? live_.num_places() - place : place;
-    key_[node.id()] = added_bytes(node);
-    ready_.push({backward_ ? -end : end, key_[node.id()], place, turn});
+    ready_.push({backward_ ? -end : end, added_bytes(node), turn, place});
   }
 
   void run_node(Node& node) {
@@ -140,9 +134,8 @@ class ListScheduler {
   const bool backward_;
   std::vector<std::uint32_t> waiting_;  // by id: uses and order edges not yet met
   std::vector<bool> done_;
-  std::vector<std::int64_t> key_;
   std::vector<State> storages_;
-  std::priority_queue<Entry> ready_;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready_;  // the least comes first
 };
 
 /// The most bytes that matter at once when the nodes run in this order.

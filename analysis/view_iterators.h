@@ -153,7 +153,7 @@ class EdgeIterator : public ViewIterator<EdgeIterator, ValueEdge> {
  private:
   friend class boost::iterator_core_access;
   ValueEdge dereference() const { return *edge_; }
-  bool equal(const EdgeIterator& other) const { return at_ == other.at_ && edge_ == other.edge_; }
+  bool equal(const EdgeIterator& other) const { return edge_ == other.edge_; }
   void increment() {
     if (++edge_ == edge_end_) {
       ++at_;

@@ -45,8 +45,8 @@ class Flattener {
     const ExprNode& node = expr.node();
     if (!visited_.emplace(&node, true).second) return;
     if (!node.name.empty()) {
-      const auto [at, fresh] = definitions_.emplace(node.name, &node);
-      if (!fresh && at->second->identity != node.identity) redefine(at->second, node);
+      const auto at = definitions_.emplace(node.name, &node).first;
+      if (at->second->identity != node.identity) redefine(at->second, node);
     }
     for (const match::Expr& arg : node.args) define(arg, depth + 1);
     for (const auto& [name, arg] : node.kwargs) define(arg, depth + 1);
@@ -163,7 +163,7 @@ bool needs_module_types(const PatternData& data) {
 
 void finish_pattern(PatternData& data) {
   for (PatternNode& node : data.nodes) {
-    if (node.kind == PatternKind::call && !data.from_graph) node.targets = node.targets.resolved();
+    if (!data.from_graph) node.targets = node.targets.resolved();
     if (node.name == "_") node.name = {};  // which is nobody's name
   }
   check_parts(data);

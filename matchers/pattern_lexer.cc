@@ -43,7 +43,7 @@ void PatternLexer::skip_space() {
     const char c = char_at(text_, next_);
     if (c == '#' && (next_ == 0 || std::isspace(static_cast<unsigned char>(text_[next_ - 1]))) &&
         !starts_word(char_at(text_, next_ + 1))) {
-      while (next_ < text_.size() && text_[next_] != '\n') ++next_;
+      next_ = std::min(text_.find('\n', next_), text_.size());
     } else if (c == ' ' || c == '\t' || c == '\r' || (c == '\n' && (depth_ > 0 || goes_on(next_ + 1)))) {
       ++next_;
     } else {

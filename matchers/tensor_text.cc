@@ -118,7 +118,7 @@ std::string print_tensor_test(const PatternNode& node, const std::function<std::
   const TensorTest& test = *node.tensor;
   std::string text;
   for (const TypeWord& known : kTypeWords) {
-    if (text.empty() && known.dtypes == test.dtypes) text = known.word;
+    if (known.dtypes == test.dtypes) text = known.word;
   }
   for (unsigned i = 0; text.empty() && i < 32; ++i) {
     if (test.dtypes == std::uint64_t{1} << i) text = to_string(static_cast<DType>(i));

@@ -46,7 +46,7 @@ namespace {
 /// matches this graph matches everywhere the pattern does.
 std::optional<Graph> example_of(const Pattern& pattern) {
   for (const internal::PatternNode& node : pattern.data().nodes) {
-    if (node.open || node.bare || node.commutative || node.kind == internal::PatternKind::hole || node.tolerance >= 0)
+    if (node.bare || node.commutative || node.kind == internal::PatternKind::hole || node.tolerance >= 0)
       return std::nullopt;
   }
   try {

@@ -31,9 +31,9 @@ struct Extent {
 // Lists may share lists, over and over: each is looked at once.
 using Extents = std::unordered_map<const Argument*, Extent>;  // by the first element; look-up only
 
-Extent extent_of(const Argument& argument, Extents& known) {
-  const ArgumentSpan elements = argument.elements();
-  if (!argument.is_container() || elements.empty()) return {argument.is_container() ? 1 : 0, 1};
+Extent extent_of(const Argument& container, Extents& known) {
+  const ArgumentSpan elements = container.elements();
+  if (elements.empty()) return {1, 1};
   const auto found = known.find(&elements[0]);
   if (found != known.end()) return found->second;
   Extent extent{0, 1};

@@ -57,7 +57,7 @@ void format_float(std::string& out, double value) {
   const char* digits = text.data() + e + 1;
   std::from_chars(*digits == '+' ? digits + 1 : digits, text.data() + text.size(), exponent);
   std::string mantissa(text.substr(0, 1));
-  if (e > 2) mantissa += text.substr(2, e - 2);
+  if (e > 1) mantissa += text.substr(2, e - 2);
   const int count = static_cast<int>(mantissa.size());
   if (exponent < -4 || exponent >= 16) {
     out += mantissa[0];

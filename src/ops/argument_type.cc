@@ -214,8 +214,7 @@ class Inference {
     ArgumentType result = of_ints;
     for (const Argument& operand : node.args()) {
       const ArgumentType kind = argument(operand);
-      if (kind.list || kind.base == Base::tensor)
-        return kind.base == Base::tensor && !kind.list ? kTensor : kUnknownType;
+      if (kind == kTensor) return kTensor;
       if (!is_number_type(kind)) return kUnknownType;
       if (of_ints == kInt && kind.base != Base::integer && kind.base != Base::boolean) result = kind;
     }

@@ -264,7 +264,7 @@ const OperatorSchema* called_schema(const Node& node, std::optional<AtenCall>& c
 }
 
 const KnownEffect* known_effect_of(const Node& node) {
-  if (!node.is(Op::call_function) && !node.is(Op::call_method)) return nullptr;
+  if (node.is(Op::call_module)) return nullptr;
   return internal::known_effect(internal::python_name(node.op(), node.target()));
 }
 

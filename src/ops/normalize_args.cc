@@ -56,11 +56,8 @@ const std::string* type_of(const Node& node) {
 }  // namespace
 
 std::optional<NormalizedArguments> normalized_arguments(const Node& node, bool to_kwargs) {
-  if (!node.is(Op::call_function)) return std::nullopt;
   const OperatorSchema* schema = overload_of(node);
   if (!schema || schema->varargs || check_call(*schema, node.args(), node.kwargs())) return std::nullopt;
-  // `aten::mul` is one of numbers by name, and called like that may be any.
-  if (const OperatorSchema* called = schema_of(node); called && called->target != schema->target) return std::nullopt;
   NormalizedArguments result;
   for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
     const Argument* value = bound_argument(*schema, node, i);

@@ -29,7 +29,7 @@ std::vector<NamedArgument> operator_keywords(const Overloads& overloads, KwargSp
     if (!any_takes(overloads, name)) {
       if (name == "requires_grad" && value == Argument(false)) continue;
       for (const KeywordRow& row : keyword_synonyms()) {
-        if (name == row.python && any_takes(overloads, Symbol(row.aten))) spelt = Symbol(row.aten);
+        if (name == row.python) spelt = Symbol(row.aten);
       }
     }
     kept.push_back({spelt, value});
@@ -43,7 +43,7 @@ bool is_unsized_number_list(const SchemaType& type) {
 
 // `x.view(n)` with an n that may be an int or a size: which of two overload forms is meant cannot be told.
 bool is_ambiguous(const AtenCall& call, std::size_t first) {
-  return call.args.size() == first + 1 && first < call.schema->arguments.size() &&
+  return call.args.size() == first + 1 && !call.schema->varargs &&
          is_unsized_number_list(call.schema->arguments[first].type) && call.args[first].is_node() &&
          !argument_type(call.args[first]).known;
 }
@@ -159,8 +159,7 @@ void drop_defaults(AtenCall& call) {
     return argument.default_value && same_argument(argument.type, value, *argument.default_value);
   };
   std::erase_if(call.kwargs, [&](const NamedArgument& kwarg) {
-    const int index = call.schema->index_of(kwarg.name);
-    return index >= 0 && is_default(wanted[static_cast<std::size_t>(index)], kwarg.value);
+    return is_default(wanted[static_cast<std::size_t>(call.schema->index_of(kwarg.name))], kwarg.value);
   });
   while (!call.schema->varargs && !call.args.empty() && is_default(wanted[call.args.size() - 1], call.args.back())) {
     call.args.pop_back();
@@ -170,7 +169,7 @@ void drop_defaults(AtenCall& call) {
 std::optional<AtenCall> row_call(const PythonRow& row, const Node& node) {
   if (row.same_arguments) return same_arguments_call(row.target, node);
   RowBinding values;
-  if (row.target.empty() || !values.bind(row, node) || !values.holds(row.conditions)) return std::nullopt;
+  if (!values.bind(row, node) || !values.holds(row.conditions)) return std::nullopt;
   Symbol target = row.target;
   if (row.inplace != PythonItem::kLiteral) {
     if (!values[row.inplace].is_bool()) return std::nullopt;
@@ -207,7 +206,7 @@ Overloads of_tensors(Symbol packet) {
     const auto& arguments = schema->arguments;
     const std::size_t operands = std::min<std::size_t>(arguments.size(), 2);
     if (std::any_of(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(operands),
-                    [](const SchemaArgument& argument) { return argument.type.is_tensor() && !argument.type.list; })) {
+                    [](const SchemaArgument& argument) { return argument.type.is_tensor(); })) {
       kept.push_back(schema);
     }
   }
@@ -216,7 +215,7 @@ Overloads of_tensors(Symbol packet) {
 
 std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) {
   AtenCall call{nullptr, node.args().to_vector(), {}};
-  if (!node.kwargs().empty() || call.args.empty()) return std::nullopt;
+  if (!node.kwargs().empty()) return std::nullopt;
   bool numbers = true;
   for (const Argument& operand : call.args) {
     const ArgumentType kind = argument_type(operand);
@@ -228,7 +227,7 @@ std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) 
     call.schema = best_overload(overload_list(Symbol(packet)), call.args, {}, false);
   } else {
     call.schema = best_overload(of_tensors(Symbol(row.packet)), call.args, {}, false);
-    if (!call.schema && !row.mirrored.empty() && call.args.size() == 2 && !call.args[0].is_node()) {
+    if (!call.schema && call.args.size() == 2 && !call.args[0].is_node()) {
       std::swap(call.args[0], call.args[1]);
       call.schema = best_overload(of_tensors(Symbol(row.mirrored)), call.args, {}, false);
     }
@@ -275,7 +274,7 @@ std::optional<AtenCall> translated(const Node& node) {
 // Python repeats a single number where an operator takes a list of fixed size; not every way to run operators does.
 void repeat_numbers(AtenCall& call) {
   const auto repeat = [](const SchemaType& type, Argument& value) {
-    if (type.fixed_size == 0 || value.is_sequence() || !is_number_type(argument_type(value))) return;
+    if (type.fixed_size == 0 || !is_number_type(argument_type(value))) return;
     value = Argument::list(std::vector<Argument>(type.fixed_size, value));
   };
   const std::vector<SchemaArgument>& wanted = call.schema->arguments;
@@ -300,7 +299,7 @@ const OperatorSchema* packet_schema(const TargetInfo& info, const Node& node) {
 }
 
 void add_packet(std::vector<Symbol>& packets, std::string_view packet) {
-  if (!packet.empty() && !overload_list(Symbol(packet)).empty()) packets.push_back(Symbol(packet));
+  if (!overload_list(Symbol(packet)).empty()) packets.push_back(Symbol(packet));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ struct AliasInfo {
   std::uint16_t position = 0;    ///< where in SchemaType::text the annotation is written
 
   /// True when the declaration has no annotation there.
-  bool empty() const { return !sets && !wildcard && !writes; }
+  bool empty() const { return !sets && !wildcard; }
 };
 
 /// One argument of a declaration.

@@ -158,7 +158,6 @@ class Parser {
       read_type_list(type.text, depth);
       return;
     }
-    in_.skip_spaces();
     if (!SchemaScanner::is_word(in_.peek())) in_.fail("a type");
     const std::string_view name = in_.take_word(".");
     type.text = name;
@@ -210,7 +209,6 @@ class Parser {
         wildcard = true;
         continue;
       }
-      in_.skip_spaces();
       const char c = in_.peek();
       if (c < 'a' || c > 'z' || SchemaScanner::is_word(in_.peek_at(1))) in_.fail("an alias set, 'a' to 'z' or '*'");
       sets |= 1u << (in_.next() - 'a');

@@ -131,7 +131,54 @@ TEST(Cost, KernelsWithPackedWeights) {
     Model other;
     Node& y = other.shaped(other.graph.placeholder("x"), c.x);
     Node& unknown = other.shaped(other.graph.call_function(c.run, {y, other.graph.get_attr("packed")}), c.result);
-    EXPECT_FALSE(Cost(other.graph, other.shapes).of(unknown).known) << c.run;
+    Node& plainly =
+        other.shaped(other.graph.call_function(c.run, {y, other.graph.call_function("aten::relu", {y})}), c.result);
+    Node& method = other.shaped(other.graph.call_method(c.run, {y, other.graph.call_function(c.pack, {y})}), c.result);
+    const Cost others(other.graph, other.shapes);
+    for (const Node* node : {&unknown, &plainly, &method}) EXPECT_FALSE(others.of(*node).known) << c.run;
+  }
+}
+
+// Too few tensors, or of ranks that such an operator does not take.
+TEST(Cost, OfWhatCannotBeIsNotKnown) {
+  Model m;
+  Node& x = m.shaped(m.graph.placeholder("x"), {2, 4, 8});
+  Node& scalar = m.shaped(m.graph.placeholder("scalar"), {});
+  Node& flag = m.graph.placeholder("flag");
+  Node& w = m.shaped(m.graph.get_attr("w"), {4, 4, 3});
+  const Argument none, states = Argument::list({x, x}), pair = Argument::list({1});
+  for (Node* call :
+       {&m.graph.call_function("aten::linear", {x, flag}), &m.graph.call_function("aten::matmul", {x}),
+        &m.graph.call_function("aten::matmul", {scalar, x}), &m.graph.call_function("aten::add", {"x"}),
+        &m.graph.call_function("aten::scaled_dot_product_attention", {x, x, scalar}),
+        &m.graph.call_function("aten::scaled_dot_product_attention", {x, x, x}),
+        &m.graph.call_function("aten::lstm.input", {x, states, Argument::list({}), true, 1, 0.0, false, false, false}),
+        &m.graph.call_function("aten::einsum", {"ab...c,bc", Argument::list({scalar, x})})}) {
+    m.shaped(*call, {2, 4, 8});
+    EXPECT_EQ(Cost(m.graph, m.shapes).of(*call).known, call->args().size() == 3 && call->arg(2) == Argument(x))
+        << *call;
+  }
+  Node& either =
+      m.shaped(m.graph.call_function("aten::convolution", {x, w, none, pair, pair, pair, flag, pair, 1}), {2, 4, 8});
+  EXPECT_EQ(Cost(m.graph, m.shapes).of(either).macs, 64.0 * 12) << "transposed or not: it is not told";
+}
+
+// A storage that several share counts once, as far as it is known.
+TEST(Cost, ParametersOfOneStorage) {
+  struct Case {
+    std::int64_t storage, whole, expected;
+  };
+  for (const Case& c : {Case{-1, -1, 128}, Case{3, -1, 128}, Case{0, -1, 128}, Case{0, 64, 64}, Case{3, 64, 64},
+                        Case{3, 100, 100}, Case{3, 1000, 128}, Case{3, 0, 0}, Case{-1, 64, 128}}) {
+    Model m;
+    Node& x = m.shaped(m.graph.placeholder("x"), {4, 4});
+    for (const char* path : {"net.a", "net.b"}) {
+      TensorInfo& weight = m.shapes[m.graph.get_attr(path)].tensors.emplace_back(tensor({4, 4}));
+      weight.storage = c.storage;
+      weight.storage_bytes = c.whole;
+    }
+    m.graph.output(x);
+    EXPECT_EQ(Cost(m.graph, m.shapes).modules()[0].cost.parameter_bytes, c.expected) << c.storage << " " << c.whole;
   }
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
@@ -80,6 +81,38 @@ TEST(DeadCodeSlow, LongChainsOfReasonsAreCut) {
   const std::string why = dead.why(*graph.find("add"));
   EXPECT_THAT(why, ::testing::EndsWith("…"));
   EXPECT_LT(why.size(), 400u);
+}
+
+// Who takes all results uses each, wherever it stands among those that take one.
+TEST(DeadCode, ResultsThatAreTakenWhole) {
+  for (const int whole : {-1, 0, 1, 2}) {
+    Graph graph;
+    Node& top = graph.call_function("aten::max.dim", {graph.placeholder("x"), 0});
+    std::vector<Argument> used;
+    for (int i = 0; i < 3; ++i) {
+      used.emplace_back(i == whole ? graph.call_function("mine.f", {top})
+                                   : graph.call_function("operator.getitem", {top, 0}));
+    }
+    graph.output(Argument::list(used));
+    EXPECT_EQ(DeadCode(graph).count(Kind::unused_output), whole < 0 ? 1u : 0u) << whole;
+  }
+}
+
+// What an operator does beside writing is seen, whatever becomes of what it writes.
+TEST(DeadCode, AWriteThatDoesMoreIsLive) {
+  register_schema("dead_code_test::log_(Tensor(a!) x) -> Tensor(a!)", {.side_effect = true});
+  register_schema("dead_code_test::note_(Tensor(a!) x) -> Tensor(a!)");
+  for (const auto& [target, live] : {std::pair("dead_code_test::log_", true),
+                                     {"dead_code_test::note_", false},
+                                     {"aten::normal_", true},
+                                     {"dead_code_test::unheard_of_", true}}) {
+    Graph graph;
+    Node& own = graph.call_function("aten::clone", {graph.placeholder("x")});
+    Node& write = graph.call_function(target, {own});
+    graph.output(nullptr);
+    EXPECT_EQ(DeadCode(graph).is_dead(write), !live) << target;
+    EXPECT_EQ(DeadCode(graph).is_dead_store(write), !live) << target;
+  }
 }
 
 TEST(DeadCode, AWriteThatOnlyDeadNodesRead) {

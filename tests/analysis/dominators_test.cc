@@ -57,7 +57,9 @@ void expect_frontiers_agree(const Graph& graph, const DominatorTree& tree, bool 
   ASSERT_EQ(found, expected);
   for (const Node& node : graph.nodes()) {
     std::set<std::pair<Node*, Node*>> own, of_node;
-    for (Node* member : tree.frontier(node)) own.emplace(const_cast<Node*>(&node), member);
+    for (Node* member : tree.frontier(node))
+      ASSERT_TRUE(own.emplace(const_cast<Node*>(&node), member).second) << "listed twice";
+    ASSERT_FALSE(tree.strictly_dominates(node, node));
     for (const auto& pair : expected) {
       if (pair.first == &node) of_node.insert(pair);
     }

@@ -128,16 +128,18 @@ TEST(Effects, ModulesThatWriteTheirState) {
   Node& again = graph.get_attr("block.bn.running_mean");
   Node& sum = graph.call_function("aten::add.Tensor", {again, other});
   graph.output(Argument::tuple({bn, sum}));
-  const auto trains = [](const Node& call) {
-    NodeEffects effects;
-    effects.writes = call.target() == "block.bn";
-    return effects;
-  };
+  const auto trains = [](const Node& call) { return NodeEffects{.writes = call.target() == "block.bn"}; };
   const Effects effects(graph, {.modules = trains});
   EXPECT_TRUE(effects.writes(bn));
   EXPECT_EQ(effects.write_between(mean, mean, sum), &bn);
   EXPECT_EQ(effects.write_between(other, other, sum), nullptr);
   EXPECT_TRUE(Effects(graph).written_sets(bn).empty());
+  // Where the program says what the module holds, that is written, whatever its path.
+  ModuleEffects says = trains;
+  says.state = [](Symbol, const auto& visit) { visit(Symbol("block.conv.weight")); };
+  const Effects said(graph, {.modules = says});
+  EXPECT_EQ(said.write_between(mean, mean, sum), nullptr);
+  EXPECT_EQ(said.write_between(other, other, sum), &bn);
 }
 
 TEST(Effects, MaySwap) {

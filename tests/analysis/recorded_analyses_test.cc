@@ -64,6 +64,8 @@ const std::vector<testing::OperatorForm>& vocabulary(std::uint64_t seed) {
                            {Op::call_function, "aten::dropout", "tfb"},
                            {Op::call_function, "aten::contiguous"},
                            {Op::call_function, "aten::_assert_async", "t"},
+                           {Op::call_function, "operator.getitem", "t0"},
+                           {Op::call_function, "operator.getitem", "t1"},
                            {Op::call_function, "mine.f", "tt"}});
     return all;
   }();
@@ -97,6 +99,7 @@ TEST(RecordedAnalyses, DeadCode) {
     for (const char* path :
          {"bias", "buffer", "features.0.bias", "features.0.weight", "features.1.weight", "head.weight"})
       options.attributes.push_back({path, 8});
+    for (const Node* input : graph.placeholders()) options.attributes.push_back({input->target().str(), 8});
     const DeadCode dead(graph, options);
     std::string found;
     for (const DeadFinding& finding : dead.findings()) found += dead.explain(finding) + "\n";
@@ -120,8 +123,8 @@ TEST(RecordedAnalyses, Memory) {
     const Liveness live(graph, shapes, options);
     const MemoryPlan plan = plan_memory(live);
     std::ostringstream found;
-    found << "peak " << live.peak().bytes << " of " << live.peak_live() << " planned " << plan.bytes << " from "
-          << plan.lower_bound << "\n";
+    found << "peak " << live.peak().bytes << " of " << live.peak_live() << " at " << *live.peak_live_node()
+          << " planned " << plan.bytes << " from " << plan.lower_bound << "\n";
     for (std::size_t i = 0; i < live.storages().size(); ++i) {
       const Storage& storage = live.storages()[i];
       found << storage.base->name() << " " << storage.bytes << " " << storage.interval.begin << "-"
@@ -148,8 +151,10 @@ TEST(RecordedAnalyses, EffectsAndOrder) {
     if (seed % 4 == 0) how.modules.storage = [](Symbol path) { return path == "bias" ? Symbol("buffer") : path; };
     how.inputs_may_alias = seed % 5 == 0;
     const Effects effects(graph, how);
+    const OrderEdges edges = effects.order_edges();
     std::ostringstream found;
     for (const Node& node : graph.nodes()) {
+      found << edges.after(node).size() << " " << edges.before(node).size() << " ";
       found << node.name() << (effects.writes(node) ? " writes" : "") << (effects.impure(node) ? " impure" : "")
             << " sets";
       for (const Effects::Set set : effects.sets(node)) found << " " << set << (effects.is_external(set) ? "!" : "");
@@ -196,49 +201,6 @@ TEST(RecordedAnalyses, Pieces) {
   testing::expect_as_recorded("pieces", all);
 }
 
-/// Every operator, called on tensors of all ranks: the cost counts what it finds, and says when it cannot.
-TEST(RecordedAnalyses, CostsOfEveryOperator) {
-  std::vector<Recorded> all;
-  std::uint64_t seed = 0;
-  for (const Symbol target : builtin_targets()) {
-    const OperatorSchema& schema = *find_schema(target);
-    std::ostringstream found;
-    for (int round = 0; round < 12; ++round) {
-      Random random(++seed);
-      Graph graph;
-      std::vector<Node*> tensors;
-      for (const char* name : {"x", "y", "z", "w"}) tensors.push_back(&graph.placeholder(name));
-      std::vector<Argument> args;
-      for (std::size_t i = 0; i < schema.num_positional(); ++i) {
-        const std::optional<Argument> value = testing::value_for(schema.arguments[i].type, tensors, random);
-        if (!value) break;
-        args.push_back(*value);
-      }
-      Node& call = graph.call_function(target, args);
-      graph.output(call);
-      Shapes shapes(graph);
-      const std::size_t rank = random.below(6);
-      for (const Node& node : graph.nodes()) {
-        if (node.is(Op::output)) continue;
-        const std::size_t count = node.is(Op::placeholder) ? 1 : std::max<std::size_t>(schema.returns.size(), 1);
-        for (std::size_t k = 0; k < count; ++k) {
-          TensorInfo tensor;
-          for (std::size_t i = random.chance(70) ? rank : random.below(6); i > 0; --i)
-            tensor.sizes.push_back(random.between(random.chance(4) ? 0 : 2, 5));
-          shapes[node].tensors.push_back(tensor);
-        }
-      }
-      const NodeCost cost = Cost(graph, shapes).of(call);
-      found << (cost.known ? "" : "unknown ") << cost.macs << " " << cost.flops << " " << cost.bytes_read << " "
-            << cost.bytes_written << "\n";
-    }
-    const std::string packet(packet_of(target.view()));
-    if (all.empty() || all.back().name != packet) all.push_back({packet, ""});
-    all.back().found += target.str() + "\n" + found.str();
-  }
-  testing::expect_as_recorded("costs", all);
-}
-
 /// Every operator, with each of its arguments once of every kind, left out, or given by name.
 TEST(RecordedAnalyses, NoOpsByTheirArguments) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
@@ -250,6 +212,7 @@ TEST(RecordedAnalyses, NoOpsByTheirArguments) {
     Node& x = graph.placeholder("x");
     Node& n = graph.call_method("size", {x, 0}, {}, "n");
     Node& relu = graph.call_function("aten::relu", {x}, {}, "relu");
+    Node& relu6 = graph.call_function("aten::relu6", {x}, {}, "relu6");
     const std::vector<Argument> kinds = {Argument(),
                                          true,
                                          false,
@@ -307,6 +270,13 @@ TEST(RecordedAnalyses, NoOpsByTheirArguments) {
       for (std::size_t i = 0; i < count; ++i) args.push_back(plain(i));
       graph.call_function(target, args);
       graph.call_function(packet_of(target.view()), args);
+      graph.call_function(target, {relu}, {{schema.arguments.back().name, plain(schema.arguments.size() - 1)}});
+      for (Node* input : {&relu, &relu6, &x}) {
+        args[0] = *input;
+        graph.call_function(target, args);
+        graph.call_method(target, args);
+        graph.call_module(target.view(), args);
+      }
     }
     graph.output(x);
     Shapes shapes(graph);

@@ -77,7 +77,9 @@ TEST(ExtractSubgraph, RefusesWhatIsNotConvex) {
 
 TEST(ExtractSubgraph, RefusesInputsOutputsDoublesAndStrangers) {
   Sample g, other;
-  for (Node* bad : {&g.x, &g.out, &other.a}) {
+  Node& erased = g.graph.call_function("aten::relu", {g.x});
+  g.graph.erase_node(erased);
+  for (Node* bad : {&g.x, &g.out, &other.a, &erased}) {
     Node* piece[] = {bad};
     EXPECT_THROW(extract_subgraph(g.graph, piece), Error);
   }

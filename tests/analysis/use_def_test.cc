@@ -125,6 +125,19 @@ TEST(CriticalPath, CountsNodesWithoutCosts) {
   EXPECT_EQ(critical_path(graph).length, 4.0);
 }
 
+TEST(CriticalPath, GoesByTheFirstOfTheLongest) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  Node& a = graph.call_function("aten::relu", {x});
+  Node& b = graph.call_function("aten::neg", {x});
+  Node& c = graph.call_function("aten::add.Tensor", {b, a});
+  EXPECT_THAT(critical_path(graph).nodes, ElementsAre(&x, &b, &c));
+  // Where the way there costs nothing it is part of the path all the same.
+  const auto last = [&](const Node& node) { return &node == &c ? 1.0 : 0.0; };
+  EXPECT_THAT(critical_path(graph, last).nodes, ElementsAre(&x, &b, &c));
+  EXPECT_EQ(a.num_users(), 1u);
+}
+
 TEST(Levels, AreTheLongestPathsFromTheInputs) {
   Graph graph;
   Node &x = graph.placeholder("x"), &y = graph.placeholder("y");

@@ -101,6 +101,16 @@ TEST(View, ParallelEdgesAreDistinct) {
   EXPECT_FALSE(uses[0] == uses[1]);
   EXPECT_EQ(source(uses[0], v), &g.c);
   EXPECT_EQ(target(uses[1], v), &g.d);
+  // However an edge is come upon, it is one edge, and no other.
+  std::size_t i = 0;
+  for (auto [one, end_of_one] = edges(v); one != end_of_one; ++one, ++i) {
+    std::size_t j = 0;
+    for (auto [other, end_of_other] = edges(v); other != end_of_other; ++other, ++j) {
+      EXPECT_EQ(one == other, i == j);
+      EXPECT_EQ(*one == *other, i == j);
+      EXPECT_EQ((IncidentEdge{*one, false} == IncidentEdge{*other, true}), i == j);
+    }
+  }
 }
 
 TEST(View, InEdgesWalkNestedArguments) {
@@ -126,6 +136,23 @@ TEST(View, OrderEdgesFollowTheUses) {
   EXPECT_THAT(after, ::testing::ElementsAre(&g.c, &g.b, &g.out));
   EXPECT_EQ(in_degree(&g.b, v), 2u);
   EXPECT_TRUE((*std::next(in_edges(&g.b, v).first)).is_order());
+}
+
+TEST(OrderEdges, OfAGraphThatWritesNothingAreNone) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  const OrderEdges none = Effects(graph).order_edges();
+  EXPECT_TRUE(none.empty());
+  EXPECT_TRUE(none.after(x).empty());
+  graph.call_function("aten::relu_", {x});
+  graph.call_function("aten::relu_", {x});
+  const OrderEdges one = Effects(graph).order_edges();
+  EXPECT_FALSE(one.empty());
+  EXPECT_EQ(one.size(), 1u);
+  for (int later = 0; later < 3; ++later) {
+    Node& made = graph.call_function("aten::neg", {x});
+    EXPECT_TRUE(one.after(made).empty() && one.before(made).empty());
+  }
 }
 
 TEST(View, EdgesAgreeWithACopyOnRandomGraphs) {

@@ -40,6 +40,7 @@ TEST(Argument, PrintsAsPython) {
   EXPECT_EQ(to_string(Argument(std::numeric_limits<std::int64_t>::min())), "-9223372036854775808");
   EXPECT_EQ(to_string(Argument("it's")), "\"it's\"");
   EXPECT_EQ(to_string(Argument("a'b\"c\n\x01")), "'a\\'b\"c\\n\\x01'");
+  EXPECT_EQ(to_string(Argument("\x1f\x7f\x80 ~")), "'\\x1f\\x7f\x80 ~'");
   EXPECT_EQ(to_string(Argument(DType::boolean)), "torch.bool");
   EXPECT_EQ(to_string(Argument(Device{"cuda", 1})), "device(type='cuda', index=1)");
   EXPECT_EQ(to_string(Argument(Device{"cpu"})), "device(type='cpu')");
@@ -116,6 +117,22 @@ TEST(Argument, NestsToALimit) {
   EXPECT_NO_THROW(nested(Argument::kMaxNesting));
   EXPECT_THROW(nested(Argument::kMaxNesting + 1), Error);
   EXPECT_THROW(Argument::dict({1}), Error);
+}
+
+// However often they share each other: what counts is how many values stand there when all is written out.
+TEST(Argument, HoldsSoManyValues) {
+  const auto doubled = [](int times) {  // 3 * 2^times - 1 values
+    Argument list = Argument::list({1});
+    for (int i = 0; i < times; ++i) list = Argument::list({list, list});
+    return list;
+  };
+  const Argument rest = Argument::list(std::vector<Argument>(262145, 7));
+  const std::vector<Argument> most = {doubled(22), doubled(20), doubled(18), rest};  // 2^24, with the list of them
+  EXPECT_NO_THROW(Argument::list(most));
+  std::vector<Argument> more = most;
+  more.push_back(Argument::list({}));
+  EXPECT_THROW(Argument::list(more), Error);
+  EXPECT_THROW(Argument::list({Argument::list(most), Argument::list({})}), Error);
 }
 
 TEST(Argument, CopiesAreIndependentOfTheGraph) {
@@ -198,6 +215,8 @@ TEST(Argument, ReadsDTypesAndDevices) {
   EXPECT_EQ(parse_device("cuda:1"), (Device{"cuda", 1}));
   EXPECT_EQ(parse_device("cuda:-1"), std::nullopt);
   EXPECT_EQ(parse_device("cuda:"), std::nullopt);
+  EXPECT_EQ(parse_device("cuda:1x"), std::nullopt);
+  EXPECT_EQ(parse_device("cuda:99999999999"), std::nullopt);
   EXPECT_EQ(parse_device("tpu"), std::nullopt);
   EXPECT_EQ(to_string(Device{"cuda", 1}), "cuda:1");
 }

@@ -8,13 +8,119 @@
 #include <limits>
 
 #include <fxgraph/matchers/expr_node.h>
+#include <fxgraph/matchers/matcher.h>
 #include <fxgraph/matchers/pattern_set.h>
+#include <fxgraph/ops/schema.h>
+#include "tests/support/error_of.h"
 #include "tests/support/short_graph.h"
 
 namespace fx::expr_test {
 
 using namespace match;
 using testing::graph_of;
+
+// Sets of targets are equal when all that they are made of is.
+TEST(TargetSets, AreComparedPartByPart) {
+  const std::vector<TargetSet> sets = {TargetSet("aten::relu"),
+                                       TargetSet("aten::neg"),
+                                       TargetSet(Tag::view),
+                                       TargetSet(Tag::random),
+                                       TargetSet(re("a.*")),
+                                       TargetSet(re("b.*")),
+                                       TargetSet{"aten::relu", "aten::neg"}};
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (std::size_t j = 0; j < sets.size(); ++j) EXPECT_EQ(sets[i] == sets[j], i == j) << i << " " << j;
+  }
+}
+
+TEST(Matches, AreComparedAndAskedByName) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  graph.output(Argument::tuple({graph.call_function("aten::f", {x, true}), graph.call_function("aten::f", {x, 2}),
+                                graph.call_function("aten::f", {x, 2})}));
+  const std::vector<Match> found = find(graph, "aten::f(_, c)", {.overlap = Overlap::all});
+  ASSERT_EQ(found.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(found[i].literal("c"), i == 0 ? 1 : 2);
+    EXPECT_FALSE(found[i].has(""));
+    EXPECT_THROW(found[i].argument(""), Error);
+    for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(found[i] == found[j], i == j) << i << " " << j;
+  }
+}
+
+// What a graph returns as a pattern, and what it computes for nothing.
+TEST(PatternsOfGraphs, SayWhatCannotBeReturned) {
+  const auto said = [](const std::function<Argument(Graph&, Node&)>& returned) {
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    graph.output(returned(graph, graph.call_function("aten::relu", {x})));
+    return testing::error_of([&] { Pattern{graph}; });
+  };
+  const std::string no_value = "; only values that the graph computes can be returned";
+  EXPECT_EQ(said([](Graph&, Node& relu) { return Argument::list({relu, Argument::tuple({relu})}); }), "no error");
+  EXPECT_EQ(said([](Graph&, Node&) { return Argument::list({1, 2}); }), "pattern: it returns [1, 2]" + no_value);
+  EXPECT_EQ(said([](Graph&, Node& relu) {
+              return Argument::list({relu, Argument::list({1})});
+            }),
+            "pattern: it returns [1]" + no_value);
+  EXPECT_EQ(said([](Graph&, Node& relu) {
+              return Argument::dict({"k", relu});
+            }),
+            "pattern: it returns {'k': %relu}" + no_value);
+  EXPECT_EQ(said([](Graph& graph, Node& relu) {
+              graph.call_function("mine.f", {relu});
+              return Argument(relu);
+            }),
+            "pattern: nothing uses mine_f; remove it, it would never take part");
+  EXPECT_EQ(said([](Graph& graph, Node& relu) {
+              graph.call_function("aten::neg", {relu});
+              return Argument(relu);
+            }),
+            "pattern: nothing uses neg; remove it, it would never take part");
+  EXPECT_EQ(said([](Graph& graph, Node& relu) {
+              graph.call_function("aten::relu_", {relu});
+              return Argument(relu);
+            }),
+            "no error");
+}
+
+// An attribute is constant unless a module that is called writes it: it says which are its own.
+TEST(Constants, OfModulesThatWriteTheirState) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  graph.call_module("bn", {x});
+  graph.output(graph.call_function("aten::add.Tensor", {x, graph.get_attr("bn.mean")}));
+  struct Case {
+    NodeEffects effects;
+    const char* state;
+    std::size_t found;
+  };
+  for (const Case& c :
+       {Case{{}, "bn.mean", 1}, Case{{.writes = true}, "bn.mean", 0}, Case{{.unknown = true}, "bn.mean", 0},
+        Case{{.random = true}, "bn.mean", 1}, Case{{.writes = true}, "bn.var", 1}}) {
+    FindOptions options;
+    options.modules.call = [&](const Node&) { return c.effects; };
+    options.modules.state = [&](Symbol module, const std::function<void(Symbol)>& visit) {
+      if (module == "bn") visit(c.state);
+    };
+    EXPECT_EQ(find(graph, "aten::add.Tensor(x, w: constant)", options).size(), c.found) << c.state;
+    options.modules.state = {};
+    EXPECT_EQ(find(graph, "aten::add.Tensor(x, w: constant)", options).size(), 1u) << "it does not say what it holds";
+  }
+}
+
+// Whatever a call lacks, it is looked at as it is.
+TEST(SeeingThrough, CallsThatLackArguments) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  for (const Symbol target : builtin_targets()) {
+    Node& lacking = graph.call_function(target, {x});
+    graph.call_function("aten::relu", {lacking});
+    graph.call_function("aten::relu", {graph.call_function(target, {})});
+  }
+  const std::size_t all = find(graph, Pattern("aten::relu(x)").seeing_through(), {.contained = false}).size();
+  EXPECT_GE(all, 2 * builtin_targets().size());
+}
 
 bool even(const Argument& n) { return n.is_int() && n.as_int() % 2 == 0; }
 

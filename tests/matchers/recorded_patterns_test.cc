@@ -67,6 +67,26 @@ constexpr const char* kTexts[] = {
     "let named(v) = aten::add.Tensor(v: aten::relu(_), v)\nreturn named(a)",
     "let chain(v, w) = aten::neg(aten::mul.Tensor(v, w))\nreturn chain(_, chain(x, 1))",
     "aten::add.Tensor(x, 1e+5), aten::sub.Tensor(x, +2), aten::sub.Tensor(x, -0.5)",
+    "aten::f('(', /,/, '|', \"[\", /none/, 'lit', /./, '...')",
+    "aten::add.Tensor(x,\ty)\t,\r\n  aten::f(x, -inf, -info)\r\n# to the end",
+    "aten::relu(x).uses(0, 1), aten::neg(y).uses(1, 1), aten::abs(z).uses(2, *)",
+    "call_method[view]<mine.Head>(x), call_module[head], call_module[/he.d/](x)",
+    "aten::mul.Scalar(a: aten::relu(x).used_once, a: float)",
+    "aten::mul.Tensor(a: aten::relu(x), a: f32[N])",
+    "aten::mul.Tensor(a: f32[N], a), aten::neg(a: f32[N, M])",
+    "aten::mul.Tensor(a: node, a: constant), aten::neg(a: int)",
+    "aten::mul.Tensor(a: 1, a: 2)",
+    "aten::mul.Tensor(_1, x: aten::neg(_1)), aten::sub.Tensor(x, x)",
+    "1",
+    "int",
+    "...",
+    "[x, y]",
+    "None",
+    "x",
+    "aten::neg(x), x",
+    "aten::neg(x), y",
+    "aten::neg(x), aten::relu(!aten::neg(_))",
+    "aten::size(x, 0), aten::zeros(n), aten::dim(x)",
 };
 
 /// Words, numbers, strings and single signs, with the blanks before them.
@@ -93,6 +113,27 @@ std::string all_but(const std::vector<std::string>& tokens, std::size_t at, cons
   std::string text;
   for (std::size_t i = 0; i < tokens.size(); ++i) text += i == at ? instead : tokens[i];
   return text;
+}
+
+/// What nests, up to where it is too much.
+TEST(RecordedPatterns, DeepTexts) {
+  std::vector<Recorded> all;
+  constexpr std::array<const char*, 3> kAround[] = {{"(", "aten::f(x)", ")"},
+                                                    {"!", "aten::f(x)", ""},
+                                                    {"aten::g(", "x", ")"},
+                                                    {"aten::g([", "x", "])"},
+                                                    {"~(", "aten::f(x)", ")"}};
+  for (const auto& [before, inside, after] : kAround) {
+    std::string found;
+    for (int depth = 0; depth <= 230; depth += depth == 8 ? 20 : 1) {
+      std::string text = inside;
+      for (int i = 0; i < depth; ++i) text = before + text + after;
+      const std::string said = outcome(text);
+      found += std::to_string(depth) + " " + (said.size() > 200 ? std::to_string(said.size()) : said) + "\n";
+    }
+    all.push_back({before, found});
+  }
+  testing::expect_as_recorded("deep_patterns", all);
 }
 
 TEST(RecordedPatterns, TextsAndWhatIsWrongWithThem) {

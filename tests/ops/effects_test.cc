@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fxgraph/ops/schema.h>
+
 namespace fx::effects_test {
 
 std::string effects_text(const NodeEffects& effects) {
@@ -90,6 +92,26 @@ TEST_F(Effects, OfViews) {
   EXPECT_EQ(aliased(), "x");
 }
 
+TEST_F(Effects, AliasesAreThoseThatTheDeclarationNames) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"(Tensor(a) x, Tensor y) -> Tensor(a)", "x"},
+      {"(Tensor x, Tensor(b) y) -> Tensor(b)", "y"},
+      {"(Tensor(a) x, Tensor(b) y) -> (Tensor(a), Tensor(b))", "x y"},
+      {"(Tensor(a) x, Tensor(b -> *) y) -> Tensor(a)", "x"},
+      {"(Tensor(a!) x, Tensor(b -> *) y) -> Tensor(a!)", "x y"},
+      {"(Tensor(a) x, Tensor(b -> a) y) -> Tensor(a)", "x y"},
+      {"(Tensor(a) x, Tensor y) -> (Tensor(a), Tensor(*))", "x y"},
+      {"(Tensor x, Tensor y) -> Tensor(*)", "x y"},
+      {"(Tensor x, Tensor y) -> Tensor(c)", "x y"},  // of what, it does not say
+      {"(Tensor x, Tensor y) -> Tensor", ""},
+  };
+  for (const auto& [declaration, wanted] : cases) {
+    register_schema(std::string("effects_test::share") + declaration);
+    function("effects_test::share", {x, y});
+    EXPECT_EQ(aliased(), wanted) << declaration;
+  }
+}
+
 TEST_F(Effects, WhatIsHandedOnIsOfTheCallsInputs) {
   EXPECT_EQ(function("aten::dropout", {x, 0.5, false}), "alias");
   EXPECT_EQ(aliased(), "x") << "its declaration does not say so";
@@ -110,6 +132,7 @@ TEST_F(Effects, LiteralsSwitchThemOff) {
   EXPECT_EQ(function("aten::dropout", {x, 0.0, true}), "alias");
   EXPECT_EQ(function("aten::dropout", {x, 0, true}), "alias");
   EXPECT_EQ(function("aten::dropout", {x, 0.5}, {{"train", Argument(y)}}), "random alias") << "not known: on";
+  EXPECT_EQ(function("aten::dropout", {x}), "random alias") << "nor what is missing";
   EXPECT_EQ(function("aten::dropout_", {x, 0.5, false}), "writes alias");
   EXPECT_EQ(function("aten::rrelu", {x}), "");
   EXPECT_EQ(function("aten::rrelu", {x}, {{"training", true}}), "random");
@@ -160,6 +183,12 @@ TEST_F(Effects, OfPythonFunctions) {
   EXPECT_EQ(function("torch.nn.functional.dropout3d", {x}, {{"training", false}}), "alias");
   EXPECT_EQ(function("torch.nn.functional.dropout3d", {x}, {{"inplace", true}}), "writes random alias");
   EXPECT_EQ(function("torch.nn.functional.multi_head_attention_forward", {x}), "random");
+  std::vector<Argument> attention(13, x);
+  for (const auto& [p, effects] :
+       {std::pair<Argument, const char*>(0.5, "random"), {0.0, ""}, {0, ""}, {true, "random"}}) {
+    attention[10] = p;
+    EXPECT_EQ(function("torch.nn.functional.multi_head_attention_forward", attention), effects) << p;
+  }
   EXPECT_EQ(function("torch.nn.functional.batch_norm", {x, y, w}, {{"training", true}}), "writes");
   EXPECT_EQ(written(), "%y %w");
   EXPECT_EQ(function("torch.nn.functional.batch_norm", {x, y, w}), "");
@@ -218,8 +247,15 @@ TEST_F(Effects, OfMethods) {
   EXPECT_EQ(method("norm", {x}), "");
   EXPECT_EQ(method("backward", {x}), "side_effect");
   EXPECT_EQ(method("some_method", {x}), "unknown alias");
+  EXPECT_EQ(method("share_memory_", {x, y}), "writes");
+  EXPECT_EQ(written(), "%x");
   EXPECT_EQ(method("some_method_", {x, y}), "unknown alias");
   EXPECT_EQ(written(), "%x %y");
+  for (const char* no_method : {"aten::relu", "aten::add", "aten::add_.Tensor", "aten::dropout"}) {
+    EXPECT_EQ(method(no_method, {x, y}, {{"alpha", w}}), "unknown alias") << no_method;
+    EXPECT_EQ(written(), "%x %y %w") << no_method;
+    EXPECT_EQ(aliased(), "x y w") << no_method;
+  }
 }
 
 TEST_F(Effects, OfOperatorsWithoutOverload) {

@@ -55,6 +55,7 @@ TEST(NormalizeArgs, PositionsMayStayAndCallsThatDoNotFitAreLeft) {
   EXPECT_EQ(kept->kwargs.size(), 2u);
   EXPECT_FALSE(normalized_arguments(graph.call_function("aten::add.Tensor", {x})));
   EXPECT_FALSE(normalized_arguments(graph.call_function("aten::relu", {x, 1, 2})));
+  EXPECT_FALSE(normalized_arguments(graph.call_function("prim::Print", {x, y}))) << "any number, without names";
   EXPECT_FALSE(normalized_arguments(x));
 }
 
@@ -112,16 +113,23 @@ TEST(AnnotateGetitem, test_annotate_getitem_node) {
   Node& many = element(typed("many", "tuple[int, ...]"), 17);
   Node& plain = element(typed("plain", "torch.Tensor"), 0);
   Node& unknown = element(graph.placeholder("unknown"), 0);
+  Node& lower = element(typed("lower", "builtins.list[int]"), 3);
+  Node& nothing = element(typed("nothing", "Tuple[int,]"), 1);
   Node& named = typed("named", "Dict[str, int]");
   Node& value = element(named, 0);
-  EXPECT_EQ(annotate_getitem_nodes(graph), 6u);
+  Node& method = graph.call_method("operator.getitem", {pair, 0});
+  Node& module = graph.call_module("operator.getitem", {pair, 0});
+  Node& written = graph.call_function("operator.getitem", {Argument::tuple({pair, many}), 0});
+  EXPECT_EQ(annotate_getitem_nodes(graph), 7u);
   EXPECT_EQ(type(tensor), "torch.Tensor");
   EXPECT_EQ(type(list), "List[Tuple[int, str]]");
   EXPECT_EQ(type(inner), "Tuple[int, str]");
   EXPECT_EQ(type(number), "int");
   EXPECT_EQ(type(text), "str");
   EXPECT_EQ(type(many), "int");
-  for (const Node* node : {&beyond, &plain, &unknown, &value}) EXPECT_THAT(type(*node), IsEmpty());
+  EXPECT_EQ(type(lower), "int");
+  for (const Node* node : {&beyond, &plain, &unknown, &nothing, &value, &method, &module, &written})
+    EXPECT_THAT(type(*node), IsEmpty());
   EXPECT_EQ(annotate_getitem_nodes(graph), 0u);
 }
 

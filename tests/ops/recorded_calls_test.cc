@@ -54,6 +54,10 @@ class Forms {
                                             {x, 2.0},
                                             {x, true},
                                             {x, n},
+                                            {n, x},
+                                            {x, sizes},
+                                            {sizes, 2},
+                                            {2, x, 1},
                                             {x, item},
                                             {2, x},
                                             {2.5, x},
@@ -138,6 +142,7 @@ class Forms {
   Node& w = graph.placeholder("w");
   Node& n = graph.call_method("size", {x, 0}, {}, "n");
   Node& item = graph.call_function("aten::item", {x}, {}, "item");
+  Node& sizes = graph.call_method("size", {x}, {}, "sizes");
   std::vector<Form> all;
 
   /// All of them for one target: what it is a call of, what it does, and its spelling when normalised.

@@ -28,7 +28,16 @@ constexpr const char* kFunctions[] = {
     "builtins.int",     "builtins.getattr", "torch.sym_ite", "torch.sym_not",  "torch.sym_int",     "math.sqrt",
     "math.floor",       "mine.f",           "aten::add",     "aten::mul",      "aten::neg",         "aten::eq",
     "aten::size",       "aten::len",        "aten::Int",     "aten::floordiv", "aten::__getitem__", "aten::dim",
-    "prim::dtype",      "aten::split",      "aten::item",    "aten::max"};
+    "prim::dtype",      "aten::split",      "aten::item",    "aten::max",      "kinds::of_any",     "kinds::of_numbers",
+    "kinds::of_texts"};
+
+// Operators of several overloads, the first of which has no name beside the others.
+constexpr const char* kDeclared[] = {"kinds::of_any() -> int",
+                                     "kinds::of_any.one(Tensor x) -> int",
+                                     "kinds::of_numbers(Scalar a, Scalar b) -> Scalar",
+                                     "kinds::of_numbers.Tensor(Tensor a, Tensor b) -> Tensor",
+                                     "kinds::of_texts(str a, str b) -> str",
+                                     "kinds::of_texts.Tensor(Tensor a, Tensor b) -> Tensor"};
 
 /// A value of every kind, and some that only seem to be of one.
 std::vector<Argument> values_of(Graph& graph) {
@@ -60,6 +69,7 @@ std::vector<Argument> values_of(Graph& graph) {
 }
 
 TEST(RecordedKinds, OfFunctionsOnValuesOfAllKinds) {
+  for (const char* declared : kDeclared) register_schema(declared);
   std::vector<Recorded> all;
   for (const char* function : kFunctions) {
     Graph graph;
@@ -74,11 +84,32 @@ TEST(RecordedKinds, OfFunctionsOnValuesOfAllKinds) {
         found += kind_text(call) + kind_text(graph.call_function("operator.getitem", {call, 0}));
         found += kind_text(graph.call_function("operator.add", {call, 1}));
         found += kind_text(graph.call_function(function, {first, second, 1}));
+        found += kind_text(graph.call_function(function, {first, second}, {{"b", 1}}));
       }
     }
     all.push_back({function, found});
   }
   testing::expect_as_recorded("kinds", all);
+}
+
+// How far back a question looks.
+TEST(RecordedKinds, OfLongChains) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  std::string found;
+  for (const char* function : {"operator.neg", "operator.add"}) {
+    Node* last = &graph.call_method("size", {x, 0});
+    for (int length = 1; length <= 60; ++length) {
+      last = &graph.call_function(function, {*last});
+      found += kind_text(*last);
+    }
+    Node* sum = &graph.call_method("size", {x, 0});
+    for (int depth = 1; depth <= 10; ++depth) {
+      sum = &graph.call_function(function, {*sum, *sum});
+      found += kind_text(*sum);
+    }
+  }
+  testing::expect_as_recorded("kinds_of_chains", {{"chains", found}});
 }
 
 TEST(RecordedKinds, OfEveryOperator) {

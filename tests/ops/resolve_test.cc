@@ -149,6 +149,32 @@ TEST_F(Resolve, ResultsAreOfTheKindThatTheirTypeSays) {
   }
 }
 
+// A program may declare an operator anew, as one of any number of arguments or without a required one.
+TEST_F(Resolve, TakesDeclarationsInPlaceOfThoseThatAreBuiltIn) {
+  const std::string builtin = find_schema("aten::mish")->str();
+  const auto called = [&](const Node& node) {
+    const OperatorSchema* schema = schema_of(node);
+    Graph copy = graph.clone();
+    normalize_operators(copy);
+    for (const Node& made : copy.nodes()) {
+      if (made.name() == node.name())
+        return schema ? schema->str() + " of " + std::to_string(made.args().size()) : "none";
+    }
+    return std::string("lost");
+  };
+  const std::string any = "aten::mish(...) -> Tensor", some = "aten::mish(Tensor? self=None) -> Tensor";
+  register_schema(any);
+  EXPECT_EQ(called(graph.call_method("mish", {x})), any + " of 1");
+  EXPECT_EQ(called(graph.call_method("mish", {x, y})), any + " of 2");
+  EXPECT_EQ(called(graph.call_function("torch.nn.functional.mish", {x})), any + " of 1");
+  register_schema(some);
+  EXPECT_EQ(called(graph.call_function("torch.nn.functional.mish", {x})), some + " of 1");
+  EXPECT_EQ(called(graph.call_function("torch.nn.functional.mish", {nullptr})), some + " of 0");
+  register_schema(builtin);
+  EXPECT_EQ(called(graph.call_method("mish", {x})), builtin + " of 1");
+  EXPECT_EQ(called(graph.call_method("mish", {x, y})), "none");
+}
+
 TEST_F(Resolve, AttributesAreThoseOfGetattrAlone) {
   const auto known = [&](const char* function) {
     return internal::argument_type(graph.call_function(function, {x, "ndim"})).known;

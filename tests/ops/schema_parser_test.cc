@@ -93,6 +93,8 @@ TEST(SchemaParser, ReadsEveryKindOfDefault) {
   const std::pair<const char*, Argument> cases[] = {
       {"int a=-1", Argument(-1)},
       {"int a=9223372036854775807", Argument(INT64_MAX)},
+      {"int a=+1", Argument(1)},
+      {"int a=9223372036854775808", Argument(9223372036854775808.0)},  // no int: as Python prints it, a float
       {"float a=1e-05", Argument(1e-05)},
       {"float a=1e-5", Argument(1e-05)},
       {"float a=1.", Argument(1.0)},
@@ -100,6 +102,7 @@ TEST(SchemaParser, ReadsEveryKindOfDefault) {
       {"float a=1", Argument(1.0)},
       {"float a=0.33333333333333331", Argument(1.0 / 3)},
       {"float a=inf", Argument(std::numeric_limits<double>::infinity())},
+      {"float a=+inf", Argument(std::numeric_limits<double>::infinity())},
       {"float a=-inf", Argument(-std::numeric_limits<double>::infinity())},
       {"float? a=None", Argument()},
       {"bool a=True", Argument(true)},
@@ -180,7 +183,8 @@ TEST(SchemaParser, ReadsAliasAnnotations) {
 }
 
 TEST(SchemaParser, WritesSetsAsTheyWereRead) {
-  for (const char* text : {"my::op(Tensor(a|b) x) -> Tensor(a|b)", "my::op(Tensor(*|a|c!) x) -> Tensor(*|a)"})
+  for (const char* text : {"my::op(Tensor(a|b) x) -> Tensor(a|b)", "my::op(Tensor(*|a|c!) x) -> Tensor(*|a)",
+                           "my::op(Tensor(a|z) x) -> Tensor(z)", "my::op(Tensor(a -> *|a) x) -> Tensor(*|b -> b)"})
     EXPECT_EQ(parse_schema(text).str(), text);
 }
 
@@ -222,11 +226,15 @@ TEST(SchemaParser, SaysWhereAndWhatWasExpected) {
       {"aten::add(Tensor self, Tensor self) -> Tensor", 31, "not taken"},
       {"aten::add(*, int a, *, int b) -> Tensor", 22, "one '*' only"},
       {"aten::add(int a=) -> Tensor", 17, "a default value"},
+      {"aten::add(int a=no) -> Tensor", 17, "a default value"},
       {"aten::add(int a=1x) -> Tensor", 17, "a number"},
+      {"aten::add(float a=1e999) -> Tensor", 19, "a number"},
       {"aten::add(str a=\"x) -> Tensor", 17, "a string that is closed"},
       {"aten::add(int[999] a) -> Tensor", 18, "a list's size"},
       {"aten::add(int[x] a) -> Tensor", 15, "a list's size"},
       {"aten::add(Tensor(A) a) -> Tensor", 18, "an alias set"},
+      {"aten::add(Tensor(ab) a) -> Tensor", 18, "an alias set"},
+      {"aten::add(Tensor({) a) -> Tensor", 18, "an alias set"},
       {"aten::add(Tensor(a a) -> Tensor", 20, "')'"},
       {"aten::add(int[] a=[1) -> Tensor", 21, "','"},
       {"aten::add(..., int a) -> Tensor", 14, "')' after '...'"},
@@ -247,6 +255,11 @@ TEST(SchemaParser, SaysWhereAndWhatWasExpected) {
 TEST(SchemaParser, RefusesTypesNestedWithoutEnd) {
   const std::string deep = "my::op(" + std::string(100000, '(');
   EXPECT_THROW(parse_schema(deep), Error);
+  const auto nested = [](int depth) {
+    return "my::op(" + std::string(depth, '(') + "int" + std::string(depth, ')') + " x) -> ()";
+  };
+  EXPECT_EQ(parse_schema(nested(Argument::kMaxNesting)).str(), nested(Argument::kMaxNesting));
+  EXPECT_THROW(parse_schema(nested(Argument::kMaxNesting + 1)), Error);
 }
 
 }  // namespace fx::schema_parser_test

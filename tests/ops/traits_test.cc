@@ -22,6 +22,17 @@ std::string traits_of(const char* target) {
   return names;
 }
 
+// A declaration that is made up: what the tables say goes by the names in it, wherever they stand.
+TEST(Traits, GoByNames) {
+  for (const char* text : {"aten::dropout(Tensor input, float p, bool train) -> Tensor",
+                           "aten::dropout(bool train, Tensor input, float p) -> Tensor",
+                           "aten::dropout(float p, bool train, Tensor input) -> Tensor"})
+    EXPECT_EQ(parse_schema(text).switches.size(), 2u) << text;
+  EXPECT_TRUE(parse_schema("aten::_assert_async(Tensor x) -> Tensor").traits.side_effect);
+  EXPECT_TRUE(parse_schema("prim::_assert_async(Tensor x) -> Tensor").traits.side_effect);
+  EXPECT_FALSE(parse_schema("mine::_assert_async(Tensor x) -> Tensor").traits.side_effect);
+}
+
 TEST(Traits, ComeFromTheDeclarationAndTheTables) {
   const std::pair<const char*, const char*> cases[] = {
       {"aten::add.Tensor", "pointwise commutative"},

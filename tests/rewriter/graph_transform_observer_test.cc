@@ -72,6 +72,31 @@ TEST(GraphTransformObserver, test_graph_transform_observer_replace) {
   observer.finish();
 }
 
+// However many users follow, a replaced node is named once.
+TEST(GraphTransformObserver, NamesEachReplacementOnce) {
+  Graph graph = parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %a = call_function[target=aten::relu](args = (%x,), kwargs = {})
+    %b = call_function[target=aten::neg](args = (%a,), kwargs = {})
+    %c = call_function[target=aten::add.Tensor](args = (%a, %b), kwargs = {})
+    return (a, b, c))");
+  GraphTransformObserver observer(graph, "none");
+  graph.find("a")->replace_all_uses_with(*graph.find("x"));
+  graph.find("b")->replace_all_uses_with(*graph.find("x"));
+  EXPECT_THAT(observer.replaced_nodes(), ElementsAre(Pair("a", "x"), Pair("b", "x")));
+}
+
+TEST(GraphTransformObserver, DrawsOnceIntoAFolderThatItMakes) {
+  const testing::ScratchFolder folder;
+  Graph graph = program();
+  GraphTransformObserver observer(graph, "pass", (folder / "not" / "yet").string());
+  observer.finish();
+  EXPECT_TRUE(std::filesystem::exists(folder / "not" / "yet" / "pass_input_graph.dot"));
+  std::filesystem::remove_all(folder / "not");
+  observer.finish();
+  EXPECT_FALSE(std::filesystem::exists(folder / "not"));
+}
+
 TEST(GraphTransformObserver, test_graph_transform_observer_deepcopy) {
   Graph graph = program();
   GraphTransformObserver observer(graph, "copy");

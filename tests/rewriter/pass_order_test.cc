@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include <fxgraph/rewriter/pass_manager.h>
+#include "tests/support/error_of.h"
 #include "tests/support/random.h"
 
 namespace fx::pass_order_test {
@@ -43,6 +45,37 @@ TEST(PassOrder, OfThoseThatWaitForNoneTheFirstAddedIsNext) {
     }
     ASSERT_EQ(passes.order(), wanted) << seed;
   }
+}
+
+// A pass that breaks the graph is told so, where it was asked for; one that finds it broken is not.
+TEST(Passes, AreLintedWhenTheyChangeSomething) {
+  for (const bool lint : {false, true}) {
+    for (const bool changes : {false, true}) {
+      Graph graph;
+      Node& x = graph.placeholder("x");
+      Node& relu = graph.call_function("aten::relu", {x});
+      Node& neg = graph.call_function("aten::neg", {relu});
+      graph.output(neg);
+      if (!changes) neg.append(relu);
+      PassManagerOptions options;
+      options.lint = lint;
+      PassManager passes(options);
+      passes.add("turn", [&](Graph&) {
+        if (changes) neg.append(relu);
+      });
+      EXPECT_EQ(testing::error_of([&] { passes.run(graph); }) != "no error", lint && changes) << lint << changes;
+    }
+  }
+}
+
+TEST(Passes, SayHowLongTheyTook) {
+  PassManager passes;
+  passes.add("nothing", [](Graph&) {});
+  Graph graph;
+  std::ostringstream out;
+  out << passes.run(graph);
+  EXPECT_TRUE(out.str().starts_with("nothing  nothing to do  0.")) << out.str();
+  EXPECT_TRUE(out.str().ends_with(" ms\n")) << out.str();
 }
 
 }  // namespace fx::pass_order_test

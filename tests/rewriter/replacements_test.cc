@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/replace_pattern.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/error_of.h"
@@ -112,19 +113,82 @@ TEST(Replacements, CallOneOperatorEach) {
         << text;
 }
 
-/// What is made is known to the next rewrite: two that draw random numbers keep their order.
+TEST(Replacements, TakeWhatThePatternBindsWhateverItIs) {
+  struct Case {
+    const char *pattern, *replacement, *made;
+  };
+  for (const Case& c :
+       {Case{"aten::mm(x, w)", "aten::matmul(w, x)", "aten::matmul(w, p)"},
+        Case{"aten::mm(x: node, w: node)", "aten::matmul(w: node, x: node)", "aten::matmul(w, p)"},
+        Case{"aten::mm(x, w: get_attr)", "aten::matmul(w: get_attr, x)", "aten::matmul(w, p)"},
+        Case{"aten::clamp(x, low: float)", "aten::mul.Scalar(x, low: float)", "aten::mul.Scalar(p, 0.5)"},
+        Case{"aten::clamp(x, low: float)", "aten::mul.Scalar(x, low)", "aten::mul.Scalar(p, 0.5)"},
+        Case{"aten::clamp(x, low)", "aten::mul.Scalar(x, 2)", "aten::mul.Scalar(p, 2)"}}) {
+    Graph graph;
+    Node &p = graph.placeholder("p"), &w = graph.get_attr("w");
+    graph.output(
+        Argument::list({graph.call_function("aten::mm", {p, w}), graph.call_function("aten::clamp", {p, 0.5})}));
+    EXPECT_EQ(replace_pattern(graph, c.pattern, c.replacement).applied, 1u) << c.pattern;
+    EXPECT_THAT(calls_of(graph), HasSubstr(c.made)) << c.pattern;
+  }
+  for (const char* unnamed : {"aten::neg(_)", "aten::mul.Scalar(x, float)", "aten::mm(x, get_attr)"})
+    EXPECT_THAT(error_of([&] { Replacement{unnamed}; }), HasSubstr("an input needs the name of something")) << unnamed;
+}
+
+/// Of matches that overlap the one that the options ask for, seen with the shapes and effects that they name.
+TEST(Replacements, OfTheMatchesThatTheOptionsAskFor) {
+  for (const auto& [overlap, made] : {std::pair(Overlap::largest, "aten::sin(x)"), {Overlap::first, "aten::sin(r)"}}) {
+    Graph graph = graph_of("r = aten::relu(%x)\nn = aten::neg(%r)\nreturn n");
+    ReplaceOptions options;
+    options.find.overlap = overlap;
+    EXPECT_EQ(replace_pattern(graph, "aten::neg(v) | aten::neg(aten::relu(v))", "aten::sin(v)", options).applied, 1u);
+    EXPECT_THAT(calls_of(graph), HasSubstr(made));
+  }
+  for (const bool to_search : {false, true}) {
+    Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+    Shapes shapes(graph);
+    for (const Node& node : graph.nodes()) shapes[node] = TensorInfo{.dtype = DType::float32, .sizes = {2}};
+    ReplaceOptions options;
+    if (to_search) options.find.shapes = &shapes;
+    if (!to_search) options.shapes = &shapes;
+    EXPECT_EQ(replace_pattern(graph, "aten::relu(x: f32[2])", "aten::sin(x)", options).applied, 1u) << to_search;
+  }
+  const ModuleEffects reads = [](const Node&) { return NodeEffects(); };
+  ModuleEffects writes = [](const Node&) { return NodeEffects{.writes = true}; };
+  writes.state = [](Symbol, const auto& visit) { visit(Symbol("bn.mean")); };
+  struct Case {
+    const ModuleEffects *search, *rewrite;
+    std::size_t applied;
+  };
+  for (const auto& [own, whole, applied] :
+       {Case{&writes, &reads, 0}, Case{&reads, &writes, 1}, Case{nullptr, &writes, 0}}) {
+    Graph graph;
+    Node& x = graph.placeholder("x");
+    Node& added = graph.call_function("aten::add.Tensor", {x, graph.get_attr("bn.mean")});
+    graph.output(Argument::list({added, graph.call_module("bn", {x})}));
+    ReplaceOptions options;
+    if (own) options.find.modules = *own;
+    options.modules = *whole;
+    EXPECT_EQ(replace_pattern(graph, "aten::add.Tensor(x, w: constant)", "aten::sin(x)", options).applied, applied);
+  }
+}
+
+/// What is made is known to the next rewrite: two that draw random numbers, or do what is seen, keep their order.
 TEST(Replacements, ThatDrawDoNotPassEachOther) {
   const Pattern pattern("a = aten::relu(x)\nb = aten::neg(y)\nreturn a, b");
   const Replacement function([](const Match& m, Rewriter& r) {
     return std::vector<Argument>{r.call_function("aten::rand_like", {m["x"]}), r.call_function("aten::sin", {m["y"]})};
   });
-  for (const Replacement& replacement : {Replacement("aten::rand_like(x), aten::sin(y)"), function}) {
+  register_schema("replacements_test::tell(Tensor x) -> Tensor", {.side_effect = true});
+  for (const Replacement& replacement : {Replacement("aten::rand_like(x), aten::sin(y)"), function,
+                                         Replacement("replacements_test::tell(x), aten::sin(y)")}) {
     Graph graph =
         graph_of("p = aten::relu(%x)\nq = aten::relu(%x)\ns = aten::neg(%x)\nt = aten::neg(%x)\nreturn (p, q, s, t)");
     const RewriteReport report = replace_pattern(graph, pattern, replacement);
     EXPECT_EQ(report.applied, 1u);
     ASSERT_EQ(report.refused.size(), 1u);
-    EXPECT_THAT(report.refused[0].reason, HasSubstr("the order of random numbers would change"));
+    EXPECT_THAT(report.refused[0].reason, HasSubstr("the order of "));
+    EXPECT_THAT(report.refused[0].reason, HasSubstr(" would change"));
   }
 }
 
