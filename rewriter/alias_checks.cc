@@ -143,11 +143,27 @@ bool may_copy(const Node& node) {
   return schema && schema->traits.may_copy;
 }
 
+bool is_detach(const Node& node) {
+  const OperatorSchema* schema = schema_of(node);
+  return schema && packet_of(schema->target.view()) == "aten::detach";
+}
+
+bool writes_to(const Node& call, const Node& value, const EffectIndex& effects) {
+  bool writes = false;
+  const auto look_at = [&](const Argument& written) {
+    for_each_node(written, [&](const Node& one) { writes |= &one == &value; });
+  };
+  for_each_written(call, look_at, effects.modules());
+  return writes;
+}
+
 /// A call that writes to a tensor and takes it a second time, under whatever name, may want two: a view of it, and no
-/// other, is one. What lies between may hand on the very tensor, as dropout in evaluation does.
-Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effects) {
+/// other, is one. What lies between may hand on the very tensor, as dropout in evaluation does. And autograd refuses to
+/// write to what is trained, but by way of `detach`.
+Verdict check_writers(const Node& old, const Node& now, const EffectIndex& effects) {
   constexpr std::size_t kMost = 64;
   const std::uint32_t own = effects.alias_class(now);
+  const bool detaches = is_detach(old);
   std::vector<const Node*> same = {&old};
   for (std::size_t next = 0; next < same.size(); ++next) {
     if (next == kMost) return Objection{&old, "too many values may be it, or a view of it, to look at"};
@@ -160,29 +176,8 @@ Verdict check_identity(const Node& old, const Node& now, const EffectIndex& effe
         takes |= std::ranges::find(same, &input) == same.end() && effects.alias_class(input) == own;
       });
       if (takes) return Objection{&old, user.name() + " writes, and would take " + now.name() + " twice"};
-    }
-  }
-  return {};
-}
-
-/// Autograd refuses to write to a tensor that is trained, but by way of `detach`.
-Verdict check_detached(const Node& old, const EffectIndex& effects) {
-  constexpr std::size_t kMost = 64;
-  const OperatorSchema* schema = schema_of(old);
-  if (!schema || packet_of(schema->target.view()) != "aten::detach") return {};
-  if (effects.writers(effects.alias_class(old)).empty()) return {};
-  std::vector<const Node*> detached = {&old};
-  for (std::size_t next = 0; next < detached.size(); ++next) {
-    if (next == kMost) return Objection{&old, "too many values may be it, or a view of it, to look at"};
-    for (const Node& user : detached[next]->users()) {
-      const NodeEffects does = effects.of(user);
-      bool writes = false;
-      const auto look_at = [&](const Argument& written) {
-        for_each_node(written, [&](const Node& value) { writes |= &value == detached[next]; });
-      };
-      if (does.writes) for_each_written(user, look_at, effects.modules());
-      if (writes) return Objection{&old, user.name() + " writes to it, which autograd allows where it is detached"};
-      if (does.may_alias && std::ranges::find(detached, &user) == detached.end()) detached.push_back(&user);
+      if (detaches && writes_to(user, *same[next], effects))
+        return Objection{&old, user.name() + " writes to it, which autograd allows where it is detached"};
     }
   }
   return {};
@@ -283,8 +278,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     if (!old || !site.contains(*old)) continue;
     const Node* result = results[i].node_or_null();
     if (result && effects.any_writes()) {
-      if (Verdict verdict = check_identity(*old, *result, effects)) return verdict;
-      if (Verdict verdict = check_detached(*old, effects)) return verdict;
+      if (Verdict verdict = check_writers(*old, *result, effects)) return verdict;
     }
     if (result) {
       if (Verdict verdict = check_overlap(*old, *result, effects)) return verdict;
