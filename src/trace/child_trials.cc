@@ -33,6 +33,12 @@ struct Verdict {
   CallPlace place;
 };
 
+/// What they say of all runs so far.
+struct Spent {
+  std::clock_t on_spare = 0;
+  volatile bool large_take_long = false;  ///< one of the large ones has run out of time: so would others
+};
+
 void tell(std::array<char, 300>& place, const std::string& text) {
   const std::size_t length = std::min(text.size(), place.size() - 1);
   std::memcpy(place.data(), text.data(), length);
@@ -104,18 +110,10 @@ class ChildTrials {
   }
 
  private:
-  // One of the large ones has run out of time: so would others.
-  bool large_takes_long() const {
-    for (std::size_t i = 0; i < trials_.size(); ++i) {
-      if (trials_[i].is_large && verdicts_[i].outcome == Outcome::ended) return true;
-    }
-    return false;
-  }
-
   bool is_open(std::size_t i) const {
     if (verdicts_[i].outcome != Outcome::untried || trials_[i].is_beyond_us) return false;
-    if (trials_[i].is_large && large_takes_long()) return false;
-    if (trials_[i].is_spare && *spent_.get() > kSpareTime) return false;
+    if (trials_[i].is_large && spent_.get()->large_take_long) return false;
+    if (trials_[i].is_spare && spent_.get()->on_spare > kSpareTime) return false;
     const std::optional<std::size_t>& unless = trials_[i].unless;
     const std::vector<std::size_t>& after = trials_[i].only_after;
     const auto is_against = [&](std::size_t trial) {
@@ -143,7 +141,7 @@ class ChildTrials {
           if (!is_open(i)) continue;
           const std::clock_t begin = std::clock();
           judge(trials_[i], verdicts_[i]);
-          if (trials_[i].is_spare) *spent_.get() += std::clock() - begin;
+          if (trials_[i].is_spare) spent_.get()->on_spare += std::clock() - begin;
         }
       } catch (...) {
       }
@@ -157,6 +155,7 @@ class ChildTrials {
 
   void judge(const ChildTrial& trial, Verdict& verdict) const {
     verdict.outcome = Outcome::ended;
+    if (trial.is_large) spent_.get()->large_take_long = true;  // unless it comes back
     setitimer(ITIMER_REAL, trial.is_large ? &kTimeIfLarge : &kTime, nullptr);
     setitimer(ITIMER_PROF, trial.is_large ? &kProcessorTimeIfLarge : &kNoLimit, nullptr);
     Sample sample(program_);
@@ -175,6 +174,7 @@ class ChildTrials {
       verdict.outcome = Outcome::differs;
       verdict.has_other_numbers = true;
     }
+    if (trial.is_large) spent_.get()->large_take_long = false;
   }
 
   const SampledProgram& program_;
@@ -182,7 +182,7 @@ class ChildTrials {
   const std::function<bool(const Sample&)>& agrees_;
   const Shared<Verdict> shared_;
   Verdict* const verdicts_;
-  const Shared<std::clock_t> spent_{1};  // on spare ones
+  const Shared<Spent> spent_{1};
 };
 
 }  // namespace

@@ -120,12 +120,7 @@ void OddInputs::judge_small() {
       SizeGroup& group = groups_.groups[index];
       if (is_known && !goes_well(each.without[i])) continue;
       if (group.fixed || size > group.size || group.below >= size) continue;
-      const std::string of_them = "with sizes " + with + ": " + trial.why;
-      group.below = size;
-      group.below_said = false;
-      group.lowest = std::max(group.lowest, size + 1);
-      group.why += group.why.empty() ? of_them : "; " + of_them;
-      if (group.where.empty()) group.where = words_for(trial.place);
+      group.stay_above(size, "with sizes " + with + ": " + trial.why, trial.place);
     }
   }
 }

@@ -94,14 +94,6 @@ void OddInputs::add_large() {
   }
 }
 
-void OddInputs::forbid_empty(std::uint32_t index, const std::string& why, const CallPlace& place) {
-  SizeGroup& group = groups_.groups[index];
-  group.below_said = false;
-  const std::string of_zero = "at size 0: " + why;
-  group.why += group.why.empty() ? of_zero : "; " + of_zero;
-  if (group.where.empty()) group.where = words_for(place);
-}
-
 // ── The sizes between ────────────────────────────────────────────────────────────────────────────────────────────────
 
 void OddInputs::add_sizes(bool is_guess) {
@@ -261,17 +253,14 @@ void OddInputs::bound_by_sizes() {
     for (const Size& each : sizes_) {
       if (is_of_group(each) && is_seen(each.trial)) does(each.size);
     }
-    for (const Size* each : {low, high}) {
-      if (!each) continue;
-      const ChildTrial& trial = trials_[each->trial];
+    const auto why = [&](const Size& each) {
+      const ChildTrial& trial = trials_[each.trial];
       const bool is_untried = trial.outcome == Outcome::untried;
-      const std::string of_it = "at size " + std::to_string(each->size) + ": " +
-                                (is_untried ? "what is rounded may be another number, which was not tried" : trial.why);
-      group.why += group.why.empty() ? of_it : "; " + of_it;
-      if (group.where.empty()) group.where = words_for(trial.place);
-    }
-    if (low) group.below = low->size, group.below_said = false, group.lowest = lowest;
-    if (high) group.above = high->size, group.above_said = false, group.highest = highest;
+      return "at size " + std::to_string(each.size) + ": " +
+             (is_untried ? "what is rounded may be another number, which was not tried" : trial.why);
+    };
+    if (low) group.stay_above(low->size, why(*low), trials_[low->trial].place), group.lowest = lowest;
+    if (high) group.stay_below(high->size, why(*high), trials_[high->trial].place), group.highest = highest;
   }
 }
 
@@ -342,13 +331,17 @@ void OddInputs::write(Graph& graph) const {
 void OddInputs::run(const std::function<bool(const Sample&)>& agrees) { try_in_children(program_, trials_, agrees); }
 
 void OddInputs::judge(const std::function<bool(const Sample&)>& agrees) {
-  for (const auto& [number, group] : empty_) {
+  for (const auto& [number, index] : empty_) {
     const ChildTrial& trial = trials_[number];
+    const auto forbid_empty = [&, index = index](const std::string& why) {
+      SizeGroup& group = groups_.groups[index];
+      group.stay_above(std::max<std::int64_t>(group.below, 0), "at size 0: " + why, trial.place);
+    };
     const bool is_needless = trial.unless && trials_[*trial.unless].outcome == Outcome::agrees;
     if (trial.outcome == Outcome::untried && !is_needless) {
-      forbid_empty(group, "whether the program takes it could not be tried", {});
+      forbid_empty("whether the program takes it could not be tried");
     } else if (goes_another_way(trial) || trial.outcome == Outcome::threw) {
-      forbid_empty(group, trial.why, trial.place);
+      forbid_empty(trial.why);
     }
   }
   judge_multiples();

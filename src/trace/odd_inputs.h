@@ -103,7 +103,6 @@ class OddInputs {
   std::size_t add_trial_at(const GroupSizes& sizes, bool is_large);
   std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size, bool is_large = false);
   std::vector<std::uint32_t> groups_above(std::int64_t size) const;
-  void forbid_empty(std::uint32_t group, const std::string& why, const CallPlace& place);
   bool is_seen(std::size_t trial) const;
   bool is_against(const Size& each) const;
   bool is_of_all(const Size& all) const;

@@ -59,12 +59,11 @@ void OddInputs::judge_pairs() {
     const std::int64_t size = each.sizes[each.b];
     if (!a.may_be(each.sizes[each.a]) || !b.may_be(size)) continue;
     const std::string with = "with sizes " + std::to_string(each.sizes[each.a]) + " and " + std::to_string(size);
-    b.why += (b.why.empty() ? "" : "; ") + with + ": " + trial.why;
-    if (b.where.empty()) b.where = words_for(trial.place);
+    const std::string why = with + ": " + trial.why;
     if (size < b.size) {
-      b.below = size, b.below_said = false, b.lowest = std::max(b.lowest, size + 1);
+      b.stay_above(size, why, trial.place);
     } else {
-      b.above = size, b.above_said = false, b.highest = std::min(b.highest, size - 1);
+      b.stay_below(size, why, trial.place);
     }
   }
 }

@@ -43,6 +43,23 @@ void SizeGroup::fix(std::string reason, std::string place) {
   where = std::move(place);
 }
 
+void SizeGroup::add_reason(const std::string& reason, const CallPlace& place) {
+  why += (why.empty() ? "" : "; ") + reason;
+  if (where.empty()) where = words_for(place);
+}
+
+void SizeGroup::stay_above(std::int64_t bound, const std::string& reason, const CallPlace& place) {
+  below = bound, below_said = false;
+  lowest = std::max(lowest, bound + 1);
+  add_reason(reason, place);
+}
+
+void SizeGroup::stay_below(std::int64_t bound, const std::string& reason, const CallPlace& place) {
+  above = bound, above_said = false;
+  highest = std::min(highest, bound - 1);
+  add_reason(reason, place);
+}
+
 void SizeGroup::vary_in(std::int64_t steps) {
   step = steps;
   if (below % step != 0) below = 0, below_said = true;

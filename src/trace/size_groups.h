@@ -47,8 +47,14 @@ struct SizeGroup {
     return !fixed && step == 1 && below < 1 && above == std::numeric_limits<std::int64_t>::max();
   }
   void fix(std::string reason, std::string place);
+  /// Sizes up to this, or from it on, do not do, which the graph is to say, with this reason beside others.
+  void stay_above(std::int64_t size, const std::string& reason, const CallPlace& place);
+  void stay_below(std::int64_t size, const std::string& reason, const CallPlace& place);
   /// Sizes are multiples of this. What was known of others says nothing.
   void vary_in(std::int64_t steps);
+
+ private:
+  void add_reason(const std::string& reason, const CallPlace& place);
 };
 
 /// A size for each group.
