@@ -111,6 +111,8 @@ constexpr Entry kFormulas[] = {
     {"aten::addbmm", matrix_product<1>},
     {"aten::einsum", einsum},
     {"aten::lstm", recurrent_layer},
+    {"fxgraph::packed_lstm", recurrent_layer},
+    {"fxgraph::packed_gru", recurrent_layer},
     {"aten::gru", recurrent_layer},
     {"aten::rnn_tanh", recurrent_layer},
     {"aten::rnn_relu", recurrent_layer},

@@ -124,7 +124,9 @@ void add_weight(Operations& total, const TensorInfo& weight, double steps) {
 std::optional<Operations> recurrent_layer(const CostCall& c) {
   if (c.inputs.empty()) return std::nullopt;
   std::size_t parameters = c.num_parameters;
-  if (const Argument* list = bound_argument(c.node, "params")) parameters = list->elements().size();
+  for (const char* name : {"params", "weights"}) {
+    if (const Argument* list = bound_argument(c.node, name)) parameters = list->elements().size();
+  }
   if (parameters == 0 || parameters >= c.inputs.size()) return std::nullopt;
   const double steps = numel(*c.inputs[0]) / last_size(*c.inputs[0]);
   Operations total;

@@ -5,14 +5,13 @@
 #include <optional>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
+#include <fxgraph/module/scripted_bodies.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
-#include <fxgraph/rewriter/quantize/scripted_leaves.h>
 #include <fxgraph/rewriter/quantize/strides.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/spelling.h>
@@ -32,13 +31,11 @@ void note_modules(GraphModule& module) {
   }
 }
 
-// Modules without a body of their own, such as an LSTM, are what they were when they were traced, if that still holds.
-void write_out_traced_modules(GraphModule& module) {
-  try {
-    if (auto graph = internal::inline_traced_bodies(module)) module.set_graph(std::move(*graph));
-  } catch (const Error&) {
-    // Traced in another mode or on other inputs: they stay calls, and float.
-  }
+// A run on the example says of what ranks their inputs are.
+ModuleBodies scripted_bodies_for(GraphModule& module, const std::vector<c10::IValue>& example) {
+  if (example.empty() || !internal::has_scripted_leaves(module)) return {};
+  const StateKeeper keeper(module);
+  return internal::scripted_bodies(module, propagate_shapes(module, example));
 }
 
 // ── Convolutions ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -262,9 +259,8 @@ std::shared_ptr<GraphModule> flat_program(const GraphModule& module, const std::
   const std::shared_ptr<GraphModule> copy = module.clone_graph_module();
   copy->eval();
   note_modules(*copy);
-  write_out_traced_modules(*copy);
-  write_out_scripted_leaves(*copy, example);
-  Graph graph = inline_modules(*copy);
+  internal::write_out_traced_leaves(*copy);
+  Graph graph = inline_modules(*copy, scripted_bodies_for(*copy, example));
   normalize_operators(graph);
   auto flat = std::make_shared<GraphModule>(*copy, std::move(graph), module.class_name());
   flat->eval();

@@ -152,17 +152,20 @@ class FastestRules {
 
   /// "-" for a plain no.
   std::string obstacle(const Rule& rule, const Match& match) const {
-    if (rule.when) {
-      const Decision decision = rule.when(match);
-      if (!decision) return decision.reason().empty() ? "-" : decision.reason();
-    }
+    const Decision decision = rule.when ? rule.when(match) : Decision(true);
+    if (!decision) return decision.reason().empty() ? "-" : decision.reason();
+    std::string reason;
     for (const auto& [name, value] : match.bindings()) {
-      const Node* node = value.node_or_null();
-      if (!node || name == "x" || name == "other" || match.contains(*node)) continue;
-      if (!node->is(Op::get_attr)) return "its weight is computed, not an attribute";
-      if (!written_.not_constant(node->target().str()).empty()) return "the program writes to its weight";
+      if (name == "x" || name == "other" || name == "state") continue;
+      for_each_node(value, [&](const Node& node) {
+        if (match.contains(node)) return;
+        if (!node.is(Op::get_attr))
+          reason = "its weight is computed, not an attribute";
+        else if (!written_.not_constant(node.target().str()).empty())
+          reason = "the program writes to its weight";
+      });
     }
-    return {};
+    return reason;
   }
 
   // ── The place as a program ─────────────────────────────────────────────────────────────────────────────────────────
@@ -230,11 +233,9 @@ class FastestRules {
     const c10::IValue expected = original.run(kind.values);
     for (const Rule& rule : rules_) {
       Candidate candidate{rule.name, original.clone_graph_module()};
-      Rule only = rule;
-      only.name = rule.name;
       Shapes known = shapes;
       try {
-        if (!rewrite_once(*candidate.program, RuleSet{{only}}, {.find = {.normalize = true}, .shapes = &known})
+        if (!rewrite_once(*candidate.program, RuleSet{{rule}}, {.find = {.normalize = true}, .shapes = &known})
                  .changed())
           continue;
         drop_reorders(*candidate.program);
@@ -245,7 +246,7 @@ class FastestRules {
           continue;
         }
       } catch (const std::exception& error) {
-        result_.refused.push_back({rule.name, kind.what, std::string("it fails here: ") + error.what()});
+        result_.refused.push_back({rule.name, kind.what, std::string("it fails here: ") + first_line(error)});
         continue;
       }
       kind.candidates.push_back(std::move(candidate));
@@ -328,8 +329,7 @@ class FastestRules {
     double best = cost(0) * (layout_ == Layout::channels_last ? kWorthwhileInIsland : kWorthwhile);
     for (std::size_t i = 1; i < kind.candidates.size(); ++i) {
       if (cost(i) >= best) continue;
-      best = cost(i);
-      found = i;
+      best = cost(i), found = i;
     }
     return found;
   }

@@ -23,7 +23,7 @@ enum class Layout : std::uint8_t {
 };
 
 /// Applies to each place the fastest of `rules`, if one is faster than what is there. All values that a pattern binds,
-/// but `x` and `other`, must be attributes that nothing writes; shapes must be known.
+/// but `x`, `other` and `state`, must be attributes that nothing writes; shapes must be known.
 PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout);
 
 /// Lets operators write over values that nobody else sees (lowering/writes.cc), as they will in the end.

@@ -57,9 +57,11 @@ class WeightPreparation {
     if (effects_of(node).impure() || is_packing_call(node)) return false;
     // In another type, once; but what the caller gets is made in each call.
     if (node.is_call("aten::_to_copy")) return !written_.is_returned(written_.alias_class(node));
+    static constexpr std::array kTakers = {"aten::addmm", "aten::addcmul", "fxgraph::packed_lstm",
+                                           "fxgraph::packed_gru"};
     for (const Node& user : node.users()) {
-      if (!prepares_[user] && !is_packing_call(user) && !user.is_call("aten::addmm") && !user.is_call("aten::addcmul"))
-        return false;
+      const auto is_call = [&](const char* target) { return user.is_call(target); };
+      if (!prepares_[user] && !is_packing_call(user) && std::ranges::none_of(kTakers, is_call)) return false;
     }
     return true;
   }

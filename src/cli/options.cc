@@ -46,6 +46,13 @@ Form form_of(const std::string& path, Form otherwise) {
   return otherwise;
 }
 
+void require_form(const std::string& path) {
+  const bool is_said = form_of(path, Form::text) == form_of(path, Form::torchscript);
+  if (!is_said)
+    throw Error(ErrorKind::invalid_argument,
+                path + ": its ending names no form that a program is written in: .pt, .pt2 or .fx");
+}
+
 std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes) {
   std::vector<TensorInfo> inputs;
   for (const std::string& shape : shapes) {

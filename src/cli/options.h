@@ -27,6 +27,9 @@ bool is_archive(const std::string& path);
 /// standard output.
 Form form_of(const std::string& path, Form otherwise);
 
+/// Throws Error(invalid_argument) when its ending names none, and it is not `-`.
+void require_form(const std::string& path);
+
 /// Parses the values of --input. Throws Error(invalid_argument) that shows the form.
 std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes);
 

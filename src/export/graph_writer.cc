@@ -7,6 +7,7 @@
 #include <fxgraph/export/literals.h>
 #include <fxgraph/export/number_calls.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/value.h>
 
 namespace fx::pt2 {
@@ -233,6 +234,8 @@ void GraphWriter::write_call(const Node& node) {
   }
   if (node.target().view().starts_with(kHigherOrder)) return write_higher_order(node);
   if (is_number(shape.kind) && write_as_expression(node)) return;
+  if (is_own_operator(node.target()))
+    return refuse(node, "others have no such operator: `fxgraph optimize --rules decompose-packed` writes LibTorch's");
   const TorchOperator* known = find_exported_operator(node.target());
   const DataSource* decided = source(node);
   if (!known || !is_dispatched(*known->schema) || (is_number(shape.kind) && !decided)) return refuse(node, "");

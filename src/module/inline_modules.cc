@@ -20,7 +20,7 @@ namespace {
 // The recursion is as deep as modules are nested.
 class Inliner {
  public:
-  explicit Inliner(const GraphModule& module) : module_(module) {}
+  Inliner(const GraphModule& module, const ModuleBodies& others) : module_(module), others_(others) {}
 
   Graph run() {
     NodeMap<Argument> values(module_.graph());
@@ -49,7 +49,9 @@ class Inliner {
   /// Writes out the module that `node` calls, found below `prefix`; the value is named `name` where it is one node.
   Argument call(const Node& node, const std::string& prefix, const std::string& name, const Map& value_of) {
     const std::string path = join_path(prefix, node.target().view());
-    const std::shared_ptr<const Graph> body = module_body(module_.find_submodule(path));
+    const auto other = others_.find(path);
+    const std::shared_ptr<const Graph> body =
+        other == others_.end() ? module_body(module_.find_submodule(path)) : other->second;
     if (!body) {
       Node& copy = result_.node_copy(node, value_of);
       copy.set_target(path);
@@ -110,6 +112,7 @@ class Inliner {
   }
 
   const GraphModule& module_;
+  const ModuleBodies& others_;
   Graph result_;
 };
 
@@ -132,7 +135,7 @@ std::shared_ptr<const Graph> module_body(const std::shared_ptr<torch::nn::Module
   return body ? std::make_shared<const Graph>(std::move(*body)) : nullptr;
 }
 
-Graph inline_modules(const GraphModule& module) { return Inliner(module).run(); }
+Graph inline_modules(const GraphModule& module, const ModuleBodies& others) { return Inliner(module, others).run(); }
 
 namespace {
 

@@ -9,16 +9,21 @@
 // Cost: linear in the result. Thread-safety: as the const functions of GraphModule.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/module/graph_module.h>
 
 namespace fx {
 
-/// Returns the new graph; it runs over the same module. Throws Error(invalid_argument) naming the node when a call does
-/// not fit its module.
-Graph inline_modules(const GraphModule& module);
+/// What modules compute, by their paths.
+using ModuleBodies = std::map<std::string, std::shared_ptr<const Graph>>;
+
+/// Returns the new graph; it runs over the same module. `others` says it of modules of which it is not known here.
+/// Throws Error(invalid_argument) naming the node when a call does not fit its module.
+Graph inline_modules(const GraphModule& module, const ModuleBodies& others = {});
 
 /// Asks what goes into a layer for its number of dimensions where `graph` asks what comes out of it. Layers keep that
 /// number, and normalisation asks for it first of all: the value between them then has one reader, as rules want it.

@@ -31,9 +31,10 @@ std::string schema_for_this_release(std::string schema) {
 /// The operators that are registered here.
 class Registered {
  public:
-  Registered() : newer_(library("aten")), quantized_(library("quantized_decomposed")) {
+  Registered() : newer_(library("aten")), quantized_(library("quantized_decomposed")), own_(library("fxgraph")) {
     for (const OperatorSource& row : newer_operators()) add(newer_, "aten", row);
     for (const OperatorSource& row : quantized_decomposed_operators()) add(quantized_, "quantized_decomposed", row);
+    for (const OperatorSource& row : recurrent_operators()) add(own_, "fxgraph", row);
   }
 
   static Registered& instance() {
@@ -114,6 +115,7 @@ class Registered {
   std::map<c10::OperatorName, Body, Less> bodies_;
   torch::Library newer_;
   torch::Library quantized_;
+  torch::Library own_;
 };
 
 }  // namespace
@@ -125,5 +127,7 @@ std::shared_ptr<jit::Graph> missing_operator_body(Symbol target) {
   const std::size_t dot = text.find('.');
   return Registered::instance().graph({text.substr(0, dot), dot == std::string::npos ? "" : text.substr(dot + 1)});
 }
+
+bool is_own_operator(Symbol target) { return target.view().starts_with("fxgraph::"); }
 
 }  // namespace fx

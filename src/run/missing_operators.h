@@ -1,4 +1,5 @@
-// Operators of newer LibTorch releases, for older ones, and those that Python alone has (quantized_decomposed).
+// Operators of newer LibTorch releases, for older ones, those that Python alone has (quantized_decomposed), and
+// fxgraph's own.
 //
 // A program that was exported by PyTorch 2.x calls `aten::scaled_dot_product_attention` or `aten::rms_norm`, which 1.13
 // has not got. They are registered with their schemas and computed from operators that 1.13 has, with gradients, so
@@ -24,5 +25,8 @@ void install_missing_operators();
 /// What an operator computes that LibTorch lacks, as TorchScript's graph of its parameters and one result (a tuple for
 /// several); null for one that LibTorch has.
 std::shared_ptr<torch::jit::Graph> missing_operator_body(Symbol target);
+
+/// True for an operator of fxgraph's namespace. What it computes may loop, so that it is saved as a function.
+bool is_own_operator(Symbol target);
 
 }  // namespace fx

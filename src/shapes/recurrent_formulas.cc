@@ -48,11 +48,30 @@ std::vector<at::Tensor> recurrent(const IValue* arguments) {
   return results;
 }
 
+// fxgraph::packed_lstm and packed_gru: (input, states, weights, layers, both ways, batch first), `each` tensors for
+// each layer and direction.
+template <std::int64_t gates, std::size_t num_states, std::size_t each>
+std::vector<at::Tensor> packed(const IValue* arguments) {
+  if (!arguments[2].isTensorList()) return {};
+  std::vector<at::Tensor> weights;
+  const std::vector<at::Tensor> packed = arguments[2].toTensorVector();
+  if (packed.size() % each != 0) return {};
+  for (std::size_t i = 0; i < packed.size(); i += each) {
+    if (packed[i].dim() != 2 || packed[i + 1].dim() != 1 || packed[i + 2].dim() != 2 ||
+        packed[i + 2].size(0) != packed[i + 1].size(0))
+      return {};
+    weights.push_back(packed[i].t());
+    weights.push_back(packed[i + 2]);
+  }
+  const IValue as_usual[] = {arguments[0], arguments[1], weights,      false,       arguments[3],
+                             0.0,          false,        arguments[4], arguments[5]};
+  return recurrent<gates, num_states>(as_usual);
+}
+
 constexpr FormulaRow kRecurrentRows[] = {
-    {"aten::lstm.input", 9, nullptr, recurrent<4, 2>},
-    {"aten::gru.input", 9, nullptr, recurrent<3, 1>},
-    {"aten::rnn_tanh.input", 9, nullptr, recurrent<1, 1>},
-    {"aten::rnn_relu.input", 9, nullptr, recurrent<1, 1>},
+    {"aten::lstm.input", 9, nullptr, recurrent<4, 2>},     {"fxgraph::packed_lstm", 6, nullptr, packed<4, 2, 3>},
+    {"fxgraph::packed_gru", 6, nullptr, packed<3, 1, 4>},  {"aten::gru.input", 9, nullptr, recurrent<3, 1>},
+    {"aten::rnn_tanh.input", 9, nullptr, recurrent<1, 1>}, {"aten::rnn_relu.input", 9, nullptr, recurrent<1, 1>},
 };
 
 }  // namespace

@@ -122,6 +122,7 @@ class Importer {
   void pass_through(const JitNode& node, Frame& frame);
   void uninitialized(const JitNode& node, Frame& frame);
   void ignore(const JitNode& node, Frame& frame);
+  bool emit_own_operator(const JitNode& node, Frame& frame, const torch::jit::Function& function, const Values& args);
   bool check_batch_size(const JitNode& node, Frame& frame, const Values& args);
   bool holds_attribute(const Node* node, const std::string& path) const;
 

@@ -16,6 +16,7 @@
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/kept_effects.h>
 #include <fxgraph/torchscript/nested_calls.h>
+#include <fxgraph/torchscript/own_operators.h>
 #include <fxgraph/torchscript/reflected.h>
 #include <fxgraph/torchscript/script_name.h>
 #include <fxgraph/torchscript/script_schemas.h>
@@ -216,8 +217,11 @@ class MethodBuilder {
   Value* emit(const Node& node, const c10::FunctionSchema& schema, const jit::MatchedSchema& matched) {
     require_seen_writes(node, schema);
     const std::string& overload = schema.overload_name();
-    if (const auto body = missing_operator_body(fx::Symbol(schema.name() + (overload.empty() ? "" : "." + overload))))
+    const fx::Symbol target(schema.name() + (overload.empty() ? "" : "." + overload));
+    if (const auto body = missing_operator_body(target)) {
+      if (is_own_operator(target)) return call_own_operator(*built_, unit(), target, *body, matched);
       return jit::insertGraph(*built_, *body, matched.inputs).at(0);
+    }
     jit::Node* call = built_->insertNode(built_->create(c10::Symbol::fromQualString(schema.name()), matched.inputs, 0));
     for (const c10::TypePtr& type : matched.return_types) call->addOutput()->setType(type);
     call->getOperation();  // throws when there is no such operator
@@ -225,6 +229,8 @@ class MethodBuilder {
     if (call->outputs().empty()) return built_->insertConstant(c10::IValue());
     return built_->insertNode(built_->createTuple(call->outputs()))->output();
   }
+
+  jit::CompilationUnit& unit() const { return *self_->type()->expect<c10::ClassType>()->compilation_unit(); }
 
   void forget_behind(const jit::Node* last) {
     while (built_->return_node()->prev() != last) built_->return_node()->prev()->destroy();

@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/run/operators.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/importer.h>
+#include <fxgraph/torchscript/own_operators.h>
 #include <fxgraph/torchscript/packed.h>
 #include <fxgraph/torchscript/source.h>
 
@@ -127,7 +129,22 @@ void Importer::call_function(const JitNode& node, Frame& frame) {
       check_batch_size(node, frame, args)) {
     return set(node, frame, AbstractValue::of_constant(c10::IValue()));
   }
+  if (emit_own_operator(node, frame, *callee.function, args)) return;
   set(node, frame, call(*callee.function, std::move(args), frame.path, frame.depth + 1));
+}
+
+// What fxgraph has saved as a function is the operator again, if this fxgraph has it.
+bool Importer::emit_own_operator(const JitNode& node, Frame& frame, const torch::jit::Function& function,
+                                 const Values& args) {
+  const Symbol target = internal::own_operator_of(function.qualname().qualifiedName());
+  const TorchOperator* op = target.empty() ? nullptr : find_torch_operator(target);
+  if (!op || op->schema->arguments().size() != args.size()) return false;
+  std::vector<Argument> arguments;
+  for (std::size_t i = 0; i < args.size(); ++i)
+    arguments.push_back(to_argument(args[i], op->schema->arguments()[i].real_type(), node, frame));
+  Node& made = emit_call(node, frame, target.str(), arguments);
+  set(node, frame, AbstractValue::of_node(made, node.output()->type()));
+  return true;
 }
 
 // The function multiplies all sizes but the second in a loop over their number, and raises when the product is 1: more

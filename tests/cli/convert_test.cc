@@ -1,6 +1,8 @@
 // `fxgraph convert`, and archives of torch.export where other commands read and write programs.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "tests/cli/program_testing.h"
 
 namespace fx::convert_test {
@@ -80,6 +82,15 @@ TEST_F(Convert, WhatIsWrittenHasTheFormOfItsEnding) {
   EXPECT_THAT(read(path("fast.pt")), ::testing::Not(HasSubstr("models/model.json")));
   expect_done("run " + path("int8.pt") + " --input 7x8");
   EXPECT_THAT(run("quantize " + file + " --mode dynamic --input 4x8 -o " + path("int8.pt2")).err, HasSubstr(".pt"));
+}
+
+TEST_F(Convert, AnEndingThatNamesNoFormIsRefused) {
+  for (const char* name : {"model.onnx", "model.cpp", "model"}) {
+    const Result result = run(std::string("convert ") + kArchive + " -o " + path(name));
+    EXPECT_NE(result.code, 0) << name;
+    EXPECT_THAT(result.err, HasSubstr("its ending names no form")) << name;
+    EXPECT_FALSE(std::filesystem::exists(path(name))) << name;
+  }
 }
 
 }  // namespace fx::convert_test

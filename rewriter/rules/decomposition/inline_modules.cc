@@ -2,6 +2,7 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/module/inline_modules.h>
+#include <fxgraph/module/scripted_bodies.h>
 
 namespace fx::rules::decomposition_inline_modules {
 
@@ -15,9 +16,12 @@ std::size_t count_calls(const Graph& graph) {
 
 PassResult write_out(RuleContext& program) {
   PassResult outcome;
-  Graph written = inline_modules(program.module);
+  const std::size_t calls = count_calls(program.module.graph());
+  const ModuleBodies scripted = internal::scripted_bodies(program.module, program.shapes);
+  internal::write_out_traced_leaves(program.module);
+  Graph written = inline_modules(program.module, scripted);
   ask_inputs_for_ranks(program.module, written);
-  outcome.applied = count_calls(program.module.graph()) - count_calls(written);
+  outcome.applied = calls - count_calls(written);
   for (const Node& node : written.nodes()) {
     if (node.is(Op::call_module))
       outcome.refused.push_back({{}, node.name(), "what its module computes is not known as operators"});

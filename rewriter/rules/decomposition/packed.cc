@@ -38,6 +38,51 @@ std::string xnnpack_transposed(std::string_view bounds) {
          std::string(bounds) + "))";
 }
 
+std::string own(std::string_view target) {
+  return std::string(target) +
+         "(x: node, state, weights, num_layers: literal, bidirectional: literal, batch_first: literal)";
+}
+
+/// The gates of fxgraph::packed_lstm, whose cell is last, in LibTorch's order.
+Node& cell_third(Rewriter& r, Node& gates) {
+  Node& four = r.call_function("aten::chunk", {gates, 4});
+  const auto part = [&](std::int64_t i) { return Argument(r.call_function("operator.getitem", {four, i})); };
+  return r.call_function("aten::cat", {Argument::list(std::vector<Argument>{part(0), part(1), part(3), part(2)})});
+}
+
+Node& aten_call(const Match& m, Rewriter& r, const char* target, const std::vector<Argument>& weights) {
+  return r.call_function(target, {m["x"], m.argument("state"), Argument::list(weights), true, m.argument("num_layers"),
+                                  0.0, false, m.argument("bidirectional"), m.argument("batch_first")});
+}
+
+Node& aten_lstm(const Match& m, Rewriter& r) {
+  const ArgumentSpan packed = m.argument("weights").elements();
+  std::vector<Argument> weights;
+  for (std::size_t i = 0; i + 2 < packed.size(); i += 3) {
+    Node& bias = cell_third(r, packed[i + 1].node());
+    weights.emplace_back(cell_third(r, r.call_function("aten::t", {packed[i]})));
+    weights.emplace_back(cell_third(r, packed[i + 2].node()));
+    weights.emplace_back(bias);
+    weights.emplace_back(r.call_function("aten::zeros_like", {bias}));
+  }
+  return aten_call(m, r, "aten::lstm.input", weights);
+}
+
+Node& aten_gru(const Match& m, Rewriter& r) {
+  const ArgumentSpan packed = m.argument("weights").elements();
+  std::vector<Argument> weights;
+  for (std::size_t i = 0; i + 3 < packed.size(); i += 4) {
+    weights.emplace_back(r.call_function("aten::t", {packed[i]}));
+    weights.insert(weights.end(), {packed[i + 2], packed[i + 1], packed[i + 3]});
+  }
+  return aten_call(m, r, "aten::gru.input", weights);
+}
+
+Decision has_a_list(const Match& match) {
+  if (!match.argument("weights").is_container()) return refuse("its weights are no list here");
+  return true;
+}
+
 const std::vector<Rule>& packed() {
   static const std::vector<Rule> kRules = {
       {.name = "decompose-packed/onednn-relu",
@@ -70,6 +115,18 @@ const std::vector<Rule>& packed() {
        .replacement = conv("aten::clamp($, least, most)", kTransposed),
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true}},
+      {.name = "decompose-packed/lstm",
+       .pattern = own("fxgraph::packed_lstm"),
+       .when = has_a_list,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& { return aten_lstm(m, r); },
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true}},
+      {.name = "decompose-packed/gru",
+       .pattern = own("fxgraph::packed_gru"),
+       .when = has_a_list,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& { return aten_gru(m, r); },
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true}},
   };
   return kRules;
 }
@@ -88,8 +145,9 @@ std::span<const OptimizeRule> family() {
       {
           .name = "decompose-packed",
           .summary = "Convolutions with packed weights become conv2d or conv_transpose2d and the relu or clamp that "
-                     "was in them",
-          .preconditions = "weights are packed by a call in the same graph, as fxgraph saves and loads them",
+                     "was in them, and fxgraph's own LSTMs and GRUs LibTorch's",
+          .preconditions = "weights of convolutions are packed by a call in the same graph, as fxgraph saves and loads "
+                           "them",
           .order = 15,
           .group = Group::decomposition,
           .inference = false,

@@ -10,6 +10,7 @@
 namespace fx::cli {
 
 int TorchBackend::convert(const ConversionOptions& options) {
+  require_form(options.output);
   const std::vector<TensorInfo> shapes = parse_inputs(options.inputs);
   const std::unique_ptr<Model> model = load(options.file);
   auto& program = dynamic_cast<TorchModel&>(*model);

@@ -40,7 +40,7 @@ std::unique_ptr<Model> TorchBackend::load(const std::string& path) {
 std::string TorchBackend::versions() { return "LibTorch " TORCH_VERSION "\nBLAS: " + blas_name(); }
 
 void TorchBackend::prepare_machine(int threads) {
-  if (threads > 0) set_threads(threads);
+  set_threads(threads > 0 ? threads : fx::threads());  // the BLAS, too: what is printed is what runs
   if (const std::string notice = slow_blas_notice(); !notice.empty()) fmt::print(stderr, "fxgraph: {}\n", notice);
 }
 

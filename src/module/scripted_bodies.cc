@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/quantize/scripted_leaves.h>
+#include <fxgraph/module/scripted_bodies.h>
 
 #include <torch/csrc/jit/api/module.h>
 
@@ -8,11 +8,11 @@
 #include <string>
 #include <utility>
 
-#include <fxgraph/module/state_keeper.h>
+#include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/nn/leaf_module.h>
-#include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/support/error.h>
 
-namespace fx::quantize {
+namespace fx::internal {
 
 namespace {
 
@@ -196,18 +196,31 @@ std::shared_ptr<LeafModule> scripted_leaf(const GraphModule& module, const Node&
 
 }  // namespace
 
-void write_out_scripted_leaves(GraphModule& module, const std::vector<c10::IValue>& example) {
+void write_out_traced_leaves(GraphModule& module) {
+  try {
+    if (auto graph = inline_traced_bodies(module)) module.set_graph(std::move(*graph));
+  } catch (const Error&) {
+    // They stay calls.
+  }
+}
+
+bool has_scripted_leaves(const GraphModule& module) {
+  for (const Node& node : module.graph().nodes()) {
+    if (scripted_leaf(module, node)) return true;
+  }
+  return false;
+}
+
+ModuleBodies scripted_bodies(const GraphModule& module, const Shapes& shapes) {
   std::map<std::string, std::pair<std::shared_ptr<LeafModule>, std::vector<const Node*>>> calls;
   for (const Node& node : module.graph().nodes()) {
     const std::shared_ptr<LeafModule> leaf = scripted_leaf(module, node);
-    if (!leaf) continue;
+    if (!leaf || leaf->is_training()) continue;
     auto& known = calls[node.target().str()];
     known.first = leaf;
     known.second.push_back(&node);
   }
-  if (calls.empty() || example.empty()) return;
-  const StateKeeper keeper(module);
-  const Shapes shapes = propagate_shapes(module, example);
+  ModuleBodies bodies;
   for (const auto& [path, leaf_and_calls] : calls) {
     std::vector<CallForm> forms;
     for (const Node* node : leaf_and_calls.second) {
@@ -218,8 +231,9 @@ void write_out_scripted_leaves(GraphModule& module, const std::vector<c10::IValu
       forms.push_back({info && !drops_none ? static_cast<int>(info->sizes.size()) : -1, has_state});
     }
     if (!std::ranges::all_of(forms, [&](const CallForm& each) { return each == forms[0]; })) continue;
-    if (const auto body = scripted_body(*leaf_and_calls.first, forms[0])) leaf_and_calls.first->set_body(body, false);
+    if (auto body = scripted_body(*leaf_and_calls.first, forms[0])) bodies.emplace(path, std::move(body));
   }
+  return bodies;
 }
 
-}  // namespace fx::quantize
+}  // namespace fx::internal

@@ -1,0 +1,183 @@
+// LSTMs as fxgraph's own operator (src/run/recurrent_operators.cc), where that is measured to be faster than
+// LibTorch's: as a rule for few sequences at once.
+#include <fxgraph/rewriter/rules/rules.h>
+
+#include <fxgraph/rewriter/rules/measured_rules.h>
+#include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/spelling.h>
+
+namespace fx::rules::lowering_recurrent {
+
+namespace {
+
+std::string call_of(std::string_view target) {
+  return std::string(target) +
+         "(x: node, state, weights, has_biases: literal, num_layers: literal, dropout: literal, train: literal, "
+         "bidirectional: literal, batch_first: literal)";
+}
+
+/// Tensors of one layer and direction: weights of the input and of the state, and their biases.
+std::size_t count_per_layer(const Match& match) { return match.literal("has_biases") != 0 ? 4 : 2; }
+
+bool all_are_float(const Match& match, const Argument& values) {
+  bool all = true;
+  for_each_node(values, [&](const Node& value) {
+    const TensorInfo* info = match.info(value);
+    all = all && info && is_on_cpu(*info, DType::float32);
+  });
+  return all;
+}
+
+Decision fits(const Match& match, std::size_t states) {
+  const TensorInfo* x = match.info("x");
+  if (!x) return refuse("the shape of its input is not known; give --input");
+  if (match.literal("train") != 0 && match.literal("dropout") != 0) return refuse("it draws in training");
+  const auto layers = static_cast<std::size_t>(match.literal("num_layers"));
+  const std::size_t ways = match.literal("bidirectional") != 0 ? 2 : 1;
+  const Argument &weights = match.argument("weights"), &state = match.argument("state");
+  if (!weights.is_container() || weights.elements().size() != layers * ways * count_per_layer(match))
+    return refuse("it projects its state, or its weights are no list here");
+  if (states == 1 ? !state.is_node() : !state.is_container() || state.elements().size() != states)
+    return refuse("its state is no list here");
+  if (x->sizes.size() != 3 || x->numel() == 0) return refuse("its input is empty or not of three dimensions");
+  if (!is_on_cpu(*x, DType::float32) || !all_are_float(match, weights) || !all_are_float(match, state))
+    return refuse("it is not float32 on the CPU");
+  return true;
+}
+
+Node& call(Rewriter& r, std::string_view target, std::vector<Argument> args) { return r.call_function(target, args); }
+
+Node& transposed(Rewriter& r, Node& matrix) { return call(r, "aten::t", {matrix}); }
+Node& transposed_copy(Rewriter& r, Node& matrix) { return call(r, "aten::contiguous", {transposed(r, matrix)}); }
+
+Node& rows(Rewriter& r, Node& matrix, std::int64_t from, std::int64_t to) {
+  return call(r, "aten::slice.Tensor", {matrix, 0, from, to});
+}
+
+Node& joined(Rewriter& r, std::vector<Argument> parts) { return call(r, "aten::cat", {Argument::list(parts)}); }
+
+/// The gates, of `width` rows each, of LibTorch's order, input, forget, cell, output, with the cell's last.
+Node& cell_last(Rewriter& r, Node& gates, std::int64_t width) {
+  return joined(
+      r, {rows(r, gates, 0, 2 * width), rows(r, gates, 3 * width, 4 * width), rows(r, gates, 2 * width, 3 * width)});
+}
+
+/// What LibTorch has for one layer and direction.
+struct Layer {
+  Node &of_input, &of_state;
+  Node *input_bias = nullptr, *state_bias = nullptr;
+  std::int64_t width;
+
+  Node& no_bias(Rewriter& r) const {
+    return call(r, "aten::zeros_like", {call(r, "aten::select.int", {of_input, 1, 0})});
+  }
+};
+
+enum class By : bool { rows, columns };  ///< how the weight of the state lies in memory
+
+void pack_lstm(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& packed) {
+  Node& bias =
+      layer.input_bias ? call(r, "aten::add.Tensor", {*layer.input_bias, *layer.state_bias}) : layer.no_bias(r);
+  Node& of_state = cell_last(r, layer.of_state, layer.width);
+  packed.emplace_back(transposed_copy(r, cell_last(r, layer.of_input, layer.width)));
+  packed.emplace_back(cell_last(r, bias, layer.width));
+  packed.emplace_back(by == By::columns ? transposed(r, transposed_copy(r, of_state)) : of_state);
+}
+
+void pack_gru(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& packed) {
+  const std::int64_t two = 2 * layer.width, all = 3 * layer.width;
+  packed.emplace_back(transposed_copy(r, layer.of_input));
+  Node* state_bias = layer.state_bias;
+  if (layer.input_bias) {
+    Node& both = call(r, "aten::add.Tensor", {*layer.input_bias, *state_bias});
+    packed.emplace_back(joined(r, {rows(r, both, 0, two), rows(r, *layer.input_bias, two, all)}));
+    Node& none = call(r, "aten::zeros_like", {rows(r, *state_bias, 0, two)});
+    state_bias = &joined(r, {none, rows(r, *state_bias, two, all)});
+  } else {
+    packed.emplace_back(layer.no_bias(r));
+    state_bias = &layer.no_bias(r);
+  }
+  packed.emplace_back(by == By::columns ? transposed(r, transposed_copy(r, layer.of_state)) : layer.of_state);
+  packed.emplace_back(*state_bias);
+}
+
+struct Network {
+  const char *name, *plain, *own;
+  std::int64_t gates;
+  std::size_t states;
+  void (*pack)(Rewriter&, const Layer&, By, std::vector<Argument>&);
+  const char* example;
+};
+
+constexpr Network kNetworks[] = {
+    {"lstm", "aten::lstm.input", "fxgraph::packed_lstm", 4, 2, pack_lstm,
+     "aten::lstm.input(x, [h, c], [a, b], False, 1, 0.0, False, False, False)"},
+    {"gru", "aten::gru.input", "fxgraph::packed_gru", 3, 1, pack_gru,
+     "aten::gru.input(x, h, [a, b], False, 1, 0.0, False, False, False)"},
+};
+
+Node& lower_network(const Network& network, const Match& m, Rewriter& r, By by) {
+  const std::size_t each = count_per_layer(m);
+  const ArgumentSpan weights = m.argument("weights").elements();
+  std::vector<Argument> packed;
+  for (std::size_t i = 0; i < weights.size(); i += each) {
+    const bool has_biases = each == 4;
+    network.pack(r,
+                 {weights[i].node(), weights[i + 1].node(), has_biases ? &weights[i + 2].node() : nullptr,
+                  has_biases ? &weights[i + 3].node() : nullptr, m.info(weights[i].node())->sizes[0] / network.gates},
+                 by, packed);
+  }
+  return call(r, network.own,
+              {m["x"], m.argument("state"), Argument::list(packed), m.argument("num_layers"),
+               m.argument("bidirectional"), m.argument("batch_first")});
+}
+
+const std::vector<Rule>& recurrent() {
+  static const std::vector<Rule> kRules = [] {
+    std::vector<Rule> rules;
+    for (const Network& network : kNetworks) {
+      for (const By by : {By::rows, By::columns}) {
+        rules.push_back({
+            .name = std::string("lower-recurrent/") + network.name + (by == By::rows ? "-rows" : "-columns"),
+            .pattern = call_of(network.plain),
+            .when = [&network](const Match& m) { return fits(m, network.states); },
+            .replacement = [&network, by](const Match& m, Rewriter& r) -> Node& {
+              return lower_network(network, m, r, by);
+            },
+            .promise = Promise::reassociates,
+            .needs = {.finite_inputs = true},
+            .examples = {network.example},
+        });
+      }
+    }
+    return rules;
+  }();
+  return kRules;
+}
+
+PassResult lower(RuleContext& program) { return apply_fastest(program, recurrent(), Layout::as_known); }
+
+}  // namespace
+
+std::span<const OptimizeRule> family() {
+  static const OptimizeRule kFamily[] = {
+      {
+          .name = "lower-recurrent",
+          .summary =
+              "LSTMs and GRUs call fxgraph::packed_lstm and packed_gru, whose steps allocate nothing, where that was "
+              "measured to be faster",
+          .preconditions =
+              "shapes known (--input); float32 on the CPU; no projection; weights are attributes that nothing writes; "
+              "inference: no gradients",
+          .order = 535,
+          .group = Group::lowering,
+          .inference = false,
+          .promise = Promise::reassociates,
+          .rewrites = recurrent,
+          .pass = lower,
+      },
+  };
+  return kFamily;
+}
+
+}  // namespace fx::rules::lowering_recurrent

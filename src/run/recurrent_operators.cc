@@ -1,0 +1,133 @@
+// Recurrent networks as fxgraph's own operators: LibTorch runs each step as a dozen calls that allocate; here a step is
+// one product and six calls that write to memory which is there already.
+//
+// A layer has, for each direction, three tensors: the weight of the input, transposed, and the bias of both, [features,
+// 4 hidden] and [4 hidden], and the weight of the state, [4 hidden, hidden], in any layout; the gates stand in the
+// order input, forget, output, cell, so that three of them are one sigmoid. No gradients go through.
+#include <fxgraph/run/operator_sources.h>
+
+namespace fx {
+namespace {
+
+constexpr OperatorSource kRecurrent[] = {
+    {"packed_lstm(Tensor input, Tensor[] hx, Tensor[] weights, int num_layers, bool bidirectional, bool batch_first) "
+     "-> "
+     "(Tensor, Tensor, Tensor)",
+     R"(
+def body(input: Tensor, hx: List[Tensor], weights: List[Tensor], num_layers: int, bidirectional: bool,
+         batch_first: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    x = input.detach()
+    if batch_first:
+        x = x.transpose(0, 1)
+    steps = x.size(0)
+    batch = x.size(1)
+    assert steps > 0, "Expected sequence length to be larger than 0 in RNN"
+    ways = 2 if bidirectional else 1
+    last_h: List[Tensor] = []
+    last_c: List[Tensor] = []
+    for layer in range(num_layers):
+        outputs: List[Tensor] = []
+        for way in range(ways):
+            at = layer * ways + way
+            weight = weights[3 * at + 2].detach()
+            width = weight.size(1)
+            one = batch == 1
+            rows = [4 * width] if one else [batch, 4 * width]
+            own = [width] if one else [batch, width]
+            of_input = torch.addmm(weights[3 * at + 1].detach(), x.reshape([steps * batch, x.size(2)]),
+                                   weights[3 * at].detach()).view([steps] + rows).unbind(0)
+            output = torch.empty([steps] + own, dtype=x.dtype, device=x.device)
+            states = output.unbind(0)
+            gates = torch.empty(rows, dtype=x.dtype, device=x.device)
+            three = gates.narrow(-1, 0, 3 * width)
+            input_gate = gates.narrow(-1, 0, width)
+            forget_gate = gates.narrow(-1, width, width)
+            output_gate = gates.narrow(-1, 2 * width, width)
+            cell_gate = gates.narrow(-1, 3 * width, width)
+            h = hx[0][at].detach()
+            c = hx[1][at].detach().clone()
+            if one:
+                h = h.squeeze(0)
+                c = c.squeeze(0)
+            seen = torch.empty_like(c)
+            transposed = weight.t()
+            for step in range(steps):
+                now = steps - 1 - step if way == 1 else step
+                if one:
+                    torch.addmv(of_input[now], weight, h, out=gates)
+                else:
+                    torch.addmm(of_input[now], h, transposed, out=gates)
+                three.sigmoid_()
+                cell_gate.tanh_()
+                c.mul_(forget_gate).addcmul_(input_gate, cell_gate)
+                torch.tanh(c, out=seen)
+                h = states[now]
+                torch.mul(seen, output_gate, out=h)
+            outputs.append(output.view([steps, batch, width]))
+            last_h.append(h.view([batch, width]))
+            last_c.append(c.view([batch, width]))
+        x = outputs[0] if ways == 1 else torch.cat(outputs, 2)
+    return x.transpose(0, 1) if batch_first else x, torch.stack(last_h), torch.stack(last_c)
+)"},
+    {"packed_gru(Tensor input, Tensor hx, Tensor[] weights, int num_layers, bool bidirectional, bool batch_first) -> "
+     "(Tensor, Tensor)",
+     R"(
+def body(input: Tensor, hx: Tensor, weights: List[Tensor], num_layers: int, bidirectional: bool,
+         batch_first: bool) -> Tuple[Tensor, Tensor]:
+    x = input.detach()
+    if batch_first:
+        x = x.transpose(0, 1)
+    steps = x.size(0)
+    batch = x.size(1)
+    assert steps > 0, "Expected sequence length to be larger than 0 in RNN"
+    ways = 2 if bidirectional else 1
+    last: List[Tensor] = []
+    for layer in range(num_layers):
+        outputs: List[Tensor] = []
+        for way in range(ways):
+            at = layer * ways + way
+            weight = weights[4 * at + 2].detach()
+            bias = weights[4 * at + 3].detach()
+            width = weight.size(1)
+            one = batch == 1
+            rows = [3 * width] if one else [batch, 3 * width]
+            own = [width] if one else [batch, width]
+            of_input = torch.addmm(weights[4 * at + 1].detach(), x.reshape([steps * batch, x.size(2)]),
+                                   weights[4 * at].detach()).view([steps] + rows)
+            two_of_input = of_input.narrow(-1, 0, 2 * width).unbind(0)
+            new_of_input = of_input.narrow(-1, 2 * width, width).unbind(0)
+            output = torch.empty([steps] + own, dtype=x.dtype, device=x.device)
+            states = output.unbind(0)
+            gates = torch.empty(rows, dtype=x.dtype, device=x.device)
+            two = gates.narrow(-1, 0, 2 * width)
+            reset_gate = gates.narrow(-1, 0, width)
+            update_gate = gates.narrow(-1, width, width)
+            new_gate = gates.narrow(-1, 2 * width, width)
+            h = hx[at].detach()
+            if one:
+                h = h.squeeze(0)
+            transposed = weight.t()
+            for step in range(steps):
+                now = steps - 1 - step if way == 1 else step
+                if one:
+                    torch.addmv(bias, weight, h, out=gates)
+                else:
+                    torch.addmm(bias, h, transposed, out=gates)
+                two.add_(two_of_input[now]).sigmoid_()
+                torch.addcmul(new_of_input[now], reset_gate, new_gate, out=new_gate)
+                new_gate.tanh_()
+                before = h
+                h = states[now]
+                torch.lerp(new_gate, before, update_gate, out=h)
+            outputs.append(output.view([steps, batch, width]))
+            last.append(h.view([batch, width]))
+        x = outputs[0] if ways == 1 else torch.cat(outputs, 2)
+    return x.transpose(0, 1) if batch_first else x, torch.stack(last)
+)"},
+};
+
+}  // namespace
+
+std::span<const OperatorSource> recurrent_operators() { return kRecurrent; }
+
+}  // namespace fx
