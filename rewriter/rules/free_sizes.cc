@@ -180,12 +180,15 @@ void FreeSizes::vary(const std::vector<std::pair<std::size_t, std::size_t>>& pla
     }
     return other != size && take(inputs);
   };
-  // The last row of none is none: a slice of one row is not one row always. Kernels are not asked for nothing.
+  // The last row of none is none: a slice of one row is not one row always, nor is every second of one but the last.
+  // Kernels are not asked for nothing.
+  const bool takes_one = !by_running_ && take_with(1);
   if (!by_running_) take_with(0);
   not_asked_ = false;
-  for (const std::int64_t other : {size + 1, 2 * size, 3 * size, std::int64_t{1}}) {
+  for (const std::int64_t other : {size + 1, 2 * size, 3 * size}) {
     if (other != 0 && take_with(other)) return;
   }
+  if (takes_one || take_with(1)) return;
   untold_ |= not_asked_;
 }
 

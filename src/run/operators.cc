@@ -50,14 +50,22 @@ bool divides_ints(std::string_view packet) {
          packet == "aten::divmod";
 }
 
+// What is called for an operator. For a dimension that is counted from behind, LibTorch 1.13's of symbolic sizes read
+// what lies in memory before the sizes.
+c10::OperatorName called_for(const c10::FunctionSchema& schema) {
+  const bool is_symbolic = schema.name() == "aten::sym_size" || schema.name() == "aten::sym_stride";
+  std::string name = schema.name();
+  if (is_symbolic && schema.overload_name() == "int") name.erase(name.find("sym_"), 4);
+  return {name, schema.overload_name()};
+}
+
 const TorchOperator* make_operator(const std::shared_ptr<torch::jit::Operator>& source) {
-  auto* made = new TorchOperator{&source->schema(), std::nullopt, {}};
-  if (source->isC10Op()) {
-    const auto handle =
-        c10::Dispatcher::singleton().findSchema({source->schema().name(), source->schema().overload_name()});
-    if (handle) made->handle = *handle;
+  const c10::FunctionSchema& schema = source->schema();
+  auto* made = new TorchOperator{&schema, std::nullopt, {}};
+  if (const c10::OperatorName called = called_for(schema); source->isC10Op() || called.name != schema.name()) {
+    if (const auto handle = c10::Dispatcher::singleton().findSchema(called)) made->handle = *handle;
   }
-  if (!made->handle && divides_ints(source->schema().name())) {
+  if (!made->handle && divides_ints(schema.name())) {
     made->call = [source, run = source->getOperation()](torch::jit::Stack& stack) mutable {
       check_quotient(stack);
       run(stack);

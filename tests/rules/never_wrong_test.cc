@@ -304,6 +304,25 @@ TEST(NeverWrong, OfNoRowsTheLastIsNone) {
   check_never_wrong({"softmax", graph, {numbers({2, 3})}, {}, {"decompose-softmax"}, true, {at::zeros({0, 3})}}, false);
 }
 
+// Two rows and three have one; of one there is none.
+TEST(NeverWrong, OfAllRowsButTheLastEverySecond) {
+  GraphModule before;
+  before.add_submodule("m", torch::nn::Hardtanh().ptr());  // which is not asked for nothing
+  const std::string program = with_inputs(R"(%m = call_module[target=m](args = (%x,))
+%r = call_function[target=operator.getitem](args = (%m, slice(None, -1, 2)))
+%mean = call_function[target=aten::mean.dim](args = (%r, [-2, -1], True))
+%s = call_function[target=aten::sub.Tensor](args = (%r, %mean))
+%var = call_function[target=aten::var.dim](args = (%r, [-2, -1], False, True))
+%e = call_function[target=aten::add.Scalar](args = (%var, 0.01))
+%q = call_function[target=aten::rsqrt](args = (%e,))
+%o = call_function[target=aten::mul.Tensor](args = (%s, %q))
+return o)");
+  before.set_graph(parse_graph("graph():\n" + program));
+  before.eval();
+  check_never_wrong({"layer norm", program, {numbers({2, 2})}, {}, {"recognise-layer-norm"}, true, {numbers({1, 2})}},
+                    before, false);
+}
+
 TEST(NeverWrong, TypesThatABranchDecides) {
   const auto nested = [](const char* text) {
     return std::make_shared<GraphModule>(GraphModule::Attributes{},

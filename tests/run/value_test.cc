@@ -13,6 +13,20 @@
 
 namespace fx::value_test {
 
+// LibTorch 1.13's operators of symbolic sizes read what lies before the sizes.
+TEST(Value, SymbolicSizesAreCountedFromBehindToo) {
+  const at::Tensor x = at::zeros({2, 3, 4});
+  for (const std::int64_t dim : {0, 2, -1, -3}) {
+    Graph graph;
+    Node& input = graph.placeholder("x");
+    graph.output(Argument::list({graph.call_function("aten::sym_size.int", {input, dim}),
+                                 graph.call_function("aten::sym_stride.int", {input, dim})}));
+    const c10::IValue result = GraphModule(GraphModule::Attributes{}, std::move(graph)).run({x});
+    EXPECT_EQ(result.toListRef()[0].toInt(), x.size(dim));
+    EXPECT_EQ(result.toListRef()[1].toInt(), x.stride(dim));
+  }
+}
+
 TEST(Value, LiteralsGoThereAndBack) {
   const std::vector<Argument> literals{
       Argument(),
