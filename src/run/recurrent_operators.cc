@@ -23,6 +23,9 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor], num_layers: int
     batch = x.size(1)
     assert steps > 0, "Expected sequence length to be larger than 0 in RNN"
     ways = 2 if bidirectional else 1
+    for state in hx:
+        assert state.dim() == 3 and state.size(0) == num_layers * ways and state.size(1) == batch, \
+            "Expected a state of each sequence for each layer and direction"
     last_h: List[Tensor] = []
     last_c: List[Tensor] = []
     for layer in range(num_layers):
@@ -81,6 +84,8 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor], num_layers: int, bidi
     batch = x.size(1)
     assert steps > 0, "Expected sequence length to be larger than 0 in RNN"
     ways = 2 if bidirectional else 1
+    assert hx.dim() == 3 and hx.size(0) == num_layers * ways and hx.size(1) == batch, \
+        "Expected a state of each sequence for each layer and direction"
     last: List[Tensor] = []
     for layer in range(num_layers):
         outputs: List[Tensor] = []

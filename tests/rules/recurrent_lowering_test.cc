@@ -117,9 +117,14 @@ TEST_P(Networks, AreTheSameForEveryLengthAndBatch) {
         for (std::size_t i = 0; i < was.size(); ++i) EXPECT_EQ(was[i].toTensor().strides(), is[i].toTensor().strides());
       }
     }
-    const std::vector<c10::IValue> none = inputs_of(GetParam(), 0, 2);
-    EXPECT_ANY_THROW(original->run(none));
-    EXPECT_ANY_THROW(made->run(none));
+    std::vector<c10::IValue> other_batch = inputs_of(GetParam(), 3, 4), more_states = inputs_of(GetParam(), 3, 1);
+    other_batch[0] = inputs_of(GetParam(), 3, 3)[0];
+    for (std::size_t i = 1; i < more_states.size(); ++i)
+      more_states[i] = at::cat({more_states[i].toTensor(), more_states[i].toTensor()});
+    for (const auto& refused : {inputs_of(GetParam(), 0, 2), other_batch, more_states}) {
+      EXPECT_ANY_THROW(original->run(refused));
+      EXPECT_ANY_THROW(made->run(refused));
+    }
   }
 }
 
