@@ -1,9 +1,11 @@
 // Recurrent networks as fxgraph's own operators: LibTorch runs each step as a dozen calls that allocate; here a step is
 // one product and six calls that write to memory which is there already.
 //
-// A layer has, for each direction, three tensors: the weight of the input, transposed, and the bias of both, [features,
-// 4 hidden] and [4 hidden], and the weight of the state, [4 hidden, hidden], in any layout; the gates stand in the
-// order input, forget, output, cell, so that three of them are one sigmoid. No gradients go through.
+// packed_lstm takes three tensors for each layer and direction: the weight of the input, transposed, and the bias of
+// both, [features, 4 hidden] and [4 hidden], and the weight of the state, [4 hidden, hidden], in any layout; the gates
+// stand in the order input, forget, output, cell, so that three of them are one sigmoid. packed_gru takes four, with
+// LibTorch's gates, reset, update, new: the last is the bias of the state, zero but for the new gate, since what the
+// other gates have of it is in the first bias. No gradients go through.
 #include <fxgraph/run/operator_sources.h>
 
 namespace fx {
