@@ -75,13 +75,16 @@ struct Layer {
 
 enum class By : bool { rows, columns };  ///< how the weight of the state lies in memory
 
+Node& laid_out(Rewriter& r, Node& matrix, By by) {
+  return by == By::columns ? transposed(r, transposed_copy(r, matrix)) : matrix;
+}
+
 void pack_lstm(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& packed) {
   Node& bias =
       layer.input_bias ? call(r, "aten::add.Tensor", {*layer.input_bias, *layer.state_bias}) : layer.no_bias(r);
-  Node& of_state = cell_last(r, layer.of_state, layer.width);
   packed.emplace_back(transposed_copy(r, cell_last(r, layer.of_input, layer.width)));
   packed.emplace_back(cell_last(r, bias, layer.width));
-  packed.emplace_back(by == By::columns ? transposed(r, transposed_copy(r, of_state)) : of_state);
+  packed.emplace_back(laid_out(r, cell_last(r, layer.of_state, layer.width), by));
 }
 
 void pack_gru(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& packed) {
@@ -97,7 +100,7 @@ void pack_gru(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& pac
     packed.emplace_back(layer.no_bias(r));
     state_bias = &layer.no_bias(r);
   }
-  packed.emplace_back(by == By::columns ? transposed(r, transposed_copy(r, layer.of_state)) : layer.of_state);
+  packed.emplace_back(laid_out(r, layer.of_state, by));
   packed.emplace_back(*state_bias);
 }
 
