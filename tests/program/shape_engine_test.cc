@@ -104,15 +104,16 @@ std::optional<std::string> try_shapes(const OperatorSchema& schema, std::uint64_
   return "";
 }
 
-// Operators that nobody calls by name, but for the last.
+// Where they are known to differ. Hardly anybody calls one of these by name, but for the last and histogramdd.
 const std::set<std::string>& known() {
   static const auto& names = *new std::set<std::string>{
       "aten::_unique",                            // as many as are different: one of zeros, and one of ones
       "aten::_autocast_to_reduced_precision",     // TorchScript's own; asks for the device
       "aten::_new_zeros_with_same_feature_meta",  // forward gradients' own
       "aten::_stack.out",                         // behind stack.out; its kernel for the meta device forgets the shape
-      "aten::_histogramdd_from_bin_cts",          // behind histogramdd; reads more counts than it is given
-      "aten::_histogramdd_bin_edges",             // behind histogramdd; reads more numbers of bins than it is given
+      "aten::histogramdd",                        // reads more numbers of bins than it is given
+      "aten::_histogramdd_from_bin_cts",          // behind histogramdd, likewise
+      "aten::_histogramdd_bin_edges",             // likewise
       "aten::_histogramdd_bin_edges.out",         // likewise
       "aten::isin.Scalar_Tensor",                 // LibTorch's kernel for the meta device; the formula has no keywords
       "aten::_unique.out",                        // of later releases, as the one without out
