@@ -18,7 +18,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)  # what the program and the shared librar
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libboost-dev, libre2-dev, pkg-config")
 if(Torch_FOUND)
   string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libtorch-dev")
-  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas0-pthread")  # LibTorch alone brings the reference BLAS
+  set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas0-openmp")  # LibTorch alone brings the reference BLAS
 endif()
 
 include(CPack)

@@ -208,6 +208,9 @@ def main():
     parser.add_argument("--child", nargs=3)
     parser.add_argument("--ort", type=int, default=0)
     options = parser.parse_args()
+    for name in options.only.split(","):
+        if name not in zoo.NAMES:
+            parser.error(f"there is no model {name!r}; there are {', '.join(zoo.NAMES)}")
     warnings.filterwarnings("ignore")
     options.folder.mkdir(parents=True, exist_ok=True)
     program, folder = str(Path(options.program).resolve()), options.folder.resolve()

@@ -22,6 +22,15 @@ std::string blas_file() {
   return failed ? std::string(where.dli_fname) : file.string();
 }
 
+/// Whether OpenBLAS starts threads beside those of OpenMP, in which LibTorch computes. Both kinds spin while they wait.
+bool blas_has_own_threads() {
+  enum { alone, own_threads, openmp };
+  using Kind = int (*)();
+  const auto kind = reinterpret_cast<Kind>(dlsym(RTLD_DEFAULT, "openblas_get_parallel"));
+  return kind && kind() == own_threads &&
+         at::get_parallel_info().find("ATen parallel backend: OpenMP") != std::string::npos;
+}
+
 }  // namespace
 
 std::string blas_name() {
@@ -41,9 +50,13 @@ std::string blas_name() {
 }
 
 std::string slow_blas_notice() {
-  if (blas_name() != "reference BLAS") return {};
-  return "LibTorch computes with the reference BLAS, up to ten times slower than it could: apt-get install "
-         "libopenblas0-pthread";
+  if (blas_name() == "reference BLAS")
+    return "LibTorch computes with the reference BLAS, up to ten times slower than it could: apt-get install "
+           "libopenblas0-openmp";
+  if (threads() > 1 && blas_has_own_threads())
+    return "OpenBLAS has threads of its own, which wait for those of LibTorch, up to ten times slower than it could: "
+           "apt-get install libopenblas0-openmp libopenblas0-pthread-";
+  return {};
 }
 
 int threads() { return at::get_num_threads(); }

@@ -11,8 +11,8 @@ namespace fx {
 /// that is loaded.
 std::string blas_name();
 
-/// One line when LibTorch computes with the reference BLAS, several times slower than it need be, and what to install;
-/// else empty.
+/// One line when LibTorch computes several times slower than it need, and what to install: with the reference BLAS, or
+/// with several threads and an OpenBLAS that has threads of its own. Else empty.
 std::string slow_blas_notice();
 
 /// How many threads one operator may use.
