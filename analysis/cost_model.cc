@@ -112,6 +112,7 @@ constexpr Entry kFormulas[] = {
     {"aten::einsum", einsum},
     {"aten::lstm", recurrent_layer},
     {"fxgraph::packed_lstm", recurrent_layer},
+    {"fxgraph::packed_linear", linear},
     {"fxgraph::packed_gru", recurrent_layer},
     {"aten::gru", recurrent_layer},
     {"aten::rnn_tanh", recurrent_layer},

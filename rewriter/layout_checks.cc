@@ -13,11 +13,12 @@ namespace fx::internal {
 namespace {
 
 // They give contiguous results whatever the strides of what they take. Packets, sorted.
-constexpr std::array<std::string_view, 16> kContiguous = {
-    "aten::addmm",       "aten::baddbmm",       "aten::bmm",        "aten::contiguous",
-    "aten::embedding",   "aten::index_select",  "aten::layer_norm", "aten::linear",
-    "aten::log_softmax", "aten::masked_select", "aten::matmul",     "aten::mm",
-    "aten::one_hot",     "aten::outer",         "aten::repeat",     "aten::softmax"};
+constexpr std::array<std::string_view, 17> kContiguous = {
+    "aten::addmm",           "aten::baddbmm",       "aten::bmm",        "aten::contiguous",
+    "aten::embedding",       "aten::index_select",  "aten::layer_norm", "aten::linear",
+    "aten::log_softmax",     "aten::masked_select", "aten::matmul",     "aten::mm",
+    "aten::one_hot",         "aten::outer",         "aten::repeat",     "aten::softmax",
+    "fxgraph::packed_linear"};
 static_assert(std::ranges::is_sorted(kContiguous));
 
 const Symbol kFormat("memory_format");

@@ -140,8 +140,8 @@ constexpr auto kWholeViews = std::to_array<std::string_view>(
 constexpr auto kOwnStrides = std::to_array<std::string_view>(
     {"aten::adaptive_avg_pool2d", "aten::addmm", "aten::avg_pool2d", "aten::batch_norm", "aten::bmm", "aten::cat",
      "aten::conv2d", "aten::embedding", "aten::layer_norm", "aten::linear", "aten::matmul", "aten::max_pool2d",
-     "aten::mm", "aten::softmax", "aten::stack", "mkldnn_prepacked::conv2d_run", "prepacked::conv2d_clamp_run",
-     "prepacked::conv2d_transpose_clamp_run"});
+     "aten::mm", "aten::softmax", "aten::stack", "fxgraph::packed_linear", "mkldnn_prepacked::conv2d_run",
+     "prepacked::conv2d_clamp_run", "prepacked::conv2d_transpose_clamp_run"});
 
 /// As the rules write it: other spellings are not theirs.
 bool is_call_of_two(const Node& node, std::string_view target) {

@@ -34,7 +34,7 @@ class Registered {
   Registered() : newer_(library("aten")), quantized_(library("quantized_decomposed")), own_(library("fxgraph")) {
     for (const OperatorSource& row : newer_operators()) add(newer_, "aten", row);
     for (const OperatorSource& row : quantized_decomposed_operators()) add(quantized_, "quantized_decomposed", row);
-    for (const OperatorSource& row : recurrent_operators()) add(own_, "fxgraph", row);
+    for (const OperatorSource& row : own_operators()) add(own_, "fxgraph", row);
   }
 
   static Registered& instance() {

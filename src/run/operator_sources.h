@@ -22,7 +22,7 @@ std::span<const OperatorSource> newer_operators();
 /// The namespace `quantized_decomposed`, which Python registers when it quantizes (PT2E) and no LibTorch has.
 std::span<const OperatorSource> quantized_decomposed_operators();
 
-/// The namespace `fxgraph`: networks that LibTorch runs slowly.
-std::span<const OperatorSource> recurrent_operators();
+/// The namespace `fxgraph`: what LibTorch runs slowly.
+std::span<const OperatorSource> own_operators();
 
 }  // namespace fx

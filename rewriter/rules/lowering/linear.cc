@@ -1,6 +1,6 @@
-// Linear layers, with the relu that follows: oneDNN's convolution of 1x1 with packed weights, or addmm with a weight
-// that is transposed already. Rows stand where pixels do: [rows, features] is [1, features, 1, rows] with channels
-// last, so nothing moves in memory.
+// Linear layers, with the relu that follows: oneDNN's convolution of 1x1 with packed weights, addmm with a weight that
+// is transposed already, or, for one row, fxgraph::packed_linear. Rows stand where pixels do: [rows, features] is [1,
+// features, 1, rows] with channels last, so nothing moves in memory.
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/rewriter/rules/measured_rules.h>
@@ -37,6 +37,12 @@ Decision fits(const Match& match) {
 Decision fits_addmm(const Match& match) {
   if (const Decision shapes = fits(match); !shapes) return shapes;
   return match.has("b") && match.info("x")->sizes.size() == 2;
+}
+
+Decision fits_row(const Match& match) {
+  if (const Decision shapes = fits(match); !shapes) return shapes;
+  const TensorInfo& x = *match.info("x");
+  return x.dtype == DType::float32 && x.numel() == x.sizes.back();
 }
 
 Node& call(Rewriter& r, std::string_view target, std::vector<Argument> args) { return r.call_function(target, args); }
@@ -99,6 +105,15 @@ const std::vector<Rule>& linear() {
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true},
        .examples = {"aten::linear(x, w, b)"}},
+      {.name = "lower-linear/row",
+       .pattern = kLinear,
+       .when = fits_row,
+       .replacement = [](const Match& m, Rewriter& r) -> Node& {
+         return call(r, "fxgraph::packed_linear", {m["x"], m["w"], m.argument("b")});
+       },
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true},
+       .examples = {"aten::linear(x, w, b)", "aten::linear(x, w)"}},
   };
   return kRules;
 }

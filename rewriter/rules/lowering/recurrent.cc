@@ -1,4 +1,4 @@
-// LSTMs and GRUs as fxgraph's own operators (src/run/recurrent_operators.cc), where that is measured to be faster than
+// LSTMs and GRUs as fxgraph's own operators (src/run/own_operators.cc), where that is measured to be faster than
 // LibTorch's: as a rule for few sequences at once.
 #include <fxgraph/rewriter/rules/rules.h>
 
