@@ -45,17 +45,15 @@ Decision fits_row(const Match& match) {
   return x.dtype == DType::float32 && x.numel() == x.sizes.back();
 }
 
-Node& call(Rewriter& r, std::string_view target, std::vector<Argument> args) { return r.call_function(target, args); }
-
 /// [n, m, rows, features] of an input of two to four dimensions.
 Node& in_four_dimensions(Rewriter& r, Node& x, std::size_t rank) {
-  if (rank == 2) return call(r, "aten::unsqueeze", {call(r, "aten::unsqueeze", {x, 0}), 0});
-  return rank == 3 ? call(r, "aten::unsqueeze", {x, 1}) : x;
+  if (rank == 2) return r.call_function("aten::unsqueeze", {r.call_function("aten::unsqueeze", {x, 0}), 0});
+  return rank == 3 ? r.call_function("aten::unsqueeze", {x, 1}) : x;
 }
 
 Node& in_dimensions(Rewriter& r, Node& y, std::size_t rank) {
-  if (rank == 2) return call(r, "aten::squeeze.dim", {call(r, "aten::squeeze.dim", {y, 0}), 0});
-  return rank == 3 ? call(r, "aten::squeeze.dim", {y, 1}) : y;
+  if (rank == 2) return r.call_function("aten::squeeze.dim", {r.call_function("aten::squeeze.dim", {y, 0}), 0});
+  return rank == 3 ? r.call_function("aten::squeeze.dim", {y, 1}) : y;
 }
 
 Sizes image_sizes(const Sizes& sizes) {
@@ -67,19 +65,19 @@ Sizes image_sizes(const Sizes& sizes) {
 
 Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
   const Sizes &x = m.info("x")->sizes, &w = m.info("w")->sizes;
-  Node& kernel = channels_last_weight(r, call(r, "aten::reshape", {m["w"], list_of({w[0], w[1], 1, 1})}));
-  Node& packed = call(r, "mkldnn_prepacked::conv2d_prepack",
-                      {kernel, onednn_bias(r, m.argument("b")), list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), 1,
-                       list_of(image_sizes(x)), Argument(attribute)});
+  Node& kernel = channels_last_weight(r, r.call_function("aten::reshape", {m["w"], list_of({w[0], w[1], 1, 1})}));
+  Node& packed = r.call_function("mkldnn_prepacked::conv2d_prepack",
+                                 {kernel, onednn_bias(r, m.argument("b")), list_of({1, 1}), list_of({0, 0}),
+                                  list_of({1, 1}), 1, list_of(image_sizes(x)), Argument(attribute)});
   Node& image = as_image(r, in_four_dimensions(r, m["x"], x.size()));
-  Node& y = call(r, "mkldnn_prepacked::conv2d_run", {onednn_image(r, image), packed});
+  Node& y = r.call_function("mkldnn_prepacked::conv2d_run", {onednn_image(r, image), packed});
   // It lies so already: contiguous() says it to who checks what depends on it.
-  return call(r, "aten::contiguous", {in_dimensions(r, as_pixels(r, y), x.size())});
+  return r.call_function("aten::contiguous", {in_dimensions(r, as_pixels(r, y), x.size())});
 }
 
 Node& transposed(const Match& m, Rewriter& r) {
-  Node& weight = call(r, "aten::contiguous", {call(r, "aten::t", {m["w"]})});
-  return call(r, "aten::addmm", {m["b"], m["x"], weight});
+  Node& weight = r.call_function("aten::contiguous", {r.call_function("aten::t", {m["w"]})});
+  return r.call_function("aten::addmm", {m["b"], m["x"], weight});
 }
 
 const std::vector<Rule>& linear() {
@@ -109,7 +107,7 @@ const std::vector<Rule>& linear() {
        .pattern = kLinear,
        .when = fits_row,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
-         return call(r, "fxgraph::packed_linear", {m["x"], m["w"], m.argument("b")});
+         return r.call_function("fxgraph::packed_linear", {m["x"], m["w"], m.argument("b")});
        },
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true},

@@ -30,35 +30,37 @@ Decision fits(const Match& match) {
   return true;
 }
 
-Node& call(Rewriter& r, std::string_view target, std::vector<Argument> args) { return r.call_function(target, args); }
-
 struct Affine {
   Node *scale, *shift;  ///< by channel
 };
 
 Affine affine_of(const Match& m, Rewriter& r) {
-  Node* scale = &call(r, "aten::rsqrt", {call(r, "aten::add.Scalar", {m["variance"], m.argument("eps")})});
-  if (m.has("weight")) scale = &call(r, "aten::mul.Tensor", {m["weight"], *scale});
-  Node* shift = &call(r, "aten::mul.Tensor", {m["mean"], *scale});
-  shift = m.has("bias") ? &call(r, "aten::sub.Tensor", {m["bias"], *shift}) : &call(r, "aten::neg", {*shift});
+  Node* scale =
+      &r.call_function("aten::rsqrt", {r.call_function("aten::add.Scalar", {m["variance"], m.argument("eps")})});
+  if (m.has("weight")) scale = &r.call_function("aten::mul.Tensor", {m["weight"], *scale});
+  Node* shift = &r.call_function("aten::mul.Tensor", {m["mean"], *scale});
+  shift = m.has("bias") ? &r.call_function("aten::sub.Tensor", {m["bias"], *shift})
+                        : &r.call_function("aten::neg", {*shift});
   return {scale, shift};
 }
 
 Node& onednn(const Match& m, Rewriter& r) {
   const std::vector<std::int64_t>& sizes = m.info("x")->sizes;
   const Affine affine = affine_of(m, r);
-  Node& kernel = channels_last_weight(r, call(r, "aten::reshape", {*affine.scale, list_of({sizes[1], 1, 1, 1})}));
-  Node& packed = call(
-      r, "mkldnn_prepacked::conv2d_prepack",
+  Node& kernel =
+      channels_last_weight(r, r.call_function("aten::reshape", {*affine.scale, list_of({sizes[1], 1, 1, 1})}));
+  Node& packed = r.call_function(
+      "mkldnn_prepacked::conv2d_prepack",
       {kernel, *affine.shift, list_of({1, 1}), list_of({0, 0}), list_of({1, 1}), sizes[1], list_of(sizes), "none"});
-  return call(r, "aten::contiguous", {call(r, "mkldnn_prepacked::conv2d_run", {onednn_image(r, m["x"]), packed})});
+  return r.call_function("aten::contiguous",
+                         {r.call_function("mkldnn_prepacked::conv2d_run", {onednn_image(r, m["x"]), packed})});
 }
 
 Node& scaled(const Match& m, Rewriter& r) {
   const Affine affine = affine_of(m, r);
   const Argument shape = list_of({1, m.info("x")->sizes[1], 1, 1});
-  Node& shift = call(r, "aten::reshape", {*affine.shift, shape});
-  return call(r, "aten::addcmul", {shift, m["x"], call(r, "aten::reshape", {*affine.scale, shape})});
+  Node& shift = r.call_function("aten::reshape", {*affine.shift, shape});
+  return r.call_function("aten::addcmul", {shift, m["x"], r.call_function("aten::reshape", {*affine.scale, shape})});
 }
 
 const std::vector<std::string>& norm_examples() {

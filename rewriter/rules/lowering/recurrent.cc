@@ -45,16 +45,16 @@ Decision fits(const Match& match, std::size_t states) {
   return true;
 }
 
-Node& call(Rewriter& r, std::string_view target, std::vector<Argument> args) { return r.call_function(target, args); }
-
-Node& transposed(Rewriter& r, Node& matrix) { return call(r, "aten::t", {matrix}); }
-Node& transposed_copy(Rewriter& r, Node& matrix) { return call(r, "aten::contiguous", {transposed(r, matrix)}); }
-
-Node& rows(Rewriter& r, Node& matrix, std::int64_t from, std::int64_t to) {
-  return call(r, "aten::slice.Tensor", {matrix, 0, from, to});
+Node& transposed(Rewriter& r, Node& matrix) { return r.call_function("aten::t", {matrix}); }
+Node& transposed_copy(Rewriter& r, Node& matrix) {
+  return r.call_function("aten::contiguous", {transposed(r, matrix)});
 }
 
-Node& joined(Rewriter& r, std::vector<Argument> parts) { return call(r, "aten::cat", {Argument::list(parts)}); }
+Node& rows(Rewriter& r, Node& matrix, std::int64_t from, std::int64_t to) {
+  return r.call_function("aten::slice.Tensor", {matrix, 0, from, to});
+}
+
+Node& joined(Rewriter& r, std::vector<Argument> parts) { return r.call_function("aten::cat", {Argument::list(parts)}); }
 
 /// The gates, of `width` rows each, of LibTorch's order, input, forget, cell, output, with the cell's last.
 Node& cell_last(Rewriter& r, Node& gates, std::int64_t width) {
@@ -69,7 +69,7 @@ struct Layer {
   std::int64_t width;
 
   Node& no_bias(Rewriter& r) const {
-    return call(r, "aten::zeros_like", {call(r, "aten::select.int", {of_input, 1, 0})});
+    return r.call_function("aten::zeros_like", {r.call_function("aten::select.int", {of_input, 1, 0})});
   }
 };
 
@@ -81,7 +81,7 @@ Node& laid_out(Rewriter& r, Node& matrix, By by) {
 
 void pack_lstm(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& packed) {
   Node& bias =
-      layer.input_bias ? call(r, "aten::add.Tensor", {*layer.input_bias, *layer.state_bias}) : layer.no_bias(r);
+      layer.input_bias ? r.call_function("aten::add.Tensor", {*layer.input_bias, *layer.state_bias}) : layer.no_bias(r);
   packed.emplace_back(transposed_copy(r, cell_last(r, layer.of_input, layer.width)));
   packed.emplace_back(cell_last(r, bias, layer.width));
   packed.emplace_back(laid_out(r, cell_last(r, layer.of_state, layer.width), by));
@@ -92,9 +92,9 @@ void pack_gru(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& pac
   packed.emplace_back(transposed_copy(r, layer.of_input));
   Node* state_bias = layer.state_bias;
   if (layer.input_bias) {
-    Node& both = call(r, "aten::add.Tensor", {*layer.input_bias, *state_bias});
+    Node& both = r.call_function("aten::add.Tensor", {*layer.input_bias, *state_bias});
     packed.emplace_back(joined(r, {rows(r, both, 0, two), rows(r, *layer.input_bias, two, all)}));
-    Node& none = call(r, "aten::zeros_like", {rows(r, *state_bias, 0, two)});
+    Node& none = r.call_function("aten::zeros_like", {rows(r, *state_bias, 0, two)});
     state_bias = &joined(r, {none, rows(r, *state_bias, two, all)});
   } else {
     packed.emplace_back(layer.no_bias(r));
@@ -130,9 +130,8 @@ Node& lower_network(const Network& network, const Match& m, Rewriter& r, By by) 
                   has_biases ? &weights[i + 3].node() : nullptr, m.info(weights[i].node())->sizes[0] / network.gates},
                  by, packed);
   }
-  return call(r, network.own,
-              {m["x"], m.argument("state"), Argument::list(packed), m.argument("num_layers"),
-               m.argument("bidirectional"), m.argument("batch_first")});
+  return r.call_function(network.own, {m["x"], m.argument("state"), Argument::list(packed), m.argument("num_layers"),
+                                       m.argument("bidirectional"), m.argument("batch_first")});
 }
 
 const std::vector<Rule>& recurrent() {
