@@ -51,6 +51,7 @@ class Session::Call {
   void find_device();
   const Node* first_node() const;
   void own_written_constants();
+  bool gives_an_argument() const;
   bool needs_detaching() const;
   Node& make_node();
   static std::optional<Argument> number(const at::Tensor& tensor);

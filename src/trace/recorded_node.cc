@@ -15,6 +15,19 @@ using c10::IValue;
 // ── The node
 // ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+// contiguous() of what is contiguous, to() of its own type: the tensor itself, with its gradient whatever the mode.
+bool Session::Call::gives_an_argument() const {
+  if (!known_ || values_.size() != 1 || !values_[0].isTensor()) return false;
+  const c10::AliasInfo* alias = op_.schema().returns()[0].alias_info();
+  if (!alias || alias->isWrite() || !op_.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd))
+    return false;  // views of all of it, of which LibTorch makes another tensor
+  for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
+    if (!arguments_[i].isTensor() || !arguments_[i].toTensor().defined()) continue;
+    if (session_.meta_value(arguments_[i].toTensor()).is_same(values_[0].toTensor())) return true;
+  }
+  return false;
+}
+
 // Where gradients are off, an operator is given what takes no part in them. It writes the same memory, so that what it
 // was given stays what it is, gradients included. Numbers have none, and who changes shapes in place is left alone.
 bool Session::Call::needs_detaching() const {

@@ -98,10 +98,11 @@ void Session::Call::record() {
   if (!again) known_ = compute();
   find_device();
   own_written_constants();
-  detaches_ = without_grad_ && needs_detaching();
+  const bool has_no_grad = without_grad_ && !gives_an_argument();
+  detaches_ = has_no_grad && needs_detaching();
   Node& node = make_node();
   if (again) take_from_first(node);
-  if (without_grad_) session_.mark_without_grad(node);
+  if (has_no_grad) session_.mark_without_grad(node);
   if (known_ && compound) session_.remember_parts(node, values_, *device_);
   std::vector<IValue> results;
   for (std::size_t i = 0; i < record_.results.size(); ++i) {

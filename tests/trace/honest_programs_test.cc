@@ -110,6 +110,36 @@ const std::vector<Case>& modes() {
          const auto parts = x.matmul(m.w).chunk(2, 0);
          return torch::cat({parts[1], parts[0]}) * m.w.sum();
        }},
+      {"no_grad_of_what_is_there", "right",
+       [](Bag& m, Tensor x) {
+         Tensor w, y;
+         {
+           torch::NoGradGuard no_grad;
+           w = m.w.contiguous().to(torch::kFloat);
+           y = x.to(m.w.scalar_type()).contiguous();
+         }
+         return y.matmul(w) * x;
+       }},
+      {"no_grad_of_a_copy", "right",
+       [](Bag& m, Tensor x) {
+         Tensor w, y;
+         {
+           torch::NoGradGuard no_grad;
+           w = m.w.t().contiguous();
+           y = x.to(torch::kDouble);
+         }
+         return y.to(torch::kFloat).matmul(w) * m.w.sum() * x;
+       }},
+      {"no_grad_of_views", "right",
+       [](Bag& m, Tensor x) {
+         Tensor w, y;
+         {
+           torch::NoGradGuard no_grad;
+           w = m.w.contiguous().view({3, 3}).expand({3, 3});
+           y = x.reshape({2, 3}).contiguous() * 2;
+         }
+         return y.matmul(w) * m.w.sum() * x;
+       }},
       {"inference_mode", "right",
        [](Bag& m, Tensor x) {
          Tensor y;
