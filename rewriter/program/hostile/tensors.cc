@@ -110,12 +110,12 @@ at::Tensor copy_of(const at::Tensor& tensor) {
 
 at::Tensor nudged(Random& random, const at::Tensor& tensor, double step) {
   at::Tensor copy = copy_of(tensor);
-  if (!tensor.is_floating_point() && !tensor.is_complex()) return copy;
+  if (step == 0 || (!tensor.is_floating_point() && !tensor.is_complex())) return copy;
   visit_numbers(copy, [&](auto& element) {
+    using Element = std::remove_reference_t<decltype(element)>;
     const auto number = static_cast<double>(element);
-    if (std::isfinite(number))
-      element =
-          static_cast<std::remove_reference_t<decltype(element)>>(number * (1 + step * (random.chance(50) ? 1 : -1)));
+    const double by = std::max(step, static_cast<double>(std::numeric_limits<Element>::epsilon()));
+    if (std::isfinite(number)) element = static_cast<Element>(number * (1 + by * (random.chance(50) ? 1 : -1)));
   });
   return copy;
 }

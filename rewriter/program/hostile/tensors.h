@@ -29,7 +29,8 @@ at::Tensor draw_tensor(Random& random, const TensorForm& form, Numbers numbers);
 /// A copy in a storage of its own that lies in it as `tensor` does: strides, offset and overlap are kept.
 at::Tensor copy_of(const at::Tensor& tensor);
 
-/// The same tensor with other numbers: each finite floating-point one moved by up to `step` of itself.
+/// The same tensor with other numbers: each finite floating-point one moved by `step` of itself, or by one rounding
+/// of its type where that is more.
 at::Tensor nudged(Random& random, const at::Tensor& tensor, double step);
 /// The same tensor with ordinary numbers in place of NaNs and infinities.
 at::Tensor tamed(const at::Tensor& tensor);
