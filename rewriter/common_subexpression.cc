@@ -87,7 +87,7 @@ class BoundCall {
     for (std::size_t i = 2; i < schema_->arguments.size(); ++i) {
       const Argument* given = bound_argument(*schema_, node_, i);
       const std::optional<Argument>& standard = schema_->arguments[i].default_value;
-      if (!given || !standard || !same_argument(schema_->arguments[i].type, *given, *standard)) return false;
+      if (!standard || !same_argument(schema_->arguments[i].type, *given, *standard)) return false;
     }
     return true;
   }
@@ -190,10 +190,7 @@ class Eliminator {
     output.for_each_input([&](Node& input) { escapes_[class_of(input)] = true; });
   }
   std::uint32_t class_of(const Node& node) const { return sets_.index().alias_class(node); }
-  bool escapes(const Node& node) const {
-    const bool* found = escapes_.find(class_of(node));
-    return found && *found;
-  }
+  bool escapes(const Node& node) const { return escapes_.find(class_of(node)) != nullptr; }
 
   void hash_argument(std::uint64_t& seed, const Argument& argument) const {
     const auto mix = [&](std::uint64_t value) { seed = (std::rotl(seed, 23) ^ value) * 0x9E3779B97F4A7C15ull; };
@@ -244,7 +241,7 @@ class Eliminator {
   const std::function<bool(const Node&)>& banned_;
   Versions sets_;
   static constexpr std::uint32_t kHandful = 8;
-  FlatMap<bool> escapes_;      // by alias class: some member is returned
+  FlatMap<bool> escapes_;      // the alias classes of which some member is returned; all true
   std::vector<bool> indexed_;  // by id: all users so far are in seen_
   FlatMap<std::uint32_t> seen_;
   NodeMap<std::vector<std::uint32_t>> versions_;

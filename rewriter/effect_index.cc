@@ -112,7 +112,7 @@ void EffectIndex::classify(Node& node) {
     }
   }
   if (!effects.may_alias) return;
-  if (effects.unknown && runs_graphs(node)) {
+  if (runs_graphs(node)) {
     node.for_each_input([&](const Node& input) {
       if (!input.is(Op::get_attr)) return;
       for (const Cell cell : state_cells(input.target())) unite(cell, cell_of(input));

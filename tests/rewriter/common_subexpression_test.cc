@@ -230,6 +230,68 @@ TEST(CommonSubexpression, TwoReturnedResultsStayTwoUnlessTheyShareStorageAnyway)
   EXPECT_TRUE(w.is_erased());
 }
 
+TEST(CommonSubexpression, WhatACallIsGivenBeyondItsSchemaCounts) {
+  Graph graph;
+  Node &x = graph.placeholder("x"), &y = graph.placeholder("y");
+  std::vector<Argument> values;
+  const auto call = [&](const char* target, ArgumentSpan args) {
+    values.emplace_back(graph.call_function(target, args));
+  };
+  for (const std::int64_t axis : {0, 1, 1}) {
+    call("aten::einsum.sublist", {x, Argument::list({axis}), y, Argument::list({1 - axis})});
+    call("aten::relu", {x, axis});
+    call("aten::mul.Tensor", {axis + 2, x});
+  }
+  call("aten::mul.Tensor", {x, 3});
+  graph.output(graph.call_function("aten::cat", {Argument::list(values)}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 3u) << print_graph(graph);
+}
+
+TEST(CommonSubexpression, AModuleAndAMethodOfOneNameStayTwo) {
+  Graph graph;
+  Node& x = graph.placeholder("x");
+  std::vector<Argument> values;
+  for (int i = 0; i < 2; ++i) {
+    values.emplace_back(graph.call_module("relu", {x}));
+    values.emplace_back(graph.call_method("relu", {x}));
+  }
+  graph.output(graph.call_function("aten::cat", {Argument::list(values)}));
+  EXPECT_EQ(eliminate_common_subexpressions(graph), 2u);
+}
+
+/// `many` calls of each of two equal values, in the order that `values` says, and their sum.
+struct ManyUsers {
+  explicit ManyUsers(int many) {
+    Node& x = graph.placeholder("x");
+    Node& p = graph.call_function("aten::relu", {x});
+    std::vector<Argument> values;
+    for (int i = 0; i < many; ++i) values.emplace_back(graph.call_function("aten::neg", {p}));
+    values.emplace_back(first = &graph.call_function("aten::abs", {p}));
+    Node& q = graph.call_function("aten::relu", {x});
+    for (int i = 0; i < many; ++i) values.emplace_back(graph.call_function("aten::mul.Tensor", {q, i}));
+    values.emplace_back(graph.call_function("aten::abs", {q}));
+    graph.output(graph.call_function("aten::cat", {Argument::list(values)}));
+  }
+  Graph graph;
+  Node* first;
+};
+
+// A value loses users as they become one, and gets those of another that is equal.
+TEST(CommonSubexpression, FindsWhatCameWhenAValueHadFewUsers) {
+  for (const int many : {1, 7, 8, 9, 10, 20}) {
+    ManyUsers program(many);
+    EXPECT_EQ(eliminate_common_subexpressions(program.graph), static_cast<std::size_t>(many + 1)) << many;
+  }
+}
+
+TEST(CommonSubexpression, NothingBecomesACallThatIsBanned) {
+  for (const int many : {1, 7, 8, 9, 10, 20}) {
+    ManyUsers program(many);
+    const auto banned = [&](const Node& node) { return &node == program.first; };
+    EXPECT_EQ(eliminate_common_subexpressions(program.graph, {}, banned), static_cast<std::size_t>(many)) << many;
+  }
+}
+
 TEST(CommonSubexpression, InputsOfOneNameStayTwo) {
   Graph graph;
   Node& x = graph.placeholder("x");

@@ -182,4 +182,22 @@ TEST(EffectIndex, ToldOfMovedUsesAndOfNodesThatGoItSaysNoLess) {
   }
 }
 
+// Two values that it writes become one afterwards: it goes once, and no other writer with it.
+TEST(EffectIndex, OfTwoWritersThatBecomeOfOneValueOneGoes) {
+  Graph graph;
+  Node &x = graph.placeholder("x"), &y = graph.placeholder("y");
+  Node& both = graph.call_function("aten::_foreach_add_.Scalar", {Argument::list({x, y}), 1});
+  Node& other = graph.call_function("aten::relu_", {y});
+  EffectIndex index(graph);
+  index.expect_writes();
+  Node& list = graph.call_function("aten::broadcast_tensors", {Argument::list({x, y})});
+  index.add(list);
+  ASSERT_EQ(index.alias_class(x), index.alias_class(y));
+  index.remove(both);
+  graph.erase_node(both);
+  const auto left = index.writers(index.alias_class(x));
+  ASSERT_EQ(left.size(), 1u);
+  EXPECT_EQ(left[0], &other);
+}
+
 }  // namespace fx::effect_index_test
