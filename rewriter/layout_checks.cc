@@ -27,10 +27,17 @@ bool is_contiguous(const OperatorSchema& schema) {
   return std::ranges::binary_search(kContiguous, packet_of(schema.target.view()));
 }
 
-/// `contiguous(preserve_format)` raises of what is not contiguous.
-bool preserves(const Argument* format) {
+bool is_preserve(const Argument& format) {
   static const Argument kPreserve(MemoryFormat{Symbol("preserve_format")});
-  return format && (*format == kPreserve || *format == Argument(1));
+  return format == kPreserve || format == Argument(1);
+}
+
+/// The memory format that the call names, if it does.
+const Argument* named_format(const Node& node, const OperatorSchema& schema) {
+  const int index = schema.index_of(kFormat);
+  if (index < 0 || (!node.kwarg(kFormat) && node.args().size() <= static_cast<std::size_t>(index))) return nullptr;
+  const Argument* format = bound_argument(schema, node, static_cast<std::size_t>(index));
+  return format && !format->is_none() ? format : nullptr;
 }
 
 /// Where the strides of a value show. A view may be impossible, numbers be drawn for other elements, and a reshape copy
@@ -92,7 +99,9 @@ class LayoutReaders {
         "aten::put_"};
     if (!schema) return false;
     const std::string_view packet = packet_of(schema->target.view());
-    if (packet == "aten::contiguous" && preserves(bound_argument(*schema, user, 1))) return true;
+    // It raises of what is not contiguous.
+    const Argument* format = packet == "aten::contiguous" ? named_format(user, *schema) : nullptr;
+    if (format && is_preserve(*format)) return true;
     return (!dense_ && std::ranges::find(kViews, packet) != kViews.end()) ||
            std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
            (shared && schema->traits.may_copy);
@@ -103,10 +112,10 @@ class LayoutReaders {
 };
 
 /// A copy that keeps the order of dimensions.
-bool is_copy(const Node& node, const OperatorSchema& schema) {
+bool is_copy(const OperatorSchema& schema) {
   static constexpr std::array<std::string_view, 5> kCopies = {"aten::alpha_dropout", "aten::clone", "aten::dropout",
                                                               "aten::feature_alpha_dropout", "aten::feature_dropout"};
-  return std::ranges::find(kCopies, packet_of(schema.target.view())) != kCopies.end() && !node.kwarg(kFormat);
+  return std::ranges::find(kCopies, packet_of(schema.target.view())) != kCopies.end();
 }
 
 Layout layout_of(const OperatorSchema* schema) {
@@ -117,17 +126,18 @@ Layout layout_of(const OperatorSchema* schema) {
 
 }  // namespace
 
-Layout layout_of(Symbol target) { return layout_of(find_schema(target)); }
+bool keeps_layout(Symbol target) {
+  const OperatorSchema* schema = find_schema(target);
+  return !schema || (layout_of(schema) == Layout::taken && schema->index_of(kFormat) < 0);
+}
 
 Layout layout_of(const Node& node, std::span<Node* const> made) {
   const Node* at = &node;
   for (;;) {
     const OperatorSchema* schema = schema_of(*at);
-    const bool copies = schema && is_copy(*at, *schema);
-    if (!schema || (!schema->traits.pointwise && !copies)) {
-      const Layout layout = layout_of(schema);
-      return layout == Layout::contiguous && at->kwarg(kFormat) ? Layout::follows : layout;
-    }
+    if (!schema) return Layout::taken;
+    if (const Argument* format = named_format(*at, *schema); format && !is_preserve(*format)) return Layout::follows;
+    if (!schema->traits.pointwise && !is_copy(*schema)) return layout_of(schema);
     const Node* first = at->args().empty() ? nullptr : at->args()[0].node_or_null();
     if (!first || std::ranges::find(made, first) == made.end()) return Layout::taken;
     at = first;

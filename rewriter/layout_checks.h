@@ -16,8 +16,9 @@ enum class Layout : std::uint8_t {
   contiguous  ///< laid out anew, one after the other, whatever the call takes: matrix products, softmax, contiguous
 };
 
-/// Of a call of `target`; what nobody knows gives what it takes.
-Layout layout_of(Symbol target);
+/// Whether what a call of `target` gives lies as what it takes, whatever else it is given; nobody knows what an unknown
+/// operator does, and it is taken to.
+bool keeps_layout(Symbol target);
 /// Of a value, through the pointwise operators among `made`: that of what they begin with, of several the first.
 Layout layout_of(const Node& node, std::span<Node* const> made);
 

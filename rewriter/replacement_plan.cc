@@ -45,17 +45,17 @@ ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& 
   read_layouts();
 }
 
-// What the match took may lie in any way.
+// Where all calls, of the pattern and of the replacement, give what lies as what they take, so do the results. Of calls
+// in other spellings, and of sets that are not listed, only the match tells.
 void ReplacementPlan::read_layouts() {
-  for (std::size_t i = 0; i < results_.size(); ++i) {
-    const PatternNode& output = pattern_.nodes[pattern_.outputs[i]];
-    const TemplateNode* made = results_[i].kind == Kind::made ? &nodes_[results_[i].index] : nullptr;
-    if (!only_calls(pattern_, pattern_.outputs[i]) || (!made && results_[i].kind != Kind::capture)) continue;
-    // Of other calls, and of sets that are not listed, only the match tells.
-    changes_layout_ |= !output.targets.is_finite() || (made && made->op != Op::call_function);
-    const Layout now = made ? layout_of(made->target) : Layout::taken;
-    for (const Symbol target : output.targets.names()) changes_layout_ |= now != layout_of(target);
+  for (const PatternNode& node : pattern_.nodes) {
+    changes_layout_ |= node.kind == PatternKind::transparent || node.kind == PatternKind::dominated;
+    if (node.kind != PatternKind::call) continue;
+    changes_layout_ |= node.op != Op::call_function || !node.targets.is_finite() ||
+                       !std::ranges::all_of(node.targets.names(), keeps_layout);
   }
+  for (const TemplateNode& node : nodes_)
+    changes_layout_ |= !node.target.empty() && (node.op != Op::call_function || !keeps_layout(node.target));
 }
 
 void ReplacementPlan::read_graph() {

@@ -11,6 +11,7 @@
 
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/missing_operators.h>
+#include <fxgraph/run/recurrent_sizes.h>
 #include <fxgraph/run/value.h>
 
 namespace fx {
@@ -235,7 +236,9 @@ bool takes_tensors(const c10::FunctionSchema& schema) {
 
 void call_boxed(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const c10::FunctionSchema& schema = op.schema();
-  if (schema.returns().size() < 2 || !schema.is_mutable()) return op.callBoxed(&stack);
+  if (schema.returns().size() < 2) return op.callBoxed(&stack);
+  check_recurrent_sizes(schema, stack.data() + (stack.size() - schema.arguments().size()));
+  if (!schema.is_mutable()) return op.callBoxed(&stack);
   const torch::jit::Stack held(stack.end() - static_cast<std::ptrdiff_t>(schema.arguments().size()), stack.end());
   op.callBoxed(&stack);
 }

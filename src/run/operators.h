@@ -23,7 +23,7 @@
 namespace fx {
 
 /// callBoxed. Where an operator writes what it returns, and returns several, LibTorch reads its references to them when
-/// it has let go of its arguments: they are held meanwhile.
+/// it has let go of its arguments: they are held meanwhile. Sizes that LibTorch should check, and does not, are.
 void call_boxed(const c10::OperatorHandle& op, torch::jit::Stack& stack);
 
 struct TorchOperator {
