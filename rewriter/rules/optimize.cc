@@ -14,6 +14,7 @@
 #include <fxgraph/rewriter/rules/called_modules.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
 #include <fxgraph/rewriter/rules/program_shapes.h>
+#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/whole_program.h>
 
 namespace fx {
@@ -114,11 +115,36 @@ class Optimizer {
     }
     eliminate_dead_code(module_.graph(), module_effects(module_));
     rules::assert_packed_inputs(module_);
-    if (!changed || !plain) return;
-    if (has_rounded()) {
-      undo_rounding_if_slower(*plain, from);
-    } else {
-      undo_if_slower(*plain, from);
+    if (changed && plain) {
+      if (has_rounded()) {
+        undo_rounding_if_slower(*plain, from);
+      } else {
+        undo_if_slower(*plain, from);
+      }
+    }
+    if (changed && !report_.lowering_undone) drop_gradients();
+  }
+
+  /// Kernels for inference refuse values that take part in gradients, and LibTorch has those on unless they are
+  /// switched off. What a module that is called holds stays its own.
+  void drop_gradients() {
+    std::vector<std::string> called;
+    for (const Node& node : module_.graph().nodes()) {
+      if (node.is(Op::call_module)) called.push_back(node.target().str() + ".");
+    }
+    const auto is_in_called = [&](const std::string& path) {
+      return std::ranges::any_of(called, [&](const std::string& prefix) { return path.starts_with(prefix); });
+    };
+    std::map<const c10::TensorImpl*, at::Tensor> dropped;  // tied ones stay tied
+    for (const Node& node : module_.graph().nodes()) {
+      if (!node.is(Op::get_attr)) continue;
+      const std::string path = rules::path_of(node);
+      if (!module_.is_parameter(path) || is_in_called(path)) continue;
+      const at::Tensor parameter = module_.attribute(path);
+      if (!parameter.requires_grad()) continue;
+      at::Tensor& alone = dropped[parameter.unsafeGetTensorImpl()];
+      if (!alone.defined()) alone = parameter.detach();
+      module_.set_parameter(path, alone);
     }
   }
 

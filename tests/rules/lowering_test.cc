@@ -236,6 +236,28 @@ TEST(Lowering, LeavesABiasThatIsBroadcast) {
   }
 }
 
+// In Python gradients are on, and XNNPACK refuses what takes part in them.
+TEST(Lowering, RunsWhereGradientsAreOn) {
+  const auto program =
+      std::make_shared<GraphModule>(GraphModule::Attributes{{"s", at::randn({1, 4, 1, 1}).requires_grad_()},
+                                                            {"w", at::randn({8, 4, 3, 3}).requires_grad_()}},
+                                    parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %s = get_attr[target=s]
+    %w = get_attr[target=w]
+    %mul = call_function[target=aten::mul.Tensor](args = (%x, %s))
+    %conv = call_function[target=aten::conv2d](args = (%mul, %w))
+    return conv
+)"));
+  for (const char* name : {"s", "w"}) program->set_parameter(name, program->attribute(name));
+  const at::Tensor x = at::randn({1, 4, 14, 14}), expected = program->forward(x);
+  const at::Tensor kept = program->attribute("s");
+  const OptimizeReport report = optimize(*program, {.inputs = {tensor_info(x)}, .target = "cpu"});
+  EXPECT_TRUE(kept.requires_grad());  // whoever else holds it
+  EXPECT_EQ(program->attribute("s").requires_grad(), packed_calls(program->graph()) == 0);
+  EXPECT_LE(relative_difference(expected, program->forward(x)), 1e-4);
+}
+
 TEST(Lowering, SaysWhatItNeeds) {
   const auto program = conv_program();
   try {
