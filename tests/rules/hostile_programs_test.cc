@@ -52,7 +52,11 @@ hostile::Rewrite optimizing(std::vector<std::string> names, bool with_shapes) {
     const std::uint64_t revision = module.graph().revision();
     try {
       const OptimizeReport report = optimize(module, options);
-      return {module.graph().revision() != revision, needs_finite(report) || may_commute_complex_sums(report, program)};
+      const bool rounds = std::ranges::any_of(report.rules, [](const RuleOutcome& outcome) {
+        return outcome.applied > 0 && outcome.rule->promise == Promise::lower_precision;
+      });
+      return {module.graph().revision() != revision, needs_finite(report) || may_commute_complex_sums(report, program),
+              rounds};
     } catch (const Error& error) {
       // Numbers that it made up for the inputs do not do, in masks for instance: it says so.
       if (error.kind() == ErrorKind::execution) return {};

@@ -189,6 +189,26 @@ TEST(ShapeProp, ShapesThatChangeInPlaceAreWorkedOutAgain) {
   expect_same(gm.graph(), prop.shapes(), propagate_shapes(gm, {x}));
 }
 
+// The caller's tensors stay what they are, and so do those of the next run.
+TEST(ShapeProp, InputsThatChangeInPlaceAreThoseOfTheCallEachTime) {
+  GraphModule gm = graph_module(R"(graph():
+    %x = placeholder[target=x]
+    %before = call_function[target=torch.ops.aten.neg.default](args = (%x,))
+    %u = call_method[target=unsqueeze_](args = (%x, 0))
+    %b = call_function[target=torch.ops.aten.relu.default](args = (%x,))
+    return (before, b))");
+  const torch::Tensor x = torch::randn({2, 3});
+  ShapeProp prop(gm);
+  for (const char* target : {"aten::relu", "aten::neg", "aten::abs", "aten::exp"}) {
+    gm.graph().find("b")->set_target(target);
+    if (target == std::string_view("aten::relu")) prop.propagate({x});
+    prop.update();
+    EXPECT_EQ(to_string(*prop.shapes()[*gm.graph().find("before")].tensor()), "float32[2, 3]") << target;
+    EXPECT_EQ(to_string(*prop.shapes()[*gm.graph().find("b")].tensor()), "float32[1, 2, 3]") << target;
+  }
+  EXPECT_EQ(x.dim(), 2);
+}
+
 TEST(ShapeProp, RandomEditsGiveWhatAFullRunGives) {
   constexpr const char* kUnary[] = {"aten::relu", "aten::neg", "aten::t", "aten::clone", "aten::contiguous"};
   constexpr const char* kBinary[] = {"aten::add.Tensor", "aten::mul.Tensor"};
