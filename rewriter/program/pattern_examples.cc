@@ -159,4 +159,20 @@ std::optional<Graph> example_of(const PatternData& pattern, std::mt19937_64& ran
   return ExampleMaker(pattern, random).make();
 }
 
+std::optional<std::vector<std::int64_t>> example_sizes(const PatternData& pattern, const Node& value, NamedSizes& named,
+                                                       std::mt19937_64& random) {
+  const int index = pattern.find(value.target());
+  const PatternNode* said = index < 0 ? nullptr : &pattern.nodes[static_cast<std::size_t>(index)];
+  if (!said || !said->tensor || !said->tensor->sized || said->tensor->open >= 0) return {};
+  std::vector<std::int64_t> sizes;
+  for (const std::uint32_t dim : said->dims) {
+    const PatternNode& size = pattern.nodes[dim];
+    const auto drawn = std::uniform_int_distribution<std::int64_t>(1, 4)(random);
+    sizes.push_back(size.kind == PatternKind::literal ? size.literal.as_int()
+                    : size.name.empty()               ? drawn
+                                                      : named.try_emplace(size.name.id(), drawn).first->second);
+  }
+  return sizes;
+}
+
 }  // namespace fx::internal

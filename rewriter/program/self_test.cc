@@ -234,11 +234,18 @@ class SelfTest {
   void try_program(Source& source, Graph graph) {
     std::size_t count = 0;
     for (const Node& node : graph.nodes()) count += node.is(Op::placeholder) || node.is(Op::get_attr);
-    const TensorForms forms = draw(source, count);
+    TensorForms forms = draw(source, count);
+    std::size_t next = 0;
+    internal::NamedSizes named;
+    for (const Node& node : graph.nodes()) {
+      if (!node.is(Op::placeholder) && !node.is(Op::get_attr)) continue;
+      if (auto sizes = internal::example_sizes(source.pattern.data(), node, named, random_)) forms[next] = {*sizes};
+      ++next;
+    }
     const bool special = special_values_ && below(random_, 3) == 0;
     GraphModule::Attributes attributes;
     std::vector<c10::IValue> inputs;
-    std::size_t next = 0;
+    next = 0;
     for (Node& node : graph.nodes()) {
       if (node.is(Op::placeholder)) inputs.emplace_back(draw_tensor(random_, forms[next++], special));
       if (node.is(Op::get_attr))

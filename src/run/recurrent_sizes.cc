@@ -19,12 +19,16 @@ struct Network {
 constexpr std::array<Network, 4> kNetworks = {
     {{"aten::lstm", 4, true}, {"aten::gru", 3, false}, {"aten::rnn_tanh", 1, false}, {"aten::rnn_relu", 1, false}}};
 
-void check_state(const at::Tensor& state, std::int64_t networks, std::int64_t batch, bool has_cell) {
-  // Without a cell LibTorch broadcasts one sequence, or one state.
-  const bool is_broadcast = !has_cell && state.dim() == 3 && (batch == 1 || state.size(1) == 1);
-  TORCH_CHECK(state.dim() == 3 && state.size(0) == networks && (state.size(1) == batch || is_broadcast),
-              "a recurrent network of ", networks, " layers and directions for ", batch,
-              " sequences takes no state of sizes ", state.sizes());
+void check_states(const std::vector<at::Tensor>& states, const at::Tensor& input, std::int64_t networks,
+                  std::int64_t batch, bool has_cell) {
+  for (const at::Tensor& state : states) {
+    // Without a cell LibTorch broadcasts one sequence, or one state.
+    const bool is_broadcast = !has_cell && state.dim() == 3 && (batch == 1 || state.size(1) == 1);
+    TORCH_CHECK(
+        state.dim() == 3 && state.size(0) == networks && (input.dim() != 3 || state.size(1) == batch || is_broadcast),
+        "a recurrent network of ", networks, " layers and directions for ", batch,
+        " sequences takes no state of sizes ", state.sizes());
+  }
 }
 
 }  // namespace
@@ -42,13 +46,13 @@ void check_recurrent_sizes(const c10::FunctionSchema& schema, const c10::IValue*
                     count = static_cast<std::size_t>(std::max<std::int64_t>(networks, 0));
   const bool projects = weights.size() == count * (plain + 1);  // one weight more
   const auto defined = [](const at::Tensor& tensor) { return tensor.defined(); };
-  // What is left it checks.
-  if (!input.defined() || input.dim() != 3 || states.size() != (network->has_cell ? 2u : 1u) ||
-      (weights.size() != count * plain && !projects) || !std::ranges::all_of(states, defined) ||
-      !std::ranges::all_of(weights, defined))
+  if (!input.defined() || states.size() != (network->has_cell ? 2u : 1u) || !std::ranges::all_of(states, defined))
     return;
-  for (const at::Tensor& state : states)
-    check_state(state, networks, input.size(arguments[8].toBool() ? 0 : 1), network->has_cell);
+  const std::int64_t batch = input.dim() == 3 ? input.size(arguments[8].toBool() ? 0 : 1) : 0;
+  check_states(states, input, networks, batch, network->has_cell);
+  // What is left it checks.
+  if (input.dim() != 3 || (weights.size() != count * plain && !projects) || !std::ranges::all_of(weights, defined))
+    return;
   const std::int64_t width = states.front().size(2), rows = network->gates * states.back().size(2);
   const std::size_t each = plain + (projects ? 1 : 0);
   for (std::size_t i = 0; i < weights.size(); ++i) {

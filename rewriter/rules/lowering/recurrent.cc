@@ -114,9 +114,11 @@ struct Network {
 
 constexpr Network kNetworks[] = {
     {"lstm", "aten::lstm.input", "fxgraph::packed_lstm", 4, 2, pack_lstm,
-     "aten::lstm.input(x, [h, c], [a, b], False, 1, 0.0, False, False, False)"},
+     "aten::lstm.input(x: f32[T, N, 5], [h: f32[1, N, 3], c: f32[1, N, 3]], [a: f32[12, 5], b: f32[12, 3]], False, 1, "
+     "0.0, False, False, False)"},
     {"gru", "aten::gru.input", "fxgraph::packed_gru", 3, 1, pack_gru,
-     "aten::gru.input(x, h, [a, b], False, 1, 0.0, False, False, False)"},
+     "aten::gru.input(x: f32[T, N, 5], h: f32[1, N, 3], [a: f32[9, 5], b: f32[9, 3]], False, 1, 0.0, False, False, "
+     "False)"},
 };
 
 Node& lower_network(const Network& network, const Match& m, Rewriter& r, By by) {
