@@ -130,7 +130,7 @@ class Optimizer {
   void drop_gradients() {
     std::vector<std::string> called;
     for (const Node& node : module_.graph().nodes()) {
-      if (node.is(Op::call_module)) called.push_back(node.target().str() + ".");
+      if (node.is(Op::call_module)) called.push_back(rules::path_of(node) + ".");
     }
     const auto is_in_called = [&](const std::string& path) {
       return std::ranges::any_of(called, [&](const std::string& prefix) { return path.starts_with(prefix); });

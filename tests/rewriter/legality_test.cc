@@ -159,25 +159,6 @@ TEST(Legality, ConvolutionsAndNormsFollowTheMemoryFormatOfWhatTheyTake) {
                  "c: its replacement may lie in memory differently, and r depends on that");
 }
 
-TEST(Legality, ACloneKeepsTheOrderInMemoryUnlessItNamesOne) {
-  Graph graph = graph_of("s = aten::sin(%x)\nr = aten::rand_like(%s)\nreturn r");
-  expect_refused(graph, "aten::sin(x)", "aten::clone(aten::sin(x), memory_format=2)",
-                 "s: its replacement may lie in memory differently, and r depends on that");
-  EXPECT_EQ(replace_pattern(graph, "aten::sin(x)", "aten::clone(aten::cos(x))").applied, 1u);
-  for (const char* rearranged : {"aten::sin(aten::contiguous(x))", "aten::clone(aten::sin(aten::contiguous(x)))",
-                                 "aten::sin(aten::clone(x, memory_format=0))"}) {
-    Graph before = graph_of("s = aten::sin(%x)\nr = aten::rand_like(%s)\nreturn r");
-    expect_refused(before, "aten::sin(x)", rearranged,
-                   "s: its replacement may lie in memory differently, and r depends on that");
-  }
-  Graph after = graph_of("c = aten::contiguous(%x)\ns = aten::sin(%c)\nr = aten::rand_like(%s)\nreturn r");
-  expect_refused(after, "aten::sin(aten::contiguous(x))", "aten::sin(x)",
-                 "s: its replacement may lie in memory differently, and r depends on that");
-  // What a number is made of lies nowhere.
-  Graph full = graph_of("s = aten::full([4], 1.0)\nr = aten::rand_like(%s)\nreturn r");
-  EXPECT_EQ(replace_pattern(full, "aten::full([4], 1.0)", "aten::clone(aten::full([4], 1.0))").applied, 1u);
-}
-
 TEST(Legality, AReshapeMayLieAsWhatItTakes) {
   Graph graph = graph_of("g = aten::group_norm(%x, 2)\nv = aten::view(%g, [4])\nn = aten::neg(%v)\nreturn n");
   expect_refused(graph, "aten::group_norm(x, n: int)", "aten::reshape(aten::neg(x), [2, 2])",

@@ -26,6 +26,26 @@ TEST(ResultStorage, LayoutsAreThoseOfWhateverAPatternMatches) {
   }
 }
 
+/// Also through calls before the last, and by a format that a copy names. What draws tells it.
+TEST(ResultStorage, LayoutsAreThoseOfAllCallsTogether) {
+  struct Case {
+    const char *before, *pattern, *replacement;
+    bool same;
+  };
+  for (const Case& each : {
+           Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::clone(aten::cos(x))", true},
+           Case{"s = aten::full([4], 1.0)", "aten::full([4], 1.0)", "aten::clone(aten::full([4], 1.0))", true},
+           Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::clone(aten::sin(x), memory_format=2)", false},
+           Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::sin(aten::contiguous(x))", false},
+           Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::clone(aten::sin(aten::contiguous(x)))", false},
+           Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::sin(aten::clone(x, memory_format=0))", false},
+           Case{"c = aten::contiguous(%x)\ns = aten::sin(%c)", "aten::sin(aten::contiguous(x))", "aten::sin(x)", false},
+       }) {
+    Graph graph = graph_of(std::string(each.before) + "\nr = aten::rand_like(%s)\nreturn r");
+    EXPECT_EQ(replace_pattern(graph, each.pattern, each.replacement).applied, each.same ? 1u : 0u) << each.replacement;
+  }
+}
+
 /// What the caller gets, and may write to, does not come to share storage with what outlives the call.
 TEST(ResultStorage, AReturnedResultBecomesNoParameterHoweverThatIsSaid) {
   const Graph parameter = graph_of("w = get_attr[target=w]()\nreturn w", ""),
