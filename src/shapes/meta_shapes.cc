@@ -296,16 +296,6 @@ bool ShapeProp::same_call(const Record& a, const Record& b) {
          a.training == b.training && a.args == b.args && a.kwargs == b.kwargs;
 }
 
-namespace {
-
-// The same storage: who changes its sizes in place (unsqueeze_) changes those of this run only.
-at::Tensor own_form(const at::Tensor& tensor) {
-  if (!tensor.defined()) return tensor;
-  return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0), true));
-}
-
-}  // namespace
-
 // Values of unchanged nodes are given to the interpreter, so that it runs the others only. All is made anew beside what
 // is there, and put in its place when nothing has thrown.
 std::size_t ShapeProp::run(bool everything) {
@@ -327,7 +317,7 @@ std::size_t ShapeProp::run(bool everything) {
         throw Error(ErrorKind::invalid_argument,
                     "ShapeProp: there is no input for %" + node.name() + "; propagate with one", node.name());
       }
-      records[node].value = has_input ? map_tensors(inputs_[next_input], own_form) : to_ivalue(node.arg(0));
+      records[node].value = has_input ? map_tensors(inputs_[next_input], internal::own_shape) : to_ivalue(node.arg(0));
       ++next_input;
       given.emplace_back(&node, records[node].value);
     } else if (!stale) {

@@ -46,6 +46,12 @@ at::Tensor stand_in(const at::Tensor& meta, int fill) {
   return as_number_if(is_number(meta), std::move(result));
 }
 
+at::Tensor own_shape(const at::Tensor& tensor) {
+  if (!tensor.defined()) return tensor;
+  return at::Tensor(tensor.unsafeGetTensorImpl()->shallow_copy_and_detach(c10::VariableVersion(0),
+                                                                          /*allow_tensor_metadata_change=*/true));
+}
+
 bool is_number(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->is_wrapped_number(); }
 
 KeepRandomState::KeepRandomState() : generator_(at::detail::getDefaultCPUGenerator()) {

@@ -11,6 +11,10 @@ namespace fx::internal {
 /// and other layouts).
 at::Tensor to_meta(const at::Tensor& tensor);
 
+/// The same storage with a shape of its own: who changes that in place (`unsqueeze_`) does not change the other's. An
+/// undefined tensor stays what it is.
+at::Tensor own_shape(const at::Tensor& tensor);
+
 /// Whether a defined tensor is a number of the program (LibTorch's "wrapped number"), which types of results do not
 /// follow as they follow those of tensors.
 bool is_number(const at::Tensor& tensor);

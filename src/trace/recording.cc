@@ -30,13 +30,6 @@ bool inside_tensor_literal() {
          !c10::InferenceMode::is_enabled();
 }
 
-// The same meta tensor with a shape of its own: `unsqueeze_` is not to change what earlier nodes looked like.
-IValue own_shape(const IValue& value) {
-  if (!value.isTensor() || !value.toTensor().defined()) return value;
-  return at::Tensor(value.toTensor().unsafeGetTensorImpl()->shallow_copy_and_detach(
-      c10::VariableVersion(0), /*allow_tensor_metadata_change=*/true));
-}
-
 }  // namespace
 
 // contiguous() asks whether its tensor is, and is an operator only when that is not so. Whoever asks and then does
@@ -213,7 +206,9 @@ bool Session::Call::compute() {
   if (!known) return false;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
     values_.push_back(shape_of(arguments_[i], known));
-    if (known && record_.arguments[i].written) values_.back() = own_shape(values_.back());
+    // It is not to change what earlier nodes looked like.
+    if (known && record_.arguments[i].written && values_.back().isTensor())
+      values_.back() = own_shape(values_.back().toTensor());
     const bool mask_index = record_.target == "aten::index.Tensor" && i == 1;
     if (known && mask_index) {
       for_each_tensor(values_.back(), [&](const at::Tensor& index) {
