@@ -32,6 +32,7 @@ CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, cons
     }
     entries_.push_back({std::move(facts), std::move(plan), ReplacementPlan(rule.pattern.data(), rule.replacement)});
   }
+  paths_.merge();
 }
 
 }  // namespace fx::internal

@@ -134,14 +134,15 @@ class FixedPoint {
   }
 
   void revisit() {
+    visited_.clear();
     const auto look_again = [&](Node& place) { enqueue(place); };
     for (Node* node : changes_.touched) {
-      if (!node->is_erased()) rules_.paths().walk(*node, look_again);
+      if (!node->is_erased()) rules_.paths().walk(*node, visited_, look_again);
     }
     // An inner value matters once few enough use it.
     for (Node* node : changes_.less_used) {
       if (!node->is_erased() && node->num_users() <= rules_.paths().most_users())
-        rules_.paths().walk(*node, look_again);
+        rules_.paths().walk(*node, visited_, look_again);
     }
   }
 
@@ -149,6 +150,7 @@ class FixedPoint {
   const CompiledRules& rules_;
   RuleRunner runner_;
   Changes changes_;
+  internal::RevisitPaths::Visited visited_;
   std::size_t applied_since_scan_ = 0;
   NodeMap<bool> queued_;
   std::deque<Node*> queue_;

@@ -1,6 +1,7 @@
 #include <fxgraph/rewriter/revisit.h>
 
 #include <algorithm>
+#include <map>
 
 namespace fx::internal {
 
@@ -90,6 +91,36 @@ bool RevisitPaths::add(const PatternFacts& facts, const SearchPlan& plan) {
   if (facts.has_alternatives || facts.has_negations) return facts.size() <= 64 && walk.every_way(plan.anchor, "");
   walk.breadth_first(plan.anchor);
   return true;
+}
+
+// Paths are added as a tree, in which a step stands before those that it leads to.
+void RevisitPaths::merge() {
+  std::map<Step, std::uint32_t> known;
+  std::vector<std::uint32_t> merged(steps_.size());
+  std::vector<Step> steps(1);
+  const auto of = [&](const Step& step) { return Step{merged[step.up], merged[step.down], step.arrives}; };
+  for (std::size_t i = steps_.size() - 1; i > 0; --i) {
+    const auto [same, is_new] = known.try_emplace(of(steps_[i]), static_cast<std::uint32_t>(steps.size()));
+    if (is_new) steps.push_back(same->first);
+    merged[i] = same->second;
+  }
+  steps[0] = of(steps_[0]);
+  steps_ = std::move(steps);
+}
+
+bool RevisitPaths::Visited::insert(std::uint32_t step, std::size_t num_steps, const Node& node) {
+  const std::size_t words = 1 + (num_steps + 63) / 64, at = node.id() * words;
+  if (at + words > notes_.size()) notes_.resize(at + words + notes_.size() / 2);
+  std::uint64_t* notes = &notes_[at];
+  if (notes[0] != edit_) {
+    std::fill_n(notes, words, 0);
+    notes[0] = edit_;
+  }
+  std::uint64_t& word = notes[1 + step / 64];
+  const std::uint64_t bit = std::uint64_t(1) << (step % 64);
+  const bool is_new = (word & bit) == 0;
+  word |= bit;
+  return is_new;
 }
 
 }  // namespace fx::internal
