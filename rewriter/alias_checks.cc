@@ -226,6 +226,59 @@ Verdict check_returned(const Node& old, const Node& result, const EffectIndex& e
                              "; ReplaceOptions::allow_output_aliases permits it"};
 }
 
+/// Whether what it gives may be its argument itself: `contiguous`, dropout in evaluation, what is written in place.
+bool may_hand_on(const Node& call, const EffectIndex& effects) {
+  constexpr std::array<std::string_view, 3> kNewTensors = {"aten::ravel", "aten::reshape", "aten::reshape_as"};
+  const OperatorSchema* schema = schema_of(call);
+  if (!schema || effects.of(call).writes || std::ranges::any_of(schema->arguments, &SchemaArgument::hidden_alias))
+    return effects.of(call).may_alias;
+  return schema->traits.may_copy &&
+         std::ranges::find(kNewTensors, packet_of(schema->target.view())) == kNewTensors.end();
+}
+
+/// What `from` may be itself, and what may be it, over `next`: at most so many that they can be looked at.
+template <typename Next>
+bool any_of_same(const Node& from, Next&& next, bool (*is)(const Node&)) {
+  constexpr std::size_t kMost = 64;
+  std::vector<const Node*> same = {&from};
+  for (std::size_t at = 0; at < same.size(); ++at) {
+    if (is(*same[at]) || at == kMost) return true;
+    next(*same[at], [&](const Node& other) {
+      if (std::ranges::find(same, &other) == same.end()) same.push_back(&other);
+    });
+  }
+  return false;
+}
+
+/// A view is a tensor of its own, whose sizes the caller may change (`unsqueeze_`): it does not become an input, a
+/// parameter or another result.
+Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* const> made, const EffectIndex& effects) {
+  const OperatorSchema* schema = schema_of(old);
+  if (!schema || !schema->traits.view || may_hand_on(old, effects)) return {};
+  if (std::ranges::find(made, &result) != made.end() && !may_hand_on(result, effects)) return {};
+  const auto readers = [&](const Node& value, auto&& visit) {
+    for (const Node& user : value.users()) {
+      if (!may_hand_on(user, effects)) continue;
+      for_each_aliased_input(
+          user,
+          [&](const Node& input) {
+            if (&input == &value) visit(user);
+          },
+          effects.modules());
+    }
+  };
+  if (!any_of_same(old, readers, is_returned)) return {};
+  const auto arguments = [&](const Node& value, auto&& visit) {
+    if (may_hand_on(value, effects)) for_each_aliased_input(value, visit, effects.modules());
+  };
+  const auto is_seen = [](const Node& value) {
+    return value.is(Op::placeholder) || value.is(Op::get_attr) || is_returned(value);
+  };
+  if (!any_of_same(result, arguments, is_seen)) return {};
+  return Objection{&old, "it is returned, a tensor of its own whose sizes the caller may change, and its replacement " +
+                             result.name() + " is not; ReplaceOptions::allow_output_aliases permits it"};
+}
+
 /// The view through which several elements of `value` may be one in memory, null when there is none: what is computed
 /// has each by itself. `value` when there are too many places to look at.
 const Node* overlapping_view(const Node& value, const EffectIndex& effects) {
@@ -282,6 +335,9 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     }
     if (result) {
       if (Verdict verdict = check_overlap(*old, *result, effects)) return verdict;
+    }
+    if (result && !allow_output_aliases) {
+      if (Verdict verdict = check_own_tensor(*old, *result, made, effects)) return verdict;
     }
     if (result && relations.kept(*old)) {
       const Layout then = relaid ? layout_of(*old, site.nodes) : Layout::taken;

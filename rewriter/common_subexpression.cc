@@ -224,8 +224,14 @@ class Eliminator {
       if (left.name_at(i) != right.name_at(i) || !x != !y || (x && !(*x == *y))) return false;
     }
     if (versions_of(b) != std::as_const(versions_)[a]) return false;
-    // Two results stay two; but two views of one value, or two reads of an attribute, share storage as it is.
-    return a.is(Op::get_attr) || sets_.index().of(a).aliases || !escapes(a) || !escapes(b);
+    // Two results stay two; but two views of one value, or two reads of an attribute, share storage as it is. Each of
+    // the views is a tensor, whose sizes a caller who has both may change.
+    const auto is_returned = [](const Node& node) {
+      const auto users = node.users();
+      return std::any_of(users.begin(), users.end(), [](const Node& user) { return user.is(Op::output); });
+    };
+    if (a.is(Op::get_attr)) return true;
+    return sets_.index().of(a).aliases ? !is_returned(a) || !is_returned(b) : !escapes(a) || !escapes(b);
   }
 
   std::vector<std::uint32_t> versions_of(const Node& node) {

@@ -69,4 +69,31 @@ TEST(ResultStorage, AReturnedResultBecomesNoParameterHoweverThatIsSaid) {
   }
 }
 
+/// A view that the caller gets is a tensor of its own: `y.unsqueeze_(0)` is not to change the input, a parameter or
+/// another result.
+TEST(ResultStorage, AReturnedViewBecomesNoOtherTensorThatIsSeen) {
+  struct Case {
+    const char* program;
+    bool applied;
+  };
+  for (const Case& each : {
+           Case{"p = aten::permute(%x, [0, 1])\nreturn p", false},
+           Case{"w = get_attr[target=w]()\np = aten::permute(%w, [0, 1])\nreturn p", false},
+           Case{"r = aten::relu(%x)\np = aten::permute(%r, [0, 1])\nreturn p", true},
+           Case{"r = aten::relu(%x)\np = aten::permute(%r, [0, 1])\nreturn [p, r]", false},
+           Case{"p = aten::permute(%x, [0, 1])\nc = aten::contiguous(%p)\nreturn c", false},
+           Case{"c = aten::contiguous(%x)\np = aten::permute(%c, [0, 1])\nreturn p", false},
+           Case{"p = aten::permute(%x, [0, 1])\nt = aten::t(%p)\nreturn t", true},
+           Case{"p = aten::permute(%x, [0, 1])\nr = aten::relu(%p)\nreturn r", true},
+           Case{"m = aten::add_.Tensor(%x, 1)\np = aten::permute(%m, [0, 1])\nreturn p", false},
+       }) {
+    for (const bool allowed : {false, true}) {
+      Graph graph = graph_of(each.program);
+      EXPECT_EQ(replace_pattern(graph, "aten::permute(x, [0, 1])", "x", {.allow_output_aliases = allowed}).applied,
+                each.applied || allowed ? 1u : 0u)
+          << each.program;
+    }
+  }
+}
+
 }  // namespace fx::result_storage_test

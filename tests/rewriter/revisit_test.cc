@@ -49,8 +49,7 @@ TEST(RevisitPaths, LeadWhereverTheNotesOfOtherWalksAllow) {
     arrivals += expected.size();
     visited.clear();
     std::set<const Node*> after_clearing;
-    for (Node& node : graph.nodes())
-      merged.walk(node, visited, [&](Node& place) { after_clearing.insert(&place); });
+    for (Node& node : graph.nodes()) merged.walk(node, visited, [&](Node& place) { after_clearing.insert(&place); });
     ASSERT_EQ(after_clearing, expected) << "seed " << seed;
   }
   EXPECT_GT(arrivals, 2000u);

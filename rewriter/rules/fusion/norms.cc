@@ -35,7 +35,11 @@ std::vector<Argument> trailing_sizes(const Match& match) {
 Decision normalises_the_end(const Match& match) {
   if (!match.info("x")) return refuse("the shape of its input is not known; give --input");
   if (const Decision known = has_kernel(match, "x", "aten::layer_norm"); !known) return known;
-  if (trailing_sizes(match).empty()) return refuse("it does not normalise the last dimensions, in order");
+  const std::vector<Argument> sizes = trailing_sizes(match);
+  if (sizes.empty()) return refuse("it does not normalise the last dimensions, in order");
+  // Of one value LibTorch's kernel makes x · r - x · r, rounded in between, where x - x is written.
+  if (std::ranges::all_of(sizes, [](const Argument& size) { return size.as_int() == 1; }))
+    return refuse("it normalises one value at a time");
   return true;
 }
 
@@ -123,9 +127,9 @@ std::span<const OptimizeRule> family() {
           .name = "recognise-layer-norm",
           .summary =
               "Calls layer_norm where (x - mean) / sqrt(var + eps) is written out, then takes weight and bias in",
-          .preconditions =
-              "mean and variance over the same last dimensions, keepdim, not unbiased; shapes known (--input); weight "
-              "and bias of the normalised shape",
+          .preconditions = "mean and variance over the same last dimensions of more than one value, keepdim, not "
+                           "unbiased; shapes known (--input); weight "
+                           "and bias of the normalised shape",
           .order = 310,
           .group = Group::fusion,
           .inference = true,
