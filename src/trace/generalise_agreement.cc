@@ -12,13 +12,24 @@ namespace fx::internal {
 
 // A program that never asks for a size that varies cannot treat zero on its own.
 bool Generaliser::asks_for_sizes() const {
+  if (search_.samples().empty()) return false;
   const auto& questions = program_.log.questions();
-  return !search_.samples().empty() &&
-         (program_.log.meets_errors() ||
-          std::any_of(questions.begin(), questions.end(), [&](const TraceLog::Question& question) {
-            const at::Tensor value = program_.session.value_of(*program_.log[question.of].node);
-            return !value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of);
-          }));
+  return program_.log.meets_errors() || !explained_.empty() || !constants_.empty() ||
+         (program_.log.asks_rank() && squeezes()) ||
+         std::any_of(questions.begin(), questions.end(), [&](const TraceLog::Question& question) {
+           const at::Tensor value = program_.session.value_of(*program_.log[question.of].node);
+           return !value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of);
+         });
+}
+
+// How many dimensions there are is then a question for sizes, too.
+bool Generaliser::squeezes() const {
+  static const Symbol kSqueeze("aten::squeeze"), kInPlace("aten::squeeze_");
+  for (std::uint32_t call = 0; call < program_.log.size(); ++call) {
+    const Symbol target = program_.log[call].target;
+    if (target == kSqueeze || target == kInPlace) return true;
+  }
+  return false;
 }
 
 // As near as explanations are: what a program computes of sizes in float is no other number.

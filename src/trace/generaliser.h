@@ -69,6 +69,7 @@ class Generaliser {
   std::string no_rule(Place place) const;
   void give_up();
   bool asks_for_sizes() const;
+  bool squeezes() const;
   bool agrees(const Sample& sample) const;
   bool agrees(const Constant& constant, const at::Tensor& value, const std::vector<SizeTerms::Number>& terms) const;
   void write();

@@ -160,6 +160,7 @@ class SizeTerms {
   const SizeTerm* only_size(Id id) const;
   bool is_division(const SizeTerm& term) const;
   std::optional<Id> scaled_product(const Reals& values);
+  std::optional<Id> of_one_term(const Reals& values);
   std::optional<Id> real_of(const Reals& values);
   std::optional<Id> function_of_one(const Reals& values);
   std::optional<Id> search(const Values& values);

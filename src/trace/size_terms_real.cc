@@ -1,12 +1,59 @@
 // Real numbers that follow from sizes: quotients, products and roots with a constant, what `1 / sqrt(n)` and the scales
 // of resized images are. A constant is found from the first values and must fit the others within what `float` keeps.
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include <fxgraph/trace/real_rules.h>
 #include <fxgraph/trace/size_terms.h>
 
 namespace fx::internal {
+namespace {
+
+// A real number made of a term, or of its root, and a constant.
+struct RealForm {
+  enum class Shape : std::uint8_t { over, times, divided, over_multiple };
+  Shape shape;
+  bool of_root;
+  double (*constant)(double value, double term);
+  double (*at)(double constant, double term);
+};
+using Shape = RealForm::Shape;
+constexpr RealForm form(Shape shape, bool of_root) {
+  switch (shape) {
+    case Shape::over:
+      return {shape, of_root, [](double value, double term) { return value * term; },
+              [](double constant, double term) { return constant / term; }};
+    case Shape::times:
+      return {shape, of_root, [](double value, double term) { return value / term; },
+              [](double constant, double term) { return constant * term; }};
+    case Shape::divided:
+      return {shape, of_root, [](double value, double term) { return term / value; },
+              [](double constant, double term) { return term / constant; }};
+    case Shape::over_multiple: break;
+  }
+  return {shape, of_root, [](double value, double term) { return 1 / (value * term); },
+          [](double constant, double term) { return 1 / (constant * term); }};
+}
+constexpr RealForm kForms[] = {form(Shape::over, false),          form(Shape::times, false),
+                               form(Shape::over, true),           form(Shape::times, true),
+                               form(Shape::divided, false),       form(Shape::divided, true),
+                               form(Shape::over_multiple, false), form(Shape::over_multiple, true)};
+
+bool is_float(double value) { return static_cast<double>(static_cast<float>(value)) == value; }
+
+// Whether `made`, as what is multiplied with it rounds it, is the number that was computed in float.
+bool is_float_of(double value, double made) { return static_cast<float>(value) == static_cast<float>(made); }
+
+// Of constants that do, people write the shortest.
+std::size_t length_of(double constant) {
+  std::array<char, 32> text{};
+  return static_cast<std::size_t>(std::to_chars(text.data(), text.data() + text.size(), constant).ptr - text.data());
+}
+
+}  // namespace
+
 std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
   const auto whole = [](double value) { return std::abs(value) < 1e15 && value == std::floor(value); };
   if (std::all_of(values.begin(), values.end(), whole)) {
@@ -27,6 +74,59 @@ std::optional<SizeTerms::Id> SizeTerms::explain(const Reals& values) {
   return id;
 }
 
+// One term less some whole number, as align_corners has it: (n - 1). Of several ways to write a number, one that makes
+// it to the last bit: `n / 10.` is not `n * 0.1`.
+std::optional<SizeTerms::Id> SizeTerms::of_one_term(const Reals& values) {
+  const bool in_float = std::ranges::all_of(values, is_float);
+  const auto fits_exactly = [&](double value, double made) {
+    return made == value || (in_float && is_float_of(value, made));
+  };
+  const auto make_real = [&](const RealForm& form, Id of, double constant) {
+    if (form.of_root) of = make(SizeOp::sqrt, of, this->constant(0));
+    switch (form.shape) {
+      case Shape::times: return make(SizeOp::real_mul, of, real(constant));
+      case Shape::divided: return make(SizeOp::truediv, of, real(constant));
+      case Shape::over_multiple: return make(SizeOp::truediv, real(1), make(SizeOp::real_mul, of, real(constant)));
+      case Shape::over: break;
+    }
+    return make(SizeOp::truediv, real(constant), of);
+  };
+  std::optional<Id> near_enough;
+  for (const std::int64_t less : {0, 1}) {
+    for (const Id term : std::vector<Id>(pool_)) {
+      const auto term_at = [&](const RealForm& form, std::size_t i) {
+        const auto of = static_cast<double>(values_[term][i] - less);
+        return form.of_root ? std::sqrt(of) : of;
+      };
+      if (values_[term][0] <= less) continue;
+      const RealForm* exact = nullptr;
+      double its_constant = 0;
+      const auto try_form = [&](const RealForm& form, double constant) {
+        bool is_near = true, is_exact = true;
+        for (std::size_t i = 0; i < values.size() && is_near; ++i) {
+          const double made = form.at(constant, term_at(form, i));
+          is_near = nearly(values[i], made);
+          is_exact = is_exact && fits_exactly(values[i], made);
+        }
+        if (is_near && is_exact && (!exact || length_of(constant) < length_of(its_constant))) {
+          exact = &form;
+          its_constant = constant;
+        } else if (is_near && !near_enough) {
+          near_enough = make_real(form, offset(term, -less), constant);
+        }
+      };
+      for (const RealForm& form : kForms) {
+        const double constant = tidy(form.constant(values[0], term_at(form, 0)));
+        if (form.shape == Shape::over_multiple && (constant < 2 || constant != std::floor(constant))) continue;
+        if (in_float) try_form(form, static_cast<float>(constant));
+        try_form(form, constant);
+      }
+      if (exact) return make_real(*exact, offset(term, -less), its_constant);
+    }
+  }
+  return near_enough;
+}
+
 std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
   const auto all = [&](auto&& expected) {
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -34,24 +134,8 @@ std::optional<SizeTerms::Id> SizeTerms::real_of(const Reals& values) {
     }
     return true;
   };
+  if (const auto id = of_one_term(values)) return id;
   const std::vector<Id> pool = pool_;
-  // One term less some whole number, as align_corners has it: (n - 1)
-  for (const std::int64_t less : {0, 1}) {
-    for (const Id id : pool) {
-      const auto term = [&](std::size_t i) { return static_cast<double>(values_[id][i] - less); };
-      if (term(0) <= 0) continue;
-      const double over = tidy(values[0] * term(0)), times = tidy(values[0] / term(0));
-      if (all([&](std::size_t i) { return over / term(i); }))
-        return make(SizeOp::truediv, real(over), offset(id, -less));
-      if (all([&](std::size_t i) { return times * term(i); }))
-        return make(SizeOp::real_mul, offset(id, -less), real(times));
-      const double over_root = tidy(values[0] * std::sqrt(term(0))), root = tidy(values[0] / std::sqrt(term(0)));
-      if (all([&](std::size_t i) { return over_root / std::sqrt(term(i)); }))
-        return make(SizeOp::truediv, real(over_root), make(SizeOp::sqrt, offset(id, -less), constant(0)));
-      if (all([&](std::size_t i) { return root * std::sqrt(term(i)); }))
-        return make(SizeOp::real_mul, make(SizeOp::sqrt, offset(id, -less), constant(0)), real(root));
-    }
-  }
   // scale · term + offset
   for (const Id id : pool) {
     std::size_t j = 1;

@@ -264,6 +264,15 @@ TEST(Norms, ALayerNormWrittenOutIsRecognised) {
   EXPECT_EQ(count(*applied.module, "aten::add.Tensor"), 0u) << "weight and bias went in";
 }
 
+TEST(Norms, OneValueAtATimeIsNotNormalisedByAKernel) {
+  const auto norm = [](const torch::Tensor& input) {
+    const torch::Tensor x = std::get<0>(input.max(-1, true)), centred = x - x.mean(-1, true);
+    return centred / torch::sqrt(x.var(-1, /*unbiased=*/false, true) + 1e-5);
+  };
+  const Applied applied = apply("recognise-layer-norm", symbolic_trace(norm, {torch::randn({5, 4})}), kRows);
+  EXPECT_EQ(applied.outcome.applied, 0u);
+}
+
 TEST(Norms, AnRmsNormWrittenOutIsCalledWhereLibTorchItselfHasIt) {
   struct Net : torch::nn::Module {
     torch::Tensor square = register_parameter("square", torch::randn({4, 4}));

@@ -25,6 +25,22 @@ const std::vector<PairProgram>& cases() {
        {{3, 4, 4}, {2}},
        {{{3, 8, 4}, {2}}},
        {{{2, 3, 4, 4}, {2}}}},
+      {"how_many_are_left_of_several",
+       [](Tensor x, Tensor y) {
+         const Tensor squeezed = x.squeeze(0);
+         return squeezed.sum() * static_cast<double>(squeezed.dim()) + y.sum();
+       },
+       {{3, 12}, {2}},
+       {{{1, 4}, {2}}, {{2, 4}, {2}}, {{4, 7}, {2}}, {{200, 3}, {2}}},
+       {}},
+      {"the_side_of_what_is_left",
+       [](Tensor x, Tensor y) {
+         const Tensor squeezed = x.squeeze();
+         return (squeezed.dim() == 2 ? squeezed * 2 : squeezed + 1).sum() + y.sum();
+       },
+       {{3, 12}, {2}},
+       {{{2, 4}, {2}}, {{4, 7}, {2}}, {{200, 3}, {2}}},
+       {{{1, 4}, {2}}}},
       {"the_last_size",
        [](Tensor x, Tensor y) {
          return x.reshape({-1, x.size(-1)}).sum(0) + y.sum();

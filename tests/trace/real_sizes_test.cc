@@ -97,4 +97,28 @@ TEST_P(RealSizes, AreFollowedFromAFile) {
 INSTANTIATE_TEST_SUITE_P(Table, RealSizes, ::testing::ValuesIn(kNumbers),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Of several ways to write a number one that makes it to the last bit: `n / 10.` is not `n * 0.1`.
+TEST(RealSizesToTheLastBit, AreTheProgramsOwn) {
+  const std::pair<const char*, double (*)(double)> kExact[] = {
+      {"n / 10", [](double n) { return n / 10.0; }},
+      {"n * 0.1", [](double n) { return n * 0.1; }},
+      {"1 / 3n", [](double n) { return 1.0 / (n * 3); }},
+      {"0.7 / n", [](double n) { return 0.7 / n; }},
+      {"1 / root", [](double n) { return 1 / std::sqrt(n); }},
+      {"root / 3", [](double n) { return std::sqrt(n) / 3; }},
+      {"0.1f n", [](double n) { return static_cast<double>(static_cast<float>(n) * 0.1F); }},
+      {"1 / n in float", [](double n) { return static_cast<double>(1 / static_cast<float>(n)); }},
+  };
+  for (const auto& [name, number] : kExact) {
+    const auto program = [number = number](const Tensor& x) { return x * number(static_cast<double>(x.size(0))); };
+    const bool in_float = std::string_view(name).find('f') != std::string_view::npos;
+    const auto options = torch::dtype(in_float ? torch::kFloat : torch::kDouble);
+    const auto gm = symbolic_trace(program, {torch::rand({12}, options)});
+    for (std::int64_t n = 1; n < 200; ++n) {
+      const Tensor x = torch::rand({n}, options);
+      ASSERT_TRUE(torch::equal(gm->forward(x), program(x))) << name << " at " << n << gm->graph();
+    }
+  }
+}
+
 }  // namespace fx::real_sizes_test
