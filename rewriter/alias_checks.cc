@@ -303,8 +303,27 @@ const Node* overlapping_view(const Node& value, const EffectIndex& effects) {
   return nullptr;
 }
 
-/// A value that somebody writes to has each element by itself: so must what stands for it.
-Verdict check_overlap(const Node& old, const Node& result, const EffectIndex& effects) {
+/// Whether `old` is a view of `result`, by calls of the match alone.
+bool is_view_of(const Node& old, const Node& result, const Site& site, const EffectIndex& effects) {
+  std::vector<const Node*> open = {&old};
+  for (std::size_t next = 0; next < open.size(); ++next) {
+    const Node& one = *open[next];
+    if (&one == &result) return true;
+    if (!site.contains(one) || effects.is_fresh(one)) continue;
+    for_each_aliased_input(
+        one,
+        [&](const Node& input) {
+          if (std::ranges::find(open, &input) == open.end()) open.push_back(&input);
+        },
+        effects.modules());
+  }
+  return false;
+}
+
+/// A value that somebody writes to has each element by itself: so must what stands for it. Of what it was a view of all
+/// along, it does as before.
+Verdict check_overlap(const Site& site, const Node& old, const Node& result, const EffectIndex& effects) {
+  if (is_view_of(old, result, site, effects)) return {};
   const std::span<Node* const> writers = effects.writers(effects.alias_class(old));
   const bool written = std::ranges::any_of(writers, [&](const Node* writer) { return old.is_before(*writer); });
   if ((!written && !effects.escapes(old)) || overlapping_view(old, effects)) return {};
@@ -334,7 +353,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
       if (Verdict verdict = check_writers(*old, *result, effects)) return verdict;
     }
     if (result) {
-      if (Verdict verdict = check_overlap(*old, *result, effects)) return verdict;
+      if (Verdict verdict = check_overlap(site, *old, *result, effects)) return verdict;
     }
     if (result && !allow_output_aliases) {
       if (Verdict verdict = check_own_tensor(*old, *result, made, effects)) return verdict;
