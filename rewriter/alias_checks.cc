@@ -258,13 +258,7 @@ Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* co
   if (std::ranges::find(made, &result) != made.end() && !may_hand_on(result, effects)) return {};
   const auto readers = [&](const Node& value, auto&& visit) {
     for (const Node& user : value.users()) {
-      if (!may_hand_on(user, effects)) continue;
-      for_each_aliased_input(
-          user,
-          [&](const Node& input) {
-            if (&input == &value) visit(user);
-          },
-          effects.modules());
+      if (may_hand_on(user, effects) && effects.may_share(user, value)) visit(user);
     }
   };
   if (!any_of_same(old, readers, is_returned)) return {};
