@@ -69,7 +69,8 @@ DisjointCells::Cell EffectsBuilder::attribute_cell(Symbol path) {
 DisjointCells::Cell EffectsBuilder::module_cell(Symbol path) {
   Cell& cell = modules_[path.id()];
   if (!cell) {
-    cell = 1 + external_cell(true);
+    // What is told of its state makes it external (join_module_state): an activation in place has none.
+    cell = 1 + external_cell(!options_.modules.state);
     module_cells_.emplace_back(path, cell - 1);
   }
   return cell - 1;

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/nn/modules/activation.h>
+#include <torch/nn/modules/batchnorm.h>
 
 #include <functional>
 
@@ -42,12 +44,14 @@ TEST(StateKeeper, PutsBackSizesAndTensorsThatOverlap) {
 }
 
 /// True when a keeper of the program with these calls on the weight `w` and the input `x` holds on to the weight.
-bool keeps(const std::function<Node&(Graph&, Node& x, Node& w)>& body) {
+bool keeps(const std::function<Node&(Graph&, Node& x, Node& w)>& body, const GraphModule::Attributes& modules = {}) {
   Graph graph;
   Node& x = graph.placeholder("x");
   graph.output(body(graph, x, graph.get_attr("w")));
   const at::Tensor w = at::ones({2});
-  GraphModule module({{"w", w}}, std::move(graph));
+  GraphModule::Attributes attributes = modules;
+  attributes.insert(attributes.end(), {"w", w});
+  GraphModule module(attributes, std::move(graph));
   const auto before = w.storage().use_count();
   const StateKeeper keeper(module);
   return w.storage().use_count() > before;
@@ -65,6 +69,23 @@ TEST(StateKeeper, CopiesNothingWhereOnlyNewValuesAreWritten) {
     return g.call_function("aten::relu_", {g.call_function("operator.getitem", {parts, 1})});
   }));
   EXPECT_TRUE(keeps([](Graph& g, Node& x, Node& w) -> Node& { return g.call_function("mine::f", {x, w}); }));
+}
+
+TEST(StateKeeper, CopiesNothingForModulesThatWriteToNewValuesAndHoldNothing) {
+  const torch::nn::ReLU relu(torch::nn::ReLUOptions(/*inplace=*/true));
+  EXPECT_FALSE(keeps(
+      [](Graph& g, Node& x, Node& w) -> Node& {
+        return g.call_module("relu", {g.call_function("aten::mul.Tensor", {x, w})});
+      },
+      {{"relu", relu.ptr()}}));
+  EXPECT_TRUE(
+      keeps([](Graph& g, Node&, Node& w) -> Node& { return g.call_module("relu", {w}); }, {{"relu", relu.ptr()}}));
+  const torch::nn::BatchNorm1d norm(2);
+  EXPECT_TRUE(keeps(
+      [](Graph& g, Node& x, Node& w) -> Node& {
+        return g.call_module("norm", {g.call_function("aten::mul.Tensor", {x, w})});
+      },
+      {{"norm", norm.ptr()}}));
 }
 
 }  // namespace fx::state_keeper_test
