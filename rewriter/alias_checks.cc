@@ -5,6 +5,7 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/pattern_data.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/bounded_walk.h>
 #include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/legality.h>
 
@@ -97,25 +98,22 @@ class Relations {
   /// True when the storage is one that the program makes, and nothing but the results, the match and what came before
   /// it uses it: how the results stand to each other is kept() to say.
   bool is_private(const Node& one) const {
-    constexpr std::size_t kMost = 256;
-    std::vector<const Node*> open = {&one};
-    const auto add = [&](const Node& node) {
-      if (std::find(open.begin(), open.end(), &node) == open.end()) open.push_back(&node);
+    const auto has_other_users = [&](const Node& value) {
+      if (value.is(Op::placeholder) || value.is(Op::get_attr)) return true;
+      const bool result = site_.is_exit(value) || is_made(value);
+      const auto is_other = [&](const Node& user) { return !is_inside(user) && !user.is_before(*site_.nodes.front()); };
+      return !result && std::any_of(value.users().begin(), value.users().end(), is_other);
     };
-    for (std::size_t next = 0; next < open.size(); ++next) {
-      const Node& value = *open[next];
-      if (open.size() > kMost || value.is(Op::placeholder) || value.is(Op::get_attr)) return false;
-      if (!effects_.is_fresh(value)) for_each_aliased_input(value, add, effects_.modules());
+    const auto sharing = [&](const Node& value, auto&& visit) {
+      if (!effects_.is_fresh(value)) for_each_aliased_input(value, visit, effects_.modules());
       const bool result = site_.is_exit(value) || is_made(value);
       for (const Node& user : value.users()) {
-        const bool inside = site_.contains(user) || is_made(user);
-        if (!inside && result) continue;
-        if (!inside && !user.is_before(*site_.nodes.front())) return false;
-        if (effects_.may_share(user, value)) add(user);
+        if ((is_inside(user) || !result) && effects_.may_share(user, value)) visit(user);
       }
-    }
-    return true;
+    };
+    return !any_reached(one, 256, has_other_users, sharing);
   }
+  bool is_inside(const Node& user) const { return site_.contains(user) || is_made(user); }
 
   const Site& site_;
   std::span<Node* const> made_;
@@ -207,19 +205,15 @@ Verdict check_new_write(const Site& site, const Node& writer, const AliasSources
   return verdict;
 }
 
-bool is_returned(const Node& node) {
-  return std::any_of(node.users().begin(), node.users().end(), [](const Node& user) { return user.is(Op::output); });
-}
-
 /// The caller gets a result, or a view of it, that it could write to: it may not come to share other storage.
 Verdict check_returned(const Node& old, const Node& result, const EffectIndex& effects) {
   if (!effects.escapes(old)) return {};
   const EffectIndex::Origin now = effects.origin_of(result);
   const bool known = now.fresh || now.node->is(Op::placeholder) || now.node->is(Op::get_attr);
-  const std::string what = now.node->is(Op::placeholder)     ? ", an input"
-                           : now.node->is(Op::get_attr)      ? ", an attribute"
-                           : known && is_returned(*now.node) ? ", returned too"
-                                                             : "";
+  const std::string what = now.node->is(Op::placeholder)   ? ", an input"
+                           : now.node->is(Op::get_attr)    ? ", an attribute"
+                           : known && is_result(*now.node) ? ", returned too"
+                                                           : "";
   return Objection{&old, "it is returned, and its replacement " +
                              (known ? "would share storage with " + now.node->name() + what
                                     : "may share storage with what " + now.node->name() + " takes") +
@@ -236,20 +230,6 @@ bool may_hand_on(const Node& call, const EffectIndex& effects) {
          std::ranges::find(kNewTensors, packet_of(schema->target.view())) == kNewTensors.end();
 }
 
-/// What `from` may be itself, and what may be it, over `next`: at most so many that they can be looked at.
-template <typename Next>
-bool any_of_same(const Node& from, Next&& next, bool (*is)(const Node&)) {
-  constexpr std::size_t kMost = 64;
-  std::vector<const Node*> same = {&from};
-  for (std::size_t at = 0; at < same.size(); ++at) {
-    if (is(*same[at]) || at == kMost) return true;
-    next(*same[at], [&](const Node& other) {
-      if (std::ranges::find(same, &other) == same.end()) same.push_back(&other);
-    });
-  }
-  return false;
-}
-
 /// A view is a tensor of its own, whose sizes the caller may change (`unsqueeze_`): it does not become an input, a
 /// parameter or another result.
 Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* const> made, const EffectIndex& effects) {
@@ -261,14 +241,15 @@ Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* co
       if (may_hand_on(user, effects) && effects.may_share(user, value)) visit(user);
     }
   };
-  if (!any_of_same(old, readers, is_returned)) return {};
+  constexpr std::size_t kMost = 64;
+  if (!any_reached(old, kMost, is_result, readers)) return {};
   const auto arguments = [&](const Node& value, auto&& visit) {
     if (may_hand_on(value, effects)) for_each_aliased_input(value, visit, effects.modules());
   };
   const auto is_seen = [](const Node& value) {
-    return value.is(Op::placeholder) || value.is(Op::get_attr) || is_returned(value);
+    return value.is(Op::placeholder) || value.is(Op::get_attr) || is_result(value);
   };
-  if (!any_of_same(result, arguments, is_seen)) return {};
+  if (!any_reached(result, kMost, is_seen, arguments)) return {};
   return Objection{&old, "it is returned, a tensor of its own whose sizes the caller may change, and its replacement " +
                              result.name() + " is not; ReplaceOptions::allow_output_aliases permits it"};
 }
@@ -279,39 +260,29 @@ const Node* overlapping_view(const Node& value, const EffectIndex& effects) {
   static constexpr std::array<std::string_view, 7> kOverlapping = {
       "aten::as_strided", "aten::broadcast_tensors", "aten::broadcast_to", "aten::expand",
       "aten::expand_as",  "aten::meshgrid",          "aten::unfold"};
-  constexpr std::size_t kMost = 256;
-  std::vector<const Node*> open = {&value};
-  for (std::size_t next = 0; next < open.size(); ++next) {
-    const Node& one = *open[next];
+  const Node* found = &value;
+  const auto overlaps = [&](const Node& one) {
     const OperatorSchema* schema = schema_of(one);
-    if (schema && std::ranges::find(kOverlapping, packet_of(schema->target.view())) != kOverlapping.end()) return &one;
-    if (effects.is_fresh(one)) continue;
-    for_each_aliased_input(
-        one,
-        [&](const Node& input) {
-          if (std::ranges::find(open, &input) == open.end()) open.push_back(&input);
-        },
-        effects.modules());
-    if (open.size() > kMost) return &value;
-  }
-  return nullptr;
+    if (!schema || std::ranges::find(kOverlapping, packet_of(schema->target.view())) == kOverlapping.end())
+      return false;
+    found = &one;
+    return true;
+  };
+  const auto looks_at = [&](const Node& one, auto&& visit) {
+    if (!effects.is_fresh(one)) for_each_aliased_input(one, visit, effects.modules());
+  };
+  return any_reached(value, 256, overlaps, looks_at) ? found : nullptr;
 }
 
 /// Whether `old` is a view of `result`, by calls of the match alone.
 bool is_view_of(const Node& old, const Node& result, const Site& site, const EffectIndex& effects) {
-  std::vector<const Node*> open = {&old};
-  for (std::size_t next = 0; next < open.size(); ++next) {
-    const Node& one = *open[next];
-    if (&one == &result) return true;
-    if (!site.contains(one) || effects.is_fresh(one)) continue;
-    for_each_aliased_input(
-        one,
-        [&](const Node& input) {
-          if (std::ranges::find(open, &input) == open.end()) open.push_back(&input);
-        },
-        effects.modules());
-  }
-  return false;
+  const auto looks_at = [&](const Node& one, auto&& visit) {
+    if (site.contains(one) && !effects.is_fresh(one)) for_each_aliased_input(one, visit, effects.modules());
+  };
+  bool found = false;
+  const auto is_result_itself = [&](const Node& one) { return found = &one == &result; };
+  any_reached(old, 256, is_result_itself, looks_at);
+  return found;
 }
 
 /// A value that somebody writes to has each element by itself: so must what stands for it. Of what it was a view of all

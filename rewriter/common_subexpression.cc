@@ -226,12 +226,9 @@ class Eliminator {
     if (versions_of(b) != std::as_const(versions_)[a]) return false;
     // Two results stay two; but two views of one value, or two reads of an attribute, share storage as it is. Each of
     // the views is a tensor, whose sizes a caller who has both may change.
-    const auto is_returned = [](const Node& node) {
-      const auto users = node.users();
-      return std::any_of(users.begin(), users.end(), [](const Node& user) { return user.is(Op::output); });
-    };
     if (a.is(Op::get_attr)) return true;
-    return sets_.index().of(a).aliases ? !is_returned(a) || !is_returned(b) : !escapes(a) || !escapes(b);
+    return sets_.index().of(a).aliases ? !internal::is_result(a) || !internal::is_result(b)
+                                       : !escapes(a) || !escapes(b);
   }
 
   std::vector<std::uint32_t> versions_of(const Node& node) {

@@ -11,6 +11,7 @@
 // that it changes; O(log impure) and the impure nodes concerned to ask. Thread-safety: none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -183,6 +184,12 @@ bool EffectIndex::any_use(const Node& value, Visit&& visit) const {
     }
   }
   return false;
+}
+
+/// True when the program returns the value itself, alone or among others.
+inline bool is_result(const Node& node) {
+  const auto users = node.users();
+  return std::any_of(users.begin(), users.end(), [](const Node& user) { return user.is(Op::output); });
 }
 
 }  // namespace fx::internal
