@@ -50,13 +50,16 @@ TensorIndex to_tensor_index(const IValue& value) {
   fail("a " + value.tagKind() + " cannot index a tensor");
 }
 
-std::vector<TensorIndex> to_tensor_indices(const IValue& index) {
+std::vector<TensorIndex> to_tensor_indices(const at::Tensor& tensor, const IValue& index) {
   std::vector<TensorIndex> indices;
   if (index.isTuple() && !is_slice(index)) {
     for (const IValue& element : index.toTupleRef().elements()) indices.push_back(to_tensor_index(element));
   } else {
     indices.push_back(to_tensor_index(index));
   }
+  // LibTorch compares what a lone slice ends at with the first size, and reads whatever lies where that would be.
+  if (tensor.dim() == 0 && indices.size() == 1 && indices[0].is_slice())
+    fail("slice() cannot be applied to a 0-dim tensor");
   return indices;
 }
 
@@ -84,7 +87,7 @@ IValue slice_of(const IValue& sequence, const IValue& slice) {
 IValue getitem(Args& args) {
   const IValue& object = args[0];
   const IValue& index = args[1];
-  if (object.isTensor()) return object.toTensor().index(to_tensor_indices(index));
+  if (object.isTensor()) return object.toTensor().index(to_tensor_indices(object.toTensor(), index));
   if (object.isGenericDict()) {
     const auto dict = object.toGenericDict();
     const auto found = dict.find(index);
@@ -101,7 +104,7 @@ IValue getitem(Args& args) {
 IValue setitem(Args& args) {
   if (args[0].isTensor()) {
     at::Tensor tensor = args[0].toTensor();
-    const std::vector<TensorIndex> indices = to_tensor_indices(args[1]);
+    const std::vector<TensorIndex> indices = to_tensor_indices(tensor, args[1]);
     if (args[2].isTensor()) {
       tensor.index_put_(indices, args[2].toTensor());
     } else {

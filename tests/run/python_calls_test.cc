@@ -1,8 +1,11 @@
 // Python's functions written in C++: what they are given too little of, they refuse.
 #include <fxgraph/run/python_calls.h>
+
+#include <ATen/ops/ones.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fxgraph/run/value.h>
 #include "tests/support/error_of.h"
 
 namespace fx::python_calls_test {
@@ -41,6 +44,19 @@ TEST(PythonCalls, WithTooFewValuesAreRefused) {
       EXPECT_THAT(testing::error_of([&] { function->call(values); }),
                   HasSubstr(std::string(target) + " takes " + std::to_string(function->least)));
     }
+  }
+}
+
+// LibTorch looks for a first size, and finds what lies there: here the one that was.
+TEST(PythonCalls, SlicesOfATensorWithoutDimensionsAreRefused) {
+  for (const int end : {0, 1, 3}) {
+    const at::Tensor x = at::ones({end}).resize_(at::IntArrayRef());
+    const c10::IValue slice = make_slice({}, end, {});
+    std::vector<c10::IValue> read{x, slice}, write{x, slice, 7};
+    EXPECT_THAT(testing::error_of([&] { find_python_function("operator.getitem")->call(read); }),
+                HasSubstr("cannot be applied to a 0-dim tensor"));
+    EXPECT_THAT(testing::error_of([&] { find_python_function("operator.setitem")->call(write); }),
+                HasSubstr("cannot be applied to a 0-dim tensor"));
   }
 }
 
