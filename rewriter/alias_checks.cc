@@ -255,12 +255,12 @@ Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* co
 }
 
 /// The view through which several elements of `value` may be one in memory, null when there is none: what is computed
-/// has each by itself. `value` when there are too many places to look at.
-const Node* overlapping_view(const Node& value, const EffectIndex& effects) {
+/// has each by itself. `unknown` when there are too many places to look at.
+const Node* overlapping_view(const Node& value, const EffectIndex& effects, const Node* unknown) {
   static constexpr std::array<std::string_view, 7> kOverlapping = {
       "aten::as_strided", "aten::broadcast_tensors", "aten::broadcast_to", "aten::expand",
       "aten::expand_as",  "aten::meshgrid",          "aten::unfold"};
-  const Node* found = &value;
+  const Node* found = unknown;
   const auto overlaps = [&](const Node& one) {
     const OperatorSchema* schema = schema_of(one);
     if (!schema || std::ranges::find(kOverlapping, packet_of(schema->target.view())) == kOverlapping.end())
@@ -291,8 +291,8 @@ Verdict check_overlap(const Site& site, const Node& old, const Node& result, con
   if (is_view_of(old, result, site, effects)) return {};
   const std::span<Node* const> writers = effects.writers(effects.alias_class(old));
   const bool written = std::ranges::any_of(writers, [&](const Node* writer) { return old.is_before(*writer); });
-  if ((!written && !effects.escapes(old)) || overlapping_view(old, effects)) return {};
-  const Node* view = overlapping_view(result, effects);
+  if ((!written && !effects.escapes(old)) || overlapping_view(old, effects, nullptr)) return {};
+  const Node* view = overlapping_view(result, effects, &result);
   if (!view) return {};
   return Objection{&old, (written ? "it is written to" : "it is returned, and the caller may write to it") +
                              std::string(", and of its replacement several elements may be one in memory: ") +
@@ -314,16 +314,19 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     if (!old || !site.contains(*old)) continue;
     const Node* result = results[i].node_or_null();
-    if (result && effects.any_writes()) {
+    if (!result) {
+      if (!effects.any_writes()) continue;
+      if (Verdict verdict = check_later_writes(site, *old, Values(), effects)) return verdict;
+      continue;
+    }
+    if (effects.any_writes()) {
       if (Verdict verdict = check_writers(*old, *result, effects)) return verdict;
     }
-    if (result) {
-      if (Verdict verdict = check_overlap(site, *old, *result, effects)) return verdict;
-    }
-    if (result && !allow_output_aliases) {
+    if (Verdict verdict = check_overlap(site, *old, *result, effects)) return verdict;
+    if (!allow_output_aliases) {
       if (Verdict verdict = check_own_tensor(*old, *result, made, effects)) return verdict;
     }
-    if (result && relations.kept(*old)) {
+    if (relations.kept(*old)) {
       const Layout then = relaid ? layout_of(*old, site.nodes) : Layout::taken;
       const Layout now = relaid ? layout_of(*result, made) : Layout::taken;
       // Two reshapes may have copied in between, and one may not.
@@ -334,10 +337,8 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
       continue;
     }
     if (effects.any_writes()) {
-      if (Verdict verdict = check_later_writes(site, *old, result ? sources.values_of(*result) : Values(), effects))
-        return verdict;
+      if (Verdict verdict = check_later_writes(site, *old, sources.values_of(*result), effects)) return verdict;
     }
-    if (!result) continue;
     if (Verdict verdict = check_layout(*old, layout_of(*old, {}) != Layout::taken, effects)) return verdict;
     if (allow_output_aliases) continue;
     if (Verdict verdict = check_returned(*old, *result, effects)) return verdict;

@@ -135,14 +135,13 @@ class FixedPoint {
 
   void revisit() {
     visited_.clear();
-    const auto look_again = [&](Node& place) { enqueue(place); };
-    for (Node* node : changes_.touched) {
-      if (!node->is_erased()) rules_.paths().walk(*node, visited_, look_again);
-    }
+    const auto look_from = [&](Node& changed) {
+      if (!changed.is_erased()) rules_.paths().walk(changed, visited_, [&](Node& place) { enqueue(place); });
+    };
+    for (Node* node : changes_.touched) look_from(*node);
     // An inner value matters once few enough use it.
     for (Node* node : changes_.less_used) {
-      if (!node->is_erased() && node->num_users() <= rules_.paths().most_users())
-        rules_.paths().walk(*node, visited_, look_again);
+      if (node->num_users() <= rules_.paths().most_users()) look_from(*node);
     }
   }
 

@@ -34,9 +34,10 @@ bool is_preserve(const Argument& format) {
 
 /// The memory format that the call names, if it does.
 const Argument* named_format(const Node& node, const OperatorSchema& schema) {
-  const int index = schema.index_of(kFormat);
-  if (index < 0 || (!node.kwarg(kFormat) && node.args().size() <= static_cast<std::size_t>(index))) return nullptr;
-  const Argument* format = bound_argument(schema, node, static_cast<std::size_t>(index));
+  const Argument* format = node.kwarg(kFormat);
+  // Where there is none by that name, the index is beyond all.
+  const auto index = static_cast<std::size_t>(schema.index_of(kFormat));
+  if (!format && index < std::min(node.args().size(), schema.num_positional())) format = &node.args()[index];
   return format && !format->is_none() ? format : nullptr;
 }
 
@@ -118,17 +119,17 @@ bool is_copy(const OperatorSchema& schema) {
   return std::ranges::find(kCopies, packet_of(schema.target.view())) != kCopies.end();
 }
 
-Layout layout_of(const OperatorSchema* schema) {
-  if (!schema || schema->traits.pointwise || (schema->traits.view && !schema->traits.may_copy)) return Layout::taken;
-  if (is_contiguous(*schema)) return Layout::contiguous;
-  return schema->traits.may_copy ? Layout::either : Layout::follows;
+Layout layout_of(const OperatorSchema& schema) {
+  if (schema.traits.pointwise || (schema.traits.view && !schema.traits.may_copy)) return Layout::taken;
+  if (is_contiguous(schema)) return Layout::contiguous;
+  return schema.traits.may_copy ? Layout::either : Layout::follows;
 }
 
 }  // namespace
 
 bool keeps_layout(Symbol target) {
   const OperatorSchema* schema = find_schema(target);
-  return !schema || (layout_of(schema) == Layout::taken && schema->index_of(kFormat) < 0);
+  return !schema || (layout_of(*schema) == Layout::taken && schema->index_of(kFormat) < 0);
 }
 
 Layout layout_of(const Node& node, std::span<Node* const> made) {
@@ -137,9 +138,9 @@ Layout layout_of(const Node& node, std::span<Node* const> made) {
     const OperatorSchema* schema = schema_of(*at);
     if (!schema) return Layout::taken;
     if (const Argument* format = named_format(*at, *schema); format && !is_preserve(*format)) return Layout::follows;
-    if (!schema->traits.pointwise && !is_copy(*schema)) return layout_of(schema);
+    if (!schema->traits.pointwise && !is_copy(*schema)) return layout_of(*schema);
     const Node* first = at->args().empty() ? nullptr : at->args()[0].node_or_null();
-    if (!first || std::ranges::find(made, first) == made.end()) return Layout::taken;
+    if (std::ranges::find(made, first) == made.end()) return Layout::taken;
     at = first;
   }
 }

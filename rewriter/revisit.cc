@@ -88,7 +88,7 @@ bool RevisitPaths::add(const PatternFacts& facts, const SearchPlan& plan) {
   Walk walk(facts, *this);
   const auto anywhere = [](const PlanStep& step) { return step.via == kNoPattern; };
   if (!facts.is_local() || std::ranges::any_of(plan.steps, anywhere)) return false;
-  if (facts.has_alternatives || facts.has_negations) return facts.size() <= 64 && walk.every_way(plan.anchor, "");
+  if (facts.has_alternatives || facts.has_negations) return walk.every_way(plan.anchor, "");
   walk.breadth_first(plan.anchor);
   return true;
 }

@@ -36,6 +36,7 @@ TEST(ResultStorage, LayoutsAreThoseOfAllCallsTogether) {
            Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::clone(aten::cos(x))", true},
            Case{"s = aten::full([4], 1.0)", "aten::full([4], 1.0)", "aten::clone(aten::full([4], 1.0))", true},
            Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::clone(aten::sin(x), memory_format=2)", false},
+           Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::clone(aten::cos(x), memory_format=1)", true},
            Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::sin(aten::contiguous(x))", false},
            Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::clone(aten::sin(aten::contiguous(x)))", false},
            Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::sin(aten::clone(x, memory_format=0))", false},
@@ -44,6 +45,14 @@ TEST(ResultStorage, LayoutsAreThoseOfAllCallsTogether) {
     Graph graph = graph_of(std::string(each.before) + "\nr = aten::rand_like(%s)\nreturn r");
     EXPECT_EQ(replace_pattern(graph, each.pattern, each.replacement).applied, each.same ? 1u : 0u) << each.replacement;
   }
+}
+
+/// Written to inside and given twice, it is seen nowhere but where it is given.
+TEST(ResultStorage, AResultThatIsGivenTwiceIsOne) {
+  Graph graph = graph_of("n = aten::neg(%x)\nr = aten::relu_(%n)\nt = aten::t(%r)\ns = aten::sum(%t)\nreturn s");
+  const Graph before = graph_of("n = aten::neg(%x)\nr = aten::relu_(%n)\nreturn (r, r)"),
+              after = graph_of("s = aten::sin(%x)\nreturn (s, s)");
+  EXPECT_EQ(replace_pattern(graph, before, after).applied, 1u);
 }
 
 /// What the caller gets, and may write to, does not come to share storage with what outlives the call.

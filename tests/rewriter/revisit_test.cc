@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
 namespace fx::revisit_test {
@@ -53,6 +54,24 @@ TEST(RevisitPaths, LeadWhereverTheNotesOfOtherWalksAllow) {
     ASSERT_EQ(after_clearing, expected) << "seed " << seed;
   }
   EXPECT_GT(arrivals, 2000u);
+}
+
+// The short way to the anchor leads through what the pattern says is not there.
+TEST(RevisitPaths, DoNotRelyOnWhatIsNegated) {
+  Graph graph = parse_graph(R"(graph():
+    %x = placeholder[target=x]
+    %y = placeholder[target=y]
+    %sin = call_function[target=aten::sin](args = (%x,))
+    %neg = call_function[target=aten::neg](args = (%sin,))
+    %tanh = call_function[target=aten::tanh](args = (%neg,))
+    %mul = call_function[target=aten::mul.Tensor](args = (%y, %tanh))
+    return mul)");
+  const RevisitPaths paths =
+      paths_of({"aten::mul.Tensor(!aten::relu(s), aten::tanh(aten::neg(s: aten::sin(a))))"}, graph);
+  RevisitPaths::Visited visited;
+  std::set<std::string> found;
+  paths.walk(*graph.find("sin"), visited, [&](Node& place) { found.insert(place.name()); });
+  EXPECT_TRUE(found.contains("mul"));
 }
 
 // From one of the calls down to x and up again, twice: a hundred to the third, if each path were walked.
