@@ -93,8 +93,10 @@ class LayoutReaders {
   bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
     static constexpr std::array<std::string_view, 5> kViews = {"aten::_unsafe_view", "aten::unflatten", "aten::view",
                                                                "aten::view_as", "aten::view_as_complex"};
-    static constexpr std::array<std::string_view, 10> kReaders = {
+    static constexpr std::array<std::string_view, 11> kReaders = {
         "aten::as_strided", "aten::is_contiguous", "aten::stride", "mkldnn_prepacked::conv2d_run",
+        // LibTorch takes the elements of a tensor that lies in another order for those of one that does not.
+        "aten::narrow_copy",
         // They take their source element by element in the order in which the others lie in memory.
         "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
         "aten::put_"};
