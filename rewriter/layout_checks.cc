@@ -91,10 +91,13 @@ class LayoutReaders {
     return false;
   }
   bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
-    static constexpr std::array<std::string_view, 5> kViews = {"aten::_unsafe_view", "aten::unflatten", "aten::view",
-                                                               "aten::view_as", "aten::view_as_complex"};
-    static constexpr std::array<std::string_view, 11> kReaders = {
-        "aten::as_strided", "aten::is_contiguous", "aten::stride", "mkldnn_prepacked::conv2d_run",
+    static constexpr std::array<std::string_view, 6> kViews = {
+        "aten::_unsafe_view", "aten::unflatten",       "aten::view",
+        "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
+    static constexpr std::array<std::string_view, 17> kReaders = {
+        "aten::_reshape_alias", "aten::_reshape_alias_copy", "aten::as_strided", "aten::as_strided_",
+        "aten::as_strided_copy", "aten::as_strided_scatter", "aten::is_contiguous", "aten::stride", "aten::sym_stride",
+        "mkldnn_prepacked::conv2d_run",
         // LibTorch takes the elements of a tensor that lies in another order for those of one that does not.
         "aten::narrow_copy",
         // They take their source element by element in the order in which the others lie in memory.

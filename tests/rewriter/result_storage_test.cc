@@ -15,7 +15,9 @@ TEST(ResultStorage, LayoutsAreThoseOfWhateverAPatternMatches) {
                               "#pointwise(x)", "(aten::relu(x) | aten::matmul(x, x))", "call_method[relu](x)"}) {
     for (const char* made : {"aten::matmul(x, x)", "call_method[matmul](x, x)"}) {
       for (const auto& [reader, told] :
-           {std::pair("aten::as_strided(%r, [2], [1])", true), std::pair("aten::narrow_copy(%r, 0, 0, 2)", true),
+           {std::pair("aten::as_strided(%r, [2], [1])", true),
+            std::pair("aten::as_strided_scatter(%r, %r, [2], [1])", true),
+            std::pair("aten::_reshape_alias(%r, [2], [1])", true), std::pair("aten::narrow_copy(%r, 0, 0, 2)", true),
             std::pair("aten::cat([%r])", false)}) {
         const std::string call =
             std::string_view(pattern).starts_with("call_method") ? "call_method[target=relu]" : "aten::relu";
