@@ -94,12 +94,13 @@ class LayoutReaders {
     static constexpr std::array<std::string_view, 6> kViews = {
         "aten::_unsafe_view", "aten::unflatten",       "aten::view",
         "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
-    static constexpr std::array<std::string_view, 17> kReaders = {
+    static constexpr std::array<std::string_view, 20> kReaders = {
         "aten::_reshape_alias", "aten::_reshape_alias_copy", "aten::as_strided", "aten::as_strided_",
         "aten::as_strided_copy", "aten::as_strided_scatter", "aten::is_contiguous", "aten::stride", "aten::sym_stride",
         "mkldnn_prepacked::conv2d_run",
         // LibTorch takes the elements of a tensor that lies in another order for those of one that does not.
-        "aten::narrow_copy",
+        "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward",
+        "aten::max_pool3d_with_indices_backward", "aten::narrow_copy",
         // They take their source element by element in the order in which the others lie in memory.
         "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
         "aten::put_"};
@@ -110,7 +111,18 @@ class LayoutReaders {
     if (format && is_preserve(*format)) return true;
     return (!dense_ && std::ranges::find(kViews, packet) != kViews.end()) ||
            std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
-           (shared && schema->traits.may_copy);
+           (shared && schema->traits.may_copy) || overwrites_operand(user, *schema);
+  }
+  /// `addmm_(w, w, x)`: what is multiplied is overwritten meanwhile, in an order that the kernel chooses by strides.
+  bool overwrites_operand(const Node& user, const OperatorSchema& schema) const {
+    if (schema.traits.pointwise || !effects_.of(user).writes) return false;
+    bool found = false;
+    effects_.for_each_written_class(user, [&](EffectIndex::Class written) {
+      std::size_t operands = 0;
+      user.for_each_input([&](const Node& input) { operands += effects_.alias_class(input) == written; });
+      found |= operands > 1;
+    });
+    return found;
   }
 
   const EffectIndex& effects_;

@@ -50,6 +50,17 @@ TEST(ResultStorage, LayoutsAreThoseOfAllCallsTogether) {
   }
 }
 
+/// A product in place of an operand is what the order of its kernel makes of it.
+TEST(ResultStorage, LayoutsAreKeptForProductsInPlaceOfTheirOperands) {
+  for (const auto& [call, told] :
+       {std::pair("aten::addmm_(%n, %n, %r)", true), std::pair("aten::addmm_(%n, %x, %r)", false),
+        std::pair("aten::addmm.out(%x, %n, %r, out=%n)", true), std::pair("aten::add_.Tensor(%n, %r)", false)}) {
+    Graph graph =
+        graph_of("n = aten::neg(%x)\nt = aten::t(%x)\nr = aten::relu(%t)\nw = " + std::string(call) + "\nreturn w");
+    EXPECT_EQ(replace_pattern(graph, "aten::relu(x)", "aten::matmul(x, x)").applied, told ? 0u : 1u) << call;
+  }
+}
+
 /// Written to inside and given twice, it is seen nowhere but where it is given.
 TEST(ResultStorage, AResultThatIsGivenTwiceIsOne) {
   Graph graph = graph_of("n = aten::neg(%x)\nr = aten::relu_(%n)\nt = aten::t(%r)\ns = aten::sum(%t)\nreturn s");
