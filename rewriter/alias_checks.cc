@@ -302,7 +302,7 @@ Verdict check_overlap(const Site& site, const Node& old, const Node& result, con
 }  // namespace
 
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, bool relaid, bool allow_output_aliases) {
+                      const EffectIndex& effects, MayChange change, bool allow_output_aliases) {
   const AliasSources sources(effects.any_writes() ? made : std::span<Node* const>(), effects);
   for (const Node* node : effects.any_writes() ? made : std::span<Node* const>()) {
     if (!effects.of(*node).writes) continue;
@@ -326,12 +326,13 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     if (!allow_output_aliases) {
       if (Verdict verdict = check_own_tensor(*old, *result, made, effects)) return verdict;
     }
+    const bool same = !change.operands || same_operands(*old, site.nodes, *result, made);
     if (relations.kept(*old)) {
-      const Layout then = relaid ? layout_of(*old, site.nodes) : Layout::taken;
-      const Layout now = relaid ? layout_of(*result, made) : Layout::taken;
+      const Layout then = change.layout ? layout_of(*old, site.nodes) : Layout::taken;
+      const Layout now = change.layout ? layout_of(*result, made) : Layout::taken;
       // Two reshapes may have copied in between, and one may not.
       const bool one_view = std::ranges::find(made, result) != made.end() && may_copy(*old) && may_copy(*result);
-      if (then == now && !one_view) continue;
+      if (then == now && (same || then != Layout::taken) && !one_view) continue;
       if (Verdict verdict = check_layout(*old, true, effects, now == Layout::follows || now == Layout::contiguous))
         return verdict;
       continue;
@@ -339,7 +340,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     if (effects.any_writes()) {
       if (Verdict verdict = check_later_writes(site, *old, sources.values_of(*result), effects)) return verdict;
     }
-    if (Verdict verdict = check_layout(*old, layout_of(*old, {}) != Layout::taken, effects)) return verdict;
+    if (Verdict verdict = check_layout(*old, !same || layout_of(*old, {}) != Layout::taken, effects)) return verdict;
     if (allow_output_aliases) continue;
     if (Verdict verdict = check_returned(*old, *result, effects)) return verdict;
   }

@@ -181,15 +181,16 @@ Verdict Applier::check_built(const Site& site) {
   if (replacement_.is_function()) {
     if (Verdict verdict = check_function(site)) return verdict;
   }
-  const bool plain = !replacement_.may_change_layout() && !replacement_.may_alias() &&
-                     !replacement_.has_impure_nodes() && !effects_.any_writes();
+  const bool plain = !replacement_.may_change_layout() && !replacement_.may_reorder_operands() &&
+                     !replacement_.may_alias() && !replacement_.has_impure_nodes() && !effects_.any_writes();
   if (plain && std::none_of(site.exits.begin(), site.exits.end(),
                             [&](const Node* exit) { return effects_.of(*exit).may_alias; }))
     return {};
   for (const Node* node : made_) {
     if (effects_.of(*node).writes) effects_.expect_writes();
   }
-  return check_aliases(site, results_, made_, effects_, replacement_.may_change_layout(), allow_output_aliases_);
+  return check_aliases(site, results_, made_, effects_,
+                       {replacement_.may_change_layout(), replacement_.may_reorder_operands()}, allow_output_aliases_);
 }
 
 void Applier::annotate(const Site& site) {

@@ -30,7 +30,8 @@ CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, cons
       far_.add(i, *facts, plan);
       any_far_ = true;
     }
-    entries_.push_back({std::move(facts), std::move(plan), ReplacementPlan(rule.pattern.data(), rule.replacement)});
+    entries_.push_back(
+        {std::move(facts), std::move(plan), ReplacementPlan(rule.pattern.data(), rule.replacement, find.commutative)});
   }
   paths_.merge();
 }

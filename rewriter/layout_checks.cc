@@ -162,6 +162,71 @@ Layout layout_of(const Node& node, std::span<Node* const> made) {
   }
 }
 
+namespace {
+
+/// A value from outside, or a view of one, or how a call that lays out anew does so.
+struct Operand {
+  const Node* node;
+  Layout layout;
+  const Node* view = nullptr;
+
+  friend bool operator==(const Operand& a, const Operand& b) {
+    return a.node == b.node && a.layout == b.layout && same_view(a.view, b.view);
+  }
+  static bool same_view(const Node* a, const Node* b) {
+    if (!a || !b) return a == b;
+    return a->target() == b->target() && a->args().subspan(1).to_vector() == b->args().subspan(1).to_vector();
+  }
+};
+
+/// What a value is computed of element by element, by calls among `members`, in the order in which they take it.
+struct Operands {
+  std::vector<Operand> all;
+  bool several = false;  ///< some call has a choice
+
+  Operands(const Node& value, std::span<Node* const> members) {
+    std::vector<const Node*> open = {&value}, seen, taken;
+    while (!open.empty()) {
+      const Node& node = *open.back();
+      open.pop_back();
+      if (std::ranges::find(seen, &node) != seen.end()) continue;
+      seen.push_back(&node);
+      const bool inside = std::ranges::find(members, &node) != members.end();
+      const OperatorSchema* schema = inside ? schema_of(node) : nullptr;
+      if (!schema || !(schema->traits.pointwise || is_copy(*schema))) {
+        add(operand_of(node, inside, schema));
+        continue;
+      }
+      taken.clear();
+      for (std::size_t i = 0; i < (schema->traits.pointwise ? schema->arguments.size() : 1); ++i) {
+        const Argument* argument = bound_argument(*schema, node, i);
+        if (argument) for_each_node(*argument, [&](const Node& input) { taken.push_back(&input); });
+      }
+      several |= taken.size() > 1;
+      open.insert(open.end(), taken.rbegin(), taken.rend());
+    }
+  }
+
+ private:
+  static Operand operand_of(const Node& node, bool inside, const OperatorSchema* schema) {
+    if (!inside) return {&node, Layout::taken};
+    const Layout layout = schema ? layout_of(*schema) : Layout::taken;
+    const bool view = layout == Layout::taken && !node.args().empty();
+    return {view ? node.args()[0].node_or_null() : nullptr, layout, view ? &node : nullptr};
+  }
+  void add(const Operand& operand) {
+    if (std::ranges::find(all, operand) == all.end()) all.push_back(operand);
+  }
+};
+
+}  // namespace
+
+bool same_operands(const Node& old, std::span<Node* const> old_nodes, const Node& result,
+                   std::span<Node* const> new_nodes) {
+  const Operands then(old, old_nodes), now(result, new_nodes);
+  return (!then.several && !now.several) || then.all == now.all;
+}
+
 Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects, bool dense) {
   const Node* reader = LayoutReaders(effects, dense).find(old, reordered);
   if (!reader) return {};

@@ -22,6 +22,11 @@ bool keeps_layout(Symbol target);
 /// Of a value, through the pointwise operators among `made`: that of what they begin with, of several the first.
 Layout layout_of(const Node& node, std::span<Node* const> made);
 
+/// Whether two values, of calls among `old_nodes` and `new_nodes`, are computed element by element of the same values,
+/// taken in the same order: the first of them that decides does so for both.
+bool same_operands(const Node& old, std::span<Node* const> old_nodes, const Node& result,
+                   std::span<Node* const> new_nodes);
+
 /// Nobody depends on how the elements of `old` lie, when what stands for it may lie otherwise: with other gaps, and, if
 /// `reordered`, with dimensions in another order. `dense`: every view of the old value is one of the new value too.
 Verdict check_layout(const Node& old, bool reordered, const EffectIndex& effects, bool dense = false);

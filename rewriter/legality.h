@@ -86,10 +86,15 @@ std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& 
                                                   const EffectIndex& effects);
 std::string seen_by(const std::pair<const Node*, const Node*>& observer);
 
+/// What a replacement may change of where its results lie.
+struct MayChange {
+  bool layout = false;    ///< they lie as inputs do, where the old ones were laid out anew, or the other way round
+  bool operands = false;  ///< they are computed of the same in another order: of several the first decides
+};
+
 /// Are the results, just made, in the same alias relation to other values as those they replace, as far as a write or
-/// the caller can tell? `made` are the new nodes, not yet known to `effects`; `relaid`: new values may lie in memory
-/// as inputs do, where the old ones were laid out anew, or the other way round.
+/// the caller can tell? `made` are the new nodes, not yet known to `effects`.
 Verdict check_aliases(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
-                      const EffectIndex& effects, bool relaid, bool allow_output_aliases);
+                      const EffectIndex& effects, MayChange change, bool allow_output_aliases);
 
 }  // namespace fx::internal

@@ -20,7 +20,10 @@ using internal::Search;
 class Replace {
  public:
   Replace(Rewriter& rewriter, const Pattern& pattern, const Replacement& replacement, const ReplaceOptions& options)
-      : rewriter_(rewriter), pattern_(pattern), plan_(pattern.data(), replacement), options_(options) {
+      : rewriter_(rewriter),
+        pattern_(pattern),
+        plan_(pattern.data(), replacement, options.find.commutative),
+        options_(options) {
     rule_.rule = options.name;
   }
 

@@ -29,33 +29,85 @@ void add_new(std::vector<std::uint32_t>& to, std::uint32_t value) {
 
 }  // namespace
 
-ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& replacement)
+ReplacementPlan::ReplacementPlan(const PatternData& pattern, const Replacement& replacement, bool commutes)
     : pattern_(pattern), replacement_(replacement) {
   for (std::uint32_t i = 0; i < pattern.nodes.size(); ++i) {
     if (pattern.nodes[i].kind == PatternKind::attribute) parameters_.push_back(i);
   }
   if (is_function()) {
     may_alias_ = true;
-    changes_layout_ = true;
+    changes_layout_ = reorders_ = true;
     return;
   }
   read_graph();
   check_results();
   read_effects();
-  read_layouts();
+  read_layouts(commutes);
 }
 
-// Where all calls, of the pattern and of the replacement, give what lies as what they take, so do the results. Of calls
-// in other spellings, and of sets that are not listed, only the match tells.
-void ReplacementPlan::read_layouts() {
+// Where all calls, of the pattern and of the replacement, give what lies as what they take, so do the results, if they
+// take the same in the same order. Of calls in other spellings, and of sets that are not listed, only the match tells.
+void ReplacementPlan::read_layouts(bool commutes) {
   for (const PatternNode& node : pattern_.nodes) {
     changes_layout_ |= node.kind == PatternKind::transparent || node.kind == PatternKind::dominated;
     if (node.kind != PatternKind::call) continue;
     changes_layout_ |= node.op != Op::call_function || !node.targets.is_finite() ||
                        !std::ranges::all_of(node.targets.names(), keeps_layout);
+    commutes |= node.commutative;
   }
   for (const TemplateNode& node : nodes_)
     changes_layout_ |= !node.target.empty() && (node.op != Op::call_function || !keeps_layout(node.target));
+  for (std::size_t i = 0; i < results_.size() && !reorders_; ++i) {
+    const auto before = pattern_operands(pattern_.outputs[i]);
+    reorders_ = !before || *before != replacement_operands(results_[i]) || (commutes && before->size() > 1);
+  }
+}
+
+/// What a result of the pattern is computed of, each once, in the order in which its calls take it; nothing when the
+/// match decides.
+std::optional<std::vector<std::uint32_t>> ReplacementPlan::pattern_operands(std::uint32_t result) const {
+  std::vector<std::uint32_t> operands, open = {result}, seen;
+  while (!open.empty()) {
+    const std::uint32_t index = open.back();
+    open.pop_back();
+    const PatternNode& node = pattern_.nodes[index];
+    switch (node.kind) {
+      case PatternKind::literal:
+      case PatternKind::hole: break;
+      case PatternKind::any:
+      case PatternKind::attribute: add_new(operands, index); break;
+      case PatternKind::sequence:
+      case PatternKind::call:
+        if (!node.kwargs.empty() || node.open || node.bare) return {};
+        if (std::ranges::count(seen, index) != 0) break;
+        seen.push_back(index);
+        open.insert(open.end(), node.args.rbegin(), node.args.rend());
+        break;
+      default: return {};
+    }
+  }
+  return operands;
+}
+
+std::vector<std::uint32_t> ReplacementPlan::replacement_operands(const TemplateArgument& result) const {
+  std::vector<std::uint32_t> operands, seen;
+  std::vector<TemplateArgument> open = {result};
+  while (!open.empty()) {
+    const TemplateArgument source = std::move(open.back());
+    open.pop_back();
+    std::vector<TemplateArgument> taken;
+    if (source.kind == Kind::capture) {
+      const PatternKind kind = pattern_.nodes[source.index].kind;
+      if (kind != PatternKind::literal && kind != PatternKind::hole) add_new(operands, source.index);
+    } else if (source.kind == Kind::container) {
+      for_each_node(source.value, [&](const Node& node) { taken.push_back(by_id_[node.id()]); });
+    } else if (source.kind == Kind::made && std::ranges::count(seen, source.index) == 0) {
+      seen.push_back(source.index);
+      for (const TemplateNode::Blank& blank : nodes_[source.index].blanks) taken.push_back(blank.source);
+    }
+    open.insert(open.end(), taken.rbegin(), taken.rend());
+  }
+  return operands;
 }
 
 void ReplacementPlan::read_graph() {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,8 +50,9 @@ struct TemplateNode {
 
 class ReplacementPlan {
  public:
-  /// Checks that inputs are bound and that results agree. Throws Error(invalid_argument) when they do not.
-  ReplacementPlan(const PatternData& pattern, const Replacement& replacement);
+  /// Checks that inputs are bound and that results agree. `commutes`: operands may be found in either order whatever
+  /// the pattern says. Throws Error(invalid_argument) when they do not.
+  ReplacementPlan(const PatternData& pattern, const Replacement& replacement, bool commutes = false);
 
   bool is_function() const { return replacement_.graph() == nullptr; }
   /// The pattern nodes whose values the replacement takes.
@@ -68,6 +70,9 @@ class ReplacementPlan {
   /// True when a result may lie in memory as the inputs do where the pattern's was laid out by its operator, or the
   /// other way round.
   bool may_change_layout() const { return changes_layout_; }
+  /// True when a result may be computed of the same values in another order: of several that lie differently the first
+  /// decides how it lies.
+  bool may_reorder_operands() const { return reorders_; }
 
   /// The nodes to be made. Who builds fills in a copy of them, match after match.
   const std::vector<TemplateNode>& nodes() const { return nodes_; }
@@ -81,7 +86,9 @@ class ReplacementPlan {
   std::uint32_t capture_of(const Node& placeholder, std::size_t position) const;
   void read_graph();
   void read_effects();
-  void read_layouts();
+  void read_layouts(bool commutes);
+  std::optional<std::vector<std::uint32_t>> pattern_operands(std::uint32_t result) const;
+  std::vector<std::uint32_t> replacement_operands(const TemplateArgument& result) const;
   void check_results() const;
   void fill(Argument& argument, const TemplateArgument& source, const Match& match,
             const std::vector<Node*>& made) const;
@@ -99,6 +106,7 @@ class ReplacementPlan {
   bool side_effects_ = false;
   bool may_alias_ = false;
   bool changes_layout_ = false;
+  bool reorders_ = false;
 };
 
 }  // namespace fx::internal

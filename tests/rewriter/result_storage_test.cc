@@ -29,6 +29,40 @@ TEST(ResultStorage, LayoutsAreThoseOfWhateverAPatternMatches) {
   }
 }
 
+/// Of several operands the first decides how what is computed of them lies.
+TEST(ResultStorage, OperandsThatChangePlacesAreAnotherLayout) {
+  struct Case {
+    const char *before, *pattern, *replacement;
+    bool same;
+  };
+  for (const Case& each : {
+           Case{"a = aten::add.Tensor(%x, %t)", "aten::add.Tensor(x, y)", "aten::add.Tensor(y, x)", false},
+           Case{"a = aten::add.Tensor(%x, %t)", "aten::add.Tensor(x, y)", "aten::sub.Tensor(x, y)", true},
+           Case{"a = aten::add.Tensor(%x, %t)", "aten::add.Tensor(x, y)", "aten::sub.Tensor(x, aten::neg(y))", true},
+           Case{"a = aten::maximum(%x, %t)", "aten::maximum(x, y)", "aten::maximum(y, x)", false},
+           Case{"a = aten::sub.Tensor(%x, %t)", "aten::sub.Tensor(x, y)", "aten::add.Tensor(aten::neg(y), x)", false},
+           Case{"a = aten::add.Tensor(%t, %x)", "commutative(aten::add.Tensor(aten::t(v), y))",
+                "aten::add.Tensor(aten::t(v), y)", true},
+           Case{"a = aten::add.Tensor(%x, %t)", "commutative(aten::add.Tensor(aten::t(v), y))",
+                "aten::add.Tensor(aten::t(v), y)", false},
+           Case{"a = aten::addcmul(%x, %t, %t)", "aten::addcmul(x, y, z)",
+                "aten::add.Tensor(x, aten::mul.Tensor(y, z))", true},
+           Case{"a = aten::addcmul(%x, %t, %t)", "aten::addcmul(x, y, z)",
+                "aten::add.Tensor(aten::mul.Tensor(y, z), x)", false},
+       }) {
+    for (const auto& [after, told] :
+         {std::pair("v = aten::view(%a, [4])\nreturn v", true),
+          std::pair("v = aten::reshape(%a, [4])\nw = aten::add_.Scalar(%v, 1)\nreturn a", true),
+          std::pair("r = aten::relu(%a)\nv = aten::reshape(%r, [4])\nw = aten::add_.Scalar(%v, 1)\nreturn r", true),
+          std::pair("v = aten::reshape(%a, [4])\nreturn (a, v)", true),
+          std::pair("s = aten::sum(%a)\nreturn s", false)}) {
+      Graph graph = graph_of("t = aten::t(%x)\n" + std::string(each.before) + "\n" + after);
+      EXPECT_EQ(replace_pattern(graph, each.pattern, each.replacement).applied, each.same || !told ? 1u : 0u)
+          << each.before << " " << each.pattern << " " << each.replacement << " " << after;
+    }
+  }
+}
+
 /// Also through calls before the last, and by a format that a copy names. What draws tells it.
 TEST(ResultStorage, LayoutsAreThoseOfAllCallsTogether) {
   struct Case {
