@@ -132,6 +132,13 @@ bool only_calls(const PatternData& data, std::uint32_t index) {
   return true;
 }
 
+bool is_bound(const PatternData& data, std::uint32_t index) {
+  if (!data.from_graph || std::ranges::count(data.outputs, index) != 0) return true;
+  bool found = false;
+  for (const PatternNode& node : data.nodes) node.for_each_child([&](std::uint32_t child) { found |= child == index; });
+  return found || data.nodes[index].kind == PatternKind::call;
+}
+
 namespace {
 
 /// What stands for the path of dominates(): a test of one node at a time.

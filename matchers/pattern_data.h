@@ -56,6 +56,8 @@ std::string print_pattern(const PatternData& data);
 
 /// True when the node is one that only a call can match: a call, or alternatives that are all calls.
 bool only_calls(const PatternData& data, std::uint32_t index);
+/// True when a match gives the node a value: a parameter that a pattern function does not use has none.
+bool is_bound(const PatternData& data, std::uint32_t index);
 /// The pattern where each operand that is a call may be reached through calls that hand their input on.
 PatternData seeing_through(const PatternData& data);
 /// True when some node asks for the shapes of values, or for the types of modules.

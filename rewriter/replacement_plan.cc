@@ -18,7 +18,8 @@ using Kind = TemplateArgument::Kind;
 std::string names_of(const PatternData& pattern) {
   std::string text;
   for (const PatternNode& node : pattern.nodes) {
-    if (!node.name.empty()) text += (text.empty() ? "" : ", ") + node.name.str();
+    const auto index = static_cast<std::uint32_t>(&node - pattern.nodes.data());
+    if (!node.name.empty() && is_bound(pattern, index)) text += (text.empty() ? "" : ", ") + node.name.str();
   }
   return text.empty() ? "nothing" : text;
 }
@@ -122,7 +123,9 @@ void ReplacementPlan::read_graph() {
   for (const Node& node : graph.nodes()) {
     if (node.is(Op::placeholder)) {
       by_id_[node.id()] = {Kind::capture, capture_of(node, position++), {}};
-      if (node.has_users()) add_new(captures_, by_id_[node.id()].index);
+      if (!node.has_users()) continue;
+      if (!is_bound(pattern_, by_id_[node.id()].index)) refuse_unbound(node.target());
+      add_new(captures_, by_id_[node.id()].index);
     } else if (node.is(Op::output)) {
       if (node.args().empty()) continue;
       const Argument& value = node.args()[0];
@@ -153,12 +156,15 @@ TemplateNode ReplacementPlan::template_of(const Node& node) const {
   return made;
 }
 
+void ReplacementPlan::refuse_unbound(Symbol input) const {
+  refuse("the replacement takes '" + input.str() + "', which the pattern does not bind; it binds " +
+         names_of(pattern_));
+}
+
 std::uint32_t ReplacementPlan::capture_of(const Node& placeholder, std::size_t position) const {
   if (replacement_.is_positional() && pattern_.from_graph) return pattern_.inputs[position];
   const int index = pattern_.find(placeholder.target());
-  if (index < 0)
-    refuse("the replacement takes '" + placeholder.target().str() + "', which the pattern does not bind; it binds " +
-           names_of(pattern_));
+  if (index < 0) refuse_unbound(placeholder.target());
   const auto capture = static_cast<std::uint32_t>(index);
   const bool replaced = std::find(pattern_.outputs.begin(), pattern_.outputs.end(), capture) != pattern_.outputs.end();
   if (replaced && only_calls(pattern_, capture)) {

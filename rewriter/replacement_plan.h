@@ -84,6 +84,7 @@ class ReplacementPlan {
   TemplateArgument source_of(const Argument& value) const;
   TemplateNode template_of(const Node& node) const;
   std::uint32_t capture_of(const Node& placeholder, std::size_t position) const;
+  [[noreturn]] void refuse_unbound(Symbol input) const;
   void read_graph();
   void read_effects();
   void read_layouts(bool commutes);

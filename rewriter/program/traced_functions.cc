@@ -35,6 +35,13 @@ class TracedReplacement {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].is_literal()) literals.push_back(match.values()[pattern.inputs[i]]);
     }
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      if (!parameters[i].is_literal() || is_bound(pattern, pattern.inputs[i]) || !function_.depends_on(i, literals))
+        continue;
+      throw Error(ErrorKind::invalid_argument,
+                  "the replacement takes '" + pattern.nodes[pattern.inputs[i]].name.str() +
+                      "', a literal that the pattern does not use, so that no match has a value for it");
+    }
     const ReplacementPlan plan(pattern, graph_at(literals));
     std::vector<TemplateNode> nodes = plan.nodes();
     std::vector<Node*> made;

@@ -1,6 +1,10 @@
 #include <fxgraph/trace/pattern_function.h>
 
+#include <algorithm>
+
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/run/value.h>
+#include <fxgraph/text/print.h>
 
 namespace fx {
 namespace {
@@ -48,21 +52,44 @@ class HoleFinder {
 
  private:
   void visit(const Node& first, const Node& second, Node& target) {
-    if (first.op() != second.op() || first.target() != second.target() || first.args().size() != second.args().size() ||
-        first.kwargs().size() != second.kwargs().size()) {
-      different_program(&first);
-    }
+    if (first.op() != second.op() || first.target() != second.target()) different_program(&first);
+    const Spelled a = spelled_beside(first, second), b = spelled_beside(second, first),
+                  c = spelled_beside(target, second);
+    if (a.args.size() != b.args.size() || a.kwargs.size() != b.kwargs.size()) different_program(&first);
     changed_ = false;
     std::vector<Argument> args;
-    for (std::size_t i = 0; i < first.args().size(); ++i) {
-      args.push_back(merge(first, first.args()[i], second.args()[i], target.args()[i]));
-    }
+    for (std::size_t i = 0; i < a.args.size(); ++i) args.push_back(merge(first, a.args[i], b.args[i], c.args[i]));
     std::vector<NamedArgument> kwargs;
-    for (std::size_t i = 0; i < first.kwargs().size(); ++i) {
-      kwargs.push_back({first.kwargs().name(i),
-                        merge(first, first.kwargs().value(i), second.kwargs().value(i), target.kwargs().value(i))});
+    for (std::size_t i = 0; i < a.kwargs.size(); ++i) {
+      if (a.kwargs[i].name != b.kwargs[i].name) different_program(&first);
+      kwargs.push_back({a.kwargs[i].name, merge(first, a.kwargs[i].value, b.kwargs[i].value, c.kwargs[i].value)});
     }
     if (changed_) target.set_args_kwargs(args, kwargs);
+  }
+
+  /// The arguments of a call.
+  struct Spelled {
+    std::vector<Argument> args;
+    std::vector<NamedArgument> kwargs;
+  };
+  /// With the defaults that the other call of the same operator says: at one of its values a literal is the default,
+  /// and left out.
+  static Spelled spelled_beside(const Node& node, const Node& other) {
+    Spelled spelled{node.args().to_vector(), {}};
+    for (const auto& [name, value] : node.kwargs()) spelled.kwargs.push_back({name, value});
+    const OperatorSchema* schema = schema_of(node);
+    if (!schema) return spelled;
+    for (std::size_t i = spelled.args.size(); i < other.args().size(); ++i) {
+      const Argument* value = i < schema->arguments.size() ? bound_argument(*schema, node, i) : nullptr;
+      if (!value) return spelled;
+      spelled.args.push_back(*value);
+    }
+    for (const auto& [name, value] : other.kwargs()) {
+      const Argument* known = node.kwarg(name) ? nullptr : bound_argument(node, name.view());
+      if (known) spelled.kwargs.push_back({name, *known});
+    }
+    std::ranges::sort(spelled.kwargs, {}, [&](const NamedArgument& one) { return schema->index_of(one.name); });
+    return spelled;
   }
 
   Argument merge(const Node& at, const Argument& a, const Argument& b, const Argument& target) {
@@ -132,8 +159,14 @@ Trace PatternFunction::trace_at(const std::vector<Argument>& literals) const {
   std::vector<c10::IValue> examples;
   std::size_t next = 0;
   for (const Parameter& parameter : parameters()) {
-    examples.push_back(parameter.is_literal() ? to_ivalue(literals.at(next++))
-                                              : c10::IValue(internal::unknown_example()));
+    const std::size_t position = examples.size();
+    if (!parameter.is_literal()) {
+      examples.emplace_back(internal::unknown_example());
+      continue;
+    }
+    const Argument& literal = literals.at(next++);
+    const bool any = literal.is_none() && !parameter.optional;
+    examples.push_back(to_ivalue(any ? probe_for(parameter, position).first : literal));
   }
   Tracer tracer(std::move(options));
   return tracer.trace_callable(callable_, std::move(examples), internal::PlaceholderInputs::Literals::holes);
@@ -145,6 +178,17 @@ Trace PatternFunction::instance(const std::vector<Argument>& literals) const {
                                                  " literals, but " + std::to_string(literals.size()) + " are given");
   }
   return trace_at(literals);
+}
+
+bool PatternFunction::depends_on(std::size_t i, const std::vector<Argument>& literals) const {
+  const auto place = static_cast<std::size_t>(
+      std::count_if(parameters().begin(), parameters().begin() + static_cast<std::ptrdiff_t>(i),
+                    [](const Parameter& parameter) { return parameter.is_literal(); }));
+  const Probe probe = probe_for(parameters()[i], i);
+  std::vector<Argument> first = literals, second = literals;
+  first.at(place) = probe.first;
+  second.at(place) = probe.second;
+  return print_graph(trace_at(first).graph) != print_graph(trace_at(second).graph);
 }
 
 Trace PatternFunction::pattern() const {

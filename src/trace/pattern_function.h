@@ -35,8 +35,11 @@ class PatternFunction {
 
   /// The function with holes for its literals. Shape-free, no modules raised.
   Trace pattern() const;
+  /// Whether the graph is another for another value of parameter `i`, a literal, the others being `literals`.
+  bool depends_on(std::size_t i, const std::vector<Argument>& literals) const;
   /// The function at the given literals, one for each literal parameter in order. All parameters have placeholders;
-  /// those of literals have no users. Throws Error(invalid_argument) when a literal is of the wrong kind.
+  /// those of literals have no users. None stands for any value. Throws Error(invalid_argument) when a literal is of
+  /// the wrong kind.
   Trace instance(const std::vector<Argument>& literals) const;
 
  private:

@@ -73,6 +73,27 @@ TEST(TracedPatterns, CapturedTensorsAreRefusedWithTheCure) {
               HasSubstr("uses a tensor from outside"));
 }
 
+TEST(TracedPatterns, ParametersThatThePatternDoesNotUseHaveNoValue) {
+  const auto gm = symbolic_trace([](torch::Tensor x) { return torch::neg(x) * 2; });
+  const std::string before = print_graph(gm->graph());
+  const auto pattern = [](torch::Tensor x, torch::Tensor) { return torch::neg(x); };
+  for (const auto& taken :
+       {+[](torch::Tensor x, torch::Tensor y) { return x + y; }, +[](torch::Tensor, torch::Tensor y) { return y; }})
+    EXPECT_THAT(error_of([&] { replace_pattern(*gm, pattern, taken); }), HasSubstr("which the pattern does not bind"));
+  EXPECT_THAT(error_of([&] {
+                replace_pattern(
+                    *gm, [](torch::Tensor x, double, double d) { return torch::neg(x) * d; },
+                    [](torch::Tensor x, double c, double d) { return (x + c) * d; });
+              }),
+              HasSubstr("a literal that the pattern does not use"));
+  EXPECT_EQ(print_graph(gm->graph()), before);
+  EXPECT_EQ(replace_pattern(
+                *gm, [](torch::Tensor x, double, bool) { return torch::neg(x); },
+                [](torch::Tensor x, double, bool) { return torch::sin(x); })
+                .applied,
+            1u);
+}
+
 TEST(TracedPatterns, AModuleBringsItsParameters) {
   const auto gm = symbolic_trace([](torch::Tensor x) { return x.relu() + 1; });
   torch::nn::Linear linear(2, 2);

@@ -41,6 +41,17 @@ TEST(PatternFunction, HolesInsideListsAndKeywords) {
   EXPECT_EQ(type_of(graph, "arg_1"), "int");
 }
 
+// At one of its values a literal is the default, and C++ does not say that it was given.
+TEST(PatternFunction, HolesStandForDefaultsToo) {
+  EXPECT_THAT(calls(trace_pattern([](Tensor x, bool k) { return x.mean({1}, k); })),
+              ElementsAre("aten::mean.dim(x, [1], y)"));
+  EXPECT_THAT(calls(trace_pattern([](Tensor x, bool k) { return std::get<0>(torch::sort(x, 1, k)); })),
+              ElementsAre("aten::sort(x, 1, y)", "operator.getitem(sort, 0)"));
+  EXPECT_THAT(
+      calls(trace_pattern([](Tensor x, std::int64_t dim, bool k) { return x.argmax(dim, k) + x.sum({1}, k); })),
+      ElementsAre("aten::argmax(x, y, z)", "aten::sum.dim_IntList(x, [1], z)", "aten::add.Tensor(argmax, sum_1)"));
+}
+
 TEST(PatternFunction, ALiteralMayBeUsedTwiceOrNever) {
   const Graph graph = trace_pattern([](Tensor x, double c, double) { return (x * c) + c; });
   EXPECT_THAT(calls(graph), ElementsAre("aten::mul.Scalar(x, y)", "aten::add.Scalar(mul, y)"));
