@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/trace/graph_appending_tracer.h>
 
@@ -67,11 +68,25 @@ class Decomposer {
   Argument call_function(const Node& node) {
     const internal::Callable& function = *table_.find(node.target());
     try {
-      return tracer_.append_callable(function, bound_arguments(node, function.parameters.size()));
+      const std::uint32_t first = result_.id_bound();
+      Argument value = tracer_.append_callable(function, bound_arguments(node, function.parameters.size()));
+      if (effects_of(node).writes && !writes_since(first)) {
+        throw Error(ErrorKind::invalid_argument,
+                    "the operator writes to its argument, and the function does not: end it with `copy_` to that");
+      }
+      return value;
     } catch (const Error& error) {
       throw Error(error.kind(), "decompose: %" + node.name() + " (" + node.target().str() + "): " + error.message(),
                   node.name());
     }
+  }
+
+  bool writes_since(std::uint32_t first_id) const {
+    for (std::uint32_t id = first_id; id < result_.id_bound(); ++id) {
+      const Node* node = result_.node_by_id(id);
+      if (node && effects_of(*node).writes) return true;
+    }
+    return false;
   }
 
   // The call's arguments in the order of the schema, as many as the function takes.

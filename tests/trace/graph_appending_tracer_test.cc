@@ -170,6 +170,20 @@ TEST(Decompose, Misfits) {
                   HasSubstr("64 rounds"));
 }
 
+TEST(Decompose, WhatWritesIsDecomposedByWhatWrites) {
+  const auto gm = symbolic_trace([](Tensor x) {
+    const Tensor y = x * 2;
+    y.select(0, 0).relu_();
+    return y;
+  });
+  Decompositions table;
+  table["aten::relu_"] = [](Tensor x) { return torch::relu(x); };
+  EXPECT_FX_ERROR(decompose(*gm, table), invalid_argument, HasSubstr("%relu_"), HasSubstr("writes to its argument"));
+  table["aten::relu_"] = [](Tensor x) { return x.copy_(torch::relu(x)); };
+  const Tensor x = torch::randn({3, 4});
+  EXPECT_TRUE(decompose(*gm, table)->forward(x).equal(gm->forward(x)));
+}
+
 TEST(Decompose, MayAskForSizesWithShapes) {
   Tracer tracer;
   Trace trace = tracer.trace([](Tensor x) { return x.mean(); }, {torch::rand({2, 3})});
