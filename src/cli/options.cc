@@ -27,6 +27,20 @@ constexpr std::pair<std::string_view, Form> kEndings[] = {
 
 }  // namespace
 
+namespace {
+
+/// What cannot be made is refused by the words of whoever asks for it, not by those of an allocator.
+void require_memory(const std::string& shape, const TensorInfo& info) {
+  double bytes = static_cast<double>(element_size(info.dtype));
+  for (const std::int64_t size : info.sizes) bytes *= static_cast<double>(size);
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes <= memory) return;
+  throw Error(ErrorKind::invalid_argument, "--input " + shape + ": " + human_bytes(bytes) + ", and this machine has " +
+                                               human_bytes(memory) + " of memory; give smaller sizes");
+}
+
+}  // namespace
+
 bool is_archive(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
@@ -63,6 +77,7 @@ std::vector<TensorInfo> parse_inputs(const std::vector<std::string>& shapes) {
                       ": not a shape; write sizes joined by x and optionally a type, like 1x3x224x224 or 2x16:int64, "
                       "or :float32 for a tensor without dimensions");
     }
+    require_memory(shape, *info);
     inputs.push_back(std::move(*info));
   }
   return inputs;
