@@ -1,10 +1,12 @@
 #include <fxgraph/analysis/dominators.h>
 
+#include <fxgraph/ir/definition_order.h>
 #include <fxgraph/ir/node_map.h>
 
 namespace fx {
 
 DominatorTree::DominatorTree(const Graph& graph, bool post) : graph_(&graph), post_(post), root_(graph.id_bound()) {
+  require_definitions_before_uses(graph);
   records_.resize(root_ + 1, {kUnset, kUnset, 0, 0, 0});
   records_[root_] = {root_, root_, 0, 0, 0};
   preorder_.reserve(graph.size());

@@ -92,14 +92,14 @@ class DominatorTree {
 /// Which nodes every path of values from an input to a node leads through.
 class Dominators : public DominatorTree {
  public:
-  /// Makes the tree of `graph` as it is now.
+  /// Makes the tree of `graph` as it is now. Throws Error(lint) where a value is used before it is defined.
   explicit Dominators(const Graph& graph) : DominatorTree(graph, false) {}
 };
 
 /// `dominates(a, b)`: does every path from `b` to the output or a dead end lead through `a`?
 class PostDominators : public DominatorTree {
  public:
-  /// Makes the tree of `graph` as it is now, dead ends included.
+  /// Makes the tree of `graph` as it is now, dead ends included; throws as Dominators does.
   explicit PostDominators(const Graph& graph) : DominatorTree(graph, true) {}
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/analysis/effects.h>
+#include <fxgraph/ir/definition_order.h>
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/module/module_effects.h>
@@ -286,6 +287,11 @@ class Splitter {
 std::shared_ptr<GraphModule> split_module(const GraphModule& module,
                                           const std::function<std::int64_t(const Node&)>& partition_of,
                                           const SplitOptions& options) {
+  if (!partition_of) {
+    throw Error(ErrorKind::invalid_argument,
+                "split_module: the function that says each node's partition is empty; give one");
+  }
+  require_definitions_before_uses(module.graph());
   return Splitter(module, options).run(partition_of);
 }
 

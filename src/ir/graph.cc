@@ -74,10 +74,12 @@ std::vector<Node*> Graph::find_nodes(Op op, Symbol target) const {
 }
 
 std::vector<Node*> Graph::placeholders() const {
+  // They are the first nodes of a graph that lints; in others the last one is further on.
   std::vector<Node*> found;
+  found.reserve(storage_->placeholders);
   for (Node& node : const_cast<Graph*>(this)->nodes()) {
-    if (node.op_ != Op::placeholder) break;
-    found.push_back(&node);
+    if (found.size() == storage_->placeholders) break;
+    if (node.op_ == Op::placeholder) found.push_back(&node);
   }
   return found;
 }
@@ -121,6 +123,7 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
   if (op == Op::output) s.output = node;
   ++s.count_of(op, target);
   ++s.live;
+  s.placeholders += op == Op::placeholder;
   ++s.revision;
   if (!s.hooks.empty()) [[unlikely]]
     s.tell_created(*node);
@@ -195,6 +198,7 @@ void Graph::erase_node(Node& node) {
   if (s.output == &node) s.output = nullptr;
   --s.count_of(node.op_, node.target_);
   --s.live;
+  s.placeholders -= node.op_ == Op::placeholder;
   ++s.revision;
 }
 
@@ -215,12 +219,16 @@ void Graph::restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kw
   if (node.op_ == Op::output) s.output = &node;
   ++s.count_of(node.op_, node.target_);
   ++s.live;
+  s.placeholders += node.op_ == Op::placeholder;
   ++s.revision;
   if (!s.hooks.empty()) [[unlikely]]
     s.tell_created(node);
 }
 
 std::size_t Graph::eliminate_dead_code(const std::function<bool(const Node&)>& is_impure) {
+  if (!is_impure)
+    throw Error(ErrorKind::invalid_argument,
+                "eliminate_dead_code: the function that says what stays is empty; give one");
   const std::size_t before = size();
   for (Node& node : nodes().reversed()) {
     if (node.has_users() || node.op_ == Op::placeholder || node.op_ == Op::output || is_impure(node)) continue;
@@ -232,6 +240,12 @@ std::size_t Graph::eliminate_dead_code(const std::function<bool(const Node&)>& i
 // ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 Node& Graph::node_copy(const Node& node, const std::function<Argument(Node&)>& map) {
+  if (node.is_erased())
+    throw Error(ErrorKind::invalid_argument, "cannot copy an erased node: its arguments are gone; copy it before");
+  if (!map) {
+    throw Error(ErrorKind::invalid_argument,
+                "cannot copy " + node.name() + ": the function that maps its inputs is empty; give one", node.name());
+  }
   std::vector<Argument> args;
   std::vector<NamedArgument> kwargs;
   for (const Argument& arg : node.args()) args.push_back(map_nodes(arg, map));
@@ -312,6 +326,7 @@ Graph Graph::clone(NodeMap<Node*>* nodes) const {
     to.link_all_anew();
   }
   to.live = from.live;
+  to.placeholders = from.placeholders;
   if (!from.metas.empty()) {
     for (const Node& node : this->nodes()) {
       if (const Meta* meta = node.find_meta()) map[node.id_]->meta() = *meta;

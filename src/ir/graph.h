@@ -78,7 +78,7 @@ class Graph {
   std::size_t count(Op op, Symbol target) const;
   /// True when `test` holds of the opcode and target of some node; it is asked in no order. O(different targets).
   bool any_target(const std::function<bool(Op, Symbol)>& test) const;
-  /// The placeholders, in order. O(placeholders).
+  /// The placeholders, in order. O(placeholders) where they are first, else up to the last one's place.
   std::vector<Node*> placeholders() const;
   /// The output node, or null.
   Node* output_node() const;
@@ -140,6 +140,7 @@ class Graph {
   // ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────
   using ValueMap = NodeMap<Argument>;  ///< values by node: what graph_copy binds
   /// Copies `node` (of any graph) to the insertion point of this one; its arguments' nodes are replaced by `map`.
+  /// Throws Error(invalid_argument) for an erased node and for an empty `map`.
   Node& node_copy(const Node& node, const std::function<Argument(Node&)>& map);
   /// Copies all nodes of `other` to the insertion point, but for those that `values` maps already to something else
   /// than None (that is how inputs are bound) and the output, whose mapped value is returned (nothing without one).

@@ -129,6 +129,7 @@ struct GraphStorage {
   std::vector<Chunk> chunks;
   std::uint32_t id_count = 0;
   std::size_t live = 0;
+  std::size_t placeholders = 0;  // among the live ones
   std::uint64_t revision = 0;
   Node* output = nullptr;
   Node* anchor = nullptr;  // null: the end of the graph

@@ -1,9 +1,12 @@
 // The invariants of a graph. Their numbers are listed, with what each is for, in docs/ir.md.
 #include <cstdint>
 #include <deque>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include <fxgraph/ir/definition_order.h>
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/support/flat_map.h>
 
@@ -65,6 +68,17 @@ class NameSet {
   std::deque<Stem> stems_;
   FlatMap<bool> sparse_;
 };
+
+std::string used_too_early(const Node& node, const Node& input) {
+  if (&input == &node) return "it uses its own value; give it another input";
+  return "it uses " + input.name() + ", which is defined after it; move one of them";
+}
+
+std::string broken_rule(const LintViolation& v) {
+  return v.node + ": " + v.message + " [rule " + std::to_string(v.rule) + "]";
+}
+
+constexpr std::string_view kOneBroken = "the graph breaks an invariant: ";
 
 class Linter {
  public:
@@ -130,7 +144,7 @@ class Linter {
         report(kOwnNodes, node,
                "an argument names a node that is " + std::string(input.is_erased() ? "erased" : "of another graph"));
       } else if (!input.is_before(node)) {
-        report(kDefinedBeforeUse, node, "it uses " + input.name() + ", which is defined after it; move one of them");
+        report(kDefinedBeforeUse, node, used_too_early(node, input));
       }
       ++uses_from_arguments_;
     });
@@ -168,15 +182,24 @@ std::vector<LintViolation> Graph::check() const { return Linter(*this).run(); }
 void Graph::lint() const {
   const std::vector<LintViolation> violations = check();
   if (violations.empty()) return;
-  std::string message = violations.size() == 1
-                            ? "the graph breaks an invariant:"
-                            : "the graph breaks invariants in " + std::to_string(violations.size()) + " places:";
-  for (std::size_t i = 0; i < violations.size(); ++i) {
-    const LintViolation& v = violations[i];
-    message += (violations.size() == 1 ? " " : "\n  " + std::to_string(i + 1) + ". ") + v.node + ": " + v.message +
-               " [rule " + std::to_string(v.rule) + "]";
+  std::string message = std::string(kOneBroken) + broken_rule(violations.front());
+  if (violations.size() > 1) {
+    message = "the graph breaks invariants in " + std::to_string(violations.size()) + " places:";
+    for (std::size_t i = 0; i < violations.size(); ++i)
+      message += "\n  " + std::to_string(i + 1) + ". " + broken_rule(violations[i]);
   }
   throw Error(ErrorKind::lint, message, violations.front().node);
+}
+
+void require_definitions_before_uses(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    node.for_each_input([&](const Node& input) {
+      if (input.is_before(node)) return;
+      throw Error(ErrorKind::lint,
+                  std::string(kOneBroken) + broken_rule({kDefinedBeforeUse, node.name(), used_too_early(node, input)}),
+                  node.name());
+    });
+  }
 }
 
 }  // namespace fx

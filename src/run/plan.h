@@ -29,8 +29,9 @@ class Plan {
   /// Sees a node and its value, in order of execution.
   using Observer = std::function<void(const Node& node, const c10::IValue& value)>;
 
-  /// Throws Error(not_found) for an attribute, module or operator that does not exist, Error(unsupported) for a module
-  /// whose forward cannot be called from C++; both name the node.
+  /// Throws Error(lint) for a value that is used before it is defined, Error(not_found) for an attribute, module or
+  /// operator that does not exist, Error(unsupported) for a module whose forward cannot be called from C++; all name
+  /// the node.
   static std::shared_ptr<const Plan> compile(const OwningModule& module, Options options);
   static std::shared_ptr<const Plan> compile(const OwningModule& module) { return compile(module, Options()); }
   ~Plan();

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include <fxgraph/ir/definition_order.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/nested_graph.h>
@@ -32,6 +33,7 @@ std::unique_ptr<const Plan::Code> PlanCompiler::compile() {
 }
 
 PlanCompiler::Value PlanCompiler::compile_graph(Scope& scope, const std::vector<Value>& inputs) {
+  require_definitions_before_uses(scope.graph);
   std::size_t next_input = 0;
   for (const Node& node : scope.graph.nodes()) {
     if (node.is(Op::output)) return to_value(scope, node.arg(0));

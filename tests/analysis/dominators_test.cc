@@ -13,9 +13,11 @@
 
 namespace fx::dominators_test {
 
+using ::testing::HasSubstr;
 using testing::random_graph;
 using testing::random_options;
 using testing::RandomGraphOptions;
+using ::testing::ThrowsMessage;
 
 void expect_children_agree(const Graph& graph, const DominatorTree& tree) {
   std::size_t listed = 0;
@@ -98,6 +100,15 @@ TEST(Dominators, EmptyGraph) {
   const Dominators dom(graph);
   EXPECT_TRUE(dom.roots().empty());
   EXPECT_TRUE(dom.frontiers().empty());
+}
+
+TEST(Dominators, OfAGraphThatUsesBeforeItDefinesAreRefused) {
+  Graph graph;
+  Node& a = graph.call_function("f", {graph.placeholder("x")}, {}, "a");
+  Node& b = graph.call_function("f", {a}, {}, "b");
+  b.append(a);
+  EXPECT_THAT([&] { Dominators tree(graph); }, ThrowsMessage<Error>(HasSubstr("b: it uses a")));
+  EXPECT_THAT([&] { PostDominators tree(graph); }, ThrowsMessage<Error>(HasSubstr("b: it uses a")));
 }
 
 TEST(DominatorsSlow, MillionNodeChain) {

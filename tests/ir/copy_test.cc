@@ -10,8 +10,10 @@
 namespace fx::copy_test {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::order;
 using testing::table;
+using ::testing::ThrowsMessage;
 
 TEST(Copy, InlinesOneGraphIntoAnother) {
   Graph inner;
@@ -62,6 +64,17 @@ TEST(Copy, WithoutAMapIsRefusedAtOnce) {
   Node& x = from.placeholder("x");
   Node& relu = from.call_function("aten::relu", {x});
   EXPECT_THROW(to.node_copy(relu, [](Node& node) { return Argument(node); }), Error);
+  EXPECT_TRUE(to.empty());
+}
+
+TEST(Copy, OfAnErasedNodeOrWithoutAFunctionIsRefused) {
+  Graph from, to;
+  Node& x = from.placeholder("x");
+  Node& relu = from.call_function("aten::relu", {x});
+  EXPECT_THAT([&] { to.node_copy(relu, {}); }, ThrowsMessage<Error>(HasSubstr("cannot copy relu")));
+  from.erase_node(relu);
+  EXPECT_THAT([&] { to.node_copy(relu, [](Node&) { return Argument(1); }); },
+              ThrowsMessage<Error>(HasSubstr("cannot copy an erased node")));
   EXPECT_TRUE(to.empty());
 }
 

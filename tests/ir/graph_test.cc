@@ -320,6 +320,7 @@ TEST(Graph, PlaceholdersHaveDefaults) {
 }
 
 TEST(Graph, DeadCodeGoesInOnePass) {
+  EXPECT_THROW(Graph().eliminate_dead_code({}), Error);
   Graph graph;
   Node& x = graph.placeholder("x");
   graph.placeholder("unused");

@@ -1,6 +1,7 @@
 // Every rule that the public interface can break, and how violations are told. FX: test_wrong_topo.
 #include <gmock/gmock.h>
 
+#include <fxgraph/ir/definition_order.h>
 #include <fxgraph/ir/graph.h>
 
 namespace fx::lint_test {
@@ -12,7 +13,9 @@ std::vector<int> rules(const Graph& graph) {
 }
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
 
 TEST(Lint, OutputIsLast) {
   Graph graph;
@@ -27,8 +30,16 @@ TEST(Lint, OutputIsLast) {
 TEST(Lint, PlaceholdersAreFirst) {
   Graph graph;
   graph.get_attr("w");
-  graph.placeholder("x");
+  Node& x = graph.placeholder("x");
   EXPECT_THAT(rules(graph), ElementsAre(2));
+  EXPECT_THAT(graph.placeholders(), ElementsAre(&x)) << "it is not left out";
+  Node& y = graph.placeholder("y");
+  EXPECT_THAT(graph.placeholders(), ElementsAre(&x, &y));
+  EXPECT_EQ(graph.clone().placeholders().size(), 2u);
+  graph.erase_node(x);
+  EXPECT_THAT(graph.placeholders(), ElementsAre(&y));
+  graph.restore_node(x, nullptr, {}, {});
+  EXPECT_THAT(graph.placeholders(), ElementsAre(&y, &x));
 }
 
 TEST(Lint, DefinitionsComeBeforeUses) {
@@ -40,6 +51,24 @@ TEST(Lint, DefinitionsComeBeforeUses) {
   EXPECT_THAT(rules(graph), ElementsAre(3, 3));
   a.set_args({a});
   EXPECT_THAT(rules(graph), ElementsAre(3, 3, 3)) << "its own input";
+}
+
+TEST(Lint, DefinitionsBeforeUsesAreAskedForAlone) {
+  Graph graph;
+  Node& a = graph.call_function("f", {graph.placeholder("x")}, {}, "a");
+  Node& b = graph.call_function("f", {{a}}, {}, "b");
+  graph.get_attr("w");
+  graph.placeholder("late");
+  EXPECT_NO_THROW(require_definitions_before_uses(graph)) << "another rule is broken";
+  b.append(a);
+  EXPECT_THAT(
+      [&] { require_definitions_before_uses(graph); },
+      ThrowsMessage<Error>("the graph breaks an invariant: b: it uses a, which is defined after it; move one of "
+                           "them [rule 3]"));
+  a.set_args({a});
+  b.set_args({1});
+  EXPECT_THAT([&] { require_definitions_before_uses(graph); },
+              ThrowsMessage<Error>(HasSubstr("a: it uses its own value")));
 }
 
 TEST(Lint, ArgumentsFitTheOpcode) {

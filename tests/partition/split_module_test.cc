@@ -301,4 +301,14 @@ TEST(SubmoduleInputs, AreWhatThePartsAreCalledWith) {
               ThrowsMessage<Error>(HasSubstr("the program does not call 'nothing'")));
 }
 
+TEST(SplitModule, RefusesAValueUsedBeforeItIsThere) {
+  GraphModule gm(
+      parse_graph("graph():\n%x = placeholder[target=x]\n%a = call_function[target=aten::relu](args = (%x,))\n"
+                  "%b = call_function[target=aten::neg](args = (%a,))\nreturn b"));
+  EXPECT_THAT([&] { split_module(gm, {}); }, ThrowsMessage<Error>(HasSubstr("is empty; give one")));
+  gm.graph().find("b")->append(*gm.graph().find("a"));
+  EXPECT_THAT([&] { split_module(gm, [](const Node&) { return 0; }); },
+              ThrowsMessage<Error>(HasSubstr("b: it uses a, which is defined after it")));
+}
+
 }  // namespace fx::split_module_test
