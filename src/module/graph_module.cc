@@ -33,6 +33,26 @@ bool is_value(const Module& module) {
   return dynamic_cast<const OwningModule*>(&module) || dynamic_cast<const ObjectAttribute*>(&module);
 }
 
+/// Refuses what cannot be put at `path`: no module, or one that would then be inside itself.
+void require_addable(const Module& root, const std::string& path, const std::shared_ptr<Module>& module) {
+  if (!module) {
+    throw Error(ErrorKind::invalid_argument,
+                "there is no module to put at '" + path + "': the pointer is null; delete_submodule removes one");
+  }
+  const Module* holder = &root;  // the last module on the way that is there already
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
+    const std::shared_ptr<Module> next = find_child(root, path.substr(0, dot));
+    if (!next) break;
+    holder = next.get();
+  }
+  bool inside = module.get() == holder;
+  for (const auto& inner : module->modules(/*include_self=*/false)) inside |= inner.get() == holder;
+  if (inside) {
+    throw Error(ErrorKind::invalid_argument,
+                "the module for '" + path + "' would be inside itself, without end; put a copy there (clone)");
+  }
+}
+
 }  // namespace
 
 GraphModule::GraphModule(Graph graph, std::string class_name)
@@ -199,6 +219,15 @@ Module& GraphModule::holder_for(const std::string& path, std::string& name) {
   return make_holders(*this, parent);
 }
 
+namespace {
+
+void require_no_module(const Module& holder, const std::string& name, const std::string& path) {
+  if (!find_child(holder, name)) return;
+  throw Error(ErrorKind::invalid_argument, "'" + path + "' is a module; remove it before putting a tensor there");
+}
+
+}  // namespace
+
 void GraphModule::set_attribute(const std::string& path, const torch::Tensor& tensor) {
   bool is_parameter = false;
   const bool present = find_tensor(*this, path, &is_parameter).defined();
@@ -211,17 +240,22 @@ void GraphModule::set_attribute(const std::string& path, const torch::Tensor& te
 
 void GraphModule::set_parameter(const std::string& path, const torch::Tensor& tensor) {
   std::string name;
-  put_tensor(holder_for(path, name), name, tensor, /*is_parameter=*/true);
+  Module& holder = holder_for(path, name);
+  require_no_module(holder, name, path);
+  put_tensor(holder, name, tensor, /*is_parameter=*/true);
   attributes_changed();
 }
 
 void GraphModule::set_buffer(const std::string& path, const torch::Tensor& tensor) {
   std::string name;
-  put_tensor(holder_for(path, name), name, tensor, /*is_parameter=*/false);
+  Module& holder = holder_for(path, name);
+  require_no_module(holder, name, path);
+  put_tensor(holder, name, tensor, /*is_parameter=*/false);
   attributes_changed();
 }
 
 void GraphModule::add_submodule(const std::string& path, std::shared_ptr<Module> module) {
+  require_addable(*this, path, module);
   std::string name;
   Module& holder = holder_for(path, name);
   if (find_tensor(holder, name).defined()) {
@@ -237,8 +271,8 @@ void GraphModule::add_submodule(const std::string& path, std::shared_ptr<Module>
 
 void GraphModule::replace_submodule(const std::string& path, std::shared_ptr<Module> module) {
   const std::shared_ptr<Module> present = submodule(path);
+  add_submodule(path, module);
   module->train(present->is_training());
-  add_submodule(path, std::move(module));
 }
 
 bool GraphModule::delete_submodule(const std::string& path) {

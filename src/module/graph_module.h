@@ -123,13 +123,15 @@ class GraphModule : public OwningModule {
   std::string module_type(const std::string& path) const;
 
   /// Sets the tensor at `path`, making holders on the way. A tensor that is there already is replaced and stays what it
-  /// was, parameter or buffer; a new one is a parameter if it requires grad.
+  /// was, parameter or buffer; a new one is a parameter if it requires grad. Throws Error(invalid_argument) where a
+  /// module is, as the next two do.
   void set_attribute(const std::string& path, const torch::Tensor& tensor);
   /// Sets the tensor as a parameter, whatever was there.
   void set_parameter(const std::string& path, const torch::Tensor& tensor);
   /// Sets the tensor as a buffer, whatever was there.
   void set_buffer(const std::string& path, const torch::Tensor& tensor);
-  /// Puts a module at `path`, making holders on the way, and replacing the one that is there.
+  /// Puts a module at `path`, making holders on the way, and replacing the one that is there. Throws
+  /// Error(invalid_argument) for null, and for a module that would then be inside itself.
   void add_submodule(const std::string& path, std::shared_ptr<torch::nn::Module> module);
   /// The same; throws Error(not_found) when there is nothing to replace.
   void replace_submodule(const std::string& path, std::shared_ptr<torch::nn::Module> module);

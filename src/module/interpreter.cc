@@ -16,6 +16,17 @@ namespace {
 
 bool takes_the_rest(const Node& placeholder) { return placeholder.target().view().starts_with('*'); }
 
+// By id a node of another graph would pass for one of this.
+void require_runs(const Graph& graph, const Node* node) {
+  if (node && !node->is_erased() && &node->graph() == &graph) return;
+  const std::string which = !node               ? "a null node"
+                            : node->is_erased() ? "an erased node"
+                                                : node->name() + ", a node of another graph";
+  throw Error(ErrorKind::invalid_argument,
+              "the interpreter was given a value for " + which + "; give values for nodes of the graph that it runs",
+              node && !node->is_erased() ? node->name() : std::string());
+}
+
 }  // namespace
 
 void Interpreter::find_last_uses() {
@@ -49,7 +60,10 @@ void Interpreter::check_number_of_inputs(std::size_t given) const {
 Value Interpreter::run(Args inputs, const Environment& initial) {
   environment_ = NodeMap<std::optional<Value>>(graph_);
   none_inputs_.clear();
-  for (const auto& [node, value] : initial) environment_[*node] = value;
+  for (const auto& [node, value] : initial) {
+    require_runs(graph_, node);
+    environment_[*node] = value;
+  }
   check_number_of_inputs(inputs.size());
   if (!keep_values_) find_last_uses();
   inputs_ = std::move(inputs);

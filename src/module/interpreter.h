@@ -52,7 +52,8 @@ class Interpreter {
   using Environment = std::vector<std::pair<const Node*, Value>>;
 
   /// Runs the graph and returns its output; None when it has none. Missing inputs take their defaults. Throws
-  /// Error(invalid_argument) when there are more inputs than placeholders without a value.
+  /// Error(invalid_argument) when there are more inputs than placeholders without a value, and for values of nodes that
+  /// are not in the graph.
   Value run(Args inputs, const Environment& initial = {});
   /// The same, emptying `inputs`, so that they may die as soon as they were used. Throws before touching them when
   /// their number is wrong.

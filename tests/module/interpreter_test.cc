@@ -285,4 +285,28 @@ TEST(Interpreter, FollowsEditsBetweenRuns) {
   EXPECT_TRUE(equal(interpreter.run({x}), gm.run({x})));
 }
 
+TEST(Interpreter, TakesValuesForItsOwnNodesOnly) {
+  GraphModule gm(
+      parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_function[target=aten::relu](args = (%x,))\n"
+                  "return y"));
+  Graph other;
+  other.placeholder("p");
+  const Node& q = other.placeholder("q");  // with the id of %y
+  Node& gone = gm.graph().call_function("aten::neg", {*gm.graph().find("x")});
+  gm.graph().erase_node(gone);
+  const torch::Tensor x = -torch::ones({2});
+  Interpreter interpreter(gm);
+  const auto refused = [&](const Node* node, const char* name) {
+    EXPECT_THAT(
+        [&] {
+          interpreter.run({x}, {{node, x}});
+        },
+        ThrowsMessage<Error>(AllOf(HasSubstr("a value for"), HasSubstr(name))));
+  };
+  refused(&q, "q, a node of another graph");
+  refused(nullptr, "a null node");
+  refused(&gone, "an erased node");
+  EXPECT_TRUE(equal(interpreter.run({x}, {{gm.graph().find("y"), x}}), x));
+}
+
 }  // namespace fx::interpreter_test
