@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/export/save.h>
+#include <fxgraph/ir/definition_order.h>
 #include <fxgraph/module/history.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/written_mode.h>
@@ -80,6 +81,7 @@ class Exporter {
   }
 
   jit::Module convert_graph_module(const GraphModule& from) {
+    require_definitions_before_uses(from.graph());
     Paths called;
     const std::optional<Graph> inlined = internal::inline_traced_bodies(from);
     std::optional<internal::PackedGraph> packed =

@@ -65,7 +65,7 @@ class MethodBuilder {
     switch (node.op()) {
       // The caller's keyword is the target, which need not be the node's name (`input` is kept for Python's own).
       case Op::placeholder:
-        return define(node, built_->addInput(to_identifier(node.target().view()))->setType(input_type(node)));
+        return define(node, built_->addInput(script_variable(node.target().view()))->setType(input_type(node)));
       case Op::get_attr: return define(node, attribute(node.target().str()));
       case Op::call_module: return define(node, call_module(node));
       case Op::call_function: return define(node, call_function(node));
@@ -76,7 +76,7 @@ class MethodBuilder {
 
   void define(const Node& node, Value* value) {
     values_[node] = value;
-    if (!node.is(Op::placeholder) && value != self_) value->setDebugName(node.name());
+    if (!node.is(Op::placeholder) && value != self_) value->setDebugName(script_variable(node.name()));
   }
 
   // ── Attributes and modules ───────────────────────────────────────────────────────────────────────────────────────
@@ -289,9 +289,11 @@ class MethodBuilder {
   std::vector<NamedValue> keywords(const Node& node, const c10::FunctionSchema& schema) {
     std::vector<NamedValue> kwargs;
     for (const auto& [name, value] : node.kwargs()) {
-      const auto index = schema.argumentIndexWithName(name.str());
+      auto index = schema.argumentIndexWithName(name.str());
+      std::string keyword = index ? name.str() : script_variable(name.view());  // as an input's name was written
+      if (!index) index = schema.argumentIndexWithName(keyword);
       kwargs.push_back(
-          named(name.str(), value, index ? schema.arguments()[static_cast<std::size_t>(*index)].type() : nullptr));
+          named(keyword, value, index ? schema.arguments()[static_cast<std::size_t>(*index)].type() : nullptr));
     }
     return kwargs;
   }

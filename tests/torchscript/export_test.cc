@@ -364,4 +364,13 @@ TEST(Export, MembersMayHaveNamesThatEveryModuleOrPythonHas) {
   EXPECT_TRUE(loaded.forward({sample()}).toTensor().allclose(expected));
 }
 
+TEST(Export, AValueUsedBeforeItIsThereIsRefused) {
+  GraphModule module(
+      parse_graph("graph():\n%x = placeholder[target=x]\n%a = call_function[target=aten::relu](args = (%x,))\n"
+                  "%b = call_function[target=aten::neg](args = (%a,))\nreturn b"));
+  module.graph().find("b")->append(*module.graph().find("a"));
+  EXPECT_THAT([&] { to_torchscript(module); },
+              ::testing::ThrowsMessage<Error>(::testing::HasSubstr("b: it uses a, which is defined after it")));
+}
+
 }  // namespace fx::export_test
