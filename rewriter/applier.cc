@@ -141,6 +141,12 @@ void Applier::build(const Site& site) {
 
 /// What a replacement graph promises by its form, a function shows only by what it made.
 Verdict Applier::check_function(const Site& site) const {
+  for (const Node* node : made_) {
+    if (node->is_callable() || node->is(Op::get_attr)) continue;
+    return Objection{&site.match.anchor(), "the replacement makes " + node->name() + ", an " +
+                                               (node->is(Op::placeholder) ? "input" : "output") +
+                                               " of the whole graph; it may make calls and get_attr only"};
+  }
   std::vector<Node*> written;
   for (const Node* node : made_) {
     for_each_written(

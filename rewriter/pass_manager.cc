@@ -39,6 +39,9 @@ void PassManager::add_until_stable(std::string name, std::vector<std::pair<std::
   for (const Pass& pass : passes_) {
     if (pass.name == name) throw Error(ErrorKind::invalid_argument, "there is a pass called '" + name + "' already");
   }
+  for (const auto& [step, run] : passes) {
+    if (!run) throw Error(ErrorKind::invalid_argument, "pass " + step + ": its function is empty; give one that runs");
+  }
   passes_.push_back({std::move(name), std::move(passes), max_rounds, std::move(constraints)});
 }
 

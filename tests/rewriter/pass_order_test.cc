@@ -10,6 +10,16 @@
 
 namespace fx::pass_order_test {
 
+TEST(PassOrder, APassWithoutAFunctionIsRefused) {
+  PassManager passes;
+  EXPECT_EQ(testing::error_of([&] { passes.add("x", {}); }), "pass x: its function is empty; give one that runs");
+  EXPECT_EQ(testing::error_of([&] {
+              passes.add_until_stable("y", {{"step", PassFunction()}}, 3);
+            }),
+            "pass step: its function is empty; give one that runs");
+  EXPECT_TRUE(passes.order().empty());
+}
+
 TEST(PassOrder, OfThoseThatWaitForNoneTheFirstAddedIsNext) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     testing::Random random(seed);

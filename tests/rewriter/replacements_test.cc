@@ -70,6 +70,11 @@ TEST(Replacements, WhatAFunctionReturns) {
          return std::vector<Argument>{m["a"], m.argument("w")};
        },
        "the replacement returns what it replaces"},
+      {"an input of the whole graph",
+       [&](const Match& m, Rewriter& r) {
+         return std::vector<Argument>{r.create_node(Op::placeholder, "late"), m.argument("w")};
+       },
+       "the replacement makes late, an input of the whole graph; it may make calls and get_attr only"},
   };
   const Pattern pattern("a = aten::add.Tensor(v, w)\nreturn a, w");
   for (const char* operand : {"%y", "2"}) {
