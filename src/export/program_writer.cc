@@ -8,7 +8,9 @@
 #include <fxgraph/export/data_dependence.h>
 #include <fxgraph/export/guard_text.h>
 #include <fxgraph/export/guards.h>
+#include <fxgraph/export/number_lists.h>
 #include <fxgraph/export/size_arithmetic.h>
+#include <fxgraph/export/tensor_numbers.h>
 #include <fxgraph/export/tensor_questions.h>
 #include <fxgraph/module/inline_bodies.h>
 #include <fxgraph/module/inline_modules.h>
@@ -49,10 +51,12 @@ WrittenProgram ProgramWriter::write() {
   flatten_modules();
   call_ = std::make_unique<CallInputs>(module_, graph_, options_);
   put_in_literals();
+  compute_with_numbers(graph_, module_);
   refuse(calls_of_data(graph_, module_));
   find_shapes();
   refuse(calls_of_data(graph_, shapes_));
   put_in_types();
+  take_lists_apart(graph_, shapes_.values);
   drop_checks();
   for (Node* output : graph_.find_nodes(Op::output)) output->set_args({whole_values(output->arg(0))});
 

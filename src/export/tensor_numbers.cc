@@ -1,0 +1,400 @@
+#include <fxgraph/export/tensor_numbers.h>
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fxgraph/export/overwritten.h>
+#include <fxgraph/ir/target.h>
+#include <fxgraph/ops/effects.h>
+#include <fxgraph/ops/schema.h>
+
+namespace fx::pt2 {
+namespace {
+
+/// What a tensor without dimensions holds. A float is kept as the quotient of two whole numbers, or the root of one:
+/// what is made whole again of these is the same whether it was rounded to 32 bits in between or not, for numbers below
+/// 2^23. No other float is followed.
+struct TensorNumber {
+  Argument over;
+  Argument under = Argument(1);
+  bool is_real = false;
+  bool is_root = false;
+};
+
+// c = first / second, with so few digits that 32 bits hold its product with a size.
+std::optional<std::pair<std::int64_t, std::int64_t>> as_fraction(double value) {
+  constexpr std::int64_t kMostUnder = 64, kMostOver = 256;
+  for (std::int64_t under = 1; under <= kMostUnder; under *= 2) {
+    const double over = value * static_cast<double>(under);
+    if (std::abs(over) <= kMostOver && over == std::floor(over))
+      return std::pair(static_cast<std::int64_t>(over), under);
+  }
+  return std::nullopt;
+}
+
+class TensorNumbers {
+ public:
+  TensorNumbers(Graph& graph, const GraphModule& module) : graph_(graph), module_(module) {}
+
+  void run() {
+    for (Node& node : graph_.nodes()) {
+      if (node.is(Op::call_function)) visit(node);
+    }
+    for (Node* made : made_) make_as_tensor(*made);
+  }
+
+ private:
+  using Make = std::optional<TensorNumber> (TensorNumbers::*)(Node& node, const char* call);
+  struct Rule {
+    std::string_view target;
+    Make make;
+    const char* call = nullptr;
+  };
+  static std::span<const Rule> rules();
+  /// Calls that read the number.
+  struct Exit {
+    std::string_view target;
+    bool truncates;
+  };
+  static std::span<const Exit> exits();
+
+  void visit(Node& node) {
+    const auto at = graph_.inserting_before(node);
+    if (const auto exit = std::ranges::find(exits(), node.target().view(), &Exit::target); exit != exits().end()) {
+      if (read(node, exit->truncates)) graph_.erase_node(node);
+      return;
+    }
+    const auto rule = std::ranges::find(rules(), node.target().view(), &Rule::target);
+    std::optional<TensorNumber> number;
+    if (rule != rules().end() && !node.args().empty()) number = (this->*rule->make)(node, rule->call);
+    if (number && is_overwritten(node)) {
+      wordless_.emplace(&node, &node);
+    } else if (number) {
+      numbers_.emplace(&node, std::move(*number));
+    } else if (const Node* wordless = wordless_in(node)) {
+      wordless_.emplace(&node, wordless);
+    }
+  }
+
+  // ── Ends ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  bool read(Node& node, bool truncates) {
+    const Node* tensor = node.args().size() == 1 ? node.arg(0).node_or_null() : nullptr;
+    if (!tensor) return false;
+    if (const auto lost = wordless_.find(tensor); lost != wordless_.end()) refuse(node, *lost->second);
+    const auto known = numbers_.find(tensor);
+    if (known == numbers_.end()) return false;
+    if (known->second.is_real && !truncates) refuse(node, *tensor);
+    const Argument value = truncated(known->second);
+    if (value.is_node()) whole_.insert(&value.node());
+    node.replace_all_uses_with(value);
+    return true;
+  }
+
+  [[noreturn]] static void refuse(const Node& node, const Node& wordless) {
+    throw Error(ErrorKind::unsupported,
+                "%" + node.name() + " reads a number that " + target_text(wordless.target()) + " at %" +
+                    wordless.name() + " makes of sizes; torch.export has no words for it (whole numbers, and the " +
+                    "whole parts of their quotients, are written): compute it of the sizes as a number",
+                node.name());
+  }
+
+  // `torch.tensor(n)` and what traces make of a number.
+  void make_as_tensor(Node& node) {
+    const auto given = [&](const char* name, const Argument& otherwise) {
+      const Argument* value = node.kwarg(name);
+      return value && !value->is_none() ? *value : otherwise;
+    };
+    const bool is_real = node.target() == "aten::tensor.float";
+    const DType own = is_real ? DType::float32 : is_floating(node.arg(0)) ? DType::float64 : DType::int64;
+    const auto at = graph_.inserting_before(node);
+    Node& tensor = graph_.call_function(
+        "aten::scalar_tensor", {node.arg(0)},
+        {{"dtype", given("dtype", own)}, {"device", given("device", Argument(Device{Symbol("cpu")}))}});
+    node.replace_all_uses_with(tensor);
+    graph_.erase_node(node);
+  }
+
+  // ── Numbers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  static bool returns(const Node& node, SchemaType::Base base) {
+    const OperatorSchema* schema = find_schema(node.target());
+    return schema && schema->returns.size() == 1 && schema->returns[0].type.base == base &&
+           !schema->returns[0].type.list;
+  }
+  bool is_whole(const Node& node) const {
+    return node.is(Op::call_function) && (whole_.contains(&node) || returns(node, SchemaType::Base::integer));
+  }
+  bool is_whole(const Argument& value) const { return value.is_node() ? is_whole(value.node()) : value.is_int(); }
+  static bool is_floating(const Argument& value) {
+    return value.is_node() ? returns(value.node(), SchemaType::Base::floating) : value.is_float();
+  }
+
+  std::optional<TensorNumber> number_of(const Argument& value) {
+    if (is_whole(value)) return TensorNumber{value};
+    if (value.is_float()) return literal(value.as_float());
+    const Node* node = value.node_or_null();
+    if (!node) return std::nullopt;
+    if (node->is(Op::get_attr)) return constant(*node);
+    const auto known = numbers_.find(node);
+    return known == numbers_.end() ? std::nullopt : std::optional(known->second);
+  }
+
+  static std::optional<TensorNumber> literal(double value) {
+    const auto fraction = as_fraction(value);
+    if (!fraction) return std::nullopt;
+    return TensorNumber{Argument(fraction->first), Argument(fraction->second), true};
+  }
+
+  // A tensor that the trace put in, and nothing writes. Asked once for each.
+  std::optional<TensorNumber> constant(const Node& node) {
+    const auto [known, fresh] = constants_.try_emplace(node.target().str());
+    if (fresh && is_constant(node)) {
+      const at::Tensor tensor = module_.find_attribute(node.target().str());
+      if (at::isFloatingType(tensor.scalar_type())) {
+        known->second = literal(tensor.item<double>());
+      } else if (at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false)) {
+        known->second = TensorNumber{Argument(tensor.item<std::int64_t>())};
+      }
+    }
+    return known->second;
+  }
+  bool is_constant(const Node& node) const {
+    if (!is_made_up(node.target().view())) return false;
+    const at::Tensor tensor = module_.find_attribute(node.target().str());
+    if (!tensor.defined() || tensor.dim() != 0 || tensor.requires_grad()) return false;
+    for (const Node* read : graph_.find_nodes(Op::get_attr, node.target())) {
+      for (const Node& user : read->users()) {
+        if (writes_to(user, *read)) return false;
+      }
+    }
+    return true;
+  }
+  static bool is_made_up(std::string_view path) {
+    const std::string_view name = path.substr(path.rfind('.') + 1);  // the whole path where there is none
+    return name.starts_with("_tensor_constant") || path.starts_with("CONSTANTS.");
+  }
+
+  // The first call behind `node` that has no words, where sizes and constants alone decide its result.
+  const Node* wordless_in(const Node& node) const {
+    const Node* first = nullptr;
+    bool is_of_sizes = false;
+    for (const Node* input : node.all_input_nodes()) {
+      const auto lost = wordless_.find(input);
+      if (lost != wordless_.end() && !first) first = lost->second;
+      const bool is_number = numbers_.contains(input) || lost != wordless_.end();
+      is_of_sizes |= is_number;
+      if (!is_number && !input->is(Op::get_attr) && !is_whole(*input)) return nullptr;
+    }
+    return !is_of_sizes ? nullptr : first ? first : &node;
+  }
+
+  Argument call(const char* target, std::initializer_list<Argument> args) {
+    Node& made = graph_.call_function(target, args);
+    whole_.insert(&made);
+    return Argument(made);
+  }
+  static bool is_one(const Argument& value) { return value.is_int() && value.as_int() == 1; }
+
+  Argument floor_of(const TensorNumber& number) {
+    if (number.is_root) return truncated(number);
+    return is_one(number.under) ? number.over : call("operator.floordiv", {number.over, number.under});
+  }
+  // Towards zero.
+  Argument truncated(const TensorNumber& number) {
+    if (number.is_root) {
+      const Argument real = Argument(graph_.call_function("torch.sym_float", {number.over}));
+      return call("torch.sym_int", {Argument(graph_.call_function("torch._sym_sqrt", {real}))});
+    }
+    if (is_one(number.under)) return number.over;
+    return call("torch.sym_int", {Argument(graph_.call_function("operator.truediv", {number.over, number.under}))});
+  }
+  Argument product(const Argument& left, const Argument& right) {
+    if (is_one(left)) return right;
+    if (is_one(right)) return left;
+    if (left.is_int() && right.is_int()) return Argument(left.as_int() * right.as_int());
+    return call("operator.mul", {left, right});
+  }
+
+  // ── Rules ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  std::optional<TensorNumber> made(Node& node, const char* /*call*/) {
+    const Argument* type = node.kwarg("dtype");
+    const Argument* is_trained = node.kwarg("requires_grad");
+    if (is_trained && *is_trained != Argument(false)) return std::nullopt;
+    made_.push_back(&node);
+    if (type && !type->is_none() && *type != Argument(DType::int64)) return std::nullopt;
+    return is_whole(node.arg(0)) ? std::optional(TensorNumber{node.arg(0)}) : std::nullopt;
+  }
+
+  std::optional<std::pair<TensorNumber, TensorNumber>> operands(const Node& node) {
+    if (node.args().size() < 2) return std::nullopt;
+    const std::optional<TensorNumber> left = number_of(node.arg(0)), right = number_of(node.arg(1));
+    const auto is_known = [&](const Argument& value) { return value.is_node() && numbers_.contains(&value.node()); };
+    if (!left || !right || (!is_known(node.arg(0)) && !is_known(node.arg(1)))) return std::nullopt;
+    return std::pair(*left, *right);
+  }
+
+  std::optional<TensorNumber> of_wholes(Node& node, const char* target) {
+    const auto two = operands(node);
+    const Argument* alpha = bound_argument(node, "alpha");
+    if (!two || two->first.is_real || two->second.is_real || (alpha && !is_one(*alpha))) return std::nullopt;
+    return TensorNumber{call(target, {two->first.over, two->second.over})};
+  }
+  std::optional<TensorNumber> reversed(Node& node, const char* target) {
+    const std::optional<TensorNumber> difference = of_wholes(node, target);
+    if (!difference) return std::nullopt;
+    return TensorNumber{call("operator.neg", {difference->over})};
+  }
+  std::optional<TensorNumber> multiplied(Node& node, const char* target) {
+    const auto two = operands(node);
+    if (!two || two->first.is_root || two->second.is_root) return std::nullopt;
+    const auto& [left, right] = *two;
+    if (!left.is_real && !right.is_real) return TensorNumber{call(target, {left.over, right.over})};
+    // Of a quotient that was rounded no product is followed.
+    if (!left.under.is_int() || !right.under.is_int()) return std::nullopt;
+    const Argument under = product(left.under, right.under);
+    if (!as_fraction(1.0 / static_cast<double>(under.as_int()))) return std::nullopt;
+    return TensorNumber{product(left.over, right.over), under, true};
+  }
+  std::optional<TensorNumber> divided(Node& node, const char* /*call*/) {
+    const auto two = operands(node);
+    if (!two || two->first.is_real || two->second.is_real) return std::nullopt;
+    const Argument* rounding = bound_argument(node, "rounding_mode");
+    const bool is_exact = !rounding || rounding->is_none();
+    TensorNumber quotient{two->first.over, two->second.over, true};
+    if (is_exact) return quotient;
+    if (!rounding->is_string()) return std::nullopt;
+    return TensorNumber{rounding->as_string() == "floor" ? floor_of(quotient) : truncated(quotient)};
+  }
+  std::optional<TensorNumber> power(Node& node, const char* target) {
+    const auto base = number_of(node.arg(0));
+    if (!base || base->is_real || node.args().size() < 2) return std::nullopt;
+    const Argument& exponent = node.arg(1);
+    constexpr std::int64_t kMost = 8;
+    if (exponent.is_int() && exponent.as_int() > 0 && exponent.as_int() <= kMost) {
+      Argument all = base->over;
+      for (std::int64_t i = 1; i < exponent.as_int(); ++i) all = call(target, {all, base->over});
+      return TensorNumber{all};
+    }
+    if (exponent.is_float() && exponent.as_float() == 0.5) return TensorNumber{base->over, Argument(1), true, true};
+    return std::nullopt;
+  }
+  std::optional<TensorNumber> root(Node& node, const char* /*call*/) {
+    const auto base = number_of(node.arg(0));
+    if (!base || base->is_real) return std::nullopt;
+    return TensorNumber{base->over, Argument(1), true, true};
+  }
+  std::optional<TensorNumber> negated(Node& node, const char* target) {
+    const auto value = number_of(node.arg(0));
+    if (!value || value->is_root) return std::nullopt;
+    return TensorNumber{call(target, {value->over}), value->under, value->is_real};
+  }
+  std::optional<TensorNumber> rounded_down(Node& node, const char* /*call*/) {
+    const auto value = number_of(node.arg(0));
+    if (!value) return std::nullopt;
+    return TensorNumber{floor_of(*value), Argument(1), value->is_real};
+  }
+  std::optional<TensorNumber> rounded_up(Node& node, const char* /*call*/) {
+    auto value = number_of(node.arg(0));
+    if (!value || value->is_root || is_one(value->under)) return value && !value->is_root ? value : std::nullopt;
+    value->over = call("operator.neg", {value->over});
+    return TensorNumber{call("operator.neg", {floor_of(*value)}), Argument(1), value->is_real};
+  }
+  std::optional<TensorNumber> cut(Node& node, const char* /*call*/) {
+    const auto value = number_of(node.arg(0));
+    if (!value) return std::nullopt;
+    return TensorNumber{truncated(*value), Argument(1), value->is_real};
+  }
+  std::optional<TensorNumber> converted(Node& node, const char* /*call*/) {
+    auto value = number_of(node.arg(0));
+    const Argument* type = bound_argument(node, "dtype");
+    if (!value || !type || type->is_none()) return value;
+    if (type->kind() != ArgumentKind::dtype) return std::nullopt;
+    if (type->as_dtype() == DType::int64) return TensorNumber{truncated(*value)};
+    if (type->as_dtype() != DType::float32 && type->as_dtype() != DType::float64) return std::nullopt;
+    value->is_real = true;
+    return value;
+  }
+
+  Graph& graph_;
+  const GraphModule& module_;
+  std::map<const Node*, TensorNumber> numbers_;  // looked up, not gone through
+  std::map<const Node*, const Node*> wordless_;  // by tensor of sizes: the call that has no words; likewise
+  std::set<const Node*> whole_;                  // numbers that were made; likewise
+  std::map<std::string, std::optional<TensorNumber>> constants_;
+  std::vector<Node*> made_;
+};
+
+std::span<const TensorNumbers::Rule> TensorNumbers::rules() {
+  static constexpr Rule kRules[] = {
+      {"prim::NumToTensor.Scalar", &TensorNumbers::made},
+      {"aten::tensor.int", &TensorNumbers::made},
+      {"aten::tensor.float", &TensorNumbers::made},
+      {"aten::add.Tensor", &TensorNumbers::of_wholes, "operator.add"},
+      {"aten::add.Scalar", &TensorNumbers::of_wholes, "operator.add"},
+      {"aten::add_.Tensor", &TensorNumbers::of_wholes, "operator.add"},
+      {"aten::add_.Scalar", &TensorNumbers::of_wholes, "operator.add"},
+      {"aten::sub.Tensor", &TensorNumbers::of_wholes, "operator.sub"},
+      {"aten::sub.Scalar", &TensorNumbers::of_wholes, "operator.sub"},
+      {"aten::sub_.Tensor", &TensorNumbers::of_wholes, "operator.sub"},
+      {"aten::sub_.Scalar", &TensorNumbers::of_wholes, "operator.sub"},
+      {"aten::rsub.Tensor", &TensorNumbers::reversed, "operator.sub"},
+      {"aten::rsub.Scalar", &TensorNumbers::reversed, "operator.sub"},
+      {"aten::mul.Tensor", &TensorNumbers::multiplied, "operator.mul"},
+      {"aten::mul.Scalar", &TensorNumbers::multiplied, "operator.mul"},
+      {"aten::mul_.Tensor", &TensorNumbers::of_wholes, "operator.mul"},
+      {"aten::mul_.Scalar", &TensorNumbers::of_wholes, "operator.mul"},
+      {"aten::floor_divide", &TensorNumbers::of_wholes, "operator.floordiv"},
+      {"aten::floor_divide.Scalar", &TensorNumbers::of_wholes, "operator.floordiv"},
+      {"aten::floor_divide_.Tensor", &TensorNumbers::of_wholes, "operator.floordiv"},
+      {"aten::remainder.Tensor", &TensorNumbers::of_wholes, "operator.mod"},
+      {"aten::remainder.Scalar", &TensorNumbers::of_wholes, "operator.mod"},
+      {"aten::maximum", &TensorNumbers::of_wholes, "torch.sym_max"},
+      {"aten::max.other", &TensorNumbers::of_wholes, "torch.sym_max"},
+      {"aten::minimum", &TensorNumbers::of_wholes, "torch.sym_min"},
+      {"aten::min.other", &TensorNumbers::of_wholes, "torch.sym_min"},
+      {"aten::div.Tensor", &TensorNumbers::divided},
+      {"aten::div.Scalar", &TensorNumbers::divided},
+      {"aten::div.Tensor_mode", &TensorNumbers::divided},
+      {"aten::div.Scalar_mode", &TensorNumbers::divided},
+      {"aten::pow.Tensor_Scalar", &TensorNumbers::power, "operator.mul"},
+      {"aten::sqrt", &TensorNumbers::root},
+      {"aten::neg", &TensorNumbers::negated, "operator.neg"},
+      {"aten::floor", &TensorNumbers::rounded_down},
+      {"aten::ceil", &TensorNumbers::rounded_up},
+      {"aten::trunc", &TensorNumbers::cut},
+      {"aten::clone", &TensorNumbers::converted},
+      {"aten::detach", &TensorNumbers::converted},
+      {"aten::to.dtype", &TensorNumbers::converted},
+      {"aten::to.dtype_layout", &TensorNumbers::converted},
+      {"aten::to.device", &TensorNumbers::converted},
+  };
+  return kRules;
+}
+
+std::span<const TensorNumbers::Exit> TensorNumbers::exits() {
+  static constexpr Exit kExits[] = {
+      {"aten::Int.Tensor", true},           {"aten::IntImplicit", false}, {"aten::ScalarImplicit", false},
+      {"aten::_local_scalar_dense", false}, {"aten::item", false},
+  };
+  return kExits;
+}
+
+}  // namespace
+
+void compute_with_numbers(Graph& graph, const GraphModule& module) {
+  TensorNumbers(graph, module).run();
+  eliminate_dead_code(graph);
+}
+
+}  // namespace fx::pt2
