@@ -97,6 +97,7 @@ constexpr Entry kFormulas[] = {
     {"aten::conv3d", convolution},
     {"aten::convolution", convolution},
     {"aten::_convolution", convolution},
+    {"aten::_convolution_mode", convolution},
     {"aten::conv_transpose1d", convolution},
     {"aten::conv_transpose2d", convolution},
     {"aten::conv_transpose3d", convolution},

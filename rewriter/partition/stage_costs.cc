@@ -27,18 +27,45 @@ std::vector<TensorInfo> parameter_infos(const LeafModule& leaf) {
   return infos;
 }
 
-/// Modules whose forward branches on data, and so are only known by their names.
-std::optional<ModuleCall> without_body(const LeafModule& leaf) {
+/// Modules whose forward branches on data, or is many operators: they are only known by their names.
+std::optional<ModuleCall> by_name(const LeafModule& leaf) {
   constexpr std::pair<std::string_view, const char*> kPackets[] = {
       {"MultiheadAttention", "torch.nn.functional.multi_head_attention_forward"},
       {"LSTM", "aten::lstm"},
       {"GRU", "aten::gru"},
       {"RNN", "aten::rnn_tanh"},
+      // A step of the layer: each weight once for each row of the input.
+      {"LSTMCell", "aten::lstm"},
+      {"GRUCell", "aten::gru"},
+      {"RNNCell", "aten::rnn_tanh"},
   };
   for (const auto& [type, packet] : kPackets) {
     if (leaf.type_name() == type) return ModuleCall{packet, parameter_infos(leaf)};
   }
   return std::nullopt;
+}
+
+/// Operators that multiply, beside those that take parameters.
+bool is_product(const Node& node) {
+  constexpr std::string_view kProducts[] = {"aten::linear", "aten::matmul", "aten::mm",     "aten::bmm",
+                                            "aten::addmm",  "aten::einsum", "aten::baddbmm"};
+  return std::ranges::find(kProducts, packet_of(node.target().view())) != std::end(kProducts);
+}
+
+/// The one operator that the body is, or is about: the one that takes the parameters, else the last, for what comes
+/// before it are checks and views. Null where several take parameters or multiply.
+const Node* main_operator(const Graph& body) {
+  const Node *product = nullptr, *last = nullptr;
+  std::size_t products = 0;
+  for (const Node& node : body.nodes()) {
+    if (!node.is(Op::call_function) || node.target().view().find("::") == std::string_view::npos) continue;
+    bool counts = is_product(node);
+    node.for_each_input([&](const Node& input) { counts |= input.is(Op::get_attr); });
+    if (counts) product = &node;
+    products += counts ? 1 : 0;
+    last = &node;
+  }
+  return products > 1 ? nullptr : product ? product : last;
 }
 
 /// With one thread the processor's time, which leaves out what else the machine does; with more that of the clock.
@@ -69,17 +96,11 @@ CostOptions module_costs(const GraphModule& module) {
   options.modules = [&module](const Node& call) -> std::optional<ModuleCall> {
     const auto leaf = module.leaf(call.target().str());
     if (!leaf) return std::nullopt;
-    if (!leaf->body()) return without_body(*leaf);
-    // The operator that takes the leaf's parameters, else the last: what comes before it are checks and views.
-    const Node *reader = nullptr, *last = nullptr;
-    for (const Node& node : leaf->body()->nodes()) {
-      if (!node.is(Op::call_function) || node.target().view().find("::") == std::string_view::npos) continue;
-      node.for_each_input([&](const Node& input) { reader = input.is(Op::get_attr) ? &node : reader; });
-      last = &node;
-    }
-    const Node* main = reader ? reader : last;
-    if (!main) return std::nullopt;
-    return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
+    if (!leaf->body()) return by_name(*leaf);
+    if (const Node* main = main_operator(*leaf->body()))
+      return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
+    // A trace gives attention each tensor once, so that what it takes cannot be told from the parameters behind.
+    return leaf->type_name() == "MultiheadAttention" ? std::nullopt : by_name(*leaf);
   };
   return options;
 }

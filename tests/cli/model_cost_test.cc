@@ -11,8 +11,10 @@
 #include <filesystem>
 
 #include <fxgraph/analysis/cost.h>
+#include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/rewriter/partition/stage_costs.h>
 #include <fxgraph/shapes/shape_prop.h>
+#include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
@@ -80,6 +82,29 @@ TEST(ModelCost, TiedWeightsCountOnce) {
       }
     }
   }
+}
+
+// A traced module whose body multiplies twice: it is not the last product alone.
+TEST(ModelCost, ModulesOfSeveralProductsAreRightOrUnknown) {
+  const auto cost_of = [](const char* type) {
+    GraphModule module;
+    module.add_submodule(
+        "cell", make_leaf(type, {{"weight_ih", torch::rand({18, 8})}, {"weight_hh", torch::rand({18, 6})}},
+                          parse_graph("graph():\n%x = placeholder[target=x]\n%i = get_attr[target=weight_ih]\n"
+                                      "%h = get_attr[target=weight_hh]\n"
+                                      "%a = call_function[target=torch.ops.aten.linear.default](args = (%x, %i))\n"
+                                      "%s = call_function[target=torch.ops.aten.slice.Tensor](args = (%a, 1, 0, 6))\n"
+                                      "%y = call_function[target=torch.ops.aten.linear.default](args = (%s, %h))\n"
+                                      "return y")));
+    module.set_graph(
+        parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_module[target=cell](args = (%x,))\nreturn y"));
+    const Shapes shapes = propagate_shapes(module, std::vector<TensorInfo>{{.sizes = {2, 8}}});
+    const Cost cost(module.graph(), shapes, module_costs(module));
+    return std::pair(cost.total().macs, cost.num_unknown());
+  };
+  EXPECT_EQ(cost_of("torch.nn.modules.rnn.GRUCell"), std::pair(2.0 * 18 * (8 + 6), std::size_t{0}));
+  EXPECT_EQ(cost_of("torch.nn.modules.activation.MultiheadAttention").second, 1u);
+  EXPECT_EQ(cost_of("own.Twice").second, 1u);
 }
 
 TEST(ModelCost, RecurrentLayersAndAttentionAreKnown) {
