@@ -89,6 +89,7 @@ Verdict Applier::check(Site& site) const {
     return verdict;
   if (Verdict verdict = check_forms(site, effects_)) return verdict;
   if (replacement_.is_function()) return {};
+  if (Verdict verdict = check_taken(site, replacement_.captures(), effects_)) return verdict;
   return check_owned(site, written_captures(site, replacement_), effects_);
 }
 
@@ -154,6 +155,13 @@ Verdict Applier::check_function(const Site& site) const {
         effects_.modules());
   }
   if (Verdict verdict = check_owned(site, written, effects_)) return verdict;
+  std::vector<std::uint32_t> taken;
+  for (const std::uint32_t input : site.match.pattern().inputs) {
+    const Node* value = site.match.values()[input].node_or_null();
+    const auto takes = [&](const Node* node) { return std::ranges::count(node->all_input_nodes(), value) != 0; };
+    if (value && std::ranges::any_of(made_, takes)) taken.push_back(input);
+  }
+  if (Verdict verdict = check_taken(site, taken, effects_)) return verdict;
   bool draws = false, acts = false;
   for (const Node* node : made_) {
     const NodeEffects own = effects_.of(*node);

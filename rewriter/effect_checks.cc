@@ -219,6 +219,20 @@ bool is_inner(const Site& site, const Node& value, const EffectIndex& effects) {
 
 }  // namespace
 
+Verdict check_taken(const Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects) {
+  Verdict verdict;
+  for (const std::uint32_t capture : captures) {
+    const PatternNode& pattern = site.match.pattern().nodes[capture];
+    if (pattern.kind == PatternKind::call) continue;
+    for_each_node(site.match.values()[capture], [&](const Node& node) {
+      if (verdict || !site.contains(node) || !effects.of(node).impure()) return;
+      verdict = Objection{&node, "it has effects, and the replacement takes it as '" + pattern.name.str() +
+                                     "', so that it would stay beside what stands for it"};
+    });
+  }
+  return verdict;
+}
+
 Verdict check_owned(const Site& site, std::span<Node* const> also_written, const EffectIndex& effects) {
   bool impure = false, writes = false;
   for (const Node* node : site.nodes) {

@@ -86,6 +86,10 @@ std::pair<const Node*, const Node*> find_observer(const Site& site, const Node& 
                                                   const EffectIndex& effects);
 std::string seen_by(const std::pair<const Node*, const Node*>& observer);
 
+/// Does a wildcard stand for a call with effects that the pattern matches as well? The replacement that takes it would
+/// keep it, beside what stands for it. `captures`: what the replacement takes.
+Verdict check_taken(const Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects);
+
 /// What a replacement may change of where its results lie.
 struct MayChange {
   bool layout = false;    ///< they lie as inputs do, where the old ones were laid out anew, or the other way round

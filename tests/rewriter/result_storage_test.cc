@@ -95,6 +95,16 @@ TEST(ResultStorage, LayoutsAreKeptForProductsInPlaceOfTheirOperands) {
   }
 }
 
+/// A wildcard may stand for what the pattern matches elsewhere: what has effects would have them twice.
+TEST(ResultStorage, ACallWithEffectsIsNotTakenByAWildcardAsWell) {
+  for (const auto& [operand, taken] : {std::pair("%a", true), std::pair("%x", false)}) {
+    Graph graph = graph_of("n = aten::neg(%x)\na = aten::add_.Scalar(%n, 2)\nm = aten::mul.Tensor(%a, " +
+                           std::string(operand) + ")\nreturn m");
+    const Graph before = graph_of("a = aten::add_.Scalar(%x, 2)\nm = aten::mul.Tensor(%a, %y)\nreturn m", "x y");
+    EXPECT_EQ(replace_pattern(graph, before, before).applied, taken ? 0u : 1u) << operand;
+  }
+}
+
 /// Written to inside and given twice, it is seen nowhere but where it is given.
 TEST(ResultStorage, AResultThatIsGivenTwiceIsOne) {
   Graph graph = graph_of("n = aten::neg(%x)\nr = aten::relu_(%n)\nt = aten::t(%r)\ns = aten::sum(%t)\nreturn s");
