@@ -100,7 +100,8 @@ CostOptions module_costs(const GraphModule& module) {
     if (const Node* main = main_operator(*leaf->body()))
       return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
     // A trace gives attention each tensor once, so that what it takes cannot be told from the parameters behind.
-    return leaf->type_name() == "MultiheadAttention" ? std::nullopt : by_name(*leaf);
+    const bool is_attention = leaf->type_name() == "MultiheadAttention";
+    return (is_attention ? std::nullopt : by_name(*leaf)).value_or(ModuleCall{{}, parameter_infos(*leaf)});
   };
   return options;
 }

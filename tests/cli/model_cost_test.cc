@@ -100,6 +100,7 @@ TEST(ModelCost, ModulesOfSeveralProductsAreRightOrUnknown) {
         parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_module[target=cell](args = (%x,))\nreturn y"));
     const Shapes shapes = propagate_shapes(module, std::vector<TensorInfo>{{.sizes = {2, 8}}});
     const Cost cost(module.graph(), shapes, module_costs(module));
+    EXPECT_EQ(cost.total().parameter_bytes, 4 * 18 * (8 + 6)) << type;
     return std::pair(cost.total().macs, cost.num_unknown());
   };
   EXPECT_EQ(cost_of("torch.nn.modules.rnn.GRUCell"), std::pair(2.0 * 18 * (8 + 6), std::size_t{0}));
