@@ -6,7 +6,6 @@
 namespace fx {
 
 DominatorTree::DominatorTree(const Graph& graph, bool post) : graph_(&graph), post_(post), root_(graph.id_bound()) {
-  require_definitions_before_uses(graph);
   records_.resize(root_ + 1, {kUnset, kUnset, 0, 0, 0});
   records_[root_] = {root_, root_, 0, 0, 0};
   preorder_.reserve(graph.size());
@@ -18,11 +17,15 @@ DominatorTree::DominatorTree(const Graph& graph, bool post) : graph_(&graph), po
   number_subtrees();
 }
 
+// What has no jump yet comes later in this walk: only then is it asked who uses what before it is defined.
 void DominatorTree::find_dominators() {
   for (const Node& node : graph_->nodes()) {
     std::uint32_t parent = kUnset;
-    node.for_each_input(
-        [&](const Node& input) { parent = parent == kUnset ? input.id() : nearest_common(parent, input.id()); });
+    node.for_each_input([&](const Node& input) {
+      if (records_[input.id()].jump == kUnset) [[unlikely]]
+        require_definitions_before_uses(*graph_);
+      parent = parent == kUnset ? input.id() : nearest_common(parent, input.id());
+    });
     attach(node.id(), parent == kUnset ? root_ : parent);
   }
 }
@@ -37,6 +40,8 @@ void DominatorTree::find_post_dominators() {
     attach(id, parent == kUnset ? root_ : parent);
     node.for_each_input([&](const Node& input) {
       Record& record = records_[input.id()];
+      if (record.jump != kUnset) [[unlikely]]
+        require_definitions_before_uses(*graph_);
       const std::uint32_t last = record.begin;
       record.begin = id;
       if (record.parent == kUnset) {

@@ -132,7 +132,7 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
 
 Node& Graph::placeholder(std::string_view name, std::optional<Argument> default_value) {
   std::string_view stem = name;
-  while (!stem.empty() && stem.front() == '*') stem.remove_prefix(1);  // *args, **kwargs
+  while (stem.starts_with('*')) stem.remove_prefix(1);  // *args, **kwargs
   if (!default_value) return create_node(Op::placeholder, name, {}, {}, stem);
   return create_node(Op::placeholder, name, ArgumentSpan(&*default_value, 1, sizeof(Argument)), {}, stem);
 }

@@ -223,6 +223,7 @@ TEST(Argument, ReadsDTypesAndDevices) {
 
 TEST(Argument, AComplexNumberIsOneLeaf) {
   const Argument number(std::complex<double>(1, 2));
+  EXPECT_TRUE(number.is_number());
   std::vector<Argument> leaves;
   const auto note = [&](const Argument& leaf) {
     leaves.push_back(leaf);
@@ -262,7 +263,7 @@ TEST(TensorInfo, IsReadAsItIsWritten) {
     EXPECT_TRUE(parse_tensor_info(good)) << good;
   for (const std::string& bad :
        {std::string(), std::string(":"), std::string(":no"), std::string("x"), std::string("2x"), std::string("-1x2"),
-        std::string("2x-3"), std::string("axb"), std::string("2x:int64"), std::string("2x3:no"),
+        std::string("2x-3"), std::string("axb"), std::string("2x3a"), std::string("2x:int64"), std::string("2x3:no"),
         std::string("99999999999999999999"), more, "2x" + most})
     EXPECT_FALSE(parse_tensor_info(bad)) << bad;
 }

@@ -211,6 +211,30 @@ TEST(GraphHooks, ComeAndGoWhileTheyAreTold) {
   EXPECT_THAT(log.lines, ElementsAre("once+x", "always+x", "always+y", "later+y"));
 }
 
+// One goes, and makes a node, which all are told of meanwhile: none of those behind it is passed over for the first.
+TEST(GraphHooks, GoWhileNodesAreMadeInBetween) {
+  Graph graph;
+  Log log;
+  std::unique_ptr<GraphHooks> once;
+  once = std::make_unique<GraphHooks>(graph, EditHooks{.created = [&](Node& node) {
+                                        once->remove();
+                                        if (node.name() == "x") graph.placeholder("y");
+                                      }});
+  GraphHooks first(graph, log.hooks("first")), second(graph, log.hooks("second"));
+  graph.placeholder("x");
+  EXPECT_THAT(log.lines, ElementsAre("first+y", "second+y", "first+x", "second+x"));
+}
+
+TEST(GraphHooks, AreNotToldOfANodeThatAnotherErased) {
+  Graph graph;
+  Log log;
+  const GraphHooks eraser(graph, EditHooks{.created = [&](Node& node) { graph.erase_node(node); }});
+  const GraphHooks later(graph, {.created = log.hooks("later").created});
+  graph.call_function("aten::rand", {});
+  EXPECT_TRUE(log.lines.empty());
+  EXPECT_EQ(graph.size(), 0u);
+}
+
 TEST(GraphHooks, GoWithTheGraphAndNotWithItsClone) {
   Log log;
   auto graph = std::make_unique<Graph>();

@@ -65,7 +65,8 @@ TEST_F(GraphTest, FindsNodesByOpcodeAndTargetInOrder) {
   EXPECT_TRUE(graph.find_nodes(Op::call_module, "aten::relu").empty());
   EXPECT_EQ(graph.count(Op::call_function, "aten::relu"), 2u);
   EXPECT_TRUE(a.is_call("torch.ops.aten.relu.default"));
-  a.set_target("aten::gelu");
+  a.set_target("torch.ops.aten.gelu.default");
+  EXPECT_EQ(a.target(), "aten::gelu");
   EXPECT_EQ(graph.count(Op::call_function, "aten::relu"), 1u);
   graph.erase_node(early);
   EXPECT_TRUE(graph.find_nodes(Op::call_function, "aten::relu").empty());
@@ -125,6 +126,7 @@ TEST_F(GraphTest, NothingIsPutNextToWhatIsErased) {
   graph.erase_node(dead);
   EXPECT_THROW(void(graph.inserting_after(dead)), Error);
   EXPECT_THROW(void(graph.inserting_before(dead)), Error);
+  EXPECT_THROW(dead.move_uses_to(a), Error);
   Graph other;
   EXPECT_THROW(void(graph.inserting_before(other.placeholder("x"))), Error);
 }
@@ -136,6 +138,10 @@ TEST_F(GraphTest, OnlyACallBecomesAnotherKindOfCall) {
     EXPECT_EQ(b.op(), op);
   }
   for (const Op op : {Op::placeholder, Op::get_attr, Op::output}) EXPECT_THROW(b.set_target(op, "f"), Error);
+  b.set_target("torch.ops.aten.relu.default");  // the path of a module
+  EXPECT_EQ(b.target(), "torch.ops.aten.relu.default");
+  b.set_target(Op::call_method, "aten::relu");
+  EXPECT_FALSE(b.is_call("aten::relu"));
 }
 
 TEST_F(GraphTest, AnErasedAnchorStillSaysWhere) {

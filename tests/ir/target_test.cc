@@ -16,6 +16,7 @@ TEST(Target, HasOneCanonicalSpelling) {
   EXPECT_EQ(canonical_target("torch.relu"), "torch.relu");
   EXPECT_EQ(canonical_target("torch.ops."), "torch.ops.");
   EXPECT_EQ(canonical_target("torch.ops.aten."), "torch.ops.aten.");
+  EXPECT_EQ(canonical_target("torch.ops.aten"), "torch.ops.aten");
   EXPECT_EQ(canonical_target(""), "");
   for (const char* odd : {"a::b.default.default", "torch.ops.a.b.default.default", "a::", "::", "torch.ops.a..b"}) {
     const Symbol once = canonical_target(odd);
