@@ -35,14 +35,7 @@ class TracedReplacement {
     for (std::size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].is_literal()) literals.push_back(match.values()[pattern.inputs[i]]);
     }
-    for (std::size_t i = 0; i < parameters.size(); ++i) {
-      if (!parameters[i].is_literal() || is_bound(pattern, pattern.inputs[i]) || !function_.depends_on(i, literals))
-        continue;
-      throw Error(ErrorKind::invalid_argument,
-                  "the replacement takes '" + pattern.nodes[pattern.inputs[i]].name.str() +
-                      "', a literal that the pattern does not use, so that no match has a value for it");
-    }
-    const ReplacementPlan plan(pattern, graph_at(literals));
+    const ReplacementPlan plan(pattern, graph_at(literals, pattern));
     std::vector<TemplateNode> nodes = plan.nodes();
     std::vector<Node*> made;
     std::vector<Argument> results;
@@ -51,14 +44,26 @@ class TracedReplacement {
   }
 
  private:
-  Replacement graph_at(const std::vector<Argument>& literals) {
+  Replacement graph_at(const std::vector<Argument>& literals, const PatternData& pattern) {
     std::string key;
     for (const Argument& literal : literals) key += to_string(literal) + ",";
     const std::lock_guard lock(mutex_);
     const auto known = graphs_.find(key);
     if (known != graphs_.end()) return known->second;
+    require_bound(literals, pattern);
     return graphs_.emplace(key, Replacement(without_attributes(function_.instance(literals), "replacement")))
         .first->second;
+  }
+
+  /// Asked once for each set of literals: it takes two traces.
+  void require_bound(const std::vector<Argument>& literals, const PatternData& pattern) const {
+    for (std::size_t i = 0; i < pattern.inputs.size(); ++i) {
+      if (!function_.parameters()[i].is_literal() || is_bound(pattern, pattern.inputs[i])) continue;
+      if (!function_.depends_on(i, literals)) continue;
+      throw Error(ErrorKind::invalid_argument,
+                  "the replacement takes '" + pattern.nodes[pattern.inputs[i]].name.str() +
+                      "', a literal that the pattern does not use, so that no match has a value for it");
+    }
   }
 
   const PatternFunction function_;

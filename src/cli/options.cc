@@ -25,10 +25,6 @@ constexpr std::pair<std::string_view, Form> kEndings[] = {
     {".txt", Form::text},
 };
 
-}  // namespace
-
-namespace {
-
 /// What cannot be made is refused by the words of whoever asks for it, not by those of an allocator.
 void require_memory(const std::string& shape, const TensorInfo& info) {
   double bytes = static_cast<double>(element_size(info.dtype));

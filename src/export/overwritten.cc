@@ -1,5 +1,6 @@
 #include <fxgraph/export/overwritten.h>
 
+#include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx::pt2 {
@@ -14,16 +15,12 @@ bool may_be_named_again(const Node& user) {
 
 bool writes_to(const Node& user, const Node& tensor) {
   if (user.is(Op::output)) return false;
-  const OperatorSchema* schema = find_schema(user.target());
-  if (!schema) return true;
-  for (std::size_t i = 0; i < schema->arguments.size(); ++i) {
-    const SchemaArgument& argument = schema->arguments[i];
-    const Argument* value = bound_argument(*schema, user, i);
-    bool is_given = false;
-    if (value) for_each_node(*value, [&](const Node& node) { is_given |= &node == &tensor; });
-    if (is_given && (argument.alias.writes || argument.hidden_write)) return true;
-  }
-  return false;
+  if (!find_schema(user.target())) return true;
+  bool found = false;
+  for_each_written(user, [&](const Argument& written) {
+    for_each_node(written, [&](const Node& node) { found |= &node == &tensor; });
+  });
+  return found;
 }
 
 bool is_overwritten(const Node& node) {

@@ -33,6 +33,11 @@ bool is_value(const Module& module) {
   return dynamic_cast<const OwningModule*>(&module) || dynamic_cast<const ObjectAttribute*>(&module);
 }
 
+void require_no_module(const Module& holder, const std::string& name, const std::string& path) {
+  if (!find_child(holder, name)) return;
+  throw Error(ErrorKind::invalid_argument, "'" + path + "' is a module; remove it before putting a tensor there");
+}
+
 /// Refuses what cannot be put at `path`: no module, or one that would then be inside itself.
 void require_addable(const Module& root, const std::string& path, const std::shared_ptr<Module>& module) {
   if (!module) {
@@ -218,15 +223,6 @@ Module& GraphModule::holder_for(const std::string& path, std::string& name) {
   name = std::move(last);
   return make_holders(*this, parent);
 }
-
-namespace {
-
-void require_no_module(const Module& holder, const std::string& name, const std::string& path) {
-  if (!find_child(holder, name)) return;
-  throw Error(ErrorKind::invalid_argument, "'" + path + "' is a module; remove it before putting a tensor there");
-}
-
-}  // namespace
 
 void GraphModule::set_attribute(const std::string& path, const torch::Tensor& tensor) {
   bool is_parameter = false;

@@ -26,11 +26,9 @@ struct Close {
 // A file that cannot be a graph is refused by its first block: parsing that fails where parsing the whole would.
 void require_header(std::string_view block, const std::string& name) {
   if (block.starts_with("PK\3\4"))
-    throw Error(
-        ErrorKind::invalid_argument,
-        name +
-            ": an archive, such as .pt and .pt2 are, and no text; archives are read from files, not from a pipe: "
-            "give the path of one");
+    throw Error(ErrorKind::invalid_argument, name +
+                                                 ": an archive, such as .pt and .pt2 are, and no text; archives are "
+                                                 "read from files, not from a pipe: give the path of one");
   const std::size_t statement = block.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   if (statement == std::string_view::npos || block[statement] == '#' || block.substr(statement).starts_with("graph"))
     return;

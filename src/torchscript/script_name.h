@@ -7,8 +7,8 @@
 namespace fx::internal {
 
 /// `name`, unless it is a keyword of Python, which a C++ module may well be called and saved files cannot say, or what
-/// every module has there: `raise` becomes `raise_`, `forward` `forward_`. Throws
-/// Error(unsupported) for a name with characters that files cannot say: quotes, control characters, other than ASCII.
+/// every module has there: `raise` becomes `raise_`, `forward` `forward_`. Throws Error(unsupported) for a name with
+/// characters that files cannot say: quotes, control characters, other than ASCII.
 std::string script_name(std::string_view name);
 
 /// `text`, which names an input or a value, as an identifier by which saved files call nothing: `torch` becomes

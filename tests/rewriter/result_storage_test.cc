@@ -9,6 +9,11 @@ namespace fx::result_storage_test {
 using testing::calls_of;
 using testing::graph_of;
 
+struct Case {
+  const char *before, *pattern, *replacement;
+  bool same;  ///< the result lies as the old one
+};
+
 /// What follows the strides of what it takes, and what lays its elements out anew, differ, however the pattern says it.
 TEST(ResultStorage, LayoutsAreThoseOfWhateverAPatternMatches) {
   for (const char* pattern : {"aten::relu(x)", "{aten::relu, aten::matmul}(x, ...)", "/aten::rel.*/(x)",
@@ -31,10 +36,6 @@ TEST(ResultStorage, LayoutsAreThoseOfWhateverAPatternMatches) {
 
 /// Of several operands the first decides how what is computed of them lies.
 TEST(ResultStorage, OperandsThatChangePlacesAreAnotherLayout) {
-  struct Case {
-    const char *before, *pattern, *replacement;
-    bool same;
-  };
   for (const Case& each : {
            Case{"a = aten::add.Tensor(%x, %t)", "aten::add.Tensor(x, y)", "aten::add.Tensor(y, x)", false},
            Case{"a = aten::add.Tensor(%x, %t)", "aten::add.Tensor(x, y)", "aten::sub.Tensor(x, y)", true},
@@ -65,10 +66,6 @@ TEST(ResultStorage, OperandsThatChangePlacesAreAnotherLayout) {
 
 /// Also through calls before the last, and by a format that a copy names. What draws tells it.
 TEST(ResultStorage, LayoutsAreThoseOfAllCallsTogether) {
-  struct Case {
-    const char *before, *pattern, *replacement;
-    bool same;
-  };
   for (const Case& each : {
            Case{"s = aten::sin(%x)", "aten::sin(x)", "aten::clone(aten::cos(x))", true},
            Case{"s = aten::full([4], 1.0)", "aten::full([4], 1.0)", "aten::clone(aten::full([4], 1.0))", true},
