@@ -27,6 +27,7 @@
 
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/trace/borrowed.h>
+#include <fxgraph/trace/handed_over.h>
 #include <fxgraph/trace/inputs.h>
 #include <fxgraph/trace/outputs.h>
 
@@ -138,8 +139,10 @@ std::function<Argument(Inputs&)> runner(Function function, TypeList<Types...>) {
   return [function = std::move(function)](Inputs& inputs) mutable {
     // A braced list binds in order: placeholders come in the order of the parameters.
     std::tuple<std::decay_t<Types>...> values{inputs.bind<std::decay_t<Types>>()...};
-    return std::apply([&](auto&... value) { return call_and_convert(inputs, function, pass<Types>(value)...); },
-                      values);
+    return call_and_watch<Types...>(values, [&] {
+      return std::apply([&](auto&... value) { return call_and_convert(inputs, function, pass<Types>(value)...); },
+                        values);
+    });
   };
 }
 
@@ -215,7 +218,9 @@ struct ForwardCall {
     const auto forward = [this](auto&&... arguments) -> Result {
       return module->forward(std::forward<decltype(arguments)>(arguments)...);
     };
-    return call_and_convert(inputs, forward, pass<std::tuple_element_t<I, Tuple>>(std::get<I>(values))...);
+    return call_and_watch<std::tuple_element_t<I, Tuple>...>(values, [&] {
+      return call_and_convert(inputs, forward, pass<std::tuple_element_t<I, Tuple>>(std::get<I>(values))...);
+    });
   }
 
   template <std::size_t... I>
@@ -227,7 +232,8 @@ struct ForwardCall {
     const auto forward = [this](auto&&... arguments) -> Result {
       return module->forward(std::forward<decltype(arguments)>(arguments)...);
     };
-    return call_and_convert(inputs, forward, pass<Types>(std::get<I>(values))...);
+    return call_and_watch<Types...>(
+        values, [&] { return call_and_convert(inputs, forward, pass<Types>(std::get<I>(values))...); });
   }
 };
 

@@ -161,10 +161,9 @@ class ChildTrials {
     Sample sample(program_);
     const TraceLog& log = program_.log;
     if (!sample.run(trial.stand_ins())) {
-      const bool is_inside = sample.failed_at() < log.size() && log[sample.failed_at()].node->is_erased();
       tell(verdict.why, log.describe(sample.failed_at()) + ": " + sample.why());
       verdict.place = sample.place();
-      verdict.outcome = sample.operator_refused() || is_inside ? Outcome::refused
+      verdict.outcome = sample.operator_refused() || log.is_inside_leaf(sample.failed_at()) ? Outcome::refused
                         : sample.threw()                       ? Outcome::threw
                                                                : Outcome::differs;
     } else if (agrees_(sample)) {

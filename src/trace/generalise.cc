@@ -5,6 +5,7 @@
 
 #include <fxgraph/shapes/stand_in.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/trace/raised_calls.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/size_writer.h>
 #include <fxgraph/trace/type_dependence.h>
@@ -33,6 +34,10 @@ bool Generaliser::run() {
   constexpr int kDraws = 4;
   if (has_no_rule_ || search_.has_gone_another_way()) search_.check_examples(has_no_rule_ ? kDraws : 1);
   if (!runs_as_given()) return false;
+  if (std::string leaf = find_unlike_leaf(program_.raised, program_, search_.samples()); !leaf.empty()) {
+    retrace_.not_leaves.insert(std::move(leaf));
+    return false;
+  }
   groups_.fix_followers();
   write();
   return true;

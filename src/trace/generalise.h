@@ -9,6 +9,8 @@
 // program, none of which builds more than a list of its calls.
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include <fxgraph/trace/sample.h>
@@ -22,6 +24,7 @@ struct Retrace {
   std::vector<at::Tensor> examples;  ///< for the tensors among the inputs, of other sizes; empty for those given
   std::vector<at::Tensor> given;     ///< what `examples` stand for
   bool is_refused = false;  ///< the program does something else at the sizes that were given, or runs at no other
+  std::set<std::string> not_leaves{};  ///< paths of leaf modules for which calls were taken that others are elsewhere
 
   void refuse() {
     is_refused = true;

@@ -11,11 +11,10 @@
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/trace/cleanup.h>
-#include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/generic_body.h>
+#include <fxgraph/trace/leaf_alone.h>
 #include <fxgraph/trace/leaf_body.h>
 #include <fxgraph/trace/leaf_matcher.h>
-#include <fxgraph/trace/outputs.h>
 
 namespace fx::internal {
 namespace {
@@ -33,32 +32,12 @@ struct Leaf {
   std::string last_text;
 };
 
-/// The inputs of a call: nodes, or tuples of nodes.
-using CallInputs = std::vector<Argument>;
-
-/// A leaf traced alone.
-struct Alone final : NodeMaker {
-  Graph graph;
-  std::shared_ptr<Session> session;
-  Argument result;
-  std::vector<Node*> inputs;  // what the placeholders stand for in the traced graph
-  std::vector<at::Tensor> proxies;
-
-  Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override {
-    return graph.create_node(op, target, args, kwargs, name);
-  }
-  bool is_free_attribute(const std::string&) const override { return true; }
-  ~Alone() override {
-    if (session) session->close();
-  }
-};
-
 class Raiser {
  public:
   Raiser(Graph& graph, Session& session, Module& root, const LeafPredicate& is_leaf)
       : graph_(graph), session_(session), root_(root), is_leaf_(is_leaf) {}
 
-  RaisedModules run() {
+  Raised run() {
     find_attribute_nodes();
     find_leaves();
     for (Leaf& leaf : leaves_) {
@@ -67,7 +46,7 @@ class Raiser {
       }
     }
     raise_in_sequentials();
-    return raised();
+    return {modules(), std::move(calls_)};
   }
 
  private:
@@ -76,18 +55,18 @@ class Raiser {
   bool is_below_leaf(const std::string& path) const;
   std::optional<Leaf> make_leaf(const std::string& path, const std::shared_ptr<Module>& module);
 
-  RaisedModules raised() const;
+  RaisedModules modules() const;
 
   void raise_call_at(Leaf& leaf, Node& first);
   std::vector<Node*> users_of(const Leaf& leaf) const;
   std::vector<Node*> outer_inputs(const Leaf& leaf, Node& first) const;
   Node* raise_call(Leaf& leaf, const CallInputs& inputs, Node& near);
-  std::unique_ptr<Alone> trace_alone(const Leaf& leaf, const CallInputs& inputs) const;
-  c10::IValue proxy_for(Alone& alone, const Argument& input) const;
   static bool is_one_stretch(const LeafMatch& match);
-  bool is_contained(const Alone& alone, const LeafMatch& match) const;
-  Node* replace(const Leaf& leaf, const CallInputs& inputs, const Alone& alone, LeafMatch& match);
-  void note_body(Leaf& leaf, const Alone& alone, Node& call) const;
+  bool is_contained(const LeafAlone& alone, const LeafMatch& match) const;
+  Node* replace(const Leaf& leaf, const CallInputs& inputs, const LeafAlone& alone, LeafMatch& match);
+  void note_call(const Leaf& leaf, const CallInputs& inputs, const LeafAlone& alone, const LeafMatch& match);
+  Argument as_traced(const Argument& input) const;
+  void note_body(Leaf& leaf, const LeafAlone& alone, Node& call) const;
   void connect(const Argument& result, Node& value, const LeafMatch& match);
 
   void raise_in_sequentials();
@@ -100,6 +79,8 @@ class Raiser {
   std::unordered_map<Symbol, Node*> attribute_nodes_;
   std::unordered_map<const Module*, std::size_t> leaf_of_;
   std::vector<Leaf> leaves_;
+  std::vector<RaisedCall> calls_;
+  std::unordered_map<const Node*, Node*> traced_;  // what a node that stands for results of a raised call was
   std::unordered_set<std::string> leaf_paths_;
 };
 
@@ -149,7 +130,7 @@ void Raiser::find_leaves() {
   }
 }
 
-RaisedModules Raiser::raised() const {
+RaisedModules Raiser::modules() const {
   RaisedModules modules;
   for (const Leaf& leaf : leaves_) {
     if (!leaf.calls.empty()) modules.emplace_back(leaf.path, leaf.module);
@@ -195,47 +176,6 @@ std::vector<Node*> Raiser::outer_inputs(const Leaf& leaf, Node& first) const {
   return outside;
 }
 
-c10::IValue Raiser::proxy_for(Alone& alone, const Argument& input) const {
-  if (input.is_tuple()) {
-    std::vector<c10::IValue> parts;
-    for (const Argument& part : input.elements()) parts.push_back(proxy_for(alone, part));
-    return c10::ivalue::Tuple::create(std::move(parts));
-  }
-  // One value given twice is one placeholder: attention computes differently then.
-  const auto known = std::find(alone.inputs.begin(), alone.inputs.end(), &input.node());
-  if (known != alone.inputs.end()) return alone.proxies[static_cast<std::size_t>(known - alone.inputs.begin())];
-  Node& placeholder = alone.graph.placeholder("x");
-  alone.inputs.push_back(&input.node());
-  const at::Tensor value = session_.value_of(input.node());
-  return alone.proxies.emplace_back(value.defined()
-                                        ? alone.session->proxy(placeholder, value, session_.device_of(input.node()))
-                                        : alone.session->proxy(placeholder));
-}
-
-// Null when the module cannot be called with these inputs.
-std::unique_ptr<Alone> Raiser::trace_alone(const Leaf& leaf, const CallInputs& inputs) const {
-  auto alone = std::make_unique<Alone>();
-  alone->session = std::make_shared<Session>(*alone, session_.engine());
-  alone->session->record_contiguous(session_.records_contiguous());
-  for (const auto& list : {leaf.module->parameters(), leaf.module->buffers()}) {
-    for (const torch::Tensor& tensor : list) {
-      if (const std::string* path = session_.attribute_path(tensor)) alone->session->add_attribute(*path, tensor);
-    }
-  }
-  try {
-    torch::jit::Stack stack;
-    for (const Argument& input : inputs) stack.push_back(proxy_for(*alone, input));
-    RecordingScope recording(*alone->session);
-    leaf.type->call(*leaf.module, stack);
-    alone->result = ivalue_to_argument(*alone->session, stack.back());
-    alone->graph.output(alone->result);
-  } catch (const std::exception&) {
-    return nullptr;
-  }
-  erase_unused_getitems(alone->graph);
-  return alone;
-}
-
 // The operators of one call of forward run one after the other: what is mixed with others was written out by hand, and
 // those others may write what the call reads. getitem and get_attr nodes, which compute nothing, may stand between.
 bool Raiser::is_one_stretch(const LeafMatch& match) {
@@ -253,7 +193,7 @@ bool Raiser::is_one_stretch(const LeafMatch& match) {
 
 // A call may be raised when nothing outside sees its inner values. In-place operators on buffers may be seen: they are
 // the state that the next call finds.
-bool Raiser::is_contained(const Alone& alone, const LeafMatch& match) const {
+bool Raiser::is_contained(const LeafAlone& alone, const LeafMatch& match) const {
   for (const Node& inner : alone.graph.nodes()) {
     if (!inner.is(Op::call_function)) continue;
     bool is_result = alone.session->written_attribute(inner) != nullptr;
@@ -271,6 +211,7 @@ void Raiser::connect(const Argument& result, Node& value, const LeafMatch& match
     Node* image = match.image[*node];
     if (std::find(match.claimed.begin(), match.claimed.end(), image) != match.claimed.end()) {
       session_.copy_value(*image, value);
+      traced_.emplace(&value, image);
       image->replace_all_uses_with(value, except(value));
     }
     return;
@@ -284,7 +225,7 @@ void Raiser::connect(const Argument& result, Node& value, const LeafMatch& match
   }
 }
 
-Node* Raiser::replace(const Leaf& leaf, const CallInputs& inputs, const Alone& alone, LeafMatch& match) {
+Node* Raiser::replace(const Leaf& leaf, const CallInputs& inputs, const LeafAlone& alone, LeafMatch& match) {
   Node* call = nullptr;
   {
     const auto at = graph_.inserting_before(*match.claimed.back());
@@ -303,7 +244,8 @@ Node* Raiser::replace(const Leaf& leaf, const CallInputs& inputs, const Alone& a
 }
 
 Node* Raiser::raise_call(Leaf& leaf, const CallInputs& inputs, Node& near) {
-  const std::unique_ptr<Alone> alone = trace_alone(leaf, inputs);
+  const std::unique_ptr<LeafAlone> alone = trace_leaf_alone(
+      *leaf.module, *leaf.type, inputs, session_, [this](const Node& node) { return session_.value_of(node); });
   if (!alone) return nullptr;
   LeafMatch match;
   const auto attribute = [&](Symbol path) {
@@ -313,13 +255,31 @@ Node* Raiser::raise_call(Leaf& leaf, const CallInputs& inputs, Node& near) {
   if (!LeafMatcher(alone->graph, near).match(alone->inputs, attribute, match)) return nullptr;
   std::sort(match.claimed.begin(), match.claimed.end(), GraphOrder{});
   if (!is_one_stretch(match) || !is_contained(*alone, match)) return nullptr;
+  note_call(leaf, inputs, *alone, match);
   Node* call = leaf.calls.emplace_back(replace(leaf, inputs, *alone, match));
   if (!leaf.type->body || !leaf.type->body(*leaf.module)) note_body(leaf, *alone, *call);
   return call;
 }
 
+// What the trace has in the place of the result of a leaf that was raised.
+Argument Raiser::as_traced(const Argument& input) const {
+  return map_nodes(input, [this](Node& node) {
+    const auto traced = traced_.find(&node);
+    return Argument(traced == traced_.end() ? node : *traced->second);
+  });
+}
+
+void Raiser::note_call(const Leaf& leaf, const CallInputs& inputs, const LeafAlone& alone, const LeafMatch& match) {
+  RaisedCall& call = calls_.emplace_back(RaisedCall{leaf.path, leaf.module, leaf.type, {}, {}, alone.asks_for_sizes()});
+  for (const Argument& input : inputs) call.inputs.push_back(as_traced(input));
+  for (const std::uint32_t inner : alone.operators()) {
+    const Node& node = *alone.log[inner].node;
+    call.operators.push_back(node.is_erased() ? nullptr : match.image[node]);
+  }
+}
+
 // What TorchScript cannot call is noted as the operators that it was.
-void Raiser::note_body(Leaf& leaf, const Alone& alone, Node& call) const {
+void Raiser::note_body(Leaf& leaf, const LeafAlone& alone, Node& call) const {
   std::optional<Graph> body = body_of_leaf(alone.graph, session_, *leaf.module);
   if (!body) return;
   std::string text = print_graph(*body);
@@ -387,7 +347,7 @@ void Raiser::raise_in_sequential(Module& sequential) {
 
 }  // namespace
 
-RaisedModules raise_leaf_modules(Graph& graph, Session& session, Module& root, const LeafPredicate& is_leaf) {
+Raised raise_leaf_modules(Graph& graph, Session& session, Module& root, const LeafPredicate& is_leaf) {
   return Raiser(graph, session, root, is_leaf).run();
 }
 

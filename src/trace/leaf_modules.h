@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/trace/raised_calls.h>
 #include <fxgraph/trace/session.h>
 
 namespace fx::internal {
@@ -26,8 +27,14 @@ namespace fx::internal {
 using LeafPredicate = std::function<bool(const torch::nn::Module& module, const std::string& path)>;
 using RaisedModules = std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>>;
 
-/// Raises all calls of leaf modules of `root` in `graph`, which `session` has just traced. Returns the modules that the
-/// graph calls now, by path. Cost: each leaf is traced once or a few times more.
-RaisedModules raise_leaf_modules(Graph& graph, Session& session, torch::nn::Module& root, const LeafPredicate& is_leaf);
+/// What raising has found.
+struct Raised {
+  RaisedModules modules;  ///< that the graph calls now, by path
+  std::vector<RaisedCall> calls;
+};
+
+/// Raises all calls of leaf modules of `root` in `graph`, which `session` has just traced. Cost: each leaf is traced
+/// once or a few times more.
+Raised raise_leaf_modules(Graph& graph, Session& session, torch::nn::Module& root, const LeafPredicate& is_leaf);
 
 }  // namespace fx::internal

@@ -11,7 +11,7 @@ namespace fx::internal {
 
 /// An input tensor of a trace: the node that stands for it and its example.
 struct BoundTensor {
-  Node* node;  ///< the placeholder, or the getitem of an element; erased when nothing uses it
+  Node* node;  ///< the placeholder, or the getitem of an element; erased in the end when nothing uses it
   at::Tensor example;
   Node* placeholder;  ///< the input that it is, or is a part of
   std::string name;   ///< `x`, `xs[0]`

@@ -23,6 +23,8 @@ namespace fx::internal {
 /// Runs the traced program in a session, the n-th tensor among its inputs replaced by `stand_ins[n]`.
 using RunProgram = std::function<void(Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins)>;
 
+struct RaisedCall;
+
 /// What of the first trace the samples share.
 struct SampledProgram {
   const TraceLog& log;
@@ -31,6 +33,7 @@ struct SampledProgram {
   const std::vector<std::pair<std::string, at::Tensor>>& attributes;  ///< of the root
   std::function<bool(const std::string&)> is_free_attribute;
   std::function<void(Session& session)> leave;  ///< a call is over, and its session closed
+  const std::vector<RaisedCall>& raised;        ///< of leaf modules
 };
 
 class Sample final : private TraceFollower, private NodeMaker {
@@ -73,6 +76,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool came_through() const { return reached_; }
   /// Whether the program has kept traced tensors.
   bool has_left() const { return has_left_; }
+  bool has_other_types() const { return types_may_differ_; }
   const std::vector<Change>& changes() const { return changes_; }
   const std::vector<ChangedConstant>& changed_constants() const { return changed_constants_; }
   /// What call `i` returned, without data; undefined when it is not one tensor.

@@ -277,8 +277,7 @@ bool SizeSearch::is_about_steps(std::uint32_t index, std::int64_t bad, std::uint
 // module.
 bool SizeSearch::is_said(const Sample& failure) const {
   if (!failure.threw()) return false;
-  return failure.operator_refused() || failure.failed_at() >= program_.log.size() ||
-         program_.log[failure.failed_at()].node->is_erased();
+  return failure.operator_refused() || program_.log.is_inside_leaf(failure.failed_at());
 }
 
 // A later round fails where an earlier one came through: the sizes between do. False when there are none.

@@ -45,6 +45,21 @@ Argument TraceLog::leaf(std::uint32_t i, std::uint32_t leaf) const {
   return {};
 }
 
+std::uint32_t TraceLog::num_leaves(std::uint32_t i) const {
+  std::uint32_t count = 0;
+  for (const Argument& argument : arguments(i)) {
+    std::uint32_t left = ~std::uint32_t{0};
+    leaf_of(argument, left);
+    count += ~std::uint32_t{0} - left;
+  }
+  return count;
+}
+
+void TraceLog::note_leaf(std::uint32_t first, std::uint32_t last) {
+  inside_leaf_.resize(size());
+  for (std::uint32_t call = first + 1; call <= last; ++call) inside_leaf_[call] = true;
+}
+
 std::string TraceLog::describe(std::uint32_t i) const {
   i = operator_at(i);
   if (i >= size()) return "the end of the program";

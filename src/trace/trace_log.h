@@ -44,6 +44,12 @@ class TraceLog final : public TraceFollower {
   /// A number, a tensor or the like among the arguments of call `i`, those inside of lists counted each; None when
   /// there are not so many.
   Argument leaf(std::uint32_t i, std::uint32_t leaf) const;
+  std::uint32_t num_leaves(std::uint32_t i) const;
+  /// Notes that the calls from `first` to `last` are one call of a leaf module.
+  void note_leaf(std::uint32_t first, std::uint32_t last);
+  /// Whether call `i` comes behind the beginning of such a call: what differs there is that module's own business. At
+  /// its beginning nothing says who decided.
+  bool is_inside_leaf(std::uint32_t i) const { return i < inside_leaf_.size() && inside_leaf_[i]; }
   /// Which call made `node`.
   std::uint32_t index_of(const Node& node) const { return index_by_id_[node.id()]; }
   const std::vector<Question>& questions() const { return questions_; }
@@ -63,6 +69,7 @@ class TraceLog final : public TraceFollower {
   std::vector<Argument> arguments_;
   std::vector<std::uint32_t> index_by_id_;
   std::vector<Question> questions_;
+  std::vector<bool> inside_leaf_;
   bool asks_rank_ = false;
   bool meets_errors_ = false;
 };

@@ -263,13 +263,20 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       if (!node->has_users()) internal::assert_given(trace.graph, *node);
     }
   }
-  internal::erase_unused_getitems(trace.graph);
+  // The program may have asked for the sizes of what it does not compute with.
+  std::unordered_set<const Node*> parts;
+  for (const internal::BoundTensor& input : inputs) parts.insert(input.node);
+  internal::erase_unused_getitems(trace.graph, parts);
+  std::vector<internal::RaisedCall> calls;
   if (root_ && options_.raise_leaf_modules) {
-    const auto is_leaf = [this](const torch::nn::Module& module, const std::string& path) {
-      return is_leaf_module(module, path);
+    const auto is_leaf = [&](const torch::nn::Module& module, const std::string& path) {
+      return is_leaf_module(module, path) && !repeats.sizes.not_leaves.contains(path);
     };
-    trace.modules = internal::raise_leaf_modules(trace.graph, *session, *root_, is_leaf);
-    internal::erase_unused_getitems(trace.graph);
+    internal::Raised raised = internal::raise_leaf_modules(trace.graph, *session, *root_, is_leaf);
+    trace.modules = std::move(raised.modules);
+    calls = std::move(raised.calls);
+    if (may_vary) internal::note_raised(calls, log);
+    internal::erase_unused_getitems(trace.graph, parts);
     internal::erase_unused_attributes(trace.graph);
   }
   if (mode_switch) trace.holds_for_mode = mode_switch->apply(trace.graph, *session, *root_, trace.modules);
@@ -288,7 +295,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       if (root_ && state) return state->leave(target);
       internal::settle_kept_constants(target);
     };
-    const internal::SampledProgram program{log, *session, run_sample, attributes, is_free, leave};
+    const internal::SampledProgram program{log, *session, run_sample, attributes, is_free, leave, calls};
     if (!internal::generalise(trace.graph, program, *session, inputs, options_.sizes, repeats.sizes)) {
       if (state) state->restore();
       return std::nullopt;
@@ -298,8 +305,10 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     state->restore();
     if (state->has_left() || left_over.count() > 1) refuse_left_over(*root_, has_examples);
   }
+  const bool has_grown = trace.graph.size() != size;
+  internal::erase_unused_getitems(trace.graph);
   // FX never sees the operators inside a leaf: they leave no gaps in the numbers.
-  if (!trace.modules.empty() || trace.graph.size() != size)
+  if (!trace.modules.empty() || has_grown)
     name_in_order(trace.graph, [this](const Node& node) { return named_.contains(&node); });
   trace.attributes = used_attributes(*session, trace.graph);
   trace.shapes = session->shapes(trace.graph);

@@ -74,10 +74,10 @@ class TypeDependence {
 // lies inside of a leaf module is its own business.
 std::string TypeDependence::difference(const Sample& sample) const {
   const TraceLog& log = program_.log;
-  const auto is_there = [&](std::uint32_t call) { return call >= log.size() || !log[call].node->is_erased(); };
+  const auto is_there = [&](std::uint32_t call) { return !log[call].node->is_erased(); };
   std::string why;
   if (!sample.came_through()) {
-    if (sample.operator_refused() || !is_there(sample.failed_at())) return "";
+    if (sample.operator_refused() || log.is_inside_leaf(sample.failed_at())) return "";
     why = log.describe(sample.failed_at()) + ": " + sample.why();
   }
   for (const Sample::Change& change : sample.changes()) {

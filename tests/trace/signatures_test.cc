@@ -142,6 +142,56 @@ TEST(Signatures, References) {
   EXPECT_TRUE(same_value(gm->forward(x, y), expected));
 }
 
+// A graph has no caller's variables; one that is assigned to is refused, unless it is a tensor that was taken by
+// reference for the sake of its variable.
+TEST(Signatures, AssignedReferences) {
+  const Tensor x = torch::rand({3});
+  const auto list = [](Tensor x, std::vector<Tensor>& past) {
+    past[0] = torch::cat({past[0], x});
+    return past[0].sum();
+  };
+  const auto longer = [](Tensor x, std::vector<Tensor>& past) {
+    past.push_back(x * 2);
+    return x.sum();
+  };
+  const auto dict = [](Tensor x, std::map<std::string, Tensor>& state) {
+    state["h"] = torch::tanh(state["h"] + x);
+    return state["h"];
+  };
+  const auto pair = [](Tensor x, std::tuple<Tensor, Tensor>& state) {
+    std::get<1>(state) = x + std::get<0>(state);
+    return x.sum();
+  };
+  const auto number = [](Tensor x, std::int64_t& step) { return x * static_cast<double>(++step); };
+  const auto nothing = [](Tensor x, Tensor& h) { h = torch::tanh(h + x); };
+  c10::Dict<std::string, Tensor> by_name;
+  by_name.insert("h", x);
+  const c10::IValue both = c10::IValue(std::make_tuple(x, x));
+  const c10::IValue one = c10::IValue(std::vector<Tensor>{x});
+  EXPECT_FX_ERROR(symbolic_trace(list, {x, one}), trace, HasSubstr("assigns to its argument 2"));
+  EXPECT_FX_ERROR(symbolic_trace(longer, {x, one}), trace, HasSubstr("assigns to its argument 2"));
+  EXPECT_FX_ERROR(symbolic_trace(dict, {x, by_name}), trace, HasSubstr("assigns to its argument 2"));
+  EXPECT_FX_ERROR(symbolic_trace(pair, {x, both}), trace, HasSubstr("assigns to its argument 2"));
+  EXPECT_FX_ERROR(symbolic_trace(number, {x, 3}), trace, HasSubstr("assigns to its argument 2"));
+  EXPECT_FX_ERROR(symbolic_trace(nothing, {x, x}), trace, HasSubstr("assigns to its argument 2"));
+
+  const auto variable = [](Tensor& x) {
+    x = x.relu();
+    return x * 2;
+  };
+  Tensor given = torch::rand({3}) - 0.5;
+  const Tensor expected = given.relu() * 2;
+  EXPECT_TRUE(same_value(symbolic_trace(variable, {x})->forward(given), expected));
+  const auto written = [](Tensor x, std::vector<Tensor>& past) {
+    past[0].add_(x);
+    return past[0].sum();
+  };
+  const auto gm = symbolic_trace(written, {x, one});
+  Tensor past = torch::rand({3});
+  const Tensor sum = (past + x).sum();
+  EXPECT_TRUE(same_value(gm->run({x, std::vector<Tensor>{past}}), sum, 1e-6));
+}
+
 TEST(Signatures, ModulesOnTheStack) {
   ConstForward net;
   const Tensor x = torch::rand({2, 3});
