@@ -21,10 +21,31 @@ constexpr std::array<std::string_view, 17> kContiguous = {
     "fxgraph::packed_linear"};
 static_assert(std::ranges::is_sorted(kContiguous));
 
+// They raise where the strides do not do.
+constexpr std::array<std::string_view, 6> kViews = {
+    "aten::_unsafe_view", "aten::unflatten",       "aten::view",
+    "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
+// They give something else for other strides.
+constexpr std::array<std::string_view, 20> kReaders = {
+    "aten::_reshape_alias", "aten::_reshape_alias_copy", "aten::as_strided", "aten::as_strided_",
+    "aten::as_strided_copy", "aten::as_strided_scatter", "aten::is_contiguous", "aten::stride", "aten::sym_stride",
+    "mkldnn_prepacked::conv2d_run",
+    // LibTorch takes the elements of a tensor that lies in another order for those of one that does not.
+    "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward",
+    "aten::max_pool3d_with_indices_backward", "aten::narrow_copy",
+    // They take their source element by element in the order in which the others lie in memory.
+    "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
+    "aten::put_"};
+
 const Symbol kFormat("memory_format");
 
 bool is_contiguous(const OperatorSchema& schema) {
   return std::ranges::binary_search(kContiguous, packet_of(schema.target.view()));
+}
+
+template <std::size_t kCount>
+bool is_among(const std::array<std::string_view, kCount>& packets, std::string_view packet) {
+  return std::ranges::find(packets, packet) != packets.end();
 }
 
 bool is_preserve(const Argument& format) {
@@ -91,26 +112,12 @@ class LayoutReaders {
     return false;
   }
   bool reads(const Node& user, const OperatorSchema* schema, bool shared) const {
-    static constexpr std::array<std::string_view, 6> kViews = {
-        "aten::_unsafe_view", "aten::unflatten",       "aten::view",
-        "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
-    static constexpr std::array<std::string_view, 20> kReaders = {
-        "aten::_reshape_alias", "aten::_reshape_alias_copy", "aten::as_strided", "aten::as_strided_",
-        "aten::as_strided_copy", "aten::as_strided_scatter", "aten::is_contiguous", "aten::stride", "aten::sym_stride",
-        "mkldnn_prepacked::conv2d_run",
-        // LibTorch takes the elements of a tensor that lies in another order for those of one that does not.
-        "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward",
-        "aten::max_pool3d_with_indices_backward", "aten::narrow_copy",
-        // They take their source element by element in the order in which the others lie in memory.
-        "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
-        "aten::put_"};
     if (!schema) return false;
     const std::string_view packet = packet_of(schema->target.view());
     // It raises of what is not contiguous.
     const Argument* format = packet == "aten::contiguous" ? named_format(user, *schema) : nullptr;
     if (format && is_preserve(*format)) return true;
-    return (!dense_ && std::ranges::find(kViews, packet) != kViews.end()) ||
-           std::ranges::find(kReaders, packet) != kReaders.end() || effects_.of(user).random ||
+    return (!dense_ && is_among(kViews, packet)) || is_among(kReaders, packet) || effects_.of(user).random ||
            (shared && schema->traits.may_copy) || overwrites_operand(user, *schema);
   }
   /// `addmm_(w, w, x)`: what is multiplied is overwritten meanwhile, in an order that the kernel chooses by strides.
@@ -143,6 +150,11 @@ Layout layout_of(const OperatorSchema& schema) {
 }
 
 }  // namespace
+
+bool needs_strides(Symbol target) {
+  const std::string_view packet = packet_of(target.view());
+  return is_among(kViews, packet) || is_among(kReaders, packet);
+}
 
 bool keeps_layout(Symbol target) {
   const OperatorSchema* schema = find_schema(target);

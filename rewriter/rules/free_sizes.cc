@@ -134,23 +134,30 @@ void FreeSizes::mark_all(Shapes& shapes) const {
 
 // Dimensions of one size often are one dimension: a batch, a length that two inputs share.
 void FreeSizes::take_samples() {
-  std::map<std::int64_t, std::vector<std::pair<std::size_t, std::size_t>>> by_size;
+  std::map<std::int64_t, std::vector<Place>> by_size;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     for (std::size_t d = 0; d < inputs_[i].sizes.size(); ++d) by_size[inputs_[i].sizes[d]].emplace_back(i, d);
   }
-  std::vector<std::pair<std::size_t, std::size_t>> batch;
+  std::vector<Place> batch;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const std::vector<std::int64_t>& sizes = inputs_[i].sizes;
     if (sizes.empty()) continue;
     if (batch.empty() || sizes[0] == inputs_[batch[0].first].sizes[0]) batch.emplace_back(i, 0);
   }
   // XNNPACK ends the process when its kernel is larger than the image, and takes all other sizes of a batch.
-  if (std::ranges::any_of(module_.graph().nodes(), is_xnnpack_convolution)) return vary(batch);
-  if (batch.size() > 1) vary(batch);
-  for (const auto& [size, places] : by_size) {
-    if (places.size() > 1) vary(places);
-    for (const auto& place : places) vary({place});
+  if (std::ranges::any_of(module_.graph().nodes(), is_xnnpack_convolution)) {
+    vary(batch);
+    return;
   }
+  if (batch.size() > 1) vary(batch);
+  std::vector<Place> bound;  // what goes neither alone nor with those of its size
+  for (const auto& [size, places] : by_size) {
+    const bool together = places.size() > 1 && vary(places);
+    for (const Place& place : places) {
+      if (!vary({place}) && !together) bound.push_back(place);
+    }
+  }
+  vary_pairs(bound);
   for (std::size_t i = 0; i < inputs_.size(); ++i) rearrange(i);
 }
 
@@ -169,8 +176,30 @@ void FreeSizes::rearrange(std::size_t input) {
   }
 }
 
-void FreeSizes::vary(const std::vector<std::pair<std::size_t, std::size_t>>& places) {
-  if (places.empty()) return;
+// One size may be another and one more, or twice another: `x + y[1:]`, images and their features.
+void FreeSizes::vary_pairs(const std::vector<Place>& places) {
+  constexpr std::size_t kMost = 8;
+  const auto size_at = [&](const Place& place) { return inputs_[place.first].sizes[place.second]; };
+  const std::size_t count = std::min(places.size(), kMost);
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = i + 1; j < count; ++j) {
+      const std::int64_t a = size_at(places[i]), b = size_at(places[j]);
+      if (a == b) continue;
+      for (const auto& [other_a, other_b] : {std::pair(a + 1, b + 1), std::pair(2 * a, 2 * b)}) {
+        std::vector<TensorInfo> inputs = inputs_;
+        inputs[places[i].first].sizes[places[i].second] = other_a;
+        inputs[places[j].first].sizes[places[j].second] = other_b;
+        inputs[places[i].first].strides.clear();
+        inputs[places[j].first].strides.clear();
+        take(inputs);
+      }
+    }
+  }
+}
+
+// True when the program takes another size of these than one or none.
+bool FreeSizes::vary(const std::vector<Place>& places) {
+  if (places.empty()) return false;
   const std::int64_t size = inputs_[places[0].first].sizes[places[0].second];
   const auto take_with = [&](std::int64_t other) {
     std::vector<TensorInfo> inputs = inputs_;
@@ -186,10 +215,10 @@ void FreeSizes::vary(const std::vector<std::pair<std::size_t, std::size_t>>& pla
   if (!by_running_) take_with(0);
   not_asked_ = false;
   for (const std::int64_t other : {size + 1, 2 * size, 3 * size}) {
-    if (other != 0 && take_with(other)) return;
+    if (other != 0 && take_with(other)) return true;
   }
-  if (takes_one || take_with(1)) return;
-  untold_ |= not_asked_;
+  if (!takes_one && !take_with(1)) untold_ |= not_asked_;
+  return false;
 }
 
 bool FreeSizes::take(const std::vector<TensorInfo>& inputs, StandIns stand_ins) {

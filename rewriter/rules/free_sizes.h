@@ -54,11 +54,14 @@ class FreeSizes {
   bool always_same(const Node& a, const Node& b) const;
 
  private:
+  using Place = std::pair<std::size_t, std::size_t>;  // input, dimension
+
   bool agree(const Node& node, const TensorInfos& tensors, bool (*alike)(const TensorInfo&, const TensorInfo&)) const;
   void take_samples();
   bool take(const std::vector<TensorInfo>& inputs, StandIns stand_ins = StandIns::zeros);
   void rearrange(std::size_t input);
-  void vary(const std::vector<std::pair<std::size_t, std::size_t>>& places);
+  bool vary(const std::vector<Place>& places);
+  void vary_pairs(const std::vector<Place>& places);
 
   GraphModule& module_;
   std::vector<TensorInfo> inputs_;

@@ -32,7 +32,7 @@ return gelu(x, aten::erf(over_root_of_two(x: node))))",
       {.name = "recognise-gelu/tanh",
        .pattern = std::string(kGelu) + R"(
 squared = square(x: node)
-cubed = aten::pow.Tensor_Scalar(x, near(3, 1e-6)) | commutative(aten::mul.Tensor(squared, x))
+cubed = aten::pow.Tensor_Scalar(x, near(3, 0)) | commutative(aten::mul.Tensor(squared, x))
 sum = plus(times(cubed, near(0.044715, 1e-4)), x) | times(x, plus(times(squared, near(0.044715, 1e-4)), near(1, 1e-6)))
 return gelu(x, aten::tanh(times(sum, near(0.79788456, 1e-4)))))",
        .when = takes("aten::gelu"),

@@ -1,6 +1,7 @@
 // softmax(q kᵀ · scale + mask) v is found and becomes one scaled dot-product attention.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -56,7 +57,7 @@ Decision is_mask(const Match& match) {
   const bool fits = mask && broadcasts_to_scores(match, *mask) &&
                     (added ? same_type(match, name, "q") : mask->dtype == DType::boolean);
   if (!fits) return refuse("its mask is not one of the scores' shape and type");
-  if (added) return true;
+  if (added) return true;  // with zeros for NaN where it hides a whole row, as the preconditions say
   for (const char* fill : {"hidden_fill", "shown_fill"}) {
     if (match.has(fill) && !(match.literal(fill) < 0 && std::isinf(match.literal(fill))))
       return refuse("its mask fills with " + to_string(match.argument(fill)) + ", not with -inf");
@@ -93,15 +94,14 @@ Decision is_attention(const Match& match) {
   if (q->sizes.back() == 0) return false;
   if (q->sizes.back() < 0 && !takes_scale()) return refuse("the size of a head differs from call to call");
   // `transpose(1, 2)` is the last two of three dimensions, `transpose(2, 3)` those of four.
-  const auto turned = [&](const char* name) { return match.has(name) ? match.literal(name) : -1; };
-  const auto last = static_cast<double>(rank) - 1;
-  for (const char* name : {"a", "b"}) {
-    const double dim = turned(name);
-    if (dim >= 0 && dim != last && dim != last - 1) return false;
+  if (match.has("a")) {
+    const auto from_end = [&](const char* name) {
+      const double dim = match.literal(name);
+      return dim < 0 ? -dim : static_cast<double>(rank) - dim;
+    };
+    const double a = from_end("a"), b = from_end("b");
+    if (std::min(a, b) != 1 || std::max(a, b) != 2) return false;
   }
-  if (match.has("a") && std::fmod(turned("a") + static_cast<double>(rank), static_cast<double>(rank)) ==
-                            std::fmod(turned("b") + static_cast<double>(rank), static_cast<double>(rank)))
-    return false;
   if (!keeps_precision(match)) return refuse("its scores are cast to a narrower type");
   if (const Decision mask = is_mask(match); !mask) return mask;
   const double scale = total_scale(match);
@@ -175,7 +175,7 @@ std::span<const OptimizeRule> family() {
               "shapes known (--input): three or four dimensions, equal batches; the scale a literal, on q, on k or on "
               "the "
               "scores; a mask is added, of the scores' type, or fills with -inf by bools; no cast to a narrower type; "
-              "dropout off",
+              "dropout off; a row that an added mask hides altogether may be zeros for NaN",
           .order = 260,
           .group = Group::fusion,
           .inference = false,

@@ -5,29 +5,26 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules::fusion_merge_linears {
 
 namespace {
 
-// The result of a merged layer is a column of a wider matrix: its rows do not follow one another. What asks for the
-// storage of a value, not for its elements, would fail on it or see others' elements.
-constexpr std::array<std::string_view, 5> kReadStorage = {"aten::as_strided", "aten::view.dtype", "aten::view_as",
-                                                          "aten::_unsafe_view", "aten::view_as_complex"};
-
-bool reads_storage(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  return schema && std::find(kReadStorage.begin(), kReadStorage.end(), schema->target.view()) != kReadStorage.end();
-}
-
 bool is_view(const Node& node) {
   const OperatorSchema* schema = schema_of(node);
   return schema && schema->target == "aten::view";
+}
+
+// The result of a merged layer is a column of a wider matrix: its rows do not follow one another. What asks for the
+// storage of a value, not for its elements, would fail on it or see others' elements.
+bool reads_storage(const Node& node) {
+  const OperatorSchema* schema = schema_of(node);
+  return schema && !is_view(node) && internal::needs_strides(schema->target);
 }
 
 /// `view` wants storage that it can look at otherwise; `reshape` copies where it cannot.

@@ -1,6 +1,7 @@
 // Arithmetic that does nothing, twice the same, or can be done at once.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include <fxgraph/rewriter/rules/spelling.h>
@@ -116,9 +117,12 @@ Decision may_merge(const Match& match) {
   return (a == 0 || (a > 1e-6 && a < 1e6)) && (b == 0 || (b > 1e-6 && b < 1e6));
 }
 
-/// Sums of literals too, unless they cancel: what x loses beside the first is lost.
+/// Sums of literals too, unless they cancel, or x the larger of them, so that the smaller is all there is: what x loses
+/// beside the first is lost.
 Decision may_merge_sum(const Match& match) {
-  if ((match.literal("a") < 0) != (match.literal("b") < 0)) return false;
+  constexpr double kMost = 128;
+  const double a = std::abs(match.literal("a")), b = std::abs(match.literal("b"));
+  if ((match.literal("a") < 0) != (match.literal("b") < 0) || std::max(a, b) > kMost * std::min(a, b)) return false;
   return may_merge(match);
 }
 

@@ -2,6 +2,7 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/analysis/no_ops.h>
+#include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
@@ -50,11 +51,12 @@ bool returns_input(const LeafModule& leaf) {
 PassResult identity_modules(RuleContext& program) {
   PassResult outcome;
   Graph& graph = program.module.graph();
+  const ModuleEffects effects = module_effects(program.module);
   for (Node& node : graph.nodes()) {
     if (!node.is(Op::call_module) || node.args().empty()) continue;
     const auto leaf = program.module.leaf(path_of(node));
     Node* input = node.args()[0].node_or_null();
-    if (!leaf || !input || !returns_input(*leaf)) continue;
+    if (!leaf || !input || !returns_input(*leaf) || effects_of(node, effects).impure()) continue;
     program.rewriter.replace_all_uses_with(node, *input);
     program.rewriter.erase_node(node);
     ++outcome.applied;
