@@ -91,8 +91,9 @@ bool near(const Argument& a, const Argument& b, double tolerance) {
   return std::abs(x - y) <= tolerance * std::max(std::abs(x), std::abs(y));
 }
 
-/// `stride=2` is `stride=[2, 2]` for an argument declared `int[2]`.
-bool equal_repeated(const Argument& one, const Argument& list, bool ignore) {
+/// `stride=2` is `stride=[2, 2]` for an argument declared `int[2]`; `[]` has a meaning of its own.
+bool equal_repeated(const Argument& one, const Argument& list, std::size_t size, bool ignore) {
+  if (list.elements().size() != size) return false;
   for (const Argument& element : list.elements()) {
     if (!equal_literals(one, element, -1, ignore)) return false;
   }
@@ -101,9 +102,15 @@ bool equal_repeated(const Argument& one, const Argument& list, bool ignore) {
 
 bool equal_as(const SchemaType* type, const Argument& pattern, const Argument& found, double tolerance, bool ignore) {
   if (type && type->fixed_size > 0 && pattern.is_sequence() != found.is_sequence()) {
-    return pattern.is_sequence() ? equal_repeated(found, pattern, ignore) : equal_repeated(pattern, found, ignore);
+    return pattern.is_sequence() ? equal_repeated(found, pattern, type->fixed_size, ignore)
+                                 : equal_repeated(pattern, found, type->fixed_size, ignore);
   }
   return equal_literals(pattern, found, tolerance, ignore);
+}
+
+/// `x[(0, 1)]` is an element and `x[[0, 1]]` two rows; elsewhere a tuple and a list of equal elements are one.
+bool is_kind_kept(ArgumentKind pattern, ArgumentKind found, const Node* user) {
+  return pattern == found || !user || (user->target() != "operator.getitem" && user->target() != "operator.setitem");
 }
 
 }  // namespace
@@ -125,7 +132,9 @@ bool equal_literals(const Argument& pattern, const Argument& found, double toler
 
 bool Engine::enter_literal(std::uint32_t pattern, const Value& value, const Node* user, const SchemaType* type) {
   const PatternNode& test = program_.node(pattern);
-  if (value.node || !equal_as(type, test.literal, *value.argument, test.tolerance, options_.ignore_literals)) {
+  const bool equal =
+      !value.node && equal_as(type, test.literal, *value.argument, test.tolerance, options_.ignore_literals);
+  if (!equal || (test.literal.is_sequence() && !is_kind_kept(test.literal.kind(), value.argument->kind(), user))) {
     return fail(pattern, value, user, Mismatch::literal);
   }
   return bind(pattern, value, user);
@@ -146,7 +155,8 @@ bool Engine::enter_hole(std::uint32_t pattern, const Value& value, const Node* u
 bool Engine::fits_sequence(std::uint32_t pattern, const Value& value, const Node* user) {
   const PatternNode& test = program_.node(pattern);
   const bool plain = test.container == ArgumentKind::list || test.container == ArgumentKind::tuple;
-  if (value.node || (plain ? !value.argument->is_sequence() : value.argument->kind() != test.container))
+  if (value.node || (plain ? !value.argument->is_sequence() : value.argument->kind() != test.container) ||
+      !is_kind_kept(test.container, value.argument->kind(), user))
     return fail(pattern, value, user, Mismatch::kind);
   const std::size_t given = value.argument->elements().size();
   if (test.open ? given >= test.args.size() : given == test.args.size()) return true;

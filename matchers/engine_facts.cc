@@ -63,7 +63,10 @@ class ChangingStorages {
  public:
   ChangingStorages(const Graph& graph, const ModuleEffects& modules) : modules_(modules) {
     for (const Node& node : graph.nodes()) {
-      if (node.is(Op::get_attr)) look(node);
+      if (node.is(Op::get_attr)) {
+        const Symbol storage = modules_.storage_of(node.target());
+        if (!contains(storage) && is_changed(node, true)) changing_.insert(storage);
+      }
       if (!node.is(Op::call_module) || !modules_.state) continue;
       const NodeEffects effects = effects_of(node, modules_);
       if (effects.writes || effects.unknown)
@@ -71,24 +74,24 @@ class ChangingStorages {
     }
   }
   bool contains(Symbol storage) const { return changing_.count(storage) > 0; }
-
- private:
-  void look(const Node& attribute) {
-    const Symbol storage = modules_.storage_of(attribute.target());
-    std::unordered_set<const Node*> seen = {&attribute};  // membership only
-    std::vector<const Node*> open = {&attribute};
-    while (!open.empty() && !contains(storage)) {
+  /// Something writes to the value or a view of it; or, `kept` from run to run, the program hands it out.
+  bool is_changed(const Node& made, bool kept) const {
+    std::unordered_set<const Node*> seen = {&made};  // membership only
+    std::vector<const Node*> open = {&made};
+    while (!open.empty()) {
       const Node& value = *open.back();
       open.pop_back();
       for (const Node& user : value.users()) {
         const NodeEffects effects = effects_of(user, modules_);
-        const bool writes = (effects.writes || effects.unknown) && writes_to(user, value, modules_);
-        if (user.is(Op::output) || writes) changing_.insert(storage);
+        if (user.is(Op::output) && kept) return true;
+        if ((effects.writes || effects.unknown) && writes_to(user, value, modules_)) return true;
         if (effects.may_alias && may_be(user, value, modules_) && seen.insert(&user).second) open.push_back(&user);
       }
     }
+    return false;
   }
 
+ private:
   const ModuleEffects& modules_;
   std::unordered_set<Symbol> changing_;  // membership only
 };
@@ -102,11 +105,12 @@ bool Engine::is_constant(const Node& node) {
   while (!open.empty()) {
     const Node& top = *open.back();
     std::uint8_t& known = constant_[top.id()];
+    if (!changing_) changing_ = std::make_shared<ChangingStorages>(graph_, options_.modules);
     if (known == 0 && top.is(Op::get_attr)) {
-      if (!changing_) changing_ = std::make_shared<ChangingStorages>(graph_, options_.modules);
       known = changing_->contains(options_.modules.storage_of(top.target())) ? kNo : kYes;
     }
-    if (known == 0 && (top.is(Op::placeholder) || top.is(Op::output) || effects_of(top).impure())) known = kNo;
+    const NodeEffects effects = known == 0 ? effects_of(top, options_.modules) : NodeEffects{};
+    if (known == 0 && (top.is(Op::placeholder) || top.is(Op::output) || effects.impure())) known = kNo;
     if (known == 0) {
       const Node* unsettled = nullptr;
       bool constant = true;
@@ -118,7 +122,8 @@ bool Engine::is_constant(const Node& node) {
         open.push_back(unsettled);
         continue;
       }
-      known = constant ? kYes : kNo;
+      // A view changes with what it looks at, which is among its inputs.
+      known = constant && (effects.may_alias || !changing_->is_changed(top, false)) ? kYes : kNo;
     }
     open.pop_back();
   }

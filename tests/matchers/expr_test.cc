@@ -109,6 +109,17 @@ TEST(Constants, OfModulesThatWriteTheirState) {
   }
 }
 
+TEST(Constants, OfModulesThatDraw) {
+  Graph graph;
+  Node& drawn = graph.call_module("dropout", {graph.get_attr("w")});
+  graph.output(graph.call_function("aten::add.Tensor", {graph.placeholder("x"), drawn}));
+  for (const NodeEffects& effects : {NodeEffects{}, NodeEffects{.random = true}}) {
+    FindOptions options;
+    options.modules.call = [&](const Node&) { return effects; };
+    EXPECT_EQ(find(graph, "aten::add.Tensor(x, w: constant)", options).size(), effects.random ? 0u : 1u);
+  }
+}
+
 // Whatever a call lacks, it is looked at as it is.
 TEST(SeeingThrough, CallsThatLackArguments) {
   Graph graph;
@@ -283,11 +294,14 @@ TEST(Expr, ConstantsEndAtWhatChanges) {
   const Graph graph = graph_of(
       "w = get_attr[target=w]()\nv = get_attr[target=v]()\nt = aten::t(%w)\nu = aten::relu_(%v)\nr = "
       "aten::rand_like(%w)\n"
-      "a = aten::neg(%t)\nb = aten::neg(%v)\nc = aten::neg(%r)\nd = aten::neg(%x)\nreturn (a, b, c, d, u)");
+      "a = aten::neg(%t)\nb = aten::neg(%v)\nc = aten::neg(%r)\nd = aten::neg(%x)\n"
+      "copy = aten::clone(%w)\nview = aten::t(%copy)\ne = aten::neg(%copy)\nf = aten::neg(%view)\n"
+      "other = aten::clone(%w)\ng = aten::neg(%other)\n"
+      "written = aten::add_.Tensor(%view, %x)\nreturn (a, b, c, d, e, f, g, u)");
   std::string anchors;
   for (const Match& match : find(graph, "aten::neg(k: constant)", {.contained = false}))
     anchors += match.anchor().name();
-  EXPECT_EQ(anchors, "a") << "b is written in place, c is random, d is an input";
+  EXPECT_EQ(anchors, "ag") << "b is written in place, c is random, d is an input, e and f are written later";
 }
 
 TEST(Expr, BestBenefitKeepsWhatIsWorthMost) {
