@@ -16,6 +16,18 @@ std::int64_t element_index(const Node& node) {
   return taken && taken->index < kMaxElements ? taken->index : -1;
 }
 
+/// What is written holds the rest from then on: a list its new element, a tensor another's data.
+bool keeps_what_it_takes(const Node& call) {
+  std::vector<const Node*> written;
+  for_each_written(call, [&](const Argument& argument) {
+    for_each_node(argument, [&](const Node& value) { written.push_back(&value); });
+  });
+  bool keeps = false;
+  for_each_aliased_input(
+      call, [&](const Node& input) { keeps |= std::find(written.begin(), written.end(), &input) == written.end(); });
+  return keeps;
+}
+
 }  // namespace
 
 EffectsBuilder::EffectsBuilder(const Graph& graph, const EffectsOptions& options, Effects& result)
@@ -92,8 +104,15 @@ void EffectsBuilder::add_call(const Node& node) {
   if (effects.unknown) {
     node.for_each_input([&](Node& input) { gather(input); });
   } else {
-    for_each_aliased_input(
-        node, [&](Node& input) { gather(input); }, options_.modules);
+    std::size_t inputs = 0;
+    const auto add = [&](Node& input) {
+      ++inputs;
+      gather(input);
+    };
+    for_each_aliased_input(node, add, options_.modules);
+    if (effects.writes && inputs > 1 && !node.is(Op::call_module) && keeps_what_it_takes(node)) {
+      for (const Cell cell : gathered_) cells_.unite(gathered_[0], cell);
+    }
   }
   set_cells(node);
 }

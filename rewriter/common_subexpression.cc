@@ -1,5 +1,6 @@
 #include <fxgraph/rewriter/common_subexpression.h>
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/layout_checks.h>
+#include <fxgraph/rewriter/legality.h>
 #include <fxgraph/support/flat_map.h>
 
 namespace fx {
@@ -21,6 +23,8 @@ class Versions {
  public:
   Versions(const Graph& graph, const ModuleEffects& modules) : index_(graph, modules), any_write_(index_.any_writes()) {
     index_.expect_writes();
+    // A mode is something that every call reads.
+    if (index_.any_impure()) any_write_ |= std::ranges::any_of(graph.nodes(), internal::switches_mode);
   }
 
   const EffectIndex& index() const { return index_; }
@@ -32,18 +36,22 @@ class Versions {
   /// Calls `visit` with the version of each thing that the call reads, in a fixed order.
   template <typename Visit>
   void for_each_read(const Node& node, Visit&& visit) {
-    if (any_write_) index_.for_each_read_class(node, [&](std::uint32_t read) { visit(versions_[read]); });
+    if (!any_write_) return;
+    index_.for_each_read_class(node, [&](std::uint32_t read) { visit(versions_[read]); });
+    visit(mode_);
   }
   /// To be called for each node in order: what it writes gets a new version.
   void pass(const Node& node) {
-    if (any_write_ && index_.of(node).impure())
-      index_.for_each_written_class(node, [&](std::uint32_t written) { ++versions_[written]; });
+    if (!any_write_ || !index_.of(node).impure()) return;
+    index_.for_each_written_class(node, [&](std::uint32_t written) { ++versions_[written]; });
+    mode_ += internal::switches_mode(node);
   }
 
  private:
   EffectIndex index_;
   bool any_write_;
   FlatMap<std::uint32_t> versions_;  // by class
+  std::uint32_t mode_ = 0;
 };
 
 // Reads a call's arguments in the order of its schema, commutative operands in a fixed order.
@@ -53,7 +61,7 @@ class BoundCall {
     if (schema_ && !binds_all()) schema_ = nullptr;
     if (schema_ && schema_->traits.commutative && node.args().size() >= 2 && node.args()[0].is_node() &&
         node.args()[1].is_node() && rest_is_default()) {
-      swapped_ = node.args()[1].node().id() < node.args()[0].node().id();
+      swapped_ = node.args()[1].node().id() < node.args()[0].node().id() && !tells_zeros_apart();
     }
   }
   std::size_t size() const { return schema_ ? schema_->arguments.size() : node_.args().size() + node_.kwargs().size(); }
@@ -79,6 +87,13 @@ class BoundCall {
       if (schema_->index_of(node_.kwargs().name(i)) < 0) return false;
     }
     return true;
+  }
+
+  // Of 0.0 and -0.0 these give the one that stands first, or last.
+  bool tells_zeros_apart() const {
+    static constexpr std::string_view kExtremes[] = {"aten::fmax", "aten::fmin",    "aten::max",
+                                                     "aten::min",  "aten::maximum", "aten::minimum"};
+    return std::ranges::find(kExtremes, packet_of(schema_->target.view())) != std::end(kExtremes);
   }
 
   // x + 2 y is not y + 2 x.

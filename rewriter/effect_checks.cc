@@ -12,6 +12,16 @@ const Node* earlier(const Node* a, const Node* b) { return a->is_before(*b) ? a 
 
 }  // namespace
 
+bool switches_mode(const Node& call) {
+  static const Symbol kSwitches[] = {"aten::set_grad_enabled",
+                                     "torch.set_grad_enabled",
+                                     "torch._C._set_grad_enabled",
+                                     "torch.autograd.grad_mode.set_grad_enabled",
+                                     "torch.amp.autocast_mode._enter_autocast",
+                                     "torch.amp.autocast_mode._exit_autocast"};
+  return call.is(Op::call_function) && std::ranges::find(kSwitches, call.target()) != std::end(kSwitches);
+}
+
 // ── Effects ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 namespace {
@@ -49,11 +59,18 @@ Verdict check_passing(const Node& other, const MatchEffects& match, bool draws, 
                       const Site& site) {
   const NodeEffects own = effects.of(other);
   const Node* anchor = &site.match.anchor();
+  if (switches_mode(other))
+    return Objection{anchor, other.name() + " switches gradients or autocast on or off in between"};
   if (own.random && (match.random || draws)) {
     return Objection{anchor, "the order of random numbers would change: " + other.name() + " draws some in between"};
   }
   if (own.side_effect && (match.side_effect || acts)) {
     return Objection{anchor, "the order of side effects would change: " + other.name() + " lies in between"};
+  }
+  // A seed is a side effect that decides what is drawn after it.
+  if ((own.side_effect && (match.random || draws)) || (own.random && (match.side_effect || acts))) {
+    return Objection{anchor,
+                     "a random draw and a side effect would change places: " + other.name() + " lies in between"};
   }
   Verdict verdict;
   effects.for_each_written_class(other, [&](std::uint32_t written) {

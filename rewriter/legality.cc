@@ -116,12 +116,17 @@ Verdict collect_moves(Node& input, Node& at, const Site& site, const EffectIndex
 
 Verdict find_place(Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects) {
   Node* early = site.exits.size() > 1 ? first_early_user(site) : nullptr;
-  site.at = early ? early : site.exits.back();
+  // A pattern that returns only what it takes is there for its effects: the last of them is the place.
+  site.at = early ? early : site.exits.empty() ? site.nodes.back() : site.exits.back();
   for (const std::uint32_t capture : captures) {
     const Argument& value = site.match.values()[capture];
     Verdict verdict;
     for_each_node(value, [&](Node& node) {
       if (verdict) return;
+      if (site.exits.empty() && site.contains(node)) {
+        verdict = Objection{&node, "the replacement would take it, and no result stands for it"};
+        return;
+      }
       if (const Node* exit = site.exit_behind(node)) {
         verdict = Objection{exit, "the replacement would take it and replace it at once"};
       } else if (!node.is_before(*site.at)) {

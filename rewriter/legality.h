@@ -63,6 +63,9 @@ struct Site {
   std::vector<Node*> several_;
 };
 
+/// Says whether what is computed after the call is computed otherwise: with or without gradients, in another dtype.
+bool switches_mode(const Node& call);
+
 Verdict check_alive(const Site& site);
 Verdict check_contained(const Site& site);
 Verdict check_convex(const Site& site);

@@ -140,7 +140,9 @@ TargetEffects known_effects(KnownEffect effect) {
     case KnownEffect::random: return call_decides({.random = true});
     case KnownEffect::side_effect: return each_call({.side_effect = true});
     case KnownEffect::writes_first: return each_call({.writes = true});
-    case KnownEffect::writes_any: return call_decides({.writes = true});
+    case KnownEffect::keeps:
+    case KnownEffect::writes_any:
+    case KnownEffect::writes_out: return call_decides({.writes = true});
   }
   return each_call(kUnknownEffects);
 }
@@ -200,9 +202,31 @@ bool is_basic_index(const Argument& index) {
   }
 }
 
+const KnownEffect* known_effect_of(const Node& node) {
+  if (node.is(Op::call_module)) return nullptr;
+  return internal::known_effect(internal::python_name(node.op(), node.target()));
+}
+
+// A part of a list is a list of its own.
 bool takes_element(const Node& node) {
-  return node.target() == "operator.getitem" && node.args().size() == 2 && node.args()[0].is_node() &&
-         is_basic_index(node.args()[1]);
+  if (node.target() != "operator.getitem" || node.args().size() != 2 || !node.args()[0].is_node()) return false;
+  const Argument& index = node.args()[1];
+  return is_basic_index(index) && !(index.is_slice() && internal::argument_type(node.args()[0]).list);
+}
+
+// `x[i] = y` copies into a tensor; a list or dictionary holds y from then on, an object has it as its attribute.
+bool keeps_what_it_takes(const Node& node) {
+  if (node.args().size() < 2 || node.target() != "operator.setitem") return true;
+  return node.args()[1].is_string() || internal::argument_type(node.args()[0]).list;
+}
+
+void add_what_is_shared(const Node& node, NodeEffects& effects) {
+  const KnownEffect* known = known_effect_of(node);
+  if (!known || !effects.writes) return;
+  if (*known == KnownEffect::writes_out) effects.may_alias = true;
+  if (*known != KnownEffect::keeps) return;
+  effects.may_alias = keeps_what_it_takes(node);
+  effects.restructures = node.target() == "builtins.setattr";
 }
 
 NodeEffects call_effects(const Node& node, const TargetInfo& info, const NodeEffects& common) {
@@ -211,7 +235,8 @@ NodeEffects call_effects(const Node& node, const TargetInfo& info, const NodeEff
   }
   NodeEffects effects = common;
   if (internal::is_pure_python_call(node)) return {.may_alias = effects.may_alias};
-  effects.writes |= may_be_out_call(node, info);
+  if (may_be_out_call(node, info)) effects.writes = effects.may_alias = true;
+  add_what_is_shared(node, effects);
   if (effects.may_alias && is_plain_value(node)) effects.may_alias = false;
   effects.aliases = effects.may_alias && (effects.aliases || takes_element(node));
   return effects;
@@ -261,11 +286,6 @@ const OperatorSchema* called_schema(const Node& node, std::optional<AtenCall>& c
   args = call->args;
   kwargs = call->kwargs;
   return call->schema;
-}
-
-const KnownEffect* known_effect_of(const Node& node) {
-  if (node.is(Op::call_module)) return nullptr;
-  return internal::known_effect(internal::python_name(node.op(), node.target()));
 }
 
 // Whether the results may alias this argument.
@@ -326,7 +346,8 @@ void for_each_written(const Node& node, const std::function<void(const Argument&
     return;
   }
   const KnownEffect* known = known_effect_of(node);
-  if (known && *known == KnownEffect::writes_first && !node.args().empty()) {
+  const bool first = known && (*known == KnownEffect::writes_first || *known == KnownEffect::keeps);
+  if (first && !node.args().empty()) {
     visit(node.args()[0]);
   } else {
     visit_all(node, visit);

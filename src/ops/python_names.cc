@@ -84,6 +84,9 @@ constexpr FunctionRow kFunctions[] = {
      "per_sample_weights=None, include_last_offset=False, padding_idx=None", "max_norm=None", ""},
     {F "multi_head_attention_forward", kAttention, "training=False", ""},
     {F "multi_head_attention_forward", kAttention, "dropout_p=0.0", ""},
+    {F "normalize", "input, p=2.0, dim=1, eps=1e-12, out=None", "out=None", ""},
+    {"torch.norm", "input, p='fro', dim=None, keepdim=False, out=None, dtype=None", "out=None", ""},
+    {"torch.tensordot", "a, b, dims=2, out=None", "out=None", ""},
     // Rearranging.
     {F "fold", "input, output_size, kernel_size, dilation=1, padding=0, stride=1", "", "aten::col2im(input, output_size, kernel_size, dilation, padding, stride)"},
     {F "pad", "input, pad, mode='constant', value=None", "", "aten::pad(input, pad, mode, value)"},
@@ -252,7 +255,7 @@ constexpr KnownRow kKnown[] = {
     {"builtins.range", KnownEffect::pure},
     {"builtins.reversed", KnownEffect::aliases},
     {"builtins.round", KnownEffect::pure},
-    {"builtins.setattr", KnownEffect::writes_first},
+    {"builtins.setattr", KnownEffect::keeps},
     {"builtins.slice", KnownEffect::pure},
     {"builtins.sorted", KnownEffect::aliases},
     {"builtins.str", KnownEffect::pure},
@@ -268,7 +271,7 @@ constexpr KnownRow kKnown[] = {
     {"operator.is_", KnownEffect::pure},
     {"operator.is_not", KnownEffect::pure},
     {"operator.not_", KnownEffect::pure},
-    {"operator.setitem", KnownEffect::writes_first},
+    {"operator.setitem", KnownEffect::keeps},
     {"operator.truth", KnownEffect::pure},
     {"torch.Size", KnownEffect::pure},
     {"torch._C._set_grad_enabled", KnownEffect::side_effect},
@@ -318,7 +321,7 @@ constexpr KnownRow kKnown[] = {
     {F "multilabel_margin_loss", KnownEffect::pure},
     {F "multilabel_soft_margin_loss", KnownEffect::pure},
     {F "nll_loss", KnownEffect::pure},
-    {F "normalize", KnownEffect::pure},
+    {F "normalize", KnownEffect::writes_out},
     {F "poisson_nll_loss", KnownEffect::pure},
     {F "smooth_l1_loss", KnownEffect::pure},
     {F "soft_margin_loss", KnownEffect::pure},
@@ -329,6 +332,8 @@ constexpr KnownRow kKnown[] = {
     {F "upsample", KnownEffect::pure},
     {F "upsample_bilinear", KnownEffect::pure},
     {F "upsample_nearest", KnownEffect::pure},
+    {"torch.norm", KnownEffect::writes_out},
+    {"torch.tensordot", KnownEffect::writes_out},
 };
 
 constexpr PrefixRow kPrefixes[] = {

@@ -46,7 +46,16 @@ struct LikeRow {
 std::span<const LikeRow> like_operators();
 
 /// Functions outside ATen of which it is known what they do.
-enum class KnownEffect : std::uint8_t { pure, aliases, random, side_effect, writes_first, writes_any };
+enum class KnownEffect : std::uint8_t {
+  pure,
+  aliases,
+  random,
+  side_effect,
+  writes_first,
+  keeps,  ///< writes to the first, which may hold the others from then on
+  writes_any,
+  writes_out,  ///< writes to an argument and returns it
+};
 struct KnownRow {
   std::string_view name;
   KnownEffect effect;

@@ -53,7 +53,7 @@ constexpr std::string_view kCommutative[] = {
 
 // Return a view where they can and a copy where they cannot, whatever their declarations say. Sorted.
 constexpr std::string_view kMayCopy[] = {
-    "_autocast_to_full_precision", "_autocast_to_reduced_precision", "_coalesce", "coalesce", "contiguous", "cpu",
+    "_autocast_to_full_precision", "_autocast_to_reduced_precision", "_coalesce", "_reshape_from_tensor", "coalesce", "contiguous", "cpu",
     "cuda", "flatten", "pin_memory", "ravel", "reshape", "reshape_as", "resolve_conj", "resolve_neg", "to",
     "to_dense", "to_mkldnn", "to_sparse",
 };
@@ -61,7 +61,7 @@ constexpr std::string_view kMayCopy[] = {
 // Give the tensor that they write other sizes, strides or storage, so that whoever holds it sees another shape. Sorted.
 constexpr std::string_view kRestructures[] = {
     "_resize_output_", "as_strided_", "detach_", "rename_", "resize_", "resize_as_", "resize_as_sparse_", "set_",
-    "sparse_resize_", "sparse_resize_and_clear_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_",
+    "set_data", "sparse_resize_", "sparse_resize_and_clear_", "squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_",
     "unsqueeze_",
 };
 
@@ -83,7 +83,7 @@ constexpr std::string_view kRandom[] = {
 constexpr std::string_view kSideEffect[] = {
     "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_functional_assert_async",
     "_functional_sym_constrain_range", "_functional_sym_constrain_range_for_size",
-    "_record_function_enter", "_record_function_enter_new", "_record_function_exit", "manual_seed",
+    "_record_function_enter", "_record_function_enter_new", "_record_function_exit", "is_grad_enabled", "manual_seed",
     "set_grad_enabled", "sym_constrain_range", "sym_constrain_range_for_size", "warn",
 };
 
@@ -114,6 +114,36 @@ constexpr Named kHiddenWrites[] = {
 // Arguments that the result may be, or share storage with, although the declaration does not say so. Found by reading
 // LibTorch's composite kernels: each returns its input, or a view of it, for some arguments.
 constexpr Named kHiddenAliases[] = {
+    // Sparse and quantized tensors hold those that they are made of, packed weights their bias.
+    {"_sparse_bsc_tensor_unsafe", "ccol_indices"}, {"_sparse_bsc_tensor_unsafe", "row_indices"},
+    {"_sparse_bsc_tensor_unsafe", "values"}, {"_sparse_bsr_tensor_unsafe", "crow_indices"},
+    {"_sparse_bsr_tensor_unsafe", "col_indices"}, {"_sparse_bsr_tensor_unsafe", "values"},
+    {"_sparse_compressed_tensor_unsafe", "compressed_indices"},
+    {"_sparse_compressed_tensor_unsafe", "plain_indices"}, {"_sparse_compressed_tensor_unsafe", "values"},
+    {"_sparse_coo_tensor_unsafe", "indices"}, {"_sparse_coo_tensor_unsafe", "values"},
+    {"_sparse_coo_tensor_with_dims_and_tensors", "indices"}, {"_sparse_coo_tensor_with_dims_and_tensors", "values"},
+    {"_sparse_csc_tensor_unsafe", "ccol_indices"}, {"_sparse_csc_tensor_unsafe", "row_indices"},
+    {"_sparse_csc_tensor_unsafe", "values"}, {"_sparse_csr_tensor_unsafe", "crow_indices"},
+    {"_sparse_csr_tensor_unsafe", "col_indices"}, {"_sparse_csr_tensor_unsafe", "values"},
+    {"sparse_bsc_tensor", "ccol_indices"}, {"sparse_bsc_tensor", "row_indices"}, {"sparse_bsc_tensor", "values"},
+    {"sparse_bsr_tensor", "crow_indices"}, {"sparse_bsr_tensor", "col_indices"}, {"sparse_bsr_tensor", "values"},
+    {"sparse_compressed_tensor", "compressed_indices"}, {"sparse_compressed_tensor", "plain_indices"},
+    {"sparse_compressed_tensor", "values"}, {"sparse_coo_tensor", "indices"}, {"sparse_coo_tensor", "values"},
+    {"sparse_csc_tensor", "ccol_indices"}, {"sparse_csc_tensor", "row_indices"}, {"sparse_csc_tensor", "values"},
+    {"sparse_csr_tensor", "crow_indices"}, {"sparse_csr_tensor", "col_indices"}, {"sparse_csr_tensor", "values"},
+    {"_make_per_channel_quantized_tensor", "scale"}, {"_make_per_channel_quantized_tensor", "zero_point"},
+    {"q_per_channel_scales", "self"}, {"q_per_channel_zero_points", "self"},
+    {"quantize_per_channel", "scales"}, {"quantize_per_channel", "zero_points"},
+    {"quantized::conv1d_prepack", "weight"}, {"quantized::conv1d_prepack", "bias"},
+    {"quantized::conv2d_prepack", "weight"}, {"quantized::conv2d_prepack", "bias"},
+    {"quantized::conv3d_prepack", "weight"}, {"quantized::conv3d_prepack", "bias"},
+    {"quantized::conv_transpose1d_prepack", "weight"}, {"quantized::conv_transpose1d_prepack", "bias"},
+    {"quantized::conv_transpose2d_prepack", "weight"}, {"quantized::conv_transpose2d_prepack", "bias"},
+    {"quantized::conv_transpose3d_prepack", "weight"}, {"quantized::conv_transpose3d_prepack", "bias"},
+    {"quantized::linear_prepack", "W"}, {"quantized::linear_prepack", "B"},
+    {"quantized::linear_prepack_fp16", "W"}, {"quantized::linear_prepack_fp16", "B"},
+    {"_reshape_from_tensor", "self"}, {"set_data", "self"}, {"set_data", "new_data"},
+    {"sorted", "self"}, {"sorted", "input"},
     {"_cast_Byte", "self"}, {"_cast_Char", "self"}, {"_cast_Double", "self"}, {"_cast_Float", "self"},
     {"_cast_Half", "self"}, {"_cast_Int", "self"}, {"_cast_Long", "self"}, {"_cast_Short", "self"},
     {"shallow_copy_data_", "source"}, {"to_dense_backward", "grad"},
@@ -241,10 +271,10 @@ void set_groups(OperatorSchema& schema, const Name& name) {
   }
 }
 
-void add_hidden(OperatorSchema& schema, const Name& name) {
+void add_hidden(OperatorSchema& schema, std::string_view packet) {
   const auto mark = [&](const auto& table, bool SchemaArgument::*flag) {
     for (const Named& row : table) {
-      if (row.packet != name.packet) continue;
+      if (row.packet != packet) continue;
       for (SchemaArgument& argument : schema.arguments) {
         if (argument.name == row.argument && argument.type.is_tensor()) argument.*flag = true;
       }
@@ -252,6 +282,18 @@ void add_hidden(OperatorSchema& schema, const Name& name) {
   };
   mark(kHiddenWrites, &SchemaArgument::hidden_write);
   mark(kHiddenAliases, &SchemaArgument::hidden_alias);
+}
+
+// Lists, dictionaries and tuples of anything hold what those hold that they are made of, without an annotation:
+// `aten::add.t(t[] a, t[] b) -> t[]`, `aten::insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()`.
+void add_contents(OperatorSchema& schema) {
+  const auto is_any = [](const auto& value) { return value.type.base == Base::other; };
+  const auto is_kept = [&](const SchemaArgument& argument) { return is_any(argument) && argument.alias.writes; };
+  const bool keeps = schema.returns.empty() && std::ranges::any_of(schema.arguments, is_kept);
+  const bool annotated =
+      std::ranges::any_of(schema.returns, [](const SchemaReturn& result) { return !result.alias.empty(); });
+  if (annotated || (!keeps && std::ranges::none_of(schema.returns, is_any))) return;
+  for (SchemaArgument& argument : schema.arguments) argument.hidden_alias |= is_any(argument);
 }
 
 void add_switches(OperatorSchema& schema, const Name& name) {
@@ -277,13 +319,15 @@ bool has_side_effect(const OperatorSchema& schema, const Name& name) {
 void complete_schema(OperatorSchema& schema) {
   const Name name = split_name(schema);
   if (name.name_space == "aten") {
-    add_hidden(schema, name);
+    add_hidden(schema, name.packet);
     add_switches(schema, name);
     schema.traits.random = contains(kRandom, name.base);
     set_groups(schema, name);
     schema.traits.may_copy = contains(kMayCopy, name.base);
     schema.traits.restructures = contains(kRestructures, name.packet);
   }
+  if (name.name_space == "quantized") add_hidden(schema, packet_of(schema.target.view()));
+  if (name.name_space == "aten" || name.name_space == "prim") add_contents(schema);
   derive_from_aliases(schema);
   // A tensor given as `out` is resized when it is of another size.
   for (const SchemaArgument& argument : schema.arguments)

@@ -92,6 +92,61 @@ TEST_F(Effects, OfViews) {
   EXPECT_EQ(aliased(), "x");
 }
 
+// Containers hold what they are made of, whatever the declarations say.
+TEST_F(Effects, WhatIsHeldIsAliased) {
+  const Argument list = Argument::list({Argument(x), Argument(y)});
+  struct Case {
+    const char* target;
+    std::vector<Argument> args;
+    const char *effects, *aliased;
+  };
+  for (const Case& c : {
+           Case{"aten::slice.t", {list, 1}, "alias", "x y"},
+           Case{"aten::add.t", {x, y}, "alias", "x y"},
+           Case{"aten::list.t", {x}, "alias", "x"},
+           Case{"aten::mul.left_t", {x, 2}, "alias", "x"},
+           Case{"aten::add_.t", {x, y}, "writes alias", "x y"},
+           Case{"aten::extend.t", {x, y}, "writes alias", "x y"},
+           Case{"aten::len.t", {x}, "", ""},
+           Case{"operator.add", {list, list}, "alias", "x y x y"},
+           Case{"operator.setitem", {list, 0, w}, "writes alias", "x y w"},
+           Case{"operator.setitem", {x, "key", w}, "writes alias", "x w"},
+           Case{"operator.setitem", {x, 0, w}, "writes", ""},
+           Case{"builtins.setattr", {x, "data", w}, "writes alias", "x w"},
+       }) {
+    EXPECT_EQ(function(c.target, c.args), c.effects) << c.target;
+    EXPECT_EQ(aliased(), c.aliased) << c.target;
+  }
+  function("builtins.setattr", {x, "data", y});
+  EXPECT_TRUE(effects_of(*last).restructures);
+  Node& chunks = graph.call_function("aten::chunk", {x, 2});
+  function("operator.getitem", {chunks, Argument::slice({}, 1, {})});
+  EXPECT_FALSE(effects_of(*last).aliases) << "a list of its own";
+  function("operator.getitem", {x, Argument::slice({}, 1, {})});
+  EXPECT_TRUE(effects_of(*last).aliases);
+}
+
+TEST_F(Effects, ResultsAreWhatWasGivenAsOut) {
+  for (const auto& [target, args] : std::initializer_list<std::pair<const char*, std::vector<Argument>>>{
+           {"torch.norm", {x}},
+           {"torch.nonzero", {x}},
+           {"torch.tensordot", {x, y}},
+           {"torch.chain_matmul", {x, y}},
+           {"torch.nn.functional.normalize", {x}},
+           {"torch.nn.functional.normalize", {x, 2.0, 1, 1e-12}}}) {
+    EXPECT_EQ(function(target, args).find("writes"), std::string::npos) << target;
+    EXPECT_EQ(function(target, args, {{"out", w}}), "writes alias") << target;
+    EXPECT_NE(aliased().find("w"), std::string::npos) << target;
+  }
+  for (const auto& [target, args] : std::initializer_list<std::pair<const char*, std::vector<Argument>>>{
+           {"torch.nn.functional.normalize", {x, 2.0, 1, 1e-12, w}},
+           {"torch.norm", {x, 2, 0, false, w}},
+           {"torch.tensordot", {x, y, 1, w}}}) {
+    EXPECT_EQ(function(target, args), "writes alias") << target;
+    EXPECT_NE(aliased().find("w"), std::string::npos) << target;
+  }
+}
+
 TEST_F(Effects, AliasesAreThoseThatTheDeclarationNames) {
   const std::pair<const char*, const char*> cases[] = {
       {"(Tensor(a) x, Tensor y) -> Tensor(a)", "x"},
@@ -165,7 +220,7 @@ TEST_F(Effects, OfPythonFunctions) {
   EXPECT_EQ(function("torch.add", {x, y}, {{"alpha", 2}}), "");
   EXPECT_EQ(function("torch.add", {x, y}, {{"out", w}}), "writes alias");
   EXPECT_EQ(written(), "%w");
-  EXPECT_EQ(function("torch.max", {x, 0}, {{"out", Argument::tuple({Argument(y), Argument(w)})}}), "writes");
+  EXPECT_EQ(function("torch.max", {x, 0}, {{"out", Argument::tuple({Argument(y), Argument(w)})}}), "writes alias");
   EXPECT_EQ(written(), "%x (%y, %w)") << "no overload is found: anything given";
   EXPECT_EQ(function("torch.relu_", {x}), "writes alias");
   for (const char* random :

@@ -97,6 +97,39 @@ TEST(Traits, HiddenAliasesAndWritesAreMarked) {
   EXPECT_EQ(norm->str().find('!'), std::string::npos) << "the declaration is printed as it was made";
 }
 
+TEST(Traits, WhatHoldsAnotherSharesItsStorage) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"aten::set_data(Tensor(a!) self, Tensor new_data) -> ()", "self new_data"},
+      {"aten::_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor", "self"},
+      {"aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, ScalarType? dtype=None) -> Tensor",
+       "indices values"},
+      {"aten::sparse_csr_tensor.crow_col_value(Tensor crow_indices, Tensor col_indices, Tensor values) -> Tensor",
+       "crow_indices col_indices values"},
+      {"aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, ScalarType dtype) -> "
+       "Tensor",
+       "scales zero_points"},
+      {"aten::q_per_channel_scales(Tensor self) -> Tensor", "self"},
+      {"quantized::linear_prepack(Tensor W, Tensor? B=None) -> "
+       "__torch__.torch.classes.quantized.LinearPackedParamsBase W_prepack",
+       "W B"},
+      {"mine::linear_prepack(Tensor W, Tensor? B=None) -> Tensor", ""},
+      {"aten::insert.t(t[](a!) self, int idx, t(b -> *) el) -> ()", "self el"},
+      {"aten::items.str(Dict(str, t) self) -> ((str, t)[])", "self"},
+      {"aten::copy.t(t[](a) self) -> t[]", "self"},
+      {"aten::pop.t(t[](a!) self, int idx=-1) -> t(*)", ""},  // it says so itself
+      {"aten::count.t(t[] self, t el) -> int", ""},
+      {"aten::sorted.Tensor(Tensor[](a) input) -> Tensor[]", "input"},
+  };
+  for (const auto& [declaration, held] : cases) {
+    std::string found;
+    for (const SchemaArgument& argument : parse_schema(declaration).arguments)
+      if (argument.hidden_alias) found += (found.empty() ? "" : " ") + argument.name.str();
+    EXPECT_EQ(found, held) << declaration;
+  }
+  EXPECT_TRUE(parse_schema(cases[0].first).traits.restructures);
+  EXPECT_TRUE(parse_schema(cases[1].first).traits.may_copy);
+}
+
 // Each operator that may be random must be switchable where its argument says so, or stay random.
 TEST(Traits, SwitchesNameArgumentsOfTheirOperator) {
   for (const char* target : {"aten::dropout", "aten::lstm.input", "aten::gru.data", "aten::rrelu", "aten::batch_norm",

@@ -8,6 +8,7 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/random_graph.h"
+#include "tests/support/short_graph.h"
 
 namespace fx::common_subexpression_test {
 
@@ -117,6 +118,62 @@ TEST(CommonSubexpression, OperandsAreNotSwappedWhereTheOrderInMemoryShows) {
   }
 }
 
+// Whether gradients are on, and what autocast does, is read by every call.
+TEST(CommonSubexpression, CallsInDifferentModesStayApart) {
+  for (const char* target : {"aten::set_grad_enabled", "torch._C._set_grad_enabled",
+                             "torch.amp.autocast_mode._enter_autocast", "torch.amp.autocast_mode._exit_autocast"}) {
+    for (const bool switched : {true, false}) {
+      Graph graph;
+      Node& x = graph.placeholder("x");
+      std::vector<Argument> values;
+      for (int i = 0; i < 3; ++i) {
+        if (i == 2 && switched) graph.call_function(target, {false});
+        values.emplace_back(graph.call_function("aten::matmul", {x, x}));
+      }
+      graph.output(graph.call_function("aten::cat", {Argument::list(values)}));
+      EXPECT_EQ(eliminate_common_subexpressions(graph), switched ? 1u : 2u) << target;
+    }
+  }
+  Graph asked;
+  std::vector<Argument> modes;
+  for (int i = 0; i < 2; ++i) {
+    modes.emplace_back(asked.call_function("aten::is_grad_enabled", {}));
+    asked.call_function("aten::set_grad_enabled", {false});
+  }
+  asked.output(Argument::list(modes));
+  EXPECT_EQ(eliminate_common_subexpressions(asked), 0u);
+}
+
+// Of 0.0 and -0.0 each gives the one that stands at a certain place.
+TEST(CommonSubexpression, ExtremesTellTheirOperandsApart) {
+  for (const char* target : {"aten::maximum", "aten::minimum", "aten::fmax", "aten::fmin", "aten::max.other",
+                             "aten::min.other", "aten::mul.Tensor"}) {
+    for (const bool swapped : {true, false}) {
+      Graph graph;
+      Node &x = graph.placeholder("x"), &y = graph.placeholder("y");
+      Node& a = graph.call_function(target, {x, y});
+      Node& b = swapped ? graph.call_function(target, {y, x}) : graph.call_function(target, {x, y});
+      graph.output(graph.call_function("aten::sub.Tensor", {a, b}));
+      EXPECT_EQ(eliminate_common_subexpressions(graph), !swapped || std::string_view(target) == "aten::mul.Tensor")
+          << target << swapped;
+    }
+  }
+}
+
+// A list holds the tensors of the lists that it is made of, and each is a list of its own.
+TEST(CommonSubexpression, ListsOfListsHoldTheSameTensors) {
+  for (const char* list : {"aten::slice.t(%c, 1)", "aten::add.t(%c, %c)", "aten::list.t(%c)", "aten::mul.left_t(%c, 2)",
+                           "operator.getitem(%c, slice(1, None, None))", "operator.add(%c, %c)", "builtins.list(%c)"}) {
+    Graph graph = testing::graph_of(std::string("c = aten::chunk(%x, 4)\na = aten::relu(%x)\nl = ") + list +
+                                    "\nt = aten::__getitem__.t(%l, 0)\nw = aten::add_.Scalar(%t, 1)\n"
+                                    "b = aten::relu(%x)\nr = aten::add.Tensor(%a, %b)\nreturn r");
+    EXPECT_EQ(eliminate_common_subexpressions(graph), 0u) << list;
+    Graph grown = testing::graph_of(std::string("c = aten::chunk(%x, 4)\nl = ") + list + "\nm = " + list +
+                                    "\ng = aten::append.t(%l, %x)\nreturn (l, m)");
+    EXPECT_EQ(eliminate_common_subexpressions(grown), 0u) << list;
+  }
+}
+
 TEST(CommonSubexpression, MergesAroundAWriteToSomethingElse) {
   Graph graph;
   Node& x = graph.placeholder("x");
@@ -156,7 +213,9 @@ std::size_t naive_count(const Graph& graph) {
       std::vector<std::size_t> inputs;
       node.for_each_input([&](const Node& input) { inputs.push_back(number[input]); });
       const OperatorSchema* schema = find_schema(node.target());
-      if (schema && schema->traits.commutative) std::sort(inputs.begin(), inputs.end());
+      const std::string_view packet = packet_of(node.target().view());
+      const bool extreme = packet.ends_with("max") || packet.ends_with("min") || packet.ends_with("imum");
+      if (schema && schema->traits.commutative && !extreme) std::sort(inputs.begin(), inputs.end());
       key = node.target().str();
       for (const std::size_t input : inputs) key += " " + std::to_string(input);
     }

@@ -131,6 +131,26 @@ TEST(Limits, AReturnedInputPassesThrough) {
               HasSubstr("returns its input 'x'"));
 }
 
+// What returns nothing of its own is there for what it writes.
+TEST(Limits, APatternThatReturnsOnlyItsInput) {
+  const Pattern pattern(graph_of("r = aten::relu_(%x)\nreturn %x"));
+  const Replacement clamp(graph_of("r = aten::clamp_min_(%x, 0)\nreturn %x"));
+  Graph unused = graph_of("r = aten::relu_(%x)\nn = aten::neg(%x)\nreturn n");
+  EXPECT_EQ(replace_pattern(unused, pattern, clamp).applied, 1u);
+  EXPECT_EQ(calls_of(unused), "r_1 = aten::clamp_min_(x, 0)\nn = aten::neg(x)\nreturn n\n");
+  Graph used = graph_of("r = aten::relu_(%x)\nn = aten::neg(%r)\nreturn n");
+  const std::string before = print_graph(used);
+  EXPECT_EQ(replace_pattern(used, pattern, clamp).refused.size(), 1u);
+  EXPECT_EQ(print_graph(used), before);
+  Graph dropped = graph_of("r = aten::relu_(%x)\nn = aten::neg(%x)\nreturn n");
+  EXPECT_EQ(replace_pattern(dropped, pattern, Replacement(graph_of("return %x"))).applied, 0u)
+      << "the write would be gone";
+  const Graph two = graph_of("r = aten::relu_(%x)\ns = aten::sin_(%r)\nreturn %x");
+  Graph both = graph_of("r = aten::relu_(%x)\ns = aten::sin_(%r)\nn = aten::neg(%x)\nreturn n");
+  EXPECT_EQ(replace_pattern(both, two, clamp).applied, 1u);
+  EXPECT_EQ(calls_of(both), "r_1 = aten::clamp_min_(x, 0)\nn = aten::neg(x)\nreturn n\n");
+}
+
 TEST(Limits, AValueReturnedTwice) {
   Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
   const Graph pattern = graph_of("r = aten::relu(%x)\nreturn (r, r)");
