@@ -26,10 +26,6 @@ using internal::Step;
   throw Error(kind, "%" + node.name() + ": " + what, node.name());
 }
 
-bool has_type_variables(const c10::Type& type) {
-  return type.kind() == c10::TypeKind::VarType || type.hasFreeVariables();
-}
-
 c10::TypePtr known_type(const c10::TypePtr& type) { return has_type_variables(*type) ? nullptr : type; }
 
 /// The arguments of a call in the order of a parameter list; null where the default stands.
@@ -156,12 +152,8 @@ std::optional<PlanCompiler::Value> PlanCompiler::compile_packing(Scope& scope, c
                                                                  const std::vector<Operand>& operands) {
   std::vector<c10::IValue> arguments;
   for (const Operand& each : operands) {
-    if (each.kind != Operand::Kind::constant) return std::nullopt;
+    if (each.kind != Operand::Kind::constant || each.coercion) return std::nullopt;
     arguments.push_back(program_->constants[each.index]);
-    if (each.coercion) {
-      const internal::Coercion& wanted = program_->coercions[each.coercion - 1];
-      coerce(arguments.back(), *wanted.type, wanted.repeat);
-    }
   }
   return call_function(
       scope, node, {},

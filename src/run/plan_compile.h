@@ -16,6 +16,11 @@
 
 namespace fx {
 
+/// True where a parameter takes anything, or a list of it, as it is: `t`, `t[]`.
+inline bool has_type_variables(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::VarType || type.hasFreeVariables();
+}
+
 class PlanCompiler {
  public:
   PlanCompiler(const OwningModule& module, Plan::Options options);

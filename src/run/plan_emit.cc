@@ -19,6 +19,12 @@ c10::TypePtr list_element(const c10::TypePtr& type) {
   return list && list->getElementType()->kind() != c10::TypeKind::VarType ? list->getElementType() : nullptr;
 }
 
+/// Whoever is given a list or dictionary may change it.
+bool may_be_changed(const Argument& argument) {
+  const bool own = argument.kind() == ArgumentKind::list || argument.kind() == ArgumentKind::dict;
+  return own || (argument.is_container() && std::ranges::any_of(argument.elements(), may_be_changed));
+}
+
 /// Visits the slots that an operand reads, in order of evaluation or backwards.
 template <typename Operand, typename Aggregates, typename Visit>
 void for_each_slot(Operand& operand, Aggregates& aggregates, bool backwards, const Visit& visit) {
@@ -52,29 +58,35 @@ PlanCompiler::Value PlanCompiler::fresh_slot(c10::TypePtr type) {
   return made;
 }
 
-// Tuples stay apart, so that taking an element of one costs nothing.
+// Tuples stay apart, so that taking an element of one costs nothing. Lists and dictionaries are made for each run.
 PlanCompiler::Value PlanCompiler::to_value(Scope& scope, const Argument& argument) {
   if (const Node* node = argument.node_or_null()) return scope.values[*node];
-  if (!names_nodes(argument)) return literal(argument, nullptr);
+  const bool literal_only = !names_nodes(argument);
+  if (literal_only && !may_be_changed(argument)) return literal(argument, nullptr);
   Value bundle;
   if (argument.is_tuple()) {
     bundle.kind = Value::Kind::bundle;
     for (const Argument& element : argument.elements()) bundle.elements.push_back(to_value(scope, element));
     return bundle;
   }
+  const Operand built = literal_only ? Operand() : aggregate(scope, argument, nullptr);
   bundle = fresh_slot(nullptr);
   Step made;
   made.kind = Step::Kind::function;
   made.first_operand = static_cast<std::uint32_t>(program_->operands.size());
-  made.num_operands = 1;
+  made.num_operands = literal_only ? 0 : 1;
   made.first_result = static_cast<std::uint32_t>(program_->result_slots.size());
   made.num_results = 1;
   made.function = static_cast<std::uint32_t>(program_->functions.size());
   made.origin = static_cast<std::uint32_t>(program_->origins.size());
   program_->origins.push_back({scope.outer_node, 0, nullptr});
-  const Operand built = aggregate(scope, argument, nullptr);
-  program_->operands.push_back(built);
-  program_->functions.push_back([](torch::jit::Stack&) {});
+  if (literal_only) {
+    program_->functions.push_back(
+        [value = to_ivalue(argument)](torch::jit::Stack& stack) { stack.push_back(value.deepcopy()); });
+  } else {
+    program_->operands.push_back(built);
+    program_->functions.push_back([](torch::jit::Stack&) {});
+  }
   program_->result_slots.push_back(bundle.index);
   program_->steps.push_back(std::move(made));
   return bundle;
@@ -90,7 +102,10 @@ Operand PlanCompiler::operand_of(const Value& value, const c10::TypePtr& type, i
   Operand made;
   made.index = value.index;
   if (value.kind == Value::Kind::constant) {
-    if (type && !(value.type && fits_without_coercion(*value.type, *type))) {
+    // The numbers of an attribute are those that it has when the call is made.
+    if (program_->constants[value.index].isTensor()) {
+      made.coercion = coercion(value, type, repeat);
+    } else if (type && !(value.type && fits_without_coercion(*value.type, *type))) {
       c10::IValue converted = program_->constants[value.index];
       coerce(converted, *type, repeat);
       made.index = constant(std::move(converted)).index;
@@ -116,8 +131,10 @@ Operand PlanCompiler::aggregate(Scope& scope, const Argument& argument, const c1
   internal::Aggregate made;
   made.element_type = argument.is_sequence() ? list_element(type) : nullptr;
   made.kind = made.element_type ? ArgumentKind::list : argument.kind();
-  for (const Argument& element : argument.elements())
-    made.elements.push_back(operand(scope, element, made.element_type));
+  for (const Argument& element : argument.elements()) {
+    const bool is_own = !made.element_type && may_be_changed(element);
+    made.elements.push_back(is_own ? operand_of(to_value(scope, element)) : operand(scope, element, made.element_type));
+  }
   Operand whole;
   whole.kind = Operand::Kind::aggregate;
   whole.index = static_cast<std::uint32_t>(program_->aggregates.size());
@@ -128,6 +145,7 @@ Operand PlanCompiler::aggregate(Scope& scope, const Argument& argument, const c1
 Operand PlanCompiler::operand(Scope& scope, const Argument& argument, const c10::TypePtr& type, int repeat) {
   if (const Node* node = argument.node_or_null()) return operand_of(scope.values[*node], type, repeat);
   if (names_nodes(argument)) return aggregate(scope, argument, type);
+  if (type && has_type_variables(*type) && may_be_changed(argument)) return operand_of(to_value(scope, argument));
   c10::IValue value = to_ivalue(argument, type);
   if (type) coerce(value, *type, repeat);
   return operand_of(constant(std::move(value)));

@@ -81,7 +81,7 @@ class PlanRunner {
                     input.name);
       }
       if (input.slot == internal::kNoSlot) continue;
-      slots_[input.slot] = i < inputs.size() ? std::move(inputs[i]) : *input.default_value;
+      slots_[input.slot] = i < inputs.size() ? std::move(inputs[i]) : input.default_value->deepcopy();
       const IValue& bound = slots_[input.slot];
       if (!bound.isTensor() || !bound.toTensor().defined()) internal::add_none_inputs(none_inputs_, input.name, bound);
     }
