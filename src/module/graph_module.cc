@@ -38,6 +38,22 @@ void require_no_module(const Module& holder, const std::string& name, const std:
   throw Error(ErrorKind::invalid_argument, "'" + path + "' is a module; remove it before putting a tensor there");
 }
 
+/// A module that runs by its own code reads members, not what is registered.
+void put_where_it_is_read(Module& root, Module& holder, const std::string& path, const torch::Tensor& tensor,
+                          bool is_parameter) {
+  const std::string name = split_path(path).second;
+  require_no_module(holder, name, path);
+  const torch::Tensor present = find_tensor(holder, name);
+  const bool replaced = present.defined() && !present.is_same(tensor);
+  if (replaced && replace_tensor(root, path, tensor, is_parameter)) return;
+  const ModuleType* type = replaced ? find_module_type(holder) : nullptr;
+  if (type && !type->tensors) {
+    throw Error(ErrorKind::unsupported, "cannot put another tensor at '" + path + "': " + type->qualified_name +
+                                            " keeps its own, which nobody else can replace; write into it (copy_)");
+  }
+  put_tensor(holder, name, tensor, is_parameter);
+}
+
 /// Refuses what cannot be put at `path`: no module, or one that would then be inside itself.
 void require_addable(const Module& root, const std::string& path, const std::shared_ptr<Module>& module) {
   if (!module) {
@@ -236,17 +252,13 @@ void GraphModule::set_attribute(const std::string& path, const torch::Tensor& te
 
 void GraphModule::set_parameter(const std::string& path, const torch::Tensor& tensor) {
   std::string name;
-  Module& holder = holder_for(path, name);
-  require_no_module(holder, name, path);
-  put_tensor(holder, name, tensor, /*is_parameter=*/true);
+  put_where_it_is_read(*this, holder_for(path, name), path, tensor, /*is_parameter=*/true);
   attributes_changed();
 }
 
 void GraphModule::set_buffer(const std::string& path, const torch::Tensor& tensor) {
   std::string name;
-  Module& holder = holder_for(path, name);
-  require_no_module(holder, name, path);
-  put_tensor(holder, name, tensor, /*is_parameter=*/false);
+  put_where_it_is_read(*this, holder_for(path, name), path, tensor, /*is_parameter=*/false);
   attributes_changed();
 }
 

@@ -1,5 +1,7 @@
 #include <fxgraph/module/module_effects.h>
 
+#include <torch/csrc/jit/api/module.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -66,25 +68,50 @@ bool writes_outside(const Node& node, const ModuleEffects& modules) {
   return outside || (node.is(Op::call_module) && effects_of(node, modules).writes);
 }
 
+const std::string& type_of(const torch::nn::Module& module) {
+  const auto* leaf = dynamic_cast<const LeafModule*>(&module);
+  return leaf ? leaf->qualified_name() : module.name();
+}
+
 bool is_of_torch(const torch::nn::Module& module) {
   if (const auto* leaf = dynamic_cast<const LeafModule*>(&module))
     return leaf->qualified_name().starts_with("torch.nn.");
   return module.name().starts_with("torch::nn::");
 }
 
-/// What prints `option=`: the option is no tensor, and each type has its own.
-bool prints(const torch::nn::Module& module, const char* option) {
-  std::ostringstream text;
-  module.pretty_print(text);
-  return text.str().find(option) != std::string::npos;
+/// Whether the option of a module without a body is there and not off. Modules of C++ say so where they are printed: it
+/// is no tensor, and each type has its own. Scripts have it among their attributes or constants; one that has lost it
+/// is of no type that has none.
+bool is_on(const torch::nn::Module& module, const std::string& option) {
+  const auto* leaf = dynamic_cast<const LeafModule*>(&module);
+  if (!leaf) {
+    std::ostringstream text;
+    module.pretty_print(text);
+    return text.str().find(option + (option == "inplace" ? "=true" : "=")) != std::string::npos;
+  }
+  const auto is_set = [](const c10::IValue& value) { return !value.isNone() && !(value.isBool() && !value.toBool()); };
+  if (leaf->script()) {
+    if (leaf->script()->hasattr(option)) return is_set(leaf->script()->attr(option));
+    const auto constant = leaf->script()->type()->findConstantSlot(option);
+    if (constant) return is_set(leaf->script()->type()->getConstant(*constant));
+  }
+  return option == "max_norm" && leaf->qualified_name().find("Embedding") != std::string::npos;
+}
+
+/// Where samples are taken is drawn in evaluation too.
+bool draws_in_evaluation(const torch::nn::Module& root) {
+  const auto modules = root.modules(/*include_self=*/false);
+  const auto draws = [](const torch::nn::Module& module) {
+    return type_of(module).find("FractionalMaxPool") != std::string::npos;
+  };
+  return draws(root) || std::ranges::any_of(modules, [&](const auto& module) { return draws(*module); });
 }
 
 /// InstanceNorm writes its running statistics also in evaluation, each the mean of copies of itself, and rounds.
 /// Embeddings with a largest norm scale the rows of their weight that they look up.
 bool writes_in_evaluation(const torch::nn::Module& module) {
-  if (prints(module, "max_norm=")) return true;
-  const auto* leaf = dynamic_cast<const LeafModule*>(&module);
-  if ((leaf ? leaf->qualified_name() : module.name()).find("InstanceNorm") == std::string::npos) return false;
+  if (is_on(module, "max_norm")) return true;
+  if (type_of(module).find("InstanceNorm") == std::string::npos) return false;
   const auto buffers = module.named_buffers(/*recurse=*/false);
   const torch::Tensor* mean = buffers.find("running_mean");
   return mean && mean->defined();
@@ -135,7 +162,8 @@ NodeEffects effects_of_module(const GraphModule& module, const std::string& path
   effects.may_alias = true;
   // A module without a body may write to what it is given; of those of others nobody knows what they do.
   effects.unknown = called && !keeps_nothing_in_evaluation(*called);
-  effects.writes = called && prints(*called, "inplace=true");
+  effects.writes = called && is_on(*called, "inplace");
+  effects.random = called && draws_in_evaluation(*called);
   return effects;
 }
 

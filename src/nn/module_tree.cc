@@ -247,6 +247,23 @@ class Scripts {
   std::unordered_map<std::string, torch::jit::Module> scripts_;  // look-up only
 };
 
+}  // namespace
+
+bool replace_tensor(Module& root, const std::string& path, const torch::Tensor& tensor, bool is_parameter) {
+  const auto [parent, name] = split_path(path);
+  Module& owner = const_cast<Module&>(*find_module(root, parent));
+  const torch::Tensor present = find_tensor(root, path);
+  Scripts scripts;
+  std::optional<torch::jit::Module> script = scripts.of(root, "");
+  for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
+    script = scripts.of(*find_module(root, path.substr(0, dot)), path.substr(0, dot));
+  if (script && !script->hasattr(name)) script.reset();
+  CopiedTensor each{present, present, &owner, path, name, is_parameter, script};
+  return replace(each, tensor);
+}
+
+namespace {
+
 [[noreturn]] void refuse_split(const CopiedTensor& first, const CopiedTensor& second) {
   throw Error(ErrorKind::unsupported,
               "cannot clone: " + first.path + " and " + second.path +

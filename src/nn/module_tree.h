@@ -29,6 +29,10 @@ torch::Tensor find_tensor(const torch::nn::Module& root, const std::string& path
 
 /// Registers the tensor under `name` in `module`, replacing what is registered there.
 void put_tensor(torch::nn::Module& module, const std::string& name, const torch::Tensor& tensor, bool is_parameter);
+/// Puts the tensor in place of the one at `path` below `root`, wherever the module that holds it reads it: among the
+/// members of a module of torch.nn, in a script. False, and nothing is done, where nobody knows how that module reads
+/// it.
+bool replace_tensor(torch::nn::Module& root, const std::string& path, const torch::Tensor& tensor, bool is_parameter);
 /// Removes a parameter or buffer; false when there is none.
 bool remove_tensor(torch::nn::Module& module, const std::string& name);
 
