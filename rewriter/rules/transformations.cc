@@ -11,6 +11,7 @@
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/program_image.h>
 #include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -59,7 +60,8 @@ class BiasFusion {
  private:
   bool replace(const std::string& path) {
     const auto leaf = module_.leaf(path);
-    if (!leaf || leaf->type_name() != "Linear" || is_read(path)) return false;
+    if (!leaf || leaf->type_name() != "Linear" || is_read(path) || rules::is_run_by_another(module_, path))
+      return false;
     const torch::Tensor weight = leaf->find_tensor("weight"), bias = leaf->find_tensor("bias");
     if (!weight.defined() || !bias.defined() || weight.dim() != 2) return false;
     torch::Tensor fused = at::cat({weight.detach(), bias.detach().unsqueeze(1)}, 1);

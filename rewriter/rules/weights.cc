@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include <fxgraph/ir/node_map.h>
+#include <fxgraph/nn/leaf_module.h>
+#include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/effects.h>
 
 namespace fx::rules {
@@ -157,10 +159,26 @@ void Weights::install_leaf(const OperationSite& site, const at::Tensor& weight, 
     const bool is_shared = module_.graph().count(Op::call_module, Symbol(path)) > 1 || reads_inside(path);
     const bool is_made = std::ranges::any_of(replacements_, [&](const auto& each) { return each.second.path == path; });
     place = is_shared || is_made ? module_.fresh_path(path + "_folded") : path;
+    if (is_run_by_another(module_, path)) {
+      // Not beside it: a Sequential runs all that it holds.
+      std::string outside = path + "_folded";
+      std::ranges::replace(outside, '.', '_');
+      place = module_.fresh_path(outside);
+    }
     module_.add_submodule(place, leaf_with(site, weight, bias));
     if (place != path) replacements_.emplace(path, Replacement{weight, bias, place, {}});
   }
   rewriter_.set_target(site.node(), place);
+}
+
+bool is_run_by_another(const GraphModule& module, const std::string& path) {
+  const std::string parent = split_path(path).first;
+  const torch::nn::Module* holder = find_module(module, parent);
+  if (parent.empty() || !holder || dynamic_cast<const Holder*>(holder)) return false;
+  return std::ranges::any_of(module.graph().nodes(), [&](const Node& node) {
+    const auto called = node.is(Op::call_module) ? module.find_submodule(path_of(node)) : nullptr;
+    return called && std::ranges::any_of(called->modules(), [&](const auto& each) { return each.get() == holder; });
+  });
 }
 
 bool Weights::reads_inside(const std::string& path) const {

@@ -18,6 +18,10 @@ namespace fx::rules {
 /// Whether both hold equal elements of one type, laid out alike.
 bool holds_same(const at::Tensor& a, const at::Tensor& b);
 
+/// Whether the program also calls a module that holds the one at `path`, under whatever path: what is put there is run
+/// by that call too.
+bool is_run_by_another(const GraphModule& module, const std::string& path);
+
 /// y = x · scale + shift, by channel, in double precision: batch normalisation by running statistics. Undefined with
 /// the reason in `refusal` when it is not that.
 struct ChannelAffine {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include <fxgraph/run/value.h>
+#include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>
@@ -92,6 +93,43 @@ std::string to_the_letter(const GraphModule& module) {
     text << item.key() << " " << item.value().unsafeGetTensorImpl() << "\n";
   for (const auto& item : module.named_modules()) text << item.key() << " " << item.value()->is_training() << "\n";
   return text.str();
+}
+
+/// Calls a Sequential, and a module of it by itself.
+struct Parts : torch::nn::Module {
+  explicit Parts(torch::nn::Sequential parts) {
+    register_module("features", parts);
+    register_module("alias", parts);
+    register_module("bn", torch::nn::BatchNorm2d(4));
+  }
+};
+
+TEST(Transformations, LeaveAModuleWhereAnotherCallRunsItToo) {
+  torch::NoGradGuard inference;
+  namespace nn = torch::nn;
+  for (const bool linear : {true, false}) {
+    for (const char* called : {"features", "alias"}) {
+      torch::manual_seed(3);
+      Parts root(linear ? nn::Sequential(nn::Linear(4, 4), nn::ReLU())
+                        : nn::Sequential(nn::Conv2d(4, 4, 1), nn::ReLU()));
+      root.eval();
+      for (const Tensor& buffer : root.buffers()) {
+        if (buffer.is_floating_point()) nn::init::uniform_(buffer, 0.5, 1.5);
+      }
+      const std::string last = linear ? "%c" : "%b";
+      GraphModule module(
+          root,
+          parse_graph("graph():\n%x = placeholder[target=x]\n%f = call_module[target=" + std::string(called) +
+                      "](args = (%x,))\n%c = call_module[target=features.0](args = (%x,))\n" +
+                      (linear ? "" : "%b = call_module[target=bn](args = (%c,))\n") +
+                      "%s = call_function[target=torch.ops.aten.add.Tensor](args = (%f, " + last + "))\nreturn s"));
+      const Tensor x = torch::randn({2, 4, 4, 4}), expected = module.run({x}).toTensor();
+      const Transformation change = linear ? FuseBiasInLinear() : FuseBatchNorm2dInConv2d();
+      change(module);
+      EXPECT_TRUE(torch::allclose(module.run({x}).toTensor(), expected, 1e-4, 1e-5)) << called << linear;
+      EXPECT_EQ(module.graph().count(Op::call_module, "bn"), 0u) << "still folded";
+    }
+  }
 }
 
 TEST(Transformations, ComputeTheSameAndAreTakenBackToTheLetter) {
