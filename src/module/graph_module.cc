@@ -43,8 +43,7 @@ void put_where_it_is_read(Module& root, Module& holder, const std::string& path,
                           bool is_parameter) {
   const std::string name = split_path(path).second;
   require_no_module(holder, name, path);
-  const torch::Tensor present = find_tensor(holder, name);
-  const bool replaced = present.defined() && !present.is_same(tensor);
+  const bool replaced = find_tensor(holder, name).defined() && !find_tensor(holder, name).is_same(tensor);
   if (replaced && replace_tensor(root, path, tensor, is_parameter)) return;
   const ModuleType* type = replaced ? find_module_type(holder) : nullptr;
   if (type && !type->tensors) {
@@ -242,12 +241,8 @@ Module& GraphModule::holder_for(const std::string& path, std::string& name) {
 
 void GraphModule::set_attribute(const std::string& path, const torch::Tensor& tensor) {
   bool is_parameter = false;
-  const bool present = find_tensor(*this, path, &is_parameter).defined();
-  if (present ? is_parameter : tensor.requires_grad()) {
-    set_parameter(path, tensor);
-  } else {
-    set_buffer(path, tensor);
-  }
+  const bool trained = find_tensor(*this, path, &is_parameter).defined() ? is_parameter : tensor.requires_grad();
+  trained ? set_parameter(path, tensor) : set_buffer(path, tensor);
 }
 
 void GraphModule::set_parameter(const std::string& path, const torch::Tensor& tensor) {

@@ -214,26 +214,6 @@ TEST(Legality, RandomOrderIsKept) {
   expect_refused(graph, pair, pair, "r: the order of random numbers would change: b draws some in between");
 }
 
-TEST(Legality, DrawsStayBehindTheirSeedAndCallsInTheirMode) {
-  struct Case {
-    const char *between, *why;
-  };
-  for (const Case& c :
-       {Case{"m = aten::manual_seed(1)", "n: a random draw and a side effect would change places: m lies in between"},
-        Case{"m = aten::set_grad_enabled(False)", "n: m switches gradients or autocast on or off in between"},
-        Case{"m = torch._C._set_grad_enabled(False)", "n: m switches gradients or autocast on or off in between"},
-        Case{"m = torch.amp.autocast_mode._enter_autocast('cpu', None, True, None)",
-             "n: m switches gradients or autocast on or off in between"}}) {
-    Graph graph = graph_of(std::string("a = aten::rand_like(%x)\n") + c.between + "\nn = aten::neg(%a)\nreturn n");
-    expect_refused(graph, "aten::neg(aten::rand_like(x))", "aten::neg(aten::randn_like(x))", c.why);
-  }
-  Graph seed = graph_of("a = aten::sin(%x)\nm = aten::manual_seed(1)\nn = aten::neg(%a)\nreturn n");
-  EXPECT_EQ(replace_pattern(seed, "aten::neg(aten::sin(x))", "aten::cos(x)").applied, 1u) << "draws nothing";
-  Graph mode = graph_of("a = aten::sin(%x)\nm = aten::set_grad_enabled(False)\nn = aten::neg(%a)\nreturn n");
-  expect_refused(mode, "aten::neg(aten::sin(x))", "aten::cos(x)",
-                 "n: m switches gradients or autocast on or off in between");
-}
-
 TEST(Legality, CopiesAreDenseWhereThatIsAskedFor) {
   Graph graph = graph_of(
       "c = aten::clone(%x)\nd = aten::contiguous(%c, memory_format=torch.preserve_format)\nn = aten::neg(%d)\n"
