@@ -23,6 +23,14 @@ bool is_below_autograd() {
   return c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::AutogradFunctionality);
 }
 
+bool has_made_node() { return depth > 0 && at::sequence_number::peek() != autograd_nodes; }
+
+[[noreturn]] void refuse_function() {
+  throw trace_error(nullptr, "autograd::Function::apply()",
+                    "has a backward of its own, which a graph cannot hold; make the call an operator with fx::wrap, "
+                    "which is recorded whole, gradient and all");
+}
+
 }  // namespace
 
 ProgramModes::ProgramModes()
@@ -31,14 +39,10 @@ ProgramModes::ProgramModes()
       below_autograd_(is_below_autograd()) {}
 
 bool ProgramModes::enter(bool takes_values) {
-  if (depth > 0 && at::sequence_number::peek() != autograd_nodes) {
+  if (has_made_node()) {
     autograd_nodes = at::sequence_number::peek();
     inside_known_function_ = caller_is_differentiable();
-    if (!inside_known_function_)
-      throw trace_error(
-          nullptr, "autograd::Function::apply()",
-          "has a backward of its own, which a graph cannot hold; make the call an operator with fx::wrap, "
-          "which is recorded whole, gradient and all");
+    if (!inside_known_function_) refuse_function();
   }
   if (depth > 0 && c10::get_default_dtype() != default_dtype) {
     throw trace_error(nullptr, "set_default_dtype()",
@@ -58,8 +62,10 @@ bool ProgramModes::enter(bool takes_values) {
   return !inside_known_function_;
 }
 
-bool ProgramModes::inside_function() const {
-  return inside_known_function_ || (depth > 0 && at::sequence_number::peek() != autograd_nodes);
+bool ProgramModes::inside_function() const { return inside_known_function_ || has_made_node(); }
+
+void ProgramModes::end() {
+  if (has_made_node()) refuse_function();
 }
 
 void ProgramModes::leave() { autograd_nodes = at::sequence_number::peek(); }

@@ -21,6 +21,8 @@ class ProgramModes {
   /// The program is about to run an operator, which may take values of tensors. True when no gradients are recorded.
   /// Throws Error(trace) for what cannot be recorded.
   bool enter(bool takes_values);
+  /// The program has ended: a custom function that runs no operator is noticed by no other. Throws as enter().
+  static void end();
   /// Whether the program is inside a custom autograd function of LibTorch's that can be recorded as its operators.
   bool inside_known_function() const { return inside_known_function_; }
   /// Whether the program has made a node of autograd since the last operator: it is inside apply() of a function.

@@ -154,6 +154,11 @@ class Session : public std::enable_shared_from_this<Session> {
   /// throw_what_waits(), which is to be called when the program has ended.
   bool has_other_threads() const { return has_other_threads_; }
   void throw_what_waits();
+  /// The program has ended: throws what waits, and for what only its end shows.
+  void end_program() {
+    throw_what_waits();
+    ProgramModes::end();
+  }
 
   ProxyList& proxies() { return proxies_; }
   /// Whether a proxy is alive.

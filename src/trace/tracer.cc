@@ -199,7 +199,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     if (stand_ins) inputs.replace_examples(*stand_ins);
     internal::RecordingScope recording(target);
     const Argument result = internal::run(callable, inputs);
-    target.throw_what_waits();
+    target.end_program();
     if (!target.refused().empty()) refuse_handled(target.refused());
     target.create_node(Op::output, "output", {result}, {}, "output");
     if (!stand_ins) given = inputs.given();

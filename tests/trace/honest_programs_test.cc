@@ -26,6 +26,13 @@ struct StraightThrough : torch::autograd::Function<StraightThrough> {
   }
 };
 
+struct Reversed : torch::autograd::Function<Reversed> {
+  static Tensor forward(torch::autograd::AutogradContext*, Tensor x) { return x; }
+  static torch::autograd::tensor_list backward(torch::autograd::AutogradContext*, torch::autograd::tensor_list grads) {
+    return {grads[0] * -1};
+  }
+};
+
 struct Saved : torch::autograd::Function<Saved> {
   static Tensor forward(torch::autograd::AutogradContext* context, Tensor x, double by) {
     context->save_for_backward({x});
@@ -177,6 +184,10 @@ const std::vector<Case>& modes() {
       {"custom_function", "refused", [](Bag& m, Tensor x) { return StraightThrough::apply(x.matmul(m.w)); }},
       {"custom_function_of_input", "refused", [](Bag&, Tensor x) { return StraightThrough::apply(x) * 2; }},
       {"custom_function_saving", "refused", [](Bag& m, Tensor x) { return Saved::apply(x.matmul(m.w), 2.0); }},
+      {"custom_function_without_operators", "refused",
+       [](Bag& m, Tensor x) { return Reversed::apply(x.matmul(m.w)); }},
+      {"custom_function_without_operators_before_others", "refused",
+       [](Bag& m, Tensor x) { return Reversed::apply(x.matmul(m.w)) * 2; }},
       {"autograd_grad", "refused",
        [](Bag& m, Tensor x) {
          const Tensor y = x.matmul(m.w).sum();
