@@ -185,16 +185,22 @@ std::vector<MemberState::Change> MemberState::changes() const {
   return result;
 }
 
-// Only to tell: words that are no addresses, were none, and have no changed address near them.
+// Only to tell: words that are no addresses, were none, and have no changed address near them but those of containers
+// that are known.
 std::vector<std::size_t> MemberState::counting() {
   std::vector<std::size_t> objects;
   for (Region& region : regions_) {
     const std::vector<Word> now = words_at(region.begin, region.before.size());
     if (now == region.last) continue;
     const std::vector<at::Tensor> tensors = tensors_at(now);
+    std::vector<bool> are_tensors;
+    for (const at::Tensor& tensor : tensors) are_tensors.push_back(tensor.defined());
+    const std::vector<bool> settled(now.size(), false);
+    const std::vector<bool> contained =
+        ObjectWords{region.begin, region.last, now, settled, are_tensors, region.packed}.of_containers();
     std::vector<std::size_t> numbers, addresses;
     for (std::size_t i = 0; i < now.size(); ++i) {
-      if (now[i] == region.last[i] || tensors[i].defined() || now[i] == undefined_word()) continue;
+      if (now[i] == region.last[i] || are_tensors[i] || contained[i] || now[i] == undefined_word()) continue;
       (is_mapped(now[i]) || is_mapped(region.last[i]) ? addresses : numbers).push_back(i);
     }
     for (const std::size_t i : numbers) {

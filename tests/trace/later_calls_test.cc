@@ -1,6 +1,8 @@
 // What a module keeps where nobody looks, and what decides only in a later call.
+#include <list>
 #include <map>
 #include <memory>
+#include <unordered_map>
 
 #include "tests/trace/trace_testing.h"
 
@@ -51,6 +53,44 @@ struct DecidesByElement : torch::nn::Module {
   Tensor forward(Tensor x) { return either(++counts[1] > 3, x); }
 };
 
+struct CountsBesideAVector : torch::nn::Module {
+  std::vector<double> history;
+  std::int64_t step = 0;
+  Tensor forward(Tensor x) {
+    history.push_back(1);
+    return either(++step > 500, x);
+  }
+};
+struct CountsBesideAMap : torch::nn::Module {
+  std::int64_t before = 0;
+  std::map<int, double> history;
+  Tensor forward(Tensor x) {
+    history[static_cast<int>(history.size())] = 1;
+    return either(++before > 500, x);
+  }
+};
+struct CountsBesideAString : torch::nn::Module {
+  std::string log = std::string(100, ' ');
+  std::int64_t step = 0;
+  Tensor forward(Tensor x) {
+    log += "a step more";
+    return either(++step > 500, x);
+  }
+};
+struct CountsNothing : torch::nn::Module {
+  std::vector<double> history;
+  std::map<int, double> by_number;
+  std::list<int> list;
+  std::unordered_map<int, int> hashed;
+  Tensor forward(Tensor x) {
+    history.push_back(1);
+    by_number[static_cast<int>(history.size())] = 1;
+    list.push_back(1);
+    hashed[static_cast<int>(history.size())] = 1;
+    return x * 2;
+  }
+};
+
 template <typename Module, typename... Args>
 std::string refusal(Args... args) {
   const auto module = std::make_shared<Module>(args...);
@@ -66,6 +106,13 @@ TEST(LaterCalls, CountersAtTheEndOfTheBaseClass) {
   EXPECT_EQ(counts->calls, 5);
   counts->train(false);
   EXPECT_FALSE(counts->is_training());
+}
+
+TEST(LaterCalls, CountersBesideContainersThatGrow) {
+  for (const std::string& message :
+       {refusal<CountsBesideAVector>(), refusal<CountsBesideAMap>(), refusal<CountsBesideAString>()})
+    EXPECT_THAT(message, HasSubstr("changes a number or flag"));
+  EXPECT_NO_THROW(symbolic_trace(std::make_shared<CountsNothing>(), {torch::rand({2, 3})}));
 }
 
 TEST(LaterCalls, WhatDecidesInTheThirdOrFifth) {
