@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t kMostElements = std::int64_t{1} << 24;  // of a tensor that is worth computing
 
-enum : std::uint8_t { kUnknown = 1, kAttribute = 2, kNeeded = 4 };
+enum : std::uint8_t { kUnknown = 1, kAttribute = 2, kNeeded = 4, kMember = 8 };
 
 // A node's own memory is where its views and in-place operators lead.
 const Node* memory_of(const Node& node) {
@@ -78,6 +78,7 @@ class Evaluation {
     for (const Node* node : wanted_) {
       known.values.push_back(values_[node->id()]);
       known.of_attribute |= (flags_[node->id()] & kAttribute) != 0;
+      known.of_member |= (flags_[node->id()] & kMember) != 0;
     }
     return known;
   }
@@ -89,7 +90,10 @@ class Evaluation {
       std::uint8_t& own = flags_[node.id()];
       if (node.is(Op::get_attr)) {
         const CapturedTensor* captured = session_.captured_by(node);
-        own = !captured ? kUnknown : captured->of_root ? kAttribute : 0;
+        own = !captured                              ? kUnknown
+              : captured->of_root                    ? kAttribute
+              : session_.is_member(captured->tensor) ? kMember
+                                                     : 0;
       } else if (!node.is(Op::call_function)) {
         own = kUnknown;
       } else {
@@ -99,9 +103,11 @@ class Evaluation {
         if (effects.writes) {
           for_each_written(node, [&](const Argument& written) {
             for_each_node(written, [&](Node& target) {
-              std::uint8_t& memory = flags_[memory_of(target)->id()];
-              // What is written to a buffer is there in the next call, too.
-              memory |= (memory & kAttribute) != 0 ? std::uint8_t{kUnknown} : own;
+              const Node* of = memory_of(target);
+              std::uint8_t& memory = flags_[of->id()];
+              // What is written to a buffer, or to another tensor from outside, is there in the next call, too.
+              const bool is_kept = (memory & kAttribute) != 0 || of->is(Op::get_attr);
+              memory |= is_kept ? std::uint8_t{kUnknown} : own;
               own |= memory;
             });
           });

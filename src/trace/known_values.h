@@ -2,7 +2,7 @@
 //
 // `torch::arange(5).sum().item()` is 10 whatever the inputs are; so the operators behind it are run at once, on copies
 // of the tensors that they take, and the program goes on with the number. What depends on an input, or on chance, has
-// no number. What depends on a parameter or buffer has one now: it is asserted in the graph.
+// no number. What depends on a parameter, buffer or other member has one now: it is asserted in the graph.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -19,6 +19,7 @@ class Session;
 struct KnownValues {
   std::vector<c10::IValue> values;
   bool of_attribute = false;  ///< a parameter or buffer decides one of them
+  bool of_member = false;     ///< a tensor does that lies in a member, and is registered nowhere
 };
 
 /// What `nodes` of the trace in `session` stand for; nothing when an input or chance decides one, or an operator fails.

@@ -53,6 +53,8 @@ class MemberState {
   /// Remembers everything as it is now; after the last add().
   void begin();
 
+  /// Whether this tensor lay in one of the objects then, or behind a pointer there.
+  bool had(const at::Tensor& tensor) const { return held_.contains(word_of(tensor.unsafeGetTensorImpl())); }
   std::vector<Change> changes() const;
   /// The objects in which a number has changed since the last call of this (or begin(), restore()), and had before.
   std::vector<std::size_t> counting();

@@ -133,6 +133,8 @@ bool ModuleState::has_other_contents(const Registered& registered) {
           (now.has_storage() && now.storage().unsafeGetStorageImpl() != before.storage().unsafeGetStorageImpl()));
 }
 
+bool ModuleState::had(const at::Tensor& tensor) const { return globals_->members.had(tensor); }
+
 std::vector<StateChange> ModuleState::changes() const {
   using Kind = StateChange::Kind;
   std::vector<StateChange> result;

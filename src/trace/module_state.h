@@ -49,6 +49,9 @@ class ModuleState {
   /// Remembers a tensor that lies where this does not look.
   void watch(const std::string& name, at::Tensor& tensor) { watched_.push_back({name, &tensor, tensor}); }
 
+  /// Whether this tensor lay in a module when this was made: registered, in a member, or behind a pointer.
+  bool had(const at::Tensor& tensor) const;
+
   /// What the program has registered: `registers the module 'fc' in the module (Net)`; empty for nothing.
   std::string registered() const { return registrations_.change(); }
   std::vector<StateChange> changes() const;

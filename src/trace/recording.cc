@@ -302,14 +302,16 @@ std::optional<IValue> Session::Call::known_number() {
   for (std::size_t i = 0; i < places.size(); ++i) values[places[i]] = known->values[i];
   op_.callBoxed(&values);
   const IValue value = values.back();
-  if (!known->of_attribute) return value;
+  if (!known->of_attribute && !known->of_member) return value;
   const std::optional<Argument> number = to_argument(value);
   if (!number || (number->is_float() && std::isnan(number->as_float()))) return std::nullopt;
   std::vector<Argument> args;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) args.push_back(argument(i));
   Node& question = session_.create_node(Op::call_function, record_.target, args);
   Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(question), *number});
-  const std::string message = call_name(record_.target) + " of a parameter or buffer was " + to_string(*number) +
+  const std::string message = call_name(record_.target) +
+                              (known->of_attribute ? " of a parameter or buffer was " : " of a member was ") +
+                              to_string(*number) +
                               " when this was traced, and the graph holds for that value only";
   session_.create_node(Op::call_function, kAssert, {Argument(equal), Argument(message)});
   return value;

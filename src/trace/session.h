@@ -9,6 +9,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -159,6 +160,9 @@ class Session : public std::enable_shared_from_this<Session> {
     throw_what_waits();
     ProgramModes::end();
   }
+  /// Says of tensors whether they lay in members before the trace.
+  void know_members(std::function<bool(const at::Tensor&)> is_member) { is_member_ = std::move(is_member); }
+  bool is_member(const at::Tensor& tensor) const { return is_member_ && is_member_(tensor); }
 
   ProxyList& proxies() { return proxies_; }
   /// Whether a proxy is alive.
@@ -247,6 +251,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::exception_ptr waiting_;
   Node* latest_ = nullptr;  // that a proxy was made for
   const Session* reference_ = nullptr;
+  std::function<bool(const at::Tensor&)> is_member_;
   std::vector<at::Tensor> on_loan_;  // what was copied, so that no other tensor gets its address
   std::shared_ptr<Session> first_call_;
   std::unordered_map<const ProxyImpl*, Node*> kept_nodes_;      // look-up only

@@ -197,6 +197,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
     if (!repeats.sizes.examples.empty()) inputs.take_examples(repeats.sizes.examples);
     if (stand_ins) inputs.replace_examples(*stand_ins);
+    if (state) target.know_members([&](const torch::Tensor& tensor) { return state->had(tensor); });
     internal::RecordingScope recording(target);
     const Argument result = internal::run(callable, inputs);
     target.end_program();

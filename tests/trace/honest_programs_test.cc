@@ -302,6 +302,35 @@ const std::vector<Case>& memory_and_data() {
          t.select(0, 1).copy_(x.sum());
          return x * t.sum().item<double>();
        }},
+      {"item_of_a_member", "right", [](Bag& m, Tensor x) { return x * m.table.max().item<double>(); }},
+      {"item_of_a_member_that_is_written", "refused",
+       [](Bag& m, Tensor x) {
+         m.table += 1;
+         return x / m.table.max().item<double>();
+       }},
+      {"item_of_a_member_before_it_is_written", "refused",
+       [](Bag& m, Tensor x) {
+         x = x / m.table.max().item<double>();
+         m.table += 1;
+         return x;
+       }},
+      {"item_of_a_view_of_a_member_that_is_written", "refused",
+       [](Bag& m, Tensor x) {
+         m.table.select(1, 0).add_(1);
+         return x / m.table[0][0].item<double>();
+       }},
+      {"item_of_a_buffer_before_it_is_written", "refused",
+       [](Bag& m, Tensor x) {
+         x = x / m.running.max().item<double>();
+         m.running += 1;
+         return x;
+       }},
+      {"item_of_what_is_made_and_written", "right",
+       [](Bag&, Tensor x) {
+         Tensor number = torch::zeros({1});
+         number += 2;
+         return x / number.item<double>();
+       }},
       {"item_of_chance", "refused", [](Bag&, Tensor x) { return x * torch::rand({1}).item<double>(); }},
       {"item_of_a_parameter", "right", [](Bag& m, Tensor x) { return x * m.w.max().item<double>(); }},
       {"item_of_a_buffer_that_changes", "refused",
