@@ -311,8 +311,7 @@ std::optional<IValue> Session::Call::known_number() {
   Node& equal = session_.create_node(Op::call_function, kEqual, {Argument(question), *number});
   const std::string message = call_name(record_.target) +
                               (known->of_attribute ? " of a parameter or buffer was " : " of a member was ") +
-                              to_string(*number) +
-                              " when this was traced, and the graph holds for that value only";
+                              to_string(*number) + " when this was traced, and the graph holds for that value only";
   session_.create_node(Op::call_function, kAssert, {Argument(equal), Argument(message)});
   return value;
 }

@@ -1,9 +1,5 @@
 // Programs that tracers get wrong, as a table: modes, memory, data, gradients.
-#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
-
-#include <future>
-#include <thread>
 
 #include "tests/trace/honest_case.h"
 
@@ -12,7 +8,6 @@ namespace fx::honest_programs_test {
 using testing::Bag;
 using Case = testing::HonestCase;
 using torch::Tensor;
-using torch::indexing::Slice;
 namespace F = torch::nn::functional;
 
 class HonestProgram : public ::testing::TestWithParam<Case> {};
@@ -184,8 +179,7 @@ const std::vector<Case>& modes() {
       {"custom_function", "refused", [](Bag& m, Tensor x) { return StraightThrough::apply(x.matmul(m.w)); }},
       {"custom_function_of_input", "refused", [](Bag&, Tensor x) { return StraightThrough::apply(x) * 2; }},
       {"custom_function_saving", "refused", [](Bag& m, Tensor x) { return Saved::apply(x.matmul(m.w), 2.0); }},
-      {"custom_function_without_operators", "refused",
-       [](Bag& m, Tensor x) { return Reversed::apply(x.matmul(m.w)); }},
+      {"custom_function_without_operators", "refused", [](Bag& m, Tensor x) { return Reversed::apply(x.matmul(m.w)); }},
       {"custom_function_without_operators_before_others", "refused",
        [](Bag& m, Tensor x) { return Reversed::apply(x.matmul(m.w)) * 2; }},
       {"autograd_grad", "refused",
@@ -353,81 +347,6 @@ const std::vector<Case>& memory_and_data() {
          std::ostringstream out;
          out << x;
          return x * static_cast<double>(out.str().size());
-       }},
-      // ── In place
-      {"input_in_place", "right",
-       [](Bag&, Tensor x) {
-         x.add_(1);
-         return x * 2;
-       }},
-      {"input_in_place_through_a_view", "right",
-       [](Bag&, Tensor x) {
-         x.select(0, 0).zero_();
-         return x + 0;
-       }},
-      {"input_indexed", "right",
-       [](Bag&, Tensor x) {
-         x = x.clone();
-         x.index_put_({Slice(), 1}, 5.0);
-         return x;
-       }},
-      {"input_masked", "right",
-       [](Bag&, Tensor x) {
-         x = x.clone();
-         x.index_put_({x > 0.5}, 0.0);
-         return x;
-       }},
-      {"shape_in_place", "right",
-       [](Bag&, Tensor x) {
-         x = x * 1;
-         x.unsqueeze_(0).squeeze_(0).t_();
-         return x.matmul(torch::ones({2, 2}));
-       }},
-      {"out_variant", "right",
-       [](Bag&, Tensor x) {
-         Tensor y = torch::empty({2, 3});
-         torch::mul_out(y, x, x);
-         return y;
-       }},
-      {"resize_in_place", "",
-       [](Bag&, Tensor x) {
-         Tensor y = torch::empty({0});
-         torch::add_out(y, x, x);
-         return y;
-       }},
-      {"parameter_in_place", "",
-       [](Bag& m, Tensor x) {
-         m.w.add_(1);
-         return x.matmul(m.w);
-       }},
-      // ── Threads
-      {"parallel_for", "",
-       [](Bag&, Tensor x) {
-         std::vector<Tensor> rows(2);
-         at::parallel_for(0, 2, 1, [&](std::int64_t begin, std::int64_t end) {
-           for (std::int64_t i = begin; i < end; ++i) rows[static_cast<std::size_t>(i)] = x[i] * 2;
-         });
-         return torch::stack(rows);
-       }},
-      {"async", "",
-       [](Bag&, Tensor x) {
-         auto a = std::async(std::launch::async, [&] { return x.exp() * 2; });
-         auto b = std::async(std::launch::async, [&] { return x.sin() * 3; });
-         return a.get() + b.get();
-       }},
-      {"threads", "",
-       [](Bag&, Tensor x) {
-         Tensor y;
-         std::thread other([&] { y = x.relu() + 1; });
-         other.join();
-         return y * 2;
-       }},
-      {"threads_with_weights_alone", "",
-       [](Bag& m, Tensor x) {
-         Tensor y;
-         std::thread other([&] { y = m.w * 2; });
-         other.join();
-         return x.matmul(y);
        }},
   };
   return table;
