@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <sstream>
 #include <string_view>
-#include <unordered_set>
+#include <utility>
 
 #include <fxgraph/nn/module_tree.h>
-#include <fxgraph/run/value.h>
 
 namespace fx::internal {
 namespace {
@@ -111,70 +111,106 @@ std::optional<std::size_t> mode_argument(const Node& node) {
   return (norm || drops) && node.arg(argument).is_bool() ? std::optional(argument) : std::nullopt;
 }
 
-// What norms say of one value per channel, which is too little for statistics.
-bool is_about_statistics(const std::exception& error) {
-  return std::string_view(error.what()).find("Expected more than 1 ") != std::string_view::npos;
+// Whether two traces of a program at different sizes run the same operators; then their nodes have the same ids.
+bool is_alike(const Graph& a, const Graph& b) {
+  const Node* other = first_node(b);
+  for (const Node& node : a.nodes()) {
+    if (!other || other->id() != node.id() || other->op() != node.op() || other->target() != node.target())
+      return false;
+    other = other->next();
+  }
+  return !other;
+}
+
+std::vector<bool> modes_of(const Module& root) {
+  std::vector<bool> modes;
+  for (const std::shared_ptr<Module>& module : root.modules(/*include_self=*/false))
+    modes.push_back(module->is_training());
+  return modes;
 }
 
 const char* mode_name(bool training) { return training ? "train() mode" : "eval() mode"; }
 
 }  // namespace
 
-// The path of a module that stays in its own mode when the root is given its own again: `train` is the program's own.
-std::string ModeSwitch::frozen_module(Module& root) const {
-  root.train(training_);
-  for (const auto& item : root.named_modules("", /*include_self=*/false)) {
-    if (item.value()->is_training() != training_) return item.key();
+// Modules that have another mode than the root now, and the path of one that has it when the root is given its own
+// again: `train` is the program's own.
+void ModeSwitch::find_other_modes(const Plan& plan) {
+  const std::vector<bool> modes = modes_of(plan.root);
+  plan.root.train(training_);
+  for (const auto& item : plan.root.named_modules("", /*include_self=*/false)) {
+    if (frozen_path_.empty() && item.value()->is_training() != training_) frozen_path_ = item.key();
   }
-  return {};
+  is_mixed_ = modes_of(plan.root) != modes;
+  plan.call.state.restore();
 }
 
-ModeSwitch::ModeSwitch(const SecondCallPlan& plan, Module& root, const std::vector<BufferUpdate>& updates)
-    : training_(root.is_training()) {
-  frozen_path_ = frozen_module(root);
-  plan.state.restore();
-  SeparateCall other(plan);
-  std::vector<ReplacedBuffer> replaced;
-  try {
-    root.train(!training_);
-    other.run();
-    replaced = replaced_buffers(*other.session, plan.state.changes());
-  } catch (const std::exception& error) {
-    plan.state.restore();
-    if (!is_about_statistics(error)) {
-      difference_ = std::string("cannot be traced: ") + first_line(error);
-      return;
-    }
-    // With these examples: dropout is told by its flags.
-    for (const Node& node : plan.graph.nodes()) {
-      if (!node.is(Op::call_function) || node.args().size() != 3 ||
-          !row_for(node.target(), plan.session.value_of(node)))
-        continue;
-      if (node.arg(2).is_bool() && node.arg(2).as_bool() == training_) flags_.push_back({node.id(), 2, node.target()});
-    }
-    return;
+ModeSwitch::ModeSwitch(const Plan& plan) : training_(plan.root.is_training()) {
+  find_other_modes(plan);
+  if (compare_at(plan, nullptr)) return;
+  const std::string too_few = std::exchange(difference_, {});
+  for (const std::vector<at::Tensor>& larger : larger_inputs(plan.inputs)) {
+    if (compare_at(plan, &larger)) return;
+    flags_.clear(), own_flags_.clear(), frozen_.clear(), writes_.clear(), added_.clear();
+    updates_others_ = false;
   }
-  plan.state.restore();
-  SameProgram comparison(plan.graph, plan.session, other.graph, *other.session, {}, replaced);
+  difference_ = "cannot be traced: " + too_few + "; nor on larger inputs";
+}
+
+// False when a norm finds too few values at these sizes, or nothing can be told of larger ones.
+bool ModeSwitch::compare_at(const Plan& plan, const std::vector<at::Tensor>* stand_ins) {
+  InMode larger(plan.call, plan.run, {}, stand_ins);
+  if (stand_ins && !(larger.run(/*second_call=*/false) && is_alike(plan.call.graph, larger.graph()))) return false;
+  const Graph& graph = stand_ins ? larger.graph() : plan.call.graph;
+  const Session& session = stand_ins ? larger.session() : plan.call.session;
+  for (const bool training : {training_, !training_}) {
+    if (training == training_ && !is_mixed_) continue;
+    other_ = std::make_unique<InMode>(plan.call, plan.run, training, stand_ins);
+    if (!other_->run(plan.second_call)) {
+      difference_ = other_->has_too_few_values() ? other_->error() : "cannot be traced: " + other_->error();
+      return !stand_ins && !other_->has_too_few_values();
+    }
+    compare(graph, session, *other_, training, plan);
+  }
+  find_frozen(graph);
+  return true;
+}
+
+void ModeSwitch::compare(const Graph& graph, const Session& session, const InMode& call, bool training,
+                         const Plan& plan) {
+  SameProgram comparison(graph, session, call.graph(), call.session(), {}, call.replaced());
   comparison.allow_other_mode();
-  if (const std::optional<std::string> difference = comparison.find_difference())
+  if (const std::optional<std::string> difference = comparison.find_difference(); difference && difference_.empty())
     difference_ = "does something else: " + *difference;
-  updates_others_ = !comparison.replaces_the_same(updates);
+  std::vector<BufferUpdate> updates = plan.updates;
+  for (BufferUpdate& update : updates) update.value = const_cast<Graph&>(graph).node_by_id(update.value->id());
+  updates_others_ |= !comparison.replaces_the_same(updates);
   for (const OtherFlag& flag : comparison.other_flags())
-    flags_.push_back({flag.node->id(), flag.argument, flag.node->target()});
-  for (const Node& node : plan.graph.nodes()) {
-    const std::optional<std::size_t> argument = mode_argument(node);
-    const bool follows =
-        std::any_of(flags_.begin(), flags_.end(), [&](const Flag& flag) { return flag.node == node.id(); });
-    if (argument && !follows && node.arg(*argument).as_bool() == training_)
-      frozen_.push_back({node.id(), *argument, node.target()});
-  }
+    (training == training_ ? own_flags_ : flags_).push_back({flag.node->id(), flag.argument, flag.node->target()});
   for (const Node* node : comparison.other_writes()) writes_.emplace_back(node->id(), node->target().str());
   for (const auto& [node, path] : comparison.added_writes()) added_.push_back(path);
 }
 
+bool ModeSwitch::has(const std::vector<Flag>& flags, std::uint32_t node) {
+  return std::any_of(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.node == node; });
+}
+
+// Flags that are as in training where they are not, or the other way round, and stay so.
+void ModeSwitch::find_frozen(const Graph& graph) {
+  for (const Node& node : graph.nodes()) {
+    const std::optional<std::size_t> argument = mode_argument(node);
+    if (argument && !has(flags_, node.id()) && !has(own_flags_, node.id()) &&
+        node.arg(*argument).as_bool() == training_)
+      frozen_.push_back({node.id(), *argument, node.target()});
+  }
+}
+
+std::string ModeSwitch::here() const {
+  return std::string("it was traced in ") + mode_name(training_) + ", and in the other mode ";
+}
+
 std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root, Modules& modules) const {
-  const std::string here = std::string("it was traced in ") + mode_name(training_) + ", and in the other mode ";
+  const std::string here = this->here();
   if (!frozen_path_.empty())
     return std::string("it was traced in ") + mode_name(training_) + ", in which its train() leaves " + frozen_path_ +
            " in another";
@@ -198,12 +234,19 @@ std::string ModeSwitch::apply(Graph& graph, Session& session, const Module& root
       return here + "a module that it calls stays in its own mode (" + flag.target.str() + ")";
   }
   DropoutModules dropouts(root);
-  for (const Flag& flag : flags_) {
+  std::vector<Flag> flags = flags_;
+  std::copy_if(own_flags_.begin(), own_flags_.end(), std::back_inserter(flags),
+               [&](const Flag& flag) { return !has(flags_, flag.node); });
+  for (const Flag& flag : flags) {
     Node* node = still_there(flag.node, flag.target);
     if (!node) continue;
     const DropoutRow* row = row_for(flag.target, session.value_of(*node));
     if (!row || flag.argument != 2 || node->args().size() != 3 || !(node->arg(1).is_float() || node->arg(1).is_int()))
       return here + "%" + node->name() + " (" + flag.target.str() + ") gets another flag";
+    const bool in_own = node->arg(2).as_bool() != has(own_flags_, flag.node);
+    const bool in_other = node->arg(2).as_bool() != has(flags_, flag.node);
+    if (in_own != training_ || in_other == training_)
+      return here + "%" + node->name() + " (" + flag.target.str() + ") does not get the flag of that mode";
     const double p = node->arg(1).is_int() ? static_cast<double>(node->arg(1).as_int()) : node->arg(1).as_float();
     const auto [path, module] = dropouts.like(set_mode(row->make(p, row->inplace), node->arg(2).as_bool()));
     const auto at = graph.inserting_before(*node);

@@ -1,17 +1,20 @@
 // ModeSwitch: what a module's forward does otherwise in the other mode, train() or eval().
 //
-// The program is traced once more in the other mode, as a whole. Dropout whose flag follows the mode becomes a call of
-// a dropout module, which does; leaf modules that were raised do, too. Where anything else differs the graph holds for
-// its mode only, and the GraphModule refuses to be switched.
+// The program is traced once more in the other mode, as a whole; and in its own, where modules below the root have
+// another mode than it. Dropout whose flag follows the mode becomes a call of a dropout module, which does; leaf
+// modules that were raised do, too. Where anything else differs the graph holds for its mode only, and the GraphModule
+// refuses to be switched. Where a norm in training finds one value only, both modes are compared on larger inputs.
 #pragma once
 
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fxgraph/trace/in_mode.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/second_call.h>
 
@@ -21,9 +24,16 @@ class ModeSwitch {
  public:
   using Modules = std::vector<std::pair<std::string, std::shared_ptr<torch::nn::Module>>>;
 
-  /// Traces `root` in the other mode, and puts the state of `plan` back. `updates` is what it does with its buffers in
-  /// this one.
-  ModeSwitch(const SecondCallPlan& plan, torch::nn::Module& root, const std::vector<BufferUpdate>& updates);
+  struct Plan {
+    const SecondCallPlan& call;
+    torch::nn::Module& root;
+    RunInMode run;
+    const std::vector<BoundTensor>& inputs;
+    const std::vector<BufferUpdate>& updates;  ///< what it does with its buffers in the mode of the trace
+    bool second_call;                          ///< as TraceOptions has it
+  };
+  /// Traces the program in the other mode, and puts the state back.
+  explicit ModeSwitch(const Plan& plan);
 
   /// After leaf modules have been raised in `graph`: makes calls of dropout modules, which `modules` gets. Returns why
   /// the graph does not hold in the other mode; empty when it does.
@@ -36,12 +46,21 @@ class ModeSwitch {
     Symbol target;
   };
 
-  std::string frozen_module(torch::nn::Module& root) const;
+  void find_other_modes(const Plan& plan);
+  bool compare_at(const Plan& plan, const std::vector<at::Tensor>* stand_ins);
+  void compare(const Graph& graph, const Session& session, const InMode& call, bool training, const Plan& plan);
+  void find_frozen(const Graph& graph);
+  static bool has(const std::vector<Flag>& flags, std::uint32_t node);
+
+  std::string here() const;
 
   bool training_;
+  std::unique_ptr<InMode> other_;                  // the call that was compared
+  bool is_mixed_ = false;                          // modules below the root have another mode
   std::string frozen_path_;
-  std::string difference_;  // what the program does there, if nothing follows
-  std::vector<Flag> flags_;
+  std::string difference_;                                     // what the program does there, if nothing follows
+  std::vector<Flag> flags_;                                    // that are others in the other mode
+  std::vector<Flag> own_flags_;                                // that are others where all modules are in its own
   std::vector<Flag> frozen_;                                   // that stay as they are in the other mode
   std::vector<std::pair<std::uint32_t, std::string>> writes_;  // node, in words
   std::vector<std::string> added_;

@@ -116,7 +116,7 @@ void ModuleState::visit(const std::string& path, const std::shared_ptr<Module>& 
   };
   for (const auto& item : module->named_parameters(/*recurse=*/false)) add(item.key(), item.value());
   for (const auto& item : module->named_buffers(/*recurse=*/false)) add(item.key(), item.value());
-  modules_.push_back({path, module, module->is_training()});
+  modules_.push_back({path, module, module->is_training(), module->is_training()});
   registrations_.add(module, named(path, *module));
 }
 
@@ -140,7 +140,7 @@ std::vector<StateChange> ModuleState::changes() const {
   std::vector<StateChange> result;
   const auto name_of = [](const Visited& visited) { return named(visited.path, *visited.module); };
   for (const Visited& visited : modules_) {
-    if (visited.module->is_training() != visited.training)
+    if (visited.module->is_training() != visited.expected)
       result.push_back({Kind::registered, name_of(visited), "its train() or eval() mode", {}, {}});
   }
   for (const Registered& registered : registered_) {
@@ -163,6 +163,13 @@ std::vector<StateChange> ModuleState::changes() const {
   return result;
 }
 
+void ModuleState::switch_mode(Module& root, bool training) {
+  if (switched_ == training) return;
+  root.train(training);
+  switched_ = training;
+  for (Visited& visited : modules_) visited.expected = visited.module->is_training();
+}
+
 std::vector<ProxyImpl*> ModuleState::proxies_elsewhere() const {
   std::vector<ProxyImpl*> found = globals_->members.proxies_elsewhere();
   const auto is_watched = [&](const ProxyImpl* proxy) {
@@ -178,9 +185,11 @@ void ModuleState::restore() {
   globals_->restore();
   for (const Watched& watched : watched_) *watched.tensor = watched.before;
   // The mode first: a flag beside a member may be that of an optional.
-  for (const Visited& visited : modules_) {
+  for (Visited& visited : modules_) {
     if (visited.module->is_training() != visited.training) set_own_mode(*visited.module, visited.training);
+    visited.expected = visited.training;
   }
+  switched_.reset();
   std::vector<std::shared_ptr<Module>> made = registrations_.new_modules();
   std::reverse(made.begin(), made.end());  // the last one in a vector goes first
   if (!made.empty()) globals_->members.release(made);

@@ -17,6 +17,7 @@
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,8 @@ class ModuleState {
   /// these.
   std::vector<std::pair<ProxyImpl*, at::Tensor>> constants(const Session& session,
                                                            const std::vector<ProxyImpl*>& proxies) const;
+  /// Switches `root` to this mode, once until restore(). The modes that modules then have are no changes.
+  void switch_mode(torch::nn::Module& root, bool training);
   /// Puts everything back; may be called more than once.
   void restore();
   /// The same when a call of a module, in `session`, closed, is over: traced tensors of it that are left elsewhere
@@ -74,6 +77,7 @@ class ModuleState {
     std::string path;
     std::shared_ptr<torch::nn::Module> module;  // the program may let go of it
     bool training;
+    bool expected;  // the same, or what switch_mode() has made of it
   };
   struct Registered {
     std::string path;
@@ -97,6 +101,7 @@ class ModuleState {
   std::vector<Registered> registered_;
   std::vector<Watched> watched_;
   std::unique_ptr<Globals> globals_;
+  std::optional<bool> switched_;
   bool has_left_ = false;
 };
 

@@ -197,7 +197,9 @@ SeparateCall::SeparateCall(const SecondCallPlan& plan)
   }
 }
 
-SeparateCall::~SeparateCall() {
+SeparateCall::~SeparateCall() { end(); }
+
+void SeparateCall::end() {
   session->close();
   if (session->has_proxies()) plan_.state.leave(*session);
 }

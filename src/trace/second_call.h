@@ -44,6 +44,8 @@ class SeparateCall final : public NodeMaker {
   SeparateCall(const SeparateCall&) = delete;
   SeparateCall& operator=(const SeparateCall&) = delete;
   void run();
+  /// Nobody will ask for what the program has kept of it: that becomes as ModuleState::leave() says.
+  void end();
 
   Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override;
   bool is_free_attribute(const std::string& path) const override;

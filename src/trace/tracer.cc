@@ -192,8 +192,9 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   session->record_contiguous(!repeats.takes_layout);
 
   std::vector<Node*> given;
-  const auto run_program = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>* stand_ins) {
-    if (stand_ins && state) state->restore();
+  const auto run_program = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>* stand_ins,
+                               std::optional<bool> training = {}) {
+    if (training) state->switch_mode(*root_, *training);
     internal::PlaceholderInputs inputs(target, graph, options_.names, examples, callable.parameters.size(), literals);
     if (!repeats.sizes.examples.empty()) inputs.take_examples(repeats.sizes.examples);
     if (stand_ins) inputs.replace_examples(*stand_ins);
@@ -258,7 +259,9 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       if (root_ && each->has_proxies()) state->leave(*each);
     }
     if (root_ && (state->has_left() || left_over.count() > 1)) refuse_left_over(*root_, has_examples);
-    if (root_ && options_.follow_mode && fixed_runs.reason().empty()) mode_switch.emplace(plan, *root_, updates);
+    if (root_ && options_.follow_mode && fixed_runs.reason().empty()) {
+      mode_switch.emplace(internal::ModeSwitch::Plan{plan, *root_, run_program, inputs, updates, options_.second_call});
+    }
     write_buffers(*session, updates);
     for (Node* node : optional_inputs) {
       if (!node->has_users()) internal::assert_given(trace.graph, *node);
@@ -288,6 +291,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
   const std::size_t size = trace.graph.size();
   if (may_vary && !inputs.empty()) {
     const auto run_sample = [&](Session& target, Graph& graph, const std::vector<torch::Tensor>& stand_ins) {
+      if (state) state->restore();
       run_program(target, graph, &stand_ins);
       if (!updates.empty()) refuse_other_sizes(target, state->changes());
     };
@@ -302,6 +306,7 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       return std::nullopt;
     }
   }
+  mode_switch.reset();  // it has a session
   if (state && root_) {
     state->restore();
     if (state->has_left() || left_over.count() > 1) refuse_left_over(*root_, has_examples);
