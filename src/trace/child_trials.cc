@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <type_traits>
 
 namespace fx::internal {
 namespace {
@@ -25,18 +26,17 @@ constexpr itimerval kTime = {{}, {3, 0}}, kTimeIfLarge = {{}, {1, 0}};
 constexpr itimerval kNoLimit = {}, kProcessorTimeIfLarge = {{}, {0, 100'000}};
 constexpr std::clock_t kSpareTime = CLOCKS_PER_SEC * 3 / 100;  // of the processor, that all spare ones may take
 
-/// What a child process says of one run, in memory that it shares.
-struct Verdict {
-  volatile Outcome outcome = Outcome::untried;
-  bool has_other_numbers = false;
-  std::array<char, 300> why{};
+/// What a child process says of one run that does not agree, in memory that it shares.
+struct Reason {
+  bool has_other_numbers;
+  std::array<char, 300> why;
   CallPlace place;
 };
 
 /// What they say of all runs so far.
 struct Spent {
-  std::clock_t on_spare = 0;
-  volatile bool large_take_long = false;  ///< one of the large ones has run out of time: so would others
+  std::clock_t on_spare;
+  volatile bool large_take_long;  ///< one of the large ones has run out of time: so would others
 };
 
 void tell(std::array<char, 300>& place, const std::string& text) {
@@ -45,7 +45,8 @@ void tell(std::array<char, 300>& place, const std::string& text) {
   place[length] = 0;
 }
 
-/// So many objects in memory that children write to; null when there is none.
+/// So many objects in memory that children write to; null when there is none. They are zero at first, and take no
+/// memory until somebody writes to them.
 template <typename T>
 class Shared {
  public:
@@ -53,10 +54,9 @@ class Shared {
     void* const memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
     objects_ = static_cast<T*>(memory);
-    for (std::size_t i = 0; i < count; ++i) new (objects_ + i) T();
   }
   ~Shared() {
-    if (objects_) munmap(objects_, bytes_);
+    if (objects_) munmap(const_cast<std::remove_cv_t<T>*>(objects_), bytes_);
   }
   Shared(const Shared&) = delete;
   Shared& operator=(const Shared&) = delete;
@@ -88,40 +88,44 @@ void prepare_child() {
 
 class ChildTrials {
  public:
-  ChildTrials(const SampledProgram& program, std::vector<ChildTrial>& trials,
-              const std::function<bool(const Sample&)>& agrees)
-      : program_(program), trials_(trials), agrees_(agrees), shared_(trials.size()), verdicts_(shared_.get()) {}
+  ChildTrials(std::vector<ChildTrial>& trials, const JudgeTrial& judge)
+      : trials_(trials), judge_(judge), outcomes_(trials.size()), reasons_(trials.size()) {}
 
   void run() {
-    if (!verdicts_ || !spent_.get()) return;
+    if (!outcomes_.get() || !reasons_.get() || !spent_.get()) return;
     // A child that ends early leaves the rest to the next one.
     for (std::size_t i = 0; i < trials_.size() && any_open(); ++i) {
       if (!try_in_child()) break;
     }
     for (std::size_t i = 0; i < trials_.size(); ++i) {
-      trials_[i].outcome = verdicts_[i].outcome;
-      if (trials_[i].is_large && trials_[i].outcome == Outcome::ended) trials_[i].outcome = Outcome::untried;
-      trials_[i].has_other_numbers = verdicts_[i].has_other_numbers;
-      trials_[i].why = trials_[i].outcome == Outcome::ended
-                           ? "the program ends the process on it, or does not come to an end"
-                           : verdicts_[i].why.data();
-      trials_[i].place = verdicts_[i].place;
+      ChildTrial& trial = trials_[i];
+      trial.outcome = outcome(i);
+      if (trial.outcome == Outcome::ended) {
+        if (trial.is_large) trial.outcome = Outcome::untried;
+        trial.why = "the program ends the process on it, or does not come to an end";
+      } else if (trial.outcome != Outcome::untried && trial.outcome != Outcome::agrees) {
+        trial.has_other_numbers = reasons_.get()[i].has_other_numbers;
+        trial.why = reasons_.get()[i].why.data();
+        trial.place = reasons_.get()[i].place;
+      }
     }
   }
 
  private:
+  volatile Outcome& outcome(std::size_t i) const { return outcomes_.get()[i]; }
+
   bool is_open(std::size_t i) const {
-    if (verdicts_[i].outcome != Outcome::untried || trials_[i].is_beyond_us) return false;
+    if (outcome(i) != Outcome::untried || trials_[i].is_beyond_us) return false;
     if (trials_[i].is_large && spent_.get()->large_take_long) return false;
     if (trials_[i].is_spare && spent_.get()->on_spare > kSpareTime) return false;
     const std::optional<std::size_t>& unless = trials_[i].unless;
     const std::vector<std::size_t>& after = trials_[i].only_after;
     const auto is_against = [&](std::size_t trial) {
-      const Outcome outcome = verdicts_[trial].outcome;
-      return outcome == Outcome::threw || outcome == Outcome::differs || outcome == Outcome::ended;
+      const Outcome found = outcome(trial);
+      return found == Outcome::threw || found == Outcome::differs || found == Outcome::ended;
     };
     if (!after.empty() && std::none_of(after.begin(), after.end(), is_against)) return false;
-    return !unless || verdicts_[*unless].outcome != Outcome::agrees;
+    return !unless || outcome(*unless) != Outcome::agrees;
   }
 
   bool any_open() const {
@@ -140,7 +144,7 @@ class ChildTrials {
         for (std::size_t i = 0; i < trials_.size(); ++i) {
           if (!is_open(i)) continue;
           const std::clock_t begin = std::clock();
-          judge(trials_[i], verdicts_[i]);
+          judge(i);
           if (trials_[i].is_spare) spent_.get()->on_spare += std::clock() - begin;
         }
       } catch (...) {
@@ -153,42 +157,56 @@ class ChildTrials {
     return true;
   }
 
-  void judge(const ChildTrial& trial, Verdict& verdict) const {
-    verdict.outcome = Outcome::ended;
+  void judge(std::size_t i) const {
+    static_assert(Outcome{} == Outcome::untried);
+    const ChildTrial& trial = trials_[i];
+    outcome(i) = Outcome::ended;
     if (trial.is_large) spent_.get()->large_take_long = true;  // unless it comes back
     setitimer(ITIMER_REAL, trial.is_large ? &kTimeIfLarge : &kTime, nullptr);
     setitimer(ITIMER_PROF, trial.is_large ? &kProcessorTimeIfLarge : &kNoLimit, nullptr);
-    Sample sample(program_);
-    const TraceLog& log = program_.log;
-    if (!sample.run(trial.stand_ins())) {
-      tell(verdict.why, log.describe(sample.failed_at()) + ": " + sample.why());
-      verdict.place = sample.place();
-      verdict.outcome = sample.operator_refused() || log.is_inside_leaf(sample.failed_at()) ? Outcome::refused
-                        : sample.threw()                       ? Outcome::threw
-                                                               : Outcome::differs;
-    } else if (agrees_(sample)) {
-      verdict.outcome = Outcome::agrees;
-    } else {
-      tell(verdict.why, "a number that the program computes of it is another one");
-      verdict.outcome = Outcome::differs;
-      verdict.has_other_numbers = true;
+    const TrialFinding found = judge_(trial.stand_ins());
+    if (found.outcome != Outcome::agrees) {
+      Reason& reason = reasons_.get()[i];
+      tell(reason.why, found.why);
+      reason.place = found.place;
+      reason.has_other_numbers = found.has_other_numbers;
     }
+    outcome(i) = found.outcome;
     if (trial.is_large) spent_.get()->large_take_long = false;
   }
 
-  const SampledProgram& program_;
   std::vector<ChildTrial>& trials_;
-  const std::function<bool(const Sample&)>& agrees_;
-  const Shared<Verdict> shared_;
-  Verdict* const verdicts_;
+  const JudgeTrial& judge_;
+  const Shared<volatile Outcome> outcomes_;
+  const Shared<Reason> reasons_;
   const Shared<Spent> spent_{1};
 };
 
+TrialFinding judge_sample(const SampledProgram& program, const std::vector<at::Tensor>& stand_ins,
+                          const std::function<bool(const Sample&)>& agrees) {
+  Sample sample(program);
+  const TraceLog& log = program.log;
+  if (!sample.run(stand_ins)) {
+    const bool is_inside = log.is_inside_leaf(sample.failed_at());
+    const Outcome outcome = sample.operator_refused() || is_inside ? Outcome::refused
+                            : sample.threw()                       ? Outcome::threw
+                                                                   : Outcome::differs;
+    return {outcome, false, log.describe(sample.failed_at()) + ": " + sample.why(), sample.place()};
+  }
+  if (agrees(sample)) return {Outcome::agrees};
+  return {Outcome::differs, true, "a number that the program computes of it is another one"};
+}
+
 }  // namespace
+
+void try_in_children(std::vector<ChildTrial>& trials, const JudgeTrial& judge) {
+  if (!trials.empty()) ChildTrials(trials, judge).run();
+}
 
 void try_in_children(const SampledProgram& program, std::vector<ChildTrial>& trials,
                      const std::function<bool(const Sample&)>& agrees) {
-  if (!trials.empty()) ChildTrials(program, trials, agrees).run();
+  try_in_children(trials,
+                  [&](const std::vector<at::Tensor>& stand_ins) { return judge_sample(program, stand_ins, agrees); });
 }
 
 }  // namespace fx::internal

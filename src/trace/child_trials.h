@@ -36,8 +36,19 @@ struct ChildTrial {
   CallPlace place{};               ///< where in the program; to be put into words by who needs them, which is dear
 };
 
+/// What is found out of one trial, in the child.
+struct TrialFinding {
+  ChildTrial::Outcome outcome;
+  bool has_other_numbers = false;
+  std::string why{};
+  CallPlace place{};
+};
+using JudgeTrial = std::function<TrialFinding(const std::vector<at::Tensor>& stand_ins)>;
+
+/// Calls `judge` for each. Cost: a fork, and one more for each call that ends it, or takes more than some seconds.
+void try_in_children(std::vector<ChildTrial>& trials, const JudgeTrial& judge);
 /// Runs the program on each. `agrees` says of a run that came through whether the numbers in the graph are those of the
-/// program. Cost: a fork, and one more for each run that ends it, or takes more than some seconds.
+/// program.
 void try_in_children(const SampledProgram& program, std::vector<ChildTrial>& trials,
                      const std::function<bool(const Sample&)>& agrees);
 

@@ -18,7 +18,7 @@ constexpr std::size_t kMostSamples = 8;        // to agree on other expressions
 
 }  // namespace
 
-bool Generaliser::run() {
+bool Generaliser::run(const AtFoundSizes& at_found_sizes) {
   const auto same_numbers = [this](const Sample& sample) { return agrees(sample); };
   if (!retrace_.examples.empty()) search_.add_sample(*groups_.sizes_of(retrace_.given));
   for (std::size_t tries = 0; tries < kMostSamples; ++tries) {
@@ -39,6 +39,7 @@ bool Generaliser::run() {
     return false;
   }
   groups_.fix_followers();
+  at_found_sizes(groups_, same_numbers);
   write();
   return true;
 }
@@ -300,11 +301,11 @@ void Generaliser::give_up() {
 }
 
 bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
-                const Sizes& sizes, Retrace& retrace) {
+                const Sizes& sizes, Retrace& retrace, const AtFoundSizes& at_found_sizes) {
   SizeGroups groups(inputs, what_varies(inputs, sizes));
   const KeepRandomState keep;
   Generaliser generaliser(graph, program, inputs, groups, retrace);
-  if (!generaliser.run()) return false;
+  if (!generaliser.run(at_found_sizes)) return false;
   check_named(inputs, groups, sizes);
   assert_types(graph, program, inputs, groups.stand_ins(groups.examples()), generaliser.has_seen_types());
   generaliser.take_values(session);

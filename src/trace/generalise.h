@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <fxgraph/trace/sample.h>
+#include <fxgraph/trace/size_groups.h>
 #include <fxgraph/trace/sizes.h>
 
 namespace fx::internal {
@@ -32,8 +33,11 @@ struct Retrace {
   }
 };
 
+/// Told of the sizes that are found to do, and who says of a run whether its numbers are those of the graph.
+using AtFoundSizes = std::function<void(SizeGroups& groups, const std::function<bool(const Sample&)>& agrees)>;
+
 /// False when the program has to be traced again, as `retrace` then says.
 bool generalise(Graph& graph, const SampledProgram& program, Session& session, const std::vector<BoundTensor>& inputs,
-                const Sizes& sizes, Retrace& retrace);
+                const Sizes& sizes, Retrace& retrace, const AtFoundSizes& at_found_sizes);
 
 }  // namespace fx::internal

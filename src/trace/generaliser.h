@@ -33,7 +33,7 @@ class Generaliser {
         search_(program, groups) {}
 
   /// False when the program has to be traced again.
-  bool run();
+  bool run(const AtFoundSizes& at_found_sizes);
   /// Of a program that was traced at other sizes: what its values are at those given.
   void take_values(Session& session) const;
   /// Whether what was found holds for other types and layouts, too.

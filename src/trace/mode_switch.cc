@@ -189,6 +189,11 @@ void ModeSwitch::compare(const Graph& graph, const Session& session, const InMod
     (training == training_ ? own_flags_ : flags_).push_back({flag.node->id(), flag.argument, flag.node->target()});
   for (const Node* node : comparison.other_writes()) writes_.emplace_back(node->id(), node->target().str());
   for (const auto& [node, path] : comparison.added_writes()) added_.push_back(path);
+  ids_.clear();
+  for (std::uint32_t i = 0; i < call.log().size(); ++i) {
+    const Node* image = comparison.image_of(*call.log()[i].node);
+    ids_.push_back(image ? std::optional(image->id()) : std::nullopt);
+  }
 }
 
 bool ModeSwitch::has(const std::vector<Flag>& flags, std::uint32_t node) {

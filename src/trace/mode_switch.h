@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <fxgraph/trace/in_mode.h>
+#include <fxgraph/trace/odd_inputs.h>
 #include <fxgraph/trace/same_program.h>
 #include <fxgraph/trace/second_call.h>
 
@@ -38,6 +39,11 @@ class ModeSwitch {
   /// After leaf modules have been raised in `graph`: makes calls of dropout modules, which `modules` gets. Returns why
   /// the graph does not hold in the other mode; empty when it does.
   std::string apply(Graph& graph, Session& session, const torch::nn::Module& root, Modules& modules) const;
+  /// The same for other sizes, those that `groups` may have; tried in a child process where the program asks for sizes
+  /// in the other mode. `program` is what was sampled in the mode of the trace, `agrees` says whether the numbers of a
+  /// run are those of the graph. Cost: some runs in either mode, and 30 milliseconds for more.
+  std::string difference_at_sizes(const SampledProgram& program, const std::vector<BoundTensor>& inputs,
+                                  SizeGroups& groups, const std::function<bool(const Sample&)>& agrees) const;
 
  private:
   struct Flag {
@@ -56,6 +62,7 @@ class ModeSwitch {
 
   bool training_;
   std::unique_ptr<InMode> other_;                  // the call that was compared
+  std::vector<std::optional<std::uint32_t>> ids_;  // of the nodes of the trace that are the calls in its log
   bool is_mixed_ = false;                          // modules below the root have another mode
   std::string frozen_path_;
   std::string difference_;                                     // what the program does there, if nothing follows

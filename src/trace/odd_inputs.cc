@@ -167,6 +167,18 @@ void OddInputs::add_telling(const SizeTerms& terms, const std::vector<SizeTerms:
   }
 }
 
+std::string OddInputs::difference() const {
+  const auto bad = std::find_if(trials_.begin(), trials_.end(), [](const ChildTrial& trial) {
+    return goes_another_way(trial) || trial.outcome == Outcome::threw;
+  });
+  if (bad == trials_.end()) {
+    const bool is_untried = !trials_.empty() && trials_[0].outcome == Outcome::untried && !trials_[0].is_large;
+    return is_untried ? "other sizes could not be tried" : "";
+  }
+  const std::string where = words_for(bad->place);
+  return bad->why + (where.empty() ? "" : " (" + where + ")");
+}
+
 bool OddInputs::all_do() const {
   return std::all_of(trials_.begin(), trials_.end(), [](const ChildTrial& trial) {
     return trial.outcome == Outcome::agrees || trial.outcome == Outcome::refused;

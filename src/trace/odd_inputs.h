@@ -53,7 +53,12 @@ class OddInputs {
   void add_ranks();
   /// Tries them. `agrees` as try_in_children() has it.
   void run(const std::function<bool(const Sample&)>& agrees);
-  /// After that: whether the program goes no other way at any size.
+  /// The same with a judge of one's own.
+  void run(const JudgeTrial& judge) { try_in_children(trials_, judge); }
+  /// After that: what does not do, in words; empty when nothing was seen that does not. Where no process could be made,
+  /// that is the reason.
+  std::string difference() const;
+  /// After run(): whether the program goes no other way at any size.
   bool all_do() const;
   /// Some of the sizes at which the program came through and numbers in the graph are not those of the program, if
   /// there are any.

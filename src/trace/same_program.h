@@ -68,6 +68,8 @@ class SameProgram {
 
   /// What the second does otherwise, in words; nothing when it does the same.
   std::optional<std::string> find_difference();
+  /// After that: the node of the first trace that one of the second is; null for what nobody needs.
+  const Node* image_of(const Node& second) const { return image_[second]; }
   /// After that: the buffers that the program replaces, with the nodes of `graph` (a graph like the first) that are
   /// their new values.
   std::vector<BufferUpdate> updates(const Graph& graph) const;

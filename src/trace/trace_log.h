@@ -52,6 +52,8 @@ class TraceLog final : public TraceFollower {
   bool is_inside_leaf(std::uint32_t i) const { return i < inside_leaf_.size() && inside_leaf_[i]; }
   /// Which call made `node`.
   std::uint32_t index_of(const Node& node) const { return index_by_id_[node.id()]; }
+  /// The same of the node with this id.
+  std::uint32_t index_of(std::uint32_t id) const { return index_by_id_[id]; }
   const std::vector<Question>& questions() const { return questions_; }
   /// Whether an operator refused the shapes, and the program went on: which do so is a question for sizes.
   bool meets_errors() const { return meets_errors_; }

@@ -301,7 +301,11 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       internal::settle_kept_constants(target);
     };
     const internal::SampledProgram program{log, *session, run_sample, attributes, is_free, leave, calls};
-    if (!internal::generalise(trace.graph, program, *session, inputs, options_.sizes, repeats.sizes)) {
+    const auto at_found_sizes = [&](internal::SizeGroups& groups, const auto& agrees) {
+      if (mode_switch && trace.holds_for_mode.empty())
+        trace.holds_for_mode = mode_switch->difference_at_sizes(program, inputs, groups, agrees);
+    };
+    if (!internal::generalise(trace.graph, program, *session, inputs, options_.sizes, repeats.sizes, at_found_sizes)) {
       if (state) state->restore();
       return std::nullopt;
     }

@@ -249,6 +249,101 @@ const std::vector<Case>& of_state() {
 INSTANTIATE_TEST_SUITE_P(Programs, StateOfOneMode, ::testing::ValuesIn(of_state()),
                          [](const auto& info) { return std::string(info.param.name); });
 
+using SizesOfOneMode = OtherMode;
+TEST_P(SizesOfOneMode, AreRefusedInTheOther) { expect_honest(false); }
+
+const std::vector<Case>& of_sizes() {
+  static const auto& table = *new std::vector<Case>{
+      {"crops_what_is_long",
+       false,
+       [](Net& m, Tensor x) {
+         if (m.is_training() && x.size(1) > 64) x = x.slice(1, 0, 64);
+         return m.encode(x).mean(1);
+       },
+       {2, 6, 4},
+       {{2, 100, 4}}},
+      {"takes_the_best",
+       false,
+       [](Net& m, Tensor x) {
+         const std::int64_t most = m.is_training() ? 2000 : 1000;
+         return std::get<0>(torch::topk(x, std::min(x.size(1), most), 1));
+       },
+       {2, 6},
+       {{2, 3000}}},
+      {"several_at_a_time",
+       false,
+       [](Net& m, Tensor x) {
+         x = m.encode(x);
+         return m.is_training() && x.size(0) > 1 ? x - x.mean(0) : x;
+       },
+       {1, 4},
+       {{3, 4}}},
+      {"one_at_a_time",
+       false,
+       [](Net& m, Tensor x) {
+         x = m.encode(x);
+         return m.is_training() && x.size(0) == 1 ? x * 2 : x;
+       },
+       {2, 4},
+       {{1, 4}}},
+      {"one_size",
+       false,
+       [](Net& m, Tensor x) { return m.is_training() && x.size(0) == 32 ? m.encode(x) * 2 : m.encode(x); },
+       {2, 4},
+       {{32, 4}}},
+      {"refuses_what_is_long",
+       false,
+       [](Net& m, Tensor x) {
+         TORCH_CHECK(!m.is_training() || x.size(0) < 100, "too many");
+         return m.encode(x);
+       },
+       {2, 4},
+       {{200, 4}}},
+      {"refuses_one",
+       false,
+       [](Net& m, Tensor x) {
+         TORCH_CHECK(!m.is_training() || x.size(0) > 1, "too few");
+         return m.encode(x);
+       },
+       {2, 4},
+       {{1, 4}}},
+      {"ends_the_process",
+       false,
+       [](Net& m, Tensor x) {
+         if (m.is_training() && x.size(0) == 1) std::abort();
+         return m.encode(x);
+       },
+       {2, 4}},
+      {"sizes_are_numbers_in_both",
+       true,
+       [](Net& m, Tensor x) {
+         return torch::dropout(m.encode(x).view({x.size(1), -1}), 0.5, m.is_training());
+       },
+       {2, 6, 4},
+       {{2, 6, 4}, {5, 9, 4}}},
+      {"a_norm_asks_for_more_than_one",
+       true,
+       [](Net& m, Tensor x) {
+         return m.norm(m.encode(x)).view({x.size(0), -1});
+       },
+       {2, 4},
+       {{2, 4}, {9, 4}}},
+      {"numbers_of_sizes_in_one",
+       false,
+       [](Net& m, Tensor x) { return x * static_cast<double>(m.is_training() ? x.size(0) : 2); },
+       {2, 4},
+       {{3, 4}}},
+      {"another_rank",
+       false,
+       [](Net& m, Tensor x) { return m.is_training() && x.dim() == 3 ? x.sum(0) : x * 2; },
+       {2, 4},
+       {{3, 2, 4}}},
+  };
+  return table;
+}
+INSTANTIATE_TEST_SUITE_P(Programs, SizesOfOneMode, ::testing::ValuesIn(of_sizes()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 using ModesBelow = OtherMode;
 TEST_P(ModesBelow, AreFollowedOrRefused) {
   expect_honest(false);
