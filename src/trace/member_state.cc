@@ -165,6 +165,12 @@ const at::Tensor* MemberState::tensor_before(Word word) const {
   return held == held_.end() ? nullptr : &held->second;
 }
 
+bool MemberState::has_changed() const {
+  return std::any_of(regions_.begin(), regions_.end(), [](const Region& region) {
+    return words_at(region.begin, region.before.size()) != region.before;
+  });
+}
+
 std::vector<MemberState::Change> MemberState::changes() const {
   std::vector<Change> result;
   for (const Region& region : regions_) {

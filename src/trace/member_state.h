@@ -56,6 +56,8 @@ class MemberState {
   /// Whether this tensor lay in one of the objects then, or behind a pointer there.
   bool had(const at::Tensor& tensor) const { return held_.contains(word_of(tensor.unsafeGetTensorImpl())); }
   std::vector<Change> changes() const;
+  /// Whether a word of an object is not as it was.
+  bool has_changed() const;
   /// The objects in which a number has changed since the last call of this (or begin(), restore()), and had before.
   std::vector<std::size_t> counting();
   void restore();

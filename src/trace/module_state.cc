@@ -163,6 +163,12 @@ std::vector<StateChange> ModuleState::changes() const {
   return result;
 }
 
+bool ModuleState::has_other_members() const {
+  return globals_->members.has_changed() || std::any_of(watched_.begin(), watched_.end(), [](const Watched& watched) {
+           return !watched.tensor->is_same(watched.before);
+         });
+}
+
 void ModuleState::switch_mode(Module& root, bool training) {
   if (switched_ == training) return;
   root.train(training);

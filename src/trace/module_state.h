@@ -62,6 +62,8 @@ class ModuleState {
   /// these.
   std::vector<std::pair<ProxyImpl*, at::Tensor>> constants(const Session& session,
                                                            const std::vector<ProxyImpl*>& proxies) const;
+  /// Whether something is not as it was in what is known of members, be it no change that anybody need look at.
+  bool has_other_members() const;
   /// Switches `root` to this mode, once until restore(). The modes that modules then have are no changes.
   void switch_mode(torch::nn::Module& root, bool training);
   /// Puts everything back; may be called more than once.

@@ -7,6 +7,7 @@
 #include <fxgraph/module/fixed_runs.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/trace/caller.h>
+#include <fxgraph/trace/calls_at_sizes.h>
 #include <fxgraph/trace/cleanup.h>
 #include <fxgraph/trace/dispatch.h>
 #include <fxgraph/trace/generalise.h>
@@ -245,10 +246,14 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
       return std::nullopt;
     }
   }
+  std::optional<internal::SecondCallPlan> call_plan;
+  bool keeps_something = false;
   if (state) {
     const auto run_again = [&](Session& target, Graph& graph) { run_program(target, graph, nullptr); };
     const auto is_free = [this](const std::string& path) { return is_free_attribute(path); };
-    internal::SecondCallPlan plan{trace.graph, *session, *state, run_again, is_free};
+    call_plan.emplace(internal::SecondCallPlan{trace.graph, *session, *state, run_again, is_free});
+    const internal::SecondCallPlan& plan = *call_plan;
+    keeps_something = root_ && options_.second_call && state->has_other_members();
     if (options_.second_call) updates = internal::compare_second_call(plan);
     state->restore();
     if (!internal::is_same_if_contiguous(plan)) {
@@ -302,6 +307,11 @@ std::optional<Trace> Tracer::try_trace(const internal::Callable& callable, const
     };
     const internal::SampledProgram program{log, *session, run_sample, attributes, is_free, leave, calls};
     const auto at_found_sizes = [&](internal::SizeGroups& groups, const auto& agrees) {
+      const auto call_at = [&](Session& target, Graph& graph, const auto& tensors) {
+        run_program(target, graph, &tensors);
+      };
+      if (keeps_something)
+        internal::compare_calls_at_sizes({*call_plan, call_at, updates, root_->name()}, program, inputs, groups);
       if (mode_switch && trace.holds_for_mode.empty())
         trace.holds_for_mode = mode_switch->difference_at_sizes(program, inputs, groups, agrees);
     };

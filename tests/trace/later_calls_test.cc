@@ -1,4 +1,5 @@
 // What a module keeps where nobody looks, and what decides only in a later call.
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -121,5 +122,85 @@ TEST(LaterCalls, WhatDecidesInTheThirdOrFifth) {
   EXPECT_THAT(refusal<DecidesByMap>(), HasSubstr("later call"));
   EXPECT_THAT(refusal<DecidesByElement>(), HasSubstr("later call"));
 }
+
+// ── At other sizes than the call before
+// ───────────────────────────────────────────────────────────────────────────────
+
+struct KeepsByLength : torch::nn::Module {
+  torch::nn::Linear project = register_module("project", torch::nn::Linear(4, 3));
+  Tensor cache;
+  std::int64_t length = 0;
+  using Step = std::function<Tensor(KeepsByLength&, Tensor)>;
+  Step step;
+  explicit KeepsByLength(Step given) : step(std::move(given)) { eval(); }
+  Tensor forward(Tensor x) { return step(*this, std::move(x)); }
+};
+
+struct LengthCase {
+  const char* name;
+  KeepsByLength::Step step;
+  bool is_refused = true;
+};
+std::ostream& operator<<(std::ostream& out, const LengthCase& c) { return out << c.name; }
+
+class LengthsOfCalls : public ::testing::TestWithParam<LengthCase> {};
+
+TEST_P(LengthsOfCalls, AreSeenTogether) {
+  for (const std::vector<std::int64_t>& first : {std::vector<std::int64_t>{1, 8, 4}, {2, 5, 4}}) {
+    const auto net = std::make_shared<KeepsByLength>(GetParam().step);
+    if (GetParam().is_refused) {
+      EXPECT_FX_ERROR(symbolic_trace(net, {torch::rand(first)}), trace, HasSubstr("KeepsByLength"));
+      EXPECT_FALSE(net->cache.defined());
+      continue;
+    }
+    const auto twin = std::make_shared<KeepsByLength>(GetParam().step);
+    for (auto& each : twin->named_parameters()) each.value().detach().copy_(net->named_parameters()[each.key()]);
+    const auto gm = symbolic_trace(net, {torch::rand(first)});
+    EXPECT_FALSE(net->cache.defined());
+    for (const std::int64_t length : {8, 1, 3, 1}) {
+      const Tensor x = torch::rand({first[0], length, 4});
+      EXPECT_TRUE(testing::same_value(gm->forward(x), twin->forward(x), 1e-6)) << length;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, LengthsOfCalls,
+                         ::testing::Values(LengthCase{"cache_is_read_by_single_steps",
+                                                      [](KeepsByLength& m, Tensor x) {
+                                                        Tensor k = m.project(x);
+                                                        if (x.size(1) == 1 && m.cache.defined())
+                                                          k = torch::cat({m.cache, k}, 1);
+                                                        m.cache = k;
+                                                        return k.sum(1);
+                                                      }},
+                                           LengthCase{"cache_is_read_by_others",
+                                                      [](KeepsByLength& m, Tensor x) {
+                                                        Tensor k = m.project(x);
+                                                        if (m.cache.defined() && m.cache.size(1) != k.size(1))
+                                                          k = torch::cat({m.cache, k}, 1);
+                                                        m.cache = m.project(x);
+                                                        return k.sum(1);
+                                                      }},
+                                           LengthCase{"length_of_the_call_before",
+                                                      [](KeepsByLength& m, Tensor x) {
+                                                        Tensor k = m.project(x);
+                                                        if (m.length != 0 && m.length != x.size(1)) k = k * 2;
+                                                        m.length = x.size(1);
+                                                        return k.sum(1);
+                                                      }},
+                                           LengthCase{"kept_to_be_looked_at",
+                                                      [](KeepsByLength& m, Tensor x) {
+                                                        m.cache = m.project(x);
+                                                        return m.cache.sum(1) * x.size(1);
+                                                      },
+                                                      false},
+                                           LengthCase{"mask_that_is_made_again",
+                                                      [](KeepsByLength& m, Tensor x) {
+                                                        if (!m.cache.defined() || m.cache.size(0) != x.size(1))
+                                                          m.cache = torch::ones({x.size(1)});
+                                                        return m.project(x).sum(2) * m.cache;
+                                                      },
+                                                      false}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::later_calls_test
