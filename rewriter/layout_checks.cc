@@ -22,9 +22,8 @@ constexpr std::array<std::string_view, 17> kContiguous = {
 static_assert(std::ranges::is_sorted(kContiguous));
 
 // They raise where the strides do not do.
-constexpr std::array<std::string_view, 6> kViews = {
-    "aten::_unsafe_view", "aten::unflatten",       "aten::view",
-    "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
+constexpr std::array<std::string_view, 6> kViews = {"aten::_unsafe_view", "aten::unflatten",       "aten::view",
+                                                    "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
 // They give something else for other strides.
 constexpr std::array<std::string_view, 20> kReaders = {
     "aten::_reshape_alias", "aten::_reshape_alias_copy", "aten::as_strided", "aten::as_strided_",
@@ -34,8 +33,7 @@ constexpr std::array<std::string_view, 20> kReaders = {
     "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward",
     "aten::max_pool3d_with_indices_backward", "aten::narrow_copy",
     // They take their source element by element in the order in which the others lie in memory.
-    "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put",
-    "aten::put_"};
+    "aten::index_put", "aten::index_put_", "aten::masked_scatter", "aten::masked_scatter_", "aten::put", "aten::put_"};
 
 const Symbol kFormat("memory_format");
 

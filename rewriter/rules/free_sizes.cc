@@ -185,7 +185,8 @@ void FreeSizes::vary_pairs(const std::vector<Place>& places) {
     for (std::size_t j = i + 1; j < count; ++j) {
       const std::int64_t a = size_at(places[i]), b = size_at(places[j]);
       if (a == b) continue;
-      for (const auto& [other_a, other_b] : {std::pair(a + 1, b + 1), std::pair(2 * a, 2 * b)}) {
+      for (const auto& [other_a, other_b] :
+           {std::pair(a + 1, b + 1), std::pair(2 * a, a + b), std::pair(2 * a, 2 * b)}) {
         std::vector<TensorInfo> inputs = inputs_;
         inputs[places[i].first].sizes[places[i].second] = other_a;
         inputs[places[j].first].sizes[places[j].second] = other_b;

@@ -7,9 +7,8 @@
 namespace fx::internal {
 
 bool HandedOver::is_same(const HandedOver& other) const {
-  return rest == other.rest &&
-         std::equal(tensors.begin(), tensors.end(), other.tensors.begin(), other.tensors.end(),
-                    [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
+  return rest == other.rest && std::equal(tensors.begin(), tensors.end(), other.tensors.begin(), other.tensors.end(),
+                                          [](const at::Tensor& a, const at::Tensor& b) { return a.is_same(b); });
 }
 
 void HandedOver::add(const c10::IValue& value) {

@@ -57,11 +57,10 @@ struct HandedOver {
 [[noreturn]] void refuse_assigned_reference(std::size_t index);
 
 template <typename Type>
-inline constexpr bool kIsPlace =
-    std::is_lvalue_reference_v<Type> && !std::is_const_v<std::remove_reference_t<Type>>;
+inline constexpr bool kIsPlace = std::is_lvalue_reference_v<Type> && !std::is_const_v<std::remove_reference_t<Type>>;
 
-/// Calls `call`, which hands `values` over as parameters of `Types`, and refuses what it assigns to them. A tensor alone
-/// is often taken by reference only to use its variable again: it is refused where nothing is returned.
+/// Calls `call`, which hands `values` over as parameters of `Types`, and refuses what it assigns to them. A tensor
+/// alone is often taken by reference only to use its variable again: it is refused where nothing is returned.
 template <typename... Types, typename Values, typename Call>
 Argument call_and_watch(const Values& values, const Call& call) {
   const auto parts = [&] {

@@ -12,7 +12,7 @@ namespace {
 
 using Outcome = ChildTrial::Outcome;
 using Ids = std::vector<std::optional<std::uint32_t>>;
-using Leaf = std::pair<std::uint32_t, std::uint32_t>;  // of a call of the trace
+using NumberPlace = std::pair<std::uint32_t, std::uint32_t>;  // of a call of the trace
 
 // Two runs at the same sizes, one in each mode.
 class TwoRuns {
@@ -25,14 +25,15 @@ class TwoRuns {
 
   /// Whether both have the same numbers in all calls that the graph has.
   bool same_numbers(const Sample& own, const Sample& other) const {
-    std::map<Leaf, Argument> mine, theirs;
+    std::map<NumberPlace, Argument> mine, theirs;
     for (const Sample::Change& change : own.changes()) {
-      if (calls_.contains(change.call)) mine.emplace(Leaf(change.call, change.leaf), change.value);
+      if (calls_.contains(change.call)) mine.emplace(NumberPlace(change.call, change.leaf), change.value);
     }
     for (const Sample::Change& change : other.changes()) {
-      if (ids_[change.call]) theirs.emplace(Leaf(own_.index_of(*ids_[change.call]), change.leaf), change.value);
+      if (ids_[change.call]) theirs.emplace(NumberPlace(own_.index_of(*ids_[change.call]), change.leaf), change.value);
     }
-    const auto at = [&](const std::map<Leaf, Argument>& changes, const TraceLog& log, std::uint32_t call, Leaf leaf) {
+    const auto at = [&](const std::map<NumberPlace, Argument>& changes, const TraceLog& log, std::uint32_t call,
+                        NumberPlace leaf) {
       const auto changed = changes.find(leaf);
       return changed == changes.end() ? log.leaf(call, leaf.second) : changed->second;
     };
@@ -76,8 +77,8 @@ std::string ModeSwitch::difference_at_sizes(const SampledProgram& program, const
   const auto run = [this](Session& session, Graph& graph, const std::vector<at::Tensor>& stand_ins) {
     other_->run_in(session, graph, stand_ins);
   };
-  const SampledProgram other{other_->log(),      other_->session(),         run,
-                             program.attributes, program.is_free_attribute, program.leave};
+  const SampledProgram other{other_->log(), other_->session(), run, program.attributes, program.is_free_attribute,
+                             program.leave, program.raised};
   const TwoRuns both(program.log, other.log, ids_);
   OddInputs sizes(program, inputs, groups);
   sizes.add_ones();

