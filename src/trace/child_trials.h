@@ -45,7 +45,8 @@ struct TrialFinding {
 };
 using JudgeTrial = std::function<TrialFinding(const std::vector<at::Tensor>& stand_ins)>;
 
-/// Calls `judge` for each. Cost: a fork, and one more for each call that ends it, or takes more than some seconds.
+/// Calls `judge` for each. Cost: a fork, and one more for each call that ends it, or takes more than some seconds of
+/// the processor.
 void try_in_children(std::vector<ChildTrial>& trials, const JudgeTrial& judge);
 /// Runs the program on each. `agrees` says of a run that came through whether the numbers in the graph are those of the
 /// program.

@@ -83,7 +83,7 @@ bool contains(std::string_view text, std::string_view part) { return text.find(p
 
 // Where the tracer calls the program: what called the tracer is no place in it.
 bool is_entry(const Level& level) {
-  return level.function.starts_with("fx::internal::run(") || level.function.starts_with("fx::Tracer::try_trace(");
+  return level.function.starts_with("fx::internal::run(") || level.function.starts_with("fx::Tracer::Attempt::");
 }
 
 std::string without_parameters(const std::string& function) { return function.substr(0, function.find('(')); }

@@ -132,9 +132,8 @@ class Tracer : private internal::NodeMaker {
   Trace trace_callable(
       const internal::Callable& callable, std::vector<c10::IValue> examples,
       internal::PlaceholderInputs::Literals literals = internal::PlaceholderInputs::Literals::specialise);
-  struct Repeats;  // why a program was traced again
-  std::optional<Trace> try_trace(const internal::Callable& callable, const std::vector<c10::IValue>& examples,
-                                 internal::PlaceholderInputs::Literals literals, Repeats& repeats);
+  class Attempt;  // trace/attempt.h
+  struct Repeats;
   void write_buffers(internal::Session& session, const std::vector<internal::BufferUpdate>& updates);
   bool is_free_attribute(const std::string& path) const override;
 
