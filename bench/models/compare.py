@@ -64,13 +64,16 @@ class OnnxRuntime:
 
 
 class HeldRuns:
-    """What was saved in a process of its own for each turn, which keeps its memory from run to run."""
+    """What was saved in a process of its own for each turn, which keeps its memory from run to run. Its first runs ask the system
+    for that memory, page by page; it says the median, so that there must be enough others."""
+
+    RUNS = 15
 
     def __init__(self, program, file, shape, threads):
         self.command = [program, "run", file, "--input", shape, "--threads", str(threads), "--hold-memory", "--format", "json"]
 
     def __call__(self, calls):
-        done = subprocess.run([*self.command, "--repeat", str(calls)], capture_output=True, text=True, check=True)
+        done = subprocess.run([*self.command, "--repeat", str(max(calls, self.RUNS))], capture_output=True, text=True, check=True)
         return json.loads(done.stdout)["seconds"]
 
 

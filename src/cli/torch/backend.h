@@ -75,7 +75,7 @@ std::vector<c10::IValue> inputs_for(const Graph& graph, const std::string& value
                                     const std::vector<std::string>& shapes);
 
 /// Times forwards of several programs turn about, so that a machine that grows slower favours none, after one each to
-/// warm up. `runs` for each; 0: as many as fit in half a second, at least 3 and at most 21.
+/// warm up. `runs` for each; 0: as many as fit in a quarter of a second, at least 3 and at most 21.
 std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules,
                                         const std::vector<c10::IValue>& inputs, std::size_t runs = 0);
 

@@ -164,7 +164,7 @@ std::vector<c10::IValue> inputs_for(const Graph& graph, const std::string& value
 std::vector<MeasuredTime> time_forwards(const std::vector<GraphModule*>& modules,
                                         const std::vector<c10::IValue>& inputs, std::size_t runs) {
   constexpr std::size_t kLeast = 3, kMost = 21;
-  constexpr std::chrono::milliseconds kBudget{500};
+  constexpr std::chrono::milliseconds kBudget{250};
   using Clock = std::chrono::steady_clock;
   const at::NoGradGuard no_grad;
   for (GraphModule* module : modules) module->run(inputs);
