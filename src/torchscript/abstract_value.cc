@@ -9,6 +9,12 @@ namespace fx::torchscript {
 
 using Kind = AbstractValue::Kind;
 
+void keep_for_module(const AbstractValue& value) {
+  if (!value.elements) return;
+  value.elements->belongs_to_module = true;
+  for (const AbstractValue& element : value.elements->values) keep_for_module(element);
+}
+
 bool is_known(const AbstractValue& value) {
   if (value.is_constant()) return true;
   if (!value.is_container()) return false;

@@ -79,6 +79,10 @@ struct AbstractValue {
   bool is_none() const { return is_constant() && constant.isNone(); }
 };
 
+/// Marks a container and those in it as an attribute's or a constant's: the next call sees them as this one leaves
+/// them.
+void keep_for_module(const AbstractValue& value);
+
 /// True when nothing in `value` depends on a node.
 bool is_known(const AbstractValue& value);
 

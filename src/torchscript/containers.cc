@@ -2,12 +2,27 @@
 // chunk) are nodes: their elements are taken with operator.getitem.
 #include <algorithm>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/importer.h>
 
 namespace fx::torchscript {
 
 using Kind = AbstractValue::Kind;
+
+namespace {
+
+/// Does the call give a list of that length, or none whose last element can be taken?
+bool has_length(const Node& list, std::int64_t count, bool takes_last) {
+  const std::string_view packet = packet_of(list.target().view());
+  if (list.args().size() < 2) return false;
+  const Argument& parts = list.arg(1);
+  if (packet == "aten::split_with_sizes") return parts.is_sequence() && std::ssize(parts.elements()) == count;
+  const bool at_most = packet == "aten::chunk" || packet == "aten::unsafe_chunk";  // a short dimension gives fewer
+  return at_most && takes_last && parts.is_int() && parts.as_int() == count;
+}
+
+}  // namespace
 
 void Importer::make_list(const JitNode& node, Frame& frame) {
   set(node, frame, AbstractValue::of_elements(Kind::list, inputs_of(node, frame), node.output()->type()));
@@ -44,12 +59,25 @@ void Importer::unpack(const JitNode& node, Frame& frame) {
     for (std::size_t i = 0; i < outputs.size(); ++i) set(node, frame, parts[i], i);
     return;
   }
+  if (node.kind() == torch::jit::prim::ListUnpack) assert_length(node, frame, whole);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i]->hasUses()) continue;
     Node& element = emit_call(node, frame, "operator.getitem",
                               {to_argument(whole, nullptr, node, frame), Argument(static_cast<std::int64_t>(i))});
     set(node, frame, AbstractValue::of_node(element, outputs[i]->type()), i);
   }
+}
+
+// `a, b = list` raises for a list of another length.
+void Importer::assert_length(const JitNode& node, Frame& frame, const AbstractValue& list) {
+  const auto count = static_cast<std::int64_t>(node.outputs().size());
+  if (!list.is_node() || has_length(*list.node, count, node.outputs().back()->hasUses())) return;
+  static const Symbol kSize("aten::size");
+  Node& length = list.node->target() == kSize && list.node->args().size() == 1
+                     ? emit_call(node, frame, "aten::dim", {list.node->arg(0)})
+                     : emit_call(node, frame, "aten::len.t", {Argument(*list.node)});
+  Node& holds = emit_call(node, frame, "aten::eq.int", {Argument(length), Argument(count)});
+  emit_assert(node, frame, holds, true, "expected " + std::to_string(count) + " values to unpack");
 }
 
 std::optional<std::size_t> Importer::index_in(const AbstractValue& list, const AbstractValue& index,

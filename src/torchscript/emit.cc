@@ -182,7 +182,11 @@ AbstractValue Importer::object_attribute(const std::string& path, const c10::IVa
 AbstractValue Importer::tensor_constant(const at::Tensor& tensor) {
   if (!tensor.defined()) return AbstractValue::of_constant(c10::IValue());
   const auto [at, fresh] = constant_paths_.try_emplace(tensor.unsafeGetTensorImpl());
-  if (fresh) at->second = "_tensor_constant" + std::to_string(constant_paths_.size() - 1);
+  if (fresh) {
+    // What the model has under such a name is another tensor.
+    do at->second = "_tensor_constant" + std::to_string(num_constants_++);
+    while (root_type_ && (root_type_->hasAttribute(at->second) || root_type_->hasConstant(at->second)));
+  }
   return tensor_attribute(at->second, tensor, /*is_parameter=*/false);
 }
 
@@ -215,7 +219,7 @@ AbstractValue Importer::attribute_value(const ObjectRef& owner, const std::strin
   } else if (fresh) {
     at->second = from_constant(value, type);
   }
-  if (at->second.elements) at->second.elements->belongs_to_module = true;
+  keep_for_module(at->second);
   return at->second;
 }
 

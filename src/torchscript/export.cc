@@ -23,6 +23,7 @@
 #include <fxgraph/torchscript/method_builder.h>
 #include <fxgraph/torchscript/packed.h>
 #include <fxgraph/torchscript/script_name.h>
+#include <fxgraph/torchscript/script_numbers.h>
 
 namespace fx {
 
@@ -170,8 +171,14 @@ class Exporter {
     for (std::size_t i = placeholders.size(); i-- > 0;) {
       if (placeholders[i]->args().empty()) break;
       const c10::Argument& old = arguments[i + 1];  // after self
-      arguments[i + 1] =
-          c10::Argument(old.name(), old.type(), old.N(), to_ivalue(placeholders[i]->args()[0], old.type()));
+      c10::IValue value = to_ivalue(placeholders[i]->args()[0], old.type());
+      if (internal::is_misread(value))
+        throw Error(ErrorKind::unsupported,
+                    "the text of TorchScript files cannot say the default " + to_string(placeholders[i]->args()[0]) +
+                        " of the input '" + placeholders[i]->target().str() +
+                        "': it would be read as another number; leave it out, or save the program as .pt2",
+                    placeholders[i]->name());
+      arguments[i + 1] = c10::Argument(old.name(), old.type(), old.N(), std::move(value));
     }
     method.setSchema(c10::FunctionSchema(plain.name(), plain.overload_name(), std::move(arguments), plain.returns()));
   }

@@ -54,6 +54,7 @@ void Importer::import_model(const torch::jit::Module& model) {
   const auto method = model.find_method("forward");
   if (!method) throw Error(ErrorKind::unsupported, "the model has no forward method");
   paths_.emplace(model._ivalue().get(), "");
+  root_type_ = model.type();
   AbstractValue self;
   self.kind = AbstractValue::Kind::object;
   self.type = model.type();
@@ -88,6 +89,7 @@ void Importer::import_leaf(const torch::jit::Module& leaf, torch::jit::Function&
                            const std::vector<bool>& given) {
   inside_leaf_ = true;
   paths_.emplace(leaf._ivalue().get(), "");
+  root_type_ = leaf.type();
   AbstractValue self;
   self.kind = AbstractValue::Kind::object;
   self.type = leaf.type();

@@ -139,6 +139,7 @@ class Importer {
   void make_tuple(const JitNode& node, Frame& frame);
   void make_dict(const JitNode& node, Frame& frame);
   void unpack(const JitNode& node, Frame& frame);
+  void assert_length(const JitNode& node, Frame& frame, const AbstractValue& list);
   void tuple_index(const JitNode& node, Frame& frame);
   void tuple_slice(const JitNode& node, Frame& frame);
   void length(const JitNode& node, Frame& frame);
@@ -168,10 +169,12 @@ class Importer {
   LoadOptions options_;
   std::optional<bool> training_;
   bool inside_leaf_ = false;
+  c10::ClassTypePtr root_type_;  ///< of the model or leaf
   std::unordered_map<const c10::ivalue::Object*, std::string> paths_;
   std::unordered_map<std::string, Node*> attribute_nodes_;
   std::unordered_map<std::string, AbstractValue> attribute_lists_;
   std::unordered_map<const at::TensorImpl*, std::string> constant_paths_;
+  std::size_t num_constants_ = 0;
   std::unordered_map<std::string, std::size_t> leaf_index_;
 };
 

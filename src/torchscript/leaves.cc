@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/print.h>
@@ -117,9 +118,14 @@ CalledLeaf Importer::make_called_leaf(const torch::jit::Module& module, torch::j
   const bool training = module.attr("training", false).toBool();
   std::vector<NamedTensor> owned = tensors_of(module);
   std::shared_ptr<const Graph> bodies[2];
+  std::vector<std::pair<std::string, c10::IValue>> held;
   bool mode_matters = true;
+  std::unordered_map<const at::TensorImpl*, std::string> constants;  // of both bodies, each under a name of its own
+  std::size_t num_constants = 0;
   for (const bool mode : {training, !training}) {
     Importer inner(options_, mode);
+    inner.constant_paths_ = constants;
+    inner.num_constants_ = num_constants;
     try {
       inner.import_leaf(module, method, args, given);
     } catch (const Error& error) {
@@ -127,6 +133,9 @@ CalledLeaf Importer::make_called_leaf(const torch::jit::Module& module, torch::j
       continue;
     }
     add_missing(owned, inner.tensors);
+    held.insert(held.end(), inner.objects.begin(), inner.objects.end());
+    constants = inner.constant_paths_;
+    num_constants = inner.num_constants_;
     bodies[mode] = std::make_shared<const Graph>(std::move(inner.graph));
     if (!inner.read_training) {
       mode_matters = false;
@@ -137,6 +146,11 @@ CalledLeaf Importer::make_called_leaf(const torch::jit::Module& module, torch::j
   leaf.method = method.name();
   leaf.num_args = static_cast<std::size_t>(std::count(given.begin(), given.end(), true));
   leaf.module = std::make_shared<LeafModule>(demangle(module.type()->name()->qualifiedName()), owned);
+  for (const auto& [path, object] : held) {
+    const auto [parent, name] = split_path(path);
+    if (!find_object(*leaf.module, path))
+      make_holders(*leaf.module, parent).register_module(name, std::make_shared<ObjectAttribute>(object));
+  }
   leaf.module->train(training);
   if (bodies[training]) leaf.body_text = print_graph(*bodies[training]);
   if (!mode_matters) {

@@ -1,6 +1,5 @@
 #include <fxgraph/torchscript/method_builder.h>
 
-#include <ATen/ops/scalar_tensor.h>
 #include <torch/csrc/jit/frontend/schema_matching.h>
 #include <torch/csrc/jit/frontend/script_type_parser.h>
 
@@ -19,6 +18,7 @@
 #include <fxgraph/torchscript/own_operators.h>
 #include <fxgraph/torchscript/reflected.h>
 #include <fxgraph/torchscript/script_name.h>
+#include <fxgraph/torchscript/script_numbers.h>
 #include <fxgraph/torchscript/script_schemas.h>
 
 namespace fx::internal {
@@ -122,9 +122,9 @@ class MethodBuilder {
       return build_getitem(*built_, value_of(node.arg(0), nullptr), node.arg(1),
                            [this](Node& input) { return values_[input]; });
     if (node.target() == "torch._assert") return assertion(node);
-    if (Value* called = build_nested_call(*built_, node.target(), node.args(),
-                                          [this](const Argument& value) { return named({}, value, nullptr); }))
-      return called;
+    const NamedValueOf value_of = [this](const Argument& value) { return named({}, value, nullptr); };
+    if (Value* called = build_nested_call(*built_, node.target(), node.args(), value_of)) return called;
+    if (Value* power = build_int_pow(*built_, node, value_of)) return power;
     if (const TorchOperator* op = find_torch_operator(node.target())) return call_schema(node, *op->schema);
     return call_packets(node, script_packets(node.target()));
   }
@@ -306,7 +306,7 @@ class MethodBuilder {
   Value* value_of(const Argument& argument, c10::TypePtr type) {
     if (const Node* node = argument.node_or_null()) return as_wanted(values_[*node], type);
     if (type && type->hasFreeVariables()) type = nullptr;
-    if (!names_nodes(argument)) return constant(argument, type);
+    if (!names_nodes(argument)) return insert_literal(*built_, argument, type);
     if (type && type->kind() == c10::TypeKind::OptionalType) type = type->expect<c10::OptionalType>()->getElementType();
     if (argument.is_dict()) return dict(argument);
     if (!argument.is_sequence())
@@ -319,22 +319,12 @@ class MethodBuilder {
     return list(std::move(elements), list_type);
   }
 
-  // A bool for a Scalar, see constant().
+  // A bool for a Scalar, see insert_literal().
   Value* as_wanted(Value* value, const c10::TypePtr& type) {
     if (!type || value->type()->kind() != c10::TypeKind::BoolType) return value;
     if (is_number(*type)) return jit::emitBuiltinCall(no_source(), *built_, c10::aten::Int, {NamedValue(value)}, {});
     if (!is_tensor(*type)) return value;
     return jit::emitBuiltinCall(no_source(), *built_, c10::aten::tensor, {NamedValue(value)}, {});
-  }
-
-  Value* constant(const Argument& argument, const c10::TypePtr& type) {
-    // TorchScript has no bool for a Scalar. As a tensor it gives way to any other type all the same; where no tensor
-    // can stand, the value is made one of a type that is known, and a number serves.
-    if (argument.is_bool() && type && is_tensor(*type))
-      return built_->insertConstant(at::scalar_tensor(argument.as_bool(), at::kBool), no_source());
-    if (argument.is_bool() && type && is_number(*type))
-      return built_->insertConstant(static_cast<std::int64_t>(argument.as_bool()), no_source());
-    return built_->insertConstant(to_ivalue(argument, type), no_source());
   }
 
   // The element type is the one expected, else the one that all elements have.
@@ -393,7 +383,8 @@ c10::TypePtr parse_annotation(std::string_view annotation) {
 
 std::shared_ptr<torch::jit::Graph> build_method(const fx::Graph& graph, const c10::ClassTypePtr& self_type,
                                                 const MethodOf& method_of) {
-  return MethodBuilder(graph, self_type, method_of).build();
+  const std::optional<Graph> plain = methods_as_functions(graph);
+  return MethodBuilder(plain ? *plain : graph, self_type, method_of).build();
 }
 
 }  // namespace fx::internal

@@ -28,7 +28,7 @@ void Importer::load_constant(const JitNode& node, Frame& frame) {
   if (!constant || constant->isObject())
     refuse(node, frame, "cannot import a constant of type " + type->annotation_str());
   AbstractValue value = from_constant(*constant, type);
-  if (value.elements) value.elements->belongs_to_module = true;  // the next call sees the same list
+  keep_for_module(value);
   set(node, frame, std::move(value));
 }
 
@@ -53,8 +53,11 @@ void Importer::get_attribute(const JitNode& node, Frame& frame) {
       return set(node, frame, call(*pack, {owner}, owner.object->path, frame.depth + 1));
     return set(node, frame, attribute_value(*owner.object, name, *slot));
   }
-  if (const auto constant = type->findConstant(name))
-    return set(node, frame, from_constant(*constant, node.output()->type()));
+  if (const auto constant = type->findConstant(name)) {
+    AbstractValue value = from_constant(*constant, node.output()->type());
+    keep_for_module(value);
+    return set(node, frame, std::move(value));
+  }
   refuse(node, frame, "there is no attribute '" + name + "'");
 }
 

@@ -62,7 +62,9 @@ std::vector<fx::Symbol> script_packets(fx::Symbol function) {
   for (const auto& [name, packet] : kOfNumbers) {
     if (function == name) return {fx::Symbol(packet)};
   }
-  return packets_of_function(function);
+  std::vector<fx::Symbol> packets = packets_of_function(function);
+  std::erase(packets, "fxgraph::int_pow");  // build_int_pow's
+  return packets;
 }
 
 std::vector<bool> bools_for_numbers(const Node& node, const c10::FunctionSchema& schema,
@@ -106,6 +108,34 @@ void require_seen_writes(const Node& node, const c10::FunctionSchema& schema) {
                       "call of its own",
                   node.name());
   }
+}
+
+std::optional<Graph> methods_as_functions(const Graph& graph) {
+  const auto function_of = [](const Node& node) -> const char* {
+    if (!node.is(Op::call_method)) return nullptr;
+    return node.target() == "where" ? "torch.where" : node.target() == "polygamma" ? "torch.polygamma" : nullptr;
+  };
+  bool any = false;
+  for (const Node& node : graph.nodes()) any = any || function_of(node);
+  if (!any) return std::nullopt;
+  Graph plain = graph.clone();
+  for (Node& node : plain.nodes()) {
+    const char* function = function_of(node);
+    if (!function) continue;
+    std::vector<Argument> args = node.args().to_vector();
+    std::vector<NamedArgument> kwargs = node.kwargs().to_vector();
+    if (args.size() > 1) std::swap(args[0], args[1]);
+    if (args.size() == 1) {
+      const Symbol first(node.target() == "where" ? "condition" : "n");
+      const auto given = std::ranges::find(kwargs, first, &NamedArgument::name);
+      if (given == kwargs.end()) continue;
+      args.insert(args.begin(), given->value);
+      kwargs.erase(given);
+    }
+    node.set_args_kwargs(args, kwargs);
+    node.set_target(Op::call_function, function);
+  }
+  return plain;
 }
 
 }  // namespace fx::internal

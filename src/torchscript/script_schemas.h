@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,5 +45,9 @@ const c10::FunctionSchema* overload_without_bools(const Node& node, const c10::F
 /// Throws Error(unsupported) for an operator that writes to the tensors of a list and returns nothing: TorchScript
 /// takes the list for a value of its own, so that what is written counts as unseen.
 void require_seen_writes(const Node& node, const c10::FunctionSchema& schema);
+
+/// The graph with methods that take the tensor elsewhere than first (`x.where(condition, other)`) as the functions that
+/// they are; nothing where there are none.
+std::optional<Graph> methods_as_functions(const Graph& graph);
 
 }  // namespace fx::internal
