@@ -4,6 +4,7 @@
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/failure.h>
+#include <fxgraph/run/grad_mode_on_failure.h>
 #include <fxgraph/run/nested_graph.h>
 #include <fxgraph/run/none_inputs.h>
 #include <fxgraph/run/plan.h>
@@ -76,6 +77,7 @@ Value Interpreter::run(Args inputs, const Environment& initial) {
       if (!self.keep_values_) self.environment_ = {};
     }
   } finish{*this};
+  const internal::GradModeOnFailure grad_mode;
   return run_nodes();
 }
 

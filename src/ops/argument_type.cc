@@ -94,10 +94,10 @@ constexpr NamedKind kArithmetic[] = {
     {"operator.add", kInt},       {"operator.sub", kInt},  {"operator.mul", kInt},  {"operator.floordiv", kInt},
     {"operator.mod", kInt},       {"operator.neg", kInt},  {"operator.pos", kInt},  {"operator.abs", kInt},
     {"operator.iadd", kInt},      {"operator.isub", kInt}, {"operator.imul", kInt}, {"operator.ifloordiv", kInt},
-    {"operator.truediv", kFloat}, {"operator.pow", kInt},  {"operator.eq", kBool},  {"operator.ne", kBool},
-    {"operator.lt", kBool},       {"operator.le", kBool},  {"operator.gt", kBool},  {"operator.ge", kBool},
-    {"builtins.max", kInt},       {"builtins.min", kInt},  {"builtins.abs", kInt},  {"builtins.round", kInt},
-    {"torch.sym_max", kInt},      {"torch.sym_min", kInt}, {"torch.sym_ite", kInt},
+    {"operator.truediv", kFloat}, {"operator.pow", kInt},  {"operator.ipow", kInt}, {"operator.eq", kBool},
+    {"operator.ne", kBool},       {"operator.lt", kBool},  {"operator.le", kBool},  {"operator.gt", kBool},
+    {"operator.ge", kBool},       {"builtins.max", kInt},  {"builtins.min", kInt},  {"builtins.abs", kInt},
+    {"builtins.round", kInt},     {"torch.sym_max", kInt}, {"torch.sym_min", kInt}, {"torch.sym_ite", kInt},
 };
 // clang-format on
 
@@ -218,7 +218,16 @@ class Inference {
       if (!is_number_type(kind)) return kUnknownType;
       if (of_ints == kInt && kind.base != Base::integer && kind.base != Base::boolean) result = kind;
     }
+    if (result == kInt && node.args().size() == 2 && node.target().view().ends_with("pow"))
+      return power(node.args()[1]);
     return node.args().empty() ? kUnknownType : result;
+  }
+
+  // Of two ints: an int where the exponent is not negative, else a float.
+  static ArgumentType power(const Argument& exponent) {
+    if (exponent.is_bool()) return kInt;
+    if (!exponent.is_int()) return {Base::scalar};
+    return exponent.as_int() < 0 ? kFloat : kInt;
   }
 
   int budget_ = 48;

@@ -216,12 +216,15 @@ Overloads of_tensors(Symbol packet) {
 std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) {
   AtenCall call{nullptr, node.args().to_vector(), {}};
   if (!node.kwargs().empty()) return std::nullopt;
-  bool numbers = true;
+  bool numbers = true, ints = true;
   for (const Argument& operand : call.args) {
     const ArgumentType kind = argument_type(operand);
     if (kind.list) return std::nullopt;  // Python's lists: no operator computes with them
     numbers &= is_number_type(kind);
+    ints &= kind.base == Base::integer || kind.base == Base::boolean;
   }
+  // An int or a float, as the second is; TorchScript's have one type, and round.
+  if (numbers && ints && row.packet.starts_with("aten::pow")) return std::nullopt;
   if (numbers) {
     const std::string_view packet = row.numbers.empty() ? row.packet : row.numbers;
     call.schema = best_overload(overload_list(Symbol(packet)), call.args, {}, false);

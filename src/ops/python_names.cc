@@ -147,6 +147,7 @@ constexpr FunctionRow kFunctions[] = {
     {".nelement", "self", "", "aten::numel(self)"},
     {".nonzero", "self, as_tuple=False", "as_tuple=False", "aten::nonzero(self)"},
     {".nonzero", "self, as_tuple=False", "as_tuple=True", "aten::nonzero_numpy(self)"},
+    {".polygamma", "self, n", "", "aten::polygamma(n, self)"},
     {".short", "self", "", "aten::to.dtype(self, int16)"},
     {".split", "self, split_size, dim=0", "", "aten::split(self, split_size, dim)"},
     {".type", "self, dtype", "", "aten::to.dtype(self, dtype)"},

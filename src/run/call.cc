@@ -1,5 +1,8 @@
 #include <fxgraph/run/call.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/owning_module.h>
 #include <fxgraph/ops/schema.h>
@@ -23,29 +26,50 @@ c10::IValue call_operator(const TorchOperator& op, const CallValues& call) {
     stack = call.args;
     stack.emplace_back(static_cast<std::int64_t>(call.args.size()));
   } else if (!bind_values(*op.schema, call, &stack)) {
-    throw Error(ErrorKind::execution, "the arguments do not fit " + c10::toString(*op.schema));
+    throw Error(ErrorKind::execution,
+                "the arguments do not fit " + c10::toString(*op.schema) + said_twice({{&op}}, call));
   }
   op(stack);
   return pack(std::move(stack));
 }
 
 c10::IValue call_python(const PythonFunction& function, const CallValues& call) {
+  const auto refuse = [&](const std::string& what) {
+    throw Error(ErrorKind::execution, std::string(function.target) + what);
+  };
+  const std::size_t count = function.parameters.size();
   std::vector<c10::IValue> values = call.args;
+  if (count != 0 && values.size() > count)
+    refuse(" takes " + std::to_string(count) + " arguments, the call has " + std::to_string(values.size()));
+  std::vector<bool> given(values.size(), true);
   for (const auto& [name, value] : call.kwargs) {
-    std::size_t i = 0;
-    while (i < function.parameters.size() && name != function.parameters[i]) ++i;
-    if (i == function.parameters.size()) {
-      throw Error(ErrorKind::execution, std::string(function.target) + " has no argument " + name.str());
-    }
-    if (values.size() <= i) values.resize(i + 1);
+    const auto i = static_cast<std::size_t>(
+        std::ranges::find_if(function.parameters,
+                             [&, &name = name](const char* parameter) {
+                               return name == parameter || (name == "input" && std::string_view(parameter) == "self");
+                             }) -
+        function.parameters.begin());
+    if (i == count) refuse(" has no argument '" + name.str() + "'");
+    if (i < given.size() && given[i]) refuse(" is given the argument '" + name.str() + "' twice");
+    values.resize(std::max(values.size(), i + 1));
+    given.resize(values.size());
     values[i] = value;
+    given[i] = true;
+  }
+  for (std::size_t i = 0; i < std::min(function.least, given.size()); ++i) {
+    if (!given[i]) refuse(std::string(" needs the argument '") + function.parameters[i] + "'");
   }
   return function.call(values);
 }
 
 c10::IValue call_packets(const std::vector<Symbol>& packets, const CallValues& call) {
   const TorchOperator* op = pick_overload(packets, call);
-  if (!op) throw Error(ErrorKind::execution, "no overload of " + packets.front().str() + " fits the arguments");
+  if (!op) {
+    OverloadSets sets;
+    for (const Symbol packet : packets) sets.push_back(torch_overloads(packet));
+    throw Error(ErrorKind::execution,
+                "no overload of " + packets.front().str() + " fits the arguments" + said_twice(sets, call));
+  }
   return call_operator(*op, call);
 }
 
@@ -86,7 +110,11 @@ std::optional<c10::IValue> call_normalized(Symbol target, const CallValues& call
 c10::IValue call_function_target(Symbol target, const CallValues& call) {
   const CallTarget resolved = resolve_call(Op::call_function, target);
   if (resolved.function) return call_python(*resolved.function, call);
-  if (resolved.op) return call_operator(*resolved.op, call);
+  if (resolved.op) {
+    const bool fits = resolved.packets.empty() || bind_values(*resolved.op->schema, call, nullptr);
+    const TorchOperator* other = fits ? nullptr : pick_overload(resolved.packets, call);
+    return call_operator(other ? *other : *resolved.op, call);
+  }
   if (!resolved.packets.empty()) return call_packets(resolved.packets, call);
   if (std::optional<c10::IValue> result = call_normalized(target, call)) return std::move(*result);
   const std::vector<Symbol> packets = packets_by_last_name(target);

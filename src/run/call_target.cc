@@ -16,7 +16,11 @@ CallTarget resolve_call(Op op, Symbol target) {
   }
   target = canonical_target(target);
   if (const PythonFunction* function = find_python_function(target)) return {nullptr, function, {}};
-  if (const TorchOperator* found = find_torch_operator(target)) return {found, nullptr, {}};
+  if (const TorchOperator* found = find_torch_operator(target)) {
+    // `aten::where` is an overload and all of them.
+    if (found->schema->overload_name().empty() && torch_overloads(target).size() > 1) return {found, nullptr, {target}};
+    return {found, nullptr, {}};
+  }
   return {nullptr, nullptr, packets_of_function(target)};
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include <fxgraph/run/int_pow.h>
 #include <fxgraph/run/operator_sources.h>
 
 namespace fx {
@@ -28,6 +29,12 @@ std::string schema_for_this_release(std::string schema) {
   return schema;
 }
 
+// Python's `a ** b` of two ints, which TorchScript's operators round to what a double holds.
+void int_pow(const c10::OperatorHandle&, jit::Stack* stack) {
+  const std::int64_t b = jit::pop(*stack).toInt(), a = jit::pop(*stack).toInt();
+  stack->push_back(internal::int_pow(a, b));
+}
+
 /// The operators that are registered here.
 class Registered {
  public:
@@ -35,6 +42,9 @@ class Registered {
     for (const OperatorSource& row : newer_operators()) add(newer_, "aten", row);
     for (const OperatorSource& row : quantized_decomposed_operators()) add(quantized_, "quantized_decomposed", row);
     for (const OperatorSource& row : own_operators()) add(own_, "fxgraph", row);
+    own_.def("int_pow(int a, int b) -> Scalar");
+    own_.impl("int_pow", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
+                                         torch::CppFunction::makeFromBoxedFunction<&int_pow>()));
   }
 
   static Registered& instance() {

@@ -323,6 +323,28 @@ const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const Cal
   return pick_overload(sets, call);
 }
 
+std::string said_twice(const OverloadSets& sets, const CallValues& call) {
+  const auto by_position = [&](Symbol name) {
+    bool any = false;
+    for (const auto& overloads : sets) {
+      for (const TorchOperator* overload : overloads) {
+        const auto at = overload->schema->argumentIndexWithName(name == "input" ? "self" : name.str());
+        if (!at) continue;
+        if (static_cast<std::size_t>(*at) >= call.args.size()) return false;
+        any = true;
+      }
+    }
+    return any;
+  };
+  for (std::size_t i = 0; i < call.kwargs.size(); ++i) {
+    const Symbol name = call.kwargs[i].first;
+    const bool doubled = std::any_of(call.kwargs.begin(), call.kwargs.begin() + static_cast<std::ptrdiff_t>(i),
+                                     [&](const auto& before) { return before.first == name; });
+    if (doubled || by_position(name)) return "; argument '" + name.str() + "' is given twice";
+  }
+  return {};
+}
+
 void install_schema_source() {
   static const bool installed = (set_schema_source({&schema_texts}), true);
   static_cast<void>(installed);

@@ -63,6 +63,9 @@ using OverloadSets = std::vector<std::vector<const TorchOperator*>>;
 const TorchOperator* pick_overload(const OverloadSets& sets, const CallValues& call);
 const TorchOperator* pick_overload(const std::vector<Symbol>& packets, const CallValues& call);
 
+/// What the refusal of a call says of an argument that it gives twice, `; argument 'dim' is given twice`; else nothing.
+std::string said_twice(const OverloadSets& sets, const CallValues& call);
+
 /// Makes LibTorch the source of operator schemas for fx::find_schema. Idempotent; called by everything in src/module.
 void install_schema_source();
 

@@ -69,8 +69,8 @@ void OverloadedCall::operator()(torch::jit::Stack& stack) const {
   if (!target || !bind_values(*target->schema, call, &stack)) {
     target = pick_overload(state_->sets, call);
     if (!target) {
-      throw Error(ErrorKind::execution,
-                  "no overload of " + state_->name + " takes these arguments: " + kinds_text(call));
+      throw Error(ErrorKind::execution, "no overload of " + state_->name + " takes these arguments: " +
+                                            kinds_text(call) + said_twice(state_->sets, call));
     }
     bind_values(*target->schema, call, &stack);
   }

@@ -81,8 +81,16 @@ bool literal_fits(const Argument& value, const c10::Argument& parameter) {
   }
 }
 
+/// `aten::where(c, x, y)` is spelt as the overload without a name is.
+bool is_another_overload(const CallTarget& target, const Node& node) {
+  if (target.packets.empty() || fits_by_shape(*target.op->schema, node)) return false;
+  return std::ranges::any_of(torch_overloads(target.packets.front()),
+                             [&](const TorchOperator* each) { return fits_by_shape(*each->schema, node); });
+}
+
 bool literals_fit(const c10::FunctionSchema& schema, const Node& node) {
   for (std::size_t i = 0; i < node.args().size() && i < schema.arguments().size(); ++i) {
+    if (schema.arguments()[i].kwarg_only()) break;  // an element of the list before: x.new_zeros(2, 3)
     if (!literal_fits(node.arg(i), schema.arguments()[i])) return false;
   }
   for (const auto& [name, value] : node.kwargs()) {
@@ -171,7 +179,14 @@ PlanCompiler::Value PlanCompiler::compile_python(Scope& scope, const Node& node,
   const auto arranged = function.parameters.empty() ? std::vector<const Argument*>()
                                                     : arrange(node, function.parameters,
                                                               [](const char* name) { return std::string_view(name); });
-  for (std::size_t i = 0; i < arranged.size() && arranged[i]; ++i) operands.push_back(operand(scope, *arranged[i]));
+  std::size_t given = arranged.size();
+  while (given > 0 && !arranged[given - 1]) --given;
+  for (std::size_t i = 0; i < given; ++i) {
+    if (!arranged[i] && i < function.least)
+      fail(ErrorKind::invalid_argument, node,
+           node.target().str() + " needs the argument '" + function.parameters[i] + "'");
+    operands.push_back(arranged[i] ? operand(scope, *arranged[i]) : operand_of(constant(c10::IValue())));
+  }
   if (operands.empty()) fail(ErrorKind::invalid_argument, node, node.target().str() + " needs arguments");
   return call_function(scope, node, operands, [&function](torch::jit::Stack& stack) {
     c10::IValue result = function.call(stack);
@@ -240,7 +255,7 @@ PlanCompiler::Value PlanCompiler::compile_function(Scope& scope, const Node& nod
   Value element;
   if (take_element(scope, node, element)) return element;
   const CallTarget target = resolve_call(node.op(), node.target());
-  if (target.op) return compile_operator(scope, node, *target.op);
+  if (target.op && !is_another_overload(target, node)) return compile_operator(scope, node, *target.op);
   if (target.function) return compile_python(scope, node, *target.function);
   return target.packets.empty() ? compile_normalized(scope, node) : compile_packets(scope, node, target.packets);
 }
@@ -318,6 +333,8 @@ PlanCompiler::Value PlanCompiler::compile_script(Scope& scope, const Node& node,
   std::vector<std::string> keywords;
   for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
   for (const auto& [name, value] : node.kwargs()) {
+    if (std::ranges::find(keywords, name.view()) != keywords.end())
+      fail(ErrorKind::invalid_argument, node, "argument '" + name.str() + "' is given twice");
     operands.push_back(operand(scope, value));
     keywords.push_back(name.str());
   }

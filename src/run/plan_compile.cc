@@ -102,6 +102,12 @@ std::vector<PlanCompiler::Value> PlanCompiler::bind_body_inputs(Scope& scope, co
     inputs.push_back(given ? to_value(scope, *given) : literal(parameters[i]->arg(0), nullptr));
   }
   if (keywords != node.kwargs().size()) {
+    for (std::size_t i = 0; i < node.args().size(); ++i) {
+      if (node.kwarg(parameters[i]->target()))
+        throw Error(ErrorKind::invalid_argument,
+                    "%" + node.name() + ": argument '" + parameters[i]->target().str() + "' is given twice",
+                    node.name());
+    }
     throw Error(ErrorKind::invalid_argument,
                 "%" + node.name() + ": module '" + node.target().str() + "' has no such keyword argument", node.name());
   }

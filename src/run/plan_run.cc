@@ -7,6 +7,7 @@
 
 #include <fxgraph/nn/owning_module.h>
 #include <fxgraph/run/failure.h>
+#include <fxgraph/run/grad_mode_on_failure.h>
 #include <fxgraph/run/none_inputs.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/plan.h>
@@ -52,6 +53,7 @@ class PlanRunner {
   IValue run(std::vector<IValue> inputs) {
     bind_inputs(std::move(inputs));
     const Step* step = nullptr;
+    const internal::GradModeOnFailure grad_mode;
     try {
       for (const Step& each : program_.steps) {
         step = &each;

@@ -13,6 +13,7 @@
 
 #include <fxgraph/run/failure.h>
 #include <fxgraph/run/nested_graph.h>
+#include <fxgraph/run/tensor_methods.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
@@ -219,11 +220,6 @@ IValue python_getattr(Args& args) {
   fail("a " + args[0].tagKind() + " has no attribute " + name + " here");
 }
 
-template <at::ScalarType type>
-IValue to_type(Args& args) {
-  return args[0].toTensor().to(type);
-}
-
 const std::vector<PythonFunction>& functions() {
   static const auto& table = *new std::vector<PythonFunction>{
       {"operator.getitem", {"a", "b"}, getitem},
@@ -257,20 +253,6 @@ const std::vector<PythonFunction>& functions() {
        {"x"},
        [](Args& args) { return IValue(static_cast<std::int64_t>(std::floor(as_double(args[0])))); }},
       {"math.ceil", {"x"}, [](Args& args) { return IValue(static_cast<std::int64_t>(std::ceil(as_double(args[0])))); }},
-      {".float", {"self"}, to_type<at::kFloat>},
-      {".double", {"self"}, to_type<at::kDouble>},
-      {".half", {"self"}, to_type<at::kHalf>},
-      {".bfloat16", {"self"}, to_type<at::kBFloat16>},
-      {".long", {"self"}, to_type<at::kLong>},
-      {".int", {"self"}, to_type<at::kInt>},
-      {".short", {"self"}, to_type<at::kShort>},
-      {".byte", {"self"}, to_type<at::kByte>},
-      {".bool", {"self"}, to_type<at::kBool>},
-      {".cpu", {"self"}, [](Args& args) { return IValue(args[0].toTensor().cpu()); }},
-      {".numel", {"self"}, [](Args& args) { return IValue(args[0].toTensor().numel()); }},
-      {".type_as",
-       {"self", "other"},
-       [](Args& args) { return IValue(args[0].toTensor().to(args[1].toTensor().scalar_type())); }},
       {".__getitem__", {"self", "index"}, getitem},
       {".__setitem__", {"self", "index", "value"}, setitem},
   };
@@ -282,6 +264,7 @@ const std::unordered_map<Symbol, const PythonFunction*>& function_index() {
     auto* map = new std::unordered_map<Symbol, const PythonFunction*>;
     for (const PythonFunction& function : functions()) map->emplace(Symbol(function.target), &function);
     for (const PythonFunction& function : higher_order_functions()) map->emplace(Symbol(function.target), &function);
+    for (const PythonFunction& function : tensor_methods()) map->emplace(Symbol(function.target), &function);
     map->emplace(Symbol("getattr"), map->at(Symbol("builtins.getattr")));
     map->emplace(Symbol("len"), map->at(Symbol("builtins.len")));
     return map;
@@ -302,7 +285,7 @@ const std::vector<OperatorName>& operator_names() {
       {"truediv", {"aten::div"}},
       {"floordiv", {"aten::floor_divide", "aten::floordiv"}},
       {"mod", {"aten::remainder"}},
-      {"pow", {"aten::pow"}},
+      {"pow", {"fxgraph::int_pow", "aten::pow"}},
       {"matmul", {"aten::matmul"}},
       {"neg", {"aten::neg"}},
       {"pos", {"aten::positive"}},
@@ -329,7 +312,7 @@ const std::vector<OperatorName>& operator_names() {
       {"itruediv", {"aten::div_", "aten::div"}},
       {"ifloordiv", {"aten::floor_divide_", "aten::floordiv"}},
       {"imod", {"aten::remainder_", "aten::remainder"}},
-      {"ipow", {"aten::pow_", "aten::pow"}},
+      {"ipow", {"fxgraph::int_pow", "aten::pow_", "aten::pow"}},
       {"iand", {"aten::__iand__", "aten::__and__"}},
       {"ior", {"aten::__ior__", "aten::__or__"}},
       {"ixor", {"aten::__ixor__", "aten::__xor__"}},
@@ -371,12 +354,11 @@ std::vector<Symbol> packets_of_function(Symbol target) {
       if (text.substr(9) == name.python) return {name.packets.begin(), name.packets.end()};
     }
   }
-  static constexpr std::pair<std::string_view, const char*> kOfSizes[] = {{"torch.sym_min", "prim::min"},
-                                                                          {"torch.sym_max", "prim::max"},
-                                                                          {"torch.sym_float", "aten::Float"},
-                                                                          {"torch.sym_int", "aten::Int"},
-                                                                          {"torch.sym_not", "aten::__not__"}};
-  for (const auto& [name, packet] : kOfSizes) {
+  static constexpr std::pair<std::string_view, const char*> kOfOtherNames[] = {
+      {"torch.sym_min", "prim::min"},     {"torch.sym_max", "prim::max"},
+      {"torch.sym_float", "aten::Float"}, {"torch.sym_int", "aten::Int"},
+      {"torch.sym_not", "aten::__not__"}, {"torch._C._set_grad_enabled", "aten::set_grad_enabled"}};
+  for (const auto& [name, packet] : kOfOtherNames) {
     if (text == name) return existing(packet);
   }
   // What Python makes of it is not what the operator of that name gives.
