@@ -29,6 +29,7 @@ struct CodeTensor {
   std::string path;          ///< as get_attr nodes name it
   TensorInfo info;           ///< dtype and sizes, with which C++ makes it
   bool is_parameter = true;  ///< else a buffer
+  bool is_frozen = false;    ///< a parameter that takes no gradients
 };
 
 /// A module of torch::nn that the graph calls and that is made anew in generated C++.
@@ -38,9 +39,10 @@ struct CodeModule {
   std::string construction{};  ///< the expression that makes one
   /// What its forward returns: a tensor, or a tuple of parts.
   struct Result {
-    std::vector<Result> parts{};  ///< of a tuple, in order; empty: a tensor
-  } result{};                     ///< the whole result
-  bool training = false;          ///< the mode that the generated module is put into
+    std::vector<Result> parts{};      ///< of a tuple, in order; empty: a tensor
+  } result{};                         ///< the whole result
+  bool training = false;              ///< the mode that the generated module is put into
+  std::vector<std::string> frozen{};  ///< its parameters that take no gradients, by their paths in it
 };
 
 /// What the source is called and what is known beside the graph.

@@ -59,8 +59,29 @@ constexpr std::string_view kCallOperator = R"(
   }
 )";
 constexpr std::string_view kFloor = R"(
-  static int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+  static int64_t floor_divide(int64_t a, int64_t b) {
+    TORCH_CHECK(b != 0, "integer division or modulo by zero");
+    return a / b - (a % b != 0 && (a < 0) != (b < 0));
+  }
   static int64_t floor_remainder(int64_t a, int64_t b) { return a - floor_divide(a, b) * b; }
+)";
+
+constexpr std::string_view kElement = R"(
+  /// A negative index counts from behind.
+  template <typename List>
+  static auto element(const List& list, int64_t index) {
+    const auto size = static_cast<int64_t>(list.size());
+    TORCH_CHECK(-size <= index && index < size, "index ", index, " is out of range for ", size, " elements");
+    return list[static_cast<std::size_t>(index < 0 ? index + size : index)];
+  }
+)";
+constexpr std::string_view kIntPow = R"(
+  static int64_t int_pow(int64_t base, int64_t exponent) {
+    int64_t result = 1;
+    for (; exponent > 0; --exponent)
+      TORCH_CHECK(!__builtin_mul_overflow(result, base, &result), "the power of two ints is larger than 64 bits hold");
+    return result;
+  }
 )";
 
 class CppWriter {
@@ -98,12 +119,16 @@ class CppWriter {
     out += "  " + returns_ + " forward(" + parameters_ + ") {\n" + body_ + "  }\n";
     if (!options_.fixed_mode.empty()) out += fixed_train(name);
     out += modules_;
-    if (!members_.empty() || calls_.used_dispatcher() || calls_.used_floor()) out += "\n private:";
+    std::string functions;
+    if (calls_.used_dispatcher()) functions += kCallOperator;
+    if (calls_.used_floor()) functions += kFloor;
+    if (calls_.used_element()) functions += kElement;
+    if (calls_.used_int_pow()) functions += kIntPow;
+    if (!members_.empty() || !functions.empty()) out += "\n private:";
     if (!members_.empty()) out += kOwner;
     if (!tensors_.empty()) out += kAddTensor;
     if (!construct_modules_.empty()) out += kAddModule;
-    if (calls_.used_dispatcher()) out += kCallOperator;
-    if (calls_.used_floor()) out += kFloor;
+    out += functions;
     if (!members_.empty()) out += "\n" + members_;
     return out + "};\n";
   }
@@ -222,7 +247,8 @@ class CppWriter {
     }
     const bool is_parameter = known != known_.end() && known->second->is_parameter;
     constructor_ += "    " + member + " = add_tensor(" + internal::cpp_string(path) + ", " + tensor + ", " +
-                    (is_parameter ? "true" : "false") + ");\n";
+                    (is_parameter ? "true" : "false") + ")" +
+                    (is_parameter && known->second->is_frozen ? ".requires_grad_(false)" : "") + ";\n";
     members_ += "  torch::Tensor " + member + ";\n";
     return member;
   }
@@ -234,6 +260,9 @@ class CppWriter {
     if (known) {
       construct_modules_ += "    " + member + " = add_module(" + internal::cpp_string(path) + ", " +
                             known->construction + ", /*training=*/" + (known->training ? "true" : "false") + ");\n";
+      for (const std::string& frozen : known->frozen)
+        construct_modules_ +=
+            "    " + member + "->named_parameters()[" + internal::cpp_string(frozen) + "].requires_grad_(false);\n";
       members_ += "  " + known->type + " " + member + "{nullptr};\n";
     } else {
       modules_ +=

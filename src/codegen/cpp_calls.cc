@@ -83,7 +83,7 @@ constexpr std::array kForms = std::to_array<Form>({
     {"aten::Int.float", "static_cast<int64_t>({})", CppKind::integer},
     {"aten::IntImplicit", "{}.item<int64_t>()", CppKind::integer},
     {"aten::ScalarImplicit", "{}.item()", CppKind::scalar},
-    {"aten::__getitem__.t", "{}[{}]", CppKind::other},
+    {"aten::__getitem__.t", "element({}, {})", CppKind::other},
     {"aten::add.float", "({} + {})", CppKind::floating},
     {"aten::add.float_int", "({} + {})", CppKind::floating},
     {"aten::add.int", "({} + {})", CppKind::integer},
@@ -109,6 +109,10 @@ constexpr std::array kForms = std::to_array<Form>({
     {"aten::ne.int", "({} != {})", CppKind::boolean},
     {"aten::neg.int", "-({})", CppKind::integer},
     {"aten::numel", "{}.numel()", CppKind::integer},
+    {"aten::pow.float", "std::pow(static_cast<double>({}), static_cast<double>({}))", CppKind::floating},
+    {"aten::pow.float_int", "std::pow(static_cast<double>({}), static_cast<double>({}))", CppKind::floating},
+    {"aten::pow.int", "std::pow(static_cast<double>({}), static_cast<double>({}))", CppKind::floating},
+    {"aten::pow.int_float", "std::pow(static_cast<double>({}), static_cast<double>({}))", CppKind::floating},
     {"aten::remainder.int", "floor_remainder({}, {})", CppKind::integer},
     {"aten::size", "{}.sizes().vec()", CppKind::integers},
     {"aten::size.int", "{}.size({})", CppKind::integer},
@@ -197,6 +201,7 @@ CppCalls::Value CppCalls::call_operator(const Node& node, const OperatorSchema& 
       }
     }
     used_floor_ = used_floor_ || form.text.starts_with("floor_");
+    used_element_ = used_element_ || form.text.starts_with("element(");
     return {text, {form.kind}};
   }
   const std::string name(packet_of(schema.target.view()).substr(schema.target.view().find("::") + 2));

@@ -32,6 +32,8 @@ class CppCalls {
 
   bool used_dispatcher() const { return used_dispatcher_; }
   bool used_floor() const { return used_floor_; }
+  bool used_element() const { return used_element_; }
+  bool used_int_pow() const { return used_int_pow_; }
 
  private:
   Value call_operator(const Node& node, const OperatorSchema& schema);
@@ -44,6 +46,8 @@ class CppCalls {
 
   bool python(const Node& node, Value& result);
   bool infix(const Node& node, Value& result);
+  Value power(const Node& node, const Value& a, const Value& b);
+  Value element(const Value& list, const std::string& index, CppKind kind);
   Value getitem(const Node& node);
   Value index(const std::string& tensor, const Argument& index);
   std::string index_element(const Argument& element);
@@ -52,6 +56,8 @@ class CppCalls {
   NodeMap<Value> values_;
   bool used_dispatcher_ = false;
   bool used_floor_ = false;
+  bool used_element_ = false;
+  bool used_int_pow_ = false;
 };
 
 }  // namespace fx::internal

@@ -18,24 +18,13 @@ struct Infix {
 };
 
 constexpr std::array kInfix = std::to_array<Infix>({
-    {"operator.add", " + ", false},
-    {"operator.iadd", " + ", false},
-    {"operator.sub", " - ", false},
-    {"operator.isub", " - ", false},
-    {"operator.mul", " * ", false},
-    {"operator.imul", " * ", false},
-    {"operator.truediv", " / ", false},
-    {"operator.floordiv", "//", false},
-    {"operator.ifloordiv", "//", false},
-    {"operator.mod", "%", false},
-    {"operator.eq", " == ", true},
-    {"operator.ne", " != ", true},
-    {"operator.lt", " < ", true},
-    {"operator.le", " <= ", true},
-    {"operator.gt", " > ", true},
-    {"operator.ge", " >= ", true},
-    {"operator.and_", " & ", false},
-    {"operator.or_", " | ", false},
+    {"operator.add", " + ", false},     {"operator.iadd", " + ", false},    {"operator.sub", " - ", false},
+    {"operator.isub", " - ", false},    {"operator.mul", " * ", false},     {"operator.imul", " * ", false},
+    {"operator.truediv", " / ", false}, {"operator.floordiv", "//", false}, {"operator.ifloordiv", "//", false},
+    {"operator.mod", "%", false},       {"operator.pow", "**", false},      {"operator.ipow", "**", false},
+    {"operator.eq", " == ", true},      {"operator.ne", " != ", true},      {"operator.lt", " < ", true},
+    {"operator.le", " <= ", true},      {"operator.gt", " > ", true},       {"operator.ge", " >= ", true},
+    {"operator.and_", " & ", false},    {"operator.or_", " | ", false},
 });
 
 struct Read {
@@ -123,6 +112,7 @@ bool CppCalls::infix(const Node& node, Value& result) {
   if (node.arg(0).is_container() || node.arg(1).is_container()) return false;
   const Value a = value(node.arg(0)), b = value(node.arg(1));
   if (!is_number(a.type.kind) || !is_number(b.type.kind)) return false;
+  if (form->text == "**") return result = power(node, a, b), true;
   const bool integers = a.type.kind != CppKind::floating && b.type.kind != CppKind::floating;
   CppKind kind = form->compares ? CppKind::boolean : integers ? CppKind::integer : CppKind::floating;
   if (form->text == "//" || form->text == "%") {
@@ -132,11 +122,31 @@ bool CppCalls::infix(const Node& node, Value& result) {
               {kind}};
     return true;
   }
+  const bool bitwise = form->text == " & " || form->text == " | ";
+  if (bitwise && a.type.kind == CppKind::boolean && b.type.kind == CppKind::boolean) kind = CppKind::boolean;
   const bool divides = form->text == " / ";
   if (divides) kind = CppKind::floating;
   result = {"(" + (divides ? "static_cast<double>(" + a.text + ")" : a.text) + std::string(form->text) + b.text + ")",
             {kind}};
   return true;
+}
+
+// Of two ints Python gives an int or a float, as the second is.
+CppCalls::Value CppCalls::power(const Node& node, const Value& a, const Value& b) {
+  const bool integers = a.type.kind != CppKind::floating && b.type.kind != CppKind::floating;
+  const Argument& exponent = node.arg(1);
+  if (integers && !exponent.is_int())
+    throw Error(ErrorKind::unsupported,
+                "C++ has one type for a power: make the exponent a literal, or one of the two a float");
+  if (!integers || exponent.as_int() < 0)
+    return {"std::pow(static_cast<double>(" + a.text + "), static_cast<double>(" + b.text + "))", {CppKind::floating}};
+  used_int_pow_ = true;
+  return {"int_pow(" + a.text + ", " + b.text + ")", {CppKind::integer}};
+}
+
+CppCalls::Value CppCalls::element(const Value& list, const std::string& index, CppKind kind) {
+  used_element_ = true;
+  return {"element(" + list.text + ", " + index + ")", {kind}};
 }
 
 CppCalls::Value CppCalls::getitem(const Node& node) {
@@ -155,11 +165,8 @@ CppCalls::Value CppCalls::getitem(const Node& node) {
     return {of.text + "[" + std::to_string(i) + "]" + std::string(cpp_from_ivalue(type.kind)), type};
   }
   if (of.type.kind == CppKind::tensors || of.type.kind == CppKind::integers) {
-    const CppKind element = of.type.kind == CppKind::tensors ? CppKind::tensor : CppKind::integer;
-    if (item.is_int() && item.as_int() < 0) {
-      return {"(" + of.text + ").end()[" + std::to_string(item.as_int()) + "]", {element}};
-    }
-    if (item.is_int() || item.is_node()) return {of.text + "[" + value(item).text + "]", {element}};
+    const CppKind kind = of.type.kind == CppKind::tensors ? CppKind::tensor : CppKind::integer;
+    if (item.is_int() || item.is_node()) return this->element(of, value(item).text, kind);
   }
   if (of.type.kind == CppKind::tensor) return index(of.text, item);
   throw Error(ErrorKind::unsupported,

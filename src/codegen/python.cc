@@ -60,7 +60,10 @@ std::string filled(const Form& form, const Node& node) {
   std::size_t next = 0;
   for (std::size_t i = 0; i < form.text.size(); ++i) {
     if (form.text.substr(i).starts_with("{}")) {
-      out += to_string(node.arg(next++), NodeStyle::plain);
+      const std::string text = to_string(node.arg(next), NodeStyle::plain);
+      // `-2 ** x` is the negative of a power.
+      const bool is_base = next++ == 0 && form.text.find("**") != std::string_view::npos && text.starts_with('-');
+      out += is_base ? "(" + text + ")" : text;
       ++i;
     } else {
       out += form.text[i];
@@ -191,7 +194,8 @@ class PythonWriter {
     const std::string_view target = node.target().view();
     const bool plain = node.kwargs().empty();
     if (std::optional<std::string> infix = python_infix(node)) return assigned(node, *infix);
-    if (const Form* form = find_form(kInPlace, target); form && plain && node.args().size() == arity(*form)) {
+    if (const Form* form = find_form(kInPlace, target);
+        form && plain && node.args().size() == arity(*form) && is_last_reader(node)) {
       return filled(*form, node) + ";  " + node.name() + annotation(node) + " = " + value(node.arg(0));
     }
     if (target == "builtins.getattr" && plain && node.args().size() == 2 && node.arg(1).is_string() &&
@@ -209,6 +213,16 @@ class PythonWriter {
     return node.name() + annotation(node) + " = " + expression;
   }
   static std::string value(const Argument& argument) { return to_string(argument, NodeStyle::plain); }
+
+  // `x += 1` makes x another number, so nobody may read it later; where x is a tensor, the function does the same.
+  static bool is_last_reader(const Node& node) {
+    const Node* written = node.arg(0).node_or_null();
+    if (!written) return false;
+    for (const Node& user : written->users()) {
+      if (node.is_before(user)) return false;
+    }
+    return true;
+  }
 
   // Literals need parentheses before a dot.
   static std::string receiver(const Node& node) {

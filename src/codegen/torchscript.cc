@@ -3,6 +3,7 @@
 #include <array>
 
 #include <fxgraph/codegen/python.h>
+#include <fxgraph/ops/argument_type.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 
@@ -54,7 +55,7 @@ class TorchScriptWriter {
       case Op::placeholder: return parameter(node);
       case Op::get_attr: return assign(node, python_attribute(node.target().view()));
       case Op::call_module: return assign(node, python_attribute(node.target().view()) + arguments(node, 0));
-      case Op::call_method: return assign(node, value(node.arg(0)) + "." + node.target().str() + arguments(node, 1));
+      case Op::call_method: return assign(node, receiver(node) + "." + node.target().str() + arguments(node, 1));
       case Op::call_function:
         if (node.target() == "torch._assert" && node.args().size() == 2)
           return line("assert " + value(node.arg(0)) + ", " + value(node.arg(1)));
@@ -85,9 +86,10 @@ class TorchScriptWriter {
   std::string function(const Node& node) {
     const std::string_view target = node.target().view();
     if (target == "operator.getitem" && node.args().size() == 2) return subscript(node);
+    if (std::optional<std::string> power = int_pow(node)) return *power;
     if (std::optional<std::string> infix = python_infix(node)) return *infix;
     if (target == "builtins.getattr" && node.args().size() == 2 && node.arg(1).is_string())
-      return value(node.arg(0)) + "." + std::string(node.arg(1).as_string());
+      return receiver(node) + "." + std::string(node.arg(1).as_string());
     const std::string_view packet = packet_of(target);
     for (const auto& [ours, theirs] : kOfNumbers) {
       if (target == ours || packet == ours) return theirs + arguments(node, 0);
@@ -100,6 +102,31 @@ class TorchScriptWriter {
     }
     return "torch.ops." + std::string(packet.substr(0, colons)) + "." + std::string(packet.substr(colons + 2)) +
            arguments(node, 0);
+  }
+
+  // Of two ints: TorchScript's `**` gives a float.
+  static std::optional<std::string> int_pow(const Node& node) {
+    const bool is_pow = node.target() == "operator.pow" || node.target() == "operator.ipow";
+    if (!is_pow || node.args().size() != 2) return std::nullopt;
+    for (const Argument& argument : node.args()) {
+      const internal::ArgumentType type = internal::argument_type(argument);
+      if (type.list || (type.base != SchemaType::Base::integer && type.base != SchemaType::Base::boolean))
+        return std::nullopt;
+    }
+    constexpr std::int64_t kMostFactors = 64;
+    const Argument& exponent = node.arg(1);
+    if (!exponent.is_int() || exponent.as_int() > kMostFactors)
+      throw Error(ErrorKind::unsupported,
+                  "TorchScript has one type for a power: make the exponent a small literal, or one of the two a float");
+    if (exponent.as_int() < 0) return std::nullopt;
+    std::string text = "1";
+    for (std::int64_t i = 0; i < exponent.as_int(); ++i) text += " * " + value(node.arg(0));
+    return text;
+  }
+
+  // Literals need parentheses before a dot.
+  static std::string receiver(const Node& node) {
+    return node.arg(0).is_node() ? value(node.arg(0)) : "(" + value(node.arg(0)) + ")";
   }
 
   // `x[..., :-1]`: TorchScript knows slices only where Python has its own sign for them.

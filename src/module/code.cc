@@ -28,7 +28,8 @@ CodeOptions options_for(const GraphModule& module, const Graph& graph) {
     const std::string path = node->target().str();
     if (!seen.insert(path).second) continue;
     const torch::Tensor tensor = find_tensor(module, path, &is_parameter);
-    if (tensor.defined()) options.tensors.push_back({path, tensor_info(tensor), is_parameter});
+    if (tensor.defined())
+      options.tensors.push_back({path, tensor_info(tensor), is_parameter, is_parameter && !tensor.requires_grad()});
   }
   for (const Node* node : graph.find_nodes(Op::call_module)) {
     const std::string path = node->target().str();
@@ -36,6 +37,9 @@ CodeOptions options_for(const GraphModule& module, const Graph& graph) {
     std::optional<CodeModule> made = called && seen.insert(path).second ? construction_of(*called) : std::nullopt;
     if (!made) continue;
     made->path = path;
+    for (const auto& parameter : called->named_parameters()) {
+      if (!parameter->requires_grad()) made->frozen.push_back(parameter.key());
+    }
     options.modules.push_back(std::move(*made));
   }
   return options;
@@ -50,7 +54,8 @@ std::string constructor(const CodeOptions& options) {
       "        weights = dict(torch.load(pathlib.Path(__file__).parent / 'weights.pt'))\n";
   for (const CodeTensor& tensor : options.tensors) {
     out += std::string("        self._add_") + (tensor.is_parameter ? "parameter" : "buffer") + "(" +
-           quoted(tensor.path) + ", weights[" + quoted(tensor.path) + "])\n";
+           quoted(tensor.path) + ", weights[" + quoted(tensor.path) + "]" +
+           (tensor.is_frozen ? ", requires_grad=False" : "") + ")\n";
   }
   return out + R"(
     def _owner(self, path):
@@ -61,9 +66,10 @@ std::string constructor(const CodeOptions& options) {
             owner = owner._modules[name]
         return owner, path.split('.')[-1]
 
-    def _add_parameter(self, path, tensor):
+    def _add_parameter(self, path, tensor, requires_grad=True):
         owner, name = self._owner(path)
-        owner.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point()))
+        requires_grad = requires_grad and tensor.is_floating_point()
+        owner.register_parameter(name, torch.nn.Parameter(tensor, requires_grad=requires_grad))
 
     def _add_buffer(self, path, tensor):
         owner, name = self._owner(path)

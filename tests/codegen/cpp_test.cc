@@ -76,7 +76,7 @@ TEST(CppCode, TakesResultsApart) {
       "    auto t = torch::topk(x, 2);\n"
       "    torch::Tensor i = std::get<1>(t);  t = {};\n"
       "    std::vector<torch::Tensor> c = torch::chunk(x, 3, 1);  x.reset();\n"
-      "    torch::Tensor p = c[2];  c.clear();\n"
+      "    torch::Tensor p = element(c, 2);  c.clear();\n"
       "    torch::Tensor r = p.index({torch::indexing::Slice(0, 2, torch::indexing::None), torch::indexing::None, "
       "i});  p.reset(); i.reset();\n"
       "    return std::vector<torch::Tensor>{r};\n");
