@@ -69,7 +69,7 @@ constexpr std::string_view kFloor = R"(
 constexpr std::string_view kElement = R"(
   /// A negative index counts from behind.
   template <typename List>
-  static auto element(const List& list, int64_t index) {
+  static typename List::value_type element(const List& list, int64_t index) {
     const auto size = static_cast<int64_t>(list.size());
     TORCH_CHECK(-size <= index && index < size, "index ", index, " is out of range for ", size, " elements");
     return list[static_cast<std::size_t>(index < 0 ? index + size : index)];

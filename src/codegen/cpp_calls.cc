@@ -83,7 +83,14 @@ constexpr std::array kForms = std::to_array<Form>({
     {"aten::Int.float", "static_cast<int64_t>({})", CppKind::integer},
     {"aten::IntImplicit", "{}.item<int64_t>()", CppKind::integer},
     {"aten::ScalarImplicit", "{}.item()", CppKind::scalar},
+    {"aten::__and__.bool", "({} && {})", CppKind::boolean},
+    {"aten::__and__.int", "({} & {})", CppKind::integer},
     {"aten::__getitem__.t", "element({}, {})", CppKind::other},
+    {"aten::__not__", "!({})", CppKind::boolean},
+    {"aten::__or__.bool", "({} || {})", CppKind::boolean},
+    {"aten::__or__.int", "({} | {})", CppKind::integer},
+    {"aten::__xor__.bool", "({} != {})", CppKind::boolean},
+    {"aten::__xor__.int", "({} ^ {})", CppKind::integer},
     {"aten::add.float", "({} + {})", CppKind::floating},
     {"aten::add.float_int", "({} + {})", CppKind::floating},
     {"aten::add.int", "({} + {})", CppKind::integer},
@@ -107,6 +114,7 @@ constexpr std::array kForms = std::to_array<Form>({
     {"aten::mul.int", "({} * {})", CppKind::integer},
     {"aten::mul.int_float", "({} * {})", CppKind::floating},
     {"aten::ne.int", "({} != {})", CppKind::boolean},
+    {"aten::neg.float", "-({})", CppKind::floating},
     {"aten::neg.int", "-({})", CppKind::integer},
     {"aten::numel", "{}.numel()", CppKind::integer},
     {"aten::pow.float", "std::pow(static_cast<double>({}), static_cast<double>({}))", CppKind::floating},
@@ -161,6 +169,17 @@ bool is_ambiguous(const OperatorSchema& schema, std::size_t i) {
   return false;
 }
 
+// TorchScript's, which no dispatcher knows.
+bool is_of_numbers(const OperatorSchema& schema) {
+  const auto is_number = [](const auto& each) {
+    const Base base = each.type.base;
+    return !each.type.list && (base == Base::integer || base == Base::floating || base == Base::boolean ||
+                               base == Base::scalar || base == Base::complex);
+  };
+  return schema.target.view().starts_with("aten::") && !schema.arguments.empty() && !schema.returns.empty() &&
+         std::ranges::all_of(schema.arguments, is_number) && std::ranges::all_of(schema.returns, is_number);
+}
+
 bool has_function(const OperatorSchema& schema, std::string_view name) {
   if (!schema.target.view().starts_with("aten::") || contains(kNoFunction, name)) return false;
   for (const SchemaArgument& argument : schema.arguments) {
@@ -204,6 +223,8 @@ CppCalls::Value CppCalls::call_operator(const Node& node, const OperatorSchema& 
     used_element_ = used_element_ || form.text.starts_with("element(");
     return {text, {form.kind}};
   }
+  if (is_of_numbers(schema))
+    throw Error(ErrorKind::unsupported, "C++ has nothing for " + target_text(schema.target) + ", which is of numbers");
   const std::string name(packet_of(schema.target.view()).substr(schema.target.view().find("::") + 2));
   if (!has_function(schema, name)) return dispatch(node, schema);
   CppType type{CppKind::nothing};

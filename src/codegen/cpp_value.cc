@@ -169,7 +169,7 @@ std::string integer(std::int64_t value) {
   if (value == std::numeric_limits<std::int64_t>::min()) return "std::numeric_limits<int64_t>::min()";
   const bool wide =
       value > std::numeric_limits<std::int32_t>::max() || value < -std::numeric_limits<std::int32_t>::max();
-  return std::to_string(value) + (wide ? "LL" : "");
+  return wide ? "int64_t{" + std::to_string(value) + "}" : std::to_string(value);
 }
 
 }  // namespace

@@ -5,9 +5,24 @@
 
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
+#include <fxgraph/ops/python_rows.h>
 #include <fxgraph/ops/schema.h>
 
 namespace fx {
+
+namespace {
+
+/// `torch.einsum('ij,jk', x, y)`: what is given by position is the operator's list.
+bool gathers_tensors(Symbol target) {
+  for (const internal::PythonRow& row : internal::python_rows(target.view())) {
+    for (const internal::PythonParameter& parameter : row.parameters) {
+      if (parameter.rest) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 CallTarget resolve_call(Op op, Symbol target) {
   if (op == Op::call_method) {
@@ -21,6 +36,7 @@ CallTarget resolve_call(Op op, Symbol target) {
     if (found->schema->overload_name().empty() && torch_overloads(target).size() > 1) return {found, nullptr, {target}};
     return {found, nullptr, {}};
   }
+  if (gathers_tensors(target)) return {nullptr, nullptr, {}};
   return {nullptr, nullptr, packets_of_function(target)};
 }
 

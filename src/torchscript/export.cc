@@ -54,14 +54,23 @@ class Exporter {
     return made;
   }
 
+  // LibTorch would put the second in the place of the first.
+  static std::string name_in(const jit::Module& made, const std::string& name) {
+    std::string written = internal::script_name(name);
+    if (made.hasattr(written))
+      throw Error(ErrorKind::unsupported, "cannot write the attribute '" + name + "' as TorchScript: it becomes '" +
+                                              written + "', which another attribute is called; rename one of them");
+    return written;
+  }
+
   void add_tensors(jit::Module& made, const torch::nn::Module& from, const std::string& path) const {
     for (const auto& parameter : from.named_parameters(/*recurse=*/false)) {
       if (parameter.value().defined() && !moved_.count(join_path(path, parameter.key())))
-        made.register_parameter(internal::script_name(parameter.key()), parameter.value(), /*is_buffer=*/false);
+        made.register_parameter(name_in(made, parameter.key()), parameter.value(), /*is_buffer=*/false);
     }
     for (const auto& buffer : from.named_buffers(/*recurse=*/false)) {
       if (buffer.value().defined() && !moved_.count(join_path(path, buffer.key())))
-        made.register_buffer(internal::script_name(buffer.key()), buffer.value());
+        made.register_buffer(name_in(made, buffer.key()), buffer.value());
     }
   }
 
@@ -72,11 +81,10 @@ class Exporter {
     add_tensors(made, from, path);
     for (const auto& child : from.named_children()) {
       if (const auto* object = dynamic_cast<const ObjectAttribute*>(child.value().get())) {
-        made.register_attribute(internal::script_name(child.key()), object->value().type(), object->value());
+        made.register_attribute(name_in(made, child.key()), object->value().type(), object->value());
         continue;
       }
-      made.register_module(internal::script_name(child.key()),
-                           convert(child.value(), join_path(path, child.key()), called));
+      made.register_module(name_in(made, child.key()), convert(child.value(), join_path(path, child.key()), called));
     }
     return made;
   }

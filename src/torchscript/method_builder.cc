@@ -251,9 +251,18 @@ class MethodBuilder {
     return nullptr;
   }
 
-  // The first packet with an overload that takes these values.
-  Value* call_packets(const Node& node, const std::vector<fx::Symbol>& packets) {
+  bool takes_tensors(const Node& node) const {
+    return std::ranges::any_of(node.args(), [this](const Argument& argument) {
+      const Value* value = argument.is_node() ? values_[argument.node()] : nullptr;
+      return value && value->type()->isSubtypeOf(*c10::TensorType::get());
+    });
+  }
+
+  // The first packet with an overload that takes these values. TorchScript makes tensors of numbers where there is an
+  // operator of tensors: those of numbers are the last ones.
+  Value* call_packets(const Node& node, std::vector<fx::Symbol> packets) {
     if (packets.empty()) throw Error(ErrorKind::unsupported, "TorchScript has no operator of that name");
+    if (!takes_tensors(node)) std::ranges::reverse(packets);
     for (const fx::Symbol packet : packets) {
       const std::vector<const TorchOperator*>& overloads = torch_overloads(packet);
       if (overloads.empty()) continue;

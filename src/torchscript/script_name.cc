@@ -41,7 +41,8 @@ std::string script_name(std::string_view name) {
       "global",   "if",     "import",   "in",   "is",    "lambda", "nonlocal", "not",   "or",      "pass",
       "raise",    "return", "training", "try",  "while", "with",   "yield"};
   std::string result(name);
-  if (std::binary_search(kTaken.begin(), kTaken.end(), name)) result += '_';
+  const bool is_of_classes = name.starts_with("__") && name.ends_with("__");  // __annotations__, __parameters__
+  if (is_of_classes || std::binary_search(kTaken.begin(), kTaken.end(), name)) result += '_';
   return result;
 }
 

@@ -59,7 +59,7 @@ TEST(CppCode, SpellsLiteralsAsCppDoes) {
                      "%e = call_method[target=add_](args = (%d, %x))\nreturn e"),
             "    torch::Tensor a = torch::full({2, 3}, std::numeric_limits<double>::infinity(), "
             "torch::TensorOptions().dtype(torch::kDouble).device(torch::Device(\"cpu\")));\n"
-            "    torch::Tensor b = torch::clamp(a, -1, 5000000000LL);  a.reset();\n"
+            "    torch::Tensor b = torch::clamp(a, -1, int64_t{5000000000});  a.reset();\n"
             "    torch::Tensor c = b.view(torch::IntArrayRef({3, -1}));  b.reset();\n"
             "    torch::Tensor d = torch::gelu(c, \"tanh\");  c.reset();\n"
             "    torch::Tensor e = d.add_(x);  d.reset(); x.reset();\n"

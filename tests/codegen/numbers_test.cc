@@ -70,7 +70,7 @@ TEST(Numbers, ElementsOfListsAreLookedUpAsPythonDoes) {
       "%s = call_function[target=aten::size](args = (%x,))\n"
       "%d = call_function[target=aten::__getitem__.t](args = (%s, -1))\nreturn (a, b, d)"));
   EXPECT_THAT(source, AllOf(HasSubstr("a = element(c, -1);"), HasSubstr("b = element(c, n);"),
-                            HasSubstr("d = element(s, -1);"), HasSubstr("static auto element(")));
+                            HasSubstr("d = element(s, -1);"), HasSubstr("static typename List::value_type element(")));
   EXPECT_THAT(cpp_code(graph_of("return x")), Not(HasSubstr("element")));
 }
 

@@ -152,6 +152,18 @@ TEST(AsPython, SequencesByPosition) {
   expect_same(Interpreter(gm).run({x}), x.view({-1, 3}), "interpreter");
 }
 
+TEST(AsPython, TensorsByPositionAreAList) {
+  const torch::Tensor x = sample(), product = torch::matmul(x, x.t());
+  for (const char* einsum : {"torch.einsum", "torch.functional.einsum"}) {
+    const std::string call = std::string("call_function[target=") + einsum + "](args = ('ij,kj->ik', ";
+    expect_gives(call + "%x, %x))", product);
+    expect_gives(call + "[%x, %x]))", product);
+  }
+  expect_gives("call_function[target=torch.block_diag](args = (%x, %x))", torch::block_diag({x, x}));
+  const torch::Tensor condition = x > 0;
+  expect_gives("call_function[target=aten::where](args = (%x, %x, %x))", condition, condition);
+}
+
 TEST(AsPython, ARunThatFailsLeavesGradientsAsTheyWere) {
   for (const char* target : {"torch._C._set_grad_enabled", "aten::set_grad_enabled", "torch.set_grad_enabled"}) {
     GraphModule gm = module_of(std::string("%off = call_function[target=") + target +

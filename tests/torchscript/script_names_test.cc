@@ -59,4 +59,26 @@ TEST(ScriptNames, NamesOfAttributesThatFilesCannotSayAreRefused) {
   }
 }
 
+TEST(ScriptNames, TwoAttributesOfOneNameAreRefused) {
+  for (const auto& [first, second] :
+       {std::pair("for", "for_"), std::pair("a.forward", "a.forward_"), std::pair("training_", "training")}) {
+    Graph graph;
+    graph.output(graph.call_function("aten::sub.Tensor", {graph.get_attr(first), graph.get_attr(second)}));
+    const GraphModule module(GraphModule::Attributes{{first, torch::ones({2})}, {second, torch::zeros({2})}},
+                             std::move(graph));
+    EXPECT_THAT([&] { to_torchscript(module); }, ThrowsMessage<Error>(HasSubstr("which another attribute is called")));
+  }
+}
+
+TEST(ScriptNames, AttributesMayBeCalledAsClassesOfFilesCallTheirs) {
+  for (const char* name : {"__annotations__", "__parameters__", "__buffers__"}) {
+    Graph graph;
+    graph.output(graph.call_function("aten::add.Tensor", {graph.placeholder("x"), graph.get_attr(name)}));
+    const GraphModule module(GraphModule::Attributes{{name, torch::ones({3, 4})}}, std::move(graph));
+    std::stringstream file;
+    to_torchscript(module).save(file);
+    EXPECT_TRUE(torch::jit::load(file).forward({sample()}).toTensor().equal(sample() + 1)) << name;
+  }
+}
+
 }  // namespace fx::script_names_test

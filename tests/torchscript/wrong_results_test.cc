@@ -231,6 +231,24 @@ TEST(Numbers, PowersOfIntsAreInts) {
   EXPECT_THAT(testing::error_of([&] { to_torchscript(unknown); }), HasSubstr("one type for a power"));
 }
 
+TEST(Numbers, WhatIsComputedOfNumbersIsANumber) {
+  GraphModule gm(parse_graph(
+      "graph():\n%x = placeholder[target=x]\n%n = call_method[target=size](args = (%x, 0))\n"
+      "%a = call_function[target=operator.floordiv](args = (7, %n))\n%b = call_function[target=operator.mod](args = "
+      "(7, "
+      "%n))\n%c = call_function[target=operator.gt](args = (%n, 2))\n%d = call_function[target=operator.lt](args = "
+      "(%n, "
+      "9))\n%e = call_function[target=operator.and_](args = (%c, %d))\n%f = call_function[target=operator.or_](args = "
+      "(%c, %d))\n%g = call_function[target=operator.ifloordiv](args = (%n, -2))\n"
+      "%h = call_function[target=operator.abs](args = (%g,))\nreturn (x, a, b, e, f, g, h)"));
+  const auto expected = gm.run({sample()}).toTuple()->elements();
+  const auto found = saved_and_loaded(to_torchscript(gm)).forward({sample()}).toTuple()->elements();
+  for (std::size_t i = 1; i < expected.size(); ++i) {
+    EXPECT_EQ(found[i].tagKind(), expected[i].tagKind()) << i;
+    EXPECT_EQ(found[i], expected[i]) << i;
+  }
+}
+
 TEST(Methods, ThatTakeTheTensorElsewhereAreSavedAsTheyRun) {
   GraphModule gm(parse_graph(
       "graph():\n%x = placeholder[target=x]\n%c = call_function[target=operator.lt](args = (%x, 3))\n"
