@@ -176,7 +176,8 @@ bool is_of_numbers(const OperatorSchema& schema) {
     return !each.type.list && (base == Base::integer || base == Base::floating || base == Base::boolean ||
                                base == Base::scalar || base == Base::complex);
   };
-  return schema.target.view().starts_with("aten::") && !schema.arguments.empty() && !schema.returns.empty() &&
+  const bool of_torchscript = schema.target.view().starts_with("aten::") || schema.target.view().starts_with("prim::");
+  return of_torchscript && !schema.arguments.empty() && !schema.returns.empty() &&
          std::ranges::all_of(schema.arguments, is_number) && std::ranges::all_of(schema.returns, is_number);
 }
 
@@ -205,6 +206,11 @@ CppCalls::Value CppCalls::call(const Node& node) {
 }
 
 CppCalls::Value CppCalls::call_operator(const Node& node, const OperatorSchema& schema) {
+  for (const auto& [name, value] : node.kwargs()) {
+    const int index = schema.index_of(name);
+    if (index >= 0 && static_cast<std::size_t>(index) < std::min(node.args().size(), schema.num_positional()))
+      throw Error(ErrorKind::invalid_argument, "the argument '" + name.str() + "' is given twice");
+  }
   for (const Form& form : kForms) {
     if (schema.target != form.target) continue;
     std::string text;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -143,6 +144,12 @@ std::shared_ptr<torch::nn::Module> LeafModule::clone(const TorchDeviceOption& de
       if (!fx::find_tensor(*this, item.name, &is_parameter).defined()) continue;
       const auto [parent, name] = split_path(item.name);
       put_tensor(make_holders(*copy, parent), name, item.value.toTensor(), is_parameter);
+    }
+    for (const auto& item : named_modules({}, /*include_self=*/false)) {
+      const auto object = std::dynamic_pointer_cast<ObjectAttribute>(item.value());
+      if (!object) continue;
+      const auto [parent, name] = split_path(item.key());
+      make_holders(*copy, parent).register_module(name, object->clone());
     }
     set_own_mode(*copy, is_training());
   } else {

@@ -74,6 +74,21 @@ TEST(Numbers, ElementsOfListsAreLookedUpAsPythonDoes) {
   EXPECT_THAT(cpp_code(graph_of("return x")), Not(HasSubstr("element")));
 }
 
+TEST(Numbers, WhatCppHasNothingForIsRefusedWhenItIsWritten) {
+  const auto cpp_of = [](const std::string& lines) { return cpp_code(graph_of(lines)); };
+  EXPECT_THAT(cpp_of("%a = call_function[target=aten::add.Scalar](args = (%x, 50000000000))\nreturn a"),
+              HasSubstr("torch::add(x, int64_t{50000000000})"));
+  EXPECT_THAT([&] { cpp_of("%a = call_function[target=aten::floordiv.float](args = (7.5, 2.0))\nreturn (x, a)"); },
+              ThrowsMessage<Error>(HasSubstr("aten.floordiv.float, which is of numbers")));
+  EXPECT_THAT(
+      [&] {
+        cpp_of(
+            "%a = call_function[target=aten::sum.dim_IntList](args = (%x, [1]), kwargs = {dim: [0]})\n"
+            "return a");
+      },
+      ThrowsMessage<Error>(HasSubstr("the argument 'dim' is given twice")));
+}
+
 TEST(Numbers, FrozenParametersStayFrozen) {
   const Graph graph = graph_of("%w = get_attr[target=w]\n%v = get_attr[target=v]\nreturn (x, w, v)");
   EXPECT_THAT(cpp_code(graph, {.tensors = {{"w", {.sizes = {2}}, true, true}, {"v", {.sizes = {2}}, true}}}),

@@ -90,6 +90,10 @@ TEST(AsPython, MethodsThatTakeTheTensorElsewhere) {
   const torch::Tensor expected = torch::stack({w, torch::where(x < 0, x, torch::full({}, 2.0)), w});
   expect_same(gm.run({x}), expected, "plan");
   expect_same(Interpreter(gm).run({x}), expected, "interpreter");
+  expect_gives("call_method[target=type](args = (%x, torch.float64))", x.to(torch::kDouble));
+  expect_gives("call_method[target=char](args = (%x,))", x.to(torch::kChar));
+  expect_gives("call_method[target=nelement](args = (%x,))", x.numel());
+  expect_gives("call_method[target=ndimension](args = (%x,))", x.dim());
   // Of bools, nothing but the order tells the condition.
   expect_gives("call_method[target=where](args = (%x, %x, %x))", b, b);
   const torch::Tensor positive = sample().abs() + 1;
