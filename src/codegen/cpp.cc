@@ -78,8 +78,12 @@ constexpr std::string_view kElement = R"(
 constexpr std::string_view kIntPow = R"(
   static int64_t int_pow(int64_t base, int64_t exponent) {
     int64_t result = 1;
-    for (; exponent > 0; --exponent)
-      TORCH_CHECK(!__builtin_mul_overflow(result, base, &result), "the power of two ints is larger than 64 bits hold");
+    bool overflows = false;
+    for (; exponent > 0; exponent /= 2) {
+      if (exponent % 2 == 1) overflows = overflows || __builtin_mul_overflow(result, base, &result);
+      if (exponent > 1) overflows = __builtin_mul_overflow(base, base, &base) || overflows;
+    }
+    TORCH_CHECK(!overflows, "the power of two ints is larger than 64 bits hold");
     return result;
   }
 )";

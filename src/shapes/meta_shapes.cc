@@ -159,7 +159,7 @@ class ShapeProp::Runner : public Interpreter {
       return std::nullopt;
     internal::OpRecord& record = engine.operators().find(*op->handle);
     if (!record.takes_tensors || !record.all_results_are_tensors || record.results.empty() ||
-        record.shape_depends_on_data || stack.size() != record.arguments.size())
+        stack.size() != record.arguments.size() || internal::depends_on_data(record, stack.data()))
       return std::nullopt;
     engine.allow_data(stand_ins_ != StandIns::none);
     try {

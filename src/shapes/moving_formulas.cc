@@ -93,10 +93,33 @@ at::Tensor is_number_in(const IValue* arguments) {
   return at::empty(at::IntArrayRef(), at::TensorOptions(at::kBool).device(at::kMeta));
 }
 
+// (classes, how many there are): as many as there are in the data where that is no positive number.
+at::Tensor one_hot(const IValue* arguments) {
+  if (!arguments[0].isTensor() || !is_plain(arguments[0].toTensor()) || !arguments[1].isInt()) return {};
+  const at::Tensor classes = arguments[0].toTensor();
+  if (classes.scalar_type() != at::kLong || arguments[1].toInt() <= 0) return {};
+  Ints sizes = classes.sizes().vec();
+  sizes.push_back(arguments[1].toInt());
+  return contiguous_like(classes, sizes);
+}
+
+// (probabilities, how many, …): the kernel refuses zeros, which say nothing of its shape.
+at::Tensor multinomial(const IValue* arguments) {
+  if (!is_plain_real(arguments[0]) || !arguments[1].isInt() || !arguments[2].isBool()) return {};
+  const at::Tensor input = arguments[0].toTensor();
+  const std::int64_t count = arguments[1].toInt();
+  if (input.dim() < 1 || input.dim() > 2 || input.numel() == 0 || count < 1) return {};
+  if (!arguments[2].toBool() && count > input.size(-1)) return {};
+  Ints sizes = input.sizes().vec();
+  sizes.back() = count;
+  return at::empty(sizes, at::TensorOptions(at::kLong).device(at::kMeta));
+}
+
 constexpr FormulaRow kMovingRows[] = {
     {"aten::_pad_enum", 4, pad},    {"aten::flip", 2, flip},
     {"aten::roll", 3, roll},        {"aten::grid_sampler", 5, grid_sampler},
     {"aten::where.self", 3, where}, {"aten::isin.Scalar_Tensor", 4, is_number_in},
+    {"aten::one_hot", 2, one_hot},  {"aten::multinomial", 4, multinomial},
 };
 
 }  // namespace

@@ -114,7 +114,7 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
 }
 
 // LibTorch gives the tag to `unique_dim`, but not to `unique_dim.out`.
-bool depends_on_data(const c10::OperatorHandle& op) {
+bool may_depend_on_data(const c10::OperatorHandle& op) {
   constexpr auto kTag = at::Tag::dynamic_output_shape;
   if (op.hasTag(kTag)) return true;
   const TorchOperator* returning = returning_variant(op.schema());
@@ -130,11 +130,16 @@ OpRecord& OpTable::find(const c10::OperatorHandle& op) {
     records_.push_back(make_record(schema));
     // Indexing has the tag for the sake of masks, which are looked for where it is recorded.
     OpRecord& record = *records_.back();
-    record.shape_depends_on_data = depends_on_data(op) && record.target != "aten::index.Tensor";
+    record.shape_depends_on_data = may_depend_on_data(op) && record.target != "aten::index.Tensor";
     record.changes_shape = op.hasTag(at::Tag::inplace_view);
     index = static_cast<std::uint32_t>(records_.size());
   }
   return *records_[index - 1];
+}
+
+bool depends_on_data(const OpRecord& op, const c10::IValue* arguments) {
+  static const Symbol kOneHot("aten::one_hot");
+  return op.shape_depends_on_data && !(op.target == kOneHot && arguments[1].isInt() && arguments[1].toInt() > 0);
 }
 
 std::optional<std::size_t> result_list_length(const OpRecord& op, const c10::IValue* arguments) {

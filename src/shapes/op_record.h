@@ -55,6 +55,9 @@ struct OpRecord {
   bool meta_fails = false;             ///< learnt: this operator has no meta kernel
 };
 
+/// Whether the shape of this call's results depends on data: `one_hot` of so many classes has one that does not.
+bool depends_on_data(const OpRecord& op, const c10::IValue* arguments);
+
 /// The operators that a trace, and those that go with it, have met. Look-up is one hash of the schema's address.
 class OpTable {
  public:

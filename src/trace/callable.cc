@@ -37,7 +37,10 @@ Error program_threw(const std::string& message) {
 Argument run(const Callable& callable, Inputs& inputs) {
   try {
     WatchedCall watched;
-    if (watched.is_on() && sigsetjmp(watched.place(), 1) != 0) watched.end();
+    if (watched.is_on() && sigsetjmp(watched.place(), 1) != 0) {
+      inputs.session().abandon();
+      watched.end();
+    }
     return callable.run(inputs);
   } catch (const Error&) {
     throw;

@@ -36,7 +36,7 @@ struct Reason {
 
 /// What they say of all runs so far.
 struct Spent {
-  std::clock_t on_spare;
+  volatile std::clock_t on_spare;
   volatile bool large_take_long;  ///< one of the large ones has run out of time: so would others
 };
 
@@ -130,8 +130,9 @@ class ChildTrials {
 
   bool is_open(std::size_t i) const {
     if (outcome(i) != Outcome::untried || trials_[i].is_beyond_us) return false;
-    if (trials_[i].is_large && spent_.get()->large_take_long) return false;
-    if (trials_[i].is_spare && spent_.get()->on_spare > kSpareTime) return false;
+    if (trials_[i].is_spare ? spent_.get()->on_spare > kSpareTime
+                            : trials_[i].is_large && spent_.get()->large_take_long)
+      return false;
     const std::optional<std::size_t>& unless = trials_[i].unless;
     const std::vector<std::size_t>& after = trials_[i].only_after;
     const auto is_against = [&](std::size_t trial) {
@@ -157,9 +158,7 @@ class ChildTrials {
       try {
         for (std::size_t i = 0; i < trials_.size(); ++i) {
           if (!is_open(i)) continue;
-          const std::clock_t begin = std::clock();
           judge(i);
-          if (trials_[i].is_spare) spent_.get()->on_spare += std::clock() - begin;
         }
       } catch (...) {
       }
@@ -175,8 +174,12 @@ class ChildTrials {
     static_assert(Outcome{} == Outcome::untried);
     const ChildTrial& trial = trials_[i];
     outcome(i) = Outcome::ended;
-    if (trial.is_large) spent_.get()->large_take_long = true;  // unless it comes back
-    taken = std::clock();
+    Spent& spent = *spent_.get();
+    const Spent before = {spent.on_spare, spent.large_take_long};
+    const std::clock_t begin = std::clock();
+    taken = begin;
+    if (trial.is_spare) spent.on_spare = kSpareTime + 1;  // unless it comes back
+    if (trial.is_large && !trial.is_spare) spent.large_take_long = true;
     setitimer(ITIMER_REAL, trial.is_large ? &kPatienceIfLarge : &kPatience, nullptr);
     setitimer(ITIMER_PROF, trial.is_large ? &kTimeIfLarge : &kTime, nullptr);
     const TrialFinding found = judge_(trial.stand_ins());
@@ -187,7 +190,8 @@ class ChildTrials {
       reason.has_other_numbers = found.has_other_numbers;
     }
     outcome(i) = found.outcome;
-    if (trial.is_large) spent_.get()->large_take_long = false;
+    if (trial.is_spare) spent.on_spare = before.on_spare + (std::clock() - begin);
+    spent.large_take_long = before.large_take_long;
   }
 
   std::vector<ChildTrial>& trials_;

@@ -28,7 +28,8 @@ struct ChildTrial {
   std::vector<std::size_t> only_after{};
   bool is_large = false;  ///< gets a tenth of a second of the processor; when it runs out nothing is told, nor tried of
                           ///< other large ones
-  bool is_spare = false;  ///< tried while there is time: all of them together get some hundredths of a second
+  bool is_spare = false;  ///< tried while there is time, however long large ones took: all of them together get some
+                          ///< hundredths of a second
   bool is_beyond_us = false;  ///< not tried at all
   Outcome outcome = Outcome::untried;
   bool has_other_numbers = false;  ///< of what differs: it came through, to numbers that the graph has not

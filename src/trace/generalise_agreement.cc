@@ -10,15 +10,19 @@ namespace fx::internal {
 
 // ── Samples of another kind ───────────────────────────────────────────────────────────────────────────────────────
 
-// A program that never asks for a size that varies cannot treat zero on its own.
+// A program that never asks for a size that varies cannot treat zero on its own. What is computed may have one size in
+// all samples, and another where they do not come: of `avg_pool1d(x, 8)` all from 8 to 15 make one.
 bool Generaliser::asks_for_sizes() const {
   if (search_.samples().empty()) return false;
-  const auto& questions = program_.log.questions();
-  return program_.log.meets_errors() || !explained_.empty() || !constants_.empty() ||
-         (program_.log.asks_rank() && squeezes()) ||
+  const TraceLog& log = program_.log;
+  const auto& questions = log.questions();
+  return log.meets_errors() || !explained_.empty() || !constants_.empty() || (log.asks_rank() && squeezes()) ||
          std::any_of(questions.begin(), questions.end(), [&](const TraceLog::Question& question) {
-           const at::Tensor value = program_.session.value_of(*program_.log[question.of].node);
-           return !value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of);
+           const Node& node = *log[question.of].node;
+           const at::Tensor value = program_.session.value_of(node);
+           if (!value.defined() || value.sizes() != search_.samples().front()->sizes_of(question.of)) return true;
+           const bool is_given = node.is(Op::placeholder) || node.is(Op::get_attr);
+           return !is_given && value.dim() > 0 && !log.is_inside_leaf(question.of);
          });
 }
 

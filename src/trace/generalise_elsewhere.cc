@@ -114,6 +114,7 @@ void Generaliser::try_odd_inputs(const Agrees& same_numbers) {
   for (bool is_first = true;; is_first = false) {
     odd_.emplace(program_, inputs_, groups_);
     if (asks_for_sizes()) {
+      odd_->add_beyond();
       if (!is_far) odd_->add_large();
       odd_->add_empty();
       odd_->add_ones();

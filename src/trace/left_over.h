@@ -31,10 +31,13 @@ class LeftOver {
     }
     return alive;
   }
-  /// How many references to the sessions there are.
+  /// How many references to the sessions there are; to those that were not abandoned.
   long count() const {
     long count = 0;
-    for (const std::weak_ptr<Session>& session : sessions_) count += session.use_count();
+    for (const std::weak_ptr<Session>& known : sessions_) {
+      const std::shared_ptr<Session> session = known.lock();
+      if (session && !session->is_abandoned()) count += session.use_count() - 1;
+    }
     return count;
   }
   /// How many handles the sessions have captured, by tensor.

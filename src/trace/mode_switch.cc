@@ -187,12 +187,32 @@ void ModeSwitch::compare(const Graph& graph, const Session& session, const InMod
   updates_others_ |= !comparison.replaces_the_same(updates);
   for (const OtherFlag& flag : comparison.other_flags())
     (training == training_ ? own_flags_ : flags_).push_back({flag.node->id(), flag.argument, flag.node->target()});
+  compare_unused(graph, call.graph(), comparison, training);
   for (const Node* node : comparison.other_writes()) writes_.emplace_back(node->id(), node->target().str());
   for (const auto& [node, path] : comparison.added_writes()) added_.push_back(path);
   ids_.clear();
   for (std::uint32_t i = 0; i < call.log().size(); ++i) {
     const Node* image = comparison.image_of(*call.log()[i].node);
     ids_.push_back(image ? std::optional(image->id()) : std::nullopt);
+  }
+}
+
+// Calls whose results nobody takes, in the order in which they were made: the comparison does not come to them.
+void ModeSwitch::compare_unused(const Graph& graph, const Graph& other, const SameProgram& comparison, bool training) {
+  NodeMap<bool> is_image(graph, false);
+  std::vector<const Node*> mine, theirs;
+  for (const Node& node : other.nodes()) {
+    const Node* image = comparison.image_of(node);
+    if (image) is_image[*image] = true;
+    if (!image && mode_argument(node)) theirs.push_back(&node);
+  }
+  for (const Node& node : graph.nodes()) {
+    if (!is_image[node] && mode_argument(node)) mine.push_back(&node);
+  }
+  for (std::size_t i = 0; i < mine.size() && mine.size() == theirs.size(); ++i) {
+    const std::size_t argument = *mode_argument(*mine[i]);
+    if (mine[i]->target() != theirs[i]->target() || mine[i]->arg(argument) == theirs[i]->arg(argument)) continue;
+    (training == training_ ? own_flags_ : flags_).push_back({mine[i]->id(), argument, mine[i]->target()});
   }
 }
 

@@ -110,12 +110,13 @@ ModuleState::ModuleState(const std::shared_ptr<Module>& root) : globals_(std::ma
 }
 
 void ModuleState::visit(const std::string& path, const std::shared_ptr<Module>& module) {
-  const auto add = [&](const std::string& name, const at::Tensor& tensor) {
+  const auto add = [&](const std::string& name, const at::Tensor& tensor, bool is_parameter) {
     if (!tensor.defined() || tensor.key_set().has(kProxyKey)) return;
-    registered_.push_back({join_path(path, name), tensor, other_handle(tensor), tensor.requires_grad(), tensor.grad()});
+    registered_.push_back(
+        {join_path(path, name), tensor, other_handle(tensor), tensor.requires_grad(), tensor.grad(), is_parameter});
   };
-  for (const auto& item : module->named_parameters(/*recurse=*/false)) add(item.key(), item.value());
-  for (const auto& item : module->named_buffers(/*recurse=*/false)) add(item.key(), item.value());
+  for (const auto& item : module->named_parameters(/*recurse=*/false)) add(item.key(), item.value(), true);
+  for (const auto& item : module->named_buffers(/*recurse=*/false)) add(item.key(), item.value(), false);
   modules_.push_back({path, module, module->is_training(), module->is_training()});
   registrations_.add(module, named(path, *module));
 }
@@ -152,7 +153,8 @@ std::vector<StateChange> ModuleState::changes() const {
       result.push_back({Kind::registered, registered.path, "its gradient", {}, {}});
   }
   for (const MemberState::Change& change : globals_->members.changes())
-    result.push_back({Kind::tensor, name_of(modules_[change.object]), "a tensor", change.before, change.now});
+    result.push_back({Kind::tensor, name_of(modules_[change.object]), "a tensor", change.before, change.now,
+                      is_parameter(change.before)});
   for (const std::size_t object : globals_->members.counting())
     result.push_back({Kind::registered, name_of(modules_[object]), "a number or flag in each call", {}, {}});
   for (const Watched& watched : watched_) {
@@ -161,6 +163,12 @@ std::vector<StateChange> ModuleState::changes() const {
   }
   if (globals_->is_seeded_anew()) result.push_back({Kind::random, "the process", "its random generator", {}, {}});
   return result;
+}
+
+bool ModuleState::is_parameter(const at::Tensor& tensor) const {
+  return tensor.defined() && std::any_of(registered_.begin(), registered_.end(), [&](const Registered& registered) {
+           return registered.is_parameter && registered.tensor.is_same(tensor);
+         });
 }
 
 bool ModuleState::has_other_members() const {
@@ -230,7 +238,7 @@ void ModuleState::leave(Session& session) {
   session.proxies().for_each([&](ProxyImpl& proxy) { alive.push_back(&proxy); });
   for (const auto& [proxy, value] : constants(session, alive)) proxy->become(value);
   const auto before = [this](const ProxyImpl& proxy) { return globals_->members.before(proxy); };
-  if (settle_left_over(session, before)) has_left_ = true;
+  if (settle_left_over(session, before) && !session.is_abandoned()) has_left_ = true;
 }
 
 ModuleState::~ModuleState() { restore(); }

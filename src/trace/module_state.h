@@ -37,6 +37,8 @@ struct StateChange {
   std::string what;    ///< `a tensor`, `a number`, `requires_grad of weight`
   at::Tensor before;   ///< of a tensor; undefined when it was
   at::Tensor now;
+  bool is_parameter =
+      false;  ///< it was a registered parameter, which stays what it is; another tensor is in the member
 };
 
 class ModuleState {
@@ -87,6 +89,7 @@ class ModuleState {
     at::Tensor contents;  // another handle on what it was
     bool requires_grad;
     at::Tensor gradient;
+    bool is_parameter;
   };
   struct Watched {
     std::string name;
@@ -97,6 +100,7 @@ class ModuleState {
 
   void visit(const std::string& path, const std::shared_ptr<torch::nn::Module>& module);
   static bool has_other_contents(const Registered& registered);
+  bool is_parameter(const at::Tensor& tensor) const;
 
   std::vector<Visited> modules_;
   Registrations registrations_;

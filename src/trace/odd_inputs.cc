@@ -94,6 +94,20 @@ void OddInputs::add_large() {
   }
 }
 
+void OddInputs::add_beyond() {
+  constexpr std::array<std::int64_t, 9> kTried = {4, 8, 16, 32, 48, 64, 96, 128, 256};
+  for (const std::uint32_t index : groups_.independent()) {
+    const SizeGroup& group = groups_.groups[index];
+    std::set<std::int64_t> tried = {2 * group.size, 3 * group.size, 4 * group.size, group.size / 2, group.size / 4};
+    tried.insert(kTried.begin(), kTried.end());
+    for (const std::int64_t size : tried) {
+      const bool is_beyond = (group.below_said && size < group.below) || (group.above_said && size > group.above);
+      if (is_beyond && size > 1 && size % group.step == 0)
+        sizes_.push_back({add_trial({index}, size, /*is_large=*/true), {index}, size});
+    }
+  }
+}
+
 // ── The sizes between ────────────────────────────────────────────────────────────────────────────────────────────────
 
 void OddInputs::add_sizes(bool is_guess) {

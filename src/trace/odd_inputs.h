@@ -31,6 +31,9 @@ class OddInputs {
   /// For each free group alone some thousand; where that does not do, less. For programs that compute something of
   /// sizes, so that they cannot be tried at any (SizeSearch::check_far).
   void add_large();
+  /// Sizes beyond those that operators refuse by themselves, for each free group alone: they may take some again
+  /// (`avg_pool1d(x, 8)` and half of it go together every 16), and nothing is asserted of them.
+  void add_beyond();
   /// One size after the other for each free group alone, and for all. Below the smallest that a sample had, where the
   /// program does something else at zero or one: it does so from some size on (`max(n / 4, 1)`). All, where `is_guess`
   /// says that numbers follow a rule that was guessed from few values, or none. To be called behind add_empty() and

@@ -194,7 +194,7 @@ void Session::Call::take_from_first(const Node& node) {
 }
 
 bool Session::Call::compute() {
-  bool known = !record_.shape_depends_on_data;
+  bool known = !depends_on_data(record_, arguments_);
   if (known && record_.takes_tensors) {
     // The usual trace without shapes is told by its first proxy, before anything is copied.
     for (std::size_t i = 0; i < record_.arguments.size() && known; ++i) {

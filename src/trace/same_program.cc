@@ -60,6 +60,7 @@ std::vector<ReplacedBuffer> replaced_buffers(const Session& session, const std::
   std::vector<ReplacedBuffer> result;
   for (const StateChange& change : changes) {
     if (change.kind != StateChange::Kind::tensor || !change.before.defined() || !change.now.defined()) continue;
+    if (change.is_parameter) continue;  // no call writes to weights
     const ProxyImpl* now = proxy_impl(change.now);
     if (!now || now->is_constant() || !now->node() || now->session().get() != &session) continue;
     for (const CapturedTensor& captured : session.captured()) {

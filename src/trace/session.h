@@ -167,6 +167,9 @@ class Session : public std::enable_shared_from_this<Session> {
   ProxyList& proxies() { return proxies_; }
   /// Whether a proxy is alive.
   bool has_proxies() const { return !proxies_.is_empty(); }
+  /// The program was left in the middle: what it had built is never destroyed, so that proxies of it say nothing.
+  void abandon() { is_abandoned_ = true; }
+  bool is_abandoned() const { return is_abandoned_; }
   const std::vector<CapturedTensor>& captured() const { return captured_; }
   /// The tensor that a get_attr of this trace stands for, or null.
   const CapturedTensor* captured_by(const Node& node) const;
@@ -248,6 +251,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::recursive_mutex mutex_;  // the program may use several threads
   const std::thread::id thread_ = std::this_thread::get_id();
   bool has_other_threads_ = false;
+  bool is_abandoned_ = false;
   std::exception_ptr waiting_;
   Node* latest_ = nullptr;  // that a proxy was made for
   const Session* reference_ = nullptr;

@@ -109,6 +109,7 @@ class SizeSearch {
   Some tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last);
   Some tie_one_by_one(const Some& alike, const GroupSizes& sizes, std::uint32_t last);
   Some tie_needed(Some alike, const GroupSizes& sizes, std::uint32_t last);
+  Some tie_some(const Some& alike, const GroupSizes& sizes, std::uint32_t last);
   bool tie_all(const Some& some, const GroupSizes& sizes, std::uint32_t last);
   bool follow(Some (TieSearch::*tie)(), const Some& open, const Some& culprits, const Failures& failures,
               std::uint32_t last);

@@ -3,6 +3,7 @@
 #include <fxgraph/trace/size_search.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace fx::internal {
 
@@ -55,6 +56,25 @@ SizeSearch::Some SizeSearch::tie_needed(Some alike, const GroupSizes& sizes, std
   return tie_all(alike, sizes, last) ? alike : Some();
 }
 
+// Any three or more of those of one size with the first, the fewest before others: a batch and the same of two states,
+// where as many layers as that batch has are of that size, too.
+SizeSearch::Some SizeSearch::tie_some(const Some& alike, const GroupSizes& sizes, std::uint32_t last) {
+  constexpr std::size_t kMost = 6;
+  if (alike.size() < 4 || alike.size() > kMost) return {};
+  const auto num_others = static_cast<unsigned>(alike.size() - 1);
+  for (unsigned count = 2; count < num_others; ++count) {
+    for (unsigned others = 0; others < (1U << num_others); ++others) {
+      if (static_cast<unsigned>(std::popcount(others)) != count) continue;
+      Some some = {alike.front()};
+      for (unsigned i = 0; i < num_others; ++i) {
+        if (others >> i & 1U) some.push_back(alike[i + 1]);
+      }
+      if (tie_all(some, sizes, last)) return some;
+    }
+  }
+  return {};
+}
+
 // Those that fail in the same place of several inputs first, then any two, then those that go together, then all of one
 // size that need each other: two of one size may be so by chance. Returns those left over.
 SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupSizes& sizes, std::uint32_t last) {
@@ -88,8 +108,9 @@ SizeSearch::Some SizeSearch::tie(Some culprits, const Some& active, const GroupS
     const int attempts = attempts_;  // the search's own
     if (tied.empty() && alike.size() > 2) tied = tie_one_by_one(alike, sizes, last);
     if (tied.empty() && alike.size() > 2) tied = tie_needed(alike, sizes, last);
-    attempts_ = attempts;
     alike.resize(std::max(num_culprits, std::size_t{1}));
+    if (tied.empty()) tied = tie_some(alike, sizes, last);
+    attempts_ = attempts;
     if (tied.empty() && alike.size() > 2 && tie_all(alike, sizes, last)) tied = alike;
     if (tied.empty()) left.push_back(first), tied = {first};
     std::erase_if(culprits,

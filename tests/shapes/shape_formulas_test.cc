@@ -182,6 +182,14 @@ Arguments where(Draw& d, std::size_t) {
           d.chance(80) ? at::ones_like(a) : d.image(1, 3)};
 }
 
+Arguments one_hot(Draw& d, std::size_t) {
+  return {at::zeros(d.ints(static_cast<std::size_t>(d.any(0, 3)), 0, 4), at::kLong), d.any(1, 6)};
+}
+
+Arguments multinomial(Draw& d, std::size_t) {
+  return {at::ones(d.ints(static_cast<std::size_t>(d.any(1, 2)), 1, 5)), d.any(0, 6), d.chance(50), IValue()};
+}
+
 // `gates` times the state is what the weights hold.
 Arguments recurrent(Draw& d, std::size_t gates) {
   const std::int64_t in = d.any(1, 4), width = d.any(1, 4), layers = d.any(1, 3), ways = d.any(1, 2);
@@ -243,6 +251,8 @@ constexpr Row kRows[] = {{"aten::conv1d", "", convolution, 1},
                          {"aten::grid_sampler", "", grid_sampler, 2},
                          {"aten::grid_sampler", "", grid_sampler, 3},
                          {"aten::where", "self", where, 0},
+                         {"aten::one_hot", "", one_hot, 0},
+                         {"aten::multinomial", "", multinomial, 0},
                          {"aten::lstm", "input", recurrent, 4},
                          {"aten::gru", "input", recurrent, 3},
                          {"aten::rnn_tanh", "input", recurrent, 1},
