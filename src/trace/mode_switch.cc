@@ -185,9 +185,10 @@ void ModeSwitch::compare(const Graph& graph, const Session& session, const InMod
   std::vector<BufferUpdate> updates = plan.updates;
   for (BufferUpdate& update : updates) update.value = const_cast<Graph&>(graph).node_by_id(update.value->id());
   updates_others_ |= !comparison.replaces_the_same(updates);
+  std::vector<Flag>& flags = training == training_ ? own_flags_ : flags_;
   for (const OtherFlag& flag : comparison.other_flags())
-    (training == training_ ? own_flags_ : flags_).push_back({flag.node->id(), flag.argument, flag.node->target()});
-  compare_unused(graph, call.graph(), comparison, training);
+    flags.push_back({flag.node->id(), flag.argument, flag.node->target()});
+  find_unused_flags(graph, call.graph(), comparison, flags);
   for (const Node* node : comparison.other_writes()) writes_.emplace_back(node->id(), node->target().str());
   for (const auto& [node, path] : comparison.added_writes()) added_.push_back(path);
   ids_.clear();
@@ -198,7 +199,8 @@ void ModeSwitch::compare(const Graph& graph, const Session& session, const InMod
 }
 
 // Calls whose results nobody takes, in the order in which they were made: the comparison does not come to them.
-void ModeSwitch::compare_unused(const Graph& graph, const Graph& other, const SameProgram& comparison, bool training) {
+void ModeSwitch::find_unused_flags(const Graph& graph, const Graph& other, const SameProgram& comparison,
+                                   std::vector<Flag>& flags) {
   NodeMap<bool> is_image(graph, false);
   std::vector<const Node*> mine, theirs;
   for (const Node& node : other.nodes()) {
@@ -212,7 +214,7 @@ void ModeSwitch::compare_unused(const Graph& graph, const Graph& other, const Sa
   for (std::size_t i = 0; i < mine.size() && mine.size() == theirs.size(); ++i) {
     const std::size_t argument = *mode_argument(*mine[i]);
     if (mine[i]->target() != theirs[i]->target() || mine[i]->arg(argument) == theirs[i]->arg(argument)) continue;
-    (training == training_ ? own_flags_ : flags_).push_back({mine[i]->id(), argument, mine[i]->target()});
+    flags.push_back({mine[i]->id(), argument, mine[i]->target()});
   }
 }
 

@@ -55,7 +55,8 @@ class ModeSwitch {
   void find_other_modes(const Plan& plan);
   bool compare_at(const Plan& plan, const std::vector<at::Tensor>* stand_ins);
   void compare(const Graph& graph, const Session& session, const InMode& call, bool training, const Plan& plan);
-  void compare_unused(const Graph& graph, const Graph& other, const SameProgram& comparison, bool training);
+  static void find_unused_flags(const Graph& graph, const Graph& other, const SameProgram& comparison,
+                                std::vector<Flag>& flags);
   void find_frozen(const Graph& graph);
   static bool has(const std::vector<Flag>& flags, std::uint32_t node);
 
