@@ -59,9 +59,9 @@ class BoundCall {
  public:
   explicit BoundCall(const Node& node) : node_(node), schema_(overload_of(node)) {
     if (schema_ && !binds_all()) schema_ = nullptr;
-    if (schema_ && schema_->traits.commutative && node.args().size() >= 2 && node.args()[0].is_node() &&
+    if (schema_ && may_swap(schema_->traits) && node.args().size() >= 2 && node.args()[0].is_node() &&
         node.args()[1].is_node() && rest_is_default()) {
-      swapped_ = node.args()[1].node().id() < node.args()[0].node().id() && !tells_zeros_apart();
+      swapped_ = node.args()[1].node().id() < node.args()[0].node().id();
     }
   }
   std::size_t size() const { return schema_ ? schema_->arguments.size() : node_.args().size() + node_.kwargs().size(); }
@@ -89,12 +89,7 @@ class BoundCall {
     return true;
   }
 
-  // Of 0.0 and -0.0 these give the one that stands first, or last.
-  bool tells_zeros_apart() const {
-    static constexpr std::string_view kExtremes[] = {"aten::fmax", "aten::fmin",    "aten::max",
-                                                     "aten::min",  "aten::maximum", "aten::minimum"};
-    return std::ranges::find(kExtremes, packet_of(schema_->target.view())) != std::end(kExtremes);
-  }
+  static bool may_swap(const OperatorTraits& traits) { return traits.commutative && !traits.zeros_by_order; }
 
   // x + 2 y is not y + 2 x.
   bool rest_is_default() const {

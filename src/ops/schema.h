@@ -86,15 +86,16 @@ struct SchemaReturn {
 
 /// What the operator does beside computing its results, and the groups that patterns name.
 struct OperatorTraits {
-  bool writes = false;        ///< some argument may be written
-  bool random = false;        ///< draws from a random generator
-  bool side_effect = false;   ///< asserts, prints, changes global state
-  bool view = false;          ///< some result aliases an argument that is not written
-  bool pointwise = false;     ///< each output element depends on the input elements at its (broadcast) place only
-  bool reduction = false;     ///< combines elements along dimensions
-  bool commutative = false;   ///< the first two arguments may be swapped when every other has its default (add's alpha)
-  bool may_copy = false;      ///< a view, or a copy where no view will do: reshape, contiguous, to
-  bool restructures = false;  ///< gives what it writes other sizes or strides: t_, resize_, out= of another size
+  bool writes = false;       ///< some argument may be written
+  bool random = false;       ///< draws from a random generator
+  bool side_effect = false;  ///< asserts, prints, changes global state
+  bool view = false;         ///< some result aliases an argument that is not written
+  bool pointwise = false;    ///< each output element depends on the input elements at its (broadcast) place only
+  bool reduction = false;    ///< combines elements along dimensions
+  bool commutative = false;  ///< the first two arguments may be swapped when every other has its default (add's alpha)
+  bool zeros_by_order = false;  ///< of 0.0 and -0.0 gives the one that stands first, or last: max, min
+  bool may_copy = false;        ///< a view, or a copy where no view will do: reshape, contiguous, to
+  bool restructures = false;    ///< gives what it writes other sizes or strides: t_, resize_, out= of another size
 };
 
 /// An argument that turns an effect of the operator off when it is this literal: dropout draws nothing when `train` is

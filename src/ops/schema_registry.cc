@@ -157,6 +157,7 @@ const OperatorSchema& register_schema(std::string_view declaration, OperatorTrai
   all.pointwise |= traits.pointwise;
   all.reduction |= traits.reduction;
   all.commutative |= traits.commutative;
+  all.zeros_by_order |= traits.zeros_by_order;
   return internal::registry().add(std::move(schema));
 }
 

@@ -51,6 +51,9 @@ constexpr std::string_view kCommutative[] = {
     "max", "maximum", "min", "minimum", "mse_loss", "mul", "multiply", "ne", "not_equal",
 };
 
+// Of those: give one of their operands, of 0.0 and -0.0 the one that stands first, or last. Sorted.
+constexpr std::string_view kZerosByOrder[] = {"fmax", "fmin", "max", "maximum", "min", "minimum"};
+
 // Return a view where they can and a copy where they cannot, whatever their declarations say. Sorted.
 constexpr std::string_view kMayCopy[] = {
     "_autocast_to_full_precision", "_autocast_to_reduced_precision", "_coalesce", "_reshape_from_tensor", "coalesce", "contiguous", "cpu",
@@ -212,9 +215,10 @@ constexpr SwitchRow kSwitches[] = {
 // clang-format on
 
 static_assert(std::ranges::is_sorted(kPointwise) && std::ranges::is_sorted(kReduction) &&
-              std::ranges::is_sorted(kCommutative) && std::ranges::is_sorted(kRandom) &&
-              std::ranges::is_sorted(kSideEffect) && std::ranges::is_sorted(kSideEffectNamespaces) &&
-              std::ranges::is_sorted(kMayCopy) && std::ranges::is_sorted(kRestructures));
+              std::ranges::is_sorted(kCommutative) && std::ranges::is_sorted(kZerosByOrder) &&
+              std::ranges::is_sorted(kRandom) && std::ranges::is_sorted(kSideEffect) &&
+              std::ranges::is_sorted(kSideEffectNamespaces) && std::ranges::is_sorted(kMayCopy) &&
+              std::ranges::is_sorted(kRestructures));
 
 template <std::size_t N>
 bool contains(const std::string_view (&sorted)[N], std::string_view name) {
@@ -268,6 +272,7 @@ void set_groups(OperatorSchema& schema, const Name& name) {
   if (arguments.size() >= 2 && !arguments[0].alias.writes && contains(kCommutative, name.base)) {
     const bool two_numbers = is_number(arguments[0].type) && arguments[0].type.text == arguments[1].type.text;
     traits.commutative = !arguments[1].keyword_only && (two_tensors || two_numbers);
+    traits.zeros_by_order = traits.commutative && contains(kZerosByOrder, name.base);
   }
 }
 

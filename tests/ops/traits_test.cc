@@ -19,6 +19,7 @@ std::string traits_of(const char* target) {
   add(traits.pointwise, "pointwise");
   add(traits.reduction, "reduction");
   add(traits.commutative, "commutative");
+  add(traits.zeros_by_order, "zeros_by_order");
   return names;
 }
 
@@ -49,7 +50,7 @@ TEST(Traits, ComeFromTheDeclarationAndTheTables) {
       {"aten::where", ""},
       {"aten::max", "reduction"},
       {"aten::max.dim", "reduction"},
-      {"aten::max.other", "pointwise commutative"},
+      {"aten::max.other", "pointwise commutative zeros_by_order"},
       {"aten::sum.dim_IntList", "reduction"},
       {"aten::linalg_vector_norm", "reduction"},
       {"aten::softmax.int", ""},
