@@ -6,9 +6,11 @@
 #include <vector>
 
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/program/hostile/random.h>
+#include <fxgraph/support/random.h>
 
 namespace fx::hostile {
+
+using internal::Random;
 
 struct Spelling {
   Op op = Op::call_function;

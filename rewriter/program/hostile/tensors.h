@@ -8,9 +8,11 @@
 #include <string>
 #include <vector>
 
-#include <fxgraph/rewriter/program/hostile/random.h>
+#include <fxgraph/support/random.h>
 
 namespace fx::hostile {
+
+using internal::Random;
 
 /// What one tensor looks like, but for its numbers.
 struct TensorForm {

@@ -1,12 +1,12 @@
 // A small random number generator whose numbers are the same on every platform, unlike those of std distributions.
-// Internal to rewriter/program and the tests.
+// Internal: the generators of rewriter/program and of the tests.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 
-namespace fx::hostile {
+namespace fx::internal {
 
 /// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 class Random {
@@ -39,4 +39,4 @@ class Random {
   std::uint64_t state_;
 };
 
-}  // namespace fx::hostile
+}  // namespace fx::internal
