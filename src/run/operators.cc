@@ -11,7 +11,7 @@
 
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/run/missing_operators.h>
-#include <fxgraph/run/recurrent_sizes.h>
+#include <fxgraph/run/unsafe_kernels.h>
 #include <fxgraph/run/value.h>
 
 namespace fx {
@@ -237,7 +237,7 @@ bool takes_tensors(const c10::FunctionSchema& schema) {
 void call_boxed(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const c10::FunctionSchema& schema = op.schema();
   if (schema.returns().size() < 2) return op.callBoxed(&stack);
-  check_recurrent_sizes(schema, stack.data() + (stack.size() - schema.arguments().size()));
+  make_safe(schema, stack.data() + (stack.size() - schema.arguments().size()));
   if (!schema.is_mutable()) return op.callBoxed(&stack);
   const torch::jit::Stack held(stack.end() - static_cast<std::ptrdiff_t>(schema.arguments().size()), stack.end());
   op.callBoxed(&stack);

@@ -50,6 +50,7 @@ void HostileRun::run(const std::function<Trial(std::uint64_t seed)>& make) {
     hostile::Verdict verdict;
     try {
       trial = make(seed);
+      if (trace) std::cerr << trial.program.str() << std::endl;
       drawn = Clock::now();
       verdict = judge(trial.program, trial.rewrite);
     } catch (const std::exception& error) {  // a mistake of whoever draws or judges
@@ -62,18 +63,23 @@ void HostileRun::run(const std::function<Trial(std::uint64_t seed)>& make) {
     changed_ += verdict.changed;
     if (verdict.wrong.empty()) continue;
     ++wrong_;
-    note(seed, std::move(trial));
+    note(seed, std::move(trial), std::move(verdict));
   }
   std::cout << programs_ << " programs, seeds " << first_ << " to " << first_ + programs_ - 1 << ": " << changed_
             << " changed, " << wrong_ << " wrong; " << drawing.count() << " s drawing, " << judging.count()
             << " s judging\n";
 }
 
-void HostileRun::note(std::uint64_t seed, Trial trial) {
+void HostileRun::note(std::uint64_t seed, Trial trial, hostile::Verdict verdict) {
   if (kinds_.size() >= kMostKinds) return;
   if (trial.simplify) trial.simplify(trial);
   const hostile::Program small = hostile::reduce(trial.program, trial.rewrite);
-  const hostile::Verdict verdict = judge(small, trial.rewrite);
+  hostile::Verdict again = judge(small, trial.rewrite);
+  if (again.wrong.empty()) {
+    verdict.wrong += " (not each time)";
+  } else {
+    verdict = std::move(again);
+  }
   Kind& kind = kinds_[kind_of(trial.name, verdict.wrong)];
   ++kind.count;
   if (!kind.text.empty() && small.graph.size() >= kind.size) return;

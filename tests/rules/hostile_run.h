@@ -52,7 +52,7 @@ class HostileRun {
     std::size_t count = 0, size = 0;
     std::string text;
   };
-  void note(std::uint64_t seed, Trial trial);
+  void note(std::uint64_t seed, Trial trial, hostile::Verdict verdict);
 
   Quiet quiet_;
   std::uint64_t programs_, first_;

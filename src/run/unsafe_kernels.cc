@@ -1,4 +1,6 @@
-#include <fxgraph/run/recurrent_sizes.h>
+#include <fxgraph/run/unsafe_kernels.h>
+
+#include <ATen/core/Tensor.h>
 
 #include <algorithm>
 #include <array>
@@ -31,12 +33,9 @@ void check_states(const std::vector<at::Tensor>& states, const at::Tensor& input
   }
 }
 
-}  // namespace
-
 // (input, states, weights, biases, layers, dropout, training, both ways, batch first)
-void check_recurrent_sizes(const c10::FunctionSchema& schema, const c10::IValue* arguments) {
-  const auto* network = std::ranges::find(kNetworks, schema.name(), &Network::name);
-  if (network == kNetworks.end() || schema.overload_name() != "input" || !arguments[2].isTensorList()) return;
+void check_network(const Network& network, const c10::IValue* arguments) {
+  if (!arguments[2].isTensorList()) return;
   const at::Tensor input = arguments[0].toTensor();
   const std::vector<at::Tensor> weights = arguments[2].toTensorVector();
   const std::vector<at::Tensor> states =
@@ -46,14 +45,14 @@ void check_recurrent_sizes(const c10::FunctionSchema& schema, const c10::IValue*
                     count = static_cast<std::size_t>(std::max<std::int64_t>(networks, 0));
   const bool projects = weights.size() == count * (plain + 1);  // one weight more
   const auto defined = [](const at::Tensor& tensor) { return tensor.defined(); };
-  if (!input.defined() || states.size() != (network->has_cell ? 2u : 1u) || !std::ranges::all_of(states, defined))
+  if (!input.defined() || states.size() != (network.has_cell ? 2u : 1u) || !std::ranges::all_of(states, defined))
     return;
   const std::int64_t batch = input.dim() == 3 ? input.size(arguments[8].toBool() ? 0 : 1) : 0;
-  check_states(states, input, networks, batch, network->has_cell);
+  check_states(states, input, networks, batch, network.has_cell);
   // What is left it checks.
   if (input.dim() != 3 || (weights.size() != count * plain && !projects) || !std::ranges::all_of(weights, defined))
     return;
-  const std::int64_t width = states.front().size(2), rows = network->gates * states.back().size(2);
+  const std::int64_t width = states.front().size(2), rows = network.gates * states.back().size(2);
   const std::size_t each = plain + (projects ? 1 : 0);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const std::int64_t features = i < static_cast<std::size_t>(ways) * each ? input.size(2) : ways * width;
@@ -63,6 +62,26 @@ void check_recurrent_sizes(const c10::FunctionSchema& schema, const c10::IValue*
     TORCH_CHECK(weights[i].sizes() == wanted, "a recurrent network takes a weight of sizes ", at::IntArrayRef(wanted),
                 ", not ", weights[i].sizes());
   }
+}
+
+bool is_expanded(const at::Tensor& tensor) {
+  for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void make_safe(const c10::FunctionSchema& schema, c10::IValue* arguments) {
+  const std::string& name = schema.name();
+  if (name == "aten::median" || name == "aten::nanmedian") {
+    if (arguments[0].isTensor() && is_expanded(arguments[0].toTensor()))
+      arguments[0] = arguments[0].toTensor().contiguous();
+    return;
+  }
+  const auto* network = std::ranges::find(kNetworks, name, &Network::name);
+  if (network != kNetworks.end() && schema.overload_name() == "input") check_network(*network, arguments);
 }
 
 }  // namespace fx
