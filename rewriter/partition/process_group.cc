@@ -368,6 +368,7 @@ Workers connect(const WorkerAddress& address) {
     gloo->devices.push_back(local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
                                   : c10d::ProcessGroupGloo::createDefaultDevice());
     const auto group = c10::make_intrusive<GlooGroup>(store, address.rank, address.world, gloo);
+    wait_for_connections(*store, address);
     return Workers(group_of(group, store), store, address.timeout);
   } catch (const std::exception& error) {
     throw Error(ErrorKind::execution, self + ": not all ranks met at " + place + " within " +

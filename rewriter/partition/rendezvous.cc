@@ -13,6 +13,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include <fxgraph/run/value.h>
@@ -101,23 +102,30 @@ void tell(c10d::Store& store, const std::string& why, int world) {
   }
 }
 
-void wait_for_all(c10d::Store& store, const WorkerAddress& address, Clock::time_point until) {
-  if (store.add("rank/" + std::to_string(address.rank), 1) > 1)
-    throw std::runtime_error("another process says that it is rank " + std::to_string(address.rank));
-  store.add("arrived", 1);
-  while (store.add("arrived", 0) < address.world) {
-    if (address.rank != 0 && store.check({kFault})) {
+/// Counts this rank under `key` and waits until all are counted. Throws what another rank says of why it cannot be, or
+/// what `late` says when time is over.
+void wait_for_count(c10d::Store& store, const std::string& key, const WorkerAddress& address, Clock::time_point until,
+                    const std::function<std::string()>& late) {
+  store.add(key, 1);
+  while (store.add(key, 0) < address.world) {
+    if (store.check({kFault})) {
       const std::vector<std::uint8_t> words = store.get(kFault);
       store.add(kInformed + std::to_string(address.rank), 1);
       throw std::runtime_error(std::string(words.begin(), words.end()));
     }
-    if (Clock::now() > until) {
-      const std::string why = missing_ranks(store, address.world);
-      if (address.rank == 0) tell(store, why, address.world);
-      throw std::runtime_error(why);
-    }
+    if (Clock::now() > until) throw std::runtime_error(late());
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+}
+
+void wait_for_all(c10d::Store& store, const WorkerAddress& address, Clock::time_point until) {
+  if (store.add("rank/" + std::to_string(address.rank), 1) > 1)
+    throw std::runtime_error("another process says that it is rank " + std::to_string(address.rank));
+  wait_for_count(store, "arrived", address, until, [&] {
+    const std::string why = missing_ranks(store, address.world);
+    if (address.rank == 0) tell(store, why, address.world);
+    return why;
+  });
 }
 
 // Later releases keep stores by libuv unless they are told otherwise, and fail where they were built without it.
@@ -162,6 +170,11 @@ c10::intrusive_ptr<c10d::Store> meet(const WorkerAddress& address) {
     throw std::runtime_error(std::string("rank 0 has gone: ") + error.code().message());
   }
   throw std::runtime_error("what listens there does not answer as rank 0 does; is the port another program's?");
+}
+
+void wait_for_connections(c10d::Store& store, const WorkerAddress& address) {
+  wait_for_count(store, "connected", address, Clock::now() + address.timeout,
+                 [] { return "a rank came and did not connect to all others"; });
 }
 
 }  // namespace fx

@@ -43,4 +43,8 @@ std::string plain_message(const std::exception& error);
 /// taken, nobody answers, who did not come.
 c10::intrusive_ptr<c10d::Store> meet(const WorkerAddress& address);
 
+/// Waits until every rank is connected to all others: of one that went on and left before that they would see a broken
+/// connection, and not hear why. Throws std::runtime_error.
+void wait_for_connections(c10d::Store& store, const WorkerAddress& address);
+
 }  // namespace fx
