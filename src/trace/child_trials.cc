@@ -1,6 +1,7 @@
 #include <fxgraph/trace/child_trials.h>
 
 #include <ATen/Parallel.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -77,6 +78,14 @@ void end_if_waiting(int) {
   taken = now;
 }
 
+// The other threads are not there. LibTorch's own function sets XNNPACK's number too, for which it starts its threads,
+// and they spin.
+void use_one_thread() {
+  using SetThreads = void (*)(int);
+  if (const auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"))) set(1);
+  if (at::get_num_threads() != 1) at::set_num_threads(1);
+}
+
 // Nothing that the process has set up for its own end is to run when a child ends.
 void prepare_child() {
   for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF, SIGTERM}) {
@@ -97,7 +106,7 @@ void prepare_child() {
   }
   const rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  at::set_num_threads(1);  // the others are not there
+  use_one_thread();
 }
 
 class ChildTrials {
