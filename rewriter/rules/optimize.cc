@@ -12,6 +12,7 @@
 #include <fxgraph/rewriter/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/called_modules.h>
+#include <fxgraph/rewriter/rules/input_forms.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
 #include <fxgraph/rewriter/rules/program_shapes.h>
 #include <fxgraph/rewriter/rules/spelling.h>
@@ -68,6 +69,8 @@ class Optimizer {
       changed = step_through(first, last);
     }
     if (changed) report_.stop = RewriteStop::max_rewrites;
+    if (!went_by_ranks_.empty()) forms_.assert_ranks(went_by_ranks_);
+    if (!went_by_types_.empty()) forms_.assert_types(went_by_types_);
     lower(last);
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
@@ -240,6 +243,7 @@ class Optimizer {
         sum.matched += done.rules[k].matched;
         sum.applied += done.rules[k].applied;
         sum.time += done.rules[k].time;
+        if (done.rules[k].applied > 0 && set.rule(k).when) note_what_it_read(*selected_[i]);
         for (const Refusal& refusal : done.refused) {
           if (refusal.rule == set.rule(k).name) sum.refused.push_back(refusal);
         }
@@ -247,6 +251,11 @@ class Optimizer {
     }
     if (done.stop >= RewriteStop::max_rewrites) report_.stop = done.stop;
     return done.changed();
+  }
+
+  void note_what_it_read(const OptimizeRule& rule) {
+    if (rule.reads_sizes && went_by_ranks_.empty()) went_by_ranks_ = rule.name;
+    if (rule.reads_types && went_by_types_.empty()) went_by_types_ = rule.name;
   }
 
   void find_shapes() { shapes_.find(reads_sizes_ && shapes_.any_reader()); }
@@ -260,7 +269,9 @@ class Optimizer {
   std::vector<const OptimizeRule*> selected_;
   rules::CalledModules called_{module_};
   rules::ProgramShapes shapes_{module_, options_.inputs};
+  rules::InputForms forms_{module_, options_.inputs};
   bool reads_sizes_ = false;
+  std::string_view went_by_ranks_, went_by_types_;  // the first rule that did
   OptimizeReport report_;
 };
 

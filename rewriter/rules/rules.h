@@ -89,8 +89,11 @@ struct OptimizeRule {
   /// Among the rules that run when none are asked for.
   bool inference;
   Promise promise;  ///< how results compare
-  /// Reads sizes of values: those that differ from call to call are hidden from it.
+  /// Reads sizes of values: those that differ from call to call are hidden from it, and ranks are asserted of inputs
+  /// where one of its rewrites with a condition was applied.
   bool reads_sizes = false;
+  /// What it leaves holds for the type that it read: of inputs that is asserted as ranks are.
+  bool reads_types = false;
   // One of the two, or both: then the pass decides where the rewrites apply.
   const std::vector<Rule>& (*rewrites)() = nullptr;  ///< tried in this order; each named `<name>` or `<name>/<case>`
   PassResult (*pass)(RuleContext&) = nullptr;        ///< may be null

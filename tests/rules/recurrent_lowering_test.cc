@@ -13,6 +13,7 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/print.h>
 #include <fxgraph/torchscript/export.h>

@@ -109,12 +109,20 @@ const std::vector<Rule>& division() {
   return kRules;
 }
 
-/// Products of literals are done here when all is floating-point and nothing overflows or vanishes on the way.
+/// Literals of ordinary size, where all is floating-point; not in half precision, which might overflow on the way.
 Decision may_merge(const Match& match) {
   if (const Decision floating = keeps_floating(match); !floating) return floating;
   if (match.info("x")->dtype == DType::float16) return refuse("half precision might overflow on the way");
   const double a = std::abs(match.literal("a")), b = std::abs(match.literal("b"));
   return (a == 0 || (a > 1e-6 && a < 1e6)) && (b == 0 || (b > 1e-6 && b < 1e6));
+}
+
+/// Products unless one literal makes larger and the other smaller: 2e38 * 1e5 is infinity, also where 1e-5 follows.
+Decision may_merge_product(const Match& match) {
+  const double a = std::abs(match.literal("a")), b = std::abs(match.literal("b"));
+  if (std::min(a, b) < 1 && std::max(a, b) > 1)
+    return refuse("what is between might overflow or vanish where the whole does not");
+  return may_merge(match);
 }
 
 /// Sums of literals too, unless they cancel, or x the larger of them, so that the smaller is all there is: what x loses
@@ -138,12 +146,14 @@ const std::vector<Rule>& constants() {
        .examples = {"aten::add.Scalar(aten::add.Scalar(x, 2), 3.5)", "aten::add.Scalar(aten::add.Tensor(x, 1.5), 2)"}},
       {.name = "constant-arithmetic/mul",
        .pattern = "times(times(x: node, a: (float | int)), b: (float | int))",
-       .when = may_merge,
+       .when = may_merge_product,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return r.call_function("aten::mul.Scalar", {m["x"], m.literal("a") * m.literal("b")});
        },
        .promise = Promise::approximate,
-       .examples = {"aten::mul.Scalar(aten::mul.Scalar(x, 2), 3.5)", "aten::mul.Scalar(aten::mul.Tensor(x, 1.5), 2)"}},
+       .examples = {"aten::mul.Scalar(aten::mul.Scalar(x, 2), 3.5)", "aten::mul.Scalar(aten::mul.Tensor(x, 1.5), 2)",
+                    "aten::mul.Scalar(aten::mul.Scalar(x, 0.25), 0.5)",
+                    "aten::mul.Scalar(aten::mul.Scalar(x, 1e5), 1e-5)"}},
   };
   return kRules;
 }
@@ -175,6 +185,7 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
+          .reads_types = true,
           .rewrites = arithmetic,
       },
       {
@@ -200,7 +211,9 @@ std::span<const OptimizeRule> family() {
       {
           .name = "constant-arithmetic",
           .summary = "(x + a) + b becomes x + (a + b), (x * a) * b the same",
-          .preconditions = "a and b are literals of ordinary size; x is known to be floating-point (--input)",
+          .preconditions =
+              "a and b are literals of ordinary size, of a product both at least 1 or at most 1; x is known to be "
+              "floating-point (--input)",
           .order = 180,
           .group = Group::simplify,
           .inference = true,
@@ -215,6 +228,7 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
+          .reads_types = true,
           .rewrites = casts,
       },
   };

@@ -1,0 +1,120 @@
+// A rule that went by the rank or type of the example leaves an assertion where the program took others
+// (rewriter/rules/input_forms.h).
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <fxgraph/rewriter/rules/optimize.h>
+#include <fxgraph/run/value.h>
+#include <fxgraph/text/parse.h>
+
+namespace fx::input_forms_test {
+
+using torch::Tensor;
+
+struct Case {
+  const char* name;
+  const char* rule;
+  const char* calls;  ///< make %y of %x and %w
+  Tensor example;
+  std::vector<Tensor> equal;    ///< what is computed as before
+  std::vector<Tensor> refused;  ///< what the program took, and its result would differ for
+  const char* why;
+};
+
+GraphModule program(const Case& each) {
+  return GraphModule({{"w", torch::ones({4, 3})}},
+                     parse_graph("graph():\n    %x = placeholder[target=x]\n    %w = get_attr[target=w]\n" +
+                                 std::string(each.calls) + "    return y\n"));
+}
+
+std::vector<Case> cases() {
+  const Tensor numbers = torch::rand({4}), rows = torch::rand({2, 3});
+  return {
+      {"own_shape",
+       "reshapes",
+       "    %r = call_function[target=torch.ops.aten.reshape.default](args = (%x, [-1]))\n"
+       "    %y = call_function[target=torch.ops.aten.neg.default](args = (%r,))\n",
+       numbers,
+       {torch::rand({7})},
+       {rows, torch::rand({})},
+       "x must be of 1 dimension"},
+      {"squeeze",
+       "squeezes",
+       "    %l = call_function[target=torch.ops.aten.linear.default](args = (%x, %w))\n"
+       "    %s = call_function[target=torch.ops.aten.squeeze.dim](args = (%l, 1))\n"
+       "    %y = call_function[target=torch.ops.aten.neg.default](args = (%s,))\n",
+       rows,
+       {torch::rand({1, 3})},
+       {torch::rand({2, 1, 3})},
+       "x must be of 2 dimensions"},
+      {"cast",
+       "casts",
+       "    %t = call_function[target=torch.ops.aten.to.dtype](args = (%x, torch.float32))\n"
+       "    %y = call_function[target=torch.ops.aten.neg.default](args = (%t,))\n",
+       rows,
+       {torch::rand({3, 1, 2})},
+       {rows.to(torch::kDouble), rows.to(torch::kLong)},
+       "x must be torch.float32"},
+      {"product",
+       "identity-arithmetic",
+       "    %m = call_function[target=torch.ops.aten.mul.Tensor](args = (%x, 1.0))\n"
+       "    %y = call_function[target=torch.ops.aten.neg.default](args = (%m,))\n",
+       rows,
+       {numbers},
+       {torch::arange(3), torch::rand(3).to(torch::kDouble)},
+       "x must be torch.float32"},
+  };
+}
+
+class InputForms : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(InputForms, AreAssertedWhereTheProgramTakesOthers) {
+  const Case each = cases()[GetParam()];
+  GraphModule before = program(each), after = program(each);
+  const OptimizeOptions options{.rules = {each.rule}, .inputs = {tensor_info(each.example)}};
+  EXPECT_EQ(optimize(after, options).applied(), 1u) << each.name;
+  std::vector<Tensor> equal = each.equal;
+  equal.push_back(each.example);
+  for (const Tensor& x : equal) EXPECT_TRUE(after.run({x}).toTensor().equal(before.run({x}).toTensor())) << each.name;
+  for (const Tensor& x : each.refused) {
+    EXPECT_NO_THROW(before.run({x}));
+    try {
+      after.run({x});
+      ADD_FAILURE() << each.name << " runs on " << x.sizes() << after.graph();
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(each.why), std::string::npos) << error.what();
+    }
+  }
+  // Once more changes nothing.
+  const std::size_t size = after.graph().size();
+  optimize(after, options);
+  EXPECT_EQ(after.graph().size(), size) << each.name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, InputForms, ::testing::Range<std::size_t>(0, 4),
+                         [](const auto& info) { return std::string(cases()[info.param].name); });
+
+TEST(InputForms, AreNotAssertedWhereTheProgramTakesNoOthers) {
+  const Tensor x = torch::rand({2, 3, 8, 8});
+  GraphModule module({{"w", torch::rand({4, 3, 3, 3})}},
+                     parse_graph("graph():\n    %x = placeholder[target=x]\n    %w = get_attr[target=w]\n"
+                                 "    %c = call_function[target=torch.ops.aten.conv2d.default](args = (%x, %w))\n"
+                                 "    %t = call_function[target=torch.ops.aten.to.dtype](args = (%c, torch.float32))\n"
+                                 "    return t\n"));
+  EXPECT_EQ(optimize(module, {.rules = {"casts"}, .inputs = {tensor_info(x)}}).applied(), 1u);
+  EXPECT_TRUE(module.graph().find_nodes(Op::call_function, Symbol("torch._assert")).empty()) << module.graph();
+}
+
+TEST(InputForms, OfViewsOfViewsAreOfNoConcern) {
+  GraphModule module(
+      GraphModule::Attributes(),
+      parse_graph("graph():\n    %x = placeholder[target=x]\n"
+                  "    %v = call_function[target=torch.ops.aten.view.default](args = (%x, [-1]))\n"
+                  "    %w = call_function[target=torch.ops.aten.view.default](args = (%v, [2, -1]))\n    return w\n"));
+  const Tensor x = torch::rand({2, 3});
+  EXPECT_GT(optimize(module, {.rules = {"reshapes"}, .inputs = {tensor_info(x)}}).applied(), 0u);
+  const Tensor other = torch::rand({2, 3, 4});
+  EXPECT_TRUE(module.run({other}).toTensor().equal(other.view({2, -1})));
+}
+
+}  // namespace fx::input_forms_test
