@@ -198,7 +198,7 @@ bool others_are_default(const Node& node, const CallPlan& plan) {
   for (std::size_t i = 2; i < plan.schema->arguments.size(); ++i) {
     const Argument* given = bound_argument(*plan.schema, node, i);
     const std::optional<Argument>& standard = plan.schema->arguments[i].default_value;
-    if (given && (!standard || !same_argument(plan.schema->arguments[i].type, *given, *standard))) return false;
+    if (!standard || !same_argument(plan.schema->arguments[i].type, *given, *standard)) return false;
   }
   return true;
 }

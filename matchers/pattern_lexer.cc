@@ -121,8 +121,9 @@ void PatternLexer::advance() {
     end = string_end(next_);
   } else if (c == '/') {
     token_.kind = Kind::regex;
-    while (end < text_.size() && text_[end] != '/' && text_[end] != '\n') end += text_[end] == '\\' ? 2 : 1;
-    if (char_at(text_, end) != '/') fail_at(next_, "the regular expression is not closed by '/'");
+    char at = char_at(text_, end);
+    for (; at != '/' && at != '\n' && at != '\0'; at = char_at(text_, end)) end += at == '\\' ? 2 : 1;
+    if (at != '/') fail_at(next_, "the regular expression is not closed by '/'");
     token_.text = text_.substr(next_ + 1, end - next_ - 1);
     next_ = end + 1;
     return;

@@ -89,8 +89,8 @@ std::optional<Device> parse_device(std::string_view text) {
   Device device{Symbol(type), -1};
   if (colon != std::string_view::npos) {
     const std::string_view index = text.substr(colon + 1);
-    const auto [end, status] = std::from_chars(index.data(), index.data() + index.size(), device.index);
-    if (status != std::errc() || end != index.data() + index.size() || device.index < 0) return std::nullopt;
+    const char* end = index.data() + index.size();
+    if (std::from_chars(index.data(), end, device.index).ptr != end || device.index < 0) return std::nullopt;
   }
   return device;
 }

@@ -224,7 +224,7 @@ std::optional<AtenCall> operator_call(const OperatorRow& row, const Node& node) 
     ints &= kind.base == Base::integer || kind.base == Base::boolean;
   }
   // An int or a float, as the second is; TorchScript's have one type, and round.
-  if (numbers && ints && row.packet.starts_with("aten::pow")) return std::nullopt;
+  if (ints && row.packet.starts_with("aten::pow")) return std::nullopt;
   if (numbers) {
     const std::string_view packet = row.numbers.empty() ? row.packet : row.numbers;
     call.schema = best_overload(overload_list(Symbol(packet)), call.args, {}, false);

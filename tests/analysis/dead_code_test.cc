@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include <fxgraph/analysis/no_ops.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
@@ -272,6 +273,17 @@ TEST(DeadCode, ANoOpSaysSoInItsArguments) {
 TEST(DeadCode, AnElementIsTakenByTwoArguments) {
   const Graph graph = testing::graph_of("t = aten::max.dim(%x, 0)\na = operator.getitem(%t, 0, 1)\nreturn a");
   EXPECT_THAT(explanations(graph), IsEmpty()) << "whatever it does, it may need both results";
+}
+
+TEST(NoOps, AreToldByTheCallAloneWhereNeitherShapesNorWritesCount) {
+  const Graph graph = testing::graph_of(
+      "a = aten::relu(%x)\nb = aten::relu(%a)\nc = aten::reshape(%a, [2])\nd = aten::transpose.int(%a, 1, 1)\n"
+      "e = aten::transpose.int(%a, 0, 1)\nf = aten::dropout(%a, 0.5, False)\nreturn b");
+  std::string same;
+  for (const Node& node : graph.nodes()) {
+    if (const Node* argument = no_op_argument(node)) same += node.name() + "=" + argument->name() + " ";
+  }
+  EXPECT_EQ(same, "d=a f=a ");
 }
 
 }  // namespace fx::dead_code_test

@@ -80,6 +80,19 @@ TEST(ReplacePattern, AFunctionBuildsTheReplacement) {
   EXPECT_EQ(calls_of(graph), "mul = aten::mul.Scalar(x, 6.0)\nb = aten::add.Tensor(mul, -1)\nreturn b\n");
 }
 
+TEST(ReplacePattern, AFunctionIsToldWhatWasSeenThrough) {
+  Graph graph = graph_of(
+      "n = aten::neg(%x)\nc = aten::clone(%n)\nr = aten::relu(%c)\n"
+      "m = aten::neg(%r)\nd = aten::clone(%m)\ns = aten::relu(%d)\nreturn s");
+  std::vector<std::string> seen;
+  const auto build = [&](const Match& match, Rewriter& rewriter) -> std::vector<Argument> {
+    for (const Node* node : match.skipped()) seen.push_back(node->name());
+    return {rewriter.call_function("aten::clamp_max", {match["x"], 0})};
+  };
+  EXPECT_EQ(replace_pattern(graph, Pattern("aten::relu(aten::neg(x))").seeing_through(), build).applied, 2u);
+  EXPECT_EQ(seen, (std::vector<std::string>{"c", "d"}));
+}
+
 TEST(ReplacePattern, LiteralsAreCapturedAndUsed) {
   Graph graph = graph_of("d = aten::div.Tensor(%x, 4.0)\nreturn d");
   const auto reciprocal = [](const Match& m, Rewriter& r) {
