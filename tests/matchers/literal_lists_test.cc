@@ -21,7 +21,9 @@ TEST(LiteralLists, OneNumberIsAListOfTheSizeThatIsWanted) {
         Case{"aten::max_pool2d(%x, [2, 3])", "aten::max_pool2d(x, 2)", 0},
         Case{"aten::max_pool2d(%x, [2, 2, 2])", "aten::max_pool2d(x, 2)", 0},
         Case{"aten::amax(%x, 1)", "aten::amax(x)", 0}, Case{"aten::amax(%x)", "aten::amax(x, 1)", 0},
-        Case{"aten::amax(%x, [1])", "aten::amax(x, 1)", 1}})
+        Case{"aten::amax(%x, [1])", "aten::amax(x, 1)", 1},
+        Case{"aten::permute(%x, [])", "aten::permute(x, 2)", 0},  // as many as there are: no number stands for them
+        Case{"aten::permute(%x, [2])", "aten::permute(x, 2)", 0}})
     EXPECT_EQ(fx::find(graph_of(std::string("r = ") + c.call + "\nreturn r"), c.pattern).size(), c.found)
         << c.call << " by " << c.pattern;
 }

@@ -54,6 +54,8 @@ TEST_F(Normalize, TorchFunctionsKeepTheirKeywords) {
             "aten::div.Tensor_mode(%x, %y, rounding_mode='floor')");
   EXPECT_EQ(function("torch.div", {x, 2.0}), "aten::div.Scalar(%x, 2.0)");
   EXPECT_EQ(function("torch.relu", {}, {{"input", x}}), "aten::relu(self=%x)");
+  EXPECT_EQ(function("torch.layer_norm", {}, {{"input", x}, {"normalized_shape", Argument::list({Argument(2)})}}),
+            "aten::layer_norm(input=%x, normalized_shape=[2])");
   EXPECT_EQ(function("torch.cat", {Argument::list({Argument(x), Argument(y)})}, {{"axis", 1}}),
             "aten::cat([%x, %y], dim=1)");
   EXPECT_EQ(function("torch.sum", {x}, {{"axis", 1}, {"keepdims", true}}),
