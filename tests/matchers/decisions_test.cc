@@ -381,25 +381,6 @@ TEST(Explain, ADeviceIsNotAllThatIsWrong) {
   EXPECT_THAT(why, HasSubstr("wants 4, found 3"));
 }
 
-TEST(Tensors, AreOnTheDeviceThatIsWanted) {
-  const Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
-  Shapes shapes(graph);
-  for (const char* device : {"cpu", "cuda:0", "cuda:1"}) {
-    shapes[*graph.find("x")] = TensorInfo{.sizes = {2}, .device = *parse_device(device)};
-    std::string found;
-    for (const char* wanted : {"cpu", "cuda", "cuda:0", "cuda:1"}) {
-      if (!find(graph, "aten::relu(x: f32[2] on " + std::string(wanted) + ")", {.shapes = &shapes}).empty())
-        found += std::string(wanted) + " ";
-    }
-    EXPECT_EQ(found, device == std::string("cpu") ? "cpu " : "cuda " + std::string(device) + " ");
-  }
-}
-
-TEST(PatternText, WhatALiteralIsNotComparedWithIsNamed) {
-  for (const char* text : {"aten::mul.Scalar(x, c: literal.if(> 'a'))", "aten::mul.Scalar(x, c: literal.if(= 2))"})
-    EXPECT_THAT(error_of([&] { Pattern{text}; }), HasSubstr("compar")) << text;
-}
-
 TEST(PatternText, ABracketInAStringClosesNothing) {
   for (const char* quoted : {"'a)b'", "\"a)b\"", "'a(b'", "'a]b'"}) {
     const std::string text = "aten::f(x, lit(" + std::string(quoted) + "))";

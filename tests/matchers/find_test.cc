@@ -375,6 +375,20 @@ TEST(Find, APathIsThatOfItsOwnPart) {
   }
 }
 
+TEST(Find, TensorsAreOnTheDeviceThatIsWanted) {
+  const Graph graph = graph_of("r = aten::relu(%x)\nreturn r");
+  Shapes shapes(graph);
+  for (const char* device : {"cpu", "cuda:0", "cuda:1"}) {
+    shapes[*graph.find("x")] = TensorInfo{.sizes = {2}, .device = *parse_device(device)};
+    std::string found;
+    for (const char* wanted : {"cpu", "cuda", "cuda:0", "cuda:1"}) {
+      const std::string pattern = "aten::relu(x: f32[2] on " + std::string(wanted) + ")";
+      if (!find(graph, pattern, {.shapes = &shapes}).empty()) found += std::string(wanted) + " ";
+    }
+    EXPECT_EQ(found, device == std::string("cpu") ? "cpu " : "cuda " + std::string(device) + " ");
+  }
+}
+
 }  // namespace find_test
 
 }  // namespace fx

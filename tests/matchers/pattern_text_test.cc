@@ -195,4 +195,9 @@ TEST(PatternText, DeepGraphsAreReadWithoutRecursion) {
   EXPECT_EQ(pattern.str().substr(0, 23), "relu = aten::relu(x)\nre");
 }
 
+TEST(PatternText, WhatALiteralIsNotComparedWithIsNamed) {
+  for (const char* text : {"aten::mul.Scalar(x, c: literal.if(> 'a'))", "aten::mul.Scalar(x, c: literal.if(= 2))"})
+    EXPECT_NE(error_of(text).find("compar"), std::string::npos) << text;
+}
+
 }  // namespace fx::pattern_text_test
