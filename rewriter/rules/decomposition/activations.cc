@@ -23,16 +23,26 @@ const std::vector<Rule>& silu() {
   return kRules;
 }
 
+/// 1 + erf of what is below -2.2 rounds to 0 there, and gelu is not 0.
+Decision is_no_half_precision(const Match& match) {
+  const TensorInfo* info = match.info("x");
+  if (info && (info->dtype == DType::float16 || info->dtype == DType::bfloat16))
+    return refuse("in half precision it would vanish where gelu does not");
+  return true;
+}
+
 const std::vector<Rule>& gelu() {
   static const std::vector<Rule> kRules = {
       {.name = "decompose-gelu/erf",
        .pattern = "aten::gelu(x)",
+       .when = is_no_half_precision,
        .replacement = "aten::mul.Tensor(aten::mul.Scalar(x, 0.5), "
                       "aten::add.Scalar(aten::erf(aten::mul.Scalar(x, 0.7071067811865476)), 1))",
        .promise = Promise::approximate,
        .needs = {.finite_inputs = !gelu_takes_infinities()}},
       {.name = "decompose-gelu/tanh",
        .pattern = "aten::gelu(x, approximate='tanh')",
+       .when = is_no_half_precision,
        .replacement = "cube = aten::mul.Tensor(aten::mul.Tensor(x, x), x)\n"
                       "sum = aten::add.Tensor(x, aten::mul.Scalar(cube, 0.044715))\n"
                       "t = aten::tanh(aten::mul.Scalar(sum, 0.7978845608028654))\n"
@@ -116,7 +126,7 @@ std::span<const OptimizeRule> family() {
       {
           .name = "decompose-gelu",
           .summary = "gelu(x) becomes x/2 (1 + erf(x/√2)), its tanh form the same with tanh",
-          .preconditions = kNoConditions,
+          .preconditions = "x is not known to be of half precision",
           .order = 50,
           .group = Group::decomposition,
           .inference = false,
