@@ -2,6 +2,8 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/spelling.h>
@@ -90,11 +92,21 @@ const std::vector<Rule>& batch_norm() {
   return kRules;
 }
 
+/// Of one value LibTorch's kernel makes x · r - x · r, rounded in between, where the formula makes 0.
+Decision refuse_one_value() { return refuse("it normalises one value at a time"); }
+
+Decision may_decompose_layer_norm(const Match& match) {
+  const auto is_one = [](const Argument& size) { return size == Argument(1); };
+  const Argument& shape = match.argument("shape");
+  if (shape.is_sequence() && std::ranges::all_of(shape.elements(), is_one)) return refuse_one_value();
+  return is_wide(match);
+}
+
 const std::vector<Rule>& layer_norm() {
   static const std::vector<Rule> kRules = {
       {.name = "decompose-layer-norm",
        .pattern = "aten::layer_norm(x: node, shape: literal, maybe(weight: node), maybe(bias: node), eps: float, _)",
-       .when = is_wide,
+       .when = may_decompose_layer_norm,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          Formula formula(r);
          Sizes dims;
@@ -118,6 +130,8 @@ Decision may_decompose_group_norm(const Match& match) {
   const auto free = std::ranges::count_if(sizes, is_free);
   if (free > 1 || (free == 1 && !is_free(sizes[0])))
     return refuse("more than its first size differs from call to call");
+  const std::int64_t each = std::accumulate(sizes.begin() + 1, sizes.end(), std::int64_t{1}, std::multiplies<>());
+  if (match.argument("groups") == Argument(each)) return refuse_one_value();
   return true;
 }
 
@@ -166,7 +180,7 @@ std::span<const OptimizeRule> family() {
       {
           .name = "decompose-layer-norm",
           .summary = "layer_norm becomes means over the last dimensions, a difference and products",
-          .preconditions = "type of x known (--input), float32 or float64",
+          .preconditions = "type of x known (--input), float32 or float64; more than one value is normalised",
           .order = 90,
           .group = Group::decomposition,
           .inference = false,
@@ -177,7 +191,7 @@ std::span<const OptimizeRule> family() {
       {
           .name = "decompose-group-norm",
           .summary = "group_norm becomes a reshape to groups, means, a difference and products",
-          .preconditions = "shape and type of x known (--input), float32 or float64, not empty",
+          .preconditions = "shape and type of x known (--input), float32 or float64; more than one value is normalised",
           .order = 100,
           .group = Group::decomposition,
           .inference = false,
