@@ -69,8 +69,8 @@ class Optimizer {
       changed = step_through(first, last);
     }
     if (changed) report_.stop = RewriteStop::max_rewrites;
-    if (!went_by_ranks_.empty()) forms_.assert_ranks(went_by_ranks_);
-    if (!went_by_types_.empty()) forms_.assert_types(went_by_types_);
+    if (shapes_.known() && !went_by_ranks_.empty()) forms_.assert_ranks(went_by_ranks_);
+    if (shapes_.known() && !went_by_types_.empty()) forms_.assert_types(went_by_types_);
     lower(last);
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();

@@ -117,4 +117,16 @@ TEST(InputForms, OfViewsOfViewsAreOfNoConcern) {
   EXPECT_TRUE(module.run({other}).toTensor().equal(other.view({2, -1})));
 }
 
+TEST(InputForms, AreNotAssertedOfInputsThatTheProgramDoesNotTake) {
+  GraphModule module(GraphModule::Attributes(),
+                     parse_graph("graph():\n    %x = placeholder[target=x]\n"
+                                 "    %u = call_function[target=torch.ops.aten.unsqueeze.default](args = (%x, 1))\n"
+                                 "    %s = call_function[target=torch.ops.aten.squeeze.dim](args = (%u, 1))\n"
+                                 "    %n = call_function[target=torch.ops.aten.neg.default](args = (%s,))\n"
+                                 "    return n\n"));
+  const TensorInfo one = tensor_info(torch::rand({2, 3}));
+  EXPECT_EQ(optimize(module, {.rules = {"squeezes"}, .inputs = {one, one, one}}).applied(), 1u);
+  EXPECT_TRUE(module.graph().find_nodes(Op::call_function, Symbol("torch._assert")).empty()) << module.graph();
+}
+
 }  // namespace fx::input_forms_test
