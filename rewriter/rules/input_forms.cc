@@ -44,6 +44,17 @@ std::vector<TensorInfo> of_other_types(const TensorInfo& info) {
   return others;
 }
 
+InputForms::Form rank_of(const TensorInfo& info) {
+  const std::size_t rank = info.sizes.size();
+  return {"aten::dim", static_cast<std::int64_t>(rank),
+          "of " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"), of_other_ranks};
+}
+
+InputForms::Form type_of(const TensorInfo& info) {
+  return {"prim::dtype", static_cast<std::int64_t>(to_scalar_type(info.dtype)), to_string(Argument(info.dtype)),
+          of_other_types};
+}
+
 bool is_asserted(const Node& input, const char* question) {
   for (const Node& asked : input.users()) {
     if (!asked.is_call(question)) continue;
@@ -58,9 +69,11 @@ bool is_asserted(const Node& input, const char* question) {
 
 }  // namespace
 
-InputForms::InputForms(GraphModule& module, const std::vector<TensorInfo>& inputs) : module_(module), inputs_(inputs) {
-  if (!inputs.empty()) before_ = std::make_shared<GraphModule>(module, module.graph().clone());
-}
+InputForms::InputForms(GraphModule& module, const std::vector<TensorInfo>& inputs)
+    : module_(module), inputs_(inputs), before_(std::make_shared<GraphModule>(module, module.graph().clone())) {}
+
+void InputForms::assert_ranks(std::string_view rule) { assert_all(rank_of, rule); }
+void InputForms::assert_types(std::string_view rule) { assert_all(type_of, rule); }
 
 bool InputForms::takes(const std::vector<TensorInfo>& inputs) const {
   const at::NoGradGuard no_grad;
@@ -72,12 +85,12 @@ bool InputForms::takes(const std::vector<TensorInfo>& inputs) const {
   }
 }
 
-bool InputForms::takes_another(std::size_t input, std::vector<TensorInfo> (*others_of)(const TensorInfo&)) const {
-  if (!takes(inputs_)) return true;  // meta tensors cannot tell
+bool InputForms::takes_another(std::size_t input, OthersOf others_of) const {
   const TensorInfo& example = inputs_[input];
-  for (std::size_t form = 0; form < others_of(example).size(); ++form) {
+  const std::vector<TensorInfo> others = others_of(example);
+  for (std::size_t form = 0; form < others.size(); ++form) {
     std::vector<TensorInfo> alone = inputs_, together = inputs_;
-    alone[input] = others_of(example)[form];
+    alone[input] = others[form];
     for (TensorInfo& other : together) {
       if (other.sizes.size() == example.sizes.size() && other.dtype == example.dtype) other = others_of(other)[form];
     }
@@ -86,33 +99,21 @@ bool InputForms::takes_another(std::size_t input, std::vector<TensorInfo> (*othe
   return false;
 }
 
-void InputForms::assert_ranks(std::string_view rule) {
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    const auto rank = static_cast<std::int64_t>(inputs_[i].sizes.size());
-    assert_that(i, "aten::dim", rank, "of " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"), rule,
-                of_other_ranks);
-  }
-}
-
-void InputForms::assert_types(std::string_view rule) {
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    assert_that(i, "prim::dtype", static_cast<std::int64_t>(to_scalar_type(inputs_[i].dtype)),
-                to_string(Argument(inputs_[i].dtype)), rule, of_other_types);
-  }
-}
-
-void InputForms::assert_that(std::size_t input, const char* question, std::int64_t answer, const std::string& what,
-                             std::string_view rule, std::vector<TensorInfo> (*others_of)(const TensorInfo&)) {
+void InputForms::assert_all(Form (*form_of)(const TensorInfo&), std::string_view rule) {
+  const bool tells = takes(inputs_);  // otherwise meta tensors cannot tell what else the program takes
   const std::vector<Node*> placeholders = module_.graph().placeholders();
-  Node& of = *placeholders[input];
-  if (is_asserted(of, question) || !takes_another(input, others_of)) return;
-  Rewriter rewriter(module_.graph());
-  const auto at = rewriter.inserting_before(*placeholders.back()->next());
-  Node& asked = rewriter.call_function(question, {of});
-  Node& holds = rewriter.call_function("operator.eq", {asked, answer});
-  const std::string message =
-      of.name() + " must be " + what + ", as those that it was optimised for: " + std::string(rule) + " went by that";
-  rewriter.call_function("torch._assert", {holds, Argument(message)});
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Form form = form_of(inputs_[i]);
+    Node& input = *placeholders[i];
+    if (is_asserted(input, form.question) || (tells && !takes_another(i, form.others))) continue;
+    Rewriter rewriter(module_.graph());
+    const auto at = rewriter.inserting_before(*placeholders.back()->next());
+    Node& asked = rewriter.call_function(form.question, {input});
+    Node& holds = rewriter.call_function("operator.eq", {asked, form.answer});
+    const std::string message = input.name() + " must be " + form.text +
+                                ", as those that it was optimised for: " + std::string(rule) + " went by that";
+    rewriter.call_function("torch._assert", {holds, Argument(message)});
+  }
 }
 
 }  // namespace fx::rules

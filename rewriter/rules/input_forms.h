@@ -7,7 +7,9 @@
 // Cost: up to a propagation of shapes for each input and each other form that is tried. Thread-safety: none.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +20,16 @@ namespace fx::rules {
 
 class InputForms {
  public:
-  /// Keeps the program as it is now, before the rules. `inputs` are the example's; without any nothing is asserted.
+  using OthersOf = std::vector<TensorInfo> (*)(const TensorInfo&);
+  /// What a rule may go by of an input.
+  struct Form {
+    const char* question;  ///< the operator that asks for it
+    std::int64_t answer;   ///< the example's
+    std::string text;      ///< of the answer, behind `must be`
+    OthersOf others;       ///< of another form, of each tensor as many
+  };
+
+  /// Keeps the program as it is now, before the rules. `inputs` are the example's, which the program takes.
   InputForms(GraphModule& module, const std::vector<TensorInfo>& inputs);
 
   /// Asserts the rank of each input of which the program took others; `rule` went by it.
@@ -29,9 +40,8 @@ class InputForms {
  private:
   bool takes(const std::vector<TensorInfo>& inputs) const;
   /// Another form of the input, of it alone or of all that are like it.
-  bool takes_another(std::size_t input, std::vector<TensorInfo> (*others_of)(const TensorInfo&)) const;
-  void assert_that(std::size_t input, const char* question, std::int64_t answer, const std::string& what,
-                   std::string_view rule, std::vector<TensorInfo> (*others_of)(const TensorInfo&));
+  bool takes_another(std::size_t input, OthersOf others_of) const;
+  void assert_all(Form (*form_of)(const TensorInfo&), std::string_view rule);
 
   GraphModule& module_;
   const std::vector<TensorInfo>& inputs_;

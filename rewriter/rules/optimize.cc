@@ -4,6 +4,7 @@
 #include <chrono>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -49,11 +50,14 @@ class Optimizer {
 
   Optimizer(GraphModule& module, const OptimizeOptions& options, std::vector<const OptimizeRule*> selected)
       : module_(module), options_(options), selected_(std::move(selected)) {
+    bool reads_forms = false;
     for (const OptimizeRule* rule : selected_) {
       report_.rules.push_back({.rule = rule});
       reads_sizes_ |= rule->reads_sizes;
+      reads_forms |= rule->reads_sizes || rule->reads_types;
     }
     find_shapes();
+    if (reads_forms && shapes_.known()) forms_.emplace(module, options.inputs);
   }
 
   OptimizeReport run() {
@@ -69,8 +73,8 @@ class Optimizer {
       changed = step_through(first, last);
     }
     if (changed) report_.stop = RewriteStop::max_rewrites;
-    if (shapes_.known() && !went_by_ranks_.empty()) forms_.assert_ranks(went_by_ranks_);
-    if (shapes_.known() && !went_by_types_.empty()) forms_.assert_types(went_by_types_);
+    if (forms_ && !went_by_ranks_.empty()) forms_->assert_ranks(went_by_ranks_);
+    if (forms_ && !went_by_types_.empty()) forms_->assert_types(went_by_types_);
     lower(last);
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
@@ -269,7 +273,7 @@ class Optimizer {
   std::vector<const OptimizeRule*> selected_;
   rules::CalledModules called_{module_};
   rules::ProgramShapes shapes_{module_, options_.inputs};
-  rules::InputForms forms_{module_, options_.inputs};
+  std::optional<rules::InputForms> forms_;  // where a rule might go by one
   bool reads_sizes_ = false;
   std::string_view went_by_ranks_, went_by_types_;  // the first rule that did
   OptimizeReport report_;
