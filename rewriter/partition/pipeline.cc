@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <utility>
 
-#include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline_wiring.h>
 #include <fxgraph/rewriter/partition/stopwatch.h>
 #include <fxgraph/rewriter/partition/wire.h>
+#include <fxgraph/run/micro_batches.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {

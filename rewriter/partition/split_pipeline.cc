@@ -12,7 +12,6 @@
 #include <fxgraph/analysis/liveness.h>
 #include <fxgraph/ir/meta.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/split_module.h>
 #include <fxgraph/rewriter/partition/stage_costs.h>
 #include <fxgraph/rewriter/partition/stage_cuts.h>
@@ -20,6 +19,7 @@
 #include <fxgraph/rewriter/partition/stopwatch.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/machine.h>
+#include <fxgraph/run/micro_batches.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/print.h>

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include <fxgraph/analysis/batch.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/rewriter/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
@@ -75,11 +76,13 @@ class Optimizer {
     if (changed) report_.stop = RewriteStop::max_rewrites;
     if (forms_ && !went_by_ranks_.empty()) forms_->assert_ranks(went_by_ranks_);
     if (forms_ && !went_by_types_.empty()) forms_->assert_types(went_by_types_);
+    find_whether_cut();
     lower(last);
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
     module_.graph().lint();
     called_.fix_mode_where_one_is_gone();
+    cut_batches();
     report_.shapes_worked_out = shapes_.worked_out();
     report_.without_shapes = shapes_.unknown_because();
     return std::move(report_);
@@ -130,6 +133,32 @@ class Optimizer {
       }
     }
     if (changed && !report_.lowering_undone) drop_gradients();
+  }
+
+  /// Of the program before it is lowered, which computes the same of every batch in operators that are known.
+  void find_whether_cut() {
+    if (options_.target.empty() || !options_.micro_batches || !is_batch(options_.inputs)) return;
+    shapes_.find(/*hide_free=*/true);
+    if (!shapes_.known()) return;
+    const auto takes_default = [](const Node* input) { return !input->args().empty() && input->has_users(); };
+    const auto across = computes_across_samples(module_.graph(), shapes_.shapes());
+    may_cut_ = !across && std::ranges::none_of(module_.graph().placeholders(), takes_default);
+    if (across) report_.without_micro_batches = across->node + ": " + across->reason;
+  }
+
+  static bool is_batch(const std::vector<TensorInfo>& inputs) {
+    return std::ranges::any_of(inputs, [](const TensorInfo& info) { return !info.sizes.empty() && info.sizes[0] > 1; });
+  }
+
+  /// Last: an edit would put an end to it.
+  void cut_batches() {
+    if (!may_cut_) return;
+    tell("micro-batches");
+    try {
+      report_.micro_batches = rules::cut_into_micro_batches(module_, options_.inputs);
+    } catch (const std::exception& error) {
+      report_.without_micro_batches = error.what();
+    }
   }
 
   /// Kernels for inference refuse values that take part in gradients, and LibTorch has those on unless they are
@@ -275,6 +304,7 @@ class Optimizer {
   rules::ProgramShapes shapes_{module_, options_.inputs};
   std::optional<rules::InputForms> forms_;  // where a rule might go by one
   bool reads_sizes_ = false;
+  bool may_cut_ = false;                            // batches into micro-batches
   std::string_view went_by_ranks_, went_by_types_;  // the first rule that did
   OptimizeReport report_;
 };

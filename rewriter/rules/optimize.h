@@ -38,6 +38,9 @@ struct OptimizeOptions {
   /// With a target: lowering is undone when the whole program then takes so many times as long as before. What a call
   /// costs those around it, threads that wait for each other for instance, shows in the whole alone.
   double max_slowdown = 1.05;
+  /// With a target, and inputs that are a batch: the whole is measured in micro-batches, too, where each sample is
+  /// computed by itself, and runs so where that is faster (GraphModule::set_micro_batches).
+  bool micro_batches = true;
   /// `bfloat16`, with a target: convolutions, linear layers and products of matrices are computed in it where that is
   /// faster, casts included. What is no product, and what the program returns, stays float32.
   std::optional<DType> dtype{};
@@ -74,12 +77,16 @@ struct OptimizeReport {
     double kept = 0;    ///< of what was kept
     double undone = 0;  ///< with the change
   };
-  std::optional<Undone> lowering_undone{};      ///< set where it was: see OptimizeOptions::max_slowdown
-  std::optional<Undone> rounding_undone{};      ///< the same of bfloat16, beside lowering alone: see max_rounded
-  RewriteStop stop = RewriteStop::fixed_point;  ///< `max_rewrites` when the rounds were used up
+  std::optional<Undone> lowering_undone{};       ///< set where it was: see OptimizeOptions::max_slowdown
+  std::optional<Undone> rounding_undone{};       ///< the same of bfloat16, beside lowering alone: see max_rounded
+  std::optional<rules::Choice> micro_batches{};  ///< what was measured of the whole program, whole and cut
+  std::string without_micro_batches{};           ///< why a batch is run whole, where that was not measured
+  RewriteStop stop = RewriteStop::fixed_point;   ///< `max_rewrites` when the rounds were used up
 
   /// The sum over all rules.
   std::size_t applied() const;
+  /// True when batches are cut into micro-batches now.
+  bool is_cut() const { return micro_batches && micro_batches->fastest > 0; }
 };
 
 /// Changes `module`. Throws Error(not_found) for a rule that does not exist, Error(invalid_argument) for options that

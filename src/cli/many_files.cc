@@ -110,6 +110,7 @@ std::vector<std::string> words_for(const std::string& file, const std::string& o
   for (const std::string& rule : options.rules) words.insert(words.end(), {"--rules", rule});
   if (!options.target.empty()) words.insert(words.end(), {"--target", options.target});
   if (options.concurrent) words.emplace_back("--concurrent");
+  if (options.whole_batches) words.emplace_back("--whole-batches");
   if (!options.dtype.empty()) words.insert(words.end(), {"--dtype", options.dtype});
   if (options.threads) words.insert(words.end(), {"--threads", std::to_string(options.threads)});
   for (const std::string& input : options.inputs) words.insert(words.end(), {"--input", input});

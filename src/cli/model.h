@@ -94,10 +94,11 @@ struct OptimizeOptions {
   std::vector<std::string> rules;
   std::vector<std::string> inputs;
   std::string output;
-  std::string target;       ///< see fx::OptimizeOptions
-  bool concurrent = false;  ///< the same
-  std::string dtype;        ///< the same; empty, bf16 or bfloat16
-  int threads = 0;          ///< 0: as LibTorch has it
+  std::string target;          ///< see fx::OptimizeOptions
+  bool concurrent = false;     ///< the same
+  bool whole_batches = false;  ///< no micro-batches
+  std::string dtype;           ///< see fx::OptimizeOptions; empty, bf16 or bfloat16
+  int threads = 0;             ///< 0: as LibTorch has it
   bool verify = false;
   bool json = false;
 };

@@ -161,6 +161,8 @@ class Commands {
         ->check(CLI::IsMember({"cpu"}));
     sub->add_flag("--concurrent", optimize_.concurrent,
                   "with --target: several threads may run one loaded copy of the result at once");
+    sub->add_flag("--whole-batches", optimize_.whole_batches,
+                  "with --target: do not cut batches into micro-batches, whatever is faster");
     sub->add_option("--dtype", optimize_.dtype,
                     "bf16, with --target: convolutions and products of matrices in bfloat16 where that is faster")
         ->check(CLI::IsMember({"bf16", "bfloat16"}));

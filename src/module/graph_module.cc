@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <fxgraph/module/fixed_runs.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/object_attribute.h>
@@ -152,45 +151,9 @@ void GraphModule::train(bool on) {
 }
 
 void GraphModule::attributes_changed() {
+  micro_batches_ = {};
   const std::lock_guard lock(plan_mutex_);
   plan_ = nullptr;
-}
-
-// ── Running ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-void GraphModule::recompile() {
-  std::shared_ptr<const Plan> fresh = Plan::compile(*this);
-  const std::lock_guard lock(plan_mutex_);
-  plan_ = std::move(fresh);
-}
-
-std::shared_ptr<const Plan> GraphModule::plan() {
-  const std::lock_guard lock(plan_mutex_);
-  if (!plan_ || !plan_->is_current(*this)) plan_ = Plan::compile(*this);
-  return plan_;
-}
-
-c10::IValue GraphModule::run(std::vector<c10::IValue> inputs) {
-  if (!fixed_mode_.empty()) internal::FixedRuns::note(fixed_mode_, is_training());
-  const std::shared_ptr<const Plan> current = plan();
-  const HeldMemory::Scope scope(held_memory_.get());
-  return current->run(*this, std::move(inputs));
-}
-
-void GraphModule::hold_memory(bool on) {
-  if (on == (held_memory_ != nullptr)) return;
-  held_memory_ = on ? std::make_unique<HeldMemory>() : nullptr;
-}
-
-std::size_t GraphModule::held_bytes() const { return held_memory_ ? held_memory_->bytes() : 0; }
-
-torch::Tensor GraphModule::run_to_tensor(std::vector<c10::IValue> inputs) {
-  c10::IValue result = run(std::move(inputs));
-  if (!result.isTensor()) {
-    throw Error(ErrorKind::invalid_argument,
-                "the graph returns a " + result.tagKind() + ", not a tensor: call run() instead of forward()");
-  }
-  return std::move(result).toTensor();
 }
 
 // ── Attributes ─────────────────────────────────────────────────────────────────────────────────────────────────────

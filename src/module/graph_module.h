@@ -30,6 +30,7 @@
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/owning_module.h>
+#include <fxgraph/run/micro_batches.h>
 #include <fxgraph/text/size_report.h>
 
 namespace fx {
@@ -100,6 +101,14 @@ class GraphModule : public OwningModule {
   void hold_memory(bool on = true);
   /// Bytes that are held now, in tensors that live or waiting for the next run.
   std::size_t held_bytes() const;
+  /// Cuts larger batches from now on, runs the parts one after the other and joins their results: what a part computes
+  /// lies nearer to the processor than that of the whole. The graph must compute each sample by itself
+  /// (analysis/batch.h), which nobody checks here; optimize() does. Holds until the graph or an attribute is replaced
+  /// or edited. Saved with the program, as TorchScript; a clone has it, too. Throws Error(invalid_argument) when the
+  /// ranks are not one for each input, or cut none.
+  void set_micro_batches(MicroBatches how);
+  /// As they were set; of size 0 when batches are run whole.
+  MicroBatches micro_batches() const;
   /// Makes the execution plan now; throws what running would throw about the graph itself.
   void recompile();
   /// The plan for the graph as it is; made when there is none.
@@ -168,12 +177,15 @@ class GraphModule : public OwningModule {
  private:
   torch::Tensor run_to_tensor(std::vector<c10::IValue> inputs);
   torch::nn::Module& holder_for(const std::string& path, std::string& name);
+  bool cuts_batches() const;
   void attributes_changed();
 
   Graph graph_;
   std::string class_name_;
   std::string fixed_mode_;
   std::unique_ptr<HeldMemory> held_memory_;  // null when memory is not held
+  MicroBatches micro_batches_;
+  std::uint64_t micro_batches_revision_ = 0;  // of the graph that they were set for
   std::mutex plan_mutex_;
   std::shared_ptr<const Plan> plan_;
 };

@@ -51,6 +51,7 @@ std::shared_ptr<Module> GraphModule::clone(const TorchDeviceOption& device) cons
   keep_ties(*this, *copy);
   copy->fixed_mode_ = fixed_mode_;
   copy->hold_memory(held_memory_ != nullptr);
+  copy->set_micro_batches(micro_batches());
   return copy;
 }
 

@@ -21,6 +21,7 @@
 #include <fxgraph/torchscript/both_modes.h>
 #include <fxgraph/torchscript/file_mode.h>
 #include <fxgraph/torchscript/method_builder.h>
+#include <fxgraph/torchscript/micro_batches.h>
 #include <fxgraph/torchscript/packed.h>
 #include <fxgraph/torchscript/script_name.h>
 #include <fxgraph/torchscript/script_numbers.h>
@@ -39,6 +40,7 @@ class Exporter {
   explicit Exporter(const GraphModule& module) : module_(module), unit_(std::make_shared<jit::CompilationUnit>()) {}
 
   jit::Module run() {
+    cut_ = module_.micro_batches();
     jit::Module made = convert_graph_module(module_);
     const std::string fixed = internal::mode_of_written(
         module_, [this](const torch::nn::Module& called) { return followers_.count(&called) != 0; });
@@ -108,11 +110,17 @@ class Exporter {
       for (const auto& [name, module] : packed->modules) made.register_module(internal::script_name(name), module);
     }
     // A TorchScript leaf may be called by another method, such as the overloads of LSTM.
-    add_method(made, graph, [&](const std::string& path) {
+    const internal::MethodOf method_of = [&](const std::string& path) {
       const auto leaf = from.find_submodule(path);
       const auto* script = dynamic_cast<const LeafModule*>(leaf.get());
       return script && !script->body() && script->script() ? script->script_method() : "forward";
-    });
+    };
+    if (&from == &module_ && cut_.size > 0) {
+      add_method(made, graph, internal::build_method(graph, made.type(), method_of), internal::kMicroBatchMethod);
+      internal::add_forward_in_micro_batches(made, cut_);
+    } else {
+      add_method(made, graph, method_of);
+    }
     return made;
   }
 
@@ -164,8 +172,9 @@ class Exporter {
     add_method(made, graph, internal::build_method(graph, made.type(), method_of));
   }
 
-  void add_method(jit::Module& made, const Graph& graph, std::shared_ptr<jit::Graph> built) {
-    const c10::QualifiedName name(*made.type()->name(), "forward");
+  void add_method(jit::Module& made, const Graph& graph, std::shared_ptr<jit::Graph> built,
+                  const char* called = "forward") {
+    const c10::QualifiedName name(*made.type()->name(), called);
     jit::Function* method = unit_->create_function(name, std::move(built));
     set_defaults(*method, graph);
     made.type()->addMethod(method);
@@ -194,6 +203,7 @@ class Exporter {
   const GraphModule& module_;
   std::shared_ptr<jit::CompilationUnit> unit_;
   std::unordered_set<const torch::nn::Module*> followers_;  // that do as `training` says; membership only
+  MicroBatches cut_;                                        // of the root
   Paths moved_;  // tensors of the GraphModule in hand that its packed modules hold
 };
 

@@ -17,6 +17,7 @@
 #include <fxgraph/support/error.h>
 #include <fxgraph/torchscript/file_mode.h>
 #include <fxgraph/torchscript/importer.h>
+#include <fxgraph/torchscript/micro_batches.h>
 #include <fxgraph/torchscript/source.h>
 
 namespace fx {
@@ -130,6 +131,8 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
   made->delete_all_unused_attributes();
   set_modes(*made, module);
   fix_mode(*made, module, importer.read_training);
+  if (MicroBatches cut = internal::saved_micro_batches(module); cut.ranks.size() == made->graph().placeholders().size())
+    made->set_micro_batches(std::move(cut));
   return made;
 }
 

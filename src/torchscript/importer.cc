@@ -8,6 +8,8 @@
 
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
+#include <fxgraph/torchscript/file_mode.h>
+#include <fxgraph/torchscript/micro_batches.h>
 #include <fxgraph/torchscript/source.h>
 
 namespace fx::torchscript {
@@ -51,7 +53,8 @@ std::string annotation_of(const c10::TypePtr& type) {
 Importer::Importer(const LoadOptions& options, std::optional<bool> training) : options_(options), training_(training) {}
 
 void Importer::import_model(const torch::jit::Module& model) {
-  const auto method = model.find_method("forward");
+  const bool is_cut = internal::saved_micro_batches(model).size > 0;
+  const auto method = model.find_method(is_cut ? internal::kMicroBatchMethod : "forward");
   if (!method) throw Error(ErrorKind::unsupported, "the model has no forward method");
   paths_.emplace(model._ivalue().get(), "");
   root_type_ = model.type();

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline.h>
+#include <fxgraph/run/micro_batches.h>
 #include <fxgraph/text/parse.h>
 #include "tests/partition/ranks.h"
 #include "tests/support/error_of.h"

@@ -5,11 +5,11 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline.h>
 #include <fxgraph/rewriter/program/hostile/generator.h>
 #include <fxgraph/rewriter/program/hostile/judge.h>
 #include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/run/micro_batches.h>
 #include "tests/partition/copying_part.h"
 #include "tests/partition/ranks.h"
 #include "tests/partition/ranks_cases.h"

@@ -140,7 +140,9 @@ PassResult unpack(RuleContext& program) {
   const RewriteReport done = rewrite_to_fixed_point(program.module, RuleSet(packed()),
                                                     {.find = {.normalize = true}, .shapes = &program.shapes});
   if (done.applied > 0) drop_packed_assertions(program.module);
-  return {.applied = done.applied, .refused = done.refused};
+  const bool cut = program.module.micro_batches().size > 0;
+  program.module.set_micro_batches({});
+  return {.applied = done.applied + cut, .refused = done.refused};
 }
 
 }  // namespace
@@ -150,7 +152,7 @@ std::span<const OptimizeRule> family() {
       {
           .name = "decompose-packed",
           .summary = "Convolutions with packed weights become conv2d or conv_transpose2d and the relu or clamp that "
-                     "was in them, and fxgraph's own LSTMs and GRUs LibTorch's",
+                     "was in them, and fxgraph's own LSTMs and GRUs LibTorch's; batches are no longer cut",
           .preconditions = "weights of convolutions are packed by a call in the same graph, as fxgraph saves and loads "
                            "them",
           .order = 15,

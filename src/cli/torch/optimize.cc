@@ -89,11 +89,21 @@ class Optimization {
     state.parameters = parameters.elements;
     state.parameter_bytes = parameters.bytes;
     if (inputs_.empty()) return state;
-    const Shapes shapes = model.propagate_shapes(inputs_);
-    const Measures measures = cli::measure(model.module(), shapes);
-    state.macs = measures.macs;
-    state.peak_bytes = measures.peak_bytes;
+    state.macs = cli::measure(model.module(), model.propagate_shapes(inputs_)).macs;
+    const Shapes shapes = model.propagate_shapes(largest_part(model.module().micro_batches()));
+    state.peak_bytes = cli::measure(model.module(), shapes).peak_bytes;
     return state;
+  }
+
+  /// What the graph is given at once.
+  std::vector<TensorInfo> largest_part(const MicroBatches& cut) const {
+    std::vector<TensorInfo> inputs = inputs_;
+    for (std::size_t i = 0; i < inputs.size() && i < cut.ranks.size(); ++i) {
+      if (cut.size == 0 || cut.ranks[i] < 0 || inputs[i].sizes[0] <= cut.size) continue;
+      inputs[i].sizes[0] = cut.size;
+      inputs[i].strides.clear();
+    }
+    return inputs;
   }
 
   void apply_rules() {
@@ -102,6 +112,7 @@ class Optimization {
                                            .inputs = inputs_,
                                            .target = options_.target,
                                            .concurrent = options_.concurrent,
+                                           .micro_batches = !options_.whole_batches,
                                            .dtype = dtype_,
                                            .progress = [&](std::string_view rule) {
                                              progress.reset();
@@ -150,10 +161,11 @@ class Optimization {
           fmt::format("a forward takes {} with it, and {} without", human_seconds(done_.rounding_undone->undone),
                       human_seconds(done_.rounding_undone->kept)));
     }
+    print_micro_batches();
     line = fmt::format("{} nodes", after_.nodes);
     if (after_.peak_bytes)
-      line +=
-          fmt::format(", peak {}{}", human_bytes(*after_.peak_bytes), change(*before_.peak_bytes, *after_.peak_bytes));
+      line += fmt::format(", peak {}{}{}", human_bytes(*after_.peak_bytes), done_.is_cut() ? " of a micro-batch" : "",
+                          change(*before_.peak_bytes, *after_.peak_bytes));
     if (after_.forward) {
       line += fmt::format(", forward {} -> {}{}, {} interleaved runs, threads: {}", to_string(*before_.forward),
                           to_string(*after_.forward), change(before_.forward->seconds, after_.forward->seconds),
@@ -181,6 +193,19 @@ class Optimization {
     if (dtype_) print_dtype();
     if (done_.applied() > 0)
       row("for inference", "gradients of the result may be others, or none; train the program as it was");
+  }
+
+  void print_micro_batches() const {
+    if (!done_.without_micro_batches.empty())
+      row("micro-batches", fmt::format("none: {}", done_.without_micro_batches));
+    if (!done_.micro_batches) return;
+    std::string times;
+    for (const rules::Measured& each : done_.micro_batches->measured)
+      times += fmt::format("{}{} {}", times.empty() ? "" : ", ", each.name,
+                           to_string(MeasuredTime{.seconds = each.seconds, .spread = each.spread}));
+    row("micro-batches", (done_.is_cut() ? "batches are cut: " : "none is faster: ") + times);
+    if (done_.is_cut() && !options_.output.empty() && !options_.output.ends_with(".pt"))
+      row("", "not in " + options_.output + ", which runs batches whole: TorchScript (.pt) says it");
   }
 
   void print_dtype() const {
@@ -288,6 +313,8 @@ class Optimization {
       out["rounding_undone"] = {{"float32_seconds", done_.rounding_undone->kept},
                                 {"bfloat16_seconds", done_.rounding_undone->undone}};
     }
+    if (done_.micro_batches) out["micro_batches"] = to_json(*done_.micro_batches);
+    if (!done_.without_micro_batches.empty()) out["without_micro_batches"] = done_.without_micro_batches;
     if (difference_)
       out["verified"] = {
           {"rounds", kVerifyRounds}, {"difference", *difference_}, {"tolerance", tolerance_}, {"equal", equal}};

@@ -19,10 +19,10 @@
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/cli/torch/samples.h>
 #include <fxgraph/ir/node_times.h>
-#include <fxgraph/rewriter/partition/micro_batches.h>
 #include <fxgraph/rewriter/partition/pipeline.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/machine.h>
+#include <fxgraph/run/micro_batches.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/output_file.h>
 #include <fxgraph/torchscript/export.h>

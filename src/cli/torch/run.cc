@@ -27,10 +27,13 @@ int TorchBackend::run(const RunOptions& options) {
   if (!options.output.empty()) write_value(options.output, result);
   const TensorInfos outputs = tensor_infos(result);
   const MeasuredTime time = time_forwards({&module}, inputs, static_cast<std::size_t>(options.repeat))[0];
+  const MicroBatches cut = module.micro_batches();
+  const std::int64_t part = cut.to_cut(inputs) ? cut.size : 0;
   if (options.json) {
     nlohmann::ordered_json out = {{"seconds", time.seconds},           {"spread", time.spread},
                                   {"repeat", options.repeat},          {"threads", threads()},
-                                  {"held_bytes", module.held_bytes()}, {"outputs", nlohmann::json::array()}};
+                                  {"held_bytes", module.held_bytes()}, {"micro_batch", part},
+                                  {"outputs", nlohmann::json::array()}};
     for (const TensorInfo& info : outputs)
       out["outputs"].push_back({{"sizes", info.sizes}, {"dtype", to_string(info.dtype)}});
     fmt::print("{}\n", out.dump(2));
@@ -38,7 +41,8 @@ int TorchBackend::run(const RunOptions& options) {
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) fmt::print("output {}: {}\n", i, to_string(outputs[i]));
   const std::string runs = options.repeat == 1 ? "one run" : fmt::format("median of {}", options.repeat);
-  fmt::print("forward: {} ({}, threads: {})\n", to_string(time), runs, threads());
+  fmt::print("forward: {} ({}, threads: {}{})\n", to_string(time), runs, threads(),
+             part > 0 ? fmt::format(", micro-batches of {}", part) : "");
   if (options.hold_memory) fmt::print("memory held: {}\n", human_bytes(static_cast<double>(module.held_bytes())));
   return kDone;
 }

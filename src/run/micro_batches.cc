@@ -1,22 +1,15 @@
-#include <fxgraph/rewriter/partition/micro_batches.h>
+#include <fxgraph/run/micro_batches.h>
 
 #include <ATen/ATen.h>
 
 #include <algorithm>
 #include <string>
 
+#include <fxgraph/run/value.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
 namespace {
-
-/// The elements of a list or tuple.
-std::vector<c10::IValue> elements_of(const c10::IValue& value) {
-  if (value.isTuple()) return value.toTupleRef().elements();
-  std::vector<c10::IValue> elements;
-  for (const c10::IValue& element : value.toListRef()) elements.push_back(element);
-  return elements;
-}
 
 /// A list or tuple like `like` with other elements.
 c10::IValue with_elements(const c10::IValue& like, std::vector<c10::IValue> elements) {
@@ -27,6 +20,29 @@ c10::IValue with_elements(const c10::IValue& like, std::vector<c10::IValue> elem
 }
 
 }  // namespace
+
+std::optional<std::int64_t> MicroBatches::to_cut(const std::vector<c10::IValue>& inputs) const {
+  if (size <= 0 || inputs.size() != ranks.size()) return std::nullopt;
+  std::int64_t batch = -1;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (ranks[i] < 0) continue;
+    if (!inputs[i].isTensor() || !inputs[i].toTensor().defined() || inputs[i].toTensor().dim() != ranks[i])
+      return std::nullopt;
+    const std::int64_t samples = inputs[i].toTensor().size(0);
+    if (batch >= 0 && samples != batch) return std::nullopt;
+    batch = samples;
+  }
+  return batch > size ? std::optional(batch) : std::nullopt;
+}
+
+std::vector<c10::IValue> MicroBatches::part(const std::vector<c10::IValue>& inputs, std::int64_t batch, std::size_t i,
+                                            std::size_t parts) const {
+  std::vector<c10::IValue> values = inputs;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    if (ranks[k] >= 0) values[k] = cut(values[k], batch, i, parts);
+  }
+  return values;
+}
 
 std::int64_t batch_of(const c10::IValue& value) {
   if (value.isTensor()) {

@@ -1,19 +1,37 @@
 // Batches cut into micro-batches, and results put together again: tensors by their first dimension, in lists and tuples
-// too. Internal to rewriter/partition/pipeline*.cc and to `fxgraph pipeline`.
+// too. Pipelines fill their ranks by it; GraphModule::set_micro_batches runs one part after the other.
 #pragma once
 
 #include <ATen/core/ivalue.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace fx {
 
+/// How a program is run in micro-batches.
+struct MicroBatches {
+  std::int64_t size = 0;              ///< samples of one, at most; 0: batches are run whole
+  std::vector<std::int64_t> ranks{};  ///< of each input, which is cut in dimension 0; -1: goes to all as it is
+
+  /// The batch that these inputs are, where it is to be cut: nothing when it is not larger than one, when an input has
+  /// another rank or another number of samples than the others, or is no tensor.
+  std::optional<std::int64_t> to_cut(const std::vector<c10::IValue>& inputs) const;
+  /// The i-th of `parts` parts of these inputs.
+  std::vector<c10::IValue> part(const std::vector<c10::IValue>& inputs, std::int64_t batch, std::size_t i,
+                                std::size_t parts) const;
+  /// How many parts that batch is cut into, of even sizes.
+  std::size_t num_parts(std::int64_t batch) const { return static_cast<std::size_t>((batch + size - 1) / size); }
+};
+
 /// The first dimension of the first tensor that has one; -1 without any.
+/// @{
 std::int64_t batch_of(const c10::IValue& value);
 std::int64_t batch_of(const std::vector<c10::IValue>& values);
+/// @}
 
 /// Throws Error(invalid_argument) when a batch of that size cannot be cut into so many parts.
 void check_batch(std::int64_t batch, std::size_t parts);

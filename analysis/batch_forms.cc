@@ -1,0 +1,331 @@
+// Where samples lie after operators that change the form: views, lists, numbers that are sizes.
+#include <fxgraph/analysis/batch_rules.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace fx::internal::batch_rules {
+
+using Result = BatchCall::Result;
+
+// ── Forms ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Result permute(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  const Argument* order = call.argument("dims");
+  const auto dims = order ? BatchCall::dims(*order, input->rank) : std::nullopt;
+  if (!dims) return call.no(kUnknownForm);
+  SampleValue result = input->at;
+  result.dim = static_cast<std::size_t>(std::ranges::find(*dims, input->at.dim) - dims->begin());
+  return result;
+}
+
+Result transpose(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  const auto a = BatchCall::dims(*call.argument(std::size_t{1}), input->rank);
+  const auto b = BatchCall::dims(*call.argument(std::size_t{2}), input->rank);
+  if (!a || !b || a->size() != 1 || b->size() != 1) return call.no(kUnknownForm);
+  SampleValue result = input->at;
+  if (result.dim == a->front()) {
+    result.dim = b->front();
+  } else if (result.dim == b->front()) {
+    result.dim = a->front();
+  }
+  return result;
+}
+Result matrix_transpose(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  SampleValue result = input->at;
+  if (input->rank == 2) result.dim = 1 - result.dim;
+  return result;
+}
+
+Result unsqueeze(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  const auto put = BatchCall::dims(*call.argument("dim"), input->rank + 1);
+  if (!put || put->size() != 1) return call.no(kUnknownForm);
+  SampleValue result = input->at;
+  if (put->front() <= result.dim) ++result.dim;
+  return result;
+}
+Result squeeze(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  const Argument* named = call.argument("dim");
+  const auto dims = named ? BatchCall::dims(*named, input->rank) : std::nullopt;
+  const TensorInfo* made = call.result_info();
+  if (!dims || dims->size() != 1 || !made) return call.no("it drops dimension 0 of a batch of one");
+  if (dims->front() == input->at.dim) return call.no("it drops dimension 0 of a batch of one");
+  SampleValue result = input->at;
+  if (made->sizes.size() < input->rank && dims->front() < result.dim) --result.dim;
+  return result;
+}
+
+namespace {
+
+std::optional<SampleRows> elements_from(const TensorInfo& info, std::size_t first, std::size_t end) {
+  return SampleRows::of(std::span(info.sizes).subspan(first, end - first));
+}
+
+/// What stands before that dimension is the same.
+bool same_before(const TensorInfo& a, const TensorInfo& b, std::size_t dim) {
+  return std::equal(a.sizes.begin(), a.sizes.begin() + static_cast<std::ptrdiff_t>(dim), b.sizes.begin());
+}
+
+/// In row-major order samples stay in order when what stands before them stays as it is.
+Result into_form(BatchCall& call, const BatchInput& input, const Argument& form) {
+  const TensorInfo *before = call.info(*call.argument(std::size_t{0})), *after = call.result_info();
+  if (!before || !after || !form.is_sequence() || form.elements().size() != after->sizes.size())
+    return call.no(kUnknownForm);
+  const std::size_t dim = input.at.dim;
+  if (after->sizes.size() <= dim || !same_before(*before, *after, dim)) return call.no(kMixes);
+  SampleValue result = input.at;
+  for (std::size_t i = 0; i < form.elements().size(); ++i) {
+    const SampleValue size = call.value(form.elements()[i]);
+    if (!size.is_shared() && (i != dim || !size.is_count())) return call.no(kOthers);
+  }
+  const Argument& size = form.elements()[dim];
+  if (const SampleValue count = call.value(size); count.is_count()) {
+    result.rows = count.rows;
+    return result;
+  }
+  const auto had = elements_from(*before, dim + 1, before->sizes.size());
+  const auto has = elements_from(*after, dim + 1, after->sizes.size());
+  if (!size.is_int() || size.as_int() != -1) return call.no(kLiteral);
+  const auto rows = had && has ? had->times(result.rows).over(*has) : std::nullopt;
+  if (!rows) return call.no(kMixes);
+  result.rows = *rows;
+  return result;
+}
+
+}  // namespace
+
+Result reshape(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  if (call.argument("dtype")) return over_last(call, 1);
+  const Argument* form = call.argument(std::size_t{1});
+  return form ? into_form(call, *input, *form) : call.no(kUnknownForm);
+}
+/// That of another tensor.
+Result same_form(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  const SampleValue other = call.value(std::size_t{1});
+  const TensorInfo *before = call.info(*call.argument(std::size_t{0})), *after = call.result_info();
+  if (!before || !after || !other.is_batched() || other.dim != input->at.dim || after->sizes.size() <= other.dim)
+    return call.no(kOtherPlaces);
+  if (!same_before(*before, *after, other.dim)) return call.no(kMixes);
+  return other;
+}
+Result flatten(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  const Argument *start = call.argument("start_dim"), *end = call.argument("end_dim");
+  const auto first = start ? BatchCall::dims(*start, input->rank) : std::nullopt;
+  const auto last = end ? BatchCall::dims(*end, input->rank) : std::nullopt;
+  if (!first || !last || first->size() != 1 || last->size() != 1) return call.no(kUnknownForm);
+  const std::size_t from = first->front(), to = last->front();
+  SampleValue result = input->at;
+  if (result.dim < from) return result;
+  if (result.dim > to) {
+    result.dim -= to - from;
+    return result;
+  }
+  const auto inside = elements_from(*call.info(*call.argument(std::size_t{0})), from + 1, to + 1);
+  if (result.dim != from || !inside) return call.no(kMixes);
+  result.rows = result.rows.times(*inside);
+  return result;
+}
+
+/// A size that counts samples makes them of what is the same for all: the dimension has one element.
+Result expand(BatchCall& call, int) {
+  const SampleValue self = call.value(std::size_t{0});
+  const Argument* sizes = call.argument(std::size_t{1});
+  const TensorInfo* before = call.info(*call.argument(std::size_t{0}));
+  if (!before || !sizes || !sizes->is_sequence() || sizes->elements().size() < before->sizes.size())
+    return call.no(kUnknownForm);
+  const std::size_t added = sizes->elements().size() - before->sizes.size();
+  std::optional<SampleValue> result;
+  if (self.is_batched()) {
+    result = self;
+    result->dim += added;
+  }
+  for (std::size_t i = 0; i < sizes->elements().size(); ++i) {
+    const Argument& size = sizes->elements()[i];
+    const SampleValue count = call.value(size);
+    if (result && self.is_batched() && i == result->dim) {
+      const bool stays = count.is_count() ? count.rows == result->rows : size.is_int() && size.as_int() == -1;
+      if (!stays) return call.no(kLiteral);
+    } else if (count.is_count()) {
+      if (result || (i >= added && before->sizes[i - added] != 1)) return call.no(kOtherPlaces);
+      result = SampleValue::batched(i, count.rows);
+    } else if (!count.is_shared()) {
+      return call.no(kOthers);
+    }
+  }
+  return result ? Result(*result) : call.no(kOthers);
+}
+Result expand_as(BatchCall& call, int) {
+  const SampleValue self = call.value(std::size_t{0}), other = call.value(std::size_t{1});
+  const TensorInfo* before = call.info(*call.argument(std::size_t{0}));
+  const auto rank = call.rank(1);
+  if (!before || !rank || !other.is_batched() || *rank < before->sizes.size()) return call.no(kUnknownForm);
+  const std::size_t added = *rank - before->sizes.size();
+  const bool fits = self.is_batched()
+                        ? self.dim + added == other.dim && self.rows == other.rows
+                        : self.is_shared() && (other.dim < added || before->sizes[other.dim - added] == 1);
+  return fits ? Result(other) : call.no(kOtherPlaces);
+}
+
+// ── Lists ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+namespace {
+
+/// The elements of the list, which have the samples in one place, and their rank.
+std::optional<BatchInput> list_of(BatchCall& call) {
+  SampleValue list = call.value(std::size_t{0});
+  const TensorInfo* made = call.result_info();
+  if (list.kind != SampleValue::Kind::batched || !list.each || !call.shared_from(1)) return call.no(kOtherPlaces);
+  if (!made) return call.no(kUnknownForm);
+  list.each = false;
+  return BatchInput{list, made->sizes.size()};
+}
+
+}  // namespace
+
+Result concatenate(BatchCall& call, int) {
+  const auto list = list_of(call);
+  if (!list) return std::nullopt;
+  const auto dims = BatchCall::dims(*call.argument("dim"), list->rank);
+  if (!dims || dims->size() != 1 || dims->front() == list->at.dim) return call.no(kAlong);
+  return list->at;
+}
+Result stack(BatchCall& call, int) {
+  const auto list = list_of(call);
+  if (!list) return std::nullopt;
+  const auto dims = BatchCall::dims(*call.argument("dim"), list->rank);
+  if (!dims || dims->size() != 1) return call.no(kUnknownForm);
+  SampleValue result = list->at;
+  if (dims->front() <= result.dim) ++result.dim;
+  return result;
+}
+
+namespace {
+
+Result index_tensor(BatchCall& call, const Argument& index) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  std::vector<Argument> parts;
+  if (index.kind() == ArgumentKind::tuple) {
+    parts.assign(index.elements().begin(), index.elements().end());
+  } else {
+    parts.push_back(index);
+  }
+  std::size_t from = 0, to = 0;  // dimensions of the input and of the result
+  for (const Argument& part : parts) {
+    const bool here = from == input->at.dim;
+    if (part.is_none()) {
+      ++to;
+    } else if (part.is_int()) {
+      if (here) return call.no("it takes one sample");
+      ++from;
+    } else if (part.kind() == ArgumentKind::slice) {
+      const auto is_none = [](const Argument& end) { return end.is_none(); };
+      if (here && !std::ranges::all_of(part.elements(), is_none)) return call.no("it takes some of the samples");
+      if (here) break;
+      ++from, ++to;
+    } else {
+      return call.no(kUnknownForm);
+    }
+  }
+  if (from > input->at.dim) return call.no(kUnknownForm);
+  SampleValue result = input->at;
+  result.dim = to + (input->at.dim - from);
+  return result;
+}
+
+}  // namespace
+
+Result item(BatchCall& call, int) {
+  const SampleValue list = call.value(std::size_t{0});
+  const Argument* index = call.argument(std::size_t{1});
+  if (!index || !call.value(std::size_t{1}).is_shared()) return call.no(kOthers);
+  if (list.is_batched()) return index_tensor(call, *index);
+  if (list.kind == SampleValue::Kind::batched) {
+    if (!index->is_int()) return list;  // a part of the list
+    SampleValue one = list;
+    one.each = false;
+    return one;
+  }
+  const auto size = static_cast<std::int64_t>(list.items.size());
+  if (!index->is_int() || index->as_int() < -size || index->as_int() >= size) return call.no(kOthers);
+  return list.items[static_cast<std::size_t>(index->as_int() < 0 ? index->as_int() + size : index->as_int())];
+}
+
+// ── Numbers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+Result size(BatchCall& call, int) {
+  const auto input = input_of(call);
+  if (!input) return std::nullopt;
+  const SampleValue count = SampleValue::count(input->at.rows);
+  if (const Argument* named = call.argument("dim")) {
+    const auto dims = BatchCall::dims(*named, input->rank);
+    if (!dims || dims->size() != 1) return call.no(kUnknownForm);
+    return dims->front() == input->at.dim ? count : SampleValue();
+  }
+  SampleValue all{.kind = SampleValue::Kind::items};
+  all.items.resize(input->rank);
+  all.items[input->at.dim] = count;
+  return all;
+}
+/// Of a tensor that is its first size; lists are as long for all.
+Result length(BatchCall& call, int) {
+  const SampleValue value = call.value(std::size_t{0});
+  return value.is_batched() && value.dim == 0 ? SampleValue::count(value.rows) : SampleValue();
+}
+Result asks(BatchCall&, int) { return SampleValue(); }
+
+/// Of numbers: some times the samples, or that divided by what divides it.
+Result times(BatchCall& call, int) {
+  SampleValue a = call.value(std::size_t{0}), b = call.value(std::size_t{1});
+  const Argument* other = call.argument(std::size_t{1});
+  if (b.is_count()) std::swap(a, b), other = call.argument(std::size_t{0});
+  if (!a.is_count() || !other || !other->is_int() || other->as_int() <= 0) return call.no(kOthers);
+  return SampleValue::count(a.rows.times({other->as_int()}));
+}
+Result divided(BatchCall& call, int) {
+  const SampleValue a = call.value(std::size_t{0});
+  const Argument* by = call.argument(std::size_t{1});
+  const bool divides = a.is_count() && by && by->is_int() && by->as_int() > 0;
+  const auto rows = divides ? a.rows.over({by->as_int()}) : std::nullopt;
+  return rows ? Result(SampleValue::count(*rows)) : call.no(kOthers);
+}
+Result same_number(BatchCall& call, int) {
+  const SampleValue a = call.value(std::size_t{0});
+  return a.is_count() ? Result(a) : call.no(kOthers);
+}
+
+/// Zeros of the form in that argument. Of the tensor before it only the type counts.
+Result filled(BatchCall& call, int form_at) {
+  const auto at = static_cast<std::size_t>(form_at);
+  const Argument* form = call.argument(at);
+  if (!form || !form->is_sequence()) return call.no(kUnknownForm);
+  if (!call.shared_from(at + 1)) return call.no(kOthers);
+  std::optional<SampleValue> result;
+  for (std::size_t i = 0; i < form->elements().size(); ++i) {
+    const SampleValue size = call.value(form->elements()[i]);
+    if (size.is_shared()) continue;
+    if (result || !size.is_count()) return call.no(kOthers);
+    result = SampleValue::batched(i, size.rows);
+  }
+  return result ? *result : SampleValue();
+}
+
+}  // namespace fx::internal::batch_rules

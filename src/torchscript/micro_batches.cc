@@ -1,0 +1,93 @@
+#include <fxgraph/torchscript/micro_batches.h>
+
+#include <torch/csrc/jit/api/module.h>
+
+#include <string>
+#include <vector>
+
+#include <fxgraph/torchscript/file_mode.h>
+
+namespace fx::internal {
+namespace {
+
+namespace jit = torch::jit;
+
+/// What puts the results of the parts together: `each` says which part of one is meant. Empty for a type that cannot
+/// be. The recursion is over the nesting of tuples.
+std::string joined(const c10::TypePtr& type, const std::string& each) {
+  if (type->kind() == c10::TypeKind::TensorType) return "torch.cat([part" + each + " for part in parts])";
+  if (const auto* list = type->castRaw<c10::ListType>()) {
+    if (list->getElementType()->kind() != c10::TypeKind::TensorType) return {};
+    return "[torch.cat([part" + each + "[i] for part in parts]) for i in range(len(parts[0]" + each + "))]";
+  }
+  const auto* tuple = type->castRaw<c10::TupleType>();
+  if (!tuple || tuple->elements().empty()) return {};
+  std::string all;
+  for (std::size_t i = 0; i < tuple->elements().size(); ++i) {
+    const std::string one = joined(tuple->elements()[i], each + "[" + std::to_string(i) + "]");
+    if (one.empty()) return {};
+    all += one + ", ";
+  }
+  return "(" + all + ")";
+}
+
+struct Text {
+  std::string parameters, whole, part, is_other;
+  std::string first;  ///< the input that says how many samples there are
+};
+
+Text text_of(const c10::FunctionSchema& schema, const MicroBatches& cut) {
+  Text text;
+  for (std::size_t i = 1; i < schema.arguments().size(); ++i) {
+    const c10::Argument& input = schema.arguments()[i];
+    text.parameters += ", " + input.name() + ": " + input.type()->annotation_str();
+    text.whole += input.name() + ", ";
+    const std::int64_t rank = cut.ranks.at(i - 1);
+    if (rank < 0) {
+      text.part += input.name() + ", ";
+      continue;
+    }
+    text.part += input.name() + ".narrow(0, start, end - start), ";
+    text.is_other += (text.is_other.empty() ? "" : " or ") + input.name() + ".dim() != " + std::to_string(rank);
+    if (text.first.empty()) {
+      text.first = input.name();
+    } else {
+      text.is_other += " or " + input.name() + ".size(0) != " + text.first + ".size(0)";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+void add_forward_in_micro_batches(jit::Module& module, const MicroBatches& cut) {
+  const c10::FunctionSchema& schema = module.get_method(kMicroBatchMethod).function().getSchema();
+  const c10::TypePtr result = schema.returns().at(0).type();
+  const Text text = text_of(schema, cut);
+  const std::string all = joined(result, "");
+  const std::string call = std::string("self.") + kMicroBatchMethod, size = std::to_string(cut.size);
+  std::string source = "def forward(self" + text.parameters + ") -> " + result->annotation_str() + ":\n";
+  if (!all.empty()) {
+    source += "  if not (" + text.is_other + ") and " + text.first + ".size(0) > " + size + ":\n" +
+              "    batch = " + text.first + ".size(0)\n" + "    count = (batch + " + std::to_string(cut.size - 1) +
+              ") // " + size + "\n" + "    parts: List[" + result->annotation_str() + "] = []\n" +
+              "    for i in range(count):\n" + "      start = batch * i // count\n" +
+              "      end = batch * (i + 1) // count\n" + "      parts.append(" + call + "(" + text.part + "))\n" +
+              "    return " + all + "\n";
+  }
+  source += "  return " + call + "(" + text.whole + ")\n";
+  module.define(source);
+  c10::List<std::int64_t> saved({cut.size});
+  for (const std::int64_t rank : cut.ranks) saved.push_back(rank);
+  module.register_attribute(kMicroBatches, c10::ListType::ofInts(), saved);
+}
+
+MicroBatches saved_micro_batches(const jit::Module& module) {
+  if (!module.find_method(kMicroBatchMethod) || !module.hasattr(kMicroBatches)) return {};
+  const c10::IValue saved = module.attr(kMicroBatches);
+  if (!saved.isIntList() || saved.toIntList().empty()) return {};
+  const std::vector<std::int64_t> numbers = saved.toIntVector();
+  return {numbers.front(), {numbers.begin() + 1, numbers.end()}};
+}
+
+}  // namespace fx::internal
