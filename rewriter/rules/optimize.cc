@@ -142,8 +142,16 @@ class Optimizer {
     if (!shapes_.known()) return;
     const auto takes_default = [](const Node* input) { return !input->args().empty() && input->has_users(); };
     const auto across = computes_across_samples(module_.graph(), shapes_.shapes());
-    may_cut_ = !across && std::ranges::none_of(module_.graph().placeholders(), takes_default);
     if (across) report_.without_micro_batches = across->node + ": " + across->reason;
+    if (across || std::ranges::any_of(module_.graph().placeholders(), takes_default)) return;
+    cut_.emplace();
+    for (const Node* input : module_.graph().placeholders()) {
+      const TensorInfo* known = std::as_const(shapes_.shapes())[*input].tensor();
+      MicroBatches::Sizes& sizes = cut_->inputs.emplace_back();
+      if (!known || !input->has_users()) continue;
+      for (const std::int64_t size : known->sizes) sizes.push_back(rules::is_free(size) ? -1 : size);
+      if (!sizes.empty()) sizes[0] = -1;
+    }
   }
 
   static bool is_batch(const std::vector<TensorInfo>& inputs) {
@@ -152,10 +160,10 @@ class Optimizer {
 
   /// Last: an edit would put an end to it.
   void cut_batches() {
-    if (!may_cut_) return;
+    if (!cut_) return;
     tell("micro-batches");
     try {
-      report_.micro_batches = rules::cut_into_micro_batches(module_, options_.inputs);
+      report_.micro_batches = rules::cut_into_micro_batches(module_, options_.inputs, *cut_);
     } catch (const std::exception& error) {
       report_.without_micro_batches = error.what();
     }
@@ -304,7 +312,7 @@ class Optimizer {
   rules::ProgramShapes shapes_{module_, options_.inputs};
   std::optional<rules::InputForms> forms_;  // where a rule might go by one
   bool reads_sizes_ = false;
-  bool may_cut_ = false;                            // batches into micro-batches
+  std::optional<MicroBatches> cut_;                 // where a batch may be
   std::string_view went_by_ranks_, went_by_types_;  // the first rule that did
   OptimizeReport report_;
 };

@@ -79,14 +79,8 @@ struct Timed {
 
 class MicroBatchTrial {
  public:
-  MicroBatchTrial(GraphModule& module, const std::vector<TensorInfo>& inputs)
-      : module_(module), values_(samples_of(inputs)) {
-    for (const Node* input : module.graph().placeholders()) {
-      const std::size_t i = cut_.ranks.size();
-      const bool tensor = input->has_users() && i < inputs.size() && !inputs[i].sizes.empty();
-      cut_.ranks.push_back(tensor ? static_cast<std::int64_t>(inputs[i].sizes.size()) : -1);
-    }
-  }
+  MicroBatchTrial(GraphModule& module, const std::vector<TensorInfo>& inputs, MicroBatches cut)
+      : module_(module), values_(samples_of(inputs)), cut_(std::move(cut)) {}
 
   /// Halves while that is not slower, then the best of them again, in turn with the whole.
   Choice run(std::int64_t batch) {
@@ -152,13 +146,14 @@ class MicroBatchTrial {
 
 }  // namespace
 
-std::optional<Choice> cut_into_micro_batches(GraphModule& module, const std::vector<TensorInfo>& inputs) {
+std::optional<Choice> cut_into_micro_batches(GraphModule& module, const std::vector<TensorInfo>& inputs,
+                                             const MicroBatches& cut) {
   const at::NoGradGuard no_grad;
   const StateKeeper keeper(module);
   const std::int64_t batch = batch_of_inputs(inputs);
   if (batch < 2) return std::nullopt;
   try {
-    return MicroBatchTrial(module, inputs).run(batch);
+    return MicroBatchTrial(module, inputs, cut).run(batch);
   } catch (...) {
     module.set_micro_batches({});
     throw;

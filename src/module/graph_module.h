@@ -105,7 +105,7 @@ class GraphModule : public OwningModule {
   /// lies nearer to the processor than that of the whole. The graph must compute each sample by itself
   /// (analysis/batch.h), which nobody checks here; optimize() does. Holds until the graph or an attribute is replaced
   /// or edited. Saved with the program, as TorchScript; a clone has it, too. Throws Error(invalid_argument) when the
-  /// ranks are not one for each input, or cut none.
+  /// sizes are not those of each input, or cut none.
   void set_micro_batches(MicroBatches how);
   /// As they were set; of size 0 when batches are run whole.
   MicroBatches micro_batches() const;

@@ -40,12 +40,13 @@ bool GraphModule::cuts_batches() const {
 }
 
 void GraphModule::set_micro_batches(MicroBatches how) {
-  if (how.size > 0 && how.ranks.size() != graph_.placeholders().size())
-    throw Error(ErrorKind::invalid_argument, "set_micro_batches: there are " + std::to_string(how.ranks.size()) +
-                                                 " ranks, and the graph takes " +
-                                                 std::to_string(graph_.placeholders().size()) + " inputs");
-  if (how.size > 0 && std::ranges::none_of(how.ranks, [](std::int64_t rank) { return rank > 0; }))
-    throw Error(ErrorKind::invalid_argument, "set_micro_batches: no input is cut; give one a rank");
+  const std::size_t taken = graph_.placeholders().size();
+  if (how.size > 0 && how.inputs.size() != taken)
+    throw Error(ErrorKind::invalid_argument, "set_micro_batches: there are sizes of " +
+                                                 std::to_string(how.inputs.size()) + " inputs, and the graph takes " +
+                                                 std::to_string(taken));
+  if (how.size > 0 && std::ranges::all_of(how.inputs, &MicroBatches::Sizes::empty))
+    throw Error(ErrorKind::invalid_argument, "set_micro_batches: no input is cut; give one its sizes");
   micro_batches_ = std::move(how);
   micro_batches_revision_ = graph_.revision();
 }

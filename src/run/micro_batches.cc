@@ -21,27 +21,28 @@ c10::IValue with_elements(const c10::IValue& like, std::vector<c10::IValue> elem
 
 }  // namespace
 
-std::optional<std::int64_t> MicroBatches::to_cut(const std::vector<c10::IValue>& inputs) const {
-  if (size <= 0 || inputs.size() != ranks.size()) return std::nullopt;
+std::optional<std::int64_t> MicroBatches::to_cut(const std::vector<c10::IValue>& values) const {
+  if (size <= 0 || values.size() != inputs.size()) return std::nullopt;
   std::int64_t batch = -1;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (ranks[i] < 0) continue;
-    if (!inputs[i].isTensor() || !inputs[i].toTensor().defined() || inputs[i].toTensor().dim() != ranks[i])
-      return std::nullopt;
-    const std::int64_t samples = inputs[i].toTensor().size(0);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (inputs[i].empty()) continue;
+    if (!values[i].isTensor() || !values[i].toTensor().defined()) return std::nullopt;
+    const auto fits = [](std::int64_t wanted, std::int64_t has) { return wanted < 0 || wanted == has; };
+    if (!std::ranges::equal(inputs[i], values[i].toTensor().sizes(), fits)) return std::nullopt;
+    const std::int64_t samples = values[i].toTensor().size(0);
     if (batch >= 0 && samples != batch) return std::nullopt;
     batch = samples;
   }
   return batch > size ? std::optional(batch) : std::nullopt;
 }
 
-std::vector<c10::IValue> MicroBatches::part(const std::vector<c10::IValue>& inputs, std::int64_t batch, std::size_t i,
+std::vector<c10::IValue> MicroBatches::part(const std::vector<c10::IValue>& values, std::int64_t batch, std::size_t i,
                                             std::size_t parts) const {
-  std::vector<c10::IValue> values = inputs;
+  std::vector<c10::IValue> cut_values = values;
   for (std::size_t k = 0; k < values.size(); ++k) {
-    if (ranks[k] >= 0) values[k] = cut(values[k], batch, i, parts);
+    if (!inputs[k].empty()) cut_values[k] = cut(values[k], batch, i, parts);
   }
-  return values;
+  return cut_values;
 }
 
 std::int64_t batch_of(const c10::IValue& value) {

@@ -14,14 +14,16 @@ namespace fx {
 
 /// How a program is run in micro-batches.
 struct MicroBatches {
-  std::int64_t size = 0;              ///< samples of one, at most; 0: batches are run whole
-  std::vector<std::int64_t> ranks{};  ///< of each input, which is cut in dimension 0; -1: goes to all as it is
+  using Sizes = std::vector<std::int64_t>;
+  std::int64_t size = 0;  ///< samples of one, at most; 0: batches are run whole
+  /// Of each input, which is cut in dimension 0; -1: any, as the first is always. Without a size: it goes to all whole.
+  std::vector<Sizes> inputs{};
 
-  /// The batch that these inputs are, where it is to be cut: nothing when it is not larger than one, when an input has
-  /// another rank or another number of samples than the others, or is no tensor.
-  std::optional<std::int64_t> to_cut(const std::vector<c10::IValue>& inputs) const;
-  /// The i-th of `parts` parts of these inputs.
-  std::vector<c10::IValue> part(const std::vector<c10::IValue>& inputs, std::int64_t batch, std::size_t i,
+  /// The batch that these values are, where it is to be cut: nothing when it is not larger than one, when a value has
+  /// other sizes or another number of samples than the others, or is no tensor.
+  std::optional<std::int64_t> to_cut(const std::vector<c10::IValue>& values) const;
+  /// The i-th of `parts` parts of these values.
+  std::vector<c10::IValue> part(const std::vector<c10::IValue>& values, std::int64_t batch, std::size_t i,
                                 std::size_t parts) const;
   /// How many parts that batch is cut into, of even sizes.
   std::size_t num_parts(std::int64_t batch) const { return static_cast<std::size_t>((batch + size - 1) / size); }

@@ -9,7 +9,8 @@ namespace fx::internal {
 inline constexpr const char* kFileMode = "_fxgraph_mode";
 
 /// Of a program that cuts its batches (GraphModule::set_micro_batches): the method of the root that computes one of
-/// them, which `forward` calls, and an attribute with their size and the ranks of the inputs, int[].
+/// them, which `forward` calls, and an attribute, int[][], with [their size] and the sizes of each
+/// input (MicroBatches).
 inline constexpr const char* kMicroBatchMethod = "_fxgraph_micro_batch";
 inline constexpr const char* kMicroBatches = "_fxgraph_micro_batches";
 

@@ -131,7 +131,8 @@ std::shared_ptr<GraphModule> from_torchscript(const torch::jit::Module& module, 
   made->delete_all_unused_attributes();
   set_modes(*made, module);
   fix_mode(*made, module, importer.read_training);
-  if (MicroBatches cut = internal::saved_micro_batches(module); cut.ranks.size() == made->graph().placeholders().size())
+  if (MicroBatches cut = internal::saved_micro_batches(module);
+      cut.inputs.size() == made->graph().placeholders().size())
     made->set_micro_batches(std::move(cut));
   return made;
 }

@@ -42,13 +42,17 @@ Text text_of(const c10::FunctionSchema& schema, const MicroBatches& cut) {
     const c10::Argument& input = schema.arguments()[i];
     text.parameters += ", " + input.name() + ": " + input.type()->annotation_str();
     text.whole += input.name() + ", ";
-    const std::int64_t rank = cut.ranks.at(i - 1);
-    if (rank < 0) {
+    const MicroBatches::Sizes& sizes = cut.inputs.at(i - 1);
+    if (sizes.empty()) {
       text.part += input.name() + ", ";
       continue;
     }
     text.part += input.name() + ".narrow(0, start, end - start), ";
-    text.is_other += (text.is_other.empty() ? "" : " or ") + input.name() + ".dim() != " + std::to_string(rank);
+    text.is_other += (text.is_other.empty() ? "" : " or ") + input.name() + ".dim() != " + std::to_string(sizes.size());
+    for (std::size_t d = 1; d < sizes.size(); ++d) {
+      if (sizes[d] < 0) continue;
+      text.is_other += " or " + input.name() + ".size(" + std::to_string(d) + ") != " + std::to_string(sizes[d]);
+    }
     if (text.first.empty()) {
       text.first = input.name();
     } else {
@@ -77,17 +81,24 @@ void add_forward_in_micro_batches(jit::Module& module, const MicroBatches& cut) 
   }
   source += "  return " + call + "(" + text.whole + ")\n";
   module.define(source);
-  c10::List<std::int64_t> saved({cut.size});
-  for (const std::int64_t rank : cut.ranks) saved.push_back(rank);
-  module.register_attribute(kMicroBatches, c10::ListType::ofInts(), saved);
+  const c10::TypePtr list = c10::ListType::ofInts();
+  c10::impl::GenericList saved(list);
+  saved.push_back(MicroBatches::Sizes{cut.size});
+  for (const MicroBatches::Sizes& sizes : cut.inputs) saved.push_back(sizes);
+  module.register_attribute(kMicroBatches, c10::ListType::create(list), saved);
 }
 
 MicroBatches saved_micro_batches(const jit::Module& module) {
   if (!module.find_method(kMicroBatchMethod) || !module.hasattr(kMicroBatches)) return {};
   const c10::IValue saved = module.attr(kMicroBatches);
-  if (!saved.isIntList() || saved.toIntList().empty()) return {};
-  const std::vector<std::int64_t> numbers = saved.toIntVector();
-  return {numbers.front(), {numbers.begin() + 1, numbers.end()}};
+  if (!saved.isList()) return {};
+  std::vector<MicroBatches::Sizes> lists;
+  for (const c10::IValue& list : saved.toListRef()) {
+    if (!list.isIntList()) return {};
+    lists.push_back(list.toIntVector());
+  }
+  if (lists.empty() || lists.front().size() != 1) return {};
+  return {lists.front().front(), {lists.begin() + 1, lists.end()}};
 }
 
 }  // namespace fx::internal

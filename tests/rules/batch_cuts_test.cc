@@ -43,7 +43,8 @@ std::optional<AcrossSamples> across(GraphModule& module, const std::vector<Tenso
   return computes_across_samples(module.graph(), shapes.shapes());
 }
 
-const MicroBatches kTwo{2, {3, 3}};
+const std::vector<MicroBatches::Sizes> kBoth = {{-1, -1, 8}, {-1, -1, 8}};
+const MicroBatches kTwo{2, kBoth};
 
 // ── Which programs ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -71,7 +72,7 @@ TEST_P(Accepted, AndCutComputesTheSame) {
     module->set_micro_batches({});
     const c10::IValue whole = module->run(copies_of(given));
     for (const std::int64_t size : {1, 2, 4}) {
-      module->set_micro_batches({size, {3, 3}});
+      module->set_micro_batches({size, kBoth});
       EXPECT_LT(relative_difference(whole, module->run(copies_of(given))), 1e-5)
           << "batch " << batch << ", by " << size;
     }
@@ -188,7 +189,7 @@ std::vector<float> counts(const c10::IValue& result) {
 
 TEST(MicroBatches, ArePartsOfEvenSizes) {
   const auto module = counting();
-  module->set_micro_batches({3, {3, 3}});
+  module->set_micro_batches({3, kBoth});
   EXPECT_EQ(counts(module->run(inputs(7))), (std::vector<float>{2, 2, 2, 2, 3, 3, 3}));
   EXPECT_EQ(counts(module->run(inputs(3))), (std::vector<float>{3, 3, 3}));
   EXPECT_EQ(counts(module->run(inputs(0))), std::vector<float>());
@@ -196,9 +197,10 @@ TEST(MicroBatches, ArePartsOfEvenSizes) {
 
 TEST(MicroBatches, WhatIsNotSuchABatchRunsWhole) {
   const auto module = counting();
-  module->set_micro_batches({1, {3, 3}});
+  module->set_micro_batches({1, kBoth});
   EXPECT_EQ(counts(module->run({at::ones({2, 6, 8}), at::ones({1, 6, 8})})), (std::vector<float>{2, 2}));
   EXPECT_EQ(counts(module->run({at::ones({2, 8}), at::ones({2, 8})})), (std::vector<float>{2, 2}));
+  EXPECT_EQ(counts(module->run({at::ones({2, 6, 1}), at::ones({2, 6, 1})})), (std::vector<float>{2, 2}));
 }
 
 TEST(MicroBatches, EndWithAnEdit) {
@@ -219,13 +221,16 @@ TEST(MicroBatches, EndWithAnEdit) {
 
 TEST(MicroBatches, NeedARankForEachInput) {
   const auto module = counting();
-  EXPECT_THAT(error_of([&] { module->set_micro_batches({2, {3}}); }), HasSubstr("1 ranks, and the graph takes 2"));
-  EXPECT_THAT(error_of([&] { module->set_micro_batches({2, {-1, -1}}); }), HasSubstr("no input is cut"));
+  EXPECT_THAT(error_of([&] {
+                module->set_micro_batches({2, {{-1, 8}}});
+              }),
+              HasSubstr("sizes of 1 inputs, and the graph takes 2"));
+  EXPECT_THAT(error_of([&] { module->set_micro_batches({2, {{}, {}}}); }), HasSubstr("no input is cut"));
 }
 
 TEST(MicroBatches, AreSavedAndLoaded) {
   const auto module = counting();
-  module->set_micro_batches({3, {3, 3}});
+  module->set_micro_batches({3, kBoth});
   std::stringstream file;
   to_torchscript(*module).save(file);
   torch::jit::Module script = torch::jit::load(file);
@@ -237,7 +242,7 @@ TEST(MicroBatches, AreSavedAndLoaded) {
   EXPECT_EQ(counts(script.forward({at::ones({4, 6, 8}), at::ones({1, 6, 8})})), (std::vector<float>{4, 4, 4, 4}));
   const auto loaded = from_torchscript(script);
   EXPECT_EQ(loaded->micro_batches().size, 3);
-  EXPECT_EQ(loaded->micro_batches().ranks, (std::vector<std::int64_t>{3, 3}));
+  EXPECT_EQ(loaded->micro_batches().inputs, kBoth);
   EXPECT_EQ(print_graph(loaded->graph()).find("narrow"), std::string::npos);
   EXPECT_EQ(counts(loaded->run(inputs(7))), (std::vector<float>{2, 2, 2, 2, 3, 3, 3}));
 }
@@ -256,7 +261,7 @@ TEST(MicroBatches, ListsAndNestedTuplesAreSaved) {
 
 TEST(MicroBatches, HeldMemoryServesAllParts) {
   const auto module = program(call("r", "matmul", "%x, %w") + call("s", "matmul", "%r, %w") + "return s");
-  module->set_micro_batches({64, {3, 3}});
+  module->set_micro_batches({64, kBoth});
   module->hold_memory();
   const std::vector<c10::IValue> given = inputs(512);
   const c10::IValue first = module->run(given);

@@ -46,20 +46,36 @@ class Drawing {
     program_.inputs.push_back(given);
     for (std::size_t steps = 3 + random_.below(8), tries = 60; steps > 0 && tries > 0; --tries) steps -= add();
     return_some();
-    for (const std::int64_t other : {batch, batch + 1, 2 * batch}) {
-      hostile::Tensors again;
-      for (const at::Tensor& input : given) {
-        std::vector<std::int64_t> sizes = input.sizes().vec();
-        sizes[0] = other;
-        again.push_back(at::randn(sizes));
-      }
-      program_.inputs.push_back(again);
-    }
+    for (const std::int64_t other : {batch, batch + 1, 2 * batch}) add_inputs(given, other, false);
+    add_inputs(given, batch, true);
+    add_inputs(given, 2 * batch, true);
     return std::move(program_);
   }
 
  private:
   std::int64_t size() { return random_.pick(kSizes); }
+
+  /// Another set: of another batch, or with other sizes, too, if the program takes those.
+  void add_inputs(const hostile::Tensors& like, std::int64_t batch, bool others) {
+    hostile::Tensors again;
+    for (const at::Tensor& input : like) {
+      std::vector<std::int64_t> sizes = input.sizes().vec();
+      for (std::size_t d = 1; others && d < sizes.size(); ++d) {
+        if (random_.chance(50)) sizes[d] = size();
+      }
+      sizes[0] = batch;
+      again.push_back(at::randn(sizes));
+    }
+    if (!others || runs(program_, again)) program_.inputs.push_back(again);
+  }
+  static bool runs(const Program& program, const hostile::Tensors& inputs) {
+    try {
+      program.build()->run({inputs.begin(), inputs.end()});
+      return true;
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
 
   void add_weight() {
     std::vector<std::int64_t> sizes;
@@ -287,14 +303,15 @@ class Drawing {
 /// The same with batches that are cut.
 Rewritten cut(GraphModule& module, const Program& program, std::int64_t size) {
   std::vector<TensorInfo> inputs;
-  MicroBatches how{.size = size};
-  for (const at::Tensor& input : program.inputs[0]) {
-    inputs.push_back(tensor_info(input));
-    how.ranks.push_back(input.dim() > 0 ? input.dim() : -1);
-  }
+  for (const at::Tensor& input : program.inputs[0]) inputs.push_back(tensor_info(input));
   rules::ProgramShapes shapes(module, inputs);
   shapes.find(/*hide_free=*/true);
   if (!shapes.known() || computes_across_samples(module.graph(), shapes.shapes())) return {};
+  MicroBatches how{.size = size};
+  for (const Node* input : module.graph().placeholders()) {
+    how.inputs.push_back(std::as_const(shapes.shapes())[*input].tensor()->sizes);
+    how.inputs.back()[0] = -1;
+  }
   module.set_micro_batches(how);
   return {true};
 }

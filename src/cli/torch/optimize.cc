@@ -98,8 +98,8 @@ class Optimization {
   /// What the graph is given at once.
   std::vector<TensorInfo> largest_part(const MicroBatches& cut) const {
     std::vector<TensorInfo> inputs = inputs_;
-    for (std::size_t i = 0; i < inputs.size() && i < cut.ranks.size(); ++i) {
-      if (cut.size == 0 || cut.ranks[i] < 0 || inputs[i].sizes[0] <= cut.size) continue;
+    for (std::size_t i = 0; i < inputs.size() && i < cut.inputs.size(); ++i) {
+      if (cut.size == 0 || cut.inputs[i].empty() || inputs[i].sizes[0] <= cut.size) continue;
       inputs[i].sizes[0] = cut.size;
       inputs[i].strides.clear();
     }
