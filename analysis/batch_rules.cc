@@ -199,39 +199,41 @@ constexpr Row kRows[] = {
     {"_scaled_dot_product_attention", jointly, 2}, {"_softmax", along, never}, {"_unsafe_view", reshape},
     {"adaptive_avg_pool1d", last, 1}, {"adaptive_avg_pool2d", last, 2}, {"adaptive_avg_pool3d", last, 3},
     {"adaptive_max_pool1d", last, 1}, {"adaptive_max_pool2d", last, 2}, {"adaptive_max_pool3d", last, 3},
-    {"addmm", add_product}, {"alias", keeps}, {"all", along, by_keepdim}, {"amax", along, by_keepdim},
-    {"amin", along, by_keepdim}, {"any", along, by_keepdim}, {"argmax", along, by_keepdim},
-    {"argmin", along, by_keepdim}, {"argsort", along, never}, {"avg_pool1d", last, 1}, {"avg_pool2d", last, 2},
-    {"avg_pool3d", last, 3}, {"baddbmm", add_product}, {"batch_norm", batch_norm}, {"bmm", jointly, 2},
-    {"cat", concatenate}, {"channel_shuffle", first_dim}, {"chunk", along, never}, {"concat", concatenate},
-    {"constant_pad_nd", last_padded, 1}, {"contiguous", keeps}, {"conv1d", last, 2}, {"conv2d", last, 3},
-    {"conv3d", last, 4}, {"conv_transpose1d", last, 2}, {"conv_transpose2d", last, 3}, {"conv_transpose3d", last, 4},
-    {"convolution", last_strided, 3}, {"cumprod", along, never}, {"cumsum", along, never}, {"detach", keeps},
-    {"dim", asks}, {"dropout", keeps}, {"embedding", indexed}, {"expand", expand}, {"expand_as", expand_as},
-    {"feature_dropout", keeps}, {"flatten", flatten}, {"flip", along, never}, {"floordiv", divided},
-    {"full", filled, 0}, {"full_like", keeps}, {"glu", along, never}, {"grid_sampler", jointly, 3},
-    {"group_norm", first_dim}, {"im2col", last, 3}, {"instance_norm", first_dim}, {"is_floating_point", asks},
-    {"layer_norm", last_listed, 1}, {"len", length}, {"linalg_vector_norm", along, by_keepdim}, {"linear", last, 1},
-    {"log_softmax", along, never}, {"logsumexp", along, by_keepdim}, {"matmul", multiply}, {"max", along, by_keepdim},
-    {"max_pool1d", last, 1}, {"max_pool2d", last, 2}, {"max_pool2d_with_indices", last, 2}, {"max_pool3d", last, 3},
+    {"addmm", add_product}, {"alias", keeps}, {"all", along, by_keepdim}, {"alpha_dropout", keeps},
+    {"alpha_dropout_", keeps}, {"amax", along, by_keepdim}, {"amin", along, by_keepdim}, {"any", along, by_keepdim},
+    {"argmax", along, by_keepdim}, {"argmin", along, by_keepdim}, {"argsort", along, never}, {"avg_pool1d", last, 1},
+    {"avg_pool2d", last, 2}, {"avg_pool3d", last, 3}, {"baddbmm", add_product}, {"batch_norm", batch_norm},
+    {"bmm", jointly, 2}, {"cat", concatenate}, {"channel_shuffle", first_dim}, {"chunk", along, never},
+    {"col2im", last, 2}, {"concat", concatenate}, {"constant_pad_nd", last_padded, 1}, {"contiguous", keeps},
+    {"conv1d", last, 2}, {"conv2d", last, 3}, {"conv3d", last, 4}, {"conv_transpose1d", last, 2},
+    {"conv_transpose2d", last, 3}, {"conv_transpose3d", last, 4}, {"convolution", last_strided, 3},
+    {"cumprod", along, never}, {"cumsum", along, never}, {"detach", keeps}, {"dim", asks}, {"dropout", keeps},
+    {"dropout_", keeps}, {"embedding", indexed}, {"expand", expand}, {"expand_as", expand_as},
+    {"feature_dropout", keeps}, {"feature_dropout_", keeps}, {"flatten", flatten}, {"flip", along, never},
+    {"floordiv", divided}, {"full", filled, 0}, {"full_like", keeps}, {"glu", along, never},
+    {"grid_sampler", jointly, 3}, {"group_norm", first_dim}, {"im2col", last, 3}, {"index_select", along, never},
+    {"instance_norm", first_dim}, {"is_floating_point", asks}, {"layer_norm", last_listed, 1}, {"len", length},
+    {"linalg_vector_norm", along, by_keepdim}, {"linear", last, 1}, {"log_softmax", along, never},
+    {"logsumexp", along, by_keepdim}, {"matmul", multiply}, {"max", along, by_keepdim}, {"max_pool1d", last, 1},
+    {"max_pool2d", last, 2}, {"max_pool2d_with_indices", last, 2}, {"max_pool3d", last, 3},
     {"mean", along, by_keepdim}, {"min", along, by_keepdim}, {"mm", multiply}, {"narrow", along, never},
     {"native_group_norm", first_dim}, {"native_layer_norm", last_listed, 1}, {"new_full", filled, 1},
     {"new_ones", filled, 1}, {"new_zeros", filled, 1}, {"norm", along, by_keepdim}, {"ones", filled, 0},
     {"ones_like", keeps}, {"operator.floordiv", divided}, {"operator.getitem", item}, {"operator.mul", times},
     {"pad", last_padded, 1}, {"permute", permute}, {"pixel_shuffle", last, 3}, {"pixel_unshuffle", last, 3},
-    {"prelu", first_dim}, {"prim::NumToTensor", same_number}, {"prim::device", asks}, {"prim::dtype", asks}, {"prod", along, by_keepdim},
-    {"reflection_pad1d", last, 1}, {"reflection_pad2d", last, 2}, {"replication_pad1d", last, 1},
-    {"replication_pad2d", last, 2}, {"reshape", reshape}, {"reshape_as", same_form}, {"roll", along, never},
-    {"scaled_dot_product_attention", jointly, 2}, {"select", along, always}, {"size", size}, {"slice", slice},
-    {"softmax", along, never}, {"sort", along, never}, {"split", along, never}, {"split_with_sizes", along, never},
-    {"squeeze", squeeze}, {"stack", stack}, {"std", along, by_keepdim}, {"sum", along, by_keepdim},
-    {"sym_size", size}, {"t", matrix_transpose}, {"tensor_split", along, never}, {"to", keeps},
-    {"topk", along, never}, {"transpose", transpose}, {"tril", last, 2}, {"triu", last, 2}, {"type_as", typed},
-    {"unbind", along, always}, {"unsqueeze", unsqueeze}, {"upsample_bicubic2d", last, 2},
-    {"upsample_bilinear2d", last, 2}, {"upsample_linear1d", last, 1}, {"upsample_nearest1d", last, 1},
-    {"upsample_nearest2d", last, 2}, {"upsample_nearest3d", last, 3}, {"upsample_trilinear3d", last, 3},
-    {"var", along, by_keepdim}, {"view", reshape}, {"view_as", same_form}, {"zeros", filled, 0},
-    {"zeros_like", keeps},
+    {"prelu", first_dim}, {"prim::NumToTensor", same_number}, {"prim::device", asks}, {"prim::dtype", asks},
+    {"prod", along, by_keepdim}, {"reflection_pad1d", last, 1}, {"reflection_pad2d", last, 2},
+    {"replication_pad1d", last, 1}, {"replication_pad2d", last, 2}, {"reshape", reshape}, {"reshape_as", same_form},
+    {"roll", along, never}, {"scaled_dot_product_attention", jointly, 2}, {"select", along, always}, {"size", size},
+    {"slice", slice}, {"softmax", along, never}, {"sort", along, never}, {"split", along, never},
+    {"split_with_sizes", along, never}, {"squeeze", squeeze}, {"stack", stack}, {"std", along, by_keepdim},
+    {"sum", along, by_keepdim}, {"sym_size", size}, {"t", matrix_transpose}, {"tensor_split", along, never},
+    {"to", keeps}, {"topk", along, never}, {"transpose", transpose}, {"tril", last, 2}, {"triu", last, 2},
+    {"type_as", typed}, {"unbind", along, always}, {"unsafe_chunk", along, never}, {"unsafe_split", along, never},
+    {"unsqueeze", unsqueeze}, {"upsample_bicubic2d", last, 2}, {"upsample_bilinear2d", last, 2},
+    {"upsample_linear1d", last, 1}, {"upsample_nearest1d", last, 1}, {"upsample_nearest2d", last, 2},
+    {"upsample_nearest3d", last, 3}, {"upsample_trilinear3d", last, 3}, {"var", along, by_keepdim}, {"view", reshape},
+    {"view_as", same_form}, {"zeros", filled, 0}, {"zeros_like", keeps},
 };
 // clang-format on
 static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));
@@ -256,9 +258,10 @@ Result result_of_batch_call(BatchCall& call) {
     if (made && writes && (!name.ends_with('_') || call.value(std::size_t{0}) != *made)) return call.no(kOtherPlaces);
     return made;
   }
-  if (writes) return std::nullopt;
   const auto row = std::ranges::lower_bound(kRows, name, {}, &Row::name);
-  return row != std::end(kRows) && row->name == name ? row->rule(call, row->parameter) : std::nullopt;
+  if (row == std::end(kRows) || row->name != name) return std::nullopt;
+  if (writes && (row->rule != keeps || !name.ends_with('_'))) return std::nullopt;
+  return row->rule(call, row->parameter);
 }
 
 }  // namespace fx::internal

@@ -158,6 +158,7 @@ void FreeSizes::take_samples() {
     }
   }
   vary_pairs(bound);
+  spread_samples(batch);
   for (std::size_t i = 0; i < inputs_.size(); ++i) rearrange(i);
 }
 
@@ -173,6 +174,26 @@ void FreeSizes::rearrange(std::size_t input) {
     inputs[input].sizes = other;
     inputs[input].strides.clear();
     take(inputs);
+  }
+}
+
+// What is one row of a reshape for one sample may be several samples: of [4, 6], [2, 3] is as many elements as a row
+// has.
+void FreeSizes::spread_samples(const std::vector<Place>& batch) {
+  for (const Place& place : batch) {
+    for (std::size_t d = 1; d < inputs_[place.first].sizes.size(); ++d) {
+      const std::int64_t size = inputs_[place.first].sizes[d];
+      std::int64_t samples = 2;
+      while (samples < size && size % samples != 0) ++samples;
+      if (size < 2) continue;
+      std::vector<TensorInfo> inputs = inputs_;
+      for (const auto& [input, dim] : batch) {
+        inputs[input].sizes[dim] = samples;
+        inputs[input].strides.clear();
+      }
+      inputs[place.first].sizes[d] = size / samples;
+      take(inputs);
+    }
   }
 }
 

@@ -2,11 +2,11 @@
 //
 // A rule that reads a size says something about every call of the program, though the size comes from one example. So
 // before rules that read sizes run, the program's shapes are worked out for inputs of other sizes too: dimension by
-// dimension, and those of equal size together, a batch of one more, twice as much. Sizes that differ are free:
-// negative numbers stand for them, the same one where they are equal on every input that was tried. What stays the same
-// under every input that the program takes is fixed. Sizes that depend on numbers (nonzero, a graph that a tensor
-// chooses) are looked at with zeros and with ones. Nothing is asked when no rule reads sizes or nothing in the graph
-// could interest one.
+// dimension, and those of equal size together, a batch of one more, twice as much, the elements of one sample as those
+// of several. Sizes that differ are free: negative numbers stand for them, the same one where they are equal on every
+// input that was tried. What stays the same under every input that the program takes is fixed. Sizes that depend on
+// numbers (nonzero, a graph that a tensor chooses) are looked at with zeros and with ones. Nothing is asked when no
+// rule reads sizes or nothing in the graph could interest one.
 //
 // Rules that choose by the example's sizes, and are right for all, read them unmarked and ask `always_same` where two
 // sizes must be one.
@@ -62,6 +62,7 @@ class FreeSizes {
   void rearrange(std::size_t input);
   bool vary(const std::vector<Place>& places);
   void vary_pairs(const std::vector<Place>& places);
+  void spread_samples(const std::vector<Place>& batch);
 
   GraphModule& module_;
   std::vector<TensorInfo> inputs_;

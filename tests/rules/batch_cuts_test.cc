@@ -114,6 +114,7 @@ const Case kAccepted[] = {
      "%r = call_function[target=torch.nn.functional.relu](args = (%x,))\n%s = "
      "call_method[target=transpose](args = (%r, 1, 2))\n%t = "
      "call_function[target=operator.add](args = (%s, 1))\nreturn t"},
+    {"dropout_in_evaluation", call("r", "neg", "%x") + call("s", "dropout_", "%r, 0.5, False") + "return s"},
     {"what_samples_share", call("v", "t", "%w") + call("r", "matmul", "%x, %v") + "return r"},
 };
 INSTANTIATE_TEST_SUITE_P(Batches, Accepted, ::testing::ValuesIn(kAccepted),

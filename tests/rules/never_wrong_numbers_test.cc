@@ -137,4 +137,19 @@ return o)";
   check_never_wrong({"twice", twice, doubled(2), {}, {}, true, doubled(4)});
 }
 
+TEST(NeverWrongNumbers, RowsThatAreSeveralSamples) {
+  for (const char* rows : {"reshape](args = (%x, [-1, 6]))", "view](args = (%x, [-1, 6]))"}) {
+    const std::string spread = with_inputs((R"(%n = call_function[target=aten::size.int](args = (%x, 0))
+%r = call_function[target=aten::)" + std::string(rows) +
+                                            R"(
+%m = call_function[target=aten::mean.dim](args = (%r, [1], True))
+%e = call_function[target=aten::expand](args = (%m, [%n, -1]))
+%o = call_function[target=aten::add.Tensor](args = (%e, 1))
+return o)")
+                                               .c_str());
+    check_never_wrong({rows, spread, {numbers({4, 6})}, {}, {}, true, {numbers({2, 3})}});
+    check_never_wrong({rows, spread, {numbers({1, 6})}, {}, {}, true, {numbers({2, 3})}});
+  }
+}
+
 }  // namespace fx::rules::never_wrong_numbers_test
