@@ -114,6 +114,7 @@ SampleValue BatchCall::returned(SampleValue value) const {
 namespace {
 
 using internal::BatchCall;
+using internal::SampleRows;
 using internal::SampleValue;
 
 class Samples {
@@ -178,6 +179,7 @@ class Samples {
     const SampleValue& found = values_[*node];
     const std::string what = "it returns %" + node->name() + ", ";
     if (found.kind != SampleValue::Kind::batched) return no(what + "which is not a row for each sample").has_value();
+    if (found.outer != SampleRows()) return no(what + "whose samples are not in order").has_value();
     if (found.dim != 0) return no(what + "whose samples lie in dimension " + std::to_string(found.dim)).has_value();
     const auto is_external = [&](Effects::Set set) { return aliases_.is_external(set); };
     if (std::ranges::any_of(aliases_.sets(*node), is_external) || (found.each && effects_of(*node).may_alias))
@@ -198,7 +200,7 @@ class Samples {
       return shared && node.target() == "torch._assert" ? BatchCall::Result(SampleValue()) : no(name + " has effects");
     if (effects.restructures) return no(name + " changes the form of what it is given");
     if (effects.writes && shared) return no(name + " writes what the samples share");
-    if (shared) return SampleValue();
+    if (shared) return internal::result_of_shared_call(call);
     const BatchCall::Result found = internal::result_of_batch_call(call);
     if (!found) return no(call.why().empty() ? "of " + name + " it is not known where samples lie" : call.why());
     return found;

@@ -32,18 +32,20 @@ struct SampleRows {
 struct SampleValue {
   enum class Kind : std::uint8_t {
     shared,   ///< nowhere: it is the same for all
-    batched,  ///< a tensor with `rows` rows of dimension `dim` for each sample, in order
+    batched,  ///< a tensor; its dimension `dim` is `outer` times the samples times `rows`, as if these were dimensions
     count,    ///< a number: `rows` times that of the samples
     items,    ///< a list or tuple of `items`
   };
   Kind kind = Kind::shared;
   std::size_t dim = 0;
-  SampleRows rows{};
-  bool each = false;  ///< a list or tuple, all elements of which are batched so
+  SampleRows rows{}, outer{};
+  bool each = false;   ///< a list or tuple, all elements of which are batched so
+  bool known = false;  ///< a number that is the same for all: `rows`
   std::vector<SampleValue> items{};
 
   static SampleValue batched(std::size_t dim, SampleRows rows = {}) { return {Kind::batched, dim, std::move(rows)}; }
   static SampleValue count(SampleRows rows) { return {Kind::count, 0, std::move(rows)}; }
+  static SampleValue number(SampleRows value) { return {.rows = std::move(value), .known = true}; }
   bool is_shared() const { return kind == Kind::shared; }
   /// A batched tensor, and no list of them.
   bool is_batched() const { return kind == Kind::batched && !each; }
@@ -99,7 +101,9 @@ class BatchCall {
   std::string why_;
 };
 
-/// Where the samples lie in what the call returns; not for calls all of whose arguments are shared.
+/// Where the samples lie in what the call returns.
 BatchCall::Result result_of_batch_call(BatchCall& call);
+/// What it returns when all of its arguments are shared: the number, where it is known.
+SampleValue result_of_shared_call(BatchCall& call);
 
 }  // namespace fx::internal

@@ -73,35 +73,47 @@ std::optional<SampleRows> elements_from(const TensorInfo& info, std::size_t firs
   return SampleRows::of(std::span(info.sizes).subspan(first, end - first));
 }
 
-/// What stands before that dimension is the same.
-bool same_before(const TensorInfo& a, const TensorInfo& b, std::size_t dim) {
-  return std::equal(a.sizes.begin(), a.sizes.begin() + static_cast<std::ptrdiff_t>(dim), b.sizes.begin());
-}
-
-/// In row-major order samples stay in order when what stands before them stays as it is.
-Result into_form(BatchCall& call, const BatchInput& input, const Argument& form) {
+/// Elements stay in row-major order: what stands before the samples, and behind them, is divided into other dimensions.
+/// `at`: where samples are in the result; `counted`: what that size is for each of them, if a number says it.
+Result into_form(BatchCall& call, const BatchInput& input, std::size_t at, const SampleRows* counted) {
   const TensorInfo *before = call.info(*call.argument(std::size_t{0})), *after = call.result_info();
-  if (!before || !after || !form.is_sequence() || form.elements().size() != after->sizes.size())
-    return call.no(kUnknownForm);
-  const std::size_t dim = input.at.dim;
-  if (after->sizes.size() <= dim || !same_before(*before, *after, dim)) return call.no(kMixes);
-  SampleValue result = input.at;
-  for (std::size_t i = 0; i < form.elements().size(); ++i) {
-    const SampleValue size = call.value(form.elements()[i]);
-    if (!size.is_shared() && (i != dim || !size.is_count())) return call.no(kOthers);
-  }
-  const Argument& size = form.elements()[dim];
-  if (const SampleValue count = call.value(size); count.is_count()) {
-    result.rows = count.rows;
+  if (!before || !after || at >= after->sizes.size()) return call.no(kUnknownForm);
+  const auto had_before = elements_from(*before, 0, input.at.dim), has_before = elements_from(*after, 0, at);
+  const auto outer = had_before && has_before ? had_before->times(input.at.outer).over(*has_before) : std::nullopt;
+  if (!outer) return call.no(kMixes);
+  SampleValue result = SampleValue::batched(at);
+  result.outer = *outer;
+  if (counted) {
+    const auto rows = counted->over(*outer);
+    if (!rows) return call.no(kMixes);
+    result.rows = *rows;
     return result;
   }
-  const auto had = elements_from(*before, dim + 1, before->sizes.size());
-  const auto has = elements_from(*after, dim + 1, after->sizes.size());
-  if (!size.is_int() || size.as_int() != -1) return call.no(kLiteral);
-  const auto rows = had && has ? had->times(result.rows).over(*has) : std::nullopt;
+  const auto had = elements_from(*before, input.at.dim + 1, before->sizes.size());
+  const auto has = elements_from(*after, at + 1, after->sizes.size());
+  const auto rows = had && has ? had->times(input.at.rows).over(*has) : std::nullopt;
   if (!rows) return call.no(kMixes);
   result.rows = *rows;
   return result;
+}
+
+/// The place where a form counts samples: the one size that does, or else -1.
+Result into_form(BatchCall& call, const BatchInput& input, const Argument& form) {
+  if (!form.is_sequence()) return call.no(kUnknownForm);
+  std::optional<std::size_t> counts, inferred;
+  for (std::size_t i = 0; i < form.elements().size(); ++i) {
+    const Argument& size = form.elements()[i];
+    const SampleValue value = call.value(size);
+    if (!value.is_shared() && (!value.is_count() || counts)) return call.no(kOthers);
+    if (value.is_count()) counts = i;
+    if (size.is_int() && size.as_int() == -1) inferred = i;
+  }
+  if (counts) {
+    const SampleValue count = call.value(form.elements()[*counts]);
+    return into_form(call, input, *counts, &count.rows);
+  }
+  if (!inferred) return call.no(kLiteral);
+  return into_form(call, input, *inferred, nullptr);
 }
 
 }  // namespace
@@ -118,11 +130,9 @@ Result same_form(BatchCall& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
   const SampleValue other = call.value(std::size_t{1});
-  const TensorInfo *before = call.info(*call.argument(std::size_t{0})), *after = call.result_info();
-  if (!before || !after || !other.is_batched() || other.dim != input->at.dim || after->sizes.size() <= other.dim)
-    return call.no(kOtherPlaces);
-  if (!same_before(*before, *after, other.dim)) return call.no(kMixes);
-  return other;
+  if (!other.is_batched()) return call.no(kOtherPlaces);
+  const SampleRows count = other.rows.times(other.outer);
+  return into_form(call, *input, other.dim, &count);
 }
 Result flatten(BatchCall& call, int) {
   const auto input = input_of(call);
@@ -138,9 +148,12 @@ Result flatten(BatchCall& call, int) {
     result.dim -= to - from;
     return result;
   }
-  const auto inside = elements_from(*call.info(*call.argument(std::size_t{0})), from + 1, to + 1);
-  if (result.dim != from || !inside) return call.no(kMixes);
+  const TensorInfo& info = *call.info(*call.argument(std::size_t{0}));
+  const auto outside = elements_from(info, from, result.dim), inside = elements_from(info, result.dim + 1, to + 1);
+  if (!outside || !inside) return call.no(kMixes);
+  result.outer = outside->times(result.outer);
   result.rows = result.rows.times(*inside);
+  result.dim = from;
   return result;
 }
 
@@ -161,7 +174,8 @@ Result expand(BatchCall& call, int) {
     const Argument& size = sizes->elements()[i];
     const SampleValue count = call.value(size);
     if (result && self.is_batched() && i == result->dim) {
-      const bool stays = count.is_count() ? count.rows == result->rows : size.is_int() && size.as_int() == -1;
+      const bool stays =
+          count.is_count() ? count.rows == result->rows.times(result->outer) : size.is_int() && size.as_int() == -1;
       if (!stays) return call.no(kLiteral);
     } else if (count.is_count()) {
       if (result || (i >= added && before->sizes[i - added] != 1)) return call.no(kOtherPlaces);
@@ -179,7 +193,7 @@ Result expand_as(BatchCall& call, int) {
   if (!before || !rank || !other.is_batched() || *rank < before->sizes.size()) return call.no(kUnknownForm);
   const std::size_t added = *rank - before->sizes.size();
   const bool fits = self.is_batched()
-                        ? self.dim + added == other.dim && self.rows == other.rows
+                        ? self.dim + added == other.dim && self.rows == other.rows && self.outer == other.outer
                         : self.is_shared() && (other.dim < added || before->sizes[other.dim - added] == 1);
   return fits ? Result(other) : call.no(kOtherPlaces);
 }
@@ -274,42 +288,57 @@ Result item(BatchCall& call, int) {
 Result size(BatchCall& call, int) {
   const auto input = input_of(call);
   if (!input) return std::nullopt;
-  const SampleValue count = SampleValue::count(input->at.rows);
-  if (const Argument* named = call.argument("dim")) {
-    const auto dims = BatchCall::dims(*named, input->rank);
-    if (!dims || dims->size() != 1) return call.no(kUnknownForm);
-    return dims->front() == input->at.dim ? count : SampleValue();
+  std::vector<SampleValue> sizes;
+  for (const std::int64_t each : call.info(*call.argument(std::size_t{0}))->sizes) {
+    const auto known = SampleRows::of({&each, 1});
+    sizes.push_back(known ? SampleValue::number(*known) : SampleValue());
   }
-  SampleValue all{.kind = SampleValue::Kind::items};
-  all.items.resize(input->rank);
-  all.items[input->at.dim] = count;
-  return all;
+  sizes[input->at.dim] = SampleValue::count(input->at.rows.times(input->at.outer));
+  const Argument* named = call.argument("dim");
+  if (!named) return SampleValue{.kind = SampleValue::Kind::items, .items = std::move(sizes)};
+  const auto dims = BatchCall::dims(*named, input->rank);
+  if (!dims || dims->size() != 1) return call.no(kUnknownForm);
+  return sizes[dims->front()];
 }
 /// Of a tensor that is its first size; lists are as long for all.
 Result length(BatchCall& call, int) {
   const SampleValue value = call.value(std::size_t{0});
-  return value.is_batched() && value.dim == 0 ? SampleValue::count(value.rows) : SampleValue();
+  if (!value.is_batched() || value.dim != 0) return SampleValue();
+  return SampleValue::count(value.rows.times(value.outer));
 }
 Result asks(BatchCall&, int) { return SampleValue(); }
 
-/// Of numbers: some times the samples, or that divided by what divides it.
-Result times(BatchCall& call, int) {
-  SampleValue a = call.value(std::size_t{0}), b = call.value(std::size_t{1});
-  const Argument* other = call.argument(std::size_t{1});
-  if (b.is_count()) std::swap(a, b), other = call.argument(std::size_t{0});
-  if (!a.is_count() || !other || !other->is_int() || other->as_int() <= 0) return call.no(kOthers);
-  return SampleValue::count(a.rows.times({other->as_int()}));
+namespace {
+
+/// A number that is known, or counts samples.
+std::optional<SampleValue> number_at(const BatchCall& call, std::size_t i) {
+  const Argument* argument = call.argument(i);
+  if (argument && argument->is_int() && argument->as_int() > 0) return SampleValue::number({argument->as_int()});
+  const SampleValue value = call.value(i);
+  return value.known || value.is_count() ? std::optional(value) : std::nullopt;
 }
+
+}  // namespace
+
+Result times(BatchCall& call, int) {
+  const auto a = number_at(call, 0), b = number_at(call, 1);
+  if (!a || !b || (a->is_count() && b->is_count())) return call.no(kOthers);
+  SampleValue product = a->is_count() ? *a : *b;
+  product.rows = a->rows.times(b->rows);
+  return product;
+}
+/// Only by what divides it.
 Result divided(BatchCall& call, int) {
-  const SampleValue a = call.value(std::size_t{0});
-  const Argument* by = call.argument(std::size_t{1});
-  const bool divides = a.is_count() && by && by->is_int() && by->as_int() > 0;
-  const auto rows = divides ? a.rows.over({by->as_int()}) : std::nullopt;
-  return rows ? Result(SampleValue::count(*rows)) : call.no(kOthers);
+  const auto a = number_at(call, 0), b = number_at(call, 1);
+  const auto rows = a && b && b->known ? a->rows.over(b->rows) : std::nullopt;
+  if (!rows) return call.no(kOthers);
+  SampleValue quotient = *a;
+  quotient.rows = *rows;
+  return quotient;
 }
 Result same_number(BatchCall& call, int) {
-  const SampleValue a = call.value(std::size_t{0});
-  return a.is_count() ? Result(a) : call.no(kOthers);
+  const auto a = number_at(call, 0);
+  return a ? Result(*a) : call.no(kOthers);
 }
 
 /// Zeros of the form in that argument. Of the tensor before it only the type counts.

@@ -196,7 +196,8 @@ struct Row {
 // clang-format off
 constexpr Row kRows[] = {
     {"Int", same_number}, {"_convolution", last_strided, 3}, {"_log_softmax", along, never},
-    {"_scaled_dot_product_attention", jointly, 2}, {"_softmax", along, never}, {"_unsafe_view", reshape},
+    {"_native_multi_head_attention", jointly, 2}, {"_scaled_dot_product_attention", jointly, 2},
+    {"_softmax", along, never}, {"_transformer_encoder_layer_fwd", jointly, 2}, {"_unsafe_view", reshape},
     {"adaptive_avg_pool1d", last, 1}, {"adaptive_avg_pool2d", last, 2}, {"adaptive_avg_pool3d", last, 3},
     {"adaptive_max_pool1d", last, 1}, {"adaptive_max_pool2d", last, 2}, {"adaptive_max_pool3d", last, 3},
     {"addmm", add_product}, {"alias", keeps}, {"all", along, by_keepdim}, {"alpha_dropout", keeps},
@@ -249,8 +250,8 @@ std::string_view name_of(const Node& node) {
 Result result_of_batch_call(BatchCall& call) {
   const OperatorSchema* schema = call.schema();
   const std::string_view name = name_of(call.node());
-  if (call.value(std::size_t{0}).is_count() || (call.num_arguments() == 2 && call.value(std::size_t{1}).is_count())) {
-    if (name == "mul") return times(call, 0);
+  if (name == "mul") {
+    if (const Result number = times(call, 0)) return number;
   }
   const bool writes = effects_of(call.node()).writes;
   if (schema && schema->traits.pointwise) {
@@ -262,6 +263,15 @@ Result result_of_batch_call(BatchCall& call) {
   if (row == std::end(kRows) || row->name != name) return std::nullopt;
   if (writes && (row->rule != keeps || !name.ends_with('_'))) return std::nullopt;
   return row->rule(call, row->parameter);
+}
+
+SampleValue result_of_shared_call(BatchCall& call) {
+  const std::string_view name = name_of(call.node());
+  Result number;
+  if (name == "mul" || name == "operator.mul") number = times(call, 0);
+  if (name == "floordiv" || name == "operator.floordiv") number = divided(call, 0);
+  if (name == "Int" || name == "prim::NumToTensor") number = same_number(call, 0);
+  return number.value_or(SampleValue());
 }
 
 }  // namespace fx::internal

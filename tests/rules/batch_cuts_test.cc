@@ -98,6 +98,18 @@ const Case kAccepted[] = {
                       call("m", "matmul", "%p, %t") + call("s", "softmax.int", "%m, -1") +
                       call("o", "matmul", "%s, %p") + call("b1", "permute", "%o, [1, 2, 0, 3]") +
                       call("r", "reshape", "%b1, [%n, 6, 8]") + "return r"},
+    {"sequence_first",  // as torch.nn.MultiheadAttention: other dimensions before the batch, and one with it
+     kSize + call("l", "size.int", "%x, 1") + call("p", "transpose.int", "%x, 0, 1") + call("q", "linear", "%p, %w") +
+         "%m = call_function[target=operator.mul](args = (%n, 2))\n" + call("h", "reshape", "%q, [%l, %m, 4]") +
+         call("t", "transpose.int", "%h, 0, 1") + call("k", "transpose.int", "%t, 1, 2") + call("s", "bmm", "%t, %k") +
+         call("o", "bmm", "%s, %t") + call("u", "transpose.int", "%o, 0, 1") +
+         "%z = call_function[target=operator.mul](args = (%l, %n))\n" + call("v", "reshape", "%u, [%z, 8]") +
+         call("c", "linear", "%v, %w, %b") + call("d", "view", "%c, [%l, %n, 8]") +
+         call("r", "transpose.int", "%d, 0, 1") + call("e", "add.Tensor", "%r, %y") + "return e"},
+    {"steps_of_a_sequence", kSize + call("l", "size.int", "%x, 1") + call("w1", "linear", "%x, %w") +
+                                "%m = call_function[target=operator.mul](args = (%n, %l))\n" +
+                                call("f", "reshape", "%w1, [%m, 2, 4]") + call("g", "flatten.using_ints", "%f, 1, 2") +
+                                call("h", "view", "%g, [%n, %l, -1]") + call("r", "mean.dim", "%h, [1]") + "return r"},
     {"class_token", kSize + call("v", "view", "%b, [1, 1, 8]") + call("e", "expand", "%v, [%n, -1, -1]") +
                         "%r = call_function[target=torch.ops.aten.cat.default](args = ([%e, %x], 1))\nreturn r"},
     {"zeros_of_the_batch", kSize + call("z", "zeros", "[%n, 6, 8]") + call("r", "add.Tensor", "%z, %x") + "return r"},
@@ -169,6 +181,10 @@ const RefusedCase kRefused[] = {
     {"input", "return x", "memory of something else"},
     {"view_of_an_input", kSize + call("r", "view", "%x, [%n, -1]") + "return r", "memory of something else"},
     {"twice", call("r", "neg", "%x") + "return (r, r)", "the memory of"},
+    {"not_in_order",
+     call("l", "linear", "%x, %w") + call("t", "transpose.int", "%l, 0, 1") +
+         call("r", "flatten.using_ints", "%t, 0, 1") + call("s", "neg", "%r") + "return s",
+     "not in order"},
     {"dictionary", call("r", "neg", "%x") + "return {'r': r}", "no tensor"},
     {"nonzero", call("r", "nonzero", "%x") + "return r", "not known"},
     {"not_in_the_table", call("r", "cdist", "%x, %y") + "return r", "not known where samples lie"},

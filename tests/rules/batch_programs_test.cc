@@ -109,6 +109,10 @@ class Drawing {
   /// A size that is asked for, times or by a number.
   Argument asked_size(std::size_t i, std::int64_t dim) {
     Node* asked = &program_.graph.call_function("aten::size.int", {*values_[i], dim});
+    if (random_.chance(25)) {
+      Node& other = program_.graph.call_function("aten::size.int", {*values_[i], random_.between(0, rank(i) - 1)});
+      asked = &program_.graph.call_function("operator.mul", {*asked, other});
+    }
     if (random_.chance(25)) asked = &program_.graph.call_function("operator.mul", {*asked, random_.between(1, 3)});
     if (random_.chance(15)) asked = &program_.graph.call_function("operator.floordiv", {*asked, random_.between(1, 2)});
     return *asked;
