@@ -14,8 +14,8 @@ namespace fx {
 
 /// How a program is run in micro-batches.
 struct MicroBatches {
-  using Sizes = std::vector<std::int64_t>;
-  std::int64_t size = 0;  ///< samples of one, at most; 0: batches are run whole
+  using Sizes = std::vector<std::int64_t>;  ///< of a tensor; -1: any
+  std::int64_t size = 0;                    ///< samples of one, at most; 0: batches are run whole
   /// Of each input, which is cut in dimension 0; -1: any, as the first is always. Without a size: it goes to all whole.
   std::vector<Sizes> inputs{};
 
