@@ -4,6 +4,7 @@
 // in a fraction of the time with the narrow headers named here.
 #pragma once
 
+#include <fxgraph/analysis/batch.h>
 #include <fxgraph/analysis/dead_code.h>
 #include <fxgraph/analysis/dominators.h>
 #include <fxgraph/analysis/effects.h>
