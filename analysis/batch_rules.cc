@@ -217,7 +217,7 @@ constexpr Row kRows[] = {
     {"linalg_vector_norm", along, by_keepdim}, {"linear", last, 1}, {"log_softmax", along, never},
     {"logsumexp", along, by_keepdim}, {"matmul", multiply}, {"max", along, by_keepdim}, {"max_pool1d", last, 1},
     {"max_pool2d", last, 2}, {"max_pool2d_with_indices", last, 2}, {"max_pool3d", last, 3},
-    {"mean", along, by_keepdim}, {"min", along, by_keepdim}, {"mm", multiply}, {"narrow", along, never},
+    {"mean", along, by_keepdim}, {"min", along, by_keepdim}, {"mm", multiply}, {"mul", times}, {"narrow", along, never},
     {"native_group_norm", first_dim}, {"native_layer_norm", last_listed, 1}, {"new_full", filled, 1},
     {"new_ones", filled, 1}, {"new_zeros", filled, 1}, {"norm", along, by_keepdim}, {"ones", filled, 0},
     {"ones_like", keeps}, {"operator.floordiv", divided}, {"operator.getitem", item}, {"operator.mul", times},
@@ -245,12 +245,18 @@ std::string_view name_of(const Node& node) {
   return packet.starts_with(kAten) ? packet.substr(kAten.size()) : packet;
 }
 
+const Row* row_of(std::string_view name) {
+  const auto row = std::ranges::lower_bound(kRows, name, {}, &Row::name);
+  return row != std::end(kRows) && row->name == name ? row : nullptr;
+}
+
 }  // namespace
 
 Result result_of_batch_call(BatchCall& call) {
   const OperatorSchema* schema = call.schema();
   const std::string_view name = name_of(call.node());
-  if (name == "mul") {
+  const Row* row = row_of(name);
+  if (row && row->rule == times) {  // of numbers; of tensors it is pointwise
     if (const Result number = times(call, 0)) return number;
   }
   const bool writes = effects_of(call.node()).writes;
@@ -259,19 +265,14 @@ Result result_of_batch_call(BatchCall& call) {
     if (made && writes && (!name.ends_with('_') || call.value(std::size_t{0}) != *made)) return call.no(kOtherPlaces);
     return made;
   }
-  const auto row = std::ranges::lower_bound(kRows, name, {}, &Row::name);
-  if (row == std::end(kRows) || row->name != name) return std::nullopt;
-  if (writes && (row->rule != keeps || !name.ends_with('_'))) return std::nullopt;
+  if (!row || (writes && (row->rule != keeps || !name.ends_with('_')))) return std::nullopt;
   return row->rule(call, row->parameter);
 }
 
 SampleValue result_of_shared_call(BatchCall& call) {
-  const std::string_view name = name_of(call.node());
-  Result number;
-  if (name == "mul" || name == "operator.mul") number = times(call, 0);
-  if (name == "floordiv" || name == "operator.floordiv") number = divided(call, 0);
-  if (name == "Int" || name == "prim::NumToTensor") number = same_number(call, 0);
-  return number.value_or(SampleValue());
+  const Row* row = row_of(name_of(call.node()));
+  const bool of_numbers = row && (row->rule == times || row->rule == divided || row->rule == same_number);
+  return of_numbers ? row->rule(call, row->parameter).value_or(SampleValue()) : SampleValue();
 }
 
 }  // namespace fx::internal

@@ -44,17 +44,6 @@ std::vector<c10::IValue> samples_of(const std::vector<TensorInfo>& inputs) {
   return values;
 }
 
-/// Dimension 0 of all inputs that have one; 0 when they do not agree.
-std::int64_t batch_of_inputs(const std::vector<TensorInfo>& inputs) {
-  std::int64_t batch = 0;
-  for (const TensorInfo& info : inputs) {
-    if (info.sizes.empty()) continue;
-    if (batch != 0 && info.sizes[0] != batch) return 0;
-    batch = info.sizes[0];
-  }
-  return batch;
-}
-
 /// Tensors in order, in tuples and lists, too: results that are cut and joined keep how they lie in memory.
 bool same_strides(const c10::IValue& a, const c10::IValue& b) {
   const TensorInfos of_a = tensor_infos(a), of_b = tensor_infos(b);
@@ -81,6 +70,9 @@ class MicroBatchTrial {
  public:
   MicroBatchTrial(GraphModule& module, const std::vector<TensorInfo>& inputs, MicroBatches cut)
       : module_(module), values_(samples_of(inputs)), cut_(std::move(cut)) {}
+
+  /// Nothing when the inputs are no batch of two samples or more.
+  std::optional<std::int64_t> batch() const { return MicroBatches{1, cut_.inputs}.to_cut(values_); }
 
   /// Halves while that is not slower, then the best of them again, in turn with the whole.
   Choice run(std::int64_t batch) {
@@ -150,10 +142,11 @@ std::optional<Choice> cut_into_micro_batches(GraphModule& module, const std::vec
                                              const MicroBatches& cut) {
   const at::NoGradGuard no_grad;
   const StateKeeper keeper(module);
-  const std::int64_t batch = batch_of_inputs(inputs);
-  if (batch < 2) return std::nullopt;
+  MicroBatchTrial trial(module, inputs, cut);
+  const std::optional<std::int64_t> batch = trial.batch();
+  if (!batch) return std::nullopt;
   try {
-    return MicroBatchTrial(module, inputs, cut).run(batch);
+    return trial.run(*batch);
   } catch (...) {
     module.set_micro_batches({});
     throw;

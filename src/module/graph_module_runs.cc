@@ -1,12 +1,12 @@
 // How a GraphModule runs: by its plan, in memory that is held, batches cut into micro-batches.
+#include <algorithm>
+#include <optional>
+
 #include <fxgraph/module/fixed_runs.h>
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/run/held_memory.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/support/error.h>
-
-#include <algorithm>
-#include <optional>
 
 namespace fx {
 

@@ -15,10 +15,12 @@ namespace jit = torch::jit;
 /// What puts the results of the parts together: `each` says which part of one is meant. Empty for a type that cannot
 /// be. The recursion is over the nesting of tuples.
 std::string joined(const c10::TypePtr& type, const std::string& each) {
-  if (type->kind() == c10::TypeKind::TensorType) return "torch.cat([part" + each + " for part in parts])";
+  if (type->kind() == c10::TypeKind::TensorType)
+    return "torch.cat([fxgraph_part" + each + " for fxgraph_part in fxgraph_parts])";
   if (const auto* list = type->castRaw<c10::ListType>()) {
     if (list->getElementType()->kind() != c10::TypeKind::TensorType) return {};
-    return "[torch.cat([part" + each + "[i] for part in parts]) for i in range(len(parts[0]" + each + "))]";
+    return "[torch.cat([fxgraph_part" + each + "[fxgraph_i] for fxgraph_part in fxgraph_parts]) for fxgraph_i in " +
+           "range(len(fxgraph_parts[0]" + each + "))]";
   }
   const auto* tuple = type->castRaw<c10::TupleType>();
   if (!tuple || tuple->elements().empty()) return {};
@@ -31,6 +33,7 @@ std::string joined(const c10::TypePtr& type, const std::string& each) {
   return "(" + all + ")";
 }
 
+/// Names of the text's own begin with fxgraph_: inputs are called `batch` and `parts`, too.
 struct Text {
   std::string parameters, whole, part, is_other;
   std::string first;  ///< the input that says how many samples there are
@@ -47,7 +50,7 @@ Text text_of(const c10::FunctionSchema& schema, const MicroBatches& cut) {
       text.part += input.name() + ", ";
       continue;
     }
-    text.part += input.name() + ".narrow(0, start, end - start), ";
+    text.part += input.name() + ".narrow(0, fxgraph_start, fxgraph_end - fxgraph_start), ";
     text.is_other += (text.is_other.empty() ? "" : " or ") + input.name() + ".dim() != " + std::to_string(sizes.size());
     for (std::size_t d = 1; d < sizes.size(); ++d) {
       if (sizes[d] < 0) continue;
@@ -73,11 +76,12 @@ void add_forward_in_micro_batches(jit::Module& module, const MicroBatches& cut) 
   std::string source = "def forward(self" + text.parameters + ") -> " + result->annotation_str() + ":\n";
   if (!all.empty()) {
     source += "  if not (" + text.is_other + ") and " + text.first + ".size(0) > " + size + ":\n" +
-              "    batch = " + text.first + ".size(0)\n" + "    count = (batch + " + std::to_string(cut.size - 1) +
-              ") // " + size + "\n" + "    parts: List[" + result->annotation_str() + "] = []\n" +
-              "    for i in range(count):\n" + "      start = batch * i // count\n" +
-              "      end = batch * (i + 1) // count\n" + "      parts.append(" + call + "(" + text.part + "))\n" +
-              "    return " + all + "\n";
+              "    fxgraph_batch = " + text.first + ".size(0)\n" + "    fxgraph_count = (fxgraph_batch + " +
+              std::to_string(cut.size - 1) + ") // " + size + "\n" + "    fxgraph_parts: List[" +
+              result->annotation_str() + "] = []\n" + "    for fxgraph_i in range(fxgraph_count):\n" +
+              "      fxgraph_start = fxgraph_batch * fxgraph_i // fxgraph_count\n" +
+              "      fxgraph_end = fxgraph_batch * (fxgraph_i + 1) // fxgraph_count\n" + "      fxgraph_parts.append(" +
+              call + "(" + text.part + "))\n" + "    return " + all + "\n";
   }
   source += "  return " + call + "(" + text.whole + ")\n";
   module.define(source);

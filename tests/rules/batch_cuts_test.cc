@@ -276,6 +276,17 @@ TEST(MicroBatches, ListsAndNestedTuplesAreSaved) {
   }
 }
 
+TEST(MicroBatches, InputsMayBeCalledAsTheLoopCallsItsOwn) {
+  const auto module = std::make_shared<GraphModule>(parse_graph(R"(graph():
+    %batch = placeholder[target=batch]
+    %parts = placeholder[target=parts]
+    %r = call_function[target=torch.ops.aten.add.Tensor](args = (%batch, %parts))
+    return r)"));
+  module->set_micro_batches(kTwo);
+  const std::vector<c10::IValue> given = inputs(5);
+  EXPECT_EQ(relative_difference(module->run(given), to_torchscript(*module).forward(given)), 0);
+}
+
 TEST(MicroBatches, HeldMemoryServesAllParts) {
   const auto module = program(call("r", "matmul", "%x, %w") + call("s", "matmul", "%r, %w") + "return s");
   module->set_micro_batches({64, kBoth});
