@@ -13,12 +13,24 @@ namespace fx::internal {
 namespace {
 
 // They give contiguous results whatever the strides of what they take. Packets, sorted.
-constexpr std::array<std::string_view, 17> kContiguous = {
-    "aten::addmm",           "aten::baddbmm",       "aten::bmm",        "aten::contiguous",
-    "aten::embedding",       "aten::index_select",  "aten::layer_norm", "aten::linear",
-    "aten::log_softmax",     "aten::masked_select", "aten::matmul",     "aten::mm",
-    "aten::one_hot",         "aten::outer",         "aten::repeat",     "aten::softmax",
-    "fxgraph::packed_linear"};
+constexpr std::array<std::string_view, 18> kContiguous = {"aten::addmm",
+                                                          "aten::baddbmm",
+                                                          "aten::bmm",
+                                                          "aten::contiguous",
+                                                          "aten::embedding",
+                                                          "aten::index_select",
+                                                          "aten::layer_norm",
+                                                          "aten::linear",
+                                                          "aten::log_softmax",
+                                                          "aten::masked_select",
+                                                          "aten::matmul",
+                                                          "aten::mm",
+                                                          "aten::one_hot",
+                                                          "aten::outer",
+                                                          "aten::repeat",
+                                                          "aten::softmax",
+                                                          "fxgraph::packed_linear",
+                                                          "prepacked::linear_clamp_run"};
 static_assert(std::ranges::is_sorted(kContiguous));
 
 // They raise where the strides do not do.

@@ -144,8 +144,9 @@ void FreeSizes::take_samples() {
     if (sizes.empty()) continue;
     if (batch.empty() || sizes[0] == inputs_[batch[0].first].sizes[0]) batch.emplace_back(i, 0);
   }
-  // XNNPACK ends the process when its kernel is larger than the image, and takes all other sizes of a batch.
-  if (std::ranges::any_of(module_.graph().nodes(), is_xnnpack_convolution)) {
+  // XNNPACK ends the process when its kernel is larger than the image, reads beyond rows that are too short, and takes
+  // all other sizes of a batch.
+  if (std::ranges::any_of(module_.graph().nodes(), uses_xnnpack)) {
     vary(batch);
     return;
   }

@@ -1,6 +1,7 @@
 #include <fxgraph/rewriter/rules/measured_rules.h>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/packed_rules.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/plan.h>
@@ -53,7 +55,7 @@ struct Candidate {
 
   /// What decides: others on the machine make a run longer, never shorter.
   double least() const { return least_of(seconds); }
-  bool is_xnnpack() const { return rule.find("xnnpack") != std::string::npos; }
+  bool is_xnnpack() const { return is_for_xnnpack(rule); }
 };
 
 /// Places that compute the same on the same shapes.
@@ -80,7 +82,7 @@ at::Tensor as_in_island(const at::Tensor& value) {
 class FastestRules {
  public:
   FastestRules(RuleContext& program, const std::vector<Rule>& rules, Layout layout)
-      : program_(program), rules_(rules), layout_(layout), written_(program.module) {}
+      : program_(program), rules_(usable(program, rules)), layout_(layout), written_(program.module) {}
 
   PassResult run() {
     if (layout_ == Layout::channels_last) {
@@ -98,6 +100,15 @@ class FastestRules {
   }
 
  private:
+  /// XNNPACK keeps state in what it packed, and has threads of its own, while OpenMP's keep the processors busy when
+  /// they wait: with as many of both as there are processors, a MobileNet took seven times as long as with one kind,
+  /// which its places alone do not show.
+  static std::vector<Rule> usable(const RuleContext& program, std::vector<Rule> rules) {
+    if (program.concurrent || at::get_num_threads() > 1)
+      std::erase_if(rules, [](const Rule& rule) { return is_for_xnnpack(rule.name); });
+    return rules;
+  }
+
   struct Place {
     std::vector<Node*> nodes;
     std::string key{};
@@ -382,7 +393,7 @@ class FastestRules {
   }
 
   RuleContext& program_;
-  const std::vector<Rule>& rules_;
+  std::vector<Rule> rules_;
   Layout layout_;
   mutable ProgramEffects written_;         // remembers its answers
   std::map<std::uint32_t, Place> places_;  // by the id of the first node

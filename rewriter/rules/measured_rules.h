@@ -22,7 +22,8 @@ enum class Layout : std::uint8_t {
   channels_last,  ///< those of four dimensions: channels last; contiguous() does not count
 };
 
-/// Applies to each place the fastest of `rules`, if one is faster than what is there. All values that a pattern binds,
+/// Applies to each place the fastest of `rules`, if one is faster than what is there; without XNNPACK's where several
+/// threads may run the program, or one operator. All values that a pattern binds,
 /// but `x`, `other` and `state`, must be attributes that nothing writes; shapes must be known.
 PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout);
 

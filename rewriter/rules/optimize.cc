@@ -105,10 +105,7 @@ class Optimizer {
     if (names.empty()) names.push_back("inference");
     names.insert(names.end(), {"inline-modules", "lowering"});
     if (options.dtype) names.emplace_back("precision");
-    std::vector<const OptimizeRule*> selected = rules::select(names);
-    const std::string_view other = options.concurrent ? "lower-convolution" : "lower-convolution-concurrent";
-    std::erase_if(selected, [&](const OptimizeRule* rule) { return rule->name == other; });
-    return selected;
+    return rules::select(names);
   }
 
   /// Once, at the end: nothing is to look for operators that are packed calls by now.
@@ -250,7 +247,8 @@ class Optimizer {
   bool run_pass(std::size_t i) {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
-    rules::RuleContext program{module_, selected_[i]->name, shapes_.shapes(), &shapes_.free_sizes()};
+    rules::RuleContext program{module_, selected_[i]->name, shapes_.shapes(), &shapes_.free_sizes(),
+                               options_.concurrent};
     rules::PassResult outcome = selected_[i]->pass(program);
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;

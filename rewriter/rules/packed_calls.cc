@@ -137,11 +137,26 @@ constexpr auto kWholeViews = std::to_array<std::string_view>(
 
 // Seen in LibTorch 1.13 to lay their results out anew, with strides that follow from the sizes; what computes element
 // by element, clone and others keep strides of dimensions of one element. Packets.
-constexpr auto kOwnStrides = std::to_array<std::string_view>(
-    {"aten::adaptive_avg_pool2d", "aten::addmm", "aten::avg_pool2d", "aten::batch_norm", "aten::bmm", "aten::cat",
-     "aten::conv2d", "aten::embedding", "aten::layer_norm", "aten::linear", "aten::matmul", "aten::max_pool2d",
-     "aten::mm", "aten::softmax", "aten::stack", "fxgraph::packed_linear", "mkldnn_prepacked::conv2d_run",
-     "prepacked::conv2d_clamp_run", "prepacked::conv2d_transpose_clamp_run"});
+constexpr auto kOwnStrides = std::to_array<std::string_view>({"aten::adaptive_avg_pool2d",
+                                                              "aten::addmm",
+                                                              "aten::avg_pool2d",
+                                                              "aten::batch_norm",
+                                                              "aten::bmm",
+                                                              "aten::cat",
+                                                              "aten::conv2d",
+                                                              "aten::embedding",
+                                                              "aten::layer_norm",
+                                                              "aten::linear",
+                                                              "aten::matmul",
+                                                              "aten::max_pool2d",
+                                                              "aten::mm",
+                                                              "aten::softmax",
+                                                              "aten::stack",
+                                                              "fxgraph::packed_linear",
+                                                              "mkldnn_prepacked::conv2d_run",
+                                                              "prepacked::conv2d_clamp_run",
+                                                              "prepacked::conv2d_transpose_clamp_run",
+                                                              "prepacked::linear_clamp_run"});
 
 /// As the rules write it: other spellings are not theirs.
 bool is_call_of_two(const Node& node, std::string_view target) {
@@ -283,6 +298,14 @@ bool is_packed_convolution(const Node& node) {
 }
 bool is_xnnpack_convolution(const Node& node) {
   return node.is_call("prepacked::conv2d_clamp_run") || node.is_call("prepacked::conv2d_transpose_clamp_run");
+}
+bool is_xnnpack_linear(const Node& node) { return node.is_call("prepacked::linear_clamp_run"); }
+
+bool uses_xnnpack(const Node& node) {
+  if (is_xnnpack_convolution(node) || is_xnnpack_linear(node)) return true;
+  if (!node.is_call("fxgraph::packed_lstm") && !node.is_call("fxgraph::packed_gru")) return false;
+  const Argument* packed = bound_argument(node, "packed");
+  return packed && !packed->elements().empty();
 }
 
 bool is_on_cpu(const TensorInfo& info, DType type) {

@@ -25,9 +25,15 @@ bool is_channels_last_call(const Node& node);
 /// True for `contiguous(x)`.
 bool is_plain_contiguous(const Node& node);
 
-/// True for a convolution with packed weights, and for one of XNNPACK's.
+/// True for a convolution with packed weights, for one of XNNPACK's, and for a linear layer of its.
+/// @{
 bool is_packed_convolution(const Node& node);
 bool is_xnnpack_convolution(const Node& node);
+bool is_xnnpack_linear(const Node& node);
+/// @}
+
+/// True for a call that XNNPACK computes, in part at least: it keeps state in what it packed.
+bool uses_xnnpack(const Node& node);
 
 /// [n, c, h, w] as [n, h, w, c], and back: views.
 Node& as_pixels(Rewriter& rewriter, Node& image);

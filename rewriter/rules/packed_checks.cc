@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::string_view kReason = "with packed weights takes nothing else";
 
+bool checks_nothing(const Node& call) { return is_packed_convolution(call) || is_xnnpack_linear(call); }
+
 /// Where the image of a packed call comes from: before it is laid out and its dimensions are moved.
 struct Source {
   Node* value = nullptr;
@@ -84,6 +86,7 @@ class PackedChecks {
     for (Node& node : rewriter_.graph().nodes()) nodes.push_back(&node);
     for (Node* node : nodes) {
       if (is_packed_convolution(*node)) check(*node);
+      if (is_xnnpack_linear(*node)) check_linear(*node);
       bounds_.visit(*node);
     }
     return made_;
@@ -118,6 +121,26 @@ class PackedChecks {
       if (dim && !any && !is_known(*dim, wanted)) assert_size(call, source, *dim, wanted);
     }
     bring_forward(call, source);
+  }
+
+  /// Of what has four dimensions or more XNNPACK reads what lies in memory, in another order where channels are last.
+  void check_linear(Node& call) {
+    constexpr std::int64_t kMostDimensions = 3;
+    const Extents weight = bounds_.weight_of_linear(call);
+    Node* value = call.arg(0).node_or_null();
+    if (!weight || weight->size() != 2 || !value) return;
+    const std::int64_t features = weight->back().least;
+    const auto scope = rewriter_.inserting_before(call);
+    if (const Extents& known = bounds_[*value]; !known || known->size() > kMostDimensions) {
+      Node& dims = rewriter_.call_function("aten::dim", {*value});
+      assert_that("operator.le", dims, kMostDimensions, call, *value,
+                  "be of at most " + std::to_string(kMostDimensions) + " dimensions");
+    }
+    if (const Extents& known = bounds_[*value]; known && !known->empty() && known->back().is(features)) return;
+    Node& size = rewriter_.call_function("aten::size.int", {*value, -1});
+    assert_that("operator.eq", size, features, call, *value,
+                "be " + std::to_string(features) + " in its last dimension");
+    bounds_.learn(*value, -1, {features, features});
   }
 
   /// What is known of the source now is known of what was made of it, of which more was not known before.
@@ -158,14 +181,14 @@ class PackedChecks {
 }  // namespace
 
 std::size_t assert_packed_inputs(GraphModule& module) {
-  if (std::ranges::none_of(module.graph().nodes(), is_packed_convolution)) return 0;
+  if (std::ranges::none_of(module.graph().nodes(), checks_nothing)) return 0;
   return PackedChecks(module).run();
 }
 
 void drop_packed_assertions(GraphModule& module) {
-  constexpr const char* kWritten[] = {"torch._assert", "operator.eq",    "aten::eq.int", "operator.ge",
-                                      "aten::ge.int",  "aten::size.int", "aten::dim"};
-  if (std::ranges::any_of(module.graph().nodes(), is_packed_convolution)) return;
+  constexpr const char* kWritten[] = {"torch._assert", "operator.eq",  "aten::eq.int",   "operator.ge", "aten::ge.int",
+                                      "operator.le",   "aten::le.int", "aten::size.int", "aten::dim"};
+  if (std::ranges::any_of(module.graph().nodes(), checks_nothing)) return;
   Rewriter rewriter(module.graph());
   for (Node* node : module.graph().find_nodes(Op::call_function, Symbol("torch._assert"))) {
     const bool ours =

@@ -1,6 +1,6 @@
 // Assertions on what enters kernels with packed weights, which check nothing of it: XNNPACK's of LibTorch 1.13 read
-// memory that is not theirs when channels are too few and end the process when an image is smaller than the kernel;
-// oneDNN's return nothing where conv2d refuses.
+// memory that is not theirs when channels or features are too few and end the process when an image is smaller than the
+// kernel; oneDNN's return nothing where conv2d refuses.
 //
 // Only what the program does not ensure is asserted (size_bounds.h): as a rule that is once, where images come in.
 #pragma once

@@ -33,6 +33,8 @@ struct RuleContext {
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
   /// Which sizes hold for other inputs; null when the program runs on these alone.
   FreeSizes* sizes = nullptr;
+  /// Only kernels that several threads may run at once in one copy of the program: not XNNPACK's.
+  bool concurrent = false;
   /// Through it a pass edits the graph.
   Rewriter rewriter{module.graph()};
 };

@@ -149,6 +149,11 @@ Extents SizeBounds::at(const Node& node, std::string_view argument) const {
   return value ? known_[*value] : std::nullopt;
 }
 
+Extents SizeBounds::weight_of_linear(const Node& node) const {
+  const Node* pack = is_xnnpack_linear(node) && node.args().size() == 2 ? node.arg(1).node_or_null() : nullptr;
+  return pack ? at(*pack, "W") : at(node, "weight");
+}
+
 Extents SizeBounds::of_operator(const Node& node) const {
   const OperatorSchema* schema = overload_of(node);
   if (!schema || node.kwargs().find(Symbol("out"))) return std::nullopt;
@@ -186,8 +191,8 @@ Extents SizeBounds::of_operator(const Node& node) const {
     (*sizes)[rank - 1] = (*sizes)[rank - 2] = {1};
     return sizes;
   }
-  if (packet == "aten::linear") {
-    const Extents weight = at(node, "weight");
+  if (packet == "aten::linear" || is_xnnpack_linear(node)) {
+    const Extents weight = weight_of_linear(node);
     if (!weight || weight->size() != 2 || rank == 0) return std::nullopt;
     sizes->back() = (*weight)[0];
     return sizes;

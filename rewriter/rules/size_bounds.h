@@ -61,6 +61,9 @@ class SizeBounds {
   /// Of a call of a packed kernel, whose second argument is `pack`; nothing when the sizes of its weight are not known.
   std::optional<ConvolutionSizes> convolution(const Node& call) const;
 
+  /// Of a linear layer, packed or not.
+  Extents weight_of_linear(const Node& call) const;
+
  private:
   Extents of(const Node& node) const;
   Extents of_operator(const Node& node) const;

@@ -3,6 +3,9 @@
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <array>
 #include <filesystem>
@@ -67,6 +70,14 @@ void set_threads(int count) {
   for (const char* name : {"openblas_set_num_threads", "bli_thread_set_num_threads"}) {
     if (const auto set = reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, name))) set(count);
   }
+}
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kLargestBlock = 32 << 20;  // more malloc does not allow
+  mallopt(M_MMAP_THRESHOLD, kLargestBlock);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLargestBlock);
+#endif
 }
 
 }  // namespace fx

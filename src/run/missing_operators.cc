@@ -1,16 +1,20 @@
 #include <fxgraph/run/missing_operators.h>
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/csrc/jit/frontend/resolver.h>
+#include <torch/csrc/jit/frontend/sugared_value.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
+#include <torch/custom_class_detail.h>
 #include <torch/library.h>
 
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <fxgraph/run/int_pow.h>
 #include <fxgraph/run/operator_sources.h>
@@ -33,6 +37,30 @@ std::string schema_for_this_release(std::string schema) {
 void int_pow(const c10::OperatorHandle&, jit::Stack* stack) {
   const std::int64_t b = jit::pop(*stack).toInt(), a = jit::pop(*stack).toInt();
   stack->push_back(internal::int_pow(a, b));
+}
+
+// What sources know beside `torch`: XNNPACK's operators, and LibTorch's classes by their full names.
+class Resolver : public jit::Resolver {
+  std::shared_ptr<jit::SugaredValue> resolveValue(const std::string& name, jit::GraphFunction&,
+                                                  const jit::SourceRange&) override {
+    if (name == "torch") return std::make_shared<jit::BuiltinModule>("aten");
+    return name == "prepacked" ? std::make_shared<jit::BuiltinModule>(name) : nullptr;
+  }
+  c10::TypePtr resolveType(const std::string& name, const jit::SourceRange&) override {
+    return name.starts_with(kClasses) ? torch::getCustomClass(name) : nullptr;
+  }
+
+ public:
+  static constexpr std::string_view kClasses = "__torch__.torch.classes.";
+};
+
+/// False for a schema with a class that this LibTorch was built without.
+bool has_classes(std::string_view schema) {
+  for (std::size_t at = 0; (at = schema.find(Resolver::kClasses, at)) != std::string_view::npos; ++at) {
+    const std::string_view name = schema.substr(at, schema.find_first_of("[] ,)", at) - at);
+    if (!torch::getCustomClass(std::string(name))) return false;
+  }
+  return true;
 }
 
 /// The operators that are registered here.
@@ -82,7 +110,7 @@ class Registered {
     const std::size_t dot = name.find('.');
     const c10::OperatorName full(space + "::" + name.substr(0, dot),
                                  dot == std::string::npos ? "" : name.substr(dot + 1));
-    if (c10::Dispatcher::singleton().findSchema(full)) return;
+    if (c10::Dispatcher::singleton().findSchema(full) || !has_classes(schema)) return;
     const std::string here = schema_for_this_release(schema);
     library.def(here.c_str());
     library.impl(name.c_str(), torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
@@ -93,7 +121,7 @@ class Registered {
   static void compile(Body& body) {
     if (body.graph) return;
     jit::CompilationUnit unit;
-    unit.define(c10::nullopt, body.source, jit::nativeResolver(), nullptr);
+    unit.define(c10::nullopt, body.source, std::make_shared<Resolver>(), nullptr);
     body.graph = jit::toGraphFunction(unit.get_function("body")).graph()->copy();
     jit::Inline(*body.graph);
     body.code.emplace(body.graph, "body");

@@ -3,6 +3,10 @@
 // Recurrent networks: LibTorch runs each step as a dozen calls that allocate; here a step is one product and six calls
 // that write to memory which is there already. No gradients go through.
 //
+// `packed` is empty, or has for each layer and direction what XNNPACK made of the weight of the input, with its bias,
+// and of the weight of the state, without: several sequences go through these, and one through the tensors, for a
+// product with a vector reads them once.
+//
 // packed_lstm takes three tensors for each layer and direction: the weight of the input, transposed, and the bias of
 // both, [features, 4 hidden] and [4 hidden], and the weight of the state, [4 hidden, hidden], in any layout; the gates
 // stand in the order input, forget, output, cell, so that three of them are one sigmoid. packed_gru takes four, with
@@ -16,13 +20,15 @@
 namespace fx {
 namespace {
 
+#define FXGRAPH_PACKED "__torch__.torch.classes.xnnpack.LinearOpContext"
+
 constexpr OperatorSource kOwnOperators[] = {
-    {"packed_lstm(Tensor input, Tensor[] hx, Tensor[] weights, int num_layers, bool bidirectional, bool batch_first) "
-     "-> "
-     "(Tensor, Tensor, Tensor)",
+    {"packed_lstm(Tensor input, Tensor[] hx, Tensor[] weights, " FXGRAPH_PACKED
+     "[] packed, int num_layers, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
      R"(
-def body(input: Tensor, hx: List[Tensor], weights: List[Tensor], num_layers: int, bidirectional: bool,
-         batch_first: bool) -> Tuple[Tensor, Tensor, Tensor]:
+def body(input: Tensor, hx: List[Tensor], weights: List[Tensor],
+         packed: List[)" FXGRAPH_PACKED R"(],
+         num_layers: int, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor, Tensor]:
     x = input.detach()
     if batch_first:
         x = x.transpose(0, 1)
@@ -30,6 +36,7 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor], num_layers: int
     batch = x.size(1)
     assert steps > 0, "Expected sequence length to be larger than 0 in RNN"
     ways = 2 if bidirectional else 1
+    is_packed = len(packed) > 0
     for state in hx:
         assert state.dim() == 3 and state.size(0) == num_layers * ways and state.size(1) == batch, \
             "Expected a state of each sequence for each layer and direction"
@@ -44,10 +51,18 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor], num_layers: int
             one = batch == 1
             rows = [4 * width] if one else [batch, 4 * width]
             own = [width] if one else [batch, width]
-            of_input = torch.addmm(weights[3 * at + 1].detach(), x.reshape([steps * batch, x.size(2)]),
-                                   weights[3 * at].detach()).view([steps] + rows).unbind(0)
+            flat = x.reshape([steps * batch, x.size(2)])
+            if is_packed:
+                assert x.size(2) == weights[3 * at].size(0), "Expected as many features as the weight takes"
+                of_all = prepacked.linear_clamp_run(flat, packed[2 * at])
+            else:
+                of_all = torch.addmm(weights[3 * at + 1].detach(), flat, weights[3 * at].detach())
+            of_input = of_all.view([steps] + rows).unbind(0)
             output = torch.empty([steps] + own, dtype=x.dtype, device=x.device)
             states = output.unbind(0)
+            if way == 1:
+                of_input.reverse()
+                states.reverse()
             gates = torch.empty(rows, dtype=x.dtype, device=x.device)
             three = gates.narrow(-1, 0, 3 * width)
             input_gate = gates.narrow(-1, 0, width)
@@ -55,25 +70,28 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor], num_layers: int
             output_gate = gates.narrow(-1, 2 * width, width)
             cell_gate = gates.narrow(-1, 3 * width, width)
             h = hx[0][at].detach()
+            assert h.size(1) == width, "Expected as many numbers in a state as the weight takes"
             c = hx[1][at].detach().clone()
             if one:
                 h = h.squeeze(0)
                 c = c.squeeze(0)
             seen = torch.empty_like(c)
             transposed = weight.t()
-            if not one and steps >= 16:  # a BLAS takes a product with rows in a row faster, the copy takes two steps
+            # A BLAS takes a product with rows in a row faster, and the copy takes two steps.
+            if not one and steps >= 16 and not is_packed:
                 transposed = transposed.contiguous()
             for step in range(steps):
-                now = steps - 1 - step if way == 1 else step
                 if one:
-                    torch.addmv(of_input[now], weight, h, out=gates)
+                    torch.addmv(of_input[step], weight, h, out=gates)
+                elif is_packed:
+                    torch.add(of_input[step], prepacked.linear_clamp_run(h, packed[2 * at + 1]), out=gates)
                 else:
-                    torch.addmm(of_input[now], h, transposed, out=gates)
+                    torch.addmm(of_input[step], h, transposed, out=gates)
                 three.sigmoid_()
                 cell_gate.tanh_()
                 c.mul_(forget_gate).addcmul_(input_gate, cell_gate)
                 torch.tanh(c, out=seen)
-                h = states[now]
+                h = states[step]
                 torch.mul(seen, output_gate, out=h)
             outputs.append(output.view([steps, batch, width]))
             last_h.append(h.view([batch, width]))
@@ -81,11 +99,12 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor], num_layers: int
         x = outputs[0] if ways == 1 else torch.cat(outputs, 2)
     return x.transpose(0, 1) if batch_first else x, torch.stack(last_h), torch.stack(last_c)
 )"},
-    {"packed_gru(Tensor input, Tensor hx, Tensor[] weights, int num_layers, bool bidirectional, bool batch_first) -> "
-     "(Tensor, Tensor)",
+    {"packed_gru(Tensor input, Tensor hx, Tensor[] weights, " FXGRAPH_PACKED
+     "[] packed, int num_layers, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
      R"(
-def body(input: Tensor, hx: Tensor, weights: List[Tensor], num_layers: int, bidirectional: bool,
-         batch_first: bool) -> Tuple[Tensor, Tensor]:
+def body(input: Tensor, hx: Tensor, weights: List[Tensor],
+         packed: List[)" FXGRAPH_PACKED R"(],
+         num_layers: int, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor]:
     x = input.detach()
     if batch_first:
         x = x.transpose(0, 1)
@@ -93,6 +112,7 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor], num_layers: int, bidi
     batch = x.size(1)
     assert steps > 0, "Expected sequence length to be larger than 0 in RNN"
     ways = 2 if bidirectional else 1
+    is_packed = len(packed) > 0
     assert hx.dim() == 3 and hx.size(0) == num_layers * ways and hx.size(1) == batch, \
         "Expected a state of each sequence for each layer and direction"
     last: List[Tensor] = []
@@ -106,34 +126,46 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor], num_layers: int, bidi
             one = batch == 1
             rows = [3 * width] if one else [batch, 3 * width]
             own = [width] if one else [batch, width]
-            of_input = torch.addmm(weights[4 * at + 1].detach(), x.reshape([steps * batch, x.size(2)]),
-                                   weights[4 * at].detach()).view([steps] + rows)
+            flat = x.reshape([steps * batch, x.size(2)])
+            if is_packed:
+                assert x.size(2) == weights[4 * at].size(0), "Expected as many features as the weight takes"
+                of_all = prepacked.linear_clamp_run(flat, packed[2 * at])
+            else:
+                of_all = torch.addmm(weights[4 * at + 1].detach(), flat, weights[4 * at].detach())
+            of_input = of_all.view([steps] + rows)
             two_of_input = of_input.narrow(-1, 0, 2 * width).unbind(0)
             new_of_input = of_input.narrow(-1, 2 * width, width).unbind(0)
             output = torch.empty([steps] + own, dtype=x.dtype, device=x.device)
             states = output.unbind(0)
+            if way == 1:
+                two_of_input.reverse()
+                new_of_input.reverse()
+                states.reverse()
             gates = torch.empty(rows, dtype=x.dtype, device=x.device)
             two = gates.narrow(-1, 0, 2 * width)
             reset_gate = gates.narrow(-1, 0, width)
             update_gate = gates.narrow(-1, width, width)
             new_gate = gates.narrow(-1, 2 * width, width)
             h = hx[at].detach()
+            assert h.size(1) == width, "Expected as many numbers in a state as the weight takes"
             if one:
                 h = h.squeeze(0)
             transposed = weight.t()
-            if not one and steps >= 16:  # a BLAS takes a product with rows in a row faster, the copy takes two steps
+            # A BLAS takes a product with rows in a row faster, and the copy takes two steps.
+            if not one and steps >= 16 and not is_packed:
                 transposed = transposed.contiguous()
             for step in range(steps):
-                now = steps - 1 - step if way == 1 else step
                 if one:
                     torch.addmv(bias, weight, h, out=gates)
+                elif is_packed:
+                    torch.add(bias, prepacked.linear_clamp_run(h, packed[2 * at + 1]), out=gates)
                 else:
                     torch.addmm(bias, h, transposed, out=gates)
-                two.add_(two_of_input[now]).sigmoid_()
-                torch.addcmul(new_of_input[now], reset_gate, new_gate, out=new_gate)
+                two.add_(two_of_input[step]).sigmoid_()
+                torch.addcmul(new_of_input[step], reset_gate, new_gate, out=new_gate)
                 new_gate.tanh_()
                 before = h
-                h = states[now]
+                h = states[step]
                 torch.lerp(new_gate, before, update_gate, out=h)
             outputs.append(output.view([steps, batch, width]))
             last.append(h.view([batch, width]))
@@ -151,6 +183,8 @@ def body(input: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
     return torch.linear(input, weight, bias)
 )"},
 };
+
+#undef FXGRAPH_PACKED
 
 }  // namespace
 

@@ -4,7 +4,9 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
 namespace fx {
@@ -16,13 +18,28 @@ bool is_packing(const c10::FunctionSchema& schema) {
 }
 
 bool keeps_state(const c10::FunctionSchema& schema) {
-  return schema.name().starts_with("prepacked::") && schema.name().ends_with("_run") && schema.arguments().size() == 2;
+  return std::ranges::any_of(schema.arguments(), [](const c10::Argument& argument) {
+    return argument.type()->str().find("torch.classes.xnnpack.") != std::string::npos;
+  });
 }
 
 void run_alone(const TorchOperator& op, torch::jit::Stack& stack) {
   static std::array<std::mutex, 64> locks;  // which of them an object has follows from its address
-  const auto address = reinterpret_cast<std::uintptr_t>(stack.back().toObject().get());
-  const std::lock_guard lock(locks[address / 64 % locks.size()]);
+  std::vector<std::size_t> mine;
+  const auto add = [&](const c10::IValue& value) {
+    if (value.isObject()) mine.push_back(reinterpret_cast<std::uintptr_t>(value.toObject().get()) / 64 % locks.size());
+  };
+  for (const c10::IValue& value : stack) {
+    add(value);
+    if (!value.isList()) continue;
+    for (const c10::IValue& element : value.toListRef()) add(element);
+  }
+  // In one order, and each once: two calls may share some of their objects.
+  std::ranges::sort(mine);
+  const auto doubled = std::ranges::unique(mine);
+  mine.erase(doubled.begin(), doubled.end());
+  std::vector<std::unique_lock<std::mutex>> held;
+  for (const std::size_t each : mine) held.emplace_back(locks[each]);
   op(stack);
 }
 

@@ -23,10 +23,11 @@ namespace fx {
 /// True when the operator makes one object of a class of LibTorch's, which only other operators understand.
 bool is_packing(const c10::FunctionSchema& schema);
 
-/// True when running the packed object writes to it, so that two threads may not at once: XNNPACK's.
+/// True for an operator that writes to the packed objects that it runs, so that two threads may not at once: XNNPACK's,
+/// and fxgraph's own that take such objects.
 bool keeps_state(const c10::FunctionSchema& schema);
 
-/// Runs such an operator, whose packed object comes last on the stack, while nobody else runs that object.
+/// Runs such an operator while nobody else runs the packed objects on its stack.
 void run_alone(const TorchOperator& op, torch::jit::Stack& stack);
 
 class PackedOnce {

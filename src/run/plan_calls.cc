@@ -125,21 +125,21 @@ PlanCompiler::Value PlanCompiler::compile_operator(Scope& scope, const Node& nod
   if (is_packing(schema)) {
     if (std::optional<Value> packed = compile_packing(scope, node, target, operands)) return *packed;
   }
-  if (keeps_state(schema)) {
-    return call_function(
-        scope, node, operands, [&target](torch::jit::Stack& stack) { run_alone(target, stack); },
-        schema.returns()[0].type());
-  }
   const std::size_t num_results = schema.returns().size();
-  Step& made = step(scope, node, target.handle ? Step::Kind::dispatcher : Step::Kind::function, operands, num_results);
-  if (target.handle) {
+  const bool alone = keeps_state(schema), dispatched = target.handle && !alone;
+  Step& made = step(scope, node, dispatched ? Step::Kind::dispatcher : Step::Kind::function, operands, num_results);
+  if (dispatched) {
     made.handle = target.handle;
     const bool built = std::any_of(operands.begin(), operands.end(),
                                    [](const Operand& each) { return each.kind == Operand::Kind::aggregate; });
     if (!built) made.direct = internal::direct_call(*target.handle);
   } else {
     made.function = static_cast<std::uint32_t>(program_->functions.size());
-    program_->functions.push_back(target.call);
+    if (alone) {
+      program_->functions.push_back([&target](torch::jit::Stack& stack) { run_alone(target, stack); });
+    } else {
+      program_->functions.push_back(target.call);
+    }
   }
   std::vector<Value> results;
   for (const c10::Argument& result : schema.returns()) {

@@ -48,8 +48,8 @@ std::vector<at::Tensor> recurrent(const IValue* arguments) {
   return results;
 }
 
-// fxgraph::packed_lstm and packed_gru: (input, states, weights, layers, both ways, batch first), `each` tensors for
-// each layer and direction.
+// fxgraph::packed_lstm and packed_gru: (input, states, weights, packed, layers, both ways, batch first), `each`
+// tensors for each layer and direction.
 template <std::int64_t gates, std::size_t num_states, std::size_t each>
 std::vector<at::Tensor> packed(const IValue* arguments) {
   if (!arguments[2].isTensorList()) return {};
@@ -63,14 +63,14 @@ std::vector<at::Tensor> packed(const IValue* arguments) {
     weights.push_back(packed[i].t());
     weights.push_back(packed[i + 2]);
   }
-  const IValue as_usual[] = {arguments[0], arguments[1], weights,      false,       arguments[3],
-                             0.0,          false,        arguments[4], arguments[5]};
+  const IValue as_usual[] = {arguments[0], arguments[1], weights,      false,       arguments[4],
+                             0.0,          false,        arguments[5], arguments[6]};
   return recurrent<gates, num_states>(as_usual);
 }
 
 constexpr FormulaRow kRecurrentRows[] = {
-    {"aten::lstm.input", 9, nullptr, recurrent<4, 2>},     {"fxgraph::packed_lstm", 6, nullptr, packed<4, 2, 3>},
-    {"fxgraph::packed_gru", 6, nullptr, packed<3, 1, 4>},  {"aten::gru.input", 9, nullptr, recurrent<3, 1>},
+    {"aten::lstm.input", 9, nullptr, recurrent<4, 2>},     {"fxgraph::packed_lstm", 7, nullptr, packed<4, 2, 3>},
+    {"fxgraph::packed_gru", 7, nullptr, packed<3, 1, 4>},  {"aten::gru.input", 9, nullptr, recurrent<3, 1>},
     {"aten::rnn_tanh.input", 9, nullptr, recurrent<1, 1>}, {"aten::rnn_relu.input", 9, nullptr, recurrent<1, 1>},
 };
 

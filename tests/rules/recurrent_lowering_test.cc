@@ -6,7 +6,9 @@
 #include <torch/csrc/jit/serialization/import.h>
 #include <torch/nn/modules/rnn.h>
 
+#include <array>
 #include <sstream>
+#include <thread>
 
 #include <fxgraph/export/save.h>
 #include <fxgraph/fx.h>
@@ -100,6 +102,16 @@ std::shared_ptr<GraphModule> lowered(const GraphModule& original, const Form& fo
   return made;
 }
 
+/// The rules of a form, two for each way in which the weight of the state may lie.
+std::vector<std::string> rules_of(const Form& form) {
+  const std::string network = form.is_lstm ? "lstm" : "gru";
+  std::vector<std::string> rules;
+  for (const char* kernel : {"/", "/xnnpack-"}) {
+    for (const char* by : {"-rows", "-columns"}) rules.push_back(kernel + network + by);
+  }
+  return rules;
+}
+
 class Networks : public ::testing::TestWithParam<Form> {
  protected:
   const at::NoGradGuard no_grad_;
@@ -107,7 +119,7 @@ class Networks : public ::testing::TestWithParam<Form> {
 
 TEST_P(Networks, AreTheSameForEveryLengthAndBatch) {
   const auto original = program_of(GetParam());
-  for (const std::string_view rule : {"-rows", "-columns"}) {
+  for (const std::string& rule : rules_of(GetParam())) {
     const auto made = lowered(*original, GetParam(), rule);
     ASSERT_EQ(packed_calls(*made), 1u);
     for (const std::int64_t steps : {1, 2, 17}) {
@@ -122,7 +134,10 @@ TEST_P(Networks, AreTheSameForEveryLengthAndBatch) {
     other_batch[0] = inputs_of(GetParam(), 3, 3)[0];
     for (std::size_t i = 1; i < more_states.size(); ++i)
       more_states[i] = at::cat({more_states[i].toTensor(), more_states[i].toTensor()});
-    for (const auto& refused : {inputs_of(GetParam(), 0, 2), other_batch, more_states}) {
+    std::vector<c10::IValue> fewer_features = inputs_of(GetParam(), 3, 4);
+    fewer_features[0] = fewer_features[0].toTensor().narrow(2, 0, kFeatures - 1);
+    for (const auto& refused : {inputs_of(GetParam(), 0, 2), other_batch, more_states, fewer_features,
+                                inputs_of(GetParam(), 3, 4, kWidth - 1), inputs_of(GetParam(), 3, 4, kWidth + 1)}) {
       EXPECT_ANY_THROW(original->run(refused));  // by fxgraph: LibTorch's LSTM reads beyond a state that is too small
       EXPECT_ANY_THROW(made->run(refused));
     }
@@ -130,41 +145,45 @@ TEST_P(Networks, AreTheSameForEveryLengthAndBatch) {
 }
 
 TEST_P(Networks, WriteToNothingOfTheCaller) {
-  const auto made = lowered(*program_of(GetParam()), GetParam(), "-rows");
-  for (const std::int64_t batch : {1, 2}) {
-    const std::vector<c10::IValue> inputs = inputs_of(GetParam(), 3, batch);
-    std::vector<at::Tensor> before;
-    for (const c10::IValue& input : inputs) before.push_back(input.toTensor().clone());
-    const c10::IValue first = made->run(inputs);
-    EXPECT_EQ(relative_difference(first, made->run(inputs)), 0);
-    for (std::size_t i = 0; i < inputs.size(); ++i) EXPECT_TRUE(at::equal(before[i], inputs[i].toTensor()));
+  for (const std::string& rule : rules_of(GetParam())) {
+    const auto made = lowered(*program_of(GetParam()), GetParam(), rule);
+    for (const std::int64_t batch : {1, 2}) {
+      const std::vector<c10::IValue> inputs = inputs_of(GetParam(), 3, batch);
+      std::vector<at::Tensor> before;
+      for (const c10::IValue& input : inputs) before.push_back(input.toTensor().clone());
+      const c10::IValue first = made->run(inputs);
+      EXPECT_EQ(relative_difference(first, made->run(inputs)), 0);
+      for (std::size_t i = 0; i < inputs.size(); ++i) EXPECT_TRUE(at::equal(before[i], inputs[i].toTensor()));
+    }
   }
 }
 
 TEST_P(Networks, AreSavedAsWhatLibTorchRunsAndComeBack) {
   const auto original = program_of(GetParam());
-  const auto made = lowered(*original, GetParam(), "-columns");
-  const auto saved = [](const GraphModule& module) {
-    std::stringstream file;
-    to_torchscript(module).save(file);
-    return torch::jit::load(file);
-  };
-  torch::jit::Module plain = saved(*made);
-  const auto back = from_torchscript(plain);
-  EXPECT_EQ(packed_calls(*back), 1u) << print_graph(back->graph());
-  const auto twice = from_torchscript(saved(*back));
-  for (const std::int64_t batch : {1, 3}) {
-    const std::vector<c10::IValue> inputs = inputs_of(GetParam(), 6, batch);
-    const c10::IValue expected = original->run(inputs);
-    EXPECT_LE(relative_difference(expected, plain.forward(inputs)), 1e-5);
-    EXPECT_LE(relative_difference(expected, back->run(inputs)), 1e-5);
-    EXPECT_LE(relative_difference(expected, twice->run(inputs)), 1e-5);
+  for (const std::string& rule : rules_of(GetParam())) {
+    const auto made = lowered(*original, GetParam(), rule);
+    const auto saved = [](const GraphModule& module) {
+      std::stringstream file;
+      to_torchscript(module).save(file);
+      return torch::jit::load(file);
+    };
+    torch::jit::Module plain = saved(*made);
+    const auto back = from_torchscript(plain);
+    EXPECT_EQ(packed_calls(*back), 1u) << print_graph(back->graph());
+    const auto twice = from_torchscript(saved(*back));
+    for (const std::int64_t batch : {1, 3}) {
+      const std::vector<c10::IValue> inputs = inputs_of(GetParam(), 6, batch);
+      const c10::IValue expected = original->run(inputs);
+      EXPECT_LE(relative_difference(expected, plain.forward(inputs)), 1e-5);
+      EXPECT_LE(relative_difference(expected, back->run(inputs)), 1e-5);
+      EXPECT_LE(relative_difference(expected, twice->run(inputs)), 1e-5);
+    }
   }
 }
 
 // torch.export has no functions: nobody else could run it.
 TEST_P(Networks, AreNotExported) {
-  const auto made = lowered(*program_of(GetParam()), GetParam(), "-rows");
+  const auto made = lowered(*program_of(GetParam()), GetParam(), rules_of(GetParam())[0]);
   const testing::ScratchFolder folder;
   const std::string path = (folder.path() / "packed.pt2").string();
   try {
@@ -177,11 +196,33 @@ TEST_P(Networks, AreNotExported) {
 
 TEST_P(Networks, AreUndone) {
   const auto original = program_of(GetParam());
-  const auto made = lowered(*original, GetParam(), "-rows");
-  optimize(*made, {.rules = {"decompose-packed"}});
-  EXPECT_EQ(packed_calls(*made), 0u);
-  EXPECT_EQ(made->graph().count(Op::call_function, GetParam().is_lstm ? "aten::lstm.input" : "aten::gru.input"), 1u);
-  EXPECT_LE(run_difference(*original, *made, inputs_of(GetParam(), 4, 3), 2), 1e-5);
+  for (const std::string& rule : rules_of(GetParam())) {
+    const auto made = lowered(*original, GetParam(), rule);
+    optimize(*made, {.rules = {"decompose-packed"}});
+    EXPECT_EQ(packed_calls(*made), 0u);
+    EXPECT_EQ(made->graph().count(Op::call_function, GetParam().is_lstm ? "aten::lstm.input" : "aten::gru.input"), 1u);
+    EXPECT_EQ(made->graph().count(Op::call_function, "prepacked::linear_clamp_prepack"), 0u);
+    EXPECT_LE(run_difference(*original, *made, inputs_of(GetParam(), 4, 3), 2), 1e-5);
+  }
+}
+
+// XNNPACK keeps state in what it packed; calls may share some of it.
+TEST_P(Networks, RunInSeveralThreads) {
+  const auto original = program_of(GetParam());
+  const auto made = lowered(*original, GetParam(), rules_of(GetParam()).back());
+  const std::vector<c10::IValue> inputs = inputs_of(GetParam(), 9, 3);
+  const c10::IValue expected = original->run(inputs);
+  made->run(inputs);
+  std::vector<std::thread> threads;
+  std::array<double, 4> differences{};
+  for (double& difference : differences) {
+    threads.emplace_back([&] {
+      const at::NoGradGuard no_grad;
+      for (int i = 0; i < 20; ++i) difference = std::max(difference, relative_difference(expected, made->run(inputs)));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const double difference : differences) EXPECT_LE(difference, 1e-5);
 }
 
 // Sizes are tried one by one there, and LibTorch reads beyond a state of another number of sequences.

@@ -2,6 +2,8 @@
 //
 // A pass, for its rewrites cannot test themselves: LibTorch divides by zero where the packing of a self-test's empty
 // tensors is asked for. The tests of the group `lowering` come back through it.
+#include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/effects.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
 #include <fxgraph/rewriter/rules/rules.h>
@@ -38,9 +40,14 @@ std::string xnnpack_transposed(std::string_view bounds) {
          std::string(bounds) + "))";
 }
 
+std::string xnnpack_linear(std::string_view bounds) {
+  return "prepacked::linear_clamp_run(x: node, prepacked::linear_clamp_prepack(w: node, b, " + std::string(bounds) +
+         "))";
+}
+
 std::string own(std::string_view target) {
   return std::string(target) +
-         "(x: node, state, weights, num_layers: literal, bidirectional: literal, batch_first: literal)";
+         "(x: node, state, weights, _, num_layers: literal, bidirectional: literal, batch_first: literal)";
 }
 
 /// The gates of fxgraph::packed_lstm, whose cell is last, in LibTorch's order.
@@ -115,6 +122,16 @@ const std::vector<Rule>& packed() {
        .replacement = conv("aten::clamp($, least, most)", kTransposed),
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true}},
+      {.name = "decompose-packed/xnnpack-linear",
+       .pattern = xnnpack_linear("None, None"),
+       .replacement = "aten::linear(x, w, b)",
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true}},
+      {.name = "decompose-packed/xnnpack-linear-clamp",
+       .pattern = xnnpack_linear("least: literal, most: literal"),
+       .replacement = "aten::clamp(aten::linear(x, w, b), least, most)",
+       .promise = Promise::reassociates,
+       .needs = {.finite_inputs = true}},
       {.name = "decompose-packed/linear",
        .pattern = "fxgraph::packed_linear(x, w, b)",
        .replacement = "aten::linear(x, w, b)",
@@ -139,7 +156,10 @@ const std::vector<Rule>& packed() {
 PassResult unpack(RuleContext& program) {
   const RewriteReport done = rewrite_to_fixed_point(program.module, RuleSet(packed()),
                                                     {.find = {.normalize = true}, .shapes = &program.shapes});
-  if (done.applied > 0) drop_packed_assertions(program.module);
+  if (done.applied > 0) {
+    drop_packed_assertions(program.module);
+    eliminate_dead_code(program.module.graph(), module_effects(program.module));  // packing for recurrent networks
+  }
   const bool cut = program.module.micro_batches().size > 0;
   program.module.set_micro_batches({});
   return {.applied = done.applied + cut, .refused = done.refused};

@@ -1,10 +1,11 @@
-// Linear layers, with the relu that follows: oneDNN's convolution of 1x1 with packed weights, addmm with a weight that
-// is transposed already, or, for one row, fxgraph::packed_linear. Rows stand where pixels do: [rows, features] is [1,
-// features, 1, rows] with channels last, so nothing moves in memory.
+// Linear layers, with the activation that follows: oneDNN's convolution of 1x1 with packed weights, XNNPACK's linear
+// layer, addmm with a weight that is transposed already, or, for one row, fxgraph::packed_linear. For oneDNN rows stand
+// where pixels do: [rows, features] is [1, features, 1, rows] with channels last, so nothing moves in memory.
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
+#include <fxgraph/rewriter/rules/packed_rules.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules::lowering_linear {
@@ -14,11 +15,6 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 
 constexpr const char* kLinear = "aten::linear(x: node, w: node, maybe(b: node))";
-
-const std::string& relu_of_linear() {
-  static const std::string kPattern = std::string("c = ") + kLinear + "\nreturn {aten::relu, aten::relu_}(c)";
-  return kPattern;
-}
 
 Decision fits(const Match& match) {
   const TensorInfo *x = match.info("x"), *w = match.info("w");
@@ -43,6 +39,13 @@ Decision fits_row(const Match& match) {
   if (const Decision shapes = fits(match); !shapes) return shapes;
   const TensorInfo& x = *match.info("x");
   return x.dtype == DType::float32 && x.numel() == x.sizes.back();
+}
+
+/// XNNPACK takes the last dimension of what lies in memory: an image with channels last is not for it.
+Decision fits_xnnpack(const Match& match) {
+  if (const Decision shapes = fits(match); !shapes) return shapes;
+  const TensorInfo& x = *match.info("x");
+  return x.dtype == DType::float32 && x.sizes.size() <= 3;
 }
 
 /// [n, m, rows, features] of an input of two to four dimensions.
@@ -75,15 +78,20 @@ Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
   return r.call_function("aten::contiguous", {in_dimensions(r, as_pixels(r, y), x.size())});
 }
 
+Node& xnnpack(const Match& m, Rewriter& r, const Argument& least, const Argument& most) {
+  Node& packed = r.call_function("prepacked::linear_clamp_prepack", {m["w"], m.argument("b"), least, most});
+  return r.call_function("prepacked::linear_clamp_run", {m["x"], packed});
+}
+
 Node& transposed(const Match& m, Rewriter& r) {
   Node& weight = r.call_function("aten::contiguous", {r.call_function("aten::t", {m["w"]})});
   return r.call_function("aten::addmm", {m["b"], m["x"], weight});
 }
 
-const std::vector<Rule>& linear() {
-  static const std::vector<Rule> kRules = {
+std::vector<Rule> others() {
+  return {
       {.name = "lower-linear/onednn-relu",
-       .pattern = relu_of_linear(),
+       .pattern = followed_by(kLinear, "{aten::relu, aten::relu_}(c)"),
        .when = fits,
        .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "relu"); },
        .promise = Promise::reassociates,
@@ -113,6 +121,16 @@ const std::vector<Rule>& linear() {
        .needs = {.finite_inputs = true},
        .examples = {"aten::linear(x, w, b)", "aten::linear(x, w)"}},
   };
+}
+
+const std::vector<Rule>& linear() {
+  static const std::vector<Rule> kRules = [] {
+    std::vector<Rule> rules = others();
+    append_xnnpack_rules(
+        rules,
+        {"lower-linear/xnnpack", kLinear, fits_xnnpack, xnnpack, {"aten::linear(x, w, b)", "aten::linear(x, w)"}});
+    return rules;
+  }();
   return kRules;
 }
 
@@ -124,8 +142,9 @@ std::span<const OptimizeRule> family() {
   static const OptimizeRule kFamily[] = {
       {
           .name = "lower-linear",
-          .summary = "Linear layers, with the relu that follows, call what was measured to be fastest: oneDNN's kernel "
-                     "with packed weights, or addmm with a weight that is transposed now",
+          .summary =
+              "Linear layers, with the relu or clamp that follows, call what was measured to be fastest: a kernel "
+              "with packed weights, or addmm with a weight that is transposed now",
           .preconditions =
               "shapes known (--input); float32 or bfloat16 on the CPU; weights are attributes that nothing writes; "
               "inference: no gradients",

@@ -1,5 +1,5 @@
 // LSTMs and GRUs as fxgraph's own operators (src/run/own_operators.cc), where that is measured to be faster than
-// LibTorch's: as a rule for few sequences at once.
+// LibTorch's; for several sequences with weights that XNNPACK packs.
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/rewriter/rules/measured_rules.h>
@@ -75,40 +75,61 @@ struct Layer {
 
 enum class By : bool { rows, columns };  ///< how the weight of the state lies in memory
 
+/// What the operator is to compute with.
+struct Way {
+  By by;
+  bool for_xnnpack;
+};
+constexpr Way kWays[] = {{By::rows, false}, {By::columns, false}, {By::rows, true}, {By::columns, true}};
+
+/// What the operator takes.
+struct Packed {
+  std::vector<Argument> tensors{};
+  std::vector<Argument> objects{};  ///< of XNNPACK's
+};
+
 Node& laid_out(Rewriter& r, Node& matrix, By by) {
   return by == By::columns ? transposed(r, transposed_copy(r, matrix)) : matrix;
 }
 
-void pack_lstm(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& packed) {
-  Node& bias =
-      layer.input_bias ? r.call_function("aten::add.Tensor", {*layer.input_bias, *layer.state_bias}) : layer.no_bias(r);
-  packed.emplace_back(transposed_copy(r, cell_last(r, layer.of_input, layer.width)));
-  packed.emplace_back(cell_last(r, bias, layer.width));
-  packed.emplace_back(laid_out(r, cell_last(r, layer.of_state, layer.width), by));
+/// The weights of the input and the state for XNNPACK, or the first of them transposed for a product.
+void add_weights(Rewriter& r, Node& of_input, Node& bias, Node& of_state, bool for_xnnpack, Packed& packed) {
+  packed.tensors.emplace_back(for_xnnpack ? transposed(r, of_input) : transposed_copy(r, of_input));
+  packed.tensors.emplace_back(bias);
+  packed.tensors.emplace_back(of_state);
+  if (!for_xnnpack) return;
+  for (const auto& [weight, with] : {std::pair(&of_input, Argument(bias)), std::pair(&of_state, Argument())})
+    packed.objects.emplace_back(r.call_function("prepacked::linear_clamp_prepack", {*weight, with}));
 }
 
-void pack_gru(Rewriter& r, const Layer& layer, By by, std::vector<Argument>& packed) {
+void pack_lstm(Rewriter& r, const Layer& layer, const Way& way, Packed& packed) {
+  Node& bias =
+      layer.input_bias ? r.call_function("aten::add.Tensor", {*layer.input_bias, *layer.state_bias}) : layer.no_bias(r);
+  add_weights(r, cell_last(r, layer.of_input, layer.width), cell_last(r, bias, layer.width),
+              laid_out(r, cell_last(r, layer.of_state, layer.width), way.by), way.for_xnnpack, packed);
+}
+
+void pack_gru(Rewriter& r, const Layer& layer, const Way& way, Packed& packed) {
   const std::int64_t two = 2 * layer.width, all = 3 * layer.width;
-  packed.emplace_back(transposed_copy(r, layer.of_input));
-  Node* state_bias = layer.state_bias;
-  if (layer.input_bias) {
-    Node& both = r.call_function("aten::add.Tensor", {*layer.input_bias, *state_bias});
-    packed.emplace_back(joined(r, {rows(r, both, 0, two), rows(r, *layer.input_bias, two, all)}));
+  Node *bias = layer.input_bias, *state_bias = layer.state_bias;
+  if (bias) {
+    Node& both = r.call_function("aten::add.Tensor", {*bias, *state_bias});
+    bias = &joined(r, {rows(r, both, 0, two), rows(r, *bias, two, all)});
     Node& none = r.call_function("aten::zeros_like", {rows(r, *state_bias, 0, two)});
     state_bias = &joined(r, {none, rows(r, *state_bias, two, all)});
   } else {
-    packed.emplace_back(layer.no_bias(r));
+    bias = &layer.no_bias(r);
     state_bias = &layer.no_bias(r);
   }
-  packed.emplace_back(laid_out(r, layer.of_state, by));
-  packed.emplace_back(*state_bias);
+  add_weights(r, layer.of_input, *bias, laid_out(r, layer.of_state, way.by), way.for_xnnpack, packed);
+  packed.tensors.emplace_back(*state_bias);
 }
 
 struct Network {
   const char *name, *plain, *own;
   std::int64_t gates;
   std::size_t states;
-  void (*pack)(Rewriter&, const Layer&, By, std::vector<Argument>&);
+  void (*pack)(Rewriter&, const Layer&, const Way&, Packed&);
   const char* example;
 };
 
@@ -121,32 +142,34 @@ constexpr Network kNetworks[] = {
      "False)"},
 };
 
-Node& lower_network(const Network& network, const Match& m, Rewriter& r, By by) {
+Node& lower_network(const Network& network, const Match& m, Rewriter& r, const Way& way) {
   const std::size_t each = count_per_layer(m);
   const ArgumentSpan weights = m.argument("weights").elements();
-  std::vector<Argument> packed;
+  Packed packed;
   for (std::size_t i = 0; i < weights.size(); i += each) {
     const bool has_biases = each == 4;
     network.pack(r,
                  {weights[i].node(), weights[i + 1].node(), has_biases ? &weights[i + 2].node() : nullptr,
                   has_biases ? &weights[i + 3].node() : nullptr, m.info(weights[i].node())->sizes[0] / network.gates},
-                 by, packed);
+                 way, packed);
   }
-  return r.call_function(network.own, {m["x"], m.argument("state"), Argument::list(packed), m.argument("num_layers"),
-                                       m.argument("bidirectional"), m.argument("batch_first")});
+  return r.call_function(network.own,
+                         {m["x"], m.argument("state"), Argument::list(packed.tensors), Argument::list(packed.objects),
+                          m.argument("num_layers"), m.argument("bidirectional"), m.argument("batch_first")});
 }
 
 const std::vector<Rule>& recurrent() {
   static const std::vector<Rule> kRules = [] {
     std::vector<Rule> rules;
     for (const Network& network : kNetworks) {
-      for (const By by : {By::rows, By::columns}) {
+      for (const Way& way : kWays) {
         rules.push_back({
-            .name = std::string("lower-recurrent/") + network.name + (by == By::rows ? "-rows" : "-columns"),
+            .name = std::string("lower-recurrent/") + (way.for_xnnpack ? "xnnpack-" : "") + network.name +
+                    (way.by == By::rows ? "-rows" : "-columns"),
             .pattern = call_of(network.plain),
             .when = [&network](const Match& m) { return fits(m, network.states); },
-            .replacement = [&network, by](const Match& m, Rewriter& r) -> Node& {
-              return lower_network(network, m, r, by);
+            .replacement = [&network, &way](const Match& m, Rewriter& r) -> Node& {
+              return lower_network(network, m, r, way);
             },
             .promise = Promise::reassociates,
             .needs = {.finite_inputs = true},

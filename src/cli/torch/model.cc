@@ -41,6 +41,7 @@ std::string TorchBackend::versions() { return "LibTorch " TORCH_VERSION "\nBLAS:
 
 void TorchBackend::prepare_machine(int threads) {
   set_threads(threads > 0 ? threads : fx::threads());  // the BLAS, too: what is printed is what runs
+  keep_freed_memory();
   if (const std::string notice = slow_blas_notice(); !notice.empty()) fmt::print(stderr, "fxgraph: {}\n", notice);
 }
 

@@ -178,7 +178,7 @@ class Optimization {
                       model_.compared_other_batch() ? " and another batch" : "", *difference_,
                       dtype_ ? fmt::format(", of {:.0e} that bfloat16 may make", tolerance_) : ""));
     if (equal && !options_.output.empty()) row("saved", options_.output);
-    const auto packed = std::ranges::count_if(model_.graph().nodes(), rules::is_xnnpack_convolution);
+    const auto packed = std::ranges::count_if(model_.graph().nodes(), rules::uses_xnnpack);
     if (packed > 0) {
       row("needs",
           fmt::format("one call at a time for each loaded copy: XNNPACK keeps state at {} place{}; --concurrent "

@@ -1,0 +1,35 @@
+// Rules for kernels that take in the activation behind them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fxgraph/rewriter/rule.h>
+
+namespace fx::rules {
+
+/// The pattern of `op`, called c, and what follows it.
+std::string followed_by(std::string_view op, std::string_view activation);
+
+/// Each example with `before` and `after` around it.
+std::vector<std::string> examples_in(const std::vector<std::string>& examples, std::string_view before,
+                                     std::string_view after);
+
+/// A kernel of XNNPACK's, which keeps what it makes between two bounds.
+struct XnnpackKernel {
+  std::string name;     ///< of the rules, before what follows
+  std::string pattern;  ///< of the operator alone
+  Decision (*fits)(const Match&);
+  /// The call; a bound of None is none.
+  Node& (*call)(const Match&, Rewriter&, const Argument& least, const Argument& most);
+  std::vector<std::string> examples;
+};
+
+/// Adds the rules for the operator with relu, relu6, a clamp and nothing behind it.
+void append_xnnpack_rules(std::vector<Rule>& rules, const XnnpackKernel& kernel);
+
+/// True for the name of a rule for XNNPACK.
+bool is_for_xnnpack(std::string_view rule);
+
+}  // namespace fx::rules
