@@ -138,6 +138,7 @@ constexpr Entry kFormulas[] = {
     {"aten::log_softmax", per_output<5>},
     {"aten::max_pool1d", pooling},
     {"aten::max_pool2d", pooling},
+    {"fxgraph::max_pool2d", pooling},
     {"aten::max_pool3d", pooling},
     {"aten::max_pool2d_with_indices", pooling},
     {"aten::avg_pool1d", pooling},

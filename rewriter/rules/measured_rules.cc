@@ -1,8 +1,6 @@
 #include <fxgraph/rewriter/rules/measured_rules.h>
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <chrono>
@@ -73,16 +71,13 @@ struct Kind {
   bool has_choice() const { return candidates.size() > 1; }
 };
 
-/// The value where XNNPACK's operators put their results. What lies elsewhere they copy there first.
-at::Tensor as_in_island(const at::Tensor& value) {
-  c10::Storage storage(c10::Storage::use_byte_size_t(), value.nbytes(), c10::GetDefaultMobileCPUAllocator(), false);
-  return at::empty({0}, value.options()).set_(storage, 0, value.sizes(), value.strides()).copy_(value);
-}
-
 class FastestRules {
  public:
   FastestRules(RuleContext& program, const std::vector<Rule>& rules, Layout layout)
-      : program_(program), rules_(usable(program, rules)), layout_(layout), written_(program.module) {}
+      : program_(program),
+        rules_(program.concurrent ? without_xnnpack(rules) : for_these_threads(rules)),
+        layout_(layout),
+        written_(program.module) {}
 
   PassResult run() {
     if (layout_ == Layout::channels_last) {
@@ -100,15 +95,6 @@ class FastestRules {
   }
 
  private:
-  /// XNNPACK keeps state in what it packed, and has threads of its own, while OpenMP's keep the processors busy when
-  /// they wait: with as many of both as there are processors, a MobileNet took seven times as long as with one kind,
-  /// which its places alone do not show.
-  static std::vector<Rule> usable(const RuleContext& program, std::vector<Rule> rules) {
-    if (program.concurrent || at::get_num_threads() > 1)
-      std::erase_if(rules, [](const Rule& rule) { return is_for_xnnpack(rule.name); });
-    return rules;
-  }
-
   struct Place {
     std::vector<Node*> nodes;
     std::string key{};

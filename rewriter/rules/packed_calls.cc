@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <array>
@@ -152,6 +153,7 @@ constexpr auto kOwnStrides = std::to_array<std::string_view>({"aten::adaptive_av
                                                               "aten::mm",
                                                               "aten::softmax",
                                                               "aten::stack",
+                                                              "fxgraph::max_pool2d",
                                                               "fxgraph::packed_linear",
                                                               "mkldnn_prepacked::conv2d_run",
                                                               "prepacked::conv2d_clamp_run",
@@ -314,6 +316,11 @@ bool is_on_cpu(const TensorInfo& info, DType type) {
 
 bool has_packed_kernels(const TensorInfo& info) {
   return is_on_cpu(info, DType::float32) || (is_on_cpu(info, DType::bfloat16) && packs_bfloat16());
+}
+
+at::Tensor as_in_island(const at::Tensor& value) {
+  c10::Storage storage(c10::Storage::use_byte_size_t(), value.nbytes(), c10::GetDefaultMobileCPUAllocator(), false);
+  return at::empty({0}, value.options()).set_(storage, 0, value.sizes(), value.strides()).copy_(value);
 }
 
 std::size_t prepare_weights(GraphModule& module) {

@@ -56,6 +56,9 @@ bool is_on_cpu(const TensorInfo& info, DType type);
 /// True for float32 on the CPU, and for bfloat16 where oneDNN multiplies that on this processor.
 bool has_packed_kernels(const TensorInfo& info);
 
+/// A copy of the value where XNNPACK's operators put their results. What lies elsewhere they copy there first.
+at::Tensor as_in_island(const at::Tensor& value);
+
 /// What is computed from attributes alone, and goes into packing, addmm or addcmul alone, becomes an attribute, and so
 /// do copies in another type: nothing of it is left for each run. Returns how many values.
 std::size_t prepare_weights(GraphModule& module);

@@ -1,8 +1,11 @@
 #include <fxgraph/rewriter/rules/packed_rules.h>
 
+#include <ATen/Parallel.h>
+
 #include <array>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace fx::rules {
 
@@ -83,5 +86,14 @@ void append_xnnpack_rules(std::vector<Rule>& rules, const XnnpackKernel& kernel)
 }
 
 bool is_for_xnnpack(std::string_view rule) { return rule.find("/xnnpack") != std::string_view::npos; }
+
+std::vector<Rule> without_xnnpack(std::vector<Rule> rules) {
+  std::erase_if(rules, [](const Rule& rule) { return is_for_xnnpack(rule.name); });
+  return rules;
+}
+
+std::vector<Rule> for_these_threads(std::vector<Rule> rules) {
+  return at::get_num_threads() > 1 ? without_xnnpack(std::move(rules)) : rules;
+}
 
 }  // namespace fx::rules

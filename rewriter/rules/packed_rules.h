@@ -32,4 +32,12 @@ void append_xnnpack_rules(std::vector<Rule>& rules, const XnnpackKernel& kernel)
 /// True for the name of a rule for XNNPACK.
 bool is_for_xnnpack(std::string_view rule);
 
+/// The rules for other kernels: XNNPACK keeps state in what it packed, which two threads may not write to at once.
+std::vector<Rule> without_xnnpack(std::vector<Rule> rules);
+
+/// The rules for as many threads as an operator may use. With several, none for XNNPACK: it has threads of its own,
+/// while OpenMP's keep the processors busy when they wait. With as many of both as there are processors, a MobileNet
+/// took seven times as long as with one kind, which its places alone do not show.
+std::vector<Rule> for_these_threads(std::vector<Rule> rules);
+
 }  // namespace fx::rules

@@ -22,7 +22,7 @@ constexpr auto kSameSizes = std::to_array<std::string_view>(
 // They keep all dimensions but the last two, of which something is left, or they refuse. Packets.
 constexpr auto kImageToImage = std::to_array<std::string_view>(
     {"aten::adaptive_avg_pool2d", "aten::adaptive_max_pool2d", "aten::avg_pool2d", "aten::max_pool2d",
-     "aten::upsample_bicubic2d", "aten::upsample_bilinear2d", "aten::upsample_nearest2d"});
+     "fxgraph::max_pool2d", "aten::upsample_bicubic2d", "aten::upsample_bilinear2d", "aten::upsample_nearest2d"});
 
 // Lists of tensors alike but in one dimension. Packets.
 constexpr auto kPieces = std::to_array<std::string_view>(

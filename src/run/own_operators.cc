@@ -13,6 +13,9 @@
 // LibTorch's gates, reset, update, new: the last is the bias of the state, zero but for the new gate, since what the
 // other gates have of it is in the first bias.
 //
+// max_pool2d: of images with channels last, whose windows LibTorch goes through pixel by pixel, keeping the place of
+// what is largest: the largest of rows, then of columns. Of anything else it is aten::max_pool2d.
+//
 // packed_linear: for one row, which LibTorch multiplies as a matrix, its weight is multiplied by a vector: a quarter of
 // the time. For any other number it is aten::linear.
 #include <fxgraph/run/operator_sources.h>
@@ -171,6 +174,81 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor],
             last.append(h.view([batch, width]))
         x = outputs[0] if ways == 1 else torch.cat(outputs, 2)
     return x.transpose(0, 1) if batch_first else x, torch.stack(last)
+)"},
+    {"max_pool2d(Tensor input, int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode) -> "
+     "Tensor",
+     R"(
+def of_dim(sizes: List[int], dim: int, otherwise: int) -> int:
+    return otherwise if len(sizes) == 0 else sizes[min(dim, len(sizes) - 1)]
+
+def count(size: int, kernel: int, stride: int, padding: int, ceil_mode: bool) -> int:
+    windows = (size + 2 * padding - kernel + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (windows - 1) * stride >= size + padding:
+        windows -= 1
+    return windows
+
+def along(x: Tensor, dim: int, kernel: int, stride: int, padding: int, result: Tensor) -> Tensor:
+    size = x.size(dim)
+    windows = result.size(dim)
+    whole: List[Tensor] = []
+    parts: List[Tensor] = []
+    starts: List[int] = []
+    for tap in range(kernel):
+        start = max(0, (padding - tap + stride - 1) // stride)
+        end = min(windows, (size - 1 + padding - tap) // stride + 1)
+        if end > start:
+            at = start * stride - padding + tap
+            part = torch.slice(x, dim, at, at + (end - start - 1) * stride + 1, stride)
+            if end - start == windows:
+                whole.append(part)
+            else:
+                parts.append(part)
+                starts.append(start)
+    if len(whole) == 0:
+        result.fill_(float("-inf"))
+    elif len(whole) == 1 and len(parts) > 0:
+        start = starts.pop(0)
+        part = parts.pop(0)
+        end = start + part.size(dim)
+        torch.maximum(whole[0].narrow(dim, start, end - start), part, out=result.narrow(dim, start, end - start))
+        result.narrow(dim, 0, start).copy_(whole[0].narrow(dim, 0, start))
+        result.narrow(dim, end, windows - end).copy_(whole[0].narrow(dim, end, windows - end))
+    elif len(whole) == 1:
+        result.copy_(whole[0])
+    else:
+        torch.maximum(whole[0], whole[1], out=result)
+        for i in range(2, len(whole)):
+            torch.maximum(result, whole[i], out=result)
+    for i in range(len(parts)):
+        some = result.narrow(dim, starts[i], parts[i].size(dim))
+        torch.maximum(some, parts[i], out=some)
+    return result
+
+def body(input: Tensor, kernel_size: List[int], stride: List[int], padding: List[int], dilation: List[int],
+         ceil_mode: bool) -> Tensor:
+    kernel_h = of_dim(kernel_size, 0, 0)
+    kernel_w = of_dim(kernel_size, 1, 0)
+    stride_h = of_dim(stride, 0, kernel_h)
+    stride_w = of_dim(stride, 1, kernel_w)
+    pad_h = of_dim(padding, 0, 0)
+    pad_w = of_dim(padding, 1, 0)
+    x = input
+    fits = x.dim() == 4 and x.is_floating_point() and not x.requires_grad
+    fits = fits and of_dim(dilation, 0, 1) == 1 and of_dim(dilation, 1, 1) == 1
+    fits = fits and min(kernel_h, kernel_w, stride_h, stride_w) > 0 and min(pad_h, pad_w) >= 0
+    fits = fits and 2 * pad_h <= kernel_h and 2 * pad_w <= kernel_w and max(len(kernel_size), len(stride)) <= 2
+    fits = fits and max(len(padding), len(dilation)) <= 2
+    if fits and x.numel() > 0 and not x.is_contiguous():
+        pixels = x.permute(0, 2, 3, 1)
+        height = count(pixels.size(1), kernel_h, stride_h, pad_h, ceil_mode)
+        width = count(pixels.size(2), kernel_w, stride_w, pad_w, ceil_mode)
+        if pixels.is_contiguous() and height > 0 and width > 0:
+            rows = torch.empty([pixels.size(0), height, pixels.size(2), pixels.size(3)], dtype=x.dtype,
+                               device=x.device)
+            made = torch.empty([pixels.size(0), height, width, pixels.size(3)], dtype=x.dtype, device=x.device)
+            along(along(pixels, 1, kernel_h, stride_h, pad_h, rows), 2, kernel_w, stride_w, pad_w, made)
+            return made.permute(0, 3, 1, 2)
+    return torch.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode)
 )"},
     {"packed_linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
      R"(

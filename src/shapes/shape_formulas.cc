@@ -281,6 +281,7 @@ constexpr FormulaRow kPlainRows[] = {
     {"aten::layer_norm", 6, layer_norm},
     {"aten::max_pool1d", 6, max_pool<1>},
     {"aten::max_pool2d", 6, max_pool<2>},
+    {"fxgraph::max_pool2d", 6, max_pool<2>},
     {"aten::max_pool3d", 6, max_pool<3>},
     {"aten::avg_pool2d", 7, average_pool<2>},
     {"aten::avg_pool3d", 7, average_pool<3>},

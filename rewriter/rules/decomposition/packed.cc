@@ -137,6 +137,10 @@ const std::vector<Rule>& packed() {
        .replacement = "aten::linear(x, w, b)",
        .promise = Promise::reassociates,
        .needs = {.finite_inputs = true}},
+      {.name = "decompose-packed/pool",
+       .pattern = "fxgraph::max_pool2d(x, kernel, stride, padding, dilation, ceil)",
+       .replacement = "aten::max_pool2d(x, kernel, stride, padding, dilation, ceil)",
+       .promise = Promise::reassociates},
       {.name = "decompose-packed/lstm",
        .pattern = own("fxgraph::packed_lstm"),
        .when = has_a_list,
@@ -172,7 +176,7 @@ std::span<const OptimizeRule> family() {
       {
           .name = "decompose-packed",
           .summary = "Convolutions with packed weights become conv2d or conv_transpose2d and the relu or clamp that "
-                     "was in them, and fxgraph's own LSTMs and GRUs LibTorch's; batches are no longer cut",
+                     "was in them, and fxgraph's own operators LibTorch's; batches are no longer cut",
           .preconditions = "weights of convolutions are packed by a call in the same graph, as fxgraph saves and loads "
                            "them",
           .order = 15,

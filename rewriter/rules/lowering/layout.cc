@@ -75,6 +75,7 @@ constexpr auto kKeepsLayout = std::to_array<std::string_view>({
     "aten::upsample_bilinear2d.vec",
     "aten::upsample_nearest2d",
     "aten::upsample_nearest2d.vec",
+    "fxgraph::max_pool2d",
 });
 
 // Read any strides, and their results are the same in memory.
