@@ -167,6 +167,9 @@ void FreeSizes::take_samples() {
 void FreeSizes::rearrange(std::size_t input) {
   const std::vector<std::int64_t>& sizes = inputs_[input].sizes;
   if (sizes.size() < 2) return;
+  // With elements, what is broadcast to as many times as many of another input would take all memory.
+  constexpr std::int64_t kMostOfZeros = 4096;
+  if (by_running_ && inputs_[input].numel() > kMostOfZeros) return;
   std::vector<std::int64_t> reversed(sizes.rbegin(), sizes.rend()), first(sizes.size(), 1), last(sizes.size(), 1);
   first.front() = last.back() = inputs_[input].numel();
   for (const std::vector<std::int64_t>& other : {reversed, first, last}) {
@@ -246,7 +249,7 @@ bool FreeSizes::vary(const std::vector<Place>& places) {
 
 bool FreeSizes::take(const std::vector<TensorInfo>& inputs, StandIns stand_ins) {
   if (by_running_) {
-    const bool runs = run(inputs).has_value();
+    const bool runs = run_on_zeros(inputs).has_value();
     if (runs) sample_inputs_.push_back(inputs);
     return runs;
   }
@@ -275,13 +278,31 @@ void FreeSizes::find_samples(bool by_running) {
 
 void FreeSizes::run_samples() {
   runs_.clear();
+  says_nothing_ = false;
   for (const std::vector<TensorInfo>& inputs : sample_inputs_) {
+    std::optional<Shapes> shapes = run(inputs);
+    says_nothing_ |= !shapes;  // the program took them when they were found
+    if (shapes) runs_.push_back(std::move(*shapes));
+  }
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    std::vector<TensorInfo> inputs = inputs_;
+    inputs[i].dtype = inputs[i].dtype == DType::float64 ? DType::complex128 : DType::float64;
     if (std::optional<Shapes> shapes = run(inputs)) runs_.push_back(std::move(*shapes));
   }
 }
 
-/// Nothing when the program does not take them.
+/// On meta tensors, of which only packed calls and the like are given elements: what is broadcast can be any size.
 std::optional<Shapes> FreeSizes::run(const std::vector<TensorInfo>& inputs) const {
+  const at::NoGradGuard no_grad;
+  try {
+    return ShapeProp(module_).propagate(inputs);
+  } catch (const std::exception&) {
+    return by_running_ ? run_on_zeros(inputs) : std::nullopt;
+  }
+}
+
+/// Nothing when the program does not take them.
+std::optional<Shapes> FreeSizes::run_on_zeros(const std::vector<TensorInfo>& inputs) const {
   const at::NoGradGuard no_grad;
   const StateKeeper keeper(module_);
   try {
@@ -292,9 +313,9 @@ std::optional<Shapes> FreeSizes::run(const std::vector<TensorInfo>& inputs) cons
 }
 
 bool FreeSizes::always_same(const Node& a, const Node& b) const {
-  return std::ranges::all_of(runs_, [&](const Shapes& shapes) {
+  return !says_nothing_ && std::ranges::all_of(runs_, [&](const Shapes& shapes) {
     const TensorInfo *first = shapes[a].tensor(), *second = shapes[b].tensor();
-    return first && second && first->sizes == second->sizes;
+    return first && second && first->sizes == second->sizes && first->dtype == second->dtype;
   });
 }
 

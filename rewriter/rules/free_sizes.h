@@ -48,9 +48,10 @@ class FreeSizes {
   /// Finds the sizes that the program takes, unless that is done: by running it when meta tensors do not do. Before
   /// lowering: packed calls are not asked what they do with sizes that a convolution refuses.
   void find_samples(bool by_running);
-  /// Runs the program as it is now on those sizes, for always_same(): packed calls know no meta tensors.
+  /// Works out the program as it is now on those sizes, and on the example's with each input of another type, for
+  /// always_same().
   void run_samples();
-  /// True when two values have equal sizes on all of them.
+  /// True when two values have equal sizes and types on all of them.
   bool always_same(const Node& a, const Node& b) const;
 
  private:
@@ -67,6 +68,7 @@ class FreeSizes {
   GraphModule& module_;
   std::vector<TensorInfo> inputs_;
   std::optional<Shapes> run(const std::vector<TensorInfo>& inputs) const;
+  std::optional<Shapes> run_on_zeros(const std::vector<TensorInfo>& inputs) const;
 
   bool sampled_ = false;
   bool not_asked_ = false;  // a sample without elements, which a kernel would have been given
@@ -75,6 +77,7 @@ class FreeSizes {
   std::vector<std::unique_ptr<ShapeProp>> samples_;
   std::vector<std::vector<TensorInfo>> sample_inputs_;  // of each
   std::vector<Shapes> runs_;                            // of the program as it was at run_samples()
+  bool says_nothing_ = false;                           // it took not all of them then
 };
 
 }  // namespace fx::rules

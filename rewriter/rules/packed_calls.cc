@@ -269,6 +269,13 @@ Argument onednn_bias(Rewriter& rewriter, const Argument& bias) {
   return Argument(rewriter.call_function("aten::contiguous", {bias}));
 }
 
+Node& xnnpack_linear_weights(Rewriter& rewriter, Node& weight, const Argument& bias, const Argument& least,
+                             const Argument& most) {
+  const auto detached = [&](Node& value) { return Argument(rewriter.call_function("aten::detach", {value})); };
+  const Argument with = bias.is_node() ? detached(bias.node()) : bias;
+  return rewriter.call_function("prepacked::linear_clamp_prepack", {detached(weight), with, least, most});
+}
+
 std::size_t drop_own_strides(const GraphModule& module, Rewriter& rewriter, bool of_inputs) {
   std::vector<Node*> found;
   for (Node& node : rewriter.graph().nodes()) {

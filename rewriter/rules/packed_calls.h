@@ -44,6 +44,10 @@ Node& as_image(Rewriter& rewriter, Node& pixels);
 /// it computes anything.
 Node& onednn_image(Rewriter& rewriter, Node& image);
 
+/// Packs a linear layer for XNNPACK, which takes no weights that a gradient is asked of.
+Node& xnnpack_linear_weights(Rewriter& rewriter, Node& weight, const Argument& bias, const Argument& least = {},
+                             const Argument& most = {});
+
 /// `contiguous(bias)`, or None: oneDNN of later releases takes a vector for contiguous whatever its strides.
 Argument onednn_bias(Rewriter& rewriter, const Argument& bias);
 

@@ -33,6 +33,7 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor],
          packed: List[)" FXGRAPH_PACKED R"(],
          num_layers: int, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor, Tensor]:
     x = input.detach()
+    assert x.dim() == 3, "Expected an input of three dimensions, as the network was optimised for"
     if batch_first:
         x = x.transpose(0, 1)
     steps = x.size(0)
@@ -43,6 +44,7 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor],
     for state in hx:
         assert state.dim() == 3 and state.size(0) == num_layers * ways and state.size(1) == batch, \
             "Expected a state of each sequence for each layer and direction"
+        assert state.dtype == x.dtype, "Expected states of the type of the input"
     last_h: List[Tensor] = []
     last_c: List[Tensor] = []
     for layer in range(num_layers):
@@ -109,6 +111,7 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor],
          packed: List[)" FXGRAPH_PACKED R"(],
          num_layers: int, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor]:
     x = input.detach()
+    assert x.dim() == 3, "Expected an input of three dimensions, as the network was optimised for"
     if batch_first:
         x = x.transpose(0, 1)
     steps = x.size(0)
@@ -118,6 +121,7 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor],
     is_packed = len(packed) > 0
     assert hx.dim() == 3 and hx.size(0) == num_layers * ways and hx.size(1) == batch, \
         "Expected a state of each sequence for each layer and direction"
+    assert hx.dtype == x.dtype, "Expected a state of the type of the input"
     last: List[Tensor] = []
     for layer in range(num_layers):
         outputs: List[Tensor] = []

@@ -177,6 +177,13 @@ Rewritten lower_everywhere(GraphModule& module, const Program& program, std::str
   return {module.graph().revision() != revision, true, part == "bfloat16"};
 }
 
+/// As those of a model that was trained: some kernels take none that a gradient is asked of.
+void ask_for_gradients(GraphModule& module) {
+  for (const auto& item : module.named_parameters()) {
+    if (at::isFloatingType(item.value().scalar_type()) && item.value().is_leaf()) item.value().requires_grad_();
+  }
+}
+
 TEST(HostileLoweringSlow, TheTargetCpuKeepsWhatCallersSee) {
   static const std::vector<Pattern> motifs = [] {
     std::vector<Pattern> all = patterns_of({"lowering", "precision"});
@@ -188,20 +195,22 @@ TEST(HostileLoweringSlow, TheTargetCpuKeepsWhatCallersSee) {
     // Measuring takes long: every fifth program is lowered as it is fastest, the others wherever that is possible.
     constexpr std::array<std::string_view, 4> kParts = {"onednn", "xnnpack", "lower-", "bfloat16"};
     const std::size_t part = seed % 5;
-    return Trial{hostile::draw_program(seed, {.motifs = motifs}),
-                 [part, kParts, rounds = seed % 2 == 0](GraphModule& module, const Program& program) -> Rewritten {
-                   const std::uint64_t revision = module.graph().revision();
-                   try {
-                     if (part < kParts.size()) return lower_everywhere(module, program, kParts[part]);
-                     const auto type = rounds ? std::optional(DType::bfloat16) : std::nullopt;
-                     optimize(module, {.inputs = infos(program), .target = "cpu", .dtype = type});
-                     return {module.graph().revision() != revision, true, rounds};
-                   } catch (const Error& error) {
-                     if (error.kind() == ErrorKind::execution) return {};
-                     throw;
-                   }
-                 },
-                 part < kParts.size() ? std::string(kParts[part]) : "target cpu"};
+    return Trial{
+        hostile::draw_program(seed, {.motifs = motifs}),
+        [part, kParts, seed, rounds = seed % 2 == 0](GraphModule& module, const Program& program) -> Rewritten {
+          const std::uint64_t revision = module.graph().revision();
+          if (seed % 3 == 0) ask_for_gradients(module);
+          try {
+            if (part < kParts.size()) return lower_everywhere(module, program, kParts[part]);
+            const auto type = rounds ? std::optional(DType::bfloat16) : std::nullopt;
+            optimize(module, {.inputs = infos(program), .target = "cpu", .dtype = type});
+            return {module.graph().revision() != revision, true, rounds};
+          } catch (const Error& error) {
+            if (error.kind() == ErrorKind::execution) return {};
+            throw;
+          }
+        },
+        part < kParts.size() ? std::string(kParts[part]) : "target cpu"};
   });
   EXPECT_EQ(run.wrong(), 0u) << run;
   EXPECT_GT(run.changed(), run.programs() / 10);

@@ -136,6 +136,9 @@ TEST_P(Networks, AreTheSameForEveryLengthAndBatch) {
       more_states[i] = at::cat({more_states[i].toTensor(), more_states[i].toTensor()});
     std::vector<c10::IValue> fewer_features = inputs_of(GetParam(), 3, 4);
     fewer_features[0] = fewer_features[0].toTensor().narrow(2, 0, kFeatures - 1);
+    std::vector<c10::IValue> other_type = inputs_of(GetParam(), 3, 4);
+    other_type.back() = other_type.back().toTensor().to(at::kDouble);
+    EXPECT_ANY_THROW(made->run(other_type));
     for (const auto& refused : {inputs_of(GetParam(), 0, 2), other_batch, more_states, fewer_features,
                                 inputs_of(GetParam(), 3, 4, kWidth - 1), inputs_of(GetParam(), 3, 4, kWidth + 1)}) {
       EXPECT_ANY_THROW(original->run(refused));  // by fxgraph: LibTorch's LSTM reads beyond a state that is too small

@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <sstream>
@@ -165,6 +166,58 @@ TEST(XnnpackLinear, LeavesImagesAndOtherTypes) {
     made->set_parameter(name, made->attribute(name).to(at::kDouble));
   testing::rewrite_everywhere(*made, {"lowering"}, {"lower-linear/xnnpack"}, propagate_shapes(*made, inputs));
   EXPECT_EQ(packed_calls(*made), 0u);
+}
+
+/// linear(x) + y, whose weights a gradient is asked of, as a model's are.
+std::shared_ptr<GraphModule> with_another_input(const char* linear) {
+  Graph graph;
+  Node &x = graph.placeholder("x"), &y = graph.placeholder("y");
+  Node& made = graph.call_function(linear, {x, graph.get_attr("w"), graph.get_attr("b")});
+  graph.output(graph.call_function("aten::add.Tensor", {made, y}));
+  auto module = std::make_shared<GraphModule>(
+      GraphModule::Attributes{{"w", at::randn({kFeatures, kFeatures})}, {"b", at::randn({kFeatures})}},
+      std::move(graph));
+  for (const char* name : {"w", "b"}) module->set_parameter(name, module->attribute(name).clone().requires_grad_());
+  return module;
+}
+
+// What is added may be of another size and type in the next call.
+TEST(XnnpackLinear, IsNotWrittenOverByWhatMayBeLarger) {
+  const at::NoGradGuard no_grad;
+  const auto original = with_another_input("aten::linear"), made = original->clone_graph_module();
+  const std::vector<TensorInfo> inputs(2, TensorInfo{.sizes = {8, kFeatures}});
+  testing::rewrite_everywhere(*made, {"lowering"}, {"lower-linear/xnnpack"}, propagate_shapes(*made, inputs));
+  ASSERT_EQ(packed_calls(*made), 1u);
+  optimize(*made, {.rules = {"in-place"}, .inputs = inputs});
+  const auto lowered_by_itself = original->clone_graph_module();
+  optimize(*lowered_by_itself, {.inputs = inputs, .target = "cpu"});
+  const at::Tensor one = at::randn({1, kFeatures}), many = at::randn({8, kFeatures});
+  for (const auto& other : {many, at::randn({8, 1}), many.to(at::kDouble), many.to(at::kComplexFloat)}) {
+    for (const at::Tensor& x : {one, many}) {
+      const at::Tensor was = original->run({x, other}).toTensor();
+      for (GraphModule* each : {made.get(), lowered_by_itself.get()}) {
+        const at::Tensor is = each->run({x, other}).toTensor();
+        EXPECT_EQ(was.scalar_type(), is.scalar_type());
+        EXPECT_LE(relative_difference(was, is), 1e-5);
+      }
+    }
+  }
+}
+
+std::int64_t peak_kilobytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss;
+}
+
+// What is tried at other sizes has no elements: some of them make an element of each pair.
+TEST(XnnpackLinear, IsTriedAtOtherSizesWithoutMemory) {
+  const at::NoGradGuard no_grad;
+  constexpr std::int64_t kRows = 3'000, kMostKilobytes = 300'000;  // 1.3 GB for each pair of elements
+  const auto made = with_another_input("aten::linear");
+  const std::int64_t before = peak_kilobytes();
+  optimize(*made, {.inputs = std::vector<TensorInfo>(2, TensorInfo{.sizes = {1, kRows, kFeatures}}), .target = "cpu"});
+  EXPECT_LT(peak_kilobytes() - before, kMostKilobytes);
 }
 
 bool was_measured(const OptimizeReport& report, std::string_view part) {

@@ -79,7 +79,7 @@ Node& onednn(const Match& m, Rewriter& r, std::string_view attribute) {
 }
 
 Node& xnnpack(const Match& m, Rewriter& r, const Argument& least, const Argument& most) {
-  Node& packed = r.call_function("prepacked::linear_clamp_prepack", {m["w"], m.argument("b"), least, most});
+  Node& packed = xnnpack_linear_weights(r, m["w"], m.argument("b"), least, most);
   return r.call_function("prepacked::linear_clamp_run", {m["x"], packed});
 }
 

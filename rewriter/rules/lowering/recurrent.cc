@@ -99,7 +99,7 @@ void add_weights(Rewriter& r, Node& of_input, Node& bias, Node& of_state, bool f
   packed.tensors.emplace_back(of_state);
   if (!for_xnnpack) return;
   for (const auto& [weight, with] : {std::pair(&of_input, Argument(bias)), std::pair(&of_state, Argument())})
-    packed.objects.emplace_back(r.call_function("prepacked::linear_clamp_prepack", {*weight, with}));
+    packed.objects.emplace_back(xnnpack_linear_weights(r, *weight, with));
 }
 
 void pack_lstm(Rewriter& r, const Layer& layer, const Way& way, Packed& packed) {
