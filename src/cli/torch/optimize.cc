@@ -184,6 +184,10 @@ class Optimization {
           fmt::format("one call at a time for each loaded copy: XNNPACK keeps state at {} place{}; --concurrent "
                       "does without",
                       packed, packed == 1 ? "" : "s"));
+      row("needs",
+          "one thread where it runs (torch.set_num_threads(1)): XNNPACK has threads of its own, and several of both "
+          "wait "
+          "for each other");
     }
     const auto is_packed = [](const Node& node) {
       return node.target().view().find("prepacked::") != std::string::npos;
