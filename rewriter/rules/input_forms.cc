@@ -46,14 +46,16 @@ std::vector<TensorInfo> of_other_types(const TensorInfo& info) {
 
 InputForms::Form rank_of(const TensorInfo& info) {
   const std::size_t rank = info.sizes.size();
-  return {"aten::dim", static_cast<std::int64_t>(rank),
+  return {kRankQuestion, static_cast<std::int64_t>(rank),
           "of " + std::to_string(rank) + (rank == 1 ? " dimension" : " dimensions"), of_other_ranks};
 }
 
 InputForms::Form type_of(const TensorInfo& info) {
-  return {"prim::dtype", static_cast<std::int64_t>(to_scalar_type(info.dtype)), to_string(Argument(info.dtype)),
+  return {kTypeQuestion, static_cast<std::int64_t>(to_scalar_type(info.dtype)), to_string(Argument(info.dtype)),
           of_other_types};
 }
+
+}  // namespace
 
 bool is_asserted(const Node& input, const char* question) {
   for (const Node& asked : input.users()) {
@@ -66,8 +68,6 @@ bool is_asserted(const Node& input, const char* question) {
   }
   return false;
 }
-
-}  // namespace
 
 InputForms::InputForms(GraphModule& module, const std::vector<TensorInfo>& inputs)
     : module_(module), inputs_(inputs), before_(std::make_shared<GraphModule>(module, module.graph().clone())) {}

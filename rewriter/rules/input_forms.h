@@ -18,6 +18,12 @@
 
 namespace fx::rules {
 
+/// The operators that ask for what is asserted of an input.
+inline constexpr const char *kRankQuestion = "aten::dim", *kTypeQuestion = "prim::dtype";
+
+/// True when the program asserts something of the operator's answer for the input.
+bool is_asserted(const Node& input, const char* question);
+
 class InputForms {
  public:
   using OthersOf = std::vector<TensorInfo> (*)(const TensorInfo&);

@@ -8,8 +8,10 @@
 
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rewriter.h>
+#include <fxgraph/rewriter/rules/input_forms.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/size_bounds.h>
+#include <fxgraph/run/value.h>
 
 namespace fx::rules {
 
@@ -79,7 +81,7 @@ Source source_of(Node& call) {
 
 class PackedChecks {
  public:
-  explicit PackedChecks(GraphModule& module) : rewriter_(module.graph()), bounds_(module) {}
+  explicit PackedChecks(GraphModule& module) : module_(module), rewriter_(module.graph()), bounds_(module) {}
 
   std::size_t run() {
     std::vector<Node*> nodes;
@@ -120,7 +122,23 @@ class PackedChecks {
       const bool any = wanted.least == 1 && (source.moved || !source.value->is(Op::placeholder));
       if (dim && !any && !is_known(*dim, wanted)) assert_size(call, source, *dim, wanted);
     }
+    if (source.value->is(Op::placeholder) && call.is_call("mkldnn_prepacked::conv2d_run"))
+      assert_type(call, *source.value);
     bring_forward(call, source);
+  }
+
+  /// oneDNN multiplies bfloat16 by float32, and LibTorch's convolution does not.
+  void assert_type(const Node& call, Node& input) {
+    const Node* pack = call.arg(1).node_or_null();
+    const Argument* named = pack ? bound_argument(*pack, "W") : nullptr;
+    const Node* weight = named ? named->node_or_null() : nullptr;
+    while (weight && weight->is(Op::call_function))  // how it is laid out
+      weight = weight->args().empty() ? nullptr : weight->arg(0).node_or_null();
+    if (!weight || !weight->is(Op::get_attr) || is_asserted(input, kTypeQuestion)) return;
+    const at::ScalarType type = module_.attribute(path_of(*weight)).scalar_type();
+    Node& asked = rewriter_.call_function(kTypeQuestion, {input});
+    assert_that("operator.eq", asked, static_cast<std::int64_t>(type), call, input,
+                "be " + to_string(Argument(to_dtype(type))));
   }
 
   /// Of what has four dimensions or more XNNPACK reads what lies in memory, in another order where channels are last.
@@ -173,6 +191,7 @@ class PackedChecks {
     ++made_;
   }
 
+  GraphModule& module_;
   Rewriter rewriter_;
   SizeBounds bounds_;
   std::size_t made_ = 0;
@@ -187,7 +206,7 @@ std::size_t assert_packed_inputs(GraphModule& module) {
 
 void drop_packed_assertions(GraphModule& module) {
   constexpr const char* kWritten[] = {"torch._assert", "operator.eq",  "aten::eq.int",   "operator.ge", "aten::ge.int",
-                                      "operator.le",   "aten::le.int", "aten::size.int", "aten::dim"};
+                                      "operator.le",   "aten::le.int", "aten::size.int", "aten::dim",   "prim::dtype"};
   if (std::ranges::any_of(module.graph().nodes(), checks_nothing)) return;
   Rewriter rewriter(module.graph());
   for (Node* node : module.graph().find_nodes(Op::call_function, Symbol("torch._assert"))) {
