@@ -43,7 +43,9 @@ StateKeeper::~StateKeeper() {
   const at::NoGradGuard no_grad;
   for (const auto& [tensor, shape, bytes] : saved_) {
     bytes_of(shape).narrow(0, 0, bytes.numel()).copy_(bytes);
-    if (tensor.sizes() == shape.sizes() && tensor.strides() == shape.strides() && tensor.is_alias_of(shape)) continue;
+    if (tensor.sizes() == shape.sizes() && tensor.strides() == shape.strides() &&
+        tensor.storage_offset() == shape.storage_offset() && tensor.is_alias_of(shape))
+      continue;
     tensor.set_(shape.storage(), shape.storage_offset(), shape.sizes(), shape.strides());
   }
 }

@@ -88,4 +88,18 @@ TEST(StateKeeper, CopiesNothingForModulesThatWriteToNewValuesAndHoldNothing) {
       {{"norm", norm.ptr()}}));
 }
 
+// Only where it begins in its memory is another then.
+TEST(StateKeeper, PutsBackWhereATensorBegins) {
+  GraphModule module({{"w", at::arange(8).narrow(0, 2, 4)}}, parse_graph(R"(graph():
+    %w = get_attr[target=w]
+    %moved = call_function[target=aten::as_strided_](args = (%w, [4], [1], 4))
+    return moved
+)"));
+  {
+    const StateKeeper keeper(module);
+    module.run({});
+  }
+  EXPECT_TRUE(at::equal(module.attribute("w"), at::arange(2, 6)));
+}
+
 }  // namespace fx::state_keeper_test

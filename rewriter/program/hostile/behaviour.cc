@@ -139,6 +139,7 @@ class Subject {
       if (state.initial.storage().nbytes() > 0)
         std::memcpy(state.tensor.storage().data_ptr().get(), state.initial.storage().data(),
                     state.initial.storage().nbytes());
+      state.tensor.unsafeGetTensorImpl()->set_storage_offset(state.initial.storage_offset());
       state.tensor.unsafeGetTensorImpl()->set_sizes_and_strides(state.initial.sizes(), state.initial.strides());
       if (!state.tensor.is_inference()) state.tensor.unsafeGetTensorImpl()->bump_version();
     }
