@@ -148,6 +148,7 @@ class PackedChecks {
     Node* value = call.arg(0).node_or_null();
     if (!weight || weight->size() != 2 || !value) return;
     const std::int64_t features = weight->back().least;
+    if (!weight->back().is(features)) return;  // a weight that is computed
     const auto scope = rewriter_.inserting_before(call);
     if (const Extents& known = bounds_[*value]; !known || known->size() > kMostDimensions) {
       Node& dims = rewriter_.call_function("aten::dim", {*value});
