@@ -91,6 +91,7 @@ class Registered {
  private:
   struct Body {
     std::string source;
+    std::shared_ptr<jit::CompilationUnit> unit{};  // of functions that the graph calls
     std::shared_ptr<jit::Graph> graph{};
     std::optional<jit::Code> code{};
   };
@@ -120,9 +121,9 @@ class Registered {
 
   static void compile(Body& body) {
     if (body.graph) return;
-    jit::CompilationUnit unit;
-    unit.define(c10::nullopt, body.source, std::make_shared<Resolver>(), nullptr);
-    body.graph = jit::toGraphFunction(unit.get_function("body")).graph()->copy();
+    body.unit = std::make_shared<jit::CompilationUnit>();
+    body.unit->define(c10::nullopt, body.source, std::make_shared<Resolver>(), nullptr);
+    body.graph = jit::toGraphFunction(body.unit->get_function("body")).graph()->copy();
     jit::Inline(*body.graph);
     body.code.emplace(body.graph, "body");
   }
