@@ -13,7 +13,7 @@ namespace fx {
 struct OperatorSource {
   const char* schema;     ///< without namespace
   const char* source;     ///< TorchScript: a function `body` with the schema's parameters
-  const char* last = "";  ///< its last line, where several share what comes before
+  const char* last = "";  ///< its last part, where several share what comes before
 };
 
 /// What newer releases have in `aten`.

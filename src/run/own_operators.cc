@@ -25,10 +25,32 @@ namespace {
 
 #define FXGRAPH_PACKED "__torch__.torch.classes.xnnpack.LinearOpContext"
 
+/// The products of recurrent networks, in the terms of their bodies.
+constexpr const char* kProducts = R"(
+def of_inputs(x: Tensor, weight: Tensor, bias: Tensor, packed: List[)" FXGRAPH_PACKED R"(], at: int) -> Tensor:
+    rows = x.reshape([x.size(0) * x.size(1), x.size(2)])
+    if len(packed) > 0:
+        assert x.size(2) == weight.size(0), "Expected as many features as the weight takes"
+        product = prepacked.linear_clamp_run(rows, packed[2 * at])
+    else:
+        product = torch.addmm(bias.detach(), rows, weight.detach())
+    return product
+
+def add_product(to: Tensor, h: Tensor, weight: Tensor, transposed: Tensor,
+                packed: List[)" FXGRAPH_PACKED R"(], at: int, out: Tensor) -> Tensor:
+    if h.dim() == 1:
+        torch.addmv(to, weight, h, out=out)
+    elif len(packed) > 0:
+        torch.add(to, prepacked.linear_clamp_run(h, packed[2 * at + 1]), out=out)
+    else:
+        torch.addmm(to, h, transposed, out=out)
+    return out
+)";
+
 constexpr OperatorSource kOwnOperators[] = {
     {"packed_lstm(Tensor input, Tensor[] hx, Tensor[] weights, " FXGRAPH_PACKED
      "[] packed, int num_layers, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
-     R"(
+     kProducts, R"(
 def body(input: Tensor, hx: List[Tensor], weights: List[Tensor],
          packed: List[)" FXGRAPH_PACKED R"(],
          num_layers: int, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor, Tensor]:
@@ -40,7 +62,6 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor],
     batch = x.size(1)
     assert steps > 0, "Expected sequence length to be larger than 0 in RNN"
     ways = 2 if bidirectional else 1
-    is_packed = len(packed) > 0
     for state in hx:
         assert state.dim() == 3 and state.size(0) == num_layers * ways and state.size(1) == batch, \
             "Expected a state of each sequence for each layer and direction"
@@ -56,12 +77,7 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor],
             one = batch == 1
             rows = [4 * width] if one else [batch, 4 * width]
             own = [width] if one else [batch, width]
-            flat = x.reshape([steps * batch, x.size(2)])
-            if is_packed:
-                assert x.size(2) == weights[3 * at].size(0), "Expected as many features as the weight takes"
-                of_all = prepacked.linear_clamp_run(flat, packed[2 * at])
-            else:
-                of_all = torch.addmm(weights[3 * at + 1].detach(), flat, weights[3 * at].detach())
+            of_all = of_inputs(x, weights[3 * at], weights[3 * at + 1], packed, at)
             of_input = of_all.view([steps] + rows).unbind(0)
             output = torch.empty([steps] + own, dtype=x.dtype, device=x.device)
             states = output.unbind(0)
@@ -83,15 +99,10 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor],
             seen = torch.empty_like(c)
             transposed = weight.t()
             # A BLAS takes a product with rows in a row faster, and the copy takes two steps.
-            if not one and steps >= 16 and not is_packed:
+            if not one and steps >= 16 and len(packed) == 0:
                 transposed = transposed.contiguous()
             for step in range(steps):
-                if one:
-                    torch.addmv(of_input[step], weight, h, out=gates)
-                elif is_packed:
-                    torch.add(of_input[step], prepacked.linear_clamp_run(h, packed[2 * at + 1]), out=gates)
-                else:
-                    torch.addmm(of_input[step], h, transposed, out=gates)
+                add_product(of_input[step], h, weight, transposed, packed, at, gates)
                 three.sigmoid_()
                 cell_gate.tanh_()
                 c.mul_(forget_gate).addcmul_(input_gate, cell_gate)
@@ -106,7 +117,7 @@ def body(input: Tensor, hx: List[Tensor], weights: List[Tensor],
 )"},
     {"packed_gru(Tensor input, Tensor hx, Tensor[] weights, " FXGRAPH_PACKED
      "[] packed, int num_layers, bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
-     R"(
+     kProducts, R"(
 def body(input: Tensor, hx: Tensor, weights: List[Tensor],
          packed: List[)" FXGRAPH_PACKED R"(],
          num_layers: int, bidirectional: bool, batch_first: bool) -> Tuple[Tensor, Tensor]:
@@ -118,7 +129,6 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor],
     batch = x.size(1)
     assert steps > 0, "Expected sequence length to be larger than 0 in RNN"
     ways = 2 if bidirectional else 1
-    is_packed = len(packed) > 0
     assert hx.dim() == 3 and hx.size(0) == num_layers * ways and hx.size(1) == batch, \
         "Expected a state of each sequence for each layer and direction"
     assert hx.dtype == x.dtype, "Expected a state of the type of the input"
@@ -133,12 +143,7 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor],
             one = batch == 1
             rows = [3 * width] if one else [batch, 3 * width]
             own = [width] if one else [batch, width]
-            flat = x.reshape([steps * batch, x.size(2)])
-            if is_packed:
-                assert x.size(2) == weights[4 * at].size(0), "Expected as many features as the weight takes"
-                of_all = prepacked.linear_clamp_run(flat, packed[2 * at])
-            else:
-                of_all = torch.addmm(weights[4 * at + 1].detach(), flat, weights[4 * at].detach())
+            of_all = of_inputs(x, weights[4 * at], weights[4 * at + 1], packed, at)
             of_input = of_all.view([steps] + rows)
             two_of_input = of_input.narrow(-1, 0, 2 * width).unbind(0)
             new_of_input = of_input.narrow(-1, 2 * width, width).unbind(0)
@@ -159,15 +164,10 @@ def body(input: Tensor, hx: Tensor, weights: List[Tensor],
                 h = h.squeeze(0)
             transposed = weight.t()
             # A BLAS takes a product with rows in a row faster, and the copy takes two steps.
-            if not one and steps >= 16 and not is_packed:
+            if not one and steps >= 16 and len(packed) == 0:
                 transposed = transposed.contiguous()
             for step in range(steps):
-                if one:
-                    torch.addmv(bias, weight, h, out=gates)
-                elif is_packed:
-                    torch.add(bias, prepacked.linear_clamp_run(h, packed[2 * at + 1]), out=gates)
-                else:
-                    torch.addmm(bias, h, transposed, out=gates)
+                add_product(bias, h, weight, transposed, packed, at, gates)
                 two.add_(two_of_input[step]).sigmoid_()
                 torch.addcmul(new_of_input[step], reset_gate, new_gate, out=new_gate)
                 new_gate.tanh_()

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <string>
 #include <string_view>
 
@@ -23,23 +24,45 @@ bool keeps_state(const c10::FunctionSchema& schema) {
   });
 }
 
+namespace {
+
+// Which of them an object has follows from its address.
+constexpr std::size_t kLocks = 64;
+std::array<std::mutex, kLocks> locks;
+
+/// Those of several objects, in one order and each once: two calls may share some of their objects.
+class Locked {
+ public:
+  explicit Locked(const std::bitset<kLocks>& which) : which_(which) {
+    for (std::size_t i = 0; i < kLocks; ++i) {
+      if (which_[i]) locks[i].lock();
+    }
+  }
+  ~Locked() {
+    for (std::size_t i = 0; i < kLocks; ++i) {
+      if (which_[i]) locks[i].unlock();
+    }
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  const std::bitset<kLocks> which_;
+};
+
+}  // namespace
+
 void run_alone(const TorchOperator& op, torch::jit::Stack& stack) {
-  static std::array<std::mutex, 64> locks;  // which of them an object has follows from its address
-  std::vector<std::size_t> mine;
+  std::bitset<kLocks> mine;
   const auto add = [&](const c10::IValue& value) {
-    if (value.isObject()) mine.push_back(reinterpret_cast<std::uintptr_t>(value.toObject().get()) / 64 % locks.size());
+    if (value.isObject()) mine.set(reinterpret_cast<std::uintptr_t>(value.toObject().get()) / 64 % kLocks);
   };
   for (const c10::IValue& value : stack) {
     add(value);
     if (!value.isList()) continue;
     for (const c10::IValue& element : value.toListRef()) add(element);
   }
-  // In one order, and each once: two calls may share some of their objects.
-  std::ranges::sort(mine);
-  const auto doubled = std::ranges::unique(mine);
-  mine.erase(doubled.begin(), doubled.end());
-  std::vector<std::unique_lock<std::mutex>> held;
-  for (const std::size_t each : mine) held.emplace_back(locks[each]);
+  const Locked alone(mine);
   op(stack);
 }
 
