@@ -16,7 +16,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND fxgraph_options -fno-semantic-interposition)  # or -fPIC would forbid inlining
 endif()
 if(FXGRAPH_SANITIZE)
-  list(APPEND fxgraph_options -fsanitize=${FXGRAPH_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  # LibTorch does not show the types of some of its classes, which the check of virtual calls asks for.
+  list(APPEND fxgraph_options -fsanitize=${FXGRAPH_SANITIZE} -fno-sanitize=vptr -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${FXGRAPH_SANITIZE})
 endif()
 if(PROJECT_IS_TOP_LEVEL)
@@ -35,6 +36,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endforeach()
   # Warnings that are wrong about correct code, the last of ranges that hold pointers (GCC 13 and later).
   list(APPEND fxgraph_warnings -Wno-restrict -Wno-dangling-reference)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # Which function of a class of LibTorch is virtual depends on its version: what may override one says so of none.
+  list(APPEND fxgraph_warnings -Wno-inconsistent-missing-override)
 endif()
 
 find_program(FXGRAPH_CCACHE ccache)

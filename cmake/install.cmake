@@ -29,7 +29,7 @@ install(FILES src/fxgraph/fx.h ${fxgraph_include_root}/fxgraph/config.h DESTINAT
 configure_package_config_file(cmake/fxgraph-config.cmake.in fxgraph-config.cmake INSTALL_DESTINATION ${package_dir})
 write_basic_package_version_file(fxgraph-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fxgraph-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/fxgraph-config-version.cmake
-              cmake/dependencies.cmake DESTINATION ${package_dir})
+              cmake/dependencies.cmake cmake/clang_with_torch_1.h DESTINATION ${package_dir})
 
 # For those who build without CMake, against the shared libraries: fxgraph_core.pc, the graph alone, and fxgraph.pc, all.
 # They find their prefix by where they lie: `cmake --install --prefix` and packages put them where nobody knew.

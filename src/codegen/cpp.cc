@@ -110,9 +110,10 @@ class CppWriter {
     }
     const std::string name = internal::cpp_identifier(options_.class_name);
     std::string out = "// Weights: torch::load(net, \"file.pt\") with a std::shared_ptr<" + name + "> net.\n";
+    out += "#include <torch/torch.h>\n";
     out += calls_.used_dispatcher() ? "#include <ATen/core/dispatch/Dispatcher.h>\n" : "";
     out +=
-        "#include <torch/torch.h>\n\n#include <limits>\n#include <map>\n#include <string>\n#include <tuple>\n"
+        "\n#include <limits>\n#include <map>\n#include <string>\n#include <tuple>\n"
         "#include <vector>\n\n";
     out += "struct " + name + " : torch::nn::Module {\n";
     // What add_tensor finds in a module must be there.

@@ -1,3 +1,5 @@
+#include <ATen/ops/empty_strided.h>
+
 #include <algorithm>
 
 #include <fxgraph/shapes/formula_rows.h>
@@ -61,6 +63,21 @@ at::Tensor roll(const IValue* arguments) {
   return contiguous_like(arguments[0].toTensor(), arguments[0].toTensor().sizes().vec());
 }
 
+// (input, how many quarters, the two dimensions): an odd number gives a view of what was flipped, which is laid out as
+// the input is.
+at::Tensor rot90(const IValue* arguments) {
+  Ints dims;
+  if (!arguments[0].isTensor() || !arguments[1].isInt()) return {};
+  const at::Tensor input = arguments[0].toTensor();
+  if (!input.defined() || !input.is_meta() || !input.is_floating_point() || !input.is_non_overlapping_and_dense() ||
+      input.numel() == 0 || !are_dims(arguments[2], input, dims) || dims.size() != 2)
+    return {};
+  const std::int64_t quarters = arguments[1].toInt() % 4;
+  if (quarters == 0) return contiguous_like(input, input.sizes().vec());
+  const at::Tensor flipped = at::empty_strided(input.sizes(), input.strides(), input.options());
+  return quarters % 2 == 0 ? flipped : flipped.transpose(dims[0], dims[1]);
+}
+
 // (input, grid, how, padding, corners)
 at::Tensor grid_sampler(const IValue* arguments) {
   if (!is_plain_real(arguments[0]) || !is_plain_real(arguments[1]) || !arguments[2].isInt()) return {};
@@ -116,10 +133,15 @@ at::Tensor multinomial(const IValue* arguments) {
 }
 
 constexpr FormulaRow kMovingRows[] = {
-    {"aten::_pad_enum", 4, pad},    {"aten::flip", 2, flip},
-    {"aten::roll", 3, roll},        {"aten::grid_sampler", 5, grid_sampler},
-    {"aten::where.self", 3, where}, {"aten::isin.Scalar_Tensor", 4, is_number_in},
-    {"aten::one_hot", 2, one_hot},  {"aten::multinomial", 4, multinomial},
+    {"aten::_pad_enum", 4, pad},
+    {"aten::flip", 2, flip},
+    {"aten::roll", 3, roll},
+    {"aten::rot90", 3, rot90},
+    {"aten::grid_sampler", 5, grid_sampler},
+    {"aten::where.self", 3, where},
+    {"aten::isin.Scalar_Tensor", 4, is_number_in},
+    {"aten::one_hot", 2, one_hot},
+    {"aten::multinomial", 4, multinomial},
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
-"""Quantizes models with torch.ao.quantization and writes what the comparison needs: FOLDER SEED NAME...
+"""Quantizes models with torch.ao.quantization and writes what the comparison needs: FOLDER NAME:SEED...
 
-For each name: NAME.pt (the float model as TorchScript), NAME.samples.pt (a list of tensors), NAME.int8.pt (Python's result),
-NAME.json (how good that is, how many calls of quantized kernels it has, and the mode).
+For each: NAME:SEED.pt (the float model as TorchScript), NAME:SEED.samples.pt (a list of tensors), NAME:SEED.int8.pt (Python's
+result), NAME:SEED.json (how good that is, how many calls of quantized kernels it has, and the mode).
 """
 import copy
 import json
@@ -96,10 +96,11 @@ def ratio(model, other, samples):
     return 10 * math.log10(signal / max(noise, 1e-30))
 
 def main():
-    folder, seed, names = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    folder, draws = sys.argv[1], sys.argv[2:]
     engine = torch.backends.quantized.engine
-    for name in names:
-        torch.manual_seed(seed)
+    for draw in draws:
+        name, seed = draw.split(':')
+        torch.manual_seed(int(seed))
         model, shape = MODELS[name]()
         model = settle(model, shape)
         samples = [torch.randn(shape) for _ in range(6)]
@@ -111,9 +112,9 @@ def main():
             for sample in samples:
                 prepared(sample)
         quantized = convert_fx(prepared)
-        torch.jit.save(torch.jit.script(model), f'{folder}/{name}.pt')
-        torch.jit.save(torch.jit.trace(quantized, samples[0]), f'{folder}/{name}.int8.pt')
-        torch.save(samples, f'{folder}/{name}.samples.pt')
+        torch.jit.save(torch.jit.script(model), f'{folder}/{draw}.pt')
+        torch.jit.save(torch.jit.trace(quantized, samples[0]), f'{folder}/{draw}.int8.pt')
+        torch.save(samples, f'{folder}/{draw}.samples.pt')
         modules = dict(quantized.named_modules())
         kernels = 0
         for node in quantized.graph.nodes:
@@ -122,7 +123,7 @@ def main():
                 kernels += 'quantized' in type(modules[target]).__module__
             elif node.op == 'call_function':
                 kernels += target.startswith('quantized')
-        with open(f'{folder}/{name}.json', 'w') as file:
+        with open(f'{folder}/{draw}.json', 'w') as file:
             json.dump({'sqnr_db': ratio(model, quantized, samples), 'kernels': kernels,
                        'mode': 'dynamic' if name in DYNAMIC else 'static'}, file)
 

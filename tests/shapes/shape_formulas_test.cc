@@ -168,6 +168,12 @@ Arguments roll(Draw& d, std::size_t) {
   return {d.image(2, 3), d.ints(std::max<std::size_t>(count, 1), -2, 5), d.ints(count, -4, 3)};
 }
 
+Arguments rot90(Draw& d, std::size_t) {
+  const at::Tensor image = d.image(2, 3);
+  return {d.chance(70) ? image : image.transpose(-1, -2), d.any(-5, 5),
+          d.ints(d.chance(90) ? 2 : static_cast<std::size_t>(d.any(0, 3)), -4, 3)};
+}
+
 Arguments grid_sampler(Draw& d, std::size_t count) {
   const at::Tensor input = d.image(count, 2);
   Ints grid = {input.size(0)};
@@ -248,6 +254,7 @@ constexpr Row kRows[] = {{"aten::conv1d", "", convolution, 1},
                          {"aten::_pad_enum", "", pad, 3},
                          {"aten::flip", "", flip, 0},
                          {"aten::roll", "", roll, 0},
+                         {"aten::rot90", "", rot90, 0},
                          {"aten::grid_sampler", "", grid_sampler, 2},
                          {"aten::grid_sampler", "", grid_sampler, 3},
                          {"aten::where", "self", where, 0},

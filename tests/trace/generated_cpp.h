@@ -95,8 +95,7 @@ inline void expect_equal(const c10::IValue& a, const c10::IValue& b, const std::
   }
 }
 
-inline void expect_same_outputs(const std::vector<GeneratedCase>& cases) {
-  const Compiled compiled(cases);
+inline void expect_same_outputs(const Compiled& compiled, const std::vector<GeneratedCase>& cases) {
   ASSERT_TRUE(compiled.ok());
   const torch::NoGradGuard no_grad;
   for (const GeneratedCase& each : cases) {
@@ -104,6 +103,10 @@ inline void expect_same_outputs(const std::vector<GeneratedCase>& cases) {
     for (const c10::IValue& input : each.inputs) inputs.push_back(input.deepcopy());
     expect_equal(each.module->run(inputs), compiled.run(each), each.name);
   }
+}
+
+inline void expect_same_outputs(const std::vector<GeneratedCase>& cases) {
+  expect_same_outputs(Compiled(cases), cases);
 }
 
 }  // namespace fx::testing

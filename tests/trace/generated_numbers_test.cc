@@ -48,8 +48,8 @@ TEST(GeneratedNumbersSlow, AreWhatTheGraphComputes) {
       case_of("Frozen", "%w = get_attr[target=w]\n%y = call_function[target=operator.mul](args = (%x, %w))\nreturn y",
               x, {{"w", torch::full({4}, 2.0)}}),
   };
-  testing::expect_same_outputs(cases);
   const testing::Compiled compiled(cases);
+  testing::expect_same_outputs(compiled, cases);
   ASSERT_TRUE(compiled.ok());
   EXPECT_ANY_THROW(compiled.run(cases[1], {torch::zeros({0, 4})}));
   EXPECT_ANY_THROW(compiled.run(cases[1], {torch::zeros({3, 9})}));
