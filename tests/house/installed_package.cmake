@@ -11,7 +11,7 @@ endfunction()
 
 #   build_project(<folder> <build folder> <target>)
 function(build_project folder to target)
-  run(${CMAKE_COMMAND} -S ${folder} -B ${to} -G Ninja -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler}
+  run(${CMAKE_COMMAND} -S ${folder} -B ${to} -G Ninja -D CMAKE_CXX_COMPILER=${compiler}
       -D CMAKE_PREFIX_PATH=${prefix})
   run(${CMAKE_COMMAND} --build ${to} --target ${target})
 endfunction()
