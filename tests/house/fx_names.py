@@ -130,7 +130,7 @@ PLANTED = [(SOURCES | {str(PAGE): TABLE.format("`Recorder`")}, "docs/from-torch-
            (SOURCES | {str(PAGE): TABLE.format("`fuse-bn-conv`")}, "there is no 'fuse-bn-conv'"),
            (CLEAN | {str(PAGE): NONE.format("utils.get_source_partitions(graph)")}, "docs/from-torch-fx.md:1: src/a.h declares 'source_partitions'"),
            (CLEAN | {str(PAGE): TRACER + NONE.format("trace(f)")}, "src/a.h declares 'trace'"),
-           (SOURCES | FX | {str(PAGE): TRACER + NONE.format("passes.*")}, "docs/from-torch-fx.md:1: torch.fx has 'wrap', and"),
+           (SOURCES | FX | {str(PAGE): TRACER + NONE.format("passes.*")}, "docs/from-torch-fx.md:1: torch.fx has 'wrap' in __init__, and"),
            (SOURCES | FX | {str(PAGE): TRACER + NONE.format("wrap")}, "torch.fx has 'run' in passes.a, and"),
            (SOURCES | FX | {str(PAGE): TRACER.replace("path", "wrap")}, "torch.fx has 'path', and")]
 

@@ -33,11 +33,11 @@ foreach(file IN LISTS described)
     sh ${folder} ${compiler} ${consumer} ${directory}/core_by_pkg_config)
 endforeach()
 
-# A LibTorch that is nothing but a version and flags.
+# A LibTorch that is nothing but a name, a version and flags.
 #   refuse_torch(<version> <flags> <words of the message>)
 function(refuse_torch version flags words)
   set(other ${directory}/torch-${version}${flags})
-  file(WRITE ${other}/TorchConfig.cmake "set(TORCH_CXX_FLAGS \"${flags}\")\n")
+  file(WRITE ${other}/TorchConfig.cmake "add_library(torch INTERFACE IMPORTED)\nset(TORCH_CXX_FLAGS \"${flags}\")\n")
   file(WRITE ${other}/TorchConfigVersion.cmake "set(PACKAGE_VERSION ${version})\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n")
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${consumer} -B ${other}/build -G Ninja -D CMAKE_CXX_COMPILER=${compiler}
                           -D CMAKE_PREFIX_PATH=${prefix} -D Torch_DIR=${other}
