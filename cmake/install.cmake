@@ -33,17 +33,20 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/fxgraph-config.cmake ${CMAKE_CURRENT_B
 
 # For those who build without CMake, against the shared libraries: fxgraph_core.pc, the graph alone, and fxgraph.pc, all.
 # They find their prefix by where they lie: `cmake --install --prefix` and packages put them where nobody knew.
+set(abi_flag ${fxgraph_abi})
+list(TRANSFORM abi_flag PREPEND "-D")
 file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 function(install_pkg_config pc_name pc_flags pc_libs)
   configure_file(cmake/fxgraph.pc.in ${pc_name}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${pc_name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 if(TARGET fxgraph_core)
-  install_pkg_config(fxgraph_core "" "")
+  install_pkg_config(fxgraph_core "${abi_flag}" "")
 endif()
 if(TARGET fxgraph_shared)
   list(TRANSFORM TORCH_INCLUDE_DIRS PREPEND "-I" OUTPUT_VARIABLE torch_flags)
   list(FILTER torch_flags EXCLUDE REGEX "^-I/usr/include$")
+  list(APPEND torch_flags ${abi_flag})
   list(JOIN torch_flags " " torch_flags)
   install_pkg_config(fxgraph "${torch_flags}" "-ltorch -ltorch_cpu -lc10")
 endif()

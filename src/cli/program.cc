@@ -23,7 +23,8 @@ constexpr const char* kFileHelp =
     "FX text (.fx), a TorchScript file (.pt), an archive of torch.export (.pt2), or - for text from standard input";
 constexpr const char* kInputHelp =
     "an input's shape, once per input in order: 1x3x224x224, 2x16:int64, or :int64 without dimensions";
-constexpr const char* kPatternHelp = "a graph in FX text: a file, or the text itself";
+constexpr const char* kPatternHelp =
+    "an expression, aten::relu(aten::add(x, y)), or a graph in FX text: the text itself, or a file that holds it";
 
 int run_guarded(const std::function<int()>& command, Backend* backend) {
   try {
@@ -95,7 +96,9 @@ class Commands {
   void declare_show() {
     CLI::App* sub = command("show", "Print a program", [this] { return show(show_, backend_); });
     sub->add_option("FILE", show_.file, kFileHelp)->required();
-    sub->add_option("--format", show_.format)->check(CLI::IsMember(show_formats()))->capture_default_str();
+    sub->add_option("--format", show_.format, "what to print it as: a table, a graph, source code, counts")
+        ->check(CLI::IsMember(show_formats()))
+        ->capture_default_str();
   }
   void declare_lint() {
     CLI::App* sub =
@@ -117,7 +120,9 @@ class Commands {
     sub->add_flag("--measure", report_.measure, "with --cost: the time that each takes, on random inputs");
     add_threads(sub, report_.threads);
     add_inputs(sub, report_.inputs);
-    sub->add_option("--format", report_.format)->check(CLI::IsMember({"text", "json", "html"}))->capture_default_str();
+    sub->add_option("--format", report_.format, "text, json, or html: one page with the picture")
+        ->check(CLI::IsMember({"text", "json", "html"}))
+        ->capture_default_str();
     add_output(sub, report_.output);
     CLI::Option* baseline = sub->add_option("--baseline", report_.baseline,
                                             "an older report in JSON: say what got worse, and exit 1 past the limit");

@@ -3,7 +3,7 @@
 //   auto gm = fx::load("resnet18.pt");              // or GraphModule(root, graph), or from a bag of attributes
 //   torch::Tensor y = gm->forward(x);
 //   gm->graph()…; gm->recompile();                  // edit; recompile() may be left out: forward notices
-//   gm->save… (torchscript/export.h)
+//   gm->save("out.pt");                             // or out.pt2; the library fxgraph::torchscript has it
 //
 // get_attr and call_module targets are paths in its module tree: `layer1.0.conv1` is the submodule `conv1` of `0` of
 // `layer1`, `layer1.0.conv1.weight` a parameter of that. Tensors live in the ordinary tree, so that parameters(), to(),
@@ -168,7 +168,7 @@ class GraphModule : public OwningModule {
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
   /// The same as clone(), with its type.
   std::shared_ptr<GraphModule> clone_graph_module() const;
-  /// Writes a TorchScript file: fx::save(*this, file) (torchscript/export.h, in the library fxgraph::torchscript).
+  /// Writes TorchScript, or a .pt2 by its ending, as fx::save() does; defined in the library fxgraph::torchscript.
   void save(const std::string& file) const;
   using torch::nn::Module::save;
   /// Prints class_name(): the line that printing a module has for this one.

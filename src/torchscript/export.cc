@@ -218,6 +218,7 @@ void save(const GraphModule& module, const std::string& path) {
   write_file(path, [&](std::ostream& file) { script.save(file); });
 }
 
+// Declared where no writer is known: docs/decisions/save-is-linked.md.
 void GraphModule::save(const std::string& file) const { fx::save(*this, file); }
 
 }  // namespace fx

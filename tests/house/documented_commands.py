@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What the documents tell a reader to type exists: the scripts in tools/, the subcommands and options of `fxgraph` (when
-the program is built), and the files that links lead to."""
+the program is built), and the files that links lead to. And the program says what each of its options is for."""
 
 import re
 import subprocess
@@ -16,6 +16,10 @@ TOOL = re.compile(r"(?<![\w/.-])(tools/[\w-]+)(?![\w-]*[./])")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 COMMENT = re.compile(r"\s#.*")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+# In what --help prints: the name of a command, the name of an option, and that with its description, which begins in column 30.
+COMMAND = re.compile(r"^  ([a-z][a-z-]*)  ", re.MULTILINE)
+ENTRY = re.compile(r"^  (\S[^ ]*)")
+DESCRIBED = re.compile(r"^  \S.{26} \S")
 
 
 @lru_cache(maxsize=None)
@@ -36,6 +40,22 @@ def wrong_command(program, line):
     for option in OPTION.findall(rest):
         if not re.search(rf"(?<![\w-]){option}(?![\w-])", help_text(program, subcommand)):
             yield f"fxgraph {subcommand} has no option {option}"
+
+
+def undescribed(text):
+    """Yields the options and arguments in a help text that have a name alone; a description may begin on the next line."""
+    section, printed = "", text.splitlines()
+    for line, following in zip(printed, printed[1:] + [""]):
+        section = line if re.match(r"^[A-Z]\w*:$", line) else section
+        entry = ENTRY.match(line)
+        if entry and section in ("Positionals:", "Options:") and not DESCRIBED.match(line) and not re.match(r"^ {30}\S", following):
+            yield entry.group(1)
+
+
+def undescribed_options(program):
+    for subcommand in [(), *((name,) for name in COMMAND.findall(help_text(program).partition("Subcommands:")[2]))]:
+        for option in undescribed(help_text(program, *subcommand)):
+            yield f"{' '.join(('fxgraph', *subcommand))} --help says nothing of {option}"
 
 
 def check_document(root, path, program):
@@ -65,12 +85,15 @@ def check(root, options):
     if options.self_test:
         program = root / "fxgraph"
         program.chmod(0o755)
+    for problem in undescribed_options(program) if program else []:
+        yield house.Violation(Path("src/cli/program.cc"), 1, f"{problem}; give it a description")
     for path in house.files(root, ".md"):
         for number, problem in check_document(root, path, program):
             yield house.Violation(path, number, f"{problem}; mend the text or the thing")
 
 
-FAKE = {"fxgraph": "#!/bin/sh\nif [ $1 = --help ]; then echo '  show  print it'; else echo '  --format TEXT'; fi\n", "tools/test": ""}
+HELP = "#!/bin/sh\nif [ $1 = --help ]; then echo 'Subcommands:\n  show  print it'; else echo 'Options:\n  --format TEXT{}'; fi\n"
+FAKE = {"fxgraph": HELP.format("\n                              of what form"), "tools/test": ""}
 CLEAN = FAKE | {"README.md": "Run `tools/test`, see [this](docs/a.md#part) or [that](https://example.org).\n"
                              "```console\n$ fxgraph show a.pt \\\n    --format table  # not --this\nfxgraph 0.1\n```\n", "docs/a.md": ""}
 PLANTED = [(FAKE | {"README.md": text}, words) for text, words in [
@@ -78,7 +101,7 @@ PLANTED = [(FAKE | {"README.md": text}, words) for text, words in [
     ("See [this](docs/none.md).\n", "docs/none.md, which is not there"),
     ("```console\n$ fxgraph paint a.pt\n```\n", "README.md:2: fxgraph has no command 'paint'"),
     ("```sh\nfxgraph show a.pt \\\n  --colour\n```\n", "README.md:3: fxgraph show has no option --colour"),
-]]
+]] + [(FAKE | {"fxgraph": HELP.format("")}, "src/cli/program.cc:1: fxgraph show --help says nothing of --format")]
 
 if __name__ == "__main__":
     house.main(check, CLEAN, PLANTED,

@@ -1,5 +1,5 @@
 # Installs the build tree `build` below itself, then configures, builds and runs projects against that: `consumer`, by CMake
-# and by pkg-config, and, with LibTorch, copies of `examples` and of the project in it.
+# and by pkg-config, and, with LibTorch, copies of `examples` and of the project in it. The package refuses another LibTorch.
 
 set(directory ${build}/installed_package)
 set(prefix ${directory}/prefix)
@@ -33,7 +33,25 @@ foreach(file IN LISTS described)
     sh ${folder} ${compiler} ${consumer} ${directory}/core_by_pkg_config)
 endforeach()
 
+# A LibTorch that is nothing but a name, a version and flags.
+#   refuse_torch(<version> <flags> <words of the message>)
+function(refuse_torch version flags words)
+  set(other ${directory}/torch-${version}${flags})
+  file(WRITE ${other}/TorchConfig.cmake "add_library(torch INTERFACE IMPORTED)\nset(TORCH_CXX_FLAGS \"${flags}\")\n")
+  file(WRITE ${other}/TorchConfigVersion.cmake "set(PACKAGE_VERSION ${version})\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n")
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${consumer} -B ${other}/build -G Ninja -D CMAKE_CXX_COMPILER=${compiler}
+                          -D CMAKE_PREFIX_PATH=${prefix} -D Torch_DIR=${other}
+                  RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE message)
+  string(REGEX REPLACE "[ \n]+" " " message "${message}")
+  if(result EQUAL 0 OR NOT message MATCHES "${words}")
+    message(FATAL_ERROR "LibTorch ${version} ${flags} was to be refused with '${words}': ${result} ${message}")
+  endif()
+endfunction()
+
 if(torch)
+  refuse_torch(99.1.0 "" "fxgraph was built with LibTorch ${torch_version}, and .* has 99.1.0")
+  refuse_torch(${torch_version} -D_GLIBCXX_USE_CXX11_ABI=0 "built with '.*', and LibTorch in .* with '-D_GLIBCXX_USE_CXX11_ABI=0'")
+
   file(COPY ${examples} DESTINATION ${directory}/copied)
   build_project(${directory}/copied/examples ${directory}/examples example_capture_and_run)
   run(${directory}/examples/example_capture_and_run)
