@@ -14,7 +14,7 @@
 #include <fxgraph/rewriter/program/hostile/judge.h>
 #include <fxgraph/rewriter/program/pattern_examples.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
-#include <fxgraph/rewriter/program/silent_warnings.h>
+#include <fxgraph/rewriter/program/silent_failures.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
@@ -199,7 +199,7 @@ class SelfTest {
 
   SelfTestResult run() {
     const at::NoGradGuard no_grad;
-    const internal::SilentWarnings quiet;  // what LibTorch warns of is done on purpose here
+    const internal::SilentFailures quiet;  // what LibTorch warns of and refuses is done on purpose here
     for (std::size_t tries = 0; result_.cases < options_.cases && tries < 8 * options_.cases; ++tries) {
       Source& source = sources_[tries % sources_.size()];
       std::optional<Graph> graph = internal::example_of(source.pattern.data(), random_);

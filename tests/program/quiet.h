@@ -2,13 +2,12 @@
 #pragma once
 
 #include <ATen/Parallel.h>
-#include <c10/util/Logging.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
-#include <fxgraph/rewriter/program/silent_warnings.h>
+#include <fxgraph/rewriter/program/silent_failures.h>
 
 namespace fx::testing {
 
@@ -16,13 +15,10 @@ namespace fx::testing {
 /// of the many calls that throw; it uses one thread.
 class Quiet {
  public:
-  Quiet() {
-    at::set_num_threads(1);
-    c10::SetStackTraceFetcher([] { return std::string(); });
-  }
+  Quiet() { at::set_num_threads(1); }
 
  private:
-  internal::SilentWarnings silence_;
+  internal::SilentFailures silence_;
 };
 
 /// How many programs, and from which seed on, the environment asks for.

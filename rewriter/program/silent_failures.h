@@ -1,6 +1,7 @@
-// SilentWarnings: while it lives, LibTorch does not warn, on this thread's behalf or another's.
+// SilentFailures: while it lives, LibTorch does not warn, on this thread's behalf or another's, and its errors of this
+// thread do not name every function on the stack, which takes four fifths of the time of programs that fail often.
 //
-// For programs that do on purpose what LibTorch warns of. Thread-safety: one at a time.
+// For programs that do on purpose what LibTorch warns of and refuses. Thread-safety: one at a time.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -8,9 +9,11 @@
 
 #include <string>
 
+#include <fxgraph/shapes/brief_errors.h>
+
 namespace fx::internal {
 
-class SilentWarnings {
+class SilentFailures {
  private:
 #if TORCH_VERSION_MAJOR < 2
   using Guard = c10::Warning::WarningHandlerGuard;
@@ -26,6 +29,7 @@ class SilentWarnings {
 
   Silence silence_;
   Guard guard_{&silence_};
+  BriefErrors brief_;
 };
 
 }  // namespace fx::internal
