@@ -144,6 +144,9 @@ std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& op
     return from_torchscript(module, options);
   } catch (const Error& error) {
     throw Error(error.kind(), path + ": " + error.message(), error.node(), error.location());
+  } catch (const c10::Error& error) {  // what LibTorch reads late, and is not what it says
+    throw Error(ErrorKind::io,
+                path + ": is a damaged TorchScript file (" + first_line(error) + "); save the model again");
   }
 }
 

@@ -1,5 +1,6 @@
 #include <fxgraph/torchscript/source.h>
 
+#include <c10/util/Exception.h>
 #include <torch/csrc/jit/frontend/source_range.h>
 #include <torch/csrc/jit/ir/ir.h>
 
@@ -13,8 +14,12 @@ namespace {
 torch::jit::SourceRange original(const torch::jit::Node& node) {
   const torch::jit::SourceRange range = node.sourceRange();
   if (!range.source()) return range;
-  const auto generated_from = range.findSourceRangeThatGenerated();
-  return generated_from ? *generated_from : range;
+  try {
+    const auto generated_from = range.findSourceRangeThatGenerated();
+    return generated_from ? *generated_from : range;
+  } catch (const c10::Error&) {  // read from the file only now, and damaged there
+    return range;
+  }
 }
 
 }  // namespace
