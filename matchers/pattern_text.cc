@@ -1,4 +1,5 @@
 // The text of patterns: statements and expressions.
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <cstdlib>
@@ -24,6 +25,14 @@ constexpr std::array kKindWords = {
     KindWord{"int", match::lit_int},    KindWord{"float", match::lit_float},   KindWord{"bool", match::lit_bool},
     KindWord{"str", match::lit_string}, KindWord{"constant", match::constant},
 };
+
+/// Words that stand for something, wherever a name could.
+bool is_taken(std::string_view word) {
+  constexpr std::string_view kTaken[] = {"None",   "True",     "False",       "inf",         "nan",
+                                         "return", "get_attr", "call_module", "call_method", "call_function"};
+  return std::ranges::find(kTaken, word) != std::end(kTaken) ||
+         std::ranges::find(kKindWords, word, &KindWord::word) != kKindWords.end();
+}
 
 /// `conv.used_once.is` is one word; cuts off its modifiers.
 std::string_view split_modifiers(std::string_view word, std::string_view& modifiers) {
@@ -258,6 +267,8 @@ std::string_view PatternParser::value_name(const PatternToken& token) const {
     lexer_.fail_at(token.at, "'" + std::string(token.text) + "' is no name; write arguments after an operator, `" +
                                  std::string(token.text) + "(...)`");
   }
+  if (is_taken(name))
+    lexer_.fail_at(token.at, "'" + std::string(name) + "' is a word of patterns; choose another name");
   const auto parameter = in_formula_ ? bound_.find(name) : bound_.end();
   if (parameter == bound_.end()) return name;
   const ExprNode& value = parameter->second.node();

@@ -122,6 +122,9 @@ TEST(PatternText, MistakesAreLocated) {
   EXPECT_EQ(error_of("/aten::relu(x)"), "<pattern>:1:1: the regular expression is not closed by '/'");
   EXPECT_EQ(error_of("aten::relu('x)"), "<pattern>:1:15: the string is not closed");
   EXPECT_EQ(error_of("a = aten::relu(x)\na = aten::neg(a)\nreturn a"), "<pattern>:2:1: the name a is bound twice");
+  EXPECT_EQ(error_of("True: aten::relu(x)"), "<pattern>:1:1: 'True' is a word of patterns; choose another name");
+  EXPECT_EQ(error_of("float = aten::relu(x)\nreturn float"),
+            "<pattern>:1:1: 'float' is a word of patterns; choose another name");
   EXPECT_EQ(error_of("x"),
             "pattern: it says no operator that must be there for x, so everything would match; a result is a call, or "
             "an input of one");
