@@ -1,5 +1,6 @@
 // What people ask for, one function each: docs/recipes.md shows them with the question.
 #include <fxgraph/fx.h>
+#include <fxgraph/nn/nn_modules.h>
 #include <torch/torch.h>
 
 #include <iostream>
@@ -15,6 +16,12 @@ struct Net : torch::nn::Module {
     x = x + torch::relu(conv2(x));
     return fc(dropout(x.mean({2, 3})));
   }
+};
+
+struct ScaleImpl : torch::nn::Module {
+  explicit ScaleImpl(double by) : by(by) {}
+  torch::Tensor forward(torch::Tensor x) { return x * by; }
+  double by;
 };
 
 std::shared_ptr<fx::GraphModule> traced() {
@@ -131,6 +138,23 @@ void freeze_part() {
   TORCH_CHECK(!gm->attribute("conv1.weight").requires_grad() && gm->attribute("fc.weight").requires_grad());
 }
 
+void own_modules() {
+  // [own modules]
+  fx::register_module_type<ScaleImpl>("mine.Scale",  // its class in Python
+                                      {.follows_mode = [](const ScaleImpl&) { return false; },
+                                       .hyper_parameters = [](const ScaleImpl& scale) -> fx::HyperParameters {
+                                         return {{.name = "by", .value = scale.by, .by_position = true}};
+                                       },
+                                       .cpp_type = "mine::Scale",  // TORCH_MODULE(Scale)
+                                       .cpp_header = "mine/scale.h"});
+  fx::Graph graph;
+  graph.output(graph.call_module("scale", {&graph.placeholder("x")}));
+  fx::GraphModule gm({{"scale", std::make_shared<ScaleImpl>(2.0)}}, std::move(graph));
+  const std::string source = fx::code(gm, fx::Language::cpp);  // … add_module("scale", mine::Scale(2.0), …
+  // [end]
+  TORCH_CHECK(source.find("mine::Scale(2.0)") != std::string::npos);
+}
+
 int main() {
   torch::manual_seed(1);
   features();
@@ -142,5 +166,6 @@ int main() {
   held_memory();
   no_match();
   freeze_part();
+  own_modules();
   return 0;
 }

@@ -23,7 +23,7 @@ void call_compiled(torch::nn::Module& module, torch::jit::Stack& stack) {
 
 void make_callable(const torch::nn::Module& module, const std::string& backend) {
   if (dynamic_cast<const CompiledPart*>(&module) && !find_module_type(module))
-    add_module_type(typeid(module), {backend + "." + module.name(), &call_compiled, nullptr});
+    add_module_type(typeid(module), {.qualified_name = backend + "." + module.name(), .call = &call_compiled});
 }
 
 OrderEdges order_edges_of(const GraphModule& module) {

@@ -9,6 +9,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/rewriter/partition/stopwatch.h>
 #include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
@@ -27,22 +28,13 @@ std::vector<TensorInfo> parameter_infos(const LeafModule& leaf) {
   return infos;
 }
 
-/// Modules whose forward branches on data, or is many operators: they are only known by their names.
-std::optional<ModuleCall> by_name(const LeafModule& leaf) {
-  constexpr std::pair<std::string_view, const char*> kPackets[] = {
-      {"MultiheadAttention", "torch.nn.functional.multi_head_attention_forward"},
-      {"LSTM", "aten::lstm"},
-      {"GRU", "aten::gru"},
-      {"RNN", "aten::rnn_tanh"},
-      // A step of the layer: each weight once for each row of the input.
-      {"LSTMCell", "aten::lstm"},
-      {"GRUCell", "aten::gru"},
-      {"RNNCell", "aten::rnn_tanh"},
-  };
-  for (const auto& [type, packet] : kPackets) {
-    if (leaf.type_name() == type) return ModuleCall{packet, parameter_infos(leaf)};
-  }
-  return std::nullopt;
+constexpr std::string_view kAttention = "torch.nn.functional.multi_head_attention_forward";
+
+/// Modules whose forward branches on data, or is many operators: only their types tell.
+std::optional<ModuleCall> by_type(const LeafModule& leaf) {
+  const ModuleType* type = find_module_type(leaf.type_name());
+  if (!type || type->cost_operator.empty()) return std::nullopt;
+  return ModuleCall{Symbol(type->cost_operator), parameter_infos(leaf)};
 }
 
 /// Operators that multiply, beside those that take parameters.
@@ -96,12 +88,13 @@ CostOptions module_costs(const GraphModule& module) {
   options.modules = [&module](const Node& call) -> std::optional<ModuleCall> {
     const auto leaf = module.leaf(call.target().str());
     if (!leaf) return std::nullopt;
-    if (!leaf->body()) return by_name(*leaf);
+    std::optional<ModuleCall> known = by_type(*leaf);
+    if (!leaf->body()) return known;
     if (const Node* main = main_operator(*leaf->body()))
       return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
     // A trace gives attention each tensor once, so that what it takes cannot be told from the parameters behind.
-    const bool is_attention = leaf->type_name() == "MultiheadAttention";
-    return (is_attention ? std::nullopt : by_name(*leaf)).value_or(ModuleCall{{}, parameter_infos(*leaf)});
+    if (known && known->packet.view() == kAttention) known.reset();
+    return known.value_or(ModuleCall{{}, parameter_infos(*leaf)});
   };
   return options;
 }

@@ -20,6 +20,7 @@ bool follows_mode_itself(torch::nn::Module& module) {
     return training.empty() || training != text_of(leaf->body_in_mode(false).get());
   }
   const ModuleType* type = find_module_type(module);
+  if (type && type->follows_mode) return type->follows_mode(module);
   if (!type || !type->body) return true;  // nobody knows
   const bool mode = module.is_training();
   const auto text_in = [&](bool training) {

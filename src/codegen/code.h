@@ -32,11 +32,14 @@ struct CodeTensor {
   bool is_frozen = false;    ///< a parameter that takes no gradients
 };
 
-/// A module of torch::nn that the graph calls and that is made anew in generated C++.
+/// A module that the graph calls and that generated code makes anew.
 struct CodeModule {
-  std::string path{};          ///< as call_module nodes name it
-  std::string type{};          ///< `torch::nn::LSTM`
-  std::string construction{};  ///< the expression that makes one
+  std::string path{};                 ///< as call_module nodes name it
+  std::string type{};                 ///< in C++, `torch::nn::LSTM`
+  std::string header{};               ///< that declares it; empty: torch/torch.h
+  std::string construction{};         ///< the C++ expression that makes one; empty: C++ cannot
+  std::string python_construction{};  ///< the same in Python, `torch.nn.modules.rnn.LSTM(3, 4)`
+  std::string python_import{};        ///< the module of Python that has its class: `torch.nn.modules.rnn`
   /// What its forward returns: a tensor, or a tuple of parts.
   struct Result {
     std::vector<Result> parts{};      ///< of a tuple, in order; empty: a tensor
@@ -50,7 +53,7 @@ struct CodeOptions {
   std::string class_name = "Module";  ///< of the struct or class that is written
   /// What is known of the tensors that get_attr nodes name; the others get their shapes with the weights.
   std::vector<CodeTensor> tensors{};
-  /// The modules that call_module nodes name, as far as C++ can make them. Other languages have no use for them.
+  /// The modules that call_module nodes name, as far as code can make them; for C++, and for fx::to_folder.
   std::vector<CodeModule> modules{};
   /// Why the program holds for the mode `training` alone: a generated C++ module refuses the other. Empty: for both.
   std::string fixed_mode{};

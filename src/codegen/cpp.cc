@@ -1,6 +1,7 @@
 #include <fxgraph/codegen/cpp.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -93,7 +94,9 @@ class CppWriter {
   CppWriter(const Graph& graph, const CodeOptions& options)
       : graph_(graph), options_(options), calls_(graph), releases_(graph) {
     for (const CodeTensor& tensor : options.tensors) known_.emplace(tensor.path, &tensor);
-    for (const CodeModule& module : options.modules) known_modules_.emplace(module.path, &module);
+    for (const CodeModule& module : options.modules) {
+      if (!module.construction.empty()) known_modules_.emplace(module.path, &module);
+    }
     for (const Node& node : graph.nodes()) {
       if (!node.is(Op::get_attr)) locals_[node] = unique(internal::cpp_identifier(node.name()));
     }
@@ -115,6 +118,8 @@ class CppWriter {
     out +=
         "\n#include <limits>\n#include <map>\n#include <string>\n#include <tuple>\n"
         "#include <vector>\n\n";
+    for (const std::string& header : headers_) out += "#include \"" + header + "\"\n";
+    if (!headers_.empty()) out += "\n";
     out += "struct " + name + " : torch::nn::Module {\n";
     // What add_tensor finds in a module must be there.
     constructor_ = construct_modules_ + constructor_;
@@ -263,6 +268,7 @@ class CppWriter {
     if (!member.empty()) return member;
     member = unique(internal::cpp_identifier(path) + "_");
     if (known) {
+      if (!known->header.empty()) headers_.insert(known->header);
       construct_modules_ += "    " + member + " = add_module(" + internal::cpp_string(path) + ", " +
                             known->construction + ", /*training=*/" + (known->training ? "true" : "false") + ");\n";
       for (const std::string& frozen : known->frozen)
@@ -312,6 +318,7 @@ class CppWriter {
   std::unordered_map<std::string, std::string> tensors_;         // path -> member
   std::unordered_map<std::string, std::string> module_members_;  // path -> member
   std::unordered_map<std::string, const CodeModule*> known_modules_;
+  std::set<std::string> headers_;  // of the modules that it makes
   std::string construct_modules_, constructor_, parameters_, body_, members_, modules_, returns_ = "void";
 };
 

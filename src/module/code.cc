@@ -2,8 +2,10 @@
 
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
+#include <set>
 #include <unordered_set>
 
 #include <fxgraph/codegen/python.h>
@@ -47,16 +49,43 @@ CodeOptions options_for(const GraphModule& module, const Graph& graph) {
 
 std::string quoted(const std::string& text) { return to_string(Argument(text)); }
 
-// The tree of plain modules with the tensors, then what the file holds.
+bool is_inside(const std::string& path, const CodeModule& module) { return path.starts_with(module.path + "."); }
+
+std::string add_modules(const CodeOptions& options) {
+  std::string out;
+  for (const CodeModule& module : options.modules) {
+    std::string frozen;
+    for (const std::string& name : module.frozen) frozen += (frozen.empty() ? "" : ", ") + quoted(name);
+    out += "        self._add_module(" + quoted(module.path) + ", " + module.python_construction + ", weights, " +
+           (module.training ? "True" : "False") + ", [" + frozen + "])\n";
+  }
+  return out;
+}
+
+// Assigning to a tensor's data keeps the tensor, which the module may hold elsewhere too, and takes any type.
+constexpr std::string_view kAddPythonModule = R"(
+    def _add_module(self, path, module, weights, training, frozen):
+        owner, name = self._owner(path)
+        owner.add_module(name, module.train(training))
+        for key, tensor in module.state_dict(keep_vars=True).items():
+            tensor.data = weights[path + '.' + key]
+            tensor.requires_grad_(tensor.requires_grad and key not in frozen)
+)";
+
+// The modules that it makes, the tree of plain ones with the tensors, then what the file holds.
 std::string constructor(const CodeOptions& options) {
   std::string out =
       "    def __init__(self):\n        super().__init__()\n"
       "        weights = dict(torch.load(pathlib.Path(__file__).parent / 'weights.pt'))\n";
+  out += add_modules(options);
   for (const CodeTensor& tensor : options.tensors) {
+    if (std::ranges::any_of(options.modules, [&](const auto& module) { return is_inside(tensor.path, module); }))
+      continue;
     out += std::string("        self._add_") + (tensor.is_parameter ? "parameter" : "buffer") + "(" +
            quoted(tensor.path) + ", weights[" + quoted(tensor.path) + "]" +
            (tensor.is_frozen ? ", requires_grad=False" : "") + ")\n";
   }
+  if (!options.modules.empty()) out += kAddPythonModule;
   return out + R"(
     def _owner(self, path):
         owner = self
@@ -78,12 +107,31 @@ std::string constructor(const CodeOptions& options) {
 )";
 }
 
+void refuse_unknown_modules(const Graph& graph, const CodeOptions& options) {
+  for (const Node* node : graph.find_nodes(Op::call_module)) {
+    const auto made = std::ranges::find(options.modules, node->target().str(), &CodeModule::path);
+    if (made != options.modules.end() && !made->python_construction.empty()) continue;
+    throw Error(ErrorKind::unsupported,
+                "to_folder: what the module '" + node->target().str() + "', called by %" + node->name() +
+                    ", computes is not known to fxgraph, nor how Python makes one; trace it without leaf modules, or "
+                    "register its type with its hyper-parameters",
+                node->name());
+  }
+}
+
 // Pairs of names and tensors: LibTorch pickles a dictionary with a tag that Python's torch.load refuses from
 // version 2.6.
 std::vector<char> pickled_weights(const GraphModule& module, const CodeOptions& options) {
   std::vector<c10::IValue> weights;
   for (const CodeTensor& tensor : options.tensors) {
     weights.emplace_back(c10::ivalue::Tuple::create(tensor.path, module.attribute(tensor.path).detach()));
+  }
+  for (const CodeModule& made : options.modules) {
+    const std::shared_ptr<torch::nn::Module> called = module.find_submodule(made.path);
+    for (const auto& tensors : {called->named_parameters(), called->named_buffers()}) {
+      for (const auto& item : tensors)
+        weights.emplace_back(c10::ivalue::Tuple::create(join_path(made.path, item.key()), item.value().detach()));
+    }
   }
   return torch::jit::pickle_save(c10::ivalue::Tuple::create(std::move(weights)));
 }
@@ -105,18 +153,17 @@ std::string code(const GraphModule& module, Language language) {
 
 void to_folder(const GraphModule& module, const std::string& folder, const std::string& class_name) {
   const Graph graph = inline_modules(module);
-  for (const Node* node : graph.find_nodes(Op::call_module)) {
-    throw Error(ErrorKind::unsupported,
-                "to_folder: what the module '" + node->target().str() + "', called by %" + node->name() +
-                    ", computes is not known to fxgraph; trace it without leaf modules",
-                node->name());
-  }
-  internal::refuse_history(module, graph);
   const CodeOptions options = options_for(module, graph);
+  refuse_unknown_modules(graph, options);
+  internal::refuse_history(module, graph);
   std::string source = python_module(graph, class_name);
   const std::string marker = "class " + class_name + "(torch.nn.Module):\n";
   source.insert(source.find(marker) + marker.size(), constructor(options));
-  source.insert(0, "import pathlib\n");
+  std::set<std::string> imports = {"pathlib"};
+  for (const CodeModule& made : options.modules) imports.insert(made.python_import);
+  std::string first;
+  for (const std::string& name : imports) first += "import " + name + "\n";
+  source.insert(0, first);
   const std::vector<char> weights = pickled_weights(module, options);
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);

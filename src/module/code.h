@@ -18,8 +18,8 @@ std::string code(const GraphModule& module, Language language = Language::python
 
 /// FX's to_folder: writes `folder`/module.py, a class of that name, and `folder`/weights.pt, which it loads; makes the
 /// folder. Python's torch runs the class, and torch.fx can trace it. Files that are there are replaced, each whole or
-/// not at all. Throws Error(unsupported) for a module whose computation is not known, Error(io) when a file cannot be
-/// written.
+/// not at all. A module whose computation the graph does not hold is made by Python's class of it. Throws
+/// Error(unsupported) where it is not known how, Error(io) when a file cannot be written.
 void to_folder(const GraphModule& module, const std::string& folder, const std::string& class_name = "Module");
 
 }  // namespace fx

@@ -85,6 +85,8 @@ class Written {
       if (training == evaluation) return false;
       return !training || !evaluation || print_graph(*training) != print_graph(*evaluation);
     }
+    const ModuleType* type = find_module_type(*called);
+    if (type && type->follows_mode && !type->follows_mode(*called)) return false;
     if (const std::shared_ptr<const Graph> body = module_body(called))
       return find_mode_call(*body) || (!is_of_torch(*called) && has_other_body(*called, *body));
     const Meta* notes = node.find_meta();

@@ -2,92 +2,18 @@
 
 #include <torch/csrc/jit/api/module.h>
 
-#include <array>
-#include <string_view>
 #include <utility>
 
 #include <fxgraph/nn/module_tree.h>
+#include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/object_attribute.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
-namespace {
-
-// Where torch.nn keeps its classes.
-struct TorchNnFile {
-  const char* file;
-  std::vector<std::string_view> classes;
-};
-const std::vector<TorchNnFile>& torch_nn_files() {
-  static const auto& table = *new std::vector<TorchNnFile>{
-      {"conv", {"Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d"}},
-      {"linear", {"Linear", "Bilinear", "Identity"}},
-      {"batchnorm", {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"}},
-      {"instancenorm", {"InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d"}},
-      {"normalization", {"LayerNorm", "GroupNorm", "LocalResponseNorm", "CrossMapLRN2d"}},
-      {"activation",
-       {"ReLU",
-        "ReLU6",
-        "Sigmoid",
-        "Tanh",
-        "GELU",
-        "SiLU",
-        "Mish",
-        "ELU",
-        "SELU",
-        "CELU",
-        "GLU",
-        "LeakyReLU",
-        "PReLU",
-        "RReLU",
-        "Hardtanh",
-        "Hardswish",
-        "Softplus",
-        "Softsign",
-        "Softmin",
-        "Softmax",
-        "Softmax2d",
-        "LogSoftmax",
-        "Threshold",
-        "Hardsigmoid",
-        "LogSigmoid",
-        "Hardshrink",
-        "Softshrink",
-        "Tanhshrink",
-        "MultiheadAttention"}},
-      {"pooling",
-       {"MaxPool1d", "MaxPool2d", "MaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "AdaptiveMaxPool1d",
-        "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d",
-        "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d", "LPPool1d", "LPPool2d", "FractionalMaxPool2d",
-        "FractionalMaxPool3d"}},
-      {"dropout", {"Dropout", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout"}},
-      {"sparse", {"Embedding", "EmbeddingBag"}},
-      {"rnn", {"RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell"}},
-      {"padding",
-       {"ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d",
-        "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad2d"}},
-      {"pixelshuffle", {"PixelShuffle", "PixelUnshuffle"}},
-      {"upsampling", {"Upsample"}},
-      {"flatten", {"Flatten", "Unflatten"}},
-      {"fold", {"Fold", "Unfold"}},
-      {"distance", {"CosineSimilarity", "PairwiseDistance"}},
-      {"transformer",
-       {"Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer",
-        "TransformerDecoderLayer"}},
-  };
-  return table;
-}
-
-}  // namespace
 
 std::string qualify_module_type(const std::string& name) {
-  if (name.find('.') != std::string::npos) return name;
-  for (const TorchNnFile& file : torch_nn_files()) {
-    for (const std::string_view known : file.classes) {
-      if (name == known) return std::string("torch.nn.modules.") + file.file + "." + name;
-    }
-  }
-  return name;
+  const ModuleType* type = name.find('.') == std::string::npos ? find_module_type(name) : nullptr;
+  return type ? type->qualified_name : name;
 }
 
 std::shared_ptr<torch::nn::Module> Holder::clone(const TorchDeviceOption& device) const {

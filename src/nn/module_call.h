@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <fxgraph/codegen/code.h>
 #include <fxgraph/nn/torch_compat.h>
 #include <fxgraph/support/error.h>
 
@@ -73,26 +74,42 @@ void call_member(Impl& module, torch::jit::Stack& stack) {
 }
 
 // forward may come from a base class of Impl, and may be const.
-template <typename Impl, typename Class, typename Result, typename... Parameters>
-void call_by_type(Impl& module, Result (Class::*)(Parameters...), torch::jit::Stack& stack) {
-  call_member<Impl, Parameters...>(module, stack);
+template <typename Forward>
+struct ForwardOf;
+template <typename Class, typename Answer, typename... Parameters>
+struct ForwardOf<Answer (Class::*)(Parameters...)> {
+  using Result = Answer;
+  template <typename Impl>
+  static void call(Impl& module, torch::jit::Stack& stack) {
+    call_member<Impl, Parameters...>(module, stack);
+  }
+};
+template <typename Class, typename Answer, typename... Parameters>
+struct ForwardOf<Answer (Class::*)(Parameters...) const> : ForwardOf<Answer (Class::*)(Parameters...)> {};
+template <typename Class, typename Answer, typename... Parameters>
+struct ForwardOf<Answer (Class::*)(Parameters...) noexcept> : ForwardOf<Answer (Class::*)(Parameters...)> {};
+template <typename Class, typename Answer, typename... Parameters>
+struct ForwardOf<Answer (Class::*)(Parameters...) const noexcept> : ForwardOf<Answer (Class::*)(Parameters...)> {};
+
+template <typename T>
+CodeModule::Result result_of(const T*) {
+  return {};
 }
-template <typename Impl, typename Class, typename Result, typename... Parameters>
-void call_by_type(Impl& module, Result (Class::*)(Parameters...) const, torch::jit::Stack& stack) {
-  call_member<Impl, Parameters...>(module, stack);
+template <typename... Parts>
+CodeModule::Result result_of(const std::tuple<Parts...>*) {
+  return {{result_of(static_cast<const Parts*>(nullptr))...}};
 }
-template <typename Impl, typename Class, typename Result, typename... Parameters>
-void call_by_type(Impl& module, Result (Class::*)(Parameters...) noexcept, torch::jit::Stack& stack) {
-  call_member<Impl, Parameters...>(module, stack);
-}
-template <typename Impl, typename Class, typename Result, typename... Parameters>
-void call_by_type(Impl& module, Result (Class::*)(Parameters...) const noexcept, torch::jit::Stack& stack) {
-  call_member<Impl, Parameters...>(module, stack);
+
+/// What forward returns, by its type.
+template <typename Impl>
+CodeModule::Result result_of_forward() {
+  using Result = std::decay_t<typename ForwardOf<decltype(&Impl::forward)>::Result>;
+  return result_of(static_cast<const Result*>(nullptr));
 }
 
 template <typename Impl>
 void call_forward(torch::nn::Module& module, torch::jit::Stack& stack) {
-  call_by_type(dynamic_cast<Impl&>(module), &Impl::forward, stack);
+  ForwardOf<decltype(&Impl::forward)>::call(dynamic_cast<Impl&>(module), stack);
 }
 
 }  // namespace fx::internal

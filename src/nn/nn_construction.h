@@ -1,4 +1,5 @@
-// How a torch::nn module of C++ is made: the expression that a generated file constructs its own with.
+// How a module is made: the expressions that generated files construct theirs with, from its type's row and its
+// hyper-parameters.
 //
 // Cost: one look-up by type. Thread-safety: as reading the module.
 #pragma once
@@ -11,9 +12,9 @@
 
 namespace fx {
 
-/// Returns type, construction and result of a module of torch::nn, `torch::nn::LSTM(torch::nn::LSTMOptions(3, 4)…)`,
-/// without its path; options that have their defaults are left out. Nothing for types that are not of torch::nn and for
-/// options that no source can say (a function as activation).
+/// Returns type, constructions and result of a module, `torch::nn::LSTM(torch::nn::LSTMOptions(3, 4)…)`, without its
+/// path; hyper-parameters that have their defaults are left out. Nothing for types whose row does not say what they are
+/// made with and for what no source can say (a function as activation).
 std::optional<CodeModule> construction_of(const torch::nn::Module& module);
 
 }  // namespace fx

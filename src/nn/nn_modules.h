@@ -1,51 +1,50 @@
-// torch::nn modules of C++ as leaves: what they are called, how they compute.
+// torch::nn modules of C++ as leaves: what they are called, how they compute, how generated code makes them.
 //
-// C++ modules have no common forward, so every type that a graph may call is listed here, once, by its exact type. The
+// C++ modules have no common forward, so every type that a graph may call has a row, once, by its exact type. The
 // common ones (convolutions, normalisations, linear, activations, pools, embedding) have bodies: they become operators
-// in plans, and rules read their hyper-parameters. The others are called. Types of your own:
-// register_module_type<MyImpl>("my.package.My").
+// in plans, and rules read their hyper-parameters. The others are called. Types of your own fill the same row, as far
+// as they like:
+//
+//   fx::register_module_type<ScaleImpl>("mine.Scale");  // graphs can call it
+//   fx::register_module_type<ScaleImpl>(
+//       "mine.Scale", {.follows_mode = [](const ScaleImpl&) { return false; },
+//                      .hyper_parameters = [](const ScaleImpl& module) -> fx::HyperParameters {
+//                        return {{.name = "by", .value = module.by, .by_position = true}};
+//                      },
+//                      .cpp_type = "mine::Scale",
+//                      .cpp_header = "mine/scale.h"});  // generated C++ and Python make one, too
+//
+// Thread-safety: all may be called at once.
 #pragma once
 
-#include <ATen/core/stack.h>
-#include <torch/nn/module.h>
-
-#include <cstddef>
-#include <functional>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
+#include <string_view>
 #include <typeindex>
-#include <vector>
+#include <utility>
 
-#include <fxgraph/ir/graph.h>
-#include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_call.h>
+#include <fxgraph/nn/module_type.h>
 
 namespace fx {
 
-struct ModuleType {
-  std::string qualified_name;  ///< Python's: `torch.nn.modules.conv.Conv2d`
-  /// Calls forward: takes the arguments from the stack and leaves the result.
-  void (*call)(torch::nn::Module& module, torch::jit::Stack& stack) = nullptr;
-  /// What the module computes with its present options and mode; nothing when only calling it will do. May be null.
-  std::optional<Graph> (*body)(const torch::nn::Module& module) = nullptr;
-  /// Where its options lie, as long as the module lives: who made something of a body watches them. May be null.
-  std::vector<std::span<const std::byte>> (*options)(const torch::nn::Module& module) = nullptr;
-  /// Its members that are tensors. A module computes with these, whatever is registered under their names. May be null.
-  std::vector<torch::Tensor*> (*tensors)(torch::nn::Module& module) = nullptr;
-};
-
-/// The entry of `module`'s exact type, or null.
+/// The row of `module`'s exact type, or null. It stays where it is.
 const ModuleType* find_module_type(const torch::nn::Module& module);
 
-void add_module_type(std::type_index type, ModuleType entry);
+/// The row of Python's type of that name, `torch.nn.modules.conv.Conv2d`, or null; types of torch.nn are also found by
+/// `Conv2d` alone, and some of them have no type in C++.
+const ModuleType* find_module_type(std::string_view name);
+
+/// Adds a row, unless `type` has one.
+void add_module_type(std::type_index type, ModuleType row);
 
 /// Lets graphs call modules of type `Impl`; its forward must take and return what IValues hold (tensors, numbers,
-/// lists, tuples).
+/// lists, tuples). The first row of a type stands.
 template <typename Impl>
-void register_module_type(const std::string& qualified_name) {
-  add_module_type(typeid(Impl), {qualified_name, &internal::call_forward<Impl>, nullptr, nullptr, nullptr});
+void register_module_type(const std::string& qualified_name, ModuleRow<Impl> row = {}) {
+  row.qualified_name = qualified_name;
+  if (!row.call) row.call = &internal::call_forward<Impl>;
+  if (!row.result) row.result = internal::result_of_forward<Impl>();
+  add_module_type(typeid(Impl), internal::of_any(std::move(row)));
 }
 
 /// A LeafModule over `module`'s tensors and body; null when its type has none.

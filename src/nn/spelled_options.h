@@ -1,20 +1,29 @@
-// Options of torch::nn modules as C++ source. Included by nn_construction.cc only.
+// Options of torch::nn modules as hyper-parameters. For the rows of torch::nn: nn_rows.h.
 #pragma once
 
 #include <torch/nn/options.h>
 
+#include <cctype>
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fxgraph/codegen/cpp_value.h>
+#include <fxgraph/nn/module_type.h>
 
 namespace fx::internal {
 
 // ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-// Empty text: no source can say it.
+
+/// A value as C++ and as Python take it. Empty text: no source can say it.
+struct Spelled {
+  std::string cpp;
+  Argument python{};
+};
 
 template <typename T>
 concept OptionalLike = requires(const T& value) {
@@ -25,92 +34,129 @@ concept VariantLike = requires(const T& value) {
   value.index();
 };
 
-inline std::string spell(bool value) { return value ? "true" : "false"; }
-inline std::string spell(std::int64_t value) { return std::to_string(value); }
-inline std::string spell(double value) { return cpp_literal(Argument(value)); }
-inline std::string spell(const std::string& value) { return cpp_string(value); }
-std::string spell(const OptionalLike auto& value);
+template <typename T>
+concept PlainLike = std::is_arithmetic_v<T> || std::is_same_v<T, std::string>;
+
+Spelled spell(const PlainLike auto& value) { return {cpp_literal(Argument(value)), Argument(value)}; }
+Spelled spell(const OptionalLike auto& value);
 
 template <typename Values>
-std::string listed(const Values& values) {
-  std::string out;
-  for (const auto& value : values) out += (out.empty() ? "" : ", ") + spell(value);
-  return "{" + out + "}";
+Spelled listed(const Values& values) {
+  Spelled list;
+  std::vector<Argument> elements;
+  for (const auto& value : values) {
+    const Spelled each = spell(value);
+    list.cpp += (list.cpp.empty() ? "" : ", ") + each.cpp;
+    elements.push_back(each.python);
+  }
+  return {"{" + list.cpp + "}", Argument::tuple(elements)};
 }
 
-inline std::string spell(const std::vector<std::int64_t>& values) { return "std::vector<int64_t>" + listed(values); }
-inline std::string spell(const std::vector<double>& values) { return "std::vector<double>" + listed(values); }
-std::string spell(const OptionalLike auto& value) { return value.has_value() ? spell(*value) : "torch::nullopt"; }
+template <typename T>
+Spelled spell(const std::vector<T>& values) {
+  const Spelled list = listed(values);
+  return {std::string("std::vector<") + (std::is_same_v<T, double> ? "double" : "int64_t") + ">" + list.cpp,
+          list.python};
+}
+Spelled spell(const OptionalLike auto& value) {
+  return value.has_value() ? spell(*value) : Spelled{"torch::nullopt", Argument()};
+}
 
 // A single number stands for all.
 template <typename Values>
-std::string spell_expanding(const Values& values) {
+Spelled spell_expanding(const Values& values) {
   for (const auto& value : values) {
     if (value != values[0]) return listed(values);
   }
   return spell(values[0]);
 }
 template <std::size_t D, typename T>
-std::string spell(const torch::ExpandingArray<D, T>& values) {
+Spelled spell(const torch::ExpandingArray<D, T>& values) {
   return spell_expanding(*values);
 }
 template <std::size_t D, typename T>
-std::string spell(const torch::ExpandingArrayWithOptionalElem<D, T>& values) {
+Spelled spell(const torch::ExpandingArrayWithOptionalElem<D, T>& values) {
   return spell_expanding(*values);
 }
 
 struct InVariant {
+  // `torch::kReLU` is "relu" in Python.
   template <typename T>
-  std::string operator()(const T& value) const {
+  Spelled operator()(const T& value) const {
     if constexpr (requires { torch::enumtype::_compute_enum_name{}(value); }) {
-      return "torch::" + torch::enumtype::_compute_enum_name{}(value);
+      const std::string name = torch::enumtype::_compute_enum_name{}(value);
+      std::string word;
+      for (const char letter : name.substr(1)) word += static_cast<char>(std::tolower(letter));
+      return {"torch::" + name, word};
     } else {
       return {};
     }
   }
   template <std::size_t D, typename T>
-  std::string operator()(const torch::ExpandingArray<D, T>& value) const {
-    return "torch::ExpandingArray<" + std::to_string(D) + ">(" + spell(value) + ")";
+  Spelled operator()(const torch::ExpandingArray<D, T>& value) const {
+    const Spelled numbers = spell(value);
+    return {"torch::ExpandingArray<" + std::to_string(D) + ">(" + numbers.cpp + ")", numbers.python};
   }
 };
-std::string spell(const VariantLike auto& value) { return visit(InVariant(), value); }
+Spelled spell(const VariantLike auto& value) { return visit(InVariant(), value); }
 
 // ── Options ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-// An option with a setter.
+// An option and how it is read.
 template <typename Get>
-struct Setter {
+struct Option {
   const char* name;
   Get get;
+  const char* python = nullptr;  ///< where Python calls it otherwise
 };
-template <typename Get>
-Setter(const char*, Get) -> Setter<Get>;
-#define FX_OPTION(name)                                          \
-  Setter {                                                       \
+template <typename Get, typename... Python>
+Option(const char*, Get, Python...) -> Option<Get>;
+#define FX_OPTION(name, ...)                                     \
+  Option {                                                       \
 #name, [](const auto& o) -> const auto& { return o.name(); } \
+    __VA_OPT__(, ) __VA_ARGS__                                   \
   }
 
-// An option as it is and as it is without being set.
-struct SetOption {
-  const char* name;
-  std::string text;
-  std::string plain;
-};
+/// Adds one value; false where no source can say it.
+inline bool add_parameter(HyperParameters& all, const char* name, const char* python, const Spelled& value,
+                          const Spelled* plain) {
+  HyperParameter& each = all.emplace_back();
+  each.name = python ? python : name;
+  each.value = value.python;
+  each.is_default = plain && plain->cpp == value.cpp;
+  each.by_position = !plain;
+  each.cpp_value = value.cpp;
+  each.cpp_setter = name;
+  return !value.cpp.empty();
+}
 
-/// `torch::nn::<type>(torch::nn::<type>Options(<required>).<setter>(…)…)`; empty when it cannot be said.
-std::string made_of(const char* type, std::initializer_list<std::string> required,
-                    std::initializer_list<SetOption> options);
+/// Returns a function from options to hyper-parameters: those that the options' constructor takes, then those that have
+/// setters. A value that is the same without being set is a default.
+template <typename... Required, typename... Set>
+auto described(std::tuple<Option<Required>...> required, Option<Set>... set) {
+  return [=](const auto& options) -> std::optional<HyperParameters> {
+    using Options = std::decay_t<decltype(options)>;
+    return std::apply(
+        [&](const auto&... each) -> std::optional<HyperParameters> {
+          [[maybe_unused]] const auto plain = std::make_from_tuple<Options>(std::make_tuple(each.get(options)...));
+          HyperParameters all;
+          bool known = true;
+          ((known &= add_parameter(all, each.name, each.python, spell(each.get(options)), nullptr)), ...);
+          [[maybe_unused]] const auto add_set = [&](const auto& option) {
+            const Spelled unset = spell(option.get(plain));
+            known &= add_parameter(all, option.name, option.python, spell(option.get(options)), &unset);
+          };
+          (add_set(set), ...);
+          return known ? std::optional(std::move(all)) : std::nullopt;
+        },
+        required);
+  };
+}
 
-template <typename Options, typename... Required, typename... Gets>
-std::string made_of(const char* type, const Options& options, const std::tuple<Required...>& required,
-                    Setter<Gets>... setters) {
-  const Options plain = std::make_from_tuple<Options>(required);
-  return std::apply(
-      [&](const auto&... each) {
-        return made_of(type, {spell(each)...},
-                       {SetOption{setters.name, spell(setters.get(options)), spell(setters.get(plain))}...});
-      },
-      required);
+/// The options that a constructor takes.
+template <typename... Gets>
+std::tuple<Option<Gets>...> taking(Option<Gets>... options) {
+  return {options...};
 }
 
 }  // namespace fx::internal

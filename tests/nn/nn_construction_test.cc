@@ -44,6 +44,22 @@ TEST(NnConstruction, SpellsOptionsOfEveryKind) {
       "kBilinear).align_corners(false))");
 }
 
+TEST(NnConstruction, SpellsPythonAlike) {
+  const auto in_python = [](const torch::nn::Module& module) { return construction_of(module)->python_construction; };
+  EXPECT_EQ(in_python(*nn::LSTM(nn::LSTMOptions(3, 4).num_layers(2).bias(false))),
+            "torch.nn.modules.rnn.LSTM(3, 4, bias=False, num_layers=2)");
+  EXPECT_EQ(in_python(*nn::Conv2d(nn::Conv2dOptions(3, 4, {3, 5}).padding({1, 2}).padding_mode(torch::kReflect))),
+            "torch.nn.modules.conv.Conv2d(3, 4, (3, 5), padding=(1, 2), padding_mode='reflect')");
+  EXPECT_EQ(in_python(*nn::Hardshrink(0.25)), "torch.nn.modules.activation.Hardshrink(lambd=0.25)");
+  EXPECT_EQ(in_python(*nn::AdaptiveAvgPool2d(nn::AdaptiveAvgPool2dOptions({5, c10::nullopt}))),
+            "torch.nn.modules.pooling.AdaptiveAvgPool2d((5, None))");
+  EXPECT_EQ(
+      in_python(*nn::TransformerEncoder(nn::TransformerEncoderOptions(nn::TransformerEncoderLayer(4, 2), 3)
+                                            .norm(nn::AnyModule(nn::LayerNorm(nn::LayerNormOptions({4})))))),
+      "torch.nn.modules.transformer.TransformerEncoder(torch.nn.modules.transformer.TransformerEncoderLayer(4, 2), "
+      "3, norm=torch.nn.modules.normalization.LayerNorm((4,)))");
+}
+
 TEST(NnConstruction, TellsResultsAndModes) {
   nn::LSTM lstm(3, 4);
   lstm->eval();

@@ -93,9 +93,9 @@ TEST(GeneratedPythonSlow, AFolderIsRunAndTracedAgainByPython) {
 }
 
 TEST(GeneratedPython, RefusesModulesThatItDoesNotKnow) {
-  GraphModule::Attributes attributes = {{"gru", std::shared_ptr<torch::nn::Module>(torch::nn::GRU(2, 2).ptr())}};
+  GraphModule::Attributes attributes = {{"own", std::shared_ptr<torch::nn::Module>(std::make_shared<NetImpl>())}};
   GraphModule gm(attributes, parse_graph("graph():\n%x = placeholder[target=x]\n"
-                                         "%y = call_module[target=gru](args = (%x,))\nreturn y"));
+                                         "%y = call_module[target=own](args = (%x,))\nreturn y"));
   const testing::ScratchFolder scratch;
   EXPECT_THROW(to_folder(gm, scratch / "never", "Net"), Error);
   EXPECT_FALSE(fs::exists(scratch / "never"));

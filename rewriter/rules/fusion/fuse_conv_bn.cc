@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 
+#include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
@@ -197,8 +198,8 @@ class BatchNormFolding {
   /// The dimensions that a module insists on; 0 where it takes several: what a conv3d makes without a batch suits
   /// BatchNorm2d.
   static std::size_t rank_taken_by(const OperationSite& bn) {
-    const std::string type = bn.leaf() ? bn.leaf()->type_name() : "";
-    return type == "BatchNorm2d" ? 4 : type == "BatchNorm3d" ? 5 : 0;
+    const ModuleType* type = bn.leaf() ? find_module_type(bn.leaf()->type_name()) : nullptr;
+    return type ? type->input_rank : 0;
   }
 
   static std::string used_elsewhere(const Node& value, const Node& here) {
