@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <sstream>
 
 #include <fxgraph/analysis/legalize.h>
 #include <fxgraph/module/inline_modules.h>
@@ -20,11 +19,11 @@
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/everywhere.h"
 #include "tests/rules/hostile_run.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::hostile_passes_test {
 
@@ -95,9 +94,7 @@ bool takes_rows_by_tensors(GraphModule& module, const HostileProgram& program) {
 /// The graph as it comes back from a file, over the module's own tensors and modules.
 bool save_and_load(GraphModule& module, const HostileProgram& program) {
   if (takes_rows_by_tensors(module, program)) return false;
-  std::stringstream file;
-  to_torchscript(module).save(file);
-  const auto loaded = from_torchscript(torch::jit::load(file));
+  const auto loaded = from_torchscript(testing::saved_and_loaded(module));
   for (const Node& node : loaded->graph().nodes()) {
     const std::string path = node.target().str();
     if (node.is(Op::get_attr) && !module.find_attribute(path).defined() && loaded->find_attribute(path).defined())
