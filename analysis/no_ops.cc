@@ -78,14 +78,14 @@ bool is_default_format(const Call& c) {
 bool makes_no_copy(const Call& c) { return !c.is_bool("copy", true) && c.absent("memory_format"); }
 bool always(const Call&) { return true; }
 
-struct Rule {
+struct NoOpForm {
   const char* packet;
   bool needs_shapes;  ///< the type and the sizes must be known to stay
   bool (*holds)(const Call&);
   const char* reason;
 };
 
-constexpr Rule kRules[] = {
+constexpr NoOpForm kForms[] = {
     {"aten::add", true, adds_zero, "adds 0"},
     {"aten::sub", true, adds_zero, "subtracts 0"},
     {"aten::mul", true, times_one, "multiplies by 1"},
@@ -115,20 +115,20 @@ bool keeps_type_and_sizes(const Shapes& shapes, const Node& node, const Node& in
          out->is_contiguous() == in->is_contiguous();
 }
 
-const Rule* rule_for(const Node& node) {
-  static const FlatMap<const Rule*> by_packet = [] {
-    FlatMap<const Rule*> map;
-    for (const Rule& rule : kRules) map[Symbol(rule.packet).id()] = &rule;
+const NoOpForm* form_for(const Node& node) {
+  static const FlatMap<const NoOpForm*> by_packet = [] {
+    FlatMap<const NoOpForm*> map;
+    for (const NoOpForm& form : kForms) map[Symbol(form.packet).id()] = &form;
     return map;
   }();
   const Symbol packet = Symbol::find(packet_of(node.target().view()));
-  const Rule* const* rule = packet.empty() ? nullptr : by_packet.find(packet.id());
-  return rule ? *rule : nullptr;
+  const NoOpForm* const* form = packet.empty() ? nullptr : by_packet.find(packet.id());
+  return form ? *form : nullptr;
 }
 
 /// Of a call that takes a tensor first, and only reads it.
-bool holds(const Rule& rule, const Node& node) {
-  return rule.holds({node, node.arg(0).node()}) && !effects_of(node).writes;
+bool holds(const NoOpForm& form, const Node& node) {
+  return form.holds({node, node.arg(0).node()}) && !effects_of(node).writes;
 }
 bool takes_a_node(const Node& node) {
   return node.is(Op::call_function) && !node.args().empty() && node.args()[0].is_node();
@@ -137,29 +137,29 @@ bool takes_a_node(const Node& node) {
 }  // namespace
 
 Node* no_op_argument(const Node& node) {
-  const Rule* rule = takes_a_node(node) ? rule_for(node) : nullptr;
-  if (!rule || rule->needs_shapes || rule->holds == rectified_before) return nullptr;
-  return holds(*rule, node) ? &node.args()[0].node() : nullptr;
+  const NoOpForm* form = takes_a_node(node) ? form_for(node) : nullptr;
+  if (!form || form->needs_shapes || form->holds == rectified_before) return nullptr;
+  return holds(*form, node) ? &node.args()[0].node() : nullptr;
 }
 
 std::vector<NoOp> find_no_ops(const Graph& graph, const Shapes* shapes, const Effects* effects) {
   std::vector<NoOp> found;
   std::optional<Effects> own;
-  FlatMap<std::optional<const Rule*>> rules;  // by target: a graph has few
+  FlatMap<std::optional<const NoOpForm*>> forms;  // by target: a graph has few
   for (const Node& node : graph.nodes()) {
     if (!takes_a_node(node)) continue;
-    std::optional<const Rule*>& known = rules[node.target().id()];
-    if (!known) known = rule_for(node);
-    const Rule* rule = *known;
-    if (!rule) continue;
+    std::optional<const NoOpForm*>& known = forms[node.target().id()];
+    if (!known) known = form_for(node);
+    const NoOpForm* form = *known;
+    if (!form) continue;
     Node& input = node.args()[0].node();
-    if (rule->needs_shapes && !(shapes && keeps_type_and_sizes(*shapes, node, input))) continue;
-    if (!holds(*rule, node)) continue;
-    if (rule->holds == rectified_before) {
+    if (form->needs_shapes && !(shapes && keeps_type_and_sizes(*shapes, node, input))) continue;
+    if (!holds(*form, node)) continue;
+    if (form->holds == rectified_before) {
       if (!effects) effects = &own.emplace(graph);
       if (effects->write_between(input, input, node)) continue;
     }
-    found.push_back({const_cast<Node*>(&node), &input, rule->reason});
+    found.push_back({const_cast<Node*>(&node), &input, form->reason});
   }
   return found;
 }

@@ -152,7 +152,7 @@ class CompiledPattern {
   /// True when a value must pass a use count or a condition to be bound.
   bool is_tested(std::uint32_t i) const { return hot_[i].tested; }
   bool is_call(std::uint32_t i) const { return hot_[i].call; }
-  /// The value that `node` hands on as it is, null when it computes one of its own.
+  /// The value that `node` forwards as it is, null when it computes one of its own.
   Node* forwarded_operand(const Node& node) const;
   const CallPlan& call_plan(std::uint32_t call, const Node& node, const TargetKey& key) {
     return hot_[call].fixed_plan ? fixed_plans_[call] : other_plan(call, node, key);

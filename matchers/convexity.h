@@ -1,5 +1,5 @@
-// A way back: a value that leaves a set of nodes and comes back into it through nodes outside. A set without one is
-// convex: it can be replaced by a single call.
+// Convexity: a set of nodes is convex when no path leaves it and comes back into it through nodes outside. Then it can
+// be replaced by a single call.
 //
 // Cost: the users of the exits, followed downstream as far as the last node of the set; never the whole graph.
 // Thread-safety: reads the graph only.
@@ -19,8 +19,8 @@ struct ConvexityViolation {
   const Node* user;     ///< the node of the set that it comes back to
 };
 
-/// Returns a way back into `nodes`, which are in graph order, from one of `exits`, which are among them; nothing when
-/// there is none. Only nodes that are used outside need be given as exits.
+/// Returns a path out of `nodes` and back, from one of `exits`, which are among them; nothing when there is none.
+/// `nodes` are in graph order. Only nodes that are used outside need be given as exits.
 std::optional<ConvexityViolation> convexity_violation(std::span<Node* const> nodes, std::span<Node* const> exits);
 
 /// The same for a match: its results are the exits.

@@ -27,7 +27,7 @@ void Engine::start(Node& anchor) {
   picks_.clear();
   if (program_.has_interior()) {
     interior_.clear();
-    num_cones_ = 0;
+    num_walks_ = 0;
   }
   if (!made_.empty()) made_.clear();
   goal_ = kNoGoal;

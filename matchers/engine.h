@@ -203,8 +203,8 @@ class Engine {
   std::uint32_t base_ = 0;
   std::vector<std::pair<std::uint32_t, Node*>> interior_;
   std::vector<std::uint32_t> picks_;  // elements of the list being picked from that are taken
-  std::deque<DominatorWalk> walks_;   // the first `num_cones_` belong to choices
-  std::uint32_t num_cones_ = 0;
+  std::deque<DominatorWalk> walks_;   // the first `num_walks_` belong to choices
+  std::uint32_t num_walks_ = 0;
   std::deque<Argument> made_;                         // values that no node holds: sizes, tails
   std::vector<std::uint8_t> constant_;                // by node id: 0 not known, 1 no, 2 yes
   std::shared_ptr<const ChangingStorages> changing_;  // made when the first attribute is asked about

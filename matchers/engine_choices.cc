@@ -25,13 +25,13 @@ bool Engine::begin(Choice::Kind kind, const Goal& goal) {
   if (kind == Choice::Kind::pick && !holds_enough(goal.value, program_.node(pattern))) return true;  // let pass
   Choice& choice = push_choice(kind, pattern, goal.value, goal.user);
   if (kind != Choice::Kind::path) return resume(choice);
-  choice.extent = num_cones_++;
-  if (walks_.size() < num_cones_) walks_.emplace_back();
+  choice.extent = num_walks_++;
+  if (walks_.size() < num_walks_) walks_.emplace_back();
   walks_[choice.extent].start(*goal.value.node);
   return resume(choice);
 }
 
-/// The value itself first, then what it hands on.
+/// The value itself first, then what it forwards.
 bool Engine::see_through(Choice& choice) {
   const std::uint32_t pattern = choice.pattern;
   if (choice.tried++ > 0) {
@@ -65,7 +65,7 @@ bool Engine::follow_path(Choice& choice) {
     for (std::size_t i = known; i < walk.passed().size(); ++i) interior_.emplace_back(pattern, walk.passed()[i]);
     choice.interior = static_cast<std::uint32_t>(interior_.size());
     if (!base) {
-      num_cones_ = choice.extent;
+      num_walks_ = choice.extent;
       choices_.pop_back();
       if (!refused) return false;
       return fail(pattern, {const_cast<Node*>(refused), nullptr}, user, Mismatch::path);
@@ -117,7 +117,7 @@ bool Engine::fits_below(std::uint32_t pattern, const Value& value) {
   const std::uint32_t bound = bound_;
   const std::size_t num_goals = goals_.size();
   const std::size_t num_interior = interior_.size();
-  const std::uint32_t num_cones = num_cones_;
+  const std::uint32_t num_walks = num_walks_;
   FailureObserver* const observer = observer_;
   floor_ = static_cast<std::uint32_t>(choices_.size());
   base_ = bound_;
@@ -129,7 +129,7 @@ bool Engine::fits_below(std::uint32_t pattern, const Value& value) {
   choices_.erase(choices_.begin() + floor_, choices_.end());
   goals_.resize(num_goals);
   interior_.resize(num_interior);
-  num_cones_ = num_cones;
+  num_walks_ = num_walks;
   floor_ = floor;
   base_ = base;
   goal_ = goal;

@@ -156,7 +156,7 @@ bool writes_to(const Node& call, const Node& value, const EffectIndex& effects) 
 }
 
 /// A call that writes to a tensor and takes it a second time, under whatever name, may want two: a view of it, and no
-/// other, is one. What lies between may hand on the very tensor, as dropout in evaluation does. And autograd refuses to
+/// other, is one. What lies between may forward the very tensor, as dropout in evaluation does. And autograd refuses to
 /// write to what is trained, but by way of `detach`.
 Verdict check_writers(const Node& old, const Node& now, const EffectIndex& effects) {
   constexpr std::size_t kMost = 64;
@@ -221,7 +221,7 @@ Verdict check_returned(const Node& old, const Node& result, const EffectIndex& e
 }
 
 /// Whether what it gives may be its argument itself: `contiguous`, dropout in evaluation, what is written in place.
-bool may_hand_on(const Node& call, const EffectIndex& effects) {
+bool may_forward(const Node& call, const EffectIndex& effects) {
   constexpr std::array<std::string_view, 3> kNewTensors = {"aten::ravel", "aten::reshape", "aten::reshape_as"};
   const OperatorSchema* schema = schema_of(call);
   if (!schema || effects.of(call).writes || std::ranges::any_of(schema->arguments, &SchemaArgument::hidden_alias))
@@ -234,17 +234,17 @@ bool may_hand_on(const Node& call, const EffectIndex& effects) {
 /// parameter or another result.
 Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* const> made, const EffectIndex& effects) {
   const OperatorSchema* schema = schema_of(old);
-  if (!schema || !schema->traits.view || may_hand_on(old, effects)) return {};
-  if (std::ranges::find(made, &result) != made.end() && !may_hand_on(result, effects)) return {};
+  if (!schema || !schema->traits.view || may_forward(old, effects)) return {};
+  if (std::ranges::find(made, &result) != made.end() && !may_forward(result, effects)) return {};
   const auto readers = [&](const Node& value, auto&& visit) {
     for (const Node& user : value.users()) {
-      if (may_hand_on(user, effects) && effects.may_share(user, value)) visit(user);
+      if (may_forward(user, effects) && effects.may_share(user, value)) visit(user);
     }
   };
   constexpr std::size_t kMost = 64;
   if (!any_reached(old, kMost, is_result, readers)) return {};
   const auto arguments = [&](const Node& value, auto&& visit) {
-    if (may_hand_on(value, effects)) for_each_aliased_input(value, visit, effects.modules());
+    if (may_forward(value, effects)) for_each_aliased_input(value, visit, effects.modules());
   };
   const auto is_seen = [](const Node& value) {
     return value.is(Op::placeholder) || value.is(Op::get_attr) || is_result(value);

@@ -43,9 +43,9 @@ bool is_used_before(const Site& site, const Node& node) {
 
 bool Applier::is_made(const Node* node) const { return std::find(made_.begin(), made_.end(), node) != made_.end(); }
 
-Outcome Applier::refuse(Verdict& verdict) {
+ApplyResult Applier::refuse(Verdict& verdict) {
   objection_ = std::move(*verdict);
-  return Outcome::refused;
+  return ApplyResult::refused;
 }
 
 namespace {
@@ -93,21 +93,21 @@ Verdict Applier::check(Site& site) const {
   return check_owned(site, written_captures(site, replacement_), effects_);
 }
 
-Outcome Applier::apply(Match& match, const std::function<bool(const Match&)>& accepts) {
+ApplyResult Applier::apply(Match& match, const std::function<bool(const Match&)>& accepts) {
   made_.clear();
   results_.clear();
   bool changed = false;
   if (Verdict verdict = update(match, changed)) return refuse(verdict);
   Site site(match);
   if (Verdict verdict = check_alive(site)) return refuse(verdict);
-  if (changed && accepts && !accepts(match)) return Outcome::declined;
+  if (changed && accepts && !accepts(match)) return ApplyResult::declined;
   if (Verdict verdict = check(site)) return refuse(verdict);
 
   const Rewriter::Mark mark = rewriter_.mark();
   build(site);
   if (results_.empty()) {
     rewriter_.rollback(mark);
-    return Outcome::declined;
+    return ApplyResult::declined;
   }
   if (Verdict verdict = check_built(site)) {
     rewriter_.rollback(mark);
@@ -117,7 +117,7 @@ Outcome Applier::apply(Match& match, const std::function<bool(const Match&)>& ac
   make_known();
   redirect(site);
   erase(site);
-  return Outcome::applied;
+  return ApplyResult::applied;
 }
 
 void Applier::build(const Site& site) {

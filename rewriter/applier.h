@@ -12,7 +12,7 @@
 namespace fx::internal {
 
 /// What became of a match.
-enum class Outcome : std::uint8_t { applied, refused, declined };
+enum class ApplyResult : std::uint8_t { applied, refused, declined };
 
 class Applier {
  public:
@@ -31,7 +31,7 @@ class Applier {
 
   /// Rewrites `match` after bringing its values up to date: where an earlier rewrite has changed what it takes, the
   /// pattern's own conditions and `accepts` are asked again. Unless it is applied the graph is as before.
-  Outcome apply(Match& match, const std::function<bool(const Match&)>& accepts = {});
+  ApplyResult apply(Match& match, const std::function<bool(const Match&)>& accepts = {});
 
   /// Why the last match was refused.
   const Objection& objection() const { return objection_; }
@@ -39,7 +39,7 @@ class Applier {
   const std::vector<Node*>& made() const { return made_; }
 
  private:
-  Outcome refuse(Verdict& verdict);
+  ApplyResult refuse(Verdict& verdict);
   Verdict update(Match& match, bool& changed);
   bool is_made(const Node* node) const;
   Verdict check(Site& site) const;

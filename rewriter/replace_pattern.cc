@@ -10,9 +10,9 @@ namespace fx {
 namespace {
 
 using internal::Applier;
+using internal::ApplyResult;
 using internal::EffectIndex;
 using internal::Objection;
-using internal::Outcome;
 using internal::ReplacementPlan;
 using internal::Search;
 
@@ -105,12 +105,12 @@ class Replace {
       }
       Match& match = match_at(i);
       switch (applier.apply(match, again)) {
-        case Outcome::applied:
+        case ApplyResult::applied:
           ++rule_.applied;
           if (on_applied) on_applied(match, applier.made());
           break;
-        case Outcome::refused: refuse(applier.objection()); break;
-        case Outcome::declined: ++rule_.filtered; break;
+        case ApplyResult::refused: refuse(applier.objection()); break;
+        case ApplyResult::declined: ++rule_.filtered; break;
       }
     }
   }

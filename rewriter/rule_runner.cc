@@ -39,11 +39,11 @@ bool RuleRunner::apply(std::size_t i, Match& match) {
   const Node& anchor = match.anchor();
   const auto start = std::chrono::steady_clock::now();
   const auto accepts = [&](const Match& again) { return static_cast<bool>(rule.when(again)); };
-  const Outcome outcome = run.applier.apply(match, rule.when ? accepts : std::function<bool(const Match&)>());
+  const ApplyResult result = run.applier.apply(match, rule.when ? accepts : std::function<bool(const Match&)>());
   report.time += std::chrono::steady_clock::now() - start;
-  if (outcome == Outcome::declined) ++report.filtered;
-  if (outcome == Outcome::refused) refuse(i, anchor, *run.applier.objection().node, run.applier.objection().reason);
-  if (outcome != Outcome::applied) return false;
+  if (result == ApplyResult::declined) ++report.filtered;
+  if (result == ApplyResult::refused) refuse(i, anchor, *run.applier.objection().node, run.applier.objection().reason);
+  if (result != ApplyResult::applied) return false;
   ++report.applied;
   ++applied_;
   return true;

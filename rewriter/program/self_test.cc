@@ -291,21 +291,21 @@ class SelfTest {
     hostile::DrawOptions options{.common_percent = 10, .motif_percent = 65};
     if (!special_values_) options.special_percent = 0;
     for (const Source& source : sources_) options.motifs.push_back(source.pattern);
-    const hostile::Rewrite rewrite = [this](GraphModule& module, const hostile::Program& program) {
+    const hostile::Rewrite rewrite = [this](GraphModule& module, const hostile::HostileProgram& program) {
       return rewritten(module, program);
     };
     for (std::size_t i = 0; i < options_.hostile && result_.counter_example.empty(); ++i) {
-      const hostile::Program program = hostile::draw_program(options_.seed * 1000003 + i, options);
+      const hostile::HostileProgram program = hostile::draw_program(options_.seed * 1000003 + i, options);
       const hostile::Verdict verdict = hostile::judge(program, rewrite);
       result_.hostile_applied += verdict.changed;
       if (verdict.wrong.empty()) continue;
-      const hostile::Program small = hostile::reduce(program, rewrite);
+      const hostile::HostileProgram small = hostile::reduce(program, rewrite);
       const hostile::Verdict found = hostile::judge(small, rewrite);
       result_.counter_example = small.str() + "  " + found.wrong + "\n" + found.after;
     }
   }
 
-  hostile::Rewritten rewritten(GraphModule& module, const hostile::Program& program) const {
+  hostile::Rewritten rewritten(GraphModule& module, const hostile::HostileProgram& program) const {
     Shapes shapes;
     try {
       const StateKeeper keeper(module);

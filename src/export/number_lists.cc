@@ -28,17 +28,17 @@ class NumberLists {
 
  private:
   using Elements = std::optional<NumberList> (NumberLists::*)(Node& node);
-  struct Rule {
+  struct ListForm {
     std::string_view target;
     Elements elements;
   };
-  static std::span<const Rule> rules();
+  static std::span<const ListForm> forms();
 
   void visit(Node& node) {
     if (values_[node].kind == ValueShape::Kind::list) {
-      const auto rule = std::ranges::find(rules(), node.target().view(), &Rule::target);
+      const auto form = std::ranges::find(forms(), node.target().view(), &ListForm::target);
       std::optional<NumberList> elements =
-          rule == rules().end() || node.args().empty() ? std::nullopt : (this->*rule->elements)(node);
+          form == forms().end() || node.args().empty() ? std::nullopt : (this->*form->elements)(node);
       if (!elements || elements->size() != values_[node].elements.size()) return;
       found_.push_back({&node, *elements});
       known_.emplace(&node, std::move(*elements));
@@ -67,7 +67,7 @@ class NumberLists {
     return known == known_.end() ? std::nullopt : std::optional(known->second);
   }
 
-  // ── Rules ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Forms ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   std::optional<NumberList> sizes(Node& node) {
     NumberList all;
@@ -126,13 +126,13 @@ class NumberLists {
   std::map<const Node*, NumberList> known_;  // looked up, not gone through
 };
 
-std::span<const NumberLists::Rule> NumberLists::rules() {
-  static constexpr Rule kRules[] = {
+std::span<const NumberLists::ListForm> NumberLists::forms() {
+  static constexpr ListForm kForms[] = {
       {"aten::size", &NumberLists::sizes},          {"aten::add.t", &NumberLists::joined},
       {"aten::mul.left_t", &NumberLists::repeated}, {"aten::list.t", &NumberLists::same},
       {"aten::slice.t", &NumberLists::sliced},
   };
-  return kRules;
+  return kForms;
 }
 
 }  // namespace

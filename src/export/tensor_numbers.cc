@@ -54,12 +54,12 @@ class TensorNumbers {
 
  private:
   using Make = std::optional<TensorNumber> (TensorNumbers::*)(Node& node, const char* call);
-  struct Rule {
+  struct NumberForm {
     std::string_view target;
     Make make;
     const char* call = nullptr;
   };
-  static std::span<const Rule> rules();
+  static std::span<const NumberForm> forms();
   /// Calls that read the number.
   struct Exit {
     std::string_view target;
@@ -73,9 +73,9 @@ class TensorNumbers {
       if (read(node, exit->truncates)) graph_.erase_node(node);
       return;
     }
-    const auto rule = std::ranges::find(rules(), node.target().view(), &Rule::target);
+    const auto form = std::ranges::find(forms(), node.target().view(), &NumberForm::target);
     std::optional<TensorNumber> number;
-    if (rule != rules().end() && !node.args().empty()) number = (this->*rule->make)(node, rule->call);
+    if (form != forms().end() && !node.args().empty()) number = (this->*form->make)(node, form->call);
     if (number && is_overwritten(node)) {
       wordless_.emplace(&node, &node);
     } else if (number) {
@@ -225,7 +225,7 @@ class TensorNumbers {
     return call("operator.mul", {left, right});
   }
 
-  // ── Rules ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── Forms ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
   std::optional<TensorNumber> made(Node& node, const char* /*call*/) {
     const Argument* type = node.kwarg("dtype");
@@ -335,8 +335,8 @@ class TensorNumbers {
   std::vector<Node*> made_;
 };
 
-std::span<const TensorNumbers::Rule> TensorNumbers::rules() {
-  static constexpr Rule kRules[] = {
+std::span<const TensorNumbers::NumberForm> TensorNumbers::forms() {
+  static constexpr NumberForm kForms[] = {
       {"prim::NumToTensor.Scalar", &TensorNumbers::made},
       {"aten::tensor.int", &TensorNumbers::made},
       {"aten::tensor.float", &TensorNumbers::made},
@@ -379,7 +379,7 @@ std::span<const TensorNumbers::Rule> TensorNumbers::rules() {
       {"aten::to.dtype_layout", &TensorNumbers::converted},
       {"aten::to.device", &TensorNumbers::converted},
   };
-  return kRules;
+  return kForms;
 }
 
 std::span<const TensorNumbers::Exit> TensorNumbers::exits() {

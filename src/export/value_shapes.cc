@@ -240,8 +240,8 @@ struct Open {
   std::vector<Symbols> doubts;
 };
 
-ProgramShapes combine_runs(const Graph& graph, const Runs& runs, const SizedInputs& inputs, const SizeRanges& ranges,
-                           std::set<std::string>* unfit, Open& open) {
+SymbolicShapes combine_runs(const Graph& graph, const Runs& runs, const SizedInputs& inputs, const SizeRanges& ranges,
+                            std::set<std::string>* unfit, Open& open) {
   Combiner combiner(runs, inputs, ranges, unfit);
   const auto combine = [&](const Graph& of, const auto& seen_of) {
     ValueShapes shapes(of);
@@ -252,9 +252,9 @@ ProgramShapes combine_runs(const Graph& graph, const Runs& runs, const SizedInpu
     }
     return shapes;
   };
-  ProgramShapes shapes{combine(
-                           graph, [](const Seen& seen) -> const auto& { return seen.values; }),
-                       {}};
+  SymbolicShapes shapes{combine(
+                            graph, [](const Seen& seen) -> const auto& { return seen.values; }),
+                        {}};
   for (const auto& [nested, values] : runs.seen[0].nested) {
     const Graph* key = nested;
     shapes.nested.emplace(key, combine(
@@ -266,9 +266,9 @@ ProgramShapes combine_runs(const Graph& graph, const Runs& runs, const SizedInpu
 
 }  // namespace
 
-ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& sizes,
-                                const SizeRanges& ranges_of_sizes, const SizedInputs& inputs,
-                                std::set<std::string>* unfit) {
+SymbolicShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& sizes,
+                                 const SizeRanges& ranges_of_sizes, const SizedInputs& inputs,
+                                 std::set<std::string>* unfit) {
   const at::NoGradGuard no_grad;
   Runs runs(module, graph, inputs);
   Symbols example = sizes;
@@ -284,7 +284,7 @@ ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const S
   if (example.size() > 1) runs.add_turned_round(ranges);
   if (!runs.data().empty() && runs.choices.size() < 2) runs.add(example);
   Open open;
-  ProgramShapes shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);
+  SymbolicShapes shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);
   if (!unfit || unfit->empty()) {
     for (const std::string& symbol : open.guessed) runs.add_more(symbol, range_of(symbol));
     if (!open.guessed.empty()) shapes = combine_runs(graph, runs, inputs, ranges, unfit, open);

@@ -52,7 +52,7 @@ inline bool is_number(ValueShape::Kind kind) {
 using ValueShapes = NodeMap<ValueShape>;
 
 /// The values of a program, and of the graphs that it calls.
-struct ProgramShapes {
+struct SymbolicShapes {
   ValueShapes values;
   std::map<const Graph*, ValueShapes> nested{};  ///< looked up, not gone through
   DataSizes data{};                              ///< of the program itself, not of the graphs that it calls
@@ -70,8 +70,8 @@ struct SizedInputs {
 /// Runs `graph` over `module`'s attributes. Throws
 /// Error(unsupported) naming the node whose size is no expression that is found; with `unfit`, the symbols on which it
 /// depends go there instead.
-ProgramShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
-                                const SizeRanges& ranges, const SizedInputs& inputs,
-                                std::set<std::string>* unfit = nullptr);
+SymbolicShapes find_value_shapes(GraphModule& module, const Graph& graph, const Symbols& example,
+                                 const SizeRanges& ranges, const SizedInputs& inputs,
+                                 std::set<std::string>* unfit = nullptr);
 
 }  // namespace fx::pt2

@@ -11,20 +11,20 @@ namespace {
 using Base = SchemaType::Base;
 
 // What conversions cost. Those of a call's arguments add up, and a call has few arguments that convert.
-constexpr Fit kMisfit{-1};
-constexpr Fit kExact{0};
-constexpr Fit kNatural{1};         // an int for a Scalar, an int for int[2], "cpu" for a device
-constexpr Fit kWiden{2};           // an int for a float
-constexpr Fit kUnusual{3};         // a bool for an int, a number for a complex
-constexpr Fit kUnpacked{4};        // a number of unknown kind for an int or a float
-constexpr Fit kByNumber{4, true};  // 6 for a dtype, as TorchScript stores it
-constexpr Fit kWrapped{16, true};  // a number for a tensor
-constexpr Fit kUnsure{20};         // a node of unknown kind where no tensor is wanted: it counts as a tensor
-constexpr Fit kWrongNode{64, true};
+constexpr ConversionCost kNotViable{-1};
+constexpr ConversionCost kExact{0};
+constexpr ConversionCost kNatural{1};         // an int for a Scalar, an int for int[2], "cpu" for a device
+constexpr ConversionCost kWiden{2};           // an int for a float
+constexpr ConversionCost kUnusual{3};         // a bool for an int, a number for a complex
+constexpr ConversionCost kUnpacked{4};        // a number of unknown kind for an int or a float
+constexpr ConversionCost kByNumber{4, true};  // 6 for a dtype, as TorchScript stores it
+constexpr ConversionCost kWrapped{16, true};  // a number for a tensor
+constexpr ConversionCost kUnsure{20};         // a node of unknown kind where no tensor is wanted: it counts as a tensor
+constexpr ConversionCost kWrongNode{64, true};
 
 struct Conversion {
   Base have, want;
-  Fit fit;
+  ConversionCost cost;
 };
 constexpr Conversion kConversions[] = {
     {Base::integer, Base::scalar, kNatural},         {Base::floating, Base::scalar, kNatural},
@@ -39,59 +39,60 @@ constexpr Conversion kConversions[] = {
     {Base::complex, Base::tensor, kWrapped},         {Base::scalar, Base::tensor, kWrapped},
 };
 
-Fit element_fit(Base have, Base want) {
+ConversionCost element_cost(Base have, Base want) {
   if (have == want) return kExact;
   if (want == Base::other) return kNatural;
   if (have == Base::other && want == Base::generator) return kNatural;  // opaque: only its text is known
   for (const Conversion& row : kConversions) {
-    if (row.have == have && row.want == want) return row.fit;
+    if (row.have == have && row.want == want) return row.cost;
   }
-  return kMisfit;
+  return kNotViable;
 }
 
 // A value of known kind that is no literal container.
-Fit kind_fit(const ArgumentType& have, const SchemaType& want) {
+ConversionCost kind_cost(const ArgumentType& have, const SchemaType& want) {
   if (have.list && want.list) {
-    return have.base == Base::other || want.base == Base::other ? kNatural : element_fit(have.base, want.base);
+    return have.base == Base::other || want.base == Base::other ? kNatural : element_cost(have.base, want.base);
   }
-  if (have.list) return want.base == Base::other ? kNatural : kMisfit;
-  if (!want.list) return element_fit(have.base, want.base);
-  if (want.fixed_size == 0) return kMisfit;
-  Fit fit = element_fit(have.base, want.base);
-  if (fit.fits()) fit.cost += kNatural.cost;
-  return fit;
+  if (have.list) return want.base == Base::other ? kNatural : kNotViable;
+  if (!want.list) return element_cost(have.base, want.base);
+  if (want.fixed_size == 0) return kNotViable;
+  ConversionCost cost = element_cost(have.base, want.base);
+  if (cost.viable()) cost.value += kNatural.value;
+  return cost;
 }
 
-Fit node_fit(const Argument& argument, const SchemaType& want) {
+ConversionCost node_cost(const Argument& argument, const SchemaType& want) {
   const ArgumentType have = argument_type(argument);
   if (!have.known) return want.is_tensor() && !want.list ? kExact : kUnsure;
-  const Fit fit = kind_fit(have, want);
-  return fit.fits() ? fit : kWrongNode;
+  const ConversionCost cost = kind_cost(have, want);
+  return cost.viable() ? cost : kWrongNode;
 }
 
-Fit argument_fit(const Argument& argument, const SchemaType& want);
+ConversionCost argument_cost(const Argument& argument, const SchemaType& want);
 
 // The worst element decides.
-Fit sequence_fit(ArgumentSpan elements, const SchemaType& want) {
+ConversionCost sequence_cost(ArgumentSpan elements, const SchemaType& want) {
   if (want.base == Base::other) return kNatural;
-  if (!want.list) return kMisfit;
+  if (!want.list) return kNotViable;
   SchemaType element;
   element.base = want.base;
   element.optional = want.optional_elements;
-  Fit worst = kExact;
+  ConversionCost worst = kExact;
   for (const Argument& value : elements) {
-    const Fit fit = argument_fit(value, element);
-    if (!fit.fits()) return kMisfit;
-    if (fit.cost > worst.cost) worst = fit;
+    const ConversionCost cost = argument_cost(value, element);
+    if (!cost.viable()) return kNotViable;
+    if (cost.value > worst.value) worst = cost;
   }
   return worst;
 }
 
-Fit argument_fit(const Argument& argument, const SchemaType& want) {
-  if (argument.is_node()) return node_fit(argument, want);
-  if (argument.is_none()) return want.optional ? kExact : want.base == Base::other && !want.list ? kNatural : kMisfit;
-  if (argument.is_sequence()) return sequence_fit(argument.elements(), want);
-  return kind_fit(argument_type(argument), want);
+ConversionCost argument_cost(const Argument& argument, const SchemaType& want) {
+  if (argument.is_node()) return node_cost(argument, want);
+  if (argument.is_none())
+    return want.optional ? kExact : want.base == Base::other && !want.list ? kNatural : kNotViable;
+  if (argument.is_sequence()) return sequence_cost(argument.elements(), want);
+  return kind_cost(argument_type(argument), want);
 }
 
 std::string quoted(Symbol name) { return "'" + name.str() + "'"; }
@@ -126,36 +127,36 @@ bool check_keywords(const OperatorSchema& schema, std::size_t num_args, KwargSpa
 
 }  // namespace
 
-Fit fit_call(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs, std::string* why) {
+ConversionCost conversion_cost(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs, std::string* why) {
   const std::size_t positional = schema.num_positional();
   if (args.size() > positional && !schema.varargs) {
     if (why) {
       *why = "takes " + std::to_string(positional) + " positional argument" + (positional == 1 ? "" : "s") + ", got " +
              std::to_string(args.size());
     }
-    return kMisfit;
+    return kNotViable;
   }
-  if (!check_keywords(schema, args.size(), kwargs, why)) return kMisfit;
-  Fit total;
+  if (!check_keywords(schema, args.size(), kwargs, why)) return kNotViable;
+  ConversionCost total;
   for (std::size_t i = 0; i < schema.arguments.size(); ++i) {
     const SchemaArgument& wanted = schema.arguments[i];
     const Argument* value = bound_argument(schema, args, kwargs, i);
     if (!value) {
       if (why) *why = "is missing argument " + quoted(wanted.name) + " (" + wanted.type.text + ")";
-      return kMisfit;
+      return kNotViable;
     }
     const Argument* const standard = wanted.default_value ? &*wanted.default_value : nullptr;
     if (value == standard) continue;
-    const Fit fit = argument_fit(*value, wanted.type);
-    if (!fit.fits()) {
+    const ConversionCost cost = argument_cost(*value, wanted.type);
+    if (!cost.viable()) {
       if (why) {
         *why = "wants " + wanted.type.text + " for argument " + quoted(wanted.name) + ", got " +
                std::string(to_string(value->kind())) + " " + to_string(*value);
       }
-      return kMisfit;
+      return kNotViable;
     }
-    total.cost += fit.cost;
-    total.forced |= fit.forced;
+    total.value += cost.value;
+    total.forced |= cost.forced;
   }
   return total;
 }
@@ -165,11 +166,11 @@ const OperatorSchema* best_overload(const std::vector<const OperatorSchema*>& ov
   const OperatorSchema* best = nullptr;
   int best_cost = 0;
   for (const OperatorSchema* schema : overloads) {
-    const Fit fit = fit_call(*schema, args, kwargs);
-    if (!fit.fits() || (fit.forced && !allow_forced)) continue;
-    if (best && fit.cost >= best_cost) continue;
+    const ConversionCost cost = conversion_cost(*schema, args, kwargs);
+    if (!cost.viable() || (cost.forced && !allow_forced)) continue;
+    if (best && cost.value >= best_cost) continue;
     best = schema;
-    best_cost = fit.cost;
+    best_cost = cost.value;
     if (best_cost == 0) break;
   }
   return best;
@@ -179,7 +180,7 @@ const OperatorSchema* best_overload(const std::vector<const OperatorSchema*>& ov
 
 std::optional<std::string> check_call(const OperatorSchema& schema, ArgumentSpan args, KwargSpan kwargs) {
   std::string why;
-  if (internal::fit_call(schema, args, kwargs, &why).fits()) return std::nullopt;
+  if (internal::conversion_cost(schema, args, kwargs, &why).viable()) return std::nullopt;
   return schema.target.str() + " " + why;
 }
 

@@ -297,7 +297,7 @@ std::optional<AtenCall> python_call(const Node& node) {
 // An operator called without overload: the default one when it fits without conversions, else the best.
 const OperatorSchema* packet_schema(const TargetInfo& info, const Node& node) {
   if (info.exact) return info.schema;
-  if (info.schema && fit_call(*info.schema, node.args(), node.kwargs()).cost == 0) return info.schema;
+  if (info.schema && conversion_cost(*info.schema, node.args(), node.kwargs()).value == 0) return info.schema;
   return best_overload(*info.overloads, node.args(), node.kwargs(), true);
 }
 

@@ -51,17 +51,17 @@ bool contains(const std::array<std::string_view, N>& names, std::string_view nam
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-ValueKind kind_of(const c10::Type& type) {
+OperandKind kind_of(const c10::Type& type) {
   if (const auto* optional = type.castRaw<c10::OptionalType>()) return kind_of(*optional->getElementType());
   switch (type.kind()) {
-    case c10::TypeKind::TensorType: return ValueKind::tensor;
-    case c10::TypeKind::GeneratorType: return ValueKind::generator;
-    case c10::TypeKind::DeviceObjType: return ValueKind::device;
+    case c10::TypeKind::TensorType: return OperandKind::tensor;
+    case c10::TypeKind::GeneratorType: return OperandKind::generator;
+    case c10::TypeKind::DeviceObjType: return OperandKind::device;
     case c10::TypeKind::ListType: {
-      const ValueKind element = kind_of(*type.castRaw<c10::ListType>()->getElementType());
-      return element == ValueKind::tensor ? ValueKind::tensor_list : ValueKind::other;
+      const OperandKind element = kind_of(*type.castRaw<c10::ListType>()->getElementType());
+      return element == OperandKind::tensor ? OperandKind::tensor_list : OperandKind::other;
     }
-    default: return ValueKind::other;
+    default: return OperandKind::other;
   }
 }
 
@@ -98,13 +98,13 @@ std::unique_ptr<OpRecord> make_record(const c10::FunctionSchema& schema) {
   record->target = target_of(schema);
   for (const c10::Argument& argument : schema.arguments()) {
     record->arguments.push_back(argument_record(argument));
-    const ValueKind kind = record->arguments.back().kind;
-    if (kind == ValueKind::tensor || kind == ValueKind::tensor_list) record->takes_tensors = true;
+    const OperandKind kind = record->arguments.back().kind;
+    if (kind == OperandKind::tensor || kind == OperandKind::tensor_list) record->takes_tensors = true;
   }
   for (const c10::Argument& result : schema.returns()) {
     record->results.push_back({kind_of(*result.real_type()), written_argument(schema, result)});
-    const ValueKind kind = record->results.back().kind;
-    if (kind != ValueKind::tensor && kind != ValueKind::tensor_list) record->all_results_are_tensors = false;
+    const OperandKind kind = record->results.back().kind;
+    if (kind != OperandKind::tensor && kind != OperandKind::tensor_list) record->all_results_are_tensors = false;
   }
   if (const OperatorSchema* known = find_schema(record->target)) record->draws_random_numbers = known->traits.random;
   record->takes_values = record->takes_tensors && !packet_of(record->target.view()).ends_with("_like");

@@ -15,8 +15,8 @@
 
 namespace fx::internal {
 
-/// How a value crosses from LibTorch into the graph.
-enum class ValueKind : std::uint8_t {
+/// How an argument or a result of an operator crosses from LibTorch into the graph.
+enum class OperandKind : std::uint8_t {
   tensor,       ///< `Tensor`, `Tensor?`
   tensor_list,  ///< `Tensor[]`, `Tensor?[]`
   generator,    ///< only None can be recorded
@@ -26,7 +26,7 @@ enum class ValueKind : std::uint8_t {
 
 struct OpArgument {
   Symbol name;
-  ValueKind kind = ValueKind::other;
+  OperandKind kind = OperandKind::other;
   c10::TypePtr type;
   bool keyword_only = false;
   bool written = false;
@@ -35,7 +35,7 @@ struct OpArgument {
 };
 
 struct OpResult {
-  ValueKind kind = ValueKind::other;
+  OperandKind kind = OperandKind::other;
   int written_argument = -1;  ///< the argument that this result is, for in-place and out= operators
 };
 

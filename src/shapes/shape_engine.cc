@@ -143,7 +143,7 @@ bool has_no_meta_kernel(Symbol target, bool add) {
 void replace_device(const OpRecord& record, Stack& stack, c10::DeviceType type) {
   IValue* arguments = &*(stack.end() - static_cast<std::ptrdiff_t>(record.arguments.size()));
   for (std::size_t i = 0; i < record.arguments.size(); ++i) {
-    if (record.arguments[i].kind != ValueKind::device) continue;
+    if (record.arguments[i].kind != OperandKind::device) continue;
     if (!record.takes_tensors || arguments[i].isDevice()) arguments[i] = c10::Device(type);
   }
 }

@@ -44,7 +44,7 @@ class KeptEffects {
     for (const auto& [root, writers] : writers_) {
       const auto hidden = hidden_.find(root);
       if (hidden == hidden_.end()) continue;
-      // What was written before is handed on as it is.
+      // What was written before is forwarded as it is.
       const auto later =
           std::ranges::find_if(writers, [&](const Node* writer) { return is_missed(*writer, *hidden->second); });
       if (later != writers.end()) found(**later, hidden->second);

@@ -27,9 +27,9 @@ bool may_lie_in(const Node& value, const std::string& attribute) {
     if (!seen.insert(node).second) continue;
     if (node->is(Op::get_attr) && node->target().view() == attribute) return true;
     const OperatorSchema* schema = node->is(Op::call_function) ? find_schema(node->target()) : nullptr;
-    const auto is_handed_on = [](const SchemaArgument& argument) { return argument.hidden_alias; };
+    const auto may_be_forwarded = [](const SchemaArgument& argument) { return argument.hidden_alias; };
     if (schema && !schema->traits.view && !schema->traits.writes &&
-        std::none_of(schema->arguments.begin(), schema->arguments.end(), is_handed_on))
+        std::none_of(schema->arguments.begin(), schema->arguments.end(), may_be_forwarded))
       continue;
     for (const Node* input : node->all_input_nodes()) open.push_back(input);
   }

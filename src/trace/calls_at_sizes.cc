@@ -10,7 +10,6 @@
 namespace fx::internal {
 namespace {
 
-using Outcome = ChildTrial::Outcome;
 using Tensors = std::vector<at::Tensor>;
 
 class TwoCalls {
@@ -22,17 +21,17 @@ class TwoCalls {
     const SecondCallPlan earlier_plan = plan_on(before), later_plan = plan_on(later);
     SeparateCall alone(later_plan);
     calls_.plan.state.restore();
-    if (!runs(alone)) return {Outcome::agrees};  // nor does the graph
+    if (!runs(alone)) return {TrialResult::agrees};  // nor does the graph
     alone.end();
     calls_.plan.state.restore();
     SeparateCall first(earlier_plan), second(later_plan);
-    if (!runs(first)) return {Outcome::agrees};
+    if (!runs(first)) return {TrialResult::agrees};
     const std::vector<ReplacedBuffer> replaced = replaced_buffers(*first.session, calls_.plan.state.changes());
     second.session->follow_call(first.session);
     try {
       second.run();
     } catch (const std::exception& error) {
-      return {Outcome::differs, false, first_line(error)};
+      return {TrialResult::differs, false, first_line(error)};
     }
     bool uses_any = false;
     const std::vector<std::uint8_t> depends = dependences(first.graph, *first.session);
@@ -40,13 +39,14 @@ class TwoCalls {
       const Node* kept = second.session->kept_value(node);
       uses_any |= kept != nullptr;
       if (!kept || depends[kept->id()] == kNothing || is_written(*kept, replaced)) continue;
-      return {Outcome::differs, false,
+      return {TrialResult::differs, false,
               "it uses %" + kept->name() + " (" + kept->target().str() + "), which the call before kept"};
     }
     // What it uses of the call before it need not make again.
     const bool is_same = uses_any || (print_graph(alone.graph) == print_graph(second.graph) &&
                                       same_constants(*alone.session, *second.session));
-    return {is_same ? Outcome::agrees : Outcome::differs, false, "it runs other operators, or has other numbers"};
+    return {is_same ? TrialResult::agrees : TrialResult::differs, false,
+            "it runs other operators, or has other numbers"};
   }
 
  private:
@@ -89,7 +89,7 @@ void compare_calls_at_sizes(const CallsAtSizes& calls, const SampledProgram& pro
   sizes.add_spare();
   sizes.run([&](const Tensors& others) -> TrialFinding {
     const TrialFinding found = two.judge(examples, others);
-    return found.outcome == Outcome::agrees ? two.judge(others, examples) : found;
+    return found.result == TrialResult::agrees ? two.judge(others, examples) : found;
   });
   if (const std::string difference = sizes.difference(); !difference.empty()) {
     throw Error(ErrorKind::trace, "symbolic_trace: a call of " + calls.name +

@@ -20,8 +20,6 @@
 namespace fx::internal {
 namespace {
 
-using Outcome = ChildTrial::Outcome;
-
 // What a run may take of the processor, however busy the machine is. One that takes nothing of it for so long waits for
 // what does not come: other threads are not there.
 constexpr itimerval kTime = {{}, {3, 0}}, kTimeIfLarge = {{}, {0, 100'000}};
@@ -112,21 +110,21 @@ void prepare_child() {
 class ChildTrials {
  public:
   ChildTrials(std::vector<ChildTrial>& trials, const JudgeTrial& judge)
-      : trials_(trials), judge_(judge), outcomes_(trials.size()), reasons_(trials.size()) {}
+      : trials_(trials), judge_(judge), results_(trials.size()), reasons_(trials.size()) {}
 
   void run() {
-    if (!outcomes_.get() || !reasons_.get() || !spent_.get()) return;
+    if (!results_.get() || !reasons_.get() || !spent_.get()) return;
     // A child that ends early leaves the rest to the next one.
     for (std::size_t i = 0; i < trials_.size() && any_open(); ++i) {
       if (!try_in_child()) break;
     }
     for (std::size_t i = 0; i < trials_.size(); ++i) {
       ChildTrial& trial = trials_[i];
-      trial.outcome = outcome(i);
-      if (trial.outcome == Outcome::ended) {
-        if (trial.is_large) trial.outcome = Outcome::untried;
+      trial.result = result(i);
+      if (trial.result == TrialResult::ended) {
+        if (trial.is_large) trial.result = TrialResult::untried;
         trial.why = "the program ends the process on it, or does not come to an end";
-      } else if (trial.outcome != Outcome::untried && trial.outcome != Outcome::agrees) {
+      } else if (trial.result != TrialResult::untried && trial.result != TrialResult::agrees) {
         trial.has_other_numbers = reasons_.get()[i].has_other_numbers;
         trial.why = reasons_.get()[i].why.data();
         trial.place = reasons_.get()[i].place;
@@ -135,21 +133,21 @@ class ChildTrials {
   }
 
  private:
-  volatile Outcome& outcome(std::size_t i) const { return outcomes_.get()[i]; }
+  volatile TrialResult& result(std::size_t i) const { return results_.get()[i]; }
 
   bool is_open(std::size_t i) const {
-    if (outcome(i) != Outcome::untried || trials_[i].is_beyond_us) return false;
+    if (result(i) != TrialResult::untried || trials_[i].is_beyond_us) return false;
     if (trials_[i].is_spare ? spent_.get()->on_spare > kSpareTime
                             : trials_[i].is_large && spent_.get()->large_take_long)
       return false;
     const std::optional<std::size_t>& unless = trials_[i].unless;
     const std::vector<std::size_t>& after = trials_[i].only_after;
     const auto is_against = [&](std::size_t trial) {
-      const Outcome found = outcome(trial);
-      return found == Outcome::threw || found == Outcome::differs || found == Outcome::ended;
+      const TrialResult found = result(trial);
+      return found == TrialResult::threw || found == TrialResult::differs || found == TrialResult::ended;
     };
     if (!after.empty() && std::none_of(after.begin(), after.end(), is_against)) return false;
-    return !unless || outcome(*unless) != Outcome::agrees;
+    return !unless || result(*unless) != TrialResult::agrees;
   }
 
   bool any_open() const {
@@ -180,9 +178,9 @@ class ChildTrials {
   }
 
   void judge(std::size_t i) const {
-    static_assert(Outcome{} == Outcome::untried);
+    static_assert(TrialResult{} == TrialResult::untried);
     const ChildTrial& trial = trials_[i];
-    outcome(i) = Outcome::ended;
+    result(i) = TrialResult::ended;
     Spent& spent = *spent_.get();
     const Spent before = {spent.on_spare, spent.large_take_long};
     const std::clock_t begin = std::clock();
@@ -192,20 +190,20 @@ class ChildTrials {
     setitimer(ITIMER_REAL, trial.is_large ? &kPatienceIfLarge : &kPatience, nullptr);
     setitimer(ITIMER_PROF, trial.is_large ? &kTimeIfLarge : &kTime, nullptr);
     const TrialFinding found = judge_(trial.stand_ins());
-    if (found.outcome != Outcome::agrees) {
+    if (found.result != TrialResult::agrees) {
       Reason& reason = reasons_.get()[i];
       tell(reason.why, found.why);
       reason.place = found.place;
       reason.has_other_numbers = found.has_other_numbers;
     }
-    outcome(i) = found.outcome;
+    result(i) = found.result;
     if (trial.is_spare) spent.on_spare = before.on_spare + (std::clock() - begin);
     spent.large_take_long = before.large_take_long;
   }
 
   std::vector<ChildTrial>& trials_;
   const JudgeTrial& judge_;
-  const Shared<volatile Outcome> outcomes_;
+  const Shared<volatile TrialResult> results_;
   const Shared<Reason> reasons_;
   const Shared<Spent> spent_{1};
 };
@@ -216,13 +214,13 @@ TrialFinding judge_sample(const SampledProgram& program, const std::vector<at::T
   const TraceLog& log = program.log;
   if (!sample.run(stand_ins)) {
     const bool is_inside = log.is_inside_leaf(sample.failed_at());
-    const Outcome outcome = sample.operator_refused() || is_inside ? Outcome::refused
-                            : sample.threw()                       ? Outcome::threw
-                                                                   : Outcome::differs;
-    return {outcome, false, log.describe(sample.failed_at()) + ": " + sample.why(), sample.place()};
+    const TrialResult result = sample.operator_refused() || is_inside ? TrialResult::refused
+                               : sample.threw()                       ? TrialResult::threw
+                                                                      : TrialResult::differs;
+    return {result, false, log.describe(sample.failed_at()) + ": " + sample.why(), sample.place()};
   }
-  if (agrees(sample)) return {Outcome::agrees};
-  return {Outcome::differs, true, "a number that the program computes of it is another one"};
+  if (agrees(sample)) return {TrialResult::agrees};
+  return {TrialResult::differs, true, "a number that the program computes of it is another one"};
 }
 
 }  // namespace

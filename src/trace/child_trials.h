@@ -13,15 +13,17 @@
 
 namespace fx::internal {
 
+/// How a trial went.
+enum class TrialResult : char {
+  untried,  ///< no need for it, or no process could be made
+  ended,    ///< the process ended, or came to no end
+  agrees,   ///< the program does what the graph does
+  refused,  ///< an operator cannot run on these: the graph says so by itself
+  threw,    ///< the program did
+  differs,  ///< it came through and did something else
+};
+
 struct ChildTrial {
-  enum class Outcome : char {
-    untried,  ///< no need for it, or no process could be made
-    ended,    ///< the process ended, or came to no end
-    agrees,   ///< the program does what the graph does
-    refused,  ///< an operator cannot run on these: the graph says so by itself
-    threw,    ///< the program did
-    differs,  ///< it came through and did something else
-  };
   std::function<std::vector<at::Tensor>()> stand_ins{};  ///< called in the child
   std::optional<std::size_t> unless{};                   ///< not tried when that trial, an earlier one, agrees
   /// Tried only when one of those trials, earlier ones, came through and did something else, ended or threw.
@@ -31,7 +33,7 @@ struct ChildTrial {
   bool is_spare = false;  ///< tried while there is time, however long large ones took: all of them together get some
                           ///< hundredths of a second
   bool is_beyond_us = false;  ///< not tried at all
-  Outcome outcome = Outcome::untried;
+  TrialResult result = TrialResult::untried;
   bool has_other_numbers = false;  ///< of what differs: it came through, to numbers that the graph has not
   std::string why{};               ///< it does not agree
   CallPlace place{};               ///< where in the program; to be put into words by who needs them, which is dear
@@ -39,7 +41,7 @@ struct ChildTrial {
 
 /// What is found out of one trial, in the child.
 struct TrialFinding {
-  ChildTrial::Outcome outcome;
+  TrialResult result;
   bool has_other_numbers = false;
   std::string why{};
   CallPlace place{};

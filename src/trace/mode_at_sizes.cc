@@ -10,7 +10,6 @@
 namespace fx::internal {
 namespace {
 
-using Outcome = ChildTrial::Outcome;
 using Ids = std::vector<std::optional<std::uint32_t>>;
 using NumberPlace = std::pair<std::uint32_t, std::uint32_t>;  // of a call of the trace
 
@@ -87,13 +86,14 @@ std::string ModeSwitch::difference_at_sizes(const SampledProgram& program, const
   sizes.add_spare();
   sizes.run([&](const std::vector<at::Tensor>& stand_ins) -> TrialFinding {
     Sample own(program), theirs(other);
-    if (!own.run(stand_ins) || !agrees(own)) return {Outcome::agrees};  // there is nothing to compare
+    if (!own.run(stand_ins) || !agrees(own)) return {TrialResult::agrees};  // there is nothing to compare
     if (!theirs.run(stand_ins)) {
-      if (theirs.threw() && is_about_statistics(theirs.why())) return {Outcome::refused};  // so does the module
-      return {Outcome::differs, false, other.log.describe(theirs.failed_at()) + ": " + theirs.why(), theirs.place()};
+      if (theirs.threw() && is_about_statistics(theirs.why())) return {TrialResult::refused};  // so does the module
+      return {TrialResult::differs, false, other.log.describe(theirs.failed_at()) + ": " + theirs.why(),
+              theirs.place()};
     }
-    if (both.same_numbers(own, theirs)) return {Outcome::agrees};
-    return {Outcome::differs, true, "a number that the program computes of it is another one"};
+    if (both.same_numbers(own, theirs)) return {TrialResult::agrees};
+    return {TrialResult::differs, true, "a number that the program computes of it is another one"};
   });
   const std::string difference = sizes.difference();
   return difference.empty() ? "" : here() + "the program does something else at other sizes: " + difference;

@@ -8,8 +8,6 @@
 namespace fx::internal {
 namespace {
 
-using Outcome = ChildTrial::Outcome;
-
 constexpr std::int64_t kLarge = 300;  // from here on a trial has little time
 
 // Sizes of many divisors, powers of two, and what lies between these: the largest that is at most so much is tried.
@@ -62,7 +60,7 @@ void OddInputs::judge_multiples() {
     SizeGroup& group = groups_.groups[each.group];
     const ChildTrial& trial = trials_[each.trial];
     if (group.fixed || !goes_another_way(trial)) continue;
-    if (each.beyond && trials_[*each.beyond].outcome == Outcome::agrees)
+    if (each.beyond && trials_[*each.beyond].result == TrialResult::agrees)
       group.fix("at size " + std::to_string(each.size) + ", and not at the next: " + trial.why, words_for(trial.place));
   }
 }
@@ -107,7 +105,7 @@ void OddInputs::add_small() {
 // it takes stay above.
 void OddInputs::judge_small() {
   const auto goes_well = [&](std::size_t trial) {
-    return trials_[trial].outcome == Outcome::agrees || trials_[trial].outcome == Outcome::refused;
+    return trials_[trial].result == TrialResult::agrees || trials_[trial].result == TrialResult::refused;
   };
   for (const Small& each : small_) {
     const ChildTrial& trial = trials_[each.trial];

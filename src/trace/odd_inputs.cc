@@ -12,8 +12,6 @@
 namespace fx::internal {
 namespace {
 
-using Outcome = ChildTrial::Outcome;
-
 // What LibTorch says of a dimension that is not there: the graph asks for it, too.
 bool is_about_a_missing_dimension(const ChildTrial& trial) {
   return trial.why.find("Dimension out of range") != std::string::npos ||
@@ -23,8 +21,8 @@ bool is_about_a_missing_dimension(const ChildTrial& trial) {
 }  // namespace
 
 bool OddInputs::goes_another_way(const ChildTrial& trial) {
-  return trial.outcome == Outcome::differs || trial.outcome == Outcome::ended ||
-         (trial.outcome == Outcome::threw && !is_about_a_missing_dimension(trial));
+  return trial.result == TrialResult::differs || trial.result == TrialResult::ended ||
+         (trial.result == TrialResult::threw && !is_about_a_missing_dimension(trial));
 }
 
 // ── Size zero, size one ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -183,10 +181,10 @@ void OddInputs::add_telling(const SizeTerms& terms, const std::vector<SizeTerms:
 
 std::string OddInputs::difference() const {
   const auto bad = std::find_if(trials_.begin(), trials_.end(), [](const ChildTrial& trial) {
-    return goes_another_way(trial) || trial.outcome == Outcome::threw;
+    return goes_another_way(trial) || trial.result == TrialResult::threw;
   });
   if (bad == trials_.end()) {
-    const bool is_untried = !trials_.empty() && trials_[0].outcome == Outcome::untried && !trials_[0].is_large;
+    const bool is_untried = !trials_.empty() && trials_[0].result == TrialResult::untried && !trials_[0].is_large;
     return is_untried ? "other sizes could not be tried" : "";
   }
   const std::string where = words_for(bad->place);
@@ -195,7 +193,7 @@ std::string OddInputs::difference() const {
 
 bool OddInputs::all_do() const {
   return std::all_of(trials_.begin(), trials_.end(), [](const ChildTrial& trial) {
-    return trial.outcome == Outcome::agrees || trial.outcome == Outcome::refused;
+    return trial.result == TrialResult::agrees || trial.result == TrialResult::refused;
   });
 }
 
@@ -215,13 +213,13 @@ std::vector<GroupSizes> OddInputs::other_numbers() const {
 // Tried, alone or with others.
 bool OddInputs::is_seen(std::size_t trial) const {
   const std::optional<std::size_t>& unless = trials_[trial].unless;
-  return trials_[trial].outcome != Outcome::untried || (unless && trials_[*unless].outcome == Outcome::agrees);
+  return trials_[trial].result != TrialResult::untried || (unless && trials_[*unless].result == TrialResult::agrees);
 }
 
 bool OddInputs::is_against(const Size& each) const {
   const ChildTrial& trial = trials_[each.trial];
-  return goes_another_way(trial) || trial.outcome == Outcome::threw ||
-         (each.has_to_agree && trial.outcome == Outcome::untried);
+  return goes_another_way(trial) || trial.result == TrialResult::threw ||
+         (each.has_to_agree && trial.result == TrialResult::untried);
 }
 
 // Whether nothing is against this size of one of the groups alone: it is all of them together that do not do.
@@ -239,7 +237,7 @@ bool OddInputs::has_right_ones_beyond(const Size& bad) const {
   const std::int64_t size = groups_.groups[bad.groups.front()].size;
   return std::any_of(sizes_.begin(), sizes_.end(), [&](const Size& each) {
     const bool is_beyond = bad.size < size ? each.size < bad.size : each.size > bad.size;
-    return each.groups == bad.groups && is_beyond && trials_[each.trial].outcome == Outcome::agrees;
+    return each.groups == bad.groups && is_beyond && trials_[each.trial].result == TrialResult::agrees;
   });
 }
 
@@ -251,7 +249,7 @@ void OddInputs::bound_by_sizes() {
     };
     // Where the program itself refuses several sizes together, one bound is enough to say so.
     const auto is_left_to_another = [&](const Size& each) {
-      return trials_[each.trial].outcome == Outcome::threw && index != each.groups.back();
+      return trials_[each.trial].result == TrialResult::threw && index != each.groups.back();
     };
     const Size *low = nullptr, *high = nullptr;  // the nearest on either side of the example that do not do
     for (const Size& each : sizes_) {
@@ -281,7 +279,7 @@ void OddInputs::bound_by_sizes() {
     }
     const auto why = [&](const Size& each) {
       const ChildTrial& trial = trials_[each.trial];
-      const bool is_untried = trial.outcome == Outcome::untried;
+      const bool is_untried = trial.result == TrialResult::untried;
       return "at size " + std::to_string(each.size) + ": " +
              (is_untried ? "what is rounded may be another number, which was not tried" : trial.why);
     };
@@ -363,10 +361,10 @@ void OddInputs::judge(const std::function<bool(const Sample&)>& agrees) {
       SizeGroup& group = groups_.groups[index];
       group.stay_above(std::max<std::int64_t>(group.below, 0), "at size 0: " + why, trial.place);
     };
-    const bool is_needless = trial.unless && trials_[*trial.unless].outcome == Outcome::agrees;
-    if (trial.outcome == Outcome::untried && !is_needless) {
+    const bool is_needless = trial.unless && trials_[*trial.unless].result == TrialResult::agrees;
+    if (trial.result == TrialResult::untried && !is_needless) {
       forbid_empty("whether the program takes it could not be tried");
-    } else if (goes_another_way(trial) || trial.outcome == Outcome::threw) {
+    } else if (goes_another_way(trial) || trial.result == TrialResult::threw) {
       forbid_empty(trial.why);
     }
   }

@@ -10,7 +10,7 @@ namespace {
 constexpr int kSignals[] = {SIGFPE, SIGABRT};
 
 thread_local bool is_watching = false;
-thread_local sigjmp_buf* way_back = nullptr;
+thread_local sigjmp_buf* return_place = nullptr;
 thread_local volatile std::sig_atomic_t ended_by = 0;
 
 std::mutex installing;
@@ -18,7 +18,7 @@ int watchers = 0;
 struct sigaction before[std::size(kSignals)];
 
 // Of a thread that tries nothing.
-void hand_on(int number, siginfo_t* info, void* context) {
+void forward_signal(int number, siginfo_t* info, void* context) {
   const struct sigaction& theirs = before[number == SIGFPE ? 0 : 1];
   if (theirs.sa_flags & SA_SIGINFO) return theirs.sa_sigaction(number, info, context);
   if (theirs.sa_handler != SIG_DFL && theirs.sa_handler != SIG_IGN) return theirs.sa_handler(number);
@@ -26,10 +26,10 @@ void hand_on(int number, siginfo_t* info, void* context) {
   raise(number);
 }
 
-void go_back(int number, siginfo_t* info, void* context) {
-  if (!way_back) return hand_on(number, info, context);
+void return_to_call(int number, siginfo_t* info, void* context) {
+  if (!return_place) return forward_signal(number, info, context);
   ended_by = number;
-  siglongjmp(*way_back, 1);
+  siglongjmp(*return_place, 1);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ ProcessEnds::ProcessEnds() : was_on_(is_watching) {
   const std::lock_guard<std::mutex> lock(installing);
   if (watchers++ > 0) return;
   struct sigaction ours = {};
-  ours.sa_sigaction = go_back;
+  ours.sa_sigaction = return_to_call;
   ours.sa_flags = SA_SIGINFO;
   sigemptyset(&ours.sa_mask);
   for (std::size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &ours, &before[i]);
@@ -52,16 +52,16 @@ ProcessEnds::~ProcessEnds() {
   for (std::size_t i = 0; i < std::size(kSignals); ++i) sigaction(kSignals[i], &before[i], nullptr);
 }
 
-WatchedCall::WatchedCall() : outer_(way_back) {
+WatchedCall::WatchedCall() : outer_(return_place) {
   if (!is_watching) return;
   before_.emplace();
-  way_back = &place_;
+  return_place = &place_;
 }
 
-WatchedCall::~WatchedCall() { way_back = outer_; }
+WatchedCall::~WatchedCall() { return_place = outer_; }
 
 void WatchedCall::end() {
-  way_back = outer_;
+  return_place = outer_;
   at::ThreadLocalState::setThreadLocalState(*before_);
   throw std::runtime_error(ended_by == SIGFPE ? "the program divides a whole number by zero"
                                               : "the program ends the process, as assert() does");

@@ -85,8 +85,8 @@ Argument Session::Call::argument(std::size_t i) {
     return tensor(value.toTensor());
   }
   if (value.isNone()) return {};
-  if (wanted.kind == ValueKind::tensor_list) return tensor_list(value);
-  if (wanted.kind == ValueKind::generator) {
+  if (wanted.kind == OperandKind::tensor_list) return tensor_list(value);
+  if (wanted.kind == OperandKind::generator) {
     throw trace_error(first_node(), call_name(record_.target),
                       "is given a random generator, which a graph cannot hold; use torch::manual_seed instead");
   }
@@ -182,8 +182,8 @@ IValue Session::Call::result(std::size_t i, Node& node) {
   }
   const IValue* value = known_ ? &values_[i] : nullptr;
   switch (wanted.kind) {
-    case ValueKind::tensor: return tensor_result(node, value);
-    case ValueKind::tensor_list: return list_result(node, value);
+    case OperandKind::tensor: return tensor_result(node, value);
+    case OperandKind::tensor_list: return list_result(node, value);
     default:
       if (!value) throw unknown_shape(first_node(), call_name(record_.target));
       return *value;
@@ -207,9 +207,9 @@ void Session::Call::stand_in() {
   for (const OpResult& result : record_.results) {
     if (result.written_argument >= 0) {
       results.push_back(arguments_[result.written_argument]);
-    } else if (result.kind == ValueKind::tensor) {
+    } else if (result.kind == OperandKind::tensor) {
       results.emplace_back(tensor());
-    } else if (result.kind == ValueKind::tensor_list) {
+    } else if (result.kind == OperandKind::tensor_list) {
       results.emplace_back(c10::List<at::Tensor>(std::vector<at::Tensor>(kMany, tensor())));
     } else {
       results.push_back(op_.schema().returns()[results.size()].type()->kind() == c10::TypeKind::BoolType ? IValue(false)

@@ -86,7 +86,7 @@ void Session::Call::record() {
   without_grad_ = session_.modes_.enter(record_.takes_values);
   if (record_without_outs()) return;
   if (!record_.all_results_are_tensors && record_.results.size() == 1) return answer_without_node();
-  const bool compound = record_.results.size() != 1 || record_.results[0].kind == ValueKind::tensor_list;
+  const bool compound = record_.results.size() != 1 || record_.results[0].kind == OperandKind::tensor_list;
   const bool again = session_.reference_ && !compound && !without_grad_;
   if (!again) known_ = compute();
   find_device();
@@ -321,7 +321,7 @@ void Session::Call::find_device() {
   if (!known_) return;
   std::optional<c10::Device> of_number;
   for (std::size_t i = 0; i < record_.arguments.size(); ++i) {
-    if (record_.arguments[i].kind == ValueKind::device && arguments_[i].isDevice()) {
+    if (record_.arguments[i].kind == OperandKind::device && arguments_[i].isDevice()) {
       device_ = arguments_[i].toDevice();
       return;
     }

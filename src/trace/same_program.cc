@@ -138,7 +138,7 @@ std::vector<const Node*> SameProgram::effects(const Graph& graph, const std::vec
 }
 
 // Whether the node's result lies in the memory of its first argument.
-bool hands_on(const Node& node) {
+bool is_forwarding(const Node& node) {
   const OperatorSchema* schema = schema_of(node);
   return !schema || schema->traits.view || schema->traits.writes || schema->traits.may_copy;
 }
@@ -149,7 +149,7 @@ bool SameProgram::writes_attribute(const Node& node, std::string& path) {
   for_each_written(node, [&](const Argument& written) {
     for_each_node(written, [&](const Node& target) {
       const Node* at = &target;
-      while (at->is(Op::call_function) && !at->args().empty() && at->arg(0).is_node() && hands_on(*at))
+      while (at->is(Op::call_function) && !at->args().empty() && at->arg(0).is_node() && is_forwarding(*at))
         at = &at->arg(0).node();
       all = all && at->is(Op::get_attr);
       if (at->is(Op::get_attr)) path = at->target().str();

@@ -7,6 +7,7 @@
 
 namespace fx::convert_test {
 
+using fx::testing::file_text;
 using fx::testing::kModel;
 using fx::testing::kText;
 using fx::testing::Program;
@@ -29,7 +30,7 @@ TEST_F(Convert, ThereAndBackIsTheSameProgram) {
   expect_done(std::string("convert ") + kArchive + " -o " + script);
   expect_done("convert " + script + " -o " + archive + " --input 4x8");
   expect_done(std::string("convert ") + kArchive + " -o " + text);
-  EXPECT_EQ(read(text), text_of(kArchive));
+  EXPECT_EQ(file_text(text), text_of(kArchive));
   for (const char* batch : {"1x8", "9x8"}) {
     for (const std::string& file : {std::string(kArchive), script, archive})
       EXPECT_THAT(run("run " + file + " --input " + batch).out, HasSubstr("output 0")) << file;
@@ -76,10 +77,10 @@ TEST_F(Convert, WhatIsWrittenHasTheFormOfItsEnding) {
   expect_done("rewrite " + file + " --pattern 'aten::relu(x)' --replacement 'aten::gelu(x)' -o " + path("gelu"));
   expect_done("quantize " + file + " --mode dynamic --input 4x8 -o " + path("int8.pt"));
   for (const char* name : {"fast.pt2", "gelu.pt2", "gelu"}) {
-    EXPECT_THAT(read(path(name)), HasSubstr("models/model.json")) << name;
+    EXPECT_THAT(file_text(path(name)), HasSubstr("models/model.json")) << name;
     expect_done("run " + path(name) + " --input 7x8");
   }
-  EXPECT_THAT(read(path("fast.pt")), ::testing::Not(HasSubstr("models/model.json")));
+  EXPECT_THAT(file_text(path("fast.pt")), ::testing::Not(HasSubstr("models/model.json")));
   expect_done("run " + path("int8.pt") + " --input 7x8");
   EXPECT_THAT(run("quantize " + file + " --mode dynamic --input 4x8 -o " + path("int8.pt2")).err, HasSubstr(".pt"));
 }

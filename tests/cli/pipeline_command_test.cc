@@ -9,26 +9,21 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include <fxgraph/cli/torch/backend.h>
 #include <fxgraph/rewriter/partition/process_group.h>
 #include <fxgraph/torchscript/import.h>
 
+#include "tests/support/file_text.h"
 #include "tests/support/free_port.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::pipeline_command_test {
 
 using ::testing::AllOf;
+using testing::file_text;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 class PipelineCommandSlow : public ::testing::Test {
  protected:
@@ -43,8 +38,8 @@ class PipelineCommandSlow : public ::testing::Test {
     const int status = std::system(("cd '" + folder_.path().string() + "' && { " + command + "; } >out 2>err").c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  std::string out() const { return text_of(folder_ / "out"); }
-  std::string err() const { return text_of(folder_ / "err"); }
+  std::string out() const { return file_text(folder_ / "out"); }
+  std::string err() const { return file_text(folder_ / "err"); }
   std::string demo() const { return std::filesystem::absolute("examples/models/demo.pt").string(); }
 
   std::string program_;
@@ -89,7 +84,7 @@ TEST_F(PipelineCommandSlow, StagesComputeWhatTheProgramComputes) {
   EXPECT_EQ(figures.at("micro_batches"), 2);
   EXPECT_EQ(figures.at("machines"), 1);
   EXPECT_GT(figures.at("forecast").at("seconds").get<double>(), 0);
-  const std::string bytes = text_of(folder_ / "result.pt");
+  const std::string bytes = file_text(folder_ / "result.pt");
   const torch::Tensor result = torch::pickle_load({bytes.begin(), bytes.end()}).toTensor();
   EXPECT_EQ(result.size(0), 4);
   torch::NoGradGuard inference;
@@ -122,7 +117,7 @@ TEST_F(PipelineCommandSlow, RunsOnValuesOfAFile) {
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   };
   const auto read = [&] {
-    const std::string bytes = text_of(folder_ / "result.pt");
+    const std::string bytes = file_text(folder_ / "result.pt");
     return torch::pickle_load({bytes.begin(), bytes.end()}).toTensor();
   };
   write(c10::ivalue::Tuple::create({table, ids, std::int64_t{3}, c10::List<at::Tensor>({one, two})}));
@@ -184,7 +179,7 @@ TEST_F(PipelineCommandSlow, NumbersAndViewsGoFromFileToFile) {
              std::to_string(rank) + " -o result.pt; } " + (rank + 1 < stages ? "& " : "; wait");
     }
     EXPECT_EQ(shell(all), 0) << err();
-    const std::string bytes = text_of(folder_ / "result.pt");
+    const std::string bytes = file_text(folder_ / "result.pt");
     std::filesystem::remove(folder_ / "result.pt");
     return torch::pickle_load({bytes.begin(), bytes.end()});
   };

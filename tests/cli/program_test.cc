@@ -20,6 +20,7 @@
 namespace fx::program_test {
 
 namespace fs = std::filesystem;
+using fx::testing::file_text;
 using fx::testing::kModel;
 using fx::testing::kText;
 using fx::testing::Program;
@@ -50,7 +51,7 @@ TEST_F(Program, BadInputEndsWithOneAndOneLineThatSaysWhere) {
             "    %b : [num_users=1] = placeholder[target=b]\n    return a\n");
   const std::string twice =
       write("twice.fx", "graph():\n    %x : [num_users=1] = placeholder[target=x]\n    return x\n    return x\n");
-  std::string archive = read(kModel);
+  std::string archive = file_text(kModel);
   archive.resize(archive.size() / 2);
   const std::string truncated = write("truncated.pt", archive);
   const struct {
@@ -209,7 +210,7 @@ TEST_F(Program, NothingIsLeftBehindWhenSavingFails) {
 }
 
 TEST_F(Program, TheNameOfTheOutputDecidesItsForm) {
-  const auto is_archive = [&](const std::string& name) { return read(path(name)).starts_with("PK"); };
+  const auto is_archive = [&](const std::string& name) { return file_text(path(name)).starts_with("PK"); };
   const std::string text = write("in.fx", kText);
   for (const char* name : {"a.pt", "a.torchscript", "a.fx", "a.any"})
     EXPECT_EQ(run(std::string("optimize --rules dead-code ") + kModel + " -o " + path(name)).code, 0) << name;
@@ -236,7 +237,7 @@ TEST_F(Program, WhatCannotBeWrittenIsSaidInALine) {
   EXPECT_TRUE(fs::is_symlink(path("full")));
   const int shown = std::system((program_ + " show " + text + " >/dev/full 2>" + path("stderr")).c_str());
   EXPECT_EQ(WEXITSTATUS(shown), 1);
-  EXPECT_THAT(read(path("stderr")), HasSubstr("cannot write to standard output: No space left on device"));
+  EXPECT_THAT(file_text(path("stderr")), HasSubstr("cannot write to standard output: No space left on device"));
 }
 
 TEST_F(Program, PipesAreReadOnce) {
@@ -282,7 +283,7 @@ TEST_F(Program, ReportIsAGateAgainstABaseline) {
   EXPECT_EQ(larger.code, 1);
   EXPECT_THAT(larger.err, HasSubstr("cost.total.flops 12 -> 24 (+100 %)"));
   EXPECT_EQ(std::count(larger.err.begin(), larger.err.end(), '\n'), 1);
-  EXPECT_THAT(read(path("new.txt")), HasSubstr("! cost.total.flops")) << "the report is written all the same";
+  EXPECT_THAT(file_text(path("new.txt")), HasSubstr("! cost.total.flops")) << "the report is written all the same";
   EXPECT_EQ(run("report " + file + " --input 4x3 --input 4x3 --limit 200%" + against).code, 0);
   EXPECT_THAT(run("report " + file + against).err, HasSubstr("and this report has not"));
   EXPECT_THAT(run("report " + file + shapes + "--limit x" + against).err, HasSubstr("--limit x: not a share"));
@@ -293,7 +294,7 @@ TEST_F(Program, ReportIsAGateAgainstABaseline) {
 TEST_F(Program, ReportMakesAPage) {
   const Result made = run("report " + write("in.fx", kText) + " --format html -o " + path("page.html"));
   EXPECT_EQ(made.code, 0) << made.err;
-  EXPECT_THAT(read(path("page.html")), ::testing::StartsWith("<!doctype html>"));
+  EXPECT_THAT(file_text(path("page.html")), ::testing::StartsWith("<!doctype html>"));
 }
 
 TEST_F(Program, MatchPrintsCapturesAndWhyNot) {
@@ -315,7 +316,7 @@ TEST_F(Program, RewriteVerifiesAndWrites) {
       " --pattern 'aten::relu(x)' --replacement 'aten::clamp_min(x, 0)' --verify --input 2x3 --input 2x3 -o " + out);
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("applied 1"));
-  EXPECT_THAT(read(out), HasSubstr("torch.ops.aten.clamp_min.default"));
+  EXPECT_THAT(file_text(out), HasSubstr("torch.ops.aten.clamp_min.default"));
   const Result wrong =
       run("rewrite " + file +
           " --pattern 'aten::relu(x)' --replacement 'aten::neg(x)' --verify --input 2x3 --input 2x3 -o " +

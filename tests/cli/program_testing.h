@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/file_text.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::testing {
@@ -30,20 +30,19 @@ class Program : public ::testing::Test {
   void SetUp() override {
     const char* program = std::getenv("FXGRAPH_PROGRAM");
     ASSERT_NE(program, nullptr) << "FXGRAPH_PROGRAM names the program to test";
-    program_ = program;
+    program_ = fs::absolute(program).string();
   }
 
-  Result run(const std::string& arguments, const std::string& input = "/dev/null") {
+  Result run(const std::string& arguments, const std::string& input = "/dev/null") const {
+    return run_command(program_ + " " + arguments, input);
+  }
+  /// Of the shell.
+  Result run_command(const std::string& command, const std::string& input = "/dev/null") const {
     const std::string out = path("stdout"), err = path("stderr");
-    const int status = std::system((program_ + " " + arguments + " <" + input + " >" + out + " 2>" + err).c_str());
-    return {WEXITSTATUS(status), read(out), read(err)};
+    const int status = std::system(("{ " + command + "; } <" + input + " >" + out + " 2>" + err).c_str());
+    return {WEXITSTATUS(status), file_text(out), file_text(err)};
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  static std::string read(const std::string& file) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
-  }
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name)) << text;
     return path(name);

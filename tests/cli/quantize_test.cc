@@ -5,8 +5,6 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
-#include <sys/wait.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -18,12 +16,13 @@
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
-#include "tests/support/scratch_folder.h"
+#include "tests/cli/program_testing.h"
 
 namespace fx::quantize_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using testing::Result;
 
 struct Net : torch::nn::Module {
   torch::nn::Conv2d conv{nullptr};
@@ -40,17 +39,10 @@ struct Net : torch::nn::Module {
   }
 };
 
-struct Result {
-  int code;
-  std::string out, err;
-};
-
-class QuantizeProgramSlow : public ::testing::Test {
+class QuantizeProgramSlow : public testing::Program {
  protected:
   void SetUp() override {
-    const char* program = std::getenv("FXGRAPH_PROGRAM");
-    ASSERT_NE(program, nullptr) << "FXGRAPH_PROGRAM names the program to test";
-    program_ = program;
+    ASSERT_NO_FATAL_FAILURE(Program::SetUp());
     torch::manual_seed(1);
     auto net = std::make_shared<Net>();
     net->eval();
@@ -66,12 +58,6 @@ class QuantizeProgramSlow : public ::testing::Test {
     const std::vector<char> bytes = torch::pickle_save(samples);
     std::ofstream(path(name), std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  static std::string read(const std::string& file) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
-  }
 
   /// Later releases of LibTorch say of every quantized tensor that there will be none: "[W1122 … Quantizer.cpp:111] …".
   static std::string without_deprecations(const std::string& text) {
@@ -83,13 +69,15 @@ class QuantizeProgramSlow : public ::testing::Test {
     return kept;
   }
 
+  /// The program, run in the folder of the models.
+  Result run_here(const std::string& arguments) const {
+    return run_command("cd " + folder_.path().string() + " && " + program_ + " " + arguments);
+  }
   /// `fxgraph quantize net.pt ARGUMENTS`, or another model.
   Result run(const std::string& arguments) const {
-    const std::string out = path("stdout"), err = path("stderr");
-    const std::string command = "cd " + folder_.path().string() + " && " + fs::absolute(program_).string() +
-                                " quantize " + model_ + " " + arguments;
-    const int status = std::system(("(" + command + ") </dev/null >" + out + " 2>" + err).c_str());
-    return {WEXITSTATUS(status), read(out), without_deprecations(read(err))};
+    Result result = run_here("quantize " + model_ + " " + arguments);
+    result.err = without_deprecations(result.err);
+    return result;
   }
 
   /// It ends with one line that holds `words`, exit code 1, and writes nothing.
@@ -112,9 +100,7 @@ class QuantizeProgramSlow : public ::testing::Test {
     fs::remove(path("out.pt"));
   }
 
-  std::string program_;
   std::string model_ = "net.pt";
-  testing::ScratchFolder folder_;
 };
 
 TEST_F(QuantizeProgramSlow, ProgramsOfTorchExport) {
@@ -293,10 +279,9 @@ TEST_F(QuantizeProgramSlow, LayersOfOneEngineSayHowToLoadThem) {
 
 TEST_F(QuantizeProgramSlow, OtherCommandsKnowQuantizedValues) {
   ASSERT_EQ(run("--calibrate samples.pt -o out.pt").code, 0);
-  const std::string report = "cd " + folder_.path().string() + " && " + fs::absolute(program_).string() +
-                             " report out.pt --input 2x3x8x8 --format json >report.json 2>stderr";
-  ASSERT_EQ(std::system(report.c_str()), 0) << read(path("stderr"));
-  EXPECT_THAT(read(path("report.json")), HasSubstr("quint8"));
+  const Result report = run_here("report out.pt --input 2x3x8x8 --format json");
+  ASSERT_EQ(report.code, 0) << report.err;
+  EXPECT_THAT(report.out, HasSubstr("quint8"));
 }
 
 TEST_F(QuantizeProgramSlow, PythonRunsWhatItSaves) {
@@ -306,8 +291,9 @@ TEST_F(QuantizeProgramSlow, PythonRunsWhatItSaves) {
   const torch::Tensor expected = torch::jit::load(path("out.pt")).forward({torch::full({2, 3, 8, 8}, 0.25)}).toTensor();
   const std::string script = "import torch; print(float(torch.jit.load('" + path("out.pt") +
                              "')(torch.full((2, 3, 8, 8), 0.25)).double().sum()))";
-  ASSERT_EQ(std::system((std::string(python) + " -c \"" + script + "\" >" + path("sum") + " 2>/dev/null").c_str()), 0);
-  EXPECT_NEAR(std::stod(read(path("sum"))), expected.to(torch::kDouble).sum().item<double>(), 1e-6);
+  const Result sum = run_command(std::string(python) + " -c \"" + script + "\"");
+  ASSERT_EQ(sum.code, 0) << sum.err;
+  EXPECT_NEAR(std::stod(sum.out), expected.to(torch::kDouble).sum().item<double>(), 1e-6);
 }
 
 }  // namespace fx::quantize_test

@@ -13,14 +13,14 @@
 
 namespace fx::hostile_minimizer_test {
 
-using hostile::Program;
+using hostile::HostileProgram;
 using torch::Tensor;
 using Traverse = MinimizeOptions::Traverse;
 
 constexpr Traverse kAll[] = {Traverse::sequential, Traverse::binary, Traverse::accumulate, Traverse::block,
                              Traverse::graph};
 
-std::vector<c10::IValue> inputs_of(const Program& program) {
+std::vector<c10::IValue> inputs_of(const HostileProgram& program) {
   std::vector<c10::IValue> inputs;
   for (const Tensor& input : program.inputs[0]) inputs.emplace_back(input.clone());
   return inputs;
@@ -43,7 +43,7 @@ void on_programs(std::uint64_t usual, Action&& action) {
 }
 
 TEST(HostileMinimizerSlow, BlamesNobodyWhereNothingDiffers) {
-  on_programs(120, [](const Program& program, std::uint64_t) -> std::optional<std::string> {
+  on_programs(120, [](const HostileProgram& program, std::uint64_t) -> std::optional<std::string> {
     const auto module = program.build();
     const std::string text = print_graph(module->graph()), state = state_of(*module);
     torch::manual_seed(3);
@@ -90,7 +90,7 @@ bool can_be_wrong(const c10::IValue& value) {
 TEST(HostileMinimizerSlow, FindsAFaultThatIsPlanted) {
   std::size_t planted = 0;
   std::map<Traverse, std::size_t> found;
-  on_programs(150, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+  on_programs(150, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto module = program.build();
     std::vector<std::string> names;
     const auto copy = module->clone_graph_module();

@@ -21,7 +21,7 @@
 
 namespace fx::hostile_parts_test {
 
-using hostile::Program;
+using hostile::HostileProgram;
 using testing::Random;
 using testing::run_stages;
 using torch::Tensor;
@@ -31,7 +31,7 @@ void on_programs(std::uint64_t usual, Action&& action) {
   testing::on_hostile_programs(usual, {.motifs = hostile::common_motifs(), .rare = false}, action);
 }
 
-std::optional<std::string> difference(const Program& program, GraphModule& before, GraphModule& after) {
+std::optional<std::string> difference(const HostileProgram& program, GraphModule& before, GraphModule& after) {
   const hostile::Tolerance tolerance = hostile::tolerance_of(program.narrowest);
   std::optional<std::string> wrong = hostile::difference(before, after, program.inputs, tolerance);
   return wrong && hostile::is_ill_conditioned(program, tolerance) ? std::nullopt : wrong;
@@ -39,7 +39,7 @@ std::optional<std::string> difference(const Program& program, GraphModule& befor
 
 /// Calls both twice with each set of inputs, on copies; says where results differ, or what is left in the inputs.
 template <typename Run>
-std::optional<std::string> other_results(const Program& program, GraphModule& before, Run&& run) {
+std::optional<std::string> other_results(const HostileProgram& program, GraphModule& before, Run&& run) {
   const double tolerance = hostile::tolerance_of(program.narrowest).relative + 1e-12;
   for (const hostile::Tensors& set : program.inputs) {
     for (int call = 0; call < 2; ++call) {
@@ -75,7 +75,7 @@ std::optional<std::string> other_results(const Program& program, GraphModule& be
 
 TEST(HostilePartsSlow, LoweredToABackEndThatCopies) {
   std::size_t parts = 0;
-  on_programs(500, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+  on_programs(500, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
     const OperatorSupport some([seed](const CallFacts& call) -> std::optional<std::string> {
       if (Random(seed + call.node().id() * 77).chance(70)) return std::nullopt;
@@ -90,7 +90,7 @@ TEST(HostilePartsSlow, LoweredToABackEndThatCopies) {
 
 TEST(HostilePartsSlow, LoweredWithTensorsAloneGoingInAndOut) {
   std::size_t parts = 0, unknown = 0;
-  on_programs(300, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+  on_programs(300, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
     const OperatorSupport some([seed](const CallFacts& call) -> std::optional<std::string> {
       if (Random(seed + call.node().id() * 91).chance(85)) return std::nullopt;
@@ -116,7 +116,7 @@ TEST(HostilePartsSlow, LoweredWithTensorsAloneGoingInAndOut) {
 // may go over their ends.
 TEST(HostilePartsSlow, FusedByPartitionsAndInlinedAgain) {
   std::size_t parts = 0;
-  on_programs(400, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+  on_programs(400, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
     const OrderEdges order = Effects(after->graph(), {.modules = module_effects(*after)}).order_edges();
     const auto by_chance = [seed](const Node& node) -> std::optional<std::string> {
@@ -161,7 +161,7 @@ TEST(HostilePartsSlow, FusedByPartitionsAndInlinedAgain) {
 
 TEST(HostilePartsSlow, SplitByChance) {
   std::size_t split = 0, refused = 0;
-  on_programs(500, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+  on_programs(500, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
     Random random(seed);
     NodeMap<std::int64_t> part(after->graph(), 0);
@@ -189,7 +189,7 @@ TEST(HostilePartsSlow, SplitByChance) {
 
 TEST(HostilePartsSlow, StagesThatSendCopies) {
   std::size_t cut = 0, refused = 0;
-  on_programs(700, [&](const Program& program, std::uint64_t seed) -> std::optional<std::string> {
+  on_programs(700, [&](const HostileProgram& program, std::uint64_t seed) -> std::optional<std::string> {
     const auto before = program.build(), after = program.build();
     std::vector<c10::IValue> examples(program.inputs[0].begin(), program.inputs[0].end());
     PipelineStages stages;

@@ -89,7 +89,8 @@ void run_case(const RanksCase& one, Workers& workers, std::int64_t batch) {
 
 /// Says whether the program was cut; the same in every process.
 bool run_hostile(std::uint64_t seed, Workers& workers) {
-  const hostile::Program program = hostile::draw_program(seed, {.motifs = hostile::common_motifs(), .rare = false});
+  const hostile::HostileProgram program =
+      hostile::draw_program(seed, {.motifs = hostile::common_motifs(), .rare = false});
   if (!hostile::runs(program)) return false;
   const auto whole = program.build(), part = program.build();
   const torch::NoGradGuard inference;

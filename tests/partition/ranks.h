@@ -15,11 +15,11 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/support/file_text.h"
 #include "tests/support/free_port.h"
 #include "tests/support/scratch_folder.h"
 
@@ -86,15 +86,13 @@ class Ranks {
   const std::filesystem::path& folder() const { return folder_.path(); }
   void end(int rank, int signal) { kill(children_[static_cast<std::size_t>(rank)], signal); }
   std::string said(int rank) const {
-    std::ostringstream text;
-    text << std::ifstream(folder_ / ("err" + std::to_string(rank))).rdbuf();
-    const std::size_t at = text.str().find("SENTENCE ");
-    return at == std::string::npos ? text.str() : text.str().substr(at + 9);
+    const std::string text = file_text(folder_ / ("err" + std::to_string(rank)));
+    const std::size_t at = text.find("SENTENCE ");
+    return at == std::string::npos ? text : text.substr(at + 9);
   }
   c10::IValue result(int rank) const {
-    std::ifstream file(folder_ / std::to_string(rank), std::ios::binary);
-    const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-    return bytes.empty() ? c10::IValue() : torch::jit::pickle_load(bytes);
+    const std::string bytes = file_text(folder_ / std::to_string(rank));
+    return bytes.empty() ? c10::IValue() : torch::jit::pickle_load({bytes.begin(), bytes.end()});
   }
 
  private:

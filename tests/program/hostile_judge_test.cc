@@ -8,8 +8,8 @@
 
 namespace fx::hostile_judge_test {
 
-hostile::Program program_of(std::string_view lines) {
-  hostile::Program program;
+hostile::HostileProgram program_of(std::string_view lines) {
+  hostile::HostileProgram program;
   program.graph = parse_graph("graph():\n    %x = placeholder[target=x]\n" + std::string(lines));
   program.inputs = {{at::rand({4, 5}) + 1}};
   program.narrowest = at::kFloat;

@@ -22,7 +22,7 @@ void on_hostile_programs(std::uint64_t usual, const hostile::DrawOptions& option
   const std::uint64_t count = environment_number("FXGRAPH_HOSTILE_PROGRAMS", usual);
   std::uint64_t ran = 0;
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const hostile::Program program = hostile::draw_program(seed, options);
+    const hostile::HostileProgram program = hostile::draw_program(seed, options);
     if (!hostile::runs(program)) continue;
     ++ran;
     std::optional<std::string> wrong;

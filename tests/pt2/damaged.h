@@ -11,24 +11,19 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/pt2/archives.h"
+#include "tests/support/file_text.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::testing {
 
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
-
-inline std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 inline std::string archive_of(const std::string& name) { return corpus() + "/" + name + ".pt2"; }
 

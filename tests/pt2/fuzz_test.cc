@@ -59,7 +59,7 @@ TEST_P(FuzzedArchive, Records) {
 }
 
 TEST_P(FuzzedArchive, Bytes) {
-  const std::string whole = read_file(archive_of(GetParam()));
+  const std::string whole = file_text(archive_of(GetParam()));
   try_all([&](Mutator& mutator) {
     std::string bytes = whole;
     for (std::size_t i = mutator.below(4); i < 4; ++i) mutator.damage(bytes);

@@ -15,12 +15,12 @@ using ::testing::HasSubstr;
 TEST(HostileArchive, RewritingChangesNothing) { EXPECT_EQ(outcome_of("mlp", program_of("mlp")), ""); }
 
 TEST(HostileArchive, CutShortAnywhere) {
-  const std::string whole = read_file(archive_of("tied"));
+  const std::string whole = file_text(archive_of("tied"));
   for (std::size_t size = 0; size < whole.size(); size += 61) EXPECT_NE(outcome(whole.substr(0, size)), "") << size;
 }
 
 TEST(HostileArchive, FlippedBytes) {
-  const std::string whole = read_file(archive_of("cond"));
+  const std::string whole = file_text(archive_of("cond"));
   std::mt19937 random(1);
   for (int i = 0; i < 400; ++i) {
     std::string damaged = whole;
@@ -89,7 +89,7 @@ TEST(HostileArchive, NamesThatLeadElsewhere) {
   config["config"]["a..b"] = config["config"]["a.weight"];
   EXPECT_THAT(outcome(rewritten("mlp", {{"data/weights/model_weights_config.json", config.dump()}})),
               HasSubstr("is no name of a parameter"));
-  std::string bytes = read_file(archive_of("mlp"));
+  std::string bytes = file_text(archive_of("mlp"));
   for (std::size_t at = bytes.find("mlp/models"); at != std::string::npos; at = bytes.find("mlp/models", at + 1))
     bytes.replace(at, 10, "mlp/../els");
   EXPECT_THAT(outcome(bytes), HasSubstr("no plain path"));

@@ -13,10 +13,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "tests/pt2/archives.h"
 #include "tests/support/error_of.h"
+#include "tests/support/file_text.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::save_test {
@@ -117,8 +117,7 @@ TEST(SaveExported, WhatIsResizedByAFactorHasTheSizesThatPythonWrites) {
   const Written written;
   const std::string path = written("resized");
   save_exported(module, path, {.inputs = {at::rand({2, 3, 5, 10})}, .dynamic = {{0, 2, {2, 99}}, {0, 3, {2, 99}}}});
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  const std::string bytes = testing::file_text(path);
   EXPECT_THAT(bytes, HasSubstr("TruncToInt(Mul(Float('2.5', precision=53), ToFloat(Symbol("));
   EXPECT_THAT(bytes, HasSubstr("TruncToInt(Mul(Float('0.69999999999999996', precision=53), ToFloat(Symbol("));
   const auto again = load_exported(path);

@@ -14,7 +14,7 @@
 
 namespace fx::hostile_test {
 
-using hostile::Program;
+using hostile::HostileProgram;
 using std::optional;
 using std::string;
 
@@ -71,7 +71,7 @@ struct Converted {
 };
 
 /// Nothing when the program is refused by an Error: values that are not finite, values without an element.
-optional<Converted> converted(const Program& program) {
+optional<Converted> converted(const HostileProgram& program) {
   try {
     Converted made;
     made.prepared = prepare(*program.build(), QuantConfig::defaults(), copies(program.inputs[0]));
@@ -88,7 +88,7 @@ bool is_own_result(const string& wrong) {
   return wrong.find("shares storage with nothing before it, before with result") != string::npos;
 }
 
-optional<string> difference(const Program& program, GraphModule& after, const hostile::Tolerance& tolerance) {
+optional<string> difference(const HostileProgram& program, GraphModule& after, const hostile::Tolerance& tolerance) {
   const auto before = program.build();
   before->eval();
   optional<string> wrong = hostile::difference(*before, after, {program.inputs[0]}, tolerance);
@@ -101,7 +101,7 @@ TEST(HostileProgramsSlow, DoWhatTheyDidButForRoundings) {
   std::size_t converted_ones = 0, quantized = 0;
   testing::on_hostile_programs(
       300, {.motifs = quantized_things(), .common_percent = 15, .motif_percent = 65, .special_percent = 0},
-      [&](const Program& program, std::uint64_t) -> optional<string> {
+      [&](const HostileProgram& program, std::uint64_t) -> optional<string> {
         const optional<Converted> made = converted(program);
         if (!made) return std::nullopt;
         const auto& [prepared, reference] = *made;
@@ -123,7 +123,7 @@ TEST(HostileProgramsSlow, KernelsLeaveEverythingElseAsItWas) {
   std::size_t kernels = 0;
   testing::on_hostile_programs(
       200, {.motifs = quantized_things(), .common_percent = 15, .motif_percent = 65, .special_percent = 0},
-      [&](const Program& program, std::uint64_t) -> optional<string> {
+      [&](const HostileProgram& program, std::uint64_t) -> optional<string> {
         const optional<Converted> made = converted(program);
         if (!made) return std::nullopt;
         const auto& [prepared, reference] = *made;

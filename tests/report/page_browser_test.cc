@@ -12,6 +12,7 @@
 
 #include <fxgraph/report/page.h>
 #include <fxgraph/text/parse.h>
+#include "tests/support/file_text.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/scratch_folder.h"
 
@@ -28,11 +29,6 @@ std::string output_of(const std::string& command) {
     text.append(buffer.data(), n);
   if (pipe) pclose(pipe);
   return text;
-}
-
-std::string text_of(const char* path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string find_browser() {
@@ -100,7 +96,7 @@ TEST_F(PageBrowserSlow, OpensClicksAndMarks) {
   const Shapes shapes = all_of_one_size(graph);
   const Liveness live(graph, shapes);
   const json seen =
-      visit(to_html(graph, {.name = "resnet18", .shapes = &shapes}), text_of("tests/report/page_clicks.js"));
+      visit(to_html(graph, {.name = "resnet18", .shapes = &shapes}), testing::file_text("tests/report/page_clicks.js"));
   EXPECT_EQ(seen["errors"], json::array());
   EXPECT_EQ(seen["title"], "resnet18");
   EXPECT_EQ(seen["block"], 1);

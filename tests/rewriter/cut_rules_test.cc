@@ -11,6 +11,7 @@
 #include "tests/support/any_operators.h"
 #include "tests/support/cut_rule.h"
 #include "tests/support/error_of.h"
+#include "tests/support/module_effects.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/random_pattern.h"
 #include "tests/support/record.h"
@@ -85,18 +86,11 @@ Graph graph_at(std::uint64_t seed, const std::vector<testing::OperatorForm>& for
 }
 
 ModuleEffects modules_at(std::uint64_t seed) {
-  ModuleEffects modules;
-  if (seed % 5 == 1) modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
-  if (seed % 5 == 2) modules.call = [](const Node&) { return NodeEffects{.random = true, .may_alias = true}; };
-  if (seed % 5 == 3) modules.call = [](const Node&) { return NodeEffects{}; };
-  if (seed % 4 == 3) modules.storage = [](Symbol path) { return path == "buffer" ? Symbol("layer.weight") : path; };
-  if (seed % 4 == 2) {
-    modules.state = [](Symbol path, const std::function<void(Symbol)>& visit) {
-      visit(Symbol(path.str() + ".weight"));
-      if (path == "layer") visit(Symbol("layer.inner.scale"));
-    };
-  }
-  return modules;
+  std::optional<NodeEffects> call;
+  if (seed % 5 == 1) call = NodeEffects{.writes = true};
+  if (seed % 5 == 2) call = NodeEffects{.random = true, .may_alias = true};
+  if (seed % 5 == 3) call = NodeEffects{};
+  return testing::module_effects(call, seed % 4 == 3, seed % 4 == 2);
 }
 
 std::string told(const RewriteReport& report) {

@@ -7,6 +7,7 @@
 #include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/any_operators.h"
+#include "tests/support/module_effects.h"
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/record.h"
@@ -41,21 +42,10 @@ Graph graph_at(std::uint64_t seed) {
 }
 
 ModuleEffects modules_at(std::uint64_t seed) {
-  ModuleEffects modules;
-  if (seed % 3 == 1) modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
-  if (seed % 3 == 2) {
-    modules.call = [seed](const Node&) {
-      return NodeEffects{.random = true, .may_alias = true, .aliases = seed % 2 == 0};
-    };
-  }
-  if (seed % 5 == 3) modules.storage = [](Symbol path) { return path == "buffer" ? Symbol("layer.weight") : path; };
-  if (seed % 5 == 4) {
-    modules.state = [](Symbol path, const std::function<void(Symbol)>& visit) {
-      visit(Symbol(path.str() + ".weight"));
-      if (path == "layer") visit(Symbol("layer.inner.scale"));
-    };
-  }
-  return modules;
+  std::optional<NodeEffects> call;
+  if (seed % 3 == 1) call = NodeEffects{.writes = true};
+  if (seed % 3 == 2) call = NodeEffects{.random = true, .may_alias = true, .aliases = seed % 2 == 0};
+  return testing::module_effects(call, seed % 5 == 3, seed % 5 == 4);
 }
 
 /// Everything that is said of a graph, a line for each node. With `less`, what may be said in addition is left out.

@@ -4,13 +4,12 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fxgraph/rewriter/replace_pattern.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 
+#include "tests/support/file_text.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::graph_transform_observer_test {
@@ -40,12 +39,6 @@ void replace_add(Graph& graph) {
   replace_pattern(graph, pattern, replacement);
 }
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 TEST(GraphTransformObserver, test_graph_transform_observer) {
   const testing::ScratchFolder folder;
   Graph graph = program();
@@ -57,8 +50,8 @@ TEST(GraphTransformObserver, test_graph_transform_observer) {
   EXPECT_THAT(observer.replaced_nodes(), ElementsAre(Pair("add", made)));
   EXPECT_EQ(observer.str(), "replace/add: created " + made + "; erased add; replaced add by " + made);
   observer.finish();
-  EXPECT_THAT(text_of(folder / "replace_add_input_graph.dot"), HasSubstr("fillcolor=\"#f4a6a6\""));
-  EXPECT_THAT(text_of(folder / "replace_add_output_graph.dot"), HasSubstr("fillcolor=\"#a6f4a6\""));
+  EXPECT_THAT(testing::file_text(folder / "replace_add_input_graph.dot"), HasSubstr("fillcolor=\"#f4a6a6\""));
+  EXPECT_THAT(testing::file_text(folder / "replace_add_output_graph.dot"), HasSubstr("fillcolor=\"#a6f4a6\""));
   graph.call_function("aten::neg", {*graph.find("x")});
   EXPECT_EQ(observer.created_nodes().size(), 1u);
 }

@@ -10,6 +10,7 @@
 #include <fxgraph/rewriter/replace_pattern.h>
 #include "tests/support/any_operators.h"
 #include "tests/support/error_of.h"
+#include "tests/support/module_effects.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/record.h"
 #include "tests/support/short_graph.h"
@@ -96,11 +97,10 @@ Graph graph_at(std::uint64_t seed) {
 }
 
 ModuleEffects modules_at(std::uint64_t seed) {
-  ModuleEffects modules;
-  if (seed % 3 == 1) modules.call = [](const Node&) { return NodeEffects{.writes = true}; };
-  if (seed % 3 == 2) modules.call = [](const Node&) { return NodeEffects{.random = true, .may_alias = true}; };
-  if (seed % 4 == 3) modules.storage = [](Symbol path) { return path == "buffer" ? Symbol("layer.weight") : path; };
-  return modules;
+  std::optional<NodeEffects> call;
+  if (seed % 3 == 1) call = NodeEffects{.writes = true};
+  if (seed % 3 == 2) call = NodeEffects{.random = true, .may_alias = true};
+  return testing::module_effects(call, seed % 4 == 3, false);
 }
 
 std::string told(const RewriteReport& report) {

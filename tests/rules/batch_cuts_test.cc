@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <torch/script.h>
 
-#include <sstream>
-
 #include <fxgraph/analysis/batch.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
@@ -16,6 +14,7 @@
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 #include "tests/support/error_of.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::batch_cuts_test {
 
@@ -248,9 +247,7 @@ TEST(MicroBatches, NeedARankForEachInput) {
 TEST(MicroBatches, AreSavedAndLoaded) {
   const auto module = counting();
   module->set_micro_batches({3, kBoth});
-  std::stringstream file;
-  to_torchscript(*module).save(file);
-  torch::jit::Module script = torch::jit::load(file);
+  torch::jit::Module script = testing::saved_and_loaded(*module);
   for (const std::int64_t batch : {0, 2, 3, 7}) {
     const std::vector<c10::IValue> given = inputs(batch);
     EXPECT_EQ(relative_difference(module->run(given), script.forward(given)), 0) << batch;

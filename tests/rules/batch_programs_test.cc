@@ -11,7 +11,7 @@
 #include <functional>
 
 #include <fxgraph/analysis/batch.h>
-#include <fxgraph/rewriter/program/hostile/program.h>
+#include <fxgraph/rewriter/program/hostile/hostile_program.h>
 #include <fxgraph/rewriter/rules/program_shapes.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/support/random.h>
@@ -19,7 +19,7 @@
 
 namespace fx::batch_programs_test {
 
-using hostile::Program;
+using hostile::HostileProgram;
 using hostile::Rewritten;
 using internal::Random;
 using testing::HostileRun;
@@ -31,7 +31,7 @@ class Drawing {
  public:
   explicit Drawing(std::uint64_t seed) : random_(seed) {}
 
-  Program draw() {
+  HostileProgram draw() {
     const std::int64_t batch = random_.between(2, 4) + (random_.chance(30) ? 2 : 0);
     const std::size_t inputs = 1 + random_.below(3);
     hostile::Tensors given;
@@ -68,7 +68,7 @@ class Drawing {
     }
     if (!others || runs(program_, again)) program_.inputs.push_back(again);
   }
-  static bool runs(const Program& program, const hostile::Tensors& inputs) {
+  static bool runs(const HostileProgram& program, const hostile::Tensors& inputs) {
     try {
       program.build()->run({inputs.begin(), inputs.end()});
       return true;
@@ -265,7 +265,7 @@ class Drawing {
 
   /// Runs the program up to the call.
   bool keep(Node& made) {
-    Program so_far = program_.clone();
+    HostileProgram so_far = program_.clone();
     so_far.graph.output(*so_far.graph.find(made.name()));
     at::Tensor tensor;
     try {
@@ -298,14 +298,14 @@ class Drawing {
   }
 
   Random random_;
-  Program program_;
+  HostileProgram program_;
   std::vector<Node*> values_;
   std::vector<at::Tensor> tensors_;
   Node* last_ = nullptr;  // of the calls
 };
 
 /// The same with batches that are cut.
-Rewritten cut(GraphModule& module, const Program& program, std::int64_t size) {
+Rewritten cut(GraphModule& module, const HostileProgram& program, std::int64_t size) {
   std::vector<TensorInfo> inputs;
   for (const at::Tensor& input : program.inputs[0]) inputs.push_back(tensor_info(input));
   rules::ProgramShapes shapes(module, inputs);
@@ -325,7 +325,7 @@ TEST(BatchProgramsSlow, CutBatchesGiveWhatTheWholeGives) {
   run.run([](std::uint64_t seed) {
     const auto size = static_cast<std::int64_t>(1 + seed % 3);
     return Trial{Drawing(seed).draw(),
-                 [size](GraphModule& module, const Program& program) { return cut(module, program, size); },
+                 [size](GraphModule& module, const HostileProgram& program) { return cut(module, program, size); },
                  "micro-batches of " + std::to_string(size)};
   });
   EXPECT_EQ(run.wrong(), 0u) << run;

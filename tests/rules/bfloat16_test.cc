@@ -4,19 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sstream>
-
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/everywhere.h"
 #include "tests/rules/image_programs.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::bfloat16_test {
 
@@ -178,9 +176,7 @@ TEST(Bfloat16, IsMeasuredAndSaved) {
     applied = outcome.applied;
   }
   EXPECT_EQ(measured, 2u);
-  std::stringstream file;
-  to_torchscript(*after).save(file);
-  const auto loaded = from_torchscript(torch::jit::load(file));
+  const auto loaded = from_torchscript(testing::saved_and_loaded(*after));
   for (const std::int64_t rows : {64, 1, 7}) {
     const at::Tensor x = at::randn({rows, 512}), expected = original->forward(x);
     for (GraphModule* module : {after.get(), loaded.get()}) {

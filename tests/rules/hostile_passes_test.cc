@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <sstream>
 
 #include <fxgraph/analysis/legalize.h>
 #include <fxgraph/module/inline_modules.h>
@@ -20,15 +19,15 @@
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/everywhere.h"
 #include "tests/rules/hostile_run.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::hostile_passes_test {
 
-using hostile::Program;
+using hostile::HostileProgram;
 using hostile::Rewritten;
 using testing::HostileRun;
 using testing::patterns_of;
@@ -36,14 +35,14 @@ using testing::Trial;
 
 // ── Forms ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-std::vector<TensorInfo> infos(const Program& program) {
+std::vector<TensorInfo> infos(const HostileProgram& program) {
   std::vector<TensorInfo> inputs;
   for (const at::Tensor& input : program.inputs[0]) inputs.push_back(tensor_info(input));
   return inputs;
 }
 
 /// Shapes of the program for its inputs; empty when it does not run.
-Shapes shapes_of(GraphModule& module, const Program& program) {
+Shapes shapes_of(GraphModule& module, const HostileProgram& program) {
   const StateKeeper keeper(module);
   try {
     return propagate_shapes(module, infos(program));
@@ -54,10 +53,10 @@ Shapes shapes_of(GraphModule& module, const Program& program) {
 
 struct Form {
   const char* name;
-  bool (*change)(GraphModule& module, const Program& program);
+  bool (*change)(GraphModule& module, const HostileProgram& program);
 };
 
-bool print_and_read(GraphModule& module, const Program&) {
+bool print_and_read(GraphModule& module, const HostileProgram&) {
   const std::string text = print_graph(module.graph());
   module.set_graph(parse_graph(text));
   EXPECT_EQ(print_graph(module.graph()), text);
@@ -79,7 +78,7 @@ bool turn_round(GraphModule& module) {
 }
 
 /// Python takes a view of a row that a tensor without dimensions numbers, TorchScript a copy.
-bool takes_rows_by_tensors(GraphModule& module, const Program& program) {
+bool takes_rows_by_tensors(GraphModule& module, const HostileProgram& program) {
   const Shapes shapes = shapes_of(module, program);
   return std::ranges::any_of(module.graph().nodes(), [&](const Node& node) {
     if (node.target() != "operator.getitem" || node.args().size() != 2) return false;
@@ -93,11 +92,9 @@ bool takes_rows_by_tensors(GraphModule& module, const Program& program) {
 }
 
 /// The graph as it comes back from a file, over the module's own tensors and modules.
-bool save_and_load(GraphModule& module, const Program& program) {
+bool save_and_load(GraphModule& module, const HostileProgram& program) {
   if (takes_rows_by_tensors(module, program)) return false;
-  std::stringstream file;
-  to_torchscript(module).save(file);
-  const auto loaded = from_torchscript(torch::jit::load(file));
+  const auto loaded = from_torchscript(testing::saved_and_loaded(module));
   for (const Node& node : loaded->graph().nodes()) {
     const std::string path = node.target().str();
     if (node.is(Op::get_attr) && !module.find_attribute(path).defined() && loaded->find_attribute(path).defined())
@@ -110,34 +107,35 @@ bool save_and_load(GraphModule& module, const Program& program) {
 
 constexpr std::array<Form, 10> kForms = {{
     {"normalize_operators",
-     [](GraphModule& module, const Program&) { return normalize_operators(module.graph()) > 0; }},
+     [](GraphModule& module, const HostileProgram&) { return normalize_operators(module.graph()) > 0; }},
     {"normalize_operators, normalize_args",
-     [](GraphModule& module, const Program&) {
+     [](GraphModule& module, const HostileProgram&) {
        return normalize_operators(module.graph()) + normalize_args(module.graph()) > 0;
      }},
-    {"normalize_args", [](GraphModule& module, const Program&) { return normalize_args(module.graph()) > 0; }},
+    {"normalize_args", [](GraphModule& module, const HostileProgram&) { return normalize_args(module.graph()) > 0; }},
     {"print and read", print_and_read},
     {"save and load", save_and_load},
     {"inline_modules",
-     [](GraphModule& module, const Program&) {
+     [](GraphModule& module, const HostileProgram&) {
        const std::size_t before = module.graph().size();
        module.set_graph(inline_modules(module));
        return module.graph().size() != before;
      }},
     {"reinplace",
-     [](GraphModule& module, const Program& program) {
+     [](GraphModule& module, const HostileProgram& program) {
        const Shapes shapes = shapes_of(module, program);
        return !reinplace(module.graph(), shapes, {.modules = module_effects(module)}).changed.empty();
      }},
     {"common subexpressions and dead code",
-     [](GraphModule& module, const Program&) {
+     [](GraphModule& module, const HostileProgram&) {
        const ModuleEffects effects = module_effects(module);
        return eliminate_common_subexpressions(module.graph(), effects) + eliminate_dead_code(module.graph(), effects) >
               0;
      }},
-    {"legalize_graph", [](GraphModule& module, const Program&) { return turn_round(module) && legalized(module); }},
+    {"legalize_graph",
+     [](GraphModule& module, const HostileProgram&) { return turn_round(module) && legalized(module); }},
     {"clone",
-     [](GraphModule& module, const Program&) {
+     [](GraphModule& module, const HostileProgram&) {
        module.set_graph(module.graph().clone());
        return true;
      }},
@@ -148,7 +146,7 @@ TEST(HostileFormsSlow, OtherFormsOfAProgramDoTheSame) {
   run.run([&](std::uint64_t seed) {
     const Form& form = kForms[seed % kForms.size()];
     return Trial{hostile::draw_program(seed, {}),
-                 [&form](GraphModule& module, const Program& program) -> Rewritten {
+                 [&form](GraphModule& module, const HostileProgram& program) -> Rewritten {
                    try {
                      const Rewritten done = {form.change(module, program)};
                      module.graph().lint();
@@ -167,7 +165,7 @@ TEST(HostileFormsSlow, OtherFormsOfAProgramDoTheSame) {
 // ── Lowering ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /// Each rule of the lowering wherever it fits, whether or not it was fastest there.
-Rewritten lower_everywhere(GraphModule& module, const Program& program, std::string_view part) {
+Rewritten lower_everywhere(GraphModule& module, const HostileProgram& program, std::string_view part) {
   if (rules::written_if_strides_say_so(module.graph(), rules::ProgramEffects(module))) return {};
   const std::vector<TensorInfo> inputs = infos(program);
   const std::uint64_t revision = module.graph().revision();
@@ -197,7 +195,7 @@ TEST(HostileLoweringSlow, TheTargetCpuKeepsWhatCallersSee) {
     const std::size_t part = seed % 5;
     return Trial{
         hostile::draw_program(seed, {.motifs = motifs}),
-        [part, kParts, seed, rounds = seed % 2 == 0](GraphModule& module, const Program& program) -> Rewritten {
+        [part, kParts, seed, rounds = seed % 2 == 0](GraphModule& module, const HostileProgram& program) -> Rewritten {
           const std::uint64_t revision = module.graph().revision();
           if (seed % 3 == 0) ask_for_gradients(module);
           try {

@@ -13,7 +13,7 @@
 
 namespace fx::hostile_programs_test {
 
-using hostile::Program;
+using hostile::HostileProgram;
 using hostile::Rewritten;
 using testing::HostileRun;
 using testing::patterns_of;
@@ -32,7 +32,7 @@ bool needs_finite(const OptimizeReport& report) {
 }
 
 /// Sums of complex numbers the other way round are the same where they are finite: the precondition says so.
-bool may_commute_complex_sums(const OptimizeReport& report, const Program& program) {
+bool may_commute_complex_sums(const OptimizeReport& report, const HostileProgram& program) {
   const auto is_complex = [](const at::Tensor& tensor) { return tensor.defined() && tensor.is_complex(); };
   return std::ranges::any_of(report.rules,
                              [](const RuleOutcome& outcome) {
@@ -44,7 +44,7 @@ bool may_commute_complex_sums(const OptimizeReport& report, const Program& progr
 }
 
 hostile::Rewrite optimizing(std::vector<std::string> names, bool with_shapes) {
-  return [names = std::move(names), with_shapes](GraphModule& module, const Program& program) -> Rewritten {
+  return [names = std::move(names), with_shapes](GraphModule& module, const HostileProgram& program) -> Rewritten {
     OptimizeOptions options{.rules = names};
     if (with_shapes) {
       for (const at::Tensor& input : program.inputs[0]) options.inputs.push_back(tensor_info(input));
@@ -143,7 +143,7 @@ std::optional<Graph> draw_part(hostile::Random& random, const Graph& graph) {
   return part;
 }
 
-bool is_complex(const hostile::Program& program) {
+bool is_complex(const hostile::HostileProgram& program) {
   const auto any = [](const auto& tensors) {
     return std::ranges::any_of(tensors, [](const at::Tensor& tensor) { return tensor.is_complex(); });
   };
@@ -174,7 +174,7 @@ TEST(HostileReplacementsSlow, WhatIsReplacedByItselfStaysAsItIs) {
     const auto shared = std::make_shared<Graph>(std::move(*part));
     const auto other =
         is_complex(trial.program) ? shared : std::make_shared<Graph>(with_operands_turned_round(random, *shared));
-    trial.rewrite = [shared, other](GraphModule& module, const Program&) -> Rewritten {
+    trial.rewrite = [shared, other](GraphModule& module, const HostileProgram&) -> Rewritten {
       try {
         const Pattern pattern(*shared);
         return {replace_pattern(module, pattern, Replacement(*other)).changed()};

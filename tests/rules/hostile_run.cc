@@ -73,7 +73,7 @@ void HostileRun::run(const std::function<Trial(std::uint64_t seed)>& make) {
 void HostileRun::note(std::uint64_t seed, Trial trial, hostile::Verdict verdict) {
   if (kinds_.size() >= kMostKinds) return;
   if (trial.simplify) trial.simplify(trial);
-  const hostile::Program small = hostile::reduce(trial.program, trial.rewrite);
+  const hostile::HostileProgram small = hostile::reduce(trial.program, trial.rewrite);
   hostile::Verdict again = judge(small, trial.rewrite);
   if (again.wrong.empty()) {
     verdict.wrong += " (not each time)";

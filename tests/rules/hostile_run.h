@@ -23,7 +23,7 @@ namespace fx::testing {
 
 /// What one program is tried with: how it is rewritten, and how that is called.
 struct Trial {
-  hostile::Program program;
+  hostile::HostileProgram program;
   hostile::Rewrite rewrite;
   std::string name;
   /// Makes the rewrite smaller for a program that it gets wrong; may be left out.

@@ -2,9 +2,6 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/serialization/import.h>
-
-#include <sstream>
 
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
@@ -13,10 +10,10 @@
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/everywhere.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::packed_checks_test {
 
@@ -34,16 +31,10 @@ std::shared_ptr<GraphModule> lowered_by(const GraphModule& original, const Sizes
   return lowered;
 }
 
-torch::jit::Module in_a_file(const GraphModule& module) {
-  std::stringstream file;
-  to_torchscript(module).save(file);
-  return torch::jit::load(file);
-}
-
 /// It refuses what the original refuses, and computes the rest.
 void expect_same_inputs(const GraphModule& original, const GraphModule& lowered, const std::vector<Sizes>& all) {
   const at::NoGradGuard no_grad;
-  torch::jit::Module script = in_a_file(lowered);
+  torch::jit::Module script = testing::saved_and_loaded(lowered);
   for (const Sizes& sizes : all) {
     const at::Tensor x = at::randn(sizes);
     std::optional<at::Tensor> expected;
@@ -170,7 +161,7 @@ TEST(PackedChecks, AssertsOnceWhatFollowsFromThere) {
     EXPECT_EQ(assertions(*lowered), all) << print_graph(lowered->graph());
     const at::NoGradGuard no_grad;
     EXPECT_ANY_THROW(lowered->forward(at::randn({1, 3, 32, 32}).to(at::kBFloat16)));
-    const auto again = from_torchscript(in_a_file(*lowered));
+    const auto again = from_torchscript(testing::saved_and_loaded(*lowered));
     optimize(*again, {.rules = {"channels-last"}, .inputs = {TensorInfo{.sizes = {1, 3, 32, 32}}}});
     EXPECT_EQ(assertions(*again), all) << print_graph(again->graph());
     // And back.

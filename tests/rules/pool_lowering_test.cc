@@ -3,21 +3,19 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include <limits>
 #include <random>
-#include <sstream>
 
 #include <fxgraph/fx.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/everywhere.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::pool_lowering_test {
 
@@ -131,9 +129,7 @@ TEST(PoolLowering, IsSavedAsWhatLibTorchRunsComesBackAndIsUndone) {
     return module.graph().count(Op::call_function, target);
   };
   ASSERT_EQ(calls(*made, "fxgraph::max_pool2d"), 1u);
-  std::stringstream file;
-  to_torchscript(*made).save(file);
-  torch::jit::Module script = torch::jit::load(file);
+  torch::jit::Module script = testing::saved_and_loaded(*made);
   EXPECT_TRUE(at::equal(original->forward(x), script.forward({x}).toTensor()));
   const auto back = from_torchscript(script);
   EXPECT_EQ(calls(*back, "fxgraph::max_pool2d"), 1u);

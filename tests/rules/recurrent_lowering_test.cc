@@ -3,11 +3,9 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/serialization/import.h>
 #include <torch/nn/modules/rnn.h>
 
 #include <array>
-#include <sstream>
 #include <thread>
 
 #include <fxgraph/export/save.h>
@@ -18,11 +16,11 @@
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/everywhere.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::recurrent_lowering_test {
 
@@ -165,15 +163,10 @@ TEST_P(Networks, AreSavedAsWhatLibTorchRunsAndComeBack) {
   const auto original = program_of(GetParam());
   for (const std::string& rule : rules_of(GetParam())) {
     const auto made = lowered(*original, GetParam(), rule);
-    const auto saved = [](const GraphModule& module) {
-      std::stringstream file;
-      to_torchscript(module).save(file);
-      return torch::jit::load(file);
-    };
-    torch::jit::Module plain = saved(*made);
+    torch::jit::Module plain = testing::saved_and_loaded(*made);
     const auto back = from_torchscript(plain);
     EXPECT_EQ(packed_calls(*back), 1u) << print_graph(back->graph());
-    const auto twice = from_torchscript(saved(*back));
+    const auto twice = from_torchscript(testing::saved_and_loaded(*back));
     for (const std::int64_t batch : {1, 3}) {
       const std::vector<c10::IValue> inputs = inputs_of(GetParam(), 6, batch);
       const c10::IValue expected = original->run(inputs);

@@ -4,20 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/jit/serialization/import.h>
-
-#include <sstream>
 
 #include <fxgraph/export/save.h>
 #include <fxgraph/fx.h>
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/shapes/shape_prop.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/everywhere.h"
 #include "tests/support/scratch_folder.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::row_lowering_test {
 
@@ -117,15 +114,10 @@ TEST_P(Rows, AreSavedAsWhatLibTorchRunsAndComeBack) {
   const at::NoGradGuard no_grad;
   const auto original = program_of(GetParam());
   const auto made = lowered(*original, TensorInfo{.sizes = one_row(GetParam())});
-  const auto saved = [](const GraphModule& module) {
-    std::stringstream file;
-    to_torchscript(module).save(file);
-    return torch::jit::load(file);
-  };
-  torch::jit::Module plain = saved(*made);
+  torch::jit::Module plain = testing::saved_and_loaded(*made);
   const auto back = from_torchscript(plain);
   EXPECT_EQ(packed_calls(*back), 1u);
-  const auto twice = from_torchscript(saved(*back));
+  const auto twice = from_torchscript(testing::saved_and_loaded(*back));
   EXPECT_EQ(packed_calls(*twice), 1u);
   for (const std::int64_t rows : {1, 3}) {
     Sizes sizes = one_row(GetParam());

@@ -5,9 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <torch/csrc/jit/serialization/import.h>
 
-#include <sstream>
 #include <thread>
 
 #include <fxgraph/fx.h>
@@ -15,10 +13,10 @@
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/rules/everywhere.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::xnnpack_linear_test {
 
@@ -101,9 +99,7 @@ TEST_P(Linear, IsTheSameForAnyRowsAndStridesAndRefusesTheRest) {
   EXPECT_EQ(made->graph().count(Op::call_function, "aten::linear"), 0u);
   for (const Node& node : made->graph().nodes())
     EXPECT_TRUE(!GetParam().after || !node.is_call(GetParam().after)) << node.name();
-  std::stringstream file;
-  to_torchscript(*made).save(file);
-  torch::jit::Module script = torch::jit::load(file);
+  torch::jit::Module script = testing::saved_and_loaded(*made);
   for (const std::size_t rank : {1, 2, 3}) {
     for (const std::int64_t rows : {0, 1, 2, 7, 15}) {
       const at::Tensor x = at::randn(sizes_of(rank, rows));
@@ -127,9 +123,7 @@ TEST_P(Linear, IsTheSameForAnyRowsAndStridesAndRefusesTheRest) {
 TEST_P(Linear, ComesBackFromItsFileAndIsUndone) {
   const auto original = program_of(GetParam());
   const auto made = lowered(*original, sizes_of(GetParam().rank, 3));
-  std::stringstream file;
-  to_torchscript(*made).save(file);
-  const auto back = from_torchscript(torch::jit::load(file));
+  const auto back = from_torchscript(testing::saved_and_loaded(*made));
   EXPECT_EQ(packed_calls(*back), 2u);
   const at::Tensor x = at::randn(sizes_of(GetParam().rank, 5));
   EXPECT_LE(relative_difference(original->forward(x), back->forward(x)), 1e-5);

@@ -11,6 +11,7 @@
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
+#include "tests/support/error_of.h"
 
 namespace fx::plan_test {
 
@@ -25,13 +26,7 @@ GraphModule module_of(const std::string& lines, const GraphModule::Attributes& a
 torch::Tensor sample() { return torch::arange(12, torch::kFloat).view({3, 4}) - 5; }
 
 std::string error_of(GraphModule& module, std::vector<c10::IValue> inputs) {
-  try {
-    module.run(std::move(inputs));
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-    return error.what();
-  }
-  return "no error";
+  return testing::one_line_error_of([&] { module.run(std::move(inputs)); });
 }
 
 struct Case {

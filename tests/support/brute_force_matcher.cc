@@ -25,7 +25,7 @@ struct Bindings {
   const Binding& operator[](std::size_t i) const { return values[i]; }
 
   std::vector<Binding> values;
-  std::set<const Node*> extras;
+  std::set<const Node*> interior;
 };
 using Ways = std::vector<Bindings>;
 
@@ -164,7 +164,7 @@ class BruteForce {
     Ways result = match(p.args[0], value, bound);
     if (!value.is_node() || !is_copy(value.node())) return result;
     Bindings through = bound;
-    through.extras.insert(&value.node());
+    through.interior.insert(&value.node());
     append(result, match_copies(p, value.node().arg(0), through));
     return result;
   }
@@ -195,7 +195,7 @@ class BruteForce {
       std::set<const Node*> between;
       if (!collect_between(p.args[1], node, base, between)) continue;
       Bindings through = bound;
-      through.extras.insert(between.begin(), between.end());
+      through.interior.insert(between.begin(), between.end());
       append(result, match(p.args[0], Argument(base), through));
     }
     return result;
@@ -343,7 +343,7 @@ class BruteForce {
   }
 
   std::set<const Node*> nodes_of(const Bindings& way) const {
-    std::set<const Node*> nodes = way.extras;
+    std::set<const Node*> nodes = way.interior;
     for (std::size_t i = 0; i < data_.nodes.size(); ++i) {
       if (data_.nodes[i].kind == PatternKind::call && way[i]) nodes.insert(&way[i]->node());
     }

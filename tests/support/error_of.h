@@ -1,6 +1,8 @@
 // What an action is refused with.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 
 #include <fxgraph/support/error.h>
@@ -22,6 +24,14 @@ Error error_thrown_by(Action&& action) {
 template <typename Action>
 std::string error_of(Action&& action) {
   return error_thrown_by(action).what();
+}
+
+/// Its text, which must be one line.
+template <typename Action>
+std::string one_line_error_of(Action&& action) {
+  const std::string text = error_of(action);
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+  return text;
 }
 
 }  // namespace fx::testing

@@ -5,24 +5,20 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <fxgraph/support/error.h>
 
+#include "tests/support/file_text.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::output_file_test {
 
 namespace fs = std::filesystem;
+using testing::file_text;
 
 class OutputFile : public ::testing::Test {
  protected:
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  static std::string read(const std::string& file) {
-    std::ostringstream text;
-    text << std::ifstream(file).rdbuf();
-    return text.str();
-  }
   static void write(const std::string& file, const std::string& text) {
     write_file(file, [&](std::ostream& out) { out << text; });
   }
@@ -45,7 +41,7 @@ class OutputFile : public ::testing::Test {
 TEST_F(OutputFile, IsWrittenAndReplaced) {
   write(path("a"), "one");
   write(path("a"), std::string(100000, 'x'));
-  EXPECT_EQ(read(path("a")), std::string(100000, 'x'));
+  EXPECT_EQ(file_text(path("a")), std::string(100000, 'x'));
   EXPECT_EQ(files(), 1u);
 }
 
@@ -56,7 +52,7 @@ TEST_F(OutputFile, StaysAsItWasWhenTheWriterThrows) {
     throw std::runtime_error("no");
   };
   EXPECT_THROW(write_file(path("a"), broken), std::runtime_error);
-  EXPECT_EQ(read(path("a")), "old");
+  EXPECT_EQ(file_text(path("a")), "old");
   EXPECT_EQ(files(), 1u);
 }
 
@@ -65,7 +61,7 @@ TEST_F(OutputFile, IsWrittenThroughALink) {
   fs::create_symlink("real", path("link"));
   write(path("link"), "new");
   EXPECT_TRUE(fs::is_symlink(path("link")));
-  EXPECT_EQ(read(path("real")), "new");
+  EXPECT_EQ(file_text(path("real")), "new");
 }
 
 TEST_F(OutputFile, DevicesStayDevicesAndAFullOneIsToldAtTheEnd) {

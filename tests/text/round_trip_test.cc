@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/file_text.h"
 #include "tests/support/random_graph.h"
 
 namespace fx::round_trip_test {
@@ -159,13 +158,6 @@ TEST(RoundTrip, Oddities) {
   }
 }
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 std::vector<std::filesystem::path> corpus() {
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("tests/corpus")) {
@@ -193,7 +185,7 @@ TEST(RoundTrip, TheCorpusOfPythonsDumps) {
 // Where Python's text needs no interpretation ours differs from it in nothing.
 TEST(RoundTrip, PrintsTheCorpusAsPythonDid) {
   for (const char* name : {"export214_resnet18.fx", "torchfx214_googlenet.fx"}) {
-    std::string theirs = read_file(std::filesystem::path("tests/corpus") / name);
+    std::string theirs = testing::file_text(std::filesystem::path("tests/corpus") / name);
     if (!theirs.ends_with('\n')) theirs += '\n';
     EXPECT_EQ(print_graph(parse_graph(theirs)), theirs) << name;
   }
@@ -204,7 +196,7 @@ TEST(RoundTrip, DamagedTextsParseOrThrow) {
   Random random(11);
   std::vector<std::string> texts;
   for (const auto& file : corpus()) {
-    if (std::filesystem::file_size(file) < 4000) texts.push_back(read_file(file));
+    if (std::filesystem::file_size(file) < 4000) texts.push_back(testing::file_text(file));
   }
   for (std::uint64_t seed = 0; seed < 60; ++seed) texts.push_back(print_graph(Oddities(seed).build()));
   std::size_t parsed = 0, refused = 0;

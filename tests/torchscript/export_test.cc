@@ -6,13 +6,13 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
-#include <sstream>
-
 #include <fxgraph/export/input_notes.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/import.h>
+
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::export_test {
 
@@ -101,12 +101,6 @@ void expect_equal(const c10::IValue& got, const c10::IValue& expected) {
   }
 }
 
-torch::jit::Module saved_and_loaded(const torch::jit::Module& module) {
-  std::stringstream file;
-  module.save(file);
-  return torch::jit::load(file);
-}
-
 class ExportCases : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ExportCases, ComputesWhatTheGraphComputes) {
@@ -114,7 +108,7 @@ TEST_P(ExportCases, ComputesWhatTheGraphComputes) {
   const c10::IValue expected = module.run({sample()});
   torch::jit::Module script = to_torchscript(module);
   expect_equal(script.forward({sample()}), expected);
-  torch::jit::Module loaded = saved_and_loaded(script);
+  torch::jit::Module loaded = testing::saved_and_loaded(script);
   expect_equal(loaded.forward({sample()}), expected);
   expect_equal(from_torchscript(loaded)->run({sample()}), expected);
 }
@@ -142,7 +136,7 @@ TEST(Export, LeavesKeepTheirTypes) {
   graph.output(at);
   GraphModule module(*net, std::move(graph));
   const torch::Tensor x = torch::randn({2, 3, 6, 6});
-  torch::jit::Module loaded = saved_and_loaded(to_torchscript(module));
+  torch::jit::Module loaded = testing::saved_and_loaded(module);
   EXPECT_TRUE(loaded.forward({x}).toTensor().allclose(net->forward(x)));
   const auto again = from_torchscript(loaded);
   EXPECT_EQ(again->module_type("0"), "Conv2d");
@@ -157,7 +151,7 @@ TEST(Export, InputsKeepNameTypeAndDefault) {
       "%k : float = placeholder[target=k](default=2.0)\n%c = call_function[target=aten::cat](args = (%xs, 0))\n"
       "%y = call_function[target=aten::add.Tensor](args = (%input_1, %c))\n"
       "%z = call_function[target=aten::mul.Scalar](args = (%y, %k))\nreturn z"));
-  const torch::jit::Module script = saved_and_loaded(to_torchscript(module));
+  const torch::jit::Module script = testing::saved_and_loaded(module);
   const auto& schema = script.get_method("forward").function().getSchema();
   EXPECT_EQ(schema.arguments()[1].name(), "input");
   EXPECT_EQ(schema.arguments()[2].type()->annotation_str(), "List[Tensor]");
@@ -170,7 +164,7 @@ TEST(Export, NestedGraphModulesAreMethodsOfTheirOwn) {
   GraphModule outer(
       {{"inner", std::shared_ptr<torch::nn::Module>(inner)}},
       parse_graph("graph():\n%x = placeholder[target=x]\n%y = call_module[target=inner](args = (%x,))\nreturn y"));
-  torch::jit::Module script = saved_and_loaded(to_torchscript(outer));
+  torch::jit::Module script = testing::saved_and_loaded(outer);
   EXPECT_TRUE(script.forward({sample()}).toTensor().equal(-sample()));
 }
 
@@ -288,7 +282,7 @@ TEST(TorchScriptExport, ArgumentsWithoutATypeOfTheirOwn) {
                                call + "\nreturn y"));
     try {
       const torch::Tensor expected = gm.forward(sample());
-      const torch::jit::Module saved = saved_and_loaded(to_torchscript(gm));
+      const torch::jit::Module saved = testing::saved_and_loaded(gm);
       const auto again = from_torchscript(saved);
       for (const torch::Tensor& found :
            {torch::jit::Module(saved).forward({sample()}).toTensor(), again->forward(sample())}) {
@@ -321,7 +315,7 @@ TEST(TorchScriptExport, DefaultsBeforeAnInputWithoutOneAreLeftOut) {
       parse_graph("graph():\n%x = placeholder[target=x]\n%m : Optional[Tensor] = placeholder[target=m](default=None)\n"
                   "%w = placeholder[target=w]\n%k : int = placeholder[target=k](default=2)\n"
                   "%y = call_function[target=aten::add.Tensor](args = (%x, %w))\nreturn y"));
-  torch::jit::Module saved = saved_and_loaded(to_torchscript(gm));
+  torch::jit::Module saved = testing::saved_and_loaded(gm);
   EXPECT_TRUE(saved.forward({sample(), c10::IValue(), sample()}).toTensor().equal(2 * sample()));
   EXPECT_TRUE(from_torchscript(saved)->run({sample(), c10::IValue(), sample()}).toTensor().equal(2 * sample()));
 }
@@ -333,7 +327,7 @@ TEST(TorchScriptExport, NoneInLists) {
         "([], %x)", "[[%x], []]", "[1, None]"}) {
     GraphModule gm = module_of((std::string("return ") + result).c_str());
     try {
-      expect_equal(saved_and_loaded(to_torchscript(gm)).forward({sample()}), gm.run({sample()}));
+      expect_equal(testing::saved_and_loaded(gm).forward({sample()}), gm.run({sample()}));
     } catch (const std::exception& error) {
       EXPECT_THAT(error.what(), ::testing::HasSubstr("values of different types")) << result;
     }
@@ -356,9 +350,7 @@ TEST(Export, MembersMayHaveNamesThatEveryModuleOrPythonHas) {
                   "%y = call_function[target=operator.mul](args = (%x, %f))\n"
                   "%z = call_function[target=operator.add](args = (%y, %t))\n"
                   "%a = call_function[target=operator.sub](args = (%z, %l))\nreturn a"));
-  std::stringstream file;
-  to_torchscript(module).save(file);
-  torch::jit::Module loaded = torch::jit::load(file);
+  torch::jit::Module loaded = testing::saved_and_loaded(module);
   const torch::Tensor expected =
       sample() * module.attribute("forward") + module.attribute("training") - module.attribute("lambda");
   EXPECT_TRUE(loaded.forward({sample()}).toTensor().allclose(expected));

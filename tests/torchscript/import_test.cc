@@ -7,6 +7,7 @@
 
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/error_of.h"
 
 namespace fx::import_test {
 
@@ -24,13 +25,7 @@ torch::jit::Module module_of(const std::string& code, const std::string& name = 
 }
 
 std::string error_of(const torch::jit::Module& module, const LoadOptions& options = {}) {
-  try {
-    from_torchscript(module, options);
-  } catch (const Error& error) {
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
-    return error.what();
-  }
-  return "no error";
+  return testing::one_line_error_of([&] { from_torchscript(module, options); });
 }
 
 struct Case {

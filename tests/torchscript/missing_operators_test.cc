@@ -1,15 +1,14 @@
 // Operators that this LibTorch may lack, in files: what stands in for them is saved along, and read back.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include <functional>
 #include <limits>
-#include <sstream>
 
 #include <fxgraph/text/parse.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
+
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::missing_operators_test {
 
@@ -101,9 +100,7 @@ TEST_P(MissingOperators, AreSavedAlongAndReadBack) {
                                              "    %y : [num_users=1] = call_function[target=torch.ops.aten.") +
                                  row.call + ")\n    return y\n"));
   agrees(module.run({x, m}).toTensor());
-  std::stringstream file;
-  to_torchscript(module).save(file);
-  torch::jit::Module loaded = torch::jit::load(file);
+  torch::jit::Module loaded = testing::saved_and_loaded(module);
   agrees(loaded.forward({x, m}).toTensor());
   agrees(from_torchscript(loaded)->run({x, m}).toTensor());
 }

@@ -1,14 +1,14 @@
 // Packed weights in files: saved, loaded by LibTorch, copied, read back as calls.
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/serialization/import.h>
 
 #include <sstream>
 
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
+
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::packed_test {
 
@@ -68,10 +68,7 @@ TEST_F(Packed, LibTorchLoadsAndRunsIt) {
 TEST_F(Packed, CopiesAndSecondFilesPackAnew) {
   const torch::jit::Module copy = loaded().deepcopy();
   EXPECT_TRUE(at::allclose(torch::jit::Module(copy).forward({x_}).toTensor(), expected_));
-  std::ostringstream second;
-  copy.save(second);
-  std::istringstream file(second.str());
-  EXPECT_TRUE(at::allclose(torch::jit::load(file).forward({x_}).toTensor(), expected_));
+  EXPECT_TRUE(at::allclose(testing::saved_and_loaded(copy).forward({x_}).toTensor(), expected_));
 }
 
 TEST_F(Packed, ComesBackAsCalls) {
@@ -81,10 +78,7 @@ TEST_F(Packed, ComesBackAsCalls) {
   EXPECT_TRUE(at::allclose(again->forward(x_), expected_));
   // Weights are there, and what they are: parameters stay parameters.
   EXPECT_EQ(again->parameters().size(), 1u);
-  std::ostringstream second;
-  to_torchscript(*again).save(second);
-  std::istringstream file(second.str());
-  EXPECT_TRUE(at::allclose(torch::jit::load(file).forward({x_}).toTensor(), expected_));
+  EXPECT_TRUE(at::allclose(testing::saved_and_loaded(*again).forward({x_}).toTensor(), expected_));
 }
 
 TEST_F(Packed, WeightsAreStoredOnce) {

@@ -5,12 +5,13 @@
 #include <torch/torch.h>
 
 #include <limits>
-#include <sstream>
 
 #include <fxgraph/module/graph_module.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
 #include <fxgraph/torchscript/export.h>
+
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::script_names_test {
 
@@ -29,9 +30,7 @@ TEST(ScriptNames, InputsAndValuesMayHaveNamesThatFilesCall) {
     Node& whole = graph.call_function("aten::Int.Tensor", {graph.call_function("aten::sign", {sum})});
     graph.output(graph.call_function("aten::add.Scalar", {x, whole}));
     const GraphModule module(std::move(graph));
-    std::stringstream file;
-    to_torchscript(module).save(file);
-    torch::jit::Module loaded = torch::jit::load(file);
+    torch::jit::Module loaded = testing::saved_and_loaded(module);
     EXPECT_TRUE(loaded.forward({sample()}).toTensor().equal(GraphModule(module.graph().clone()).forward(sample())))
         << name;
   }
@@ -44,9 +43,7 @@ TEST(ScriptNames, ANestedModulesInputMayBeGivenByANameThatFilesCall) {
                            parse_graph("graph():\n%x = placeholder[target=x]\n"
                                        "%y = call_module[target=inner](args = (), kwargs = {torch: %x})\n"
                                        "return y"));
-  std::stringstream file;
-  to_torchscript(module).save(file);
-  EXPECT_TRUE(torch::jit::load(file).forward({sample()}).toTensor().equal(-sample()));
+  EXPECT_TRUE(testing::saved_and_loaded(module).forward({sample()}).toTensor().equal(-sample()));
 }
 
 TEST(ScriptNames, NamesOfAttributesThatFilesCannotSayAreRefused) {
@@ -75,9 +72,7 @@ TEST(ScriptNames, AttributesMayBeCalledAsClassesOfFilesCallTheirs) {
     Graph graph;
     graph.output(graph.call_function("aten::add.Tensor", {graph.placeholder("x"), graph.get_attr(name)}));
     const GraphModule module(GraphModule::Attributes{{name, torch::ones({3, 4})}}, std::move(graph));
-    std::stringstream file;
-    to_torchscript(module).save(file);
-    EXPECT_TRUE(torch::jit::load(file).forward({sample()}).toTensor().equal(sample() + 1)) << name;
+    EXPECT_TRUE(testing::saved_and_loaded(module).forward({sample()}).toTensor().equal(sample() + 1)) << name;
   }
 }
 

@@ -7,7 +7,6 @@
 
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/support/error.h>
@@ -16,6 +15,7 @@
 #include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 #include "tests/support/error_of.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 namespace fx::wrong_results_test {
 
@@ -35,12 +35,6 @@ torch::jit::Module script_of(const std::string& code) {
   return module;
 }
 
-torch::jit::Module saved_and_loaded(const torch::jit::Module& module) {
-  std::stringstream file;
-  module.save(file);
-  return torch::jit::load(file);
-}
-
 TEST(Unpacking, AListOfAnotherLengthRaises) {
   const std::pair<const char*, int> kPrograms[] = {
       {"def forward(self, x):\n  a, b = torch.unbind(x)\n  return a + b\n", 2},
@@ -52,7 +46,7 @@ TEST(Unpacking, AListOfAnotherLengthRaises) {
   for (const auto& [code, length] : kPrograms) {
     torch::jit::Module module = script_of(code);
     const auto gm = from_torchscript(module);
-    torch::jit::Module again = saved_and_loaded(to_torchscript(*gm));
+    torch::jit::Module again = testing::saved_and_loaded(*gm);
     for (int rows = 1; rows < 5; ++rows) {
       const torch::Tensor x = torch::arange(4 * rows, torch::kFloat).view({rows, 4});
       torch::Tensor expected;
@@ -98,7 +92,7 @@ TEST(Attributes, ListsInListsOutliveTheCall) {
   const auto gm = from_torchscript(read);
   const torch::Tensor expected = read.forward({sample()}).toTensor();
   EXPECT_TRUE(torch::equal(gm->forward(sample()), expected));
-  EXPECT_TRUE(torch::equal(saved_and_loaded(to_torchscript(*gm)).forward({sample()}).toTensor(), expected));
+  EXPECT_TRUE(torch::equal(testing::saved_and_loaded(*gm).forward({sample()}).toTensor(), expected));
 }
 
 // What the program holds as a constant is called `_tensor_constant0`; a scripted module of torch.fx has such names.
@@ -173,7 +167,7 @@ TEST(Numbers, FloatsComeBackAsFloats) {
     GraphModule gm(std::move(graph));
     const torch::Tensor in = torch::tensor({1, 2});
     const auto expected = gm.run({in}).toTuple()->elements();
-    const auto found = saved_and_loaded(to_torchscript(gm)).forward({in}).toTuple()->elements();
+    const auto found = testing::saved_and_loaded(gm).forward({in}).toTuple()->elements();
     for (std::size_t i = 0; i < 2; ++i) {
       EXPECT_EQ(found[i].toTensor().scalar_type(), expected[i].toTensor().scalar_type()) << value;
       EXPECT_TRUE(torch::equal(found[i].toTensor(), expected[i].toTensor())) << value;
@@ -183,7 +177,7 @@ TEST(Numbers, FloatsComeBackAsFloats) {
     EXPECT_EQ(std::signbit(found[2].toDouble()), std::signbit(value));
     EXPECT_EQ(found[3].toDoubleVector(), (std::vector<double>{value, 2.5}));
     EXPECT_EQ(found[4].toGenericDict().at("k").toDouble(), value);
-    const auto again = from_torchscript(saved_and_loaded(to_torchscript(gm)))->run({in}).toTuple()->elements();
+    const auto again = from_torchscript(testing::saved_and_loaded(gm))->run({in}).toTuple()->elements();
     EXPECT_TRUE(again[2].isDouble());
     EXPECT_EQ(again[2].toDouble(), value);
   }
@@ -198,7 +192,7 @@ TEST(Numbers, NoneStaysADefault) {
       parse_graph("graph():\n%x = placeholder[target=x]\n%b : Optional[Tensor] = placeholder[target=b](default=None)\n"
                   "%w = call_function[target=aten::ones](args = ([2, 4],))\n"
                   "%y = call_function[target=aten::linear](args = (%x, %w, %b))\nreturn y"));
-  torch::jit::Module loaded = saved_and_loaded(to_torchscript(gm));
+  torch::jit::Module loaded = testing::saved_and_loaded(gm);
   EXPECT_TRUE(loaded.get_method("forward").function().getSchema().arguments()[2].default_value()->isNone());
   const torch::Tensor without = torch::linear(sample(), torch::ones({2, 4}));
   EXPECT_TRUE(torch::equal(loaded.forward({sample()}).toTensor(), without));
@@ -216,7 +210,7 @@ TEST(Numbers, PowersOfIntsAreInts) {
                     exponent + "))\n%y = call_function[target=operator.mul](args = (%x, %p))\nreturn (y, p)"));
     const torch::Tensor x = torch::arange(12).view({3, 4});
     const auto expected = gm.run({x}).toTuple()->elements();
-    const auto found = saved_and_loaded(to_torchscript(gm)).forward({x}).toTuple()->elements();
+    const auto found = testing::saved_and_loaded(gm).forward({x}).toTuple()->elements();
     EXPECT_TRUE(torch::equal(found[0].toTensor(), expected[0].toTensor())) << exponent;
     EXPECT_EQ(found[1].tagKind(), expected[1].tagKind()) << exponent;
     EXPECT_EQ(found[1], expected[1]) << exponent;
@@ -224,7 +218,7 @@ TEST(Numbers, PowersOfIntsAreInts) {
   GraphModule explicitly(
       parse_graph("graph():\n%x = placeholder[target=x]\n%n = call_method[target=size](args = (%x, 0))\n"
                   "%p = call_function[target=aten::pow.int_to_int](args = (%n, %n))\nreturn p"));
-  EXPECT_EQ(saved_and_loaded(to_torchscript(explicitly)).forward({sample()}), c10::IValue(27));
+  EXPECT_EQ(testing::saved_and_loaded(explicitly).forward({sample()}), c10::IValue(27));
   const GraphModule unknown(
       parse_graph("graph():\n%x = placeholder[target=x]\n%n = call_method[target=size](args = (%x, 0))\n"
                   "%p = call_function[target=operator.pow](args = (2, %n))\nreturn p"));
@@ -242,7 +236,7 @@ TEST(Numbers, WhatIsComputedOfNumbersIsANumber) {
       "(%c, %d))\n%g = call_function[target=operator.ifloordiv](args = (%n, -2))\n"
       "%h = call_function[target=operator.abs](args = (%g,))\nreturn (x, a, b, e, f, g, h)"));
   const auto expected = gm.run({sample()}).toTuple()->elements();
-  const auto found = saved_and_loaded(to_torchscript(gm)).forward({sample()}).toTuple()->elements();
+  const auto found = testing::saved_and_loaded(gm).forward({sample()}).toTuple()->elements();
   for (std::size_t i = 1; i < expected.size(); ++i) {
     EXPECT_EQ(found[i].tagKind(), expected[i].tagKind()) << i;
     EXPECT_EQ(found[i], expected[i]) << i;
@@ -257,7 +251,7 @@ TEST(Methods, ThatTakeTheTensorElsewhereAreSavedAsTheyRun) {
       "%p = call_method[target=polygamma](args = (%n, 1))\nreturn (y, n, p)"));
   const torch::Tensor x = sample().abs() + 0.5;
   const auto expected = gm.run({x}).toTuple()->elements();
-  const auto found = saved_and_loaded(to_torchscript(gm)).forward({x}).toTuple()->elements();
+  const auto found = testing::saved_and_loaded(gm).forward({x}).toTuple()->elements();
   for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(torch::equal(found[i].toTensor(), expected[i].toTensor())) << i;
 }
 
@@ -297,7 +291,7 @@ TEST(Leaves, KeepThePackedWeightsThatTheyRead) {
   EXPECT_TRUE(torch::equal(Interpreter(*gm).run({sample()}).toTensor(), expected));
   const auto copy = std::dynamic_pointer_cast<GraphModule>(gm->clone());
   EXPECT_TRUE(torch::equal(copy->forward(sample()), expected));
-  torch::jit::Module again = saved_and_loaded(to_torchscript(*gm));
+  torch::jit::Module again = testing::saved_and_loaded(*gm);
   EXPECT_TRUE(torch::equal(again.forward({sample()}).toTensor(), expected));
   EXPECT_TRUE(torch::equal(from_torchscript(again)->forward(sample()), expected));
 }

@@ -35,9 +35,8 @@ TEST(ConstantTypes, StayWhenTheModuleIsConverted) {
     const testing::ScratchFolder folder;
     const std::string file = folder / "net.pt2";
     save_exported(*gm, file, {.inputs = {same}});
-    std::vector<std::shared_ptr<GraphModule>> forms = {gm->clone_graph_module(),
-                                                       from_torchscript(testing::saved_and_loaded(to_torchscript(*gm))),
-                                                       load_exported(file), gm};
+    std::vector<std::shared_ptr<GraphModule>> forms = {
+        gm->clone_graph_module(), from_torchscript(testing::saved_and_loaded(*gm)), load_exported(file), gm};
     for (const auto& form : forms) form->to(type);
     net->to(type);
     const auto [a, b, c, d, e] = net->forward(x.to(type));
@@ -70,8 +69,7 @@ TEST(ConstantTypes, OfNumbersDoNotWidenOthers) {
   const std::string file = folder / "net.pt2";
   save_exported(*gm, file, {.inputs = {x, torch::rand({3})}});
   const std::vector<std::shared_ptr<GraphModule>> forms = {
-      gm->clone_graph_module(), from_torchscript(testing::saved_and_loaded(to_torchscript(*gm))), load_exported(file),
-      gm};
+      gm->clone_graph_module(), from_torchscript(testing::saved_and_loaded(*gm)), load_exported(file), gm};
   for (const auto& form : forms) {
     for (const std::int64_t size : {3, 5}) {
       const Tensor y = torch::rand({size});

@@ -13,13 +13,13 @@ using testing::Stays;
 using torch::Tensor;
 using I = std::int64_t;
 
-struct Rule {
+struct SizeFunction {
   const char* name;
   I (*of)(I n);
   Stays stays = Stays::free;
   std::vector<I> examples = {2, 6, 16, 33, 64};
 };
-void PrintTo(const Rule& each, std::ostream* out) { *out << each.name; }
+void PrintTo(const SizeFunction& each, std::ostream* out) { *out << each.name; }
 
 double real(I n) { return static_cast<double>(n); }
 float single(I n) { return static_cast<float>(n); }
@@ -41,8 +41,8 @@ I same_behind(I n) {
 // Near the bounds of what is held between two, and away from them.
 const std::vector<I> kHeld = {7, 17, 18, 23, 38, 64};
 
-const std::vector<Rule>& rules() {
-  static const auto& table = *new std::vector<Rule>{
+const std::vector<SizeFunction>& size_functions() {
+  static const auto& table = *new std::vector<SizeFunction>{
       {"clamp", [](I n) { return std::clamp<I>(n, 4, 20); }},
       {"at_most_4", [](I n) { return std::min<I>(n, 4); }},
       {"at_least_8", [](I n) { return std::max<I>(n, 8); }},
@@ -135,12 +135,12 @@ const std::vector<Rule>& rules() {
   return table;
 }
 
-class FollowedSizes : public ::testing::TestWithParam<Rule> {};
+class FollowedSizes : public ::testing::TestWithParam<SizeFunction> {};
 
 TEST_P(FollowedSizes, AreTheProgramsOrRefused) {
-  const Rule& rule = GetParam();
-  const auto program = [&](Tensor x) { return x * rule.of(x.size(0)); };
-  for (const I example : rule.examples) {
+  const SizeFunction& function = GetParam();
+  const auto program = [&](Tensor x) { return x * function.of(x.size(0)); };
+  for (const I example : function.examples) {
     const auto gm = symbolic_trace(program, {torch::rand({example})});
     I refused = 0;
     const auto check = [&](I n) {
@@ -152,7 +152,7 @@ TEST_P(FollowedSizes, AreTheProgramsOrRefused) {
     };
     for (I n = 1; n <= 512; ++n) check(n);
     for (const I n : {777, 1000, 1023, 1024, 1025, 2048, 4099, 6000, 20'000, 99'990, 131'071, 150'000}) check(n);
-    if (rule.stays == Stays::free) {
+    if (function.stays == Stays::free) {
       EXPECT_EQ(refused, 0) << "from " << example << '\n' << SizeReport(gm->graph());
     }
   }
@@ -160,8 +160,8 @@ TEST_P(FollowedSizes, AreTheProgramsOrRefused) {
 
 // Where samples are computed, none are far away.
 TEST_P(FollowedSizes, OfOwnTensorsAreTheProgramsOrRefused) {
-  const Rule& rule = GetParam();
-  const auto program = [&](Tensor x) { return x * torch::tensor({rule.of(x.size(0))}, torch::kDouble); };
+  const SizeFunction& function = GetParam();
+  const auto program = [&](Tensor x) { return x * torch::tensor({function.of(x.size(0))}, torch::kDouble); };
   for (const I example : {6, 33}) {
     const auto gm = symbolic_trace(program, {torch::rand({example})});
     for (I n = 1; n <= 512; n += n < 128 ? 1 : 7) {
@@ -175,9 +175,9 @@ TEST_P(FollowedSizes, OfOwnTensorsAreTheProgramsOrRefused) {
 }
 
 TEST_P(FollowedSizes, AreWrittenAndReadAgain) {
-  const Rule& rule = GetParam();
-  const auto program = [&](Tensor x) { return x * rule.of(x.size(0)); };
-  if (rule.stays != Stays::free) return;
+  const SizeFunction& function = GetParam();
+  const auto program = [&](Tensor x) { return x * function.of(x.size(0)); };
+  if (function.stays != Stays::free) return;
   const auto gm = symbolic_trace(program, {torch::rand({16})});
   for (const I n : {1, 7, 90, 300}) {
     const Tensor x = torch::rand({n});
@@ -186,7 +186,7 @@ TEST_P(FollowedSizes, AreWrittenAndReadAgain) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, FollowedSizes, ::testing::ValuesIn(rules()),
+INSTANTIATE_TEST_SUITE_P(Table, FollowedSizes, ::testing::ValuesIn(size_functions()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace fx::followed_sizes_test

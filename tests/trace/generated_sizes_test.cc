@@ -6,54 +6,21 @@
 
 #include "tests/trace/generated_cpp.h"
 #include "tests/trace/round_trips.h"
-#include "tests/trace/sizes_testing.h"
+#include "tests/trace/shaped_programs.h"
+#include "tests/trace/tied_programs.h"
 
 namespace fx::generated_sizes_test {
 
-namespace F = torch::nn::functional;
+using testing::Inputs;
+using testing::inputs_of;
+using testing::program;
+using testing::ShapedProgram;
+using testing::Shapes;
 using torch::Tensor;
-using Inputs = std::vector<c10::IValue>;
-using Shapes = std::vector<std::vector<std::int64_t>>;
-
-struct Program {
-  const char* name;
-  std::function<std::shared_ptr<GraphModule>(const Inputs&)> trace;
-  std::function<Tensor(const Inputs&)> eager;
-  Shapes example;
-  std::vector<Shapes> equal, refused;
-};
-
-template <typename... Tensors>
-Program program(const char* name, Tensor (*function)(Tensors...), Shapes example, std::vector<Shapes> equal,
-                std::vector<Shapes> refused) {
-  const auto eager = [function](const Inputs& inputs) {
-    return [&]<std::size_t... i>(std::index_sequence<i...>) { return function(inputs[i].toTensor()...); }
-    (std::index_sequence_for<Tensors...>());
-  };
-  const auto trace = [function](const Inputs& inputs) { return symbolic_trace(function, inputs); };
-  return {name, trace, eager, std::move(example), std::move(equal), std::move(refused)};
-}
-
-Inputs inputs_of(const Shapes& shapes) {
-  Inputs inputs;
-  for (const auto& shape : shapes) inputs.push_back(torch::rand(shape));
-  return inputs;
-}
 
 // ── Ties ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Tensor twice(Tensor x, Tensor y) { return x.unsqueeze(1).expand({-1, 2}).reshape({-1}) * y; }
-Tensor relative_positions(Tensor scores, Tensor table) { return scores + table.unfold(0, scores.size(0), 1); }
 Tensor flattened(Tensor x, Tensor y) { return x.reshape({-1, x.size(2)}) * y.unsqueeze(1); }
-Tensor patches(Tensor image, Tensor y) {
-  const Tensor tokens = torch::max_pool2d(image, 4).flatten(2).transpose(1, 2);
-  return torch::cat({torch::zeros({tokens.size(0), 1, tokens.size(2)}), tokens}, 1) + y;
-}
-Tensor cached(Tensor x, Tensor before, Tensor mask) {
-  const Tensor all = torch::cat({before, x}, 1);
-  return x.matmul(all.transpose(1, 2)) + mask;
-}
-Tensor frames(Tensor x, Tensor y) { return F::pad(x, F::PadFuncOptions({10, 10})).unfold(1, 20, 10).mean(-1) * y; }
 
 // ── Rules ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -85,25 +52,27 @@ Tensor real_numbers(Tensor x) {
 }
 Tensor up_to_eight(Tensor x) { return x.split(8, 1)[0] * x.size(1); }
 
-std::vector<Program> programs() {
+std::vector<ShapedProgram> programs() {
   return {
-      program("Twice", twice, {{4}, {8}}, {{{1}, {2}}, {{7}, {14}}}, {{{7}, {15}}, {{4}, {9}}}),
-      program("RelativePositions", relative_positions, {{5, 5}, {9}}, {{{3, 3}, {5}}, {{12, 12}, {23}}},
-              {{{5, 5}, {10}}}),
-      program("Flattened", flattened, {{2, 5, 4}, {10}}, {{{3, 7, 4}, {21}}, {{4, 1, 3}, {4}}}, {{{3, 7, 4}, {20}}}),
-      program("Patches", patches, {{2, 3, 16, 24}, {25, 3}}, {{{1, 3, 8, 8}, {5, 3}}, {{2, 3, 19, 21}, {21, 3}}},
-              {{{2, 3, 16, 24}, {24, 3}}}),
-      program("Cached", cached, {{2, 3, 4}, {2, 5, 4}, {3, 8}},
+      program("Twice", testing::tied::twice, {{4}, {8}}, {}, {{{1}, {2}}, {{7}, {14}}}, {{{7}, {15}}, {{4}, {9}}}),
+      program("RelativePositions", testing::tied::relative_positions, {{5, 5}, {9}}, {},
+              {{{3, 3}, {5}}, {{12, 12}, {23}}}, {{{5, 5}, {10}}}),
+      program("Flattened", flattened, {{2, 5, 4}, {10}}, {}, {{{3, 7, 4}, {21}}, {{4, 1, 3}, {4}}},
+              {{{3, 7, 4}, {20}}}),
+      program("Patches", testing::tied::patches, {{2, 3, 16, 24}, {25, 3}}, {},
+              {{{1, 3, 8, 8}, {5, 3}}, {{2, 3, 19, 21}, {21, 3}}}, {{{2, 3, 16, 24}, {24, 3}}}),
+      program("Cached", testing::tied::cached, {{2, 3, 4}, {2, 5, 4}, {3, 8}}, {},
               {{{2, 1, 4}, {2, 9, 4}, {1, 10}}, {{3, 12, 8}, {3, 30, 8}, {12, 42}}},
               {{{2, 3, 4}, {2, 5, 4}, {3, 9}}, {{2, 4, 4}, {2, 5, 4}, {4, 8}}}),
-      program("Frames", frames, {{2, 100}, {2, 11}}, {{{2, 109}, {2, 11}}, {{3, 37}, {3, 4}}}, {{{2, 110}, {2, 11}}}),
-      program("SamePadding", same_padding, {{1, 2, 16, 24}},
+      program("Frames", testing::tied::frames, {{2, 100}, {2, 11}}, {}, {{{2, 109}, {2, 11}}, {{3, 37}, {3, 4}}},
+              {{{2, 110}, {2, 11}}}),
+      program("SamePadding", same_padding, {{1, 2, 16, 24}}, {},
               {{{2, 1, 9, 33}}, {{1, 2, 12, 10}}, {{1, 2, 31, 29}}, {{1, 2, 100, 6}}}, {}),
-      program("SmallKernel", small_kernel, {{2, 6}}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}, {{2, 50}}}, {}),
-      program("NextMultiple", next_multiple, {{2, 6}}, {{{1, 1}}, {{3, 4}}, {{2, 5}}, {{2, 12}}, {{2, 50}}}, {}),
-      program("SumsAndProducts", sums_and_products, {{2, 6, 8}}, {{{3, 4, 5}}, {{7, 1, 2}}, {{1, 30, 9}}}, {}),
-      program("RealNumbers", real_numbers, {{2, 6}}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}, {{2, 90}}}, {}),
-      program("UpToEight", up_to_eight, {{2, 6}}, {{{1, 1}}, {{3, 7}}, {{2, 8}}}, {{{2, 9}}, {{2, 40}}}),
+      program("SmallKernel", small_kernel, {{2, 6}}, {}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}, {{2, 50}}}, {}),
+      program("NextMultiple", next_multiple, {{2, 6}}, {}, {{{1, 1}}, {{3, 4}}, {{2, 5}}, {{2, 12}}, {{2, 50}}}, {}),
+      program("SumsAndProducts", sums_and_products, {{2, 6, 8}}, {}, {{{3, 4, 5}}, {{7, 1, 2}}, {{1, 30, 9}}}, {}),
+      program("RealNumbers", real_numbers, {{2, 6}}, {}, {{{1, 1}}, {{3, 7}}, {{2, 8}}, {{2, 33}}, {{2, 90}}}, {}),
+      program("UpToEight", up_to_eight, {{2, 6}}, {}, {{{1, 1}}, {{3, 7}}, {{2, 8}}}, {{{2, 9}}, {{2, 40}}}),
   };
 }
 
@@ -111,7 +80,7 @@ std::vector<Program> programs() {
 
 using Form = std::function<c10::IValue(const Inputs&)>;
 
-void expect_at(const Program& program, const std::string& form, const Form& run) {
+void expect_at(const ShapedProgram& program, const std::string& form, const Form& run) {
   std::vector<Shapes> equal = program.equal;
   equal.push_back(program.example);
   for (const Shapes& shapes : equal) {
@@ -125,9 +94,9 @@ void expect_at(const Program& program, const std::string& form, const Form& run)
 
 TEST(GeneratedSizesSlow, AreTheSameInEveryForm) {
   torch::manual_seed(5);
-  const std::vector<Program> all = programs();
+  const std::vector<ShapedProgram> all = programs();
   std::vector<testing::GeneratedCase> cases;
-  for (const Program& each : all) {
+  for (const ShapedProgram& each : all) {
     const Inputs example = inputs_of(each.example);
     cases.push_back({each.name, each.trace(example), example});
   }
@@ -142,7 +111,7 @@ TEST(GeneratedSizesSlow, AreTheSameInEveryForm) {
     torch::jit::Module script("Script");
     script.define(code(gm, Language::torchscript));
     expect_at(all[i], " in TorchScript ", [&](const Inputs& inputs) { return script.forward(inputs); });
-    torch::jit::Module loaded = testing::saved_and_loaded(to_torchscript(gm));
+    torch::jit::Module loaded = testing::saved_and_loaded(gm);
     expect_at(all[i], " in a file ", [&](const Inputs& inputs) { return loaded.forward(inputs); });
     const auto read = from_torchscript(loaded);
     expect_at(all[i], " read from a file ", [&](const Inputs& inputs) { return read->run(inputs); });

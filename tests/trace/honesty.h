@@ -49,7 +49,7 @@ inline void all_tensors(const c10::IValue& value, std::vector<torch::Tensor>& te
 }
 
 /// What one call did: result, inputs afterwards, gradients; or how it failed.
-struct Outcome {
+struct CallResult {
   c10::IValue result;
   Inputs inputs;
   std::vector<std::pair<std::string, torch::Tensor>> gradients;
@@ -58,8 +58,8 @@ struct Outcome {
 };
 
 template <typename Call>
-Outcome outcome(Call&& call, const Inputs& inputs, const torch::nn::Module& owner) {
-  Outcome done;
+CallResult call_and_differentiate(Call&& call, const Inputs& inputs, const torch::nn::Module& owner) {
+  CallResult done;
   done.inputs = copy_of(inputs);
   try {
     torch::manual_seed(7);
@@ -88,7 +88,7 @@ Outcome outcome(Call&& call, const Inputs& inputs, const torch::nn::Module& owne
   return done;
 }
 
-inline std::string difference(const Outcome& a, const Outcome& b) {
+inline std::string difference(const CallResult& a, const CallResult& b) {
   constexpr double kTolerance = 1e-6;
   if (a.error.empty() != b.error.empty()) return "one throws: " + (a.error + b.error).substr(0, 200);
   if (!a.error.empty()) return {};
@@ -123,10 +123,10 @@ std::string honesty(Make&& make, Call&& call, const std::vector<Inputs>& inputs,
   const auto run_all = [&](auto& gm, auto& traced, auto& twin) -> std::string {
     for (int round = 0; round < 2; ++round) {
       for (const Inputs& each : inputs) {
-        const Outcome ours = outcome([&](Inputs& in) { return gm->run(in); }, each, *traced);
+        const CallResult ours = call_and_differentiate([&](Inputs& in) { return gm->run(in); }, each, *traced);
         if (ours.is_fx) return "refused: " + ours.error;
         if (!ours.error.empty()) return "Foreign: " + ours.error.substr(0, 300);
-        const Outcome theirs = outcome([&](Inputs& in) { return call(*twin, in); }, each, *twin);
+        const CallResult theirs = call_and_differentiate([&](Inputs& in) { return call(*twin, in); }, each, *twin);
         if (const std::string how = difference(ours, theirs); !how.empty()) return "Wrong: " + how;
       }
     }
@@ -151,8 +151,8 @@ std::string honesty(Make&& make, Call&& call, const std::vector<Inputs>& inputs,
     std::string how;
     for (int round = 0; round < 2 && how.empty(); ++round) {
       for (const Inputs& each : inputs) {
-        const Outcome ours = outcome([&](Inputs& in) { return call(*traced, in); }, each, *traced);
-        const Outcome theirs = outcome([&](Inputs& in) { return call(*other, in); }, each, *other);
+        const CallResult ours = call_and_differentiate([&](Inputs& in) { return call(*traced, in); }, each, *traced);
+        const CallResult theirs = call_and_differentiate([&](Inputs& in) { return call(*other, in); }, each, *other);
         if (how.empty()) how = difference(ours, theirs);
       }
     }

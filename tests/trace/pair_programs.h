@@ -27,7 +27,7 @@ inline std::ostream& operator<<(std::ostream& out, const PairProgram& c) { retur
 inline void expect_followed_or_asserted(const PairProgram& c) {
   const auto gm = symbolic_trace(c.program, {torch::rand(c.example.x), torch::rand(c.example.y)});
   gm->graph().lint();
-  const auto loaded = from_torchscript(saved_and_loaded(to_torchscript(*gm)));
+  const auto loaded = from_torchscript(saved_and_loaded(*gm));
   const auto expect_at = [&](const ShapePair& shapes, AtSizes wanted) {
     const torch::Tensor x = torch::rand(shapes.x), y = torch::rand(shapes.y);
     for (GraphModule* each : {gm.get(), loaded.get()}) {

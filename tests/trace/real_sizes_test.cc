@@ -89,7 +89,7 @@ TEST_P(RealSizes, AreFollowedOrRefused) {
 TEST_P(RealSizes, AreFollowedFromAFile) {
   const auto program = [this](Tensor x) { return in_double(x); };
   const auto gm = symbolic_trace(program, {torch::rand({6, 8})});
-  expect_followed_or_refused(*from_torchscript(testing::saved_and_loaded(to_torchscript(*gm))), program);
+  expect_followed_or_refused(*from_torchscript(testing::saved_and_loaded(*gm)), program);
   GraphModule again(testing::attributes_of(*gm), parse_graph(print_graph(gm->graph())));
   expect_followed_or_refused(again, program);
 }

@@ -3,14 +3,13 @@
 
 #include <torch/script.h>
 
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fxgraph/text/parse.h>
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
+#include "tests/torchscript/saved_and_loaded.h"
 #include "tests/trace/trace_testing.h"
 
 namespace fx::testing {
@@ -26,12 +25,6 @@ inline GraphModule::Attributes attributes_of(const GraphModule& gm) {
   return attributes;
 }
 
-inline torch::jit::Module saved_and_loaded(const torch::jit::Module& module) {
-  std::stringstream file;
-  module.save(file);
-  return torch::jit::load(file);
-}
-
 inline void expect_same_from_text(const GraphModule& gm, const std::vector<c10::IValue>& inputs,
                                   const c10::IValue& expected) {
   const std::string text = print_graph(gm.graph());
@@ -44,7 +37,7 @@ inline void expect_same_from_text(const GraphModule& gm, const std::vector<c10::
 
 inline void expect_same_from_torchscript(const GraphModule& gm, const std::vector<c10::IValue>& inputs,
                                          const c10::IValue& expected) {
-  torch::jit::Module loaded = saved_and_loaded(to_torchscript(gm));
+  torch::jit::Module loaded = saved_and_loaded(gm);
   EXPECT_TRUE(same_value(loaded.forward(inputs), expected, 1e-5));
   EXPECT_TRUE(same_value(from_torchscript(loaded)->run(inputs), expected, 1e-5));
 }

@@ -4,9 +4,6 @@
 
 #include <torch/script.h>
 
-#include <sstream>
-
-#include <fxgraph/torchscript/export.h>
 #include <fxgraph/torchscript/import.h>
 #include "tests/trace/larger_models.h"
 #include "tests/trace/sizes_testing.h"
@@ -16,10 +13,6 @@ namespace fx::size_models_test {
 using testing::AtSizes;
 using testing::same_value;
 using torch::Tensor;
-
-struct Outcome {
-  int equal = 0, refused = 0;
-};
 
 std::vector<Tensor> gradients(const torch::nn::Module& module) {
   std::vector<Tensor> result;
@@ -55,9 +48,7 @@ class Traced {
     model_->eval();
     gm_ = symbolic_trace(model_, {examples...});
     gm_->graph().lint();
-    std::stringstream file;
-    to_torchscript(*gm_).save(file);
-    saved_ = torch::jit::load(file);
+    saved_ = testing::saved_and_loaded(*gm_);
     read_ = from_torchscript(saved_);
   }
 

@@ -2,8 +2,8 @@
 // FXGRAPH_WRITE_SIZE_TABLE=1 writes it anew.
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 
+#include "tests/support/file_text.h"
 #include "tests/trace/program_checks.h"
 
 namespace fx::size_table_test {
@@ -21,8 +21,7 @@ std::string table() {
 }
 
 TEST(SizeTableSlow, IsInTheDocuments) {
-  std::ifstream in(kPage);
-  std::string page((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::string page = testing::file_text(kPage);
   const std::string wanted = table();
   const std::size_t begin = page.find(kHead), end = page.find("\n\n", begin);
   ASSERT_NE(begin, std::string::npos);

@@ -116,7 +116,7 @@ TEST_P(ThreeSizes, AreFollowedWhereOneIsFixed) {
 
 TEST_P(ThreeSizes, AreFollowedFromAFile) {
   const auto gm = symbolic_trace([](Tensor x) { return at(x); }, {torch::rand({2, 6, 8})});
-  const auto loaded = from_torchscript(testing::saved_and_loaded(to_torchscript(*gm)));
+  const auto loaded = from_torchscript(testing::saved_and_loaded(*gm));
   GraphModule again(testing::attributes_of(*gm), parse_graph(print_graph(gm->graph())));
   for (const std::vector<I>& sizes : kOthers) {
     for (GraphModule* each : {loaded.get(), &again}) {

@@ -5,6 +5,7 @@
 #include "tests/support/scratch_folder.h"
 #include "tests/trace/round_trips.h"
 #include "tests/trace/shaped_programs.h"
+#include "tests/trace/tied_programs.h"
 
 namespace fx::tied_sizes_test {
 
@@ -20,7 +21,6 @@ using torch::indexing::Slice;
 
 // ── Programs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-Tensor twice(Tensor x, Tensor y) { return x.unsqueeze(1).expand({-1, 2}).reshape({-1}) * y; }
 Tensor channels(Tensor x, Tensor y) { return y.view({-1, 2}).sum(1) + x; }
 Tensor shifted(Tensor x, Tensor y) { return x + y.slice(1, 1); }
 Tensor class_token(Tensor x, Tensor mask) {
@@ -28,7 +28,6 @@ Tensor class_token(Tensor x, Tensor mask) {
 }
 Tensor begin_and_end(Tensor x, Tensor y) { return F::pad(x, F::PadFuncOptions({1, 1})) - y; }
 Tensor windows_of_three(Tensor x, Tensor y) { return x.unfold(1, 3, 1).mean(-1) * y; }
-Tensor relative_positions(Tensor scores, Tensor table) { return scores + table.unfold(0, scores.size(0), 1); }
 
 Tensor labels(Tensor scores, Tensor y) {
   return torch::nll_loss(torch::log_softmax(scores.reshape({-1, scores.size(2)}), 1), y.to(torch::kLong));
@@ -39,15 +38,7 @@ Tensor anchors(Tensor image, Tensor boxes) {
          boxes;
 }
 Tensor pairs(Tensor x, Tensor bias) { return x.matmul(x.transpose(1, 2)).flatten(1) + bias; }
-Tensor patches(Tensor image, Tensor y) {
-  const Tensor tokens = torch::max_pool2d(image, 4).flatten(2).transpose(1, 2);
-  return torch::cat({torch::zeros({tokens.size(0), 1, tokens.size(2)}), tokens}, 1) + y;
-}
 
-Tensor cached(Tensor x, Tensor before, Tensor mask) {
-  const Tensor all = torch::cat({before, x}, 1);
-  return torch::softmax(x.matmul(all.transpose(1, 2)) + mask, -1).matmul(all);
-}
 Tensor decoder(Tensor x, Tensor keys, Tensor values, Tensor mask) {
   const Tensor k = torch::cat({keys, x}, 1), v = torch::cat({values, x * 2}, 1);
   const Tensor scores = x.matmul(k.transpose(1, 2)) / std::sqrt(static_cast<double>(x.size(2)));
@@ -65,13 +56,12 @@ Tensor much_lower(Tensor image, Tensor features) {
   return torch::max_pool2d(torch::max_pool2d(image, 4), 4) + features;
 }
 Tensor strided(Tensor x, Tensor y) { return x.unfold(1, 4, 2).mean(-1) * y; }
-Tensor frames(Tensor x, Tensor y) { return F::pad(x, F::PadFuncOptions({10, 10})).unfold(1, 20, 10).mean(-1) * y; }
 
 Tensor free_of_each_other(Tensor x, Tensor y) { return x.sum() + y * 2; }
 Tensor first_of(Tensor x, Tensor y) { return x * y.slice(0, 0, x.size(0)); }
 
 const ShapedProgram kCases[] = {
-    program("twice", twice, {{4}, {8}}, {"y[0] = 2 * x[0]"}, {{{1}, {2}}, {{7}, {14}}, {{300}, {600}}},
+    program("twice", testing::tied::twice, {{4}, {8}}, {"y[0] = 2 * x[0]"}, {{{1}, {2}}, {{7}, {14}}, {{300}, {600}}},
             {{{7}, {15}}, {{4}, {9}}, {{5}, {8}}}),
     program("channels", channels, {{5}, {10}}, {"x[0] = y[0] // 2", "y[0] free in steps of 2"},
             {{{2}, {4}}, {{9}, {18}}}, {{{9}, {16}}}),
@@ -83,7 +73,7 @@ const ShapedProgram kCases[] = {
             {{{2, 3}, {2, 5}}, {{5, 30}, {5, 32}}}, {{{3, 7}, {3, 8}}}),
     program("windows_of_three", windows_of_three, {{2, 9}, {2, 7}}, {"x[1] = y[1] + 2"},
             {{{3, 4}, {3, 2}}, {{1, 3}, {1, 1}}, {{2, 64}, {2, 62}}}, {{{2, 9}, {2, 6}}}),
-    program("relative_positions", relative_positions, {{5, 5}, {9}}, {"y[0] = 2 * x[0] - 1"},
+    program("relative_positions", testing::tied::relative_positions, {{5, 5}, {9}}, {"y[0] = 2 * x[0] - 1"},
             {{{3, 3}, {5}}, {{12, 12}, {23}}, {{2, 2}, {3}}}, {{{5, 5}, {10}}, {{4, 4}, {9}}}),
     program("labels", labels, {{2, 5, 4}, {10}}, {"y[0] = x[0] * x[1]"},
             {{{3, 7, 4}, {21}}, {{1, 6, 9}, {6}}, {{4, 1, 3}, {4}}, {{8, 50, 2}, {400}}},
@@ -96,10 +86,10 @@ const ShapedProgram kCases[] = {
             {{{1, 12, 3, 3}, {27, 4}}, {{2, 12, 16, 8}, {384, 4}}}, {{{2, 12, 4, 5}, {61, 4}}}),
     program("pairs", pairs, {{2, 5, 3}, {25}}, {"y[0] = x[1] * x[1]"},
             {{{3, 4, 3}, {16}}, {{1, 12, 7}, {144}}, {{2, 1, 3}, {1}}}, {{{2, 5, 3}, {20}}}),
-    program("patches", patches, {{2, 3, 16, 24}, {25, 3}}, {"y[0] = (x[2] // 4) * (x[3] // 4) + 1"},
+    program("patches", testing::tied::patches, {{2, 3, 16, 24}, {25, 3}}, {"y[0] = (x[2] // 4) * (x[3] // 4) + 1"},
             {{{1, 3, 8, 8}, {5, 3}}, {{2, 3, 19, 21}, {21, 3}}, {{2, 3, 64, 32}, {129, 3}}},
             {{{2, 3, 16, 24}, {24, 3}}, {{2, 3, 20, 24}, {25, 3}}}),
-    program("cached", cached, {{2, 3, 4}, {2, 5, 4}, {3, 8}}, {"z[1] = x[1] + y[1]", "x[1] = z[0]"},
+    program("cached", testing::tied::cached, {{2, 3, 4}, {2, 5, 4}, {3, 8}}, {"z[1] = x[1] + y[1]", "x[1] = z[0]"},
             {{{2, 1, 4}, {2, 9, 4}, {1, 10}}, {{1, 6, 4}, {1, 2, 4}, {6, 8}}, {{3, 12, 8}, {3, 30, 8}, {12, 42}}},
             {{{2, 3, 4}, {2, 5, 4}, {3, 9}}, {{2, 4, 4}, {2, 5, 4}, {3, 9}}, {{2, 4, 4}, {2, 5, 4}, {4, 8}}}),
     program("decoder", decoder, {{2, 3, 4}, {2, 5, 4}, {2, 5, 4}, {2, 8}}, {"arg_3[1] = arg_0[1] + arg_1[1]"},
@@ -116,7 +106,7 @@ const ShapedProgram kCases[] = {
             {{{1, 3, 32, 32}, {1, 3, 2, 2}}, {{2, 3, 100, 50}, {2, 3, 6, 3}}}, {{{2, 3, 80, 96}, {2, 3, 4, 6}}}),
     program("strided", strided, {{2, 10}, {2, 4}}, {"y[1] = (x[1] - 2) // 2"},
             {{{3, 11}, {3, 4}}, {{2, 20}, {2, 9}}, {{1, 5}, {1, 1}}, {{2, 101}, {2, 49}}}, {{{2, 12}, {2, 4}}}),
-    program("frames", frames, {{2, 100}, {2, 11}}, {"y[1] = (x[1] + 10) // 10"},
+    program("frames", testing::tied::frames, {{2, 100}, {2, 11}}, {"y[1] = (x[1] + 10) // 10"},
             {{{2, 109}, {2, 11}}, {{1, 1000}, {1, 101}}, {{3, 37}, {3, 4}}}, {{{2, 110}, {2, 11}}}),
     program("free_of_each_other", free_of_each_other, {{2, 3}, {6}}, {"x[0] free", "x[1] free", "y[0] free"},
             {{{2, 3}, {5}}, {{4, 9}, {1}}}, {}),
@@ -134,7 +124,7 @@ TEST_P(TiedSizes, AreFollowed) {
 
 TEST_P(TiedSizes, AreFollowedFromAFile) {
   const auto gm = trace();
-  expect_everywhere(*from_torchscript(testing::saved_and_loaded(to_torchscript(*gm))));
+  expect_everywhere(*from_torchscript(testing::saved_and_loaded(*gm)));
   GraphModule again(testing::attributes_of(*gm), parse_graph(print_graph(gm->graph())));
   expect_everywhere(again);
 }
@@ -148,7 +138,7 @@ TEST_P(TiedSizes, AreFollowedFromAnArchive) {
 
 TEST_P(TiedSizes, HaveTheGradientsOfTheProgram) {
   const auto gm = trace();
-  const auto loaded = from_torchscript(testing::saved_and_loaded(to_torchscript(*gm)));
+  const auto loaded = from_torchscript(testing::saved_and_loaded(*gm));
   std::vector<Shapes> all = GetParam().equal;
   all.push_back(GetParam().example);
   for (const Shapes& shapes : all) {

@@ -309,7 +309,7 @@ std::optional<std::string> difference(GraphModule& before, GraphModule& after, c
   return Comparison(before, after, tolerance).run(inputs);
 }
 
-bool runs(const Program& program) {
+bool runs(const HostileProgram& program) {
   const at::NoGradGuard no_grad;
   try {
     const auto module = program.build();
@@ -319,12 +319,12 @@ bool runs(const Program& program) {
   }
 }
 
-bool is_ill_conditioned(const Program& program, const Tolerance& tolerance) {
+bool is_ill_conditioned(const HostileProgram& program, const Tolerance& tolerance) {
   Random random(0);
   for (int turn = 0; turn < 6; ++turn) {
     const bool inside = turn >= 3;
     const double step_outside = inside ? 0 : tolerance.relative / 8, step_inside = tolerance.relative / 64;
-    Program moved = program.clone();
+    HostileProgram moved = program.clone();
     for (Tensors& set : moved.inputs) {
       for (at::Tensor& input : set) input = nudged(random, input, step_outside);
     }

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include <fxgraph/rewriter/program/hostile/program.h>
+#include <fxgraph/rewriter/program/hostile/hostile_program.h>
 
 namespace fx::hostile {
 
@@ -26,9 +26,9 @@ std::optional<std::string> difference(GraphModule& before, GraphModule& after, c
                                       const Tolerance& tolerance);
 
 /// True when the first program runs on its inputs.
-bool runs(const Program& program);
+bool runs(const HostileProgram& program);
 
 /// True when rounding alone makes this program's results differ by as much as `tolerance`: nothing can be said of it.
-bool is_ill_conditioned(const Program& program, const Tolerance& tolerance);
+bool is_ill_conditioned(const HostileProgram& program, const Tolerance& tolerance);
 
 }  // namespace fx::hostile

@@ -23,7 +23,7 @@ class Generator : Calls {
  public:
   using Calls::Calls;
 
-  Program draw() {
+  HostileProgram draw() {
     const at::NoGradGuard no_grad;
     at::manual_seed(random_.next() >> 1);
     choose_theme();
@@ -260,7 +260,7 @@ class Generator : Calls {
 
 }  // namespace
 
-Program draw_program(std::uint64_t seed, const DrawOptions& options) { return Generator(seed, options).draw(); }
+HostileProgram draw_program(std::uint64_t seed, const DrawOptions& options) { return Generator(seed, options).draw(); }
 
 const std::vector<Pattern>& common_motifs() {
   static const std::vector<Pattern> kPatterns = [] {

@@ -1,6 +1,6 @@
 // Programs to be hostile with: small ones in which anything may stand between any two calls.
 //
-//   hostile::Program program = hostile::draw_program(seed, {.motifs = patterns_of(rule)});
+//   hostile::HostileProgram program = hostile::draw_program(seed, {.motifs = patterns_of(rule)});
 //
 // Made by running them: each call is tried on values at once and left out when it throws, so that nearly every program
 // runs. Among what they do: writes to any value, weight, view or view of a view by in-place calls, methods, augmented
@@ -23,7 +23,7 @@
 #include <vector>
 
 #include <fxgraph/matchers/pattern.h>
-#include <fxgraph/rewriter/program/hostile/program.h>
+#include <fxgraph/rewriter/program/hostile/hostile_program.h>
 
 namespace fx::hostile {
 
@@ -43,7 +43,7 @@ struct DrawOptions {
 };
 
 /// Throws only what is a bug.
-Program draw_program(std::uint64_t seed, const DrawOptions& options);
+HostileProgram draw_program(std::uint64_t seed, const DrawOptions& options);
 
 /// What models do and no rewrite of rules spells out, as patterns: norms after layers, splits put together, constants.
 const std::vector<Pattern>& common_motifs();

@@ -9,8 +9,8 @@ namespace fx::hostile {
 
 namespace {
 
-Program with_tame_numbers(const Program& program) {
-  Program tame = program.clone();
+HostileProgram with_tame_numbers(const HostileProgram& program) {
+  HostileProgram tame = program.clone();
   tame.numbers = Numbers::tame;
   for (Tensors& set : tame.inputs) {
     for (at::Tensor& input : set) input = tamed(input);
@@ -21,8 +21,8 @@ Program with_tame_numbers(const Program& program) {
   return tame;
 }
 
-Program on_doubles(const Program& program) {
-  Program wide = program.clone();
+HostileProgram on_doubles(const HostileProgram& program) {
+  HostileProgram wide = program.clone();
   const auto widened = [](const at::Tensor& tensor) {
     if (tensor.defined() && tensor.is_floating_point()) return tensor.to(at::kDouble);
     return tensor.defined() && tensor.is_complex() ? tensor.to(at::kComplexDouble) : tensor;
@@ -38,9 +38,9 @@ Program on_doubles(const Program& program) {
 
 /// Rounding that moving the inputs does not show: a kernel's own (the mean of equal numbers less each of them), or of
 /// what an earlier call left. Results may be a fifth apart then, if the same program and rewrite agree on doubles.
-bool is_rounding_within(const Program& program, const Rewrite& rewrite, const Tolerance& tolerance) {
+bool is_rounding_within(const HostileProgram& program, const Rewrite& rewrite, const Tolerance& tolerance) {
   if (program.narrowest == at::kDouble) return false;
-  const auto agrees = [&](const Program& subject, const Tolerance& allowed) {
+  const auto agrees = [&](const HostileProgram& subject, const Tolerance& allowed) {
     const auto before = subject.build(), after = subject.build();
     return rewrite(*after, subject).changed && !difference(*before, *after, subject.inputs, allowed);
   };
@@ -54,7 +54,7 @@ Node& node_at(Graph& graph, std::size_t index) {
 }
 
 /// The inputs that no placeholder takes any more, and the weights and modules that nothing names, go.
-void drop_unread(Program& program) {
+void drop_unread(HostileProgram& program) {
   const std::vector<Node*> placeholders = program.graph.placeholders();
   for (std::size_t i = placeholders.size(); i-- > 0;) {
     if (placeholders[i]->has_users()) continue;
@@ -82,16 +82,16 @@ void drop_unread(Program& program) {
 
 class Reducer {
  public:
-  Reducer(const Program& program, const Rewrite& rewrite) : best_(program.clone()), rewrite_(rewrite) {}
+  Reducer(const HostileProgram& program, const Rewrite& rewrite) : best_(program.clone()), rewrite_(rewrite) {}
 
-  Program reduce() {
+  HostileProgram reduce() {
     bool smaller = true;
     while (smaller && checks_ < 400) smaller = fewer_results() | fewer_nodes() | fewer_inputs();
     return std::move(best_);
   }
 
  private:
-  bool try_instead(Program candidate) {
+  bool try_instead(HostileProgram candidate) {
     ++checks_;
     try {
       candidate.graph.lint();
@@ -110,7 +110,7 @@ class Reducer {
       if (!result.is_sequence() || i >= result.elements().size()) return done;
       std::vector<Argument> rest(result.elements().begin(), result.elements().end());
       rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
-      Program candidate = best_.clone();
+      HostileProgram candidate = best_.clone();
       std::vector<Argument> mapped;
       for (const Argument& element : rest) {
         if (const Node* node = element.node_or_null()) {
@@ -143,7 +143,7 @@ class Reducer {
     const std::size_t inputs =
         node_at(best_.graph, i).has_users() ? node_at(best_.graph, i).all_input_nodes().size() : 1;
     for (std::size_t k = 0; k < inputs; ++k) {
-      Program candidate = best_.clone();
+      HostileProgram candidate = best_.clone();
       Node& node = node_at(candidate.graph, i);
       if (node.has_users()) node.replace_all_uses_with(*node.all_input_nodes()[k]);
       if (!node.is(Op::placeholder)) candidate.graph.erase_node(node);
@@ -155,19 +155,19 @@ class Reducer {
 
   bool fewer_inputs() {
     if (best_.inputs.size() < 2) return false;
-    Program candidate = best_.clone();
+    HostileProgram candidate = best_.clone();
     candidate.inputs.resize(1);
     return try_instead(std::move(candidate));
   }
 
-  Program best_;
+  HostileProgram best_;
   const Rewrite& rewrite_;
   std::size_t checks_ = 0;
 };
 
 }  // namespace
 
-Verdict judge(const Program& program, const Rewrite& rewrite) {
+Verdict judge(const HostileProgram& program, const Rewrite& rewrite) {
   Verdict verdict;
   std::shared_ptr<GraphModule> after;
   Rewritten done;
@@ -203,6 +203,8 @@ Verdict judge(const Program& program, const Rewrite& rewrite) {
   return verdict;
 }
 
-Program reduce(const Program& program, const Rewrite& rewrite) { return Reducer(program, rewrite).reduce(); }
+HostileProgram reduce(const HostileProgram& program, const Rewrite& rewrite) {
+  return Reducer(program, rewrite).reduce();
+}
 
 }  // namespace fx::hostile

@@ -17,7 +17,7 @@ struct Rewritten {
   bool rounds = false;        ///< to bfloat16, on the way
 };
 /// Rewrites the module; the program that it was made from tells of its inputs.
-using Rewrite = std::function<Rewritten(GraphModule& module, const Program& program)>;
+using Rewrite = std::function<Rewritten(GraphModule& module, const HostileProgram& program)>;
 
 struct Verdict {
   bool ran = false;      ///< the program itself runs; if not, nothing was tried
@@ -27,9 +27,9 @@ struct Verdict {
 };
 
 /// Rewrites one copy of the program and compares it with another; differences that rounding alone makes do not count.
-Verdict judge(const Program& program, const Rewrite& rewrite);
+Verdict judge(const HostileProgram& program, const Rewrite& rewrite);
 
 /// Leaves out of the program what it can, as long as the rewrite gets it wrong. Costs some hundred judgements.
-Program reduce(const Program& program, const Rewrite& rewrite);
+HostileProgram reduce(const HostileProgram& program, const Rewrite& rewrite);
 
 }  // namespace fx::hostile

@@ -49,7 +49,7 @@ class Values {
   const DrawOptions& options_;
   Random random_;
   std::mt19937_64 examples_;
-  Program program_;
+  HostileProgram program_;
   at::ScalarType type_ = at::kFloat;
   std::int64_t n_ = 2;
   std::size_t rank_ = 2;

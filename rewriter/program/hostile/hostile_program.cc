@@ -1,4 +1,4 @@
-#include <fxgraph/rewriter/program/hostile/program.h>
+#include <fxgraph/rewriter/program/hostile/hostile_program.h>
 
 #include <ATen/ATen.h>
 
@@ -38,7 +38,7 @@ void add_tensor(torch::nn::Module& root, const Weight& weight, const at::Tensor&
 
 }  // namespace
 
-std::shared_ptr<GraphModule> Program::build() const {
+std::shared_ptr<GraphModule> HostileProgram::build() const {
   AnyModule root;
   std::map<std::string, at::Tensor> tensors;
   std::map<std::string, std::shared_ptr<torch::nn::Module>> modules;
@@ -58,8 +58,8 @@ std::shared_ptr<GraphModule> Program::build() const {
   return std::make_shared<GraphModule>(root, graph.clone());
 }
 
-Program Program::clone() const {
-  Program copy;
+HostileProgram HostileProgram::clone() const {
+  HostileProgram copy;
   copy.graph = graph.clone();
   copy.weights = weights;
   copy.submodules = submodules;
@@ -69,7 +69,7 @@ Program Program::clone() const {
   return copy;
 }
 
-std::string Program::str() const {
+std::string HostileProgram::str() const {
   std::ostringstream out;
   out << print_graph(graph);
   std::size_t next = 0;

@@ -34,7 +34,7 @@ struct Submodule {
 
 using Tensors = std::vector<at::Tensor>;
 
-struct Program {
+struct HostileProgram {
   Graph graph;
   std::vector<Weight> weights;
   std::vector<Submodule> submodules;
@@ -46,7 +46,7 @@ struct Program {
 
   /// A module of its own, sharing nothing with any other; throws what GraphModule throws.
   std::shared_ptr<GraphModule> build() const;
-  Program clone() const;
+  HostileProgram clone() const;
   /// Text of the graph, weights and inputs: enough to make it again.
   std::string str() const;
 };
