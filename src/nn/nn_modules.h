@@ -24,6 +24,7 @@
 
 namespace fx {
 
+/// What is known of a type of modules. Only its name and its call need be.
 struct ModuleType {
   std::string qualified_name;  ///< Python's: `torch.nn.modules.conv.Conv2d`
   /// Calls forward: takes the arguments from the stack and leaves the result.
@@ -39,6 +40,7 @@ struct ModuleType {
 /// The entry of `module`'s exact type, or null.
 const ModuleType* find_module_type(const torch::nn::Module& module);
 
+/// Enters a type of modules under its exact C++ type, unless it has an entry.
 void add_module_type(std::type_index type, ModuleType entry);
 
 /// Lets graphs call modules of type `Impl`; its forward must take and return what IValues hold (tensors, numbers,
