@@ -14,6 +14,9 @@ endif()
 set(fxgraph_options -fPIC -pthread)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND fxgraph_options -fno-semantic-interposition)  # or -fPIC would forbid inlining
+  # Or copies of a shared library in one process would share the static variables of inline functions, symbols among them
+  # that are numbers in a table which each copy has.
+  list(APPEND fxgraph_options -fno-gnu-unique)
 endif()
 if(FXGRAPH_SANITIZE)
   # LibTorch does not show the types of some of its classes, which the check of virtual calls asks for.

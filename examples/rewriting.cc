@@ -1,11 +1,8 @@
 // Rewriting: a pattern replaced, a rule that tests itself, drivers, the rules that come with fxgraph, and proofs.
 #include <fxgraph/fx.h>
-#include <fxgraph/run/value.h>
 #include <torch/torch.h>
 
 #include <iostream>
-
-#include <fxgraph/rewriter/program/self_test.h>
 
 namespace {
 

@@ -4,8 +4,6 @@
 
 #include <iostream>
 
-#include <fxgraph/rewriter/program/self_test.h>
-
 // [rule]
 const fx::Rule kDivByConstant{
     .name = "div-by-constant",

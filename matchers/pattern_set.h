@@ -18,12 +18,14 @@ namespace fx {
 /// A match of one pattern of a set.
 struct SetMatch {
   std::size_t pattern = 0;  ///< its position in the set
-  Match match;
+  Match match;              ///< of that pattern
 };
 
+/// Patterns that are looked for together; see the top of this file.
 class PatternSet {
  public:
   PatternSet() = default;
+  /// A pattern's position is that in the vector.
   PatternSet(std::vector<Pattern> patterns) : patterns_(std::move(patterns)) {}
 
   /// Adds a pattern; returns its position. Of patterns that fit at one place the one added first wins.
@@ -31,7 +33,8 @@ class PatternSet {
     patterns_.push_back(std::move(pattern));
     return patterns_.size() - 1;
   }
-  std::size_t size() const { return patterns_.size(); }
+  std::size_t size() const { return patterns_.size(); }  ///< the number of patterns
+  /// The pattern at position `i`, which is less than size().
   const Pattern& operator[](std::size_t i) const { return patterns_[i]; }
 
   /// All matches of all patterns, in graph order; Overlap applies across patterns. FindOptions::stats sums over them.

@@ -26,27 +26,31 @@
 
 namespace fx {
 
+/// How much is tried, and of what.
 struct SelfTestOptions {
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;      ///< the same one draws the same programs and numbers
   std::size_t cases = 400;     ///< programs with inputs to try
   std::size_t hostile = 60;    ///< programs in which what the rule looks for stands among other calls
   std::size_t wanted = 20;     ///< how often the rule must have fired for the test to say something
   bool special_values = true;  ///< NaN, infinities and zeros among the inputs
 };
 
+/// What a self-test has found.
 struct SelfTestResult {
   std::size_t cases = 0;            ///< programs that ran
   std::size_t applied = 0;          ///< of these, where the rule fired
   std::size_t hostile_applied = 0;  ///< of the hostile ones, where it fired
-  std::size_t wanted = 0;
+  std::size_t wanted = 0;           ///< SelfTestOptions::wanted
   /// The smallest found: program, inputs, what came out before and after. Empty when there is none.
   std::string counter_example;
 
   /// True when the rule fired often enough and never broke its promise.
   bool passed() const { return counter_example.empty() && applied >= wanted; }
 };
+/// Prints the counts and the counter-example.
 std::ostream& operator<<(std::ostream& out, const SelfTestResult& result);
 
+/// Tests one rule; see the top of this file.
 SelfTestResult self_test(const Rule& rule, const SelfTestOptions& options = {});
 
 /// The same for rules that compute with the weights of a program: `make` binds them to one. `pattern` and `examples` of

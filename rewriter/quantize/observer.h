@@ -22,17 +22,24 @@ namespace fx {
 
 /// How a value becomes whole numbers: q = clamp(round(x / scale) + zero_point, quant_min, quant_max).
 struct QuantParameters {
-  DType dtype = DType::quint8;
-  at::Tensor scale;        ///< float32, one element or one for each channel
-  at::Tensor zero_point;   ///< int64, likewise
-  std::int64_t axis = -1;  ///< of the channels; -1: per tensor
+  DType dtype = DType::quint8;  ///< of the whole numbers
+  at::Tensor scale;             ///< float32, one element or one for each channel
+  at::Tensor zero_point;        ///< int64, likewise
+  std::int64_t axis = -1;       ///< of the channels; -1: per tensor
+  /// The smallest and the largest whole number.
+  /// @{
   std::int64_t quant_min = 0, quant_max = 255;
+  /// @}
 
-  bool per_channel() const { return axis >= 0; }
+  bool per_channel() const { return axis >= 0; }  ///< whether each channel has a scale of its own
+  /// As numbers. Only where they are of the whole tensor.
+  /// @{
   double scale_value() const;
   std::int64_t zero_point_value() const;
-  /// `values` quantized so, and read back: what a program computes with.
+  /// @}
+  /// `values` quantized so.
   at::Tensor quantize(const at::Tensor& values) const;
+  /// The same, read back: what a program computes with. Gradients pass straight through inside the range.
   at::Tensor fake_quantize(const at::Tensor& values) const;
 };
 
@@ -43,6 +50,7 @@ QuantParameters parameters_for_range(const Quantizer& quantizer, const at::Tenso
 /// A quint8 with this scale and zero point, whatever is seen: the results of sigmoid and the like.
 QuantParameters fixed_parameters(double scale, std::int64_t zero_point);
 
+/// Passes a value on and notes its range; see the top of this file.
 class Observer : public torch::nn::Module {
  public:
   /// `value` is what it watches, for errors; `axis` is the channels' when the quantizer is per channel.
@@ -59,10 +67,14 @@ class Observer : public torch::nn::Module {
   bool has_seen() const;
   /// Throws Error(invalid_argument) when no value was seen.
   QuantParameters parameters() const;
-  void forget();
+  void forget();  ///< what was seen
 
+  /// What the constructor was given.
+  /// @{
   const Quantizer& quantizer() const { return quantizer_; }
   const std::string& value() const { return value_; }
+  /// @}
+  /// A copy with statistics of its own.
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
 
  private:
@@ -83,7 +95,9 @@ class SampleCheck : public torch::nn::Module {
  public:
   /// `masks`: -infinity alone may be meant, where no range is wanted.
   SampleCheck(std::string input, bool masks);
+  /// Returns `x`. Throws Error(invalid_argument) where it is not finite.
   torch::Tensor forward(torch::Tensor x);
+  /// A copy.
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
 
  private:
@@ -95,20 +109,29 @@ class SampleCheck : public torch::nn::Module {
 /// range. In training mode it observes first; in evaluation the range stays.
 class FakeQuantize : public torch::nn::Module {
  public:
+  /// With the range that an Observer of these arguments sees.
   FakeQuantize(const Quantizer& quantizer, std::string value, std::int64_t axis = -1);
   /// With a scale and zero point that do not depend on what is seen.
   FakeQuantize(const QuantParameters& fixed, std::string value);
   /// For a weight: its range is always that of the weight as it is.
   static std::shared_ptr<FakeQuantize> of_weight(const Quantizer& quantizer, std::string value, std::int64_t axis);
 
+  /// Notes the range of `x`, in training and where none was noted yet, and returns `x` quantized and read back.
   torch::Tensor forward(torch::Tensor x);
 
+  /// What notes the range.
+  /// @{
   Observer& observer() { return *observer_; }
   const Observer& observer() const { return *observer_; }
+  /// @}
+  /// What it quantizes by. Throws as Observer::parameters().
   QuantParameters parameters() const;
   /// torch.ao's disable_observer and disable_fake_quant.
+  /// @{
   void enable_observer(bool on) { observes_ = on; }
   void enable_fake_quantize(bool on) { quantizes_ = on; }
+  /// @}
+  /// A copy with statistics of its own.
   std::shared_ptr<torch::nn::Module> clone(const TorchDeviceOption& device = {}) const override;
 
  private:

@@ -18,6 +18,7 @@
 
 #include <fxgraph/run/int_pow.h>
 #include <fxgraph/run/operator_sources.h>
+#include <fxgraph/run/stay_loaded.h>
 
 namespace fx {
 namespace {
@@ -63,16 +64,19 @@ bool has_classes(std::string_view schema) {
   return true;
 }
 
+/// Where LibTorch is told that they come from: what another copy of fxgraph in the process has registered is known by
+/// it.
+constexpr const char* kOrigin = "fxgraph/run/missing_operators.cc";
+
 /// The operators that are registered here.
 class Registered {
  public:
   Registered() : newer_(library("aten")), quantized_(library("quantized_decomposed")), own_(library("fxgraph")) {
+    internal::stay_loaded();
     for (const OperatorSource& row : newer_operators()) add(newer_, "aten", row);
     for (const OperatorSource& row : quantized_decomposed_operators()) add(quantized_, "quantized_decomposed", row);
     for (const OperatorSource& row : own_operators()) add(own_, "fxgraph", row);
-    own_.def("int_pow(int a, int b) -> Scalar");
-    own_.impl("int_pow", torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                         torch::CppFunction::makeFromBoxedFunction<&int_pow>()));
+    define(own_, "fxgraph", "int_pow(int a, int b) -> Scalar", torch::CppFunction::makeFromBoxedFunction<&int_pow>());
   }
 
   static Registered& instance() {
@@ -102,21 +106,35 @@ class Registered {
   };
 
   static torch::Library library(const char* space) {
-    return {torch::Library::FRAGMENT, space, c10::nullopt, __FILE__, __LINE__};
+    return {torch::Library::FRAGMENT, space, c10::nullopt, kOrigin, __LINE__};
   }
 
   void add(torch::Library& library, const std::string& space, const OperatorSource& row) {
-    const std::string schema = row.schema;
+    if (!has_classes(row.schema)) return;
+    auto kernel = torch::CppFunction::makeFromBoxedFunction<&Registered::run>();
+    if (const auto name = define(library, space, schema_for_this_release(row.schema), std::move(kernel)))
+      bodies_.emplace(*name, Body{std::string(row.source) + row.last});
+  }
+
+  // The operator's name, unless LibTorch has it. Another copy of fxgraph may have registered it: it runs that one's
+  // kernel then, which computes the same.
+  static std::optional<c10::OperatorName> define(torch::Library& library, const std::string& space,
+                                                 const std::string& schema, torch::CppFunction&& kernel) {
+    auto& dispatcher = c10::Dispatcher::singleton();
     const std::string name = schema.substr(0, schema.find('('));
     const std::size_t dot = name.find('.');
     const c10::OperatorName full(space + "::" + name.substr(0, dot),
                                  dot == std::string::npos ? "" : name.substr(dot + 1));
-    if (c10::Dispatcher::singleton().findSchema(full) || !has_classes(schema)) return;
-    const std::string here = schema_for_this_release(schema);
-    library.def(here.c_str());
-    library.impl(name.c_str(), torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd,
-                                               torch::CppFunction::makeFromBoxedFunction<&Registered::run>()));
-    bodies_.emplace(full, Body{std::string(row.source) + row.last});
+    if (!dispatcher.findSchema(full)) {
+      try {
+        library.def(schema.c_str());
+        library.impl(name.c_str(), torch::dispatch(c10::DispatchKey::CompositeImplicitAutograd, std::move(kernel)));
+      } catch (const c10::Error&) {
+        if (!dispatcher.findSchema(full)) throw;  // else another copy came first, in another thread
+      }
+    }
+    if (dispatcher.findSchema(full)->debug().find(kOrigin) == std::string::npos) return std::nullopt;
+    return full;
   }
 
   static void compile(Body& body) {

@@ -6,6 +6,10 @@
 // that such a program loads, runs, trains and is analysed like any other. A LibTorch that has an operator keeps its
 // own.
 //
+// Where several copies of fxgraph are in one process (plugins, each linked with the static libraries), the first
+// registers them for all; each copy knows their sources. A copy that has registered something stays in memory until the
+// process ends, also after dlclose().
+//
 // Each is TorchScript source, so that what is saved as TorchScript can carry it along: see missing_operator_body().
 #pragma once
 

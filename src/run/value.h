@@ -19,11 +19,13 @@
 
 namespace fx {
 
+/// The same type or device in LibTorch's words, and in ours. A Device without a type is the CPU.
+/// @{
 at::ScalarType to_scalar_type(DType dtype);
 DType to_dtype(at::ScalarType type);
-/// One without a type is the CPU.
 c10::Device to_torch_device(const Device& device);
 Device to_device(const c10::Device& device);
+/// @}
 
 /// The value that `argument` stands for; nodes in it are looked up with `node_value`. `type`, when given, is what an
 /// operator expects there, see coerce(). Slices and `...` become values that only indexing understands. Throws
@@ -61,10 +63,10 @@ std::vector<c10::IValue> elements_of(const c10::IValue& value);
 
 /// A slice as a value, for indexing only; nothing for any other value.
 c10::IValue make_slice(c10::IValue start, c10::IValue stop, c10::IValue step);
-bool is_slice(const c10::IValue& value);
+bool is_slice(const c10::IValue& value);  ///< whether make_slice() made it
 /// `...` as a value, for indexing only.
 c10::IValue make_ellipsis();
-bool is_ellipsis(const c10::IValue& value);
+bool is_ellipsis(const c10::IValue& value);  ///< whether make_ellipsis() made it
 
 /// Shape, dtype, strides and device of one tensor.
 TensorInfo tensor_info(const at::Tensor& tensor);

@@ -4,11 +4,13 @@
 #include <torch/library.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <fxgraph/run/stay_loaded.h>
 #include <fxgraph/trace/session.h>
 #include <fxgraph/trace/trace_error.h>
 
@@ -200,12 +202,20 @@ void install_gradient_hooks() {
 void install_dispatch() {
   // Never taken back: LibTorch's dispatcher may be gone when static objects of the program end.
   static const auto* const libraries = [] {
-    auto* result = new std::vector<torch::Library>;
-    for (const c10::DispatchKey key : {kProxyKey, kModeKey}) {
-      result->emplace_back(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
-      result->back().fallback(torch::CppFunction::makeFromBoxedFunction<&trace_operator>());
+    auto result = std::make_unique<std::vector<torch::Library>>();
+    try {
+      for (const c10::DispatchKey key : {kProxyKey, kModeKey}) {
+        result->emplace_back(torch::Library::IMPL, "_", key, __FILE__, __LINE__);
+        result->back().fallback(torch::CppFunction::makeFromBoxedFunction<&trace_operator>());
+      }
+    } catch (const c10::Error&) {
+      throw Error(
+          ErrorKind::trace,
+          "tracing: another copy of fxgraph traces in this process already, and LibTorch has room for one; link "
+          "the shared library (fxgraph::shared) wherever the process uses fxgraph, so that there is one copy");
     }
-    return result;
+    stay_loaded();
+    return result.release();
   }();
   (void)libraries;
   install_gradient_hooks();

@@ -13,7 +13,8 @@ namespace fx::internal {
 
 class Session;
 
-/// Registers the tracer with LibTorch's dispatcher, once per process. Costs nothing to code that does not trace.
+/// Registers the tracer with LibTorch's dispatcher, once per process. Costs nothing to code that does not trace. Throws
+/// Error(trace) when another copy of fxgraph in this process has done so.
 void install_dispatch();
 
 /// While it lives, every operator that this thread runs is recorded by `session`, also those without proxies among

@@ -2,9 +2,9 @@
 //
 // A library can register its own fallback for few keys, and those that see every operator before autograd does, and
 // that LibTorch itself leaves free in every version from 1.8 to 2.14, are the two that it keeps for tests of wrappers
-// and modes. Nothing in a released LibTorch registers anything there. A second registration in one process (another
-// library that had the same idea, two copies of this one) is refused by the dispatcher while it is loaded, with a
-// message that names both places: it cannot go unnoticed.
+// and modes. Nothing in a released LibTorch registers anything there. Each key has room for one fallback in a process:
+// the first trace takes both, for good, and a trace by a second copy of fxgraph (or by another library that had the
+// same idea) is an Error; see install_dispatch(). What runs, loads and saves programs needs neither.
 #pragma once
 
 #include <c10/core/DispatchKeySet.h>

@@ -17,7 +17,8 @@ STRANGERS = {("analysis", "matchers"), ("matchers", "analysis")}
 HOUSE = ("src", "analysis", "matchers", "rewriter")
 AROUND = ("tests", "bench", "examples")
 UMBRELLA = Path("src/fxgraph")
-CONSUMER = Path("tests/house/consumer")  # a stranger's project, built against the package
+# A stranger's project, built against the package, and one with a copy of fxgraph of its own.
+CONSUMERS = {Path("tests/house/consumer"), Path("tests/copies")}
 CONFIGURED = "fxgraph/config.h"  # made by CMake
 GUIDE = Path("CONTRIBUTING.md")
 ROW = re.compile(r"^\| `(\S+)` \|.*\| ?([^|]*?) ?\|$")
@@ -93,7 +94,7 @@ class Place:
                 name = path.stem.removesuffix("_fuzz")  # a target may see what it gives bytes to
             self.library = all_libraries.get(name + "_torch", all_libraries.get(name))
         self.umbrella = UMBRELLA in path.parents
-        self.is_consumer = CONSUMER in path.parents
+        self.is_consumer = not CONSUMERS.isdisjoint(path.parents)
 
     def may_see_torch(self):
         if self.around in ("bench", "examples") or self.umbrella or self.is_consumer:
