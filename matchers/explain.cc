@@ -6,6 +6,7 @@
 #include <map>
 
 #include <fxgraph/matchers/explain_words.h>
+#include <fxgraph/matchers/pattern_access.h>
 
 namespace fx {
 
@@ -114,7 +115,7 @@ class Explainer {
  public:
   Explainer(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::uint32_t anchor)
       : options_(options),
-        program_(pattern.shared_data(), options),
+        program_(internal::PatternAccess::shared(pattern), options),
         plan_(program_.plan(graph, anchor)),
         engine_(program_, graph, options, stats_) {
     engine_.set_plan(plan_);
@@ -176,7 +177,8 @@ class Explainer {
 }  // namespace internal
 
 std::string explain(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options) {
-  const internal::Attempt attempt = internal::Explainer(graph, pattern, options, pattern.data().anchor).at(node);
+  const internal::Attempt attempt =
+      internal::Explainer(graph, pattern, options, internal::PatternAccess::of(pattern).anchor).at(node);
   if (attempt.fits) return node.name() + ": fits" + (attempt.bindings.empty() ? "" : "; " + attempt.bindings);
   std::string text;
   for (const internal::Obstacle& obstacle : attempt.obstacles) text += (text.empty() ? "" : "; ") + obstacle.text;
@@ -238,7 +240,7 @@ bool is_nearer(const Group& a, const Group& b) {
 }  // namespace
 
 std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOptions& options, std::size_t lines) {
-  internal::Explainer explainer(graph, pattern, options, pattern.data().anchor);
+  internal::Explainer explainer(graph, pattern, options, internal::PatternAccess::of(pattern).anchor);
   internal::SearchPlan everywhere = explainer.plan();
   everywhere.impossible = false;  // an operator that is not there is an obstacle like any other
   std::map<std::string, std::size_t> known;

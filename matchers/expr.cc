@@ -5,13 +5,14 @@
 #include <atomic>
 #include <unordered_map>
 
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/support/error.h>
 
 namespace fx::match {
 
 using internal::ExprNode;
 using internal::HoleKind;
+using internal::PatternAccess;
 using internal::PatternKind;
 
 namespace {
@@ -29,7 +30,7 @@ ExprNode make(PatternKind kind, std::string_view name = {}) {
   return node;
 }
 
-Expr finish(ExprNode node) { return Expr(std::make_shared<const ExprNode>(std::move(node))); }
+Expr finish(ExprNode node) { return PatternAccess::make(std::move(node)); }
 
 Expr hole(HoleKind kind, std::string_view name) {
   ExprNode node = make(PatternKind::hole, name);
@@ -41,14 +42,15 @@ Expr hole(HoleKind kind, std::string_view name) {
 
 /// Sets the arguments, the last of which may be rest().
 void set_args(ExprNode& node, std::vector<Expr> args) {
-  node.open = !args.empty() && args.back().node().kind == PatternKind::rest;
+  node.open = !args.empty() && PatternAccess::of(args.back()).kind == PatternKind::rest;
   node.tail.clear();
   if (node.open) {
-    if (!args.back().node().name.empty()) node.tail.push_back(args.back());
+    if (!PatternAccess::of(args.back()).name.empty()) node.tail.push_back(args.back());
     args.pop_back();
   }
   for (const Expr& arg : args) {
-    if (arg.node().kind == PatternKind::rest) refuse("rest() stands for the last arguments: nothing may follow it");
+    if (PatternAccess::of(arg).kind == PatternKind::rest)
+      refuse("rest() stands for the last arguments: nothing may follow it");
   }
   node.args = std::move(args);
 }
@@ -82,7 +84,7 @@ bool is_real(const Argument& value) { return value.is_int() || value.is_float();
 
 /// A copy in which everything but named parts and blanks stands for values of its own.
 Expr fresh_copy(const Expr& expr, std::unordered_map<std::uint64_t, std::uint64_t>& fresh) {
-  ExprNode node = expr.node();
+  ExprNode node = PatternAccess::of(expr);
   if (node.name.empty()) {
     std::uint64_t& identity = fresh[node.identity];
     if (identity == 0) identity = new_identity();
@@ -177,7 +179,7 @@ Expr Expr::apply(const std::vector<Expr>& inputs) const {
   node.identity = new_identity();
   if (node.kind == PatternKind::one_of) {
     for (Expr& alternative : node.args) {
-      if (alternative.node().kind == PatternKind::absent) {
+      if (PatternAccess::of(alternative).kind == PatternKind::absent) {
         if (inputs.size() != 1) refuse("an optional operator is applied to the one value that passes through it");
         alternative = inputs[0];
       } else {
@@ -194,7 +196,7 @@ Expr Expr::apply(const std::vector<Expr>& inputs) const {
   }
   std::size_t next = 0;
   for (Expr& arg : node.args) {
-    if (next < inputs.size() && arg.node().blank) arg = inputs[next++];
+    if (next < inputs.size() && PatternAccess::of(arg).blank) arg = inputs[next++];
   }
   if (next < inputs.size()) refuse("the operator has fewer `_` to fill than it was given inputs");
   return finish(std::move(node));
@@ -221,7 +223,7 @@ Expr call(Op op, TargetSet targets, std::vector<Expr> args) {
 
 Expr commutative_call(TargetSet targets, std::vector<Expr> args) {
   if (args.size() < 2) refuse("a commutative operator is written with its two operands");
-  ExprNode node = call(Op::call_function, std::move(targets), std::move(args)).node();
+  ExprNode node = PatternAccess::of(call(Op::call_function, std::move(targets), std::move(args)));
   node.commutative = true;
   return finish(std::move(node));
 }
@@ -243,7 +245,7 @@ Expr list(std::vector<Expr> elements) {
 }
 
 Expr unordered(std::vector<Expr> elements) {
-  ExprNode node = list(std::move(elements)).node();
+  ExprNode node = PatternAccess::of(list(std::move(elements)));
   node.unordered = true;
   return finish(std::move(node));
 }
@@ -271,7 +273,8 @@ Expr transparent(Expr expr) {
 }
 
 Expr repeat(Expr step, std::uint32_t low, std::uint32_t high, Expr from) {
-  if (!step.node().name.empty()) refuse("the step of a repetition stands for several values, it cannot have a name");
+  if (!PatternAccess::of(step).name.empty())
+    refuse("the step of a repetition stands for several values, it cannot have a name");
   if (high < 1 || low > high || high > 64) refuse("a step is repeated `low` to `high` times, at most 64");
   Expr value = from;
   for (std::uint32_t i = high; i-- > 0;) {

@@ -33,7 +33,8 @@
 
 namespace fx::internal {
 struct ExprNode;
-}
+struct PatternAccess;
+}  // namespace fx::internal
 
 namespace fx::match {
 
@@ -81,13 +82,9 @@ class Expr {
     return apply({Expr(inputs)...});
   }
 
-  /// What it is made of, for the pattern that is compiled from it.
-  /// @{
-  const internal::ExprNode& node() const { return *node_; }
-  explicit Expr(std::shared_ptr<const internal::ExprNode> node) : node_(std::move(node)) {}
-  /// @}
-
  private:
+  friend struct internal::PatternAccess;
+  explicit Expr(std::shared_ptr<const internal::ExprNode> node) : node_(std::move(node)) {}
   Expr apply(const std::vector<Expr>& inputs) const;
   std::shared_ptr<const internal::ExprNode> node_;
 };

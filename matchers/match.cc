@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include <fxgraph/ir/graph_order.h>
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 
@@ -124,7 +124,7 @@ std::ostream& operator<<(std::ostream& out, const Match& match) {
 }
 
 InternalMatch internal_match(const Match& match) {
-  const internal::PatternData& pattern = match.pattern();
+  const internal::PatternData& pattern = internal::PatternAccess::of(match);
   std::vector<bool> used(pattern.nodes.size());
   for (const PatternNode& node : pattern.nodes) {
     node.for_each_child([&](std::uint32_t child) { used[child] = true; });

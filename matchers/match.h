@@ -23,6 +23,7 @@ namespace fx {
 namespace internal {
 struct PatternData;
 struct MatchBuilder;
+struct PatternAccess;
 }  // namespace internal
 
 /// What the names of a pattern stand for at one place; see the top of this file.
@@ -70,16 +71,15 @@ class Match {
 
   /// Everything that is bound, by name, in the pattern's order.
   std::vector<std::pair<Symbol, Argument>> bindings() const;
-
-  /// The values by the index of the pattern's node; for the rewriter.
+  /// The value of each part of the pattern, with a name or without, in the pattern's order.
   std::span<const Argument> values() const { return values_; }
-  const internal::PatternData& pattern() const { return *pattern_; }  ///< what values() are numbered by
 
   /// True when both bind the same values at every place.
   friend bool operator==(const Match& a, const Match& b) { return a.pattern_ == b.pattern_ && a.values_ == b.values_; }
 
  private:
   friend struct internal::MatchBuilder;
+  friend struct internal::PatternAccess;
   const Argument& at(std::string_view name, std::uint32_t* index = nullptr) const;
 
   std::shared_ptr<const internal::PatternData> pattern_;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include <fxgraph/matchers/convexity.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/search.h>
 #include <fxgraph/support/error.h>
 
@@ -143,7 +144,7 @@ void apply_overlap(std::vector<Match>& matches, const FindOptions& options, cons
 
 std::vector<Match> find(const Graph& graph, const Pattern& pattern, const FindOptions& options) {
   std::vector<bool> claimed;
-  internal::Search search(pattern.shared_data(), graph, options, claimed);
+  internal::Search search(internal::PatternAccess::shared(pattern), graph, options, claimed);
   search.try_all();
   if (options.stats) *options.stats = search.stats();
   internal::apply_overlap(search.matches, options, graph);
@@ -162,8 +163,8 @@ bool matches(const Graph& graph, const Pattern& pattern, const Node& node, const
 struct NodeMatcher::State {
   State(const Graph& graph, const Pattern& pattern, const FindOptions& given)
       : options(given),
-        program(pattern.shared_data(), options),
-        plan(program.plan(graph, pattern.data().anchor)),
+        program(internal::PatternAccess::shared(pattern), options),
+        plan(program.plan(graph, internal::PatternAccess::of(pattern).anchor)),
         engine(program, graph, options, stats) {
     engine.set_plan(plan);
   }

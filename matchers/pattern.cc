@@ -4,7 +4,7 @@
 #include <ostream>
 #include <unordered_map>
 
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -42,7 +42,7 @@ class Flattener {
   void define(const match::Expr& expr, int depth) {
     if (depth > kMaxDepth)
       refuse("an expression nests at most " + std::to_string(kMaxDepth) + " deep; write it as a graph");
-    const ExprNode& node = expr.node();
+    const ExprNode& node = PatternAccess::of(expr);
     if (!visited_.emplace(&node, true).second) return;
     if (!node.name.empty()) {
       const auto at = definitions_.emplace(node.name, &node).first;
@@ -66,7 +66,7 @@ class Flattener {
   }
 
   std::uint32_t add(const match::Expr& expr) {
-    const ExprNode* node = &expr.node();
+    const ExprNode* node = &PatternAccess::of(expr);
     const ExprNode* said = node;
     if (!node->name.empty()) node = definitions_.at(node->name);
     if (const auto known = by_identity_.find(node->identity); known != by_identity_.end()) {

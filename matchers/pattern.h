@@ -28,8 +28,9 @@
 namespace fx {
 
 namespace internal {
+struct PatternAccess;
 struct PatternData;
-}
+}  // namespace internal
 
 /// Predicates that a pattern's text may call by name: `c: int.where(even)`.
 using Predicates = std::vector<std::pair<std::string, std::function<bool(const Argument&)>>>;
@@ -97,13 +98,8 @@ class Pattern {
   /// True when it can only be looked for with FindOptions::module_type.
   bool needs_module_types() const;
 
-  /// What it is compiled to, for the search.
-  /// @{
-  const internal::PatternData& data() const { return *data_; }
-  const std::shared_ptr<const internal::PatternData>& shared_data() const { return data_; }
-  /// @}
-
  private:
+  friend struct internal::PatternAccess;
   std::shared_ptr<const internal::PatternData> data_;
 };
 

@@ -1,6 +1,7 @@
 // The text of patterns: formulas, which are parts with a name and parameters, and those that every pattern may use.
 #include <algorithm>
 
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/pattern_parser.h>
 
 namespace fx::internal {
@@ -94,7 +95,7 @@ void PatternParser::let() {
 PatternParser::Expr PatternParser::use(const Formula& formula, std::size_t at) {
   lexer_.expect("(");
   const std::vector<Expr> args = elements(")");
-  if (!args.empty() && args.back().node().kind == PatternKind::rest)
+  if (!args.empty() && PatternAccess::of(args.back()).kind == PatternKind::rest)
     lexer_.fail_at(at, std::string(formula.name) + " takes values: '...' belongs into what it stands for");
   if (args.size() != formula.parameters.size())
     lexer_.fail_at(at, std::string(formula.name) + " takes " + std::to_string(formula.parameters.size()) +

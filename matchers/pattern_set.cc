@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include <fxgraph/matchers/anchor_sweep.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/search.h>
 
 namespace fx {
@@ -26,7 +27,7 @@ std::vector<SetMatch> collect(std::vector<std::unique_ptr<Search>>& searches, co
   std::vector<SetMatch> result;
   result.reserve(matches.size());
   for (Match& match : matches) {
-    const std::size_t pattern = position.at(&match.pattern());
+    const std::size_t pattern = position.at(&internal::PatternAccess::of(match));
     result.push_back({pattern, std::move(match)});
   }
   return result;
@@ -48,7 +49,8 @@ std::vector<SetMatch> PatternSet::find(const Graph& graph, const FindOptions& op
   internal::AnchorIndex index;
   bool any = false;
   for (std::uint32_t i = 0; i < patterns_.size(); ++i) {
-    searches.push_back(std::make_unique<Search>(patterns_[i].shared_data(), graph, options, claimed));
+    searches.push_back(
+        std::make_unique<Search>(internal::PatternAccess::shared(patterns_[i]), graph, options, claimed));
     index.add(i, searches.back()->program().facts(), searches.back()->plan());
     any |= !searches.back()->plan().impossible;
   }

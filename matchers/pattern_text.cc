@@ -3,6 +3,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/pattern_parser.h>
 #include <fxgraph/matchers/tensor_text.h>
 #include <fxgraph/text/parse.h>
@@ -164,9 +165,9 @@ Expr PatternParser::tagged() {
 Expr PatternParser::described() {
   const bool type = lexer_.peek().kind == Kind::word && is_tensor_word(lexer_.peek().text);
   if (!type) return primary();
-  ExprNode node = match::value().node();
+  ExprNode node = PatternAccess::of(match::value());
   read_tensor_type(lexer_, node);
-  return modified(Expr(std::make_shared<const ExprNode>(std::move(node))));
+  return modified(PatternAccess::make(std::move(node)));
 }
 
 /// A word with an argument list of its own; its opening bracket is taken.
@@ -206,11 +207,11 @@ Expr PatternParser::repeat() {
 
 Expr PatternParser::commutative() {
   const std::size_t at = lexer_.peek().at;
-  ExprNode node = expression().node();
+  ExprNode node = PatternAccess::of(expression());
   if (node.kind != PatternKind::call || node.args.size() < 2)
     lexer_.fail_at(at, "commutative(…) holds a call with two operands");
   node.commutative = true;
-  return Expr(std::make_shared<const ExprNode>(std::move(node)));
+  return PatternAccess::make(std::move(node));
 }
 
 Expr PatternParser::near() {
@@ -236,7 +237,7 @@ std::vector<Expr> PatternParser::elements(std::string_view close) {
   std::vector<Expr> list;
   while (!lexer_.is(close)) {
     list.push_back(lexer_.peek().kind == Kind::ellipsis ? tail() : expression());
-    if (list.back().node().kind == PatternKind::rest && !lexer_.is(close))
+    if (PatternAccess::of(list.back()).kind == PatternKind::rest && !lexer_.is(close))
       lexer_.fail("'" + std::string(close) + "' after '...'");
     if (!lexer_.accept(",")) break;
   }
@@ -260,7 +261,7 @@ std::string_view PatternParser::value_name(const PatternToken& token) const {
   }
   const auto parameter = in_formula_ ? bound_.find(name) : bound_.end();
   if (parameter == bound_.end()) return name;
-  const ExprNode& value = parameter->second.node();
+  const ExprNode& value = PatternAccess::of(parameter->second);
   if (value.kind != PatternKind::any || value.name.empty())
     lexer_.fail_at(token.at, "the parameter " + std::string(name) + " names a value here: give a name for it");
   return value.name.view();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/pattern_parser.h>
 #include <fxgraph/matchers/tensor_text.h>
 
@@ -44,7 +45,7 @@ Expr PatternParser::with_condition(const Expr& expr) {
       if (lexer_.accept("=")) comparison += "=";
       const Expr bound = literal(lexer_.take().text);
       try {
-        made = made.where(comparison, bound.node().literal);
+        made = made.where(comparison, PatternAccess::of(bound).literal);
       } catch (const Error& error) {
         lexer_.fail_at(token.at, error.message());
       }
@@ -52,8 +53,9 @@ Expr PatternParser::with_condition(const Expr& expr) {
     }
     if (token.kind != Kind::word && token.kind != Kind::string) lexer_.fail("a comparison or the name of a predicate");
     lexer_.take();
-    const std::string name = token.kind == Kind::word ? std::string(token.text)
-                                                      : std::string(literal(token.text).node().literal.as_string());
+    const std::string name = token.kind == Kind::word
+                                 ? std::string(token.text)
+                                 : std::string(PatternAccess::of(literal(token.text)).literal.as_string());
     const auto known = std::find_if(predicates_.begin(), predicates_.end(),
                                     [&](const auto& predicate) { return predicate.first == name; });
     if (known == predicates_.end())
@@ -66,10 +68,10 @@ Expr PatternParser::with_condition(const Expr& expr) {
 }
 
 Expr PatternParser::with_type(const Expr& expr) {
-  ExprNode node = expr.node();
+  ExprNode node = PatternAccess::of(expr);
   read_tensor_type(lexer_, node);
   lexer_.expect(")");
-  return Expr(std::make_shared<const ExprNode>(std::move(node)));
+  return PatternAccess::make(std::move(node));
 }
 
 std::uint32_t PatternParser::count() {
@@ -88,9 +90,9 @@ std::uint32_t PatternParser::count() {
 namespace {
 
 Expr without_rest(const Expr& expr) {
-  ExprNode node = expr.node();
+  ExprNode node = PatternAccess::of(expr);
   node.open = false;
-  return Expr(std::make_shared<const ExprNode>(std::move(node)));
+  return PatternAccess::make(std::move(node));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <array>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/bounded_walk.h>
 #include <fxgraph/rewriter/layout_checks.h>
@@ -64,7 +64,7 @@ class Relations {
   Relations(const Site& site, std::span<const Argument> results, std::span<Node* const> made,
             const EffectIndex& effects)
       : site_(site), made_(made), effects_(effects) {
-    const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
+    const std::vector<std::uint32_t>& outputs = PatternAccess::of(site.match).outputs;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const Node* old = site.match.values()[outputs[i]].node_or_null();
       const Node* now = results[i].node_or_null();
@@ -309,7 +309,7 @@ Verdict check_aliases(const Site& site, std::span<const Argument> results, std::
     if (Verdict verdict = check_new_write(site, *node, sources, effects)) return verdict;
   }
   const Relations relations(site, results, made, effects);
-  const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
+  const std::vector<std::uint32_t>& outputs = PatternAccess::of(site.match).outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     if (!old || !site.contains(*old)) continue;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <fxgraph/ir/graph_order.h>
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/search.h>
 
 namespace fx::internal {
@@ -71,7 +71,7 @@ Verdict Applier::update(Match& match, bool& changed) {
     changed = true;
     const Node* old = value.node_or_null();
     const bool replaced = old && old->is_erased() && match.contains(*old);  // check_alive says so
-    if (!verdict && !replaced && !takes_any(match.pattern().nodes[at], now))
+    if (!verdict && !replaced && !takes_any(PatternAccess::of(match).nodes[at], now))
       verdict = Objection{&match.anchor(), "an earlier rewrite replaced " + to_string(value, NodeStyle::plain) +
                                                ", of which the pattern wants more than that it is there"};
     value = std::move(now);
@@ -132,7 +132,7 @@ void Applier::build(const Site& site) {
     if (Node* node = rewriter_.graph().node_by_id(id)) made_.push_back(node);
   }
   std::sort(made_.begin(), made_.end(), GraphOrder{});
-  const std::size_t wanted = site.match.pattern().outputs.size();
+  const std::size_t wanted = PatternAccess::of(site.match).outputs.size();
   if (results_.size() != wanted) {
     throw Error(ErrorKind::invalid_argument, "the pattern of " + rule_.str() + " returns " + std::to_string(wanted) +
                                                  " values, its replacement function " +
@@ -156,7 +156,7 @@ Verdict Applier::check_function(const Site& site) const {
   }
   if (Verdict verdict = check_owned(site, written, effects_)) return verdict;
   std::vector<std::uint32_t> taken;
-  for (const std::uint32_t input : site.match.pattern().inputs) {
+  for (const std::uint32_t input : PatternAccess::of(site.match).inputs) {
     const Node* value = site.match.values()[input].node_or_null();
     const auto takes = [&](const Node* node) { return std::ranges::count(node->all_input_nodes(), value) != 0; };
     if (value && std::ranges::any_of(made_, takes)) taken.push_back(input);
@@ -218,7 +218,7 @@ void Applier::annotate(const Site& site) {
     meta.set(kProvenance, provenance_.last());
     if (notes) inherit(meta, *notes);
   }
-  const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
+  const std::vector<std::uint32_t>& outputs = PatternAccess::of(site.match).outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Node* old = site.match.values()[outputs[i]].node_or_null();
     Node* result = results_[i].node_or_null();
@@ -250,7 +250,7 @@ void Applier::make_known() {
 }
 
 void Applier::redirect(const Site& site) {
-  const std::vector<std::uint32_t>& outputs = site.match.pattern().outputs;
+  const std::vector<std::uint32_t>& outputs = PatternAccess::of(site.match).outputs;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     Node* old = site.match.values()[outputs[i]].node_or_null();
     if (!old || !site.contains(*old)) continue;

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 
 namespace fx::internal {
 
 namespace {
 
 bool has_conditions(const Pattern& pattern) {
-  return std::ranges::any_of(pattern.data().nodes, &PatternNode::has_conditions);
+  return std::ranges::any_of(PatternAccess::of(pattern).nodes, &PatternNode::has_conditions);
 }
 
 }  // namespace
@@ -20,7 +20,7 @@ CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, cons
   entries_.reserve(rules_.size());
   for (std::uint32_t i = 0; i < rules_.size(); ++i) {
     const Rule& rule = rules_[i];
-    auto facts = std::make_shared<const PatternFacts>(rule.pattern.shared_data(), find);
+    auto facts = std::make_shared<const PatternFacts>(PatternAccess::shared(rule.pattern), find);
     SearchPlan plan = facts->plan(graph);
     // An operator that is not there may come with a rewrite.
     plan.impossible = false;
@@ -30,8 +30,8 @@ CompiledRules::CompiledRules(const RuleSet& rules, const FindOptions& find, cons
       far_.add(i, *facts, plan);
       any_far_ = true;
     }
-    entries_.push_back(
-        {std::move(facts), std::move(plan), ReplacementPlan(rule.pattern.data(), rule.replacement, find.commutative)});
+    entries_.push_back({std::move(facts), std::move(plan),
+                        ReplacementPlan(PatternAccess::of(rule.pattern), rule.replacement, find.commutative)});
   }
   paths_.merge();
 }

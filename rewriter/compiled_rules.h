@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fxgraph/matchers/anchor_index.h>
+#include <fxgraph/rewriter/driver.h>
 #include <fxgraph/rewriter/replacement_plan.h>
 #include <fxgraph/rewriter/revisit.h>
 #include <fxgraph/rewriter/rule.h>
@@ -48,5 +49,8 @@ class CompiledRules {
   RevisitPaths paths_;
   bool any_far_ = false;
 };
+
+/// rewrite_to_fixed_point for rules that were prepared with `options.find`, or for its `normalize`.
+RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options = {});
 
 }  // namespace fx::internal

@@ -167,12 +167,13 @@ RewriteReport rewrite_once(Graph& graph, const RuleSet& rules, const DriverOptio
   return rewrite_once(rewriter, rules, options);
 }
 
-RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const CompiledRules& rules, const DriverOptions& options) {
+RewriteReport internal::rewrite_to_fixed_point(Rewriter& rewriter, const CompiledRules& rules,
+                                               const DriverOptions& options) {
   return transact(rewriter, options, [&] { return FixedPoint(rewriter, rules, options).run(); });
 }
 
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options) {
-  return rewrite_to_fixed_point(rewriter, CompiledRules(rules, options.find, rewriter.graph()), options);
+  return internal::rewrite_to_fixed_point(rewriter, CompiledRules(rules, options.find, rewriter.graph()), options);
 }
 
 RewriteReport rewrite_to_fixed_point(Graph& graph, const RuleSet& rules, const DriverOptions& options) {

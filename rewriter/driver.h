@@ -27,10 +27,6 @@
 
 namespace fx {
 
-namespace internal {
-class CompiledRules;
-}
-
 /// What counts as a match, what is known beside the graph, and when to stop.
 struct DriverOptions {
   FindOptions find{};                 ///< overlap is always first, contained always on
@@ -57,8 +53,5 @@ RewriteReport rewrite_once(Rewriter& rewriter, const RuleSet& rules, const Drive
 RewriteReport rewrite_to_fixed_point(Graph& graph, const RuleSet& rules, const DriverOptions& options = {});
 RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const RuleSet& rules, const DriverOptions& options = {});
 /// @}
-/// For rules that were prepared once (rewriter/compiled_rules.h), with `options.find` or for its `normalize`.
-RewriteReport rewrite_to_fixed_point(Rewriter& rewriter, const internal::CompiledRules& rules,
-                                     const DriverOptions& options = {});
 
 }  // namespace fx

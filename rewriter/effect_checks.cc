@@ -1,7 +1,7 @@
 // The checks of legality.h that are about effects: order, and writes kept or unseen.
 #include <algorithm>
 
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/rewriter/legality.h>
 
 namespace fx::internal {
@@ -171,7 +171,7 @@ namespace {
 /// How many calls of the pattern, which say its operator by name so that their writer knew what it does, stand for the
 /// node.
 std::size_t calls_that_name(const Site& site, const Node& node) {
-  const PatternData& pattern = site.match.pattern();
+  const PatternData& pattern = PatternAccess::of(site.match);
   std::size_t count = 0;
   for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
     const PatternNode& test = pattern.nodes[i];
@@ -190,7 +190,7 @@ bool is_written_too(std::span<Node* const> also_written, std::uint32_t written, 
 /// The order in which a graph pattern lists its nodes is the order in which their effects must happen. Who writes may
 /// not pass who reads either; draws and side effects keep their order among themselves.
 Verdict check_pattern_order(const Site& site, bool writes, const EffectIndex& effects) {
-  const PatternData& pattern = site.match.pattern();
+  const PatternData& pattern = PatternAccess::of(site.match);
   if (!pattern.from_graph) return {};
   const Node* last = nullptr;
   for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
@@ -239,7 +239,7 @@ bool is_inner(const Site& site, const Node& value, const EffectIndex& effects) {
 Verdict check_taken(const Site& site, std::span<const std::uint32_t> captures, const EffectIndex& effects) {
   Verdict verdict;
   for (const std::uint32_t capture : captures) {
-    const PatternNode& pattern = site.match.pattern().nodes[capture];
+    const PatternNode& pattern = PatternAccess::of(site.match).nodes[capture];
     if (pattern.kind == PatternKind::call) continue;
     for_each_node(site.match.values()[capture], [&](const Node& node) {
       if (verdict || !site.contains(node) || !effects.of(node).impure()) return;

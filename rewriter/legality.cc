@@ -4,12 +4,12 @@
 
 #include <fxgraph/ir/graph_order.h>
 #include <fxgraph/matchers/convexity.h>
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 
 namespace fx::internal {
 
 Site::Site(const Match& match) : match(match), nodes(match.nodes()) {
-  const std::vector<std::uint32_t>& outputs = match.pattern().outputs;
+  const std::vector<std::uint32_t>& outputs = PatternAccess::of(match).outputs;
   for (const std::uint32_t output : outputs) {
     Node* node = match.values()[output].node_or_null();
     if (!node || !contains(*node)) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/search.h>
 #include <fxgraph/rewriter/applier.h>
 
@@ -22,7 +23,7 @@ class Replace {
   Replace(Rewriter& rewriter, const Pattern& pattern, const Replacement& replacement, const ReplaceOptions& options)
       : rewriter_(rewriter),
         pattern_(pattern),
-        plan_(pattern.data(), replacement, options.find.commutative),
+        plan_(internal::PatternAccess::of(pattern), replacement, options.find.commutative),
         options_(options) {
     rule_.rule = options.name;
   }
@@ -62,10 +63,11 @@ class Replace {
     if (options_.shapes) find.shapes = options_.shapes;
     if (!find.modules) find.modules = options_.modules;
     std::vector<bool> claimed;
-    Search search(pattern_.shared_data(), rewriter_.graph(), find, claimed);
+    Search search(internal::PatternAccess::shared(pattern_), rewriter_.graph(), find, claimed);
     search.want_escapes = true;
     // Found in the order of their results already: they need not be sorted, and may lie flat.
-    if (find.overlap == Overlap::first && search.plan().anchor == pattern_.data().anchor) search.pool = &pool_;
+    if (find.overlap == Overlap::first && search.plan().anchor == internal::PatternAccess::of(pattern_).anchor)
+      search.pool = &pool_;
     search.try_all();
     if (find.stats) *find.stats = search.stats();
     internal::apply_overlap(search.matches, find, rewriter_.graph());

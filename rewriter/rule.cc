@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include <fxgraph/matchers/matcher.h>
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/rewriter/replacement_plan.h>
 #include <fxgraph/support/error.h>
 
@@ -45,12 +45,12 @@ namespace {
 /// The smallest graph that the pattern matches, when it says one: no sets, alternatives or open ends. A rule that
 /// matches this graph matches everywhere the pattern does.
 std::optional<Graph> example_of(const Pattern& pattern) {
-  for (const internal::PatternNode& node : pattern.data().nodes) {
+  for (const internal::PatternNode& node : internal::PatternAccess::of(pattern).nodes) {
     if (node.bare || node.commutative || node.kind == internal::PatternKind::hole || node.tolerance >= 0)
       return std::nullopt;
   }
   try {
-    return internal::graph_of_pattern(pattern.data());
+    return internal::graph_of_pattern(internal::PatternAccess::of(pattern));
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -58,7 +58,7 @@ std::optional<Graph> example_of(const Pattern& pattern) {
 
 /// A pattern whose tests are all in its text: nothing in C++ or about uses narrows it.
 bool is_plain(const Pattern& pattern) {
-  return std::ranges::none_of(pattern.data().nodes, &internal::PatternNode::has_conditions) &&
+  return std::ranges::none_of(internal::PatternAccess::of(pattern).nodes, &internal::PatternNode::has_conditions) &&
          !pattern.needs_shapes() && !pattern.needs_module_types();
 }
 
@@ -97,7 +97,7 @@ class Checker {
 
   void check_binding(std::size_t i) {
     try {
-      const internal::ReplacementPlan plan(rules_[i].pattern.data(), rules_[i].replacement);
+      const internal::ReplacementPlan plan(internal::PatternAccess::of(rules_[i].pattern), rules_[i].replacement);
     } catch (const Error& error) {
       report(i, true, error.message());
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/rewriter/program/compiled_rules.h>
 
 namespace fx {
 
@@ -110,8 +111,8 @@ RewriteReport rewrite_to_fixed_point(GraphModule& module, const RuleSet& rules, 
   return rewrite_to_fixed_point(module.graph(), rules, completed(module, options));
 }
 
-RewriteReport rewrite_to_fixed_point(GraphModule& module, const internal::CompiledRules& rules,
-                                     const DriverOptions& options) {
+RewriteReport internal::rewrite_to_fixed_point(GraphModule& module, const CompiledRules& rules,
+                                               const DriverOptions& options) {
   Rewriter rewriter(module.graph());
   return rewrite_to_fixed_point(rewriter, rules, completed(module, options));
 }

@@ -33,10 +33,6 @@ std::vector<ReplacedPattern> replace_pattern_with_filters(GraphModule& module, c
 /// The drivers of rewriter/driver.h on a program.
 RewriteReport rewrite_once(GraphModule& module, const RuleSet& rules, const DriverOptions& options = {});
 /// The same, again and again; see rewrite_to_fixed_point on a graph.
-/// @{
 RewriteReport rewrite_to_fixed_point(GraphModule& module, const RuleSet& rules, const DriverOptions& options = {});
-RewriteReport rewrite_to_fixed_point(GraphModule& module, const internal::CompiledRules& rules,
-                                     const DriverOptions& options = {});
-/// @}
 
 }  // namespace fx

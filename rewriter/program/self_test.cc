@@ -9,6 +9,7 @@
 #include <random>
 #include <sstream>
 
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/program/hostile/generator.h>
 #include <fxgraph/rewriter/program/hostile/judge.h>
@@ -202,7 +203,7 @@ class SelfTest {
     const internal::SilentWarnings quiet;  // what LibTorch warns of is done on purpose here
     for (std::size_t tries = 0; result_.cases < options_.cases && tries < 8 * options_.cases; ++tries) {
       Source& source = sources_[tries % sources_.size()];
-      std::optional<Graph> graph = internal::example_of(source.pattern.data(), random_);
+      std::optional<Graph> graph = internal::example_of(internal::PatternAccess::of(source.pattern), random_);
       if (graph) try_program(source, std::move(*graph));
     }
     try_hostile_programs();
@@ -239,7 +240,8 @@ class SelfTest {
     internal::NamedSizes named;
     for (const Node& node : graph.nodes()) {
       if (!node.is(Op::placeholder) && !node.is(Op::get_attr)) continue;
-      if (auto sizes = internal::example_sizes(source.pattern.data(), node, named, random_)) forms[next] = {*sizes};
+      if (auto sizes = internal::example_sizes(internal::PatternAccess::of(source.pattern), node, named, random_))
+        forms[next] = {*sizes};
       ++next;
     }
     const bool special = special_values_ && below(random_, 3) == 0;

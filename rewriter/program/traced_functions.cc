@@ -3,7 +3,7 @@
 #include <map>
 #include <mutex>
 
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/rewriter/replacement_plan.h>
 
 namespace fx::internal {
@@ -25,7 +25,7 @@ class TracedReplacement {
   explicit TracedReplacement(PatternFunction function) : function_(std::move(function)) {}
 
   std::vector<Argument> operator()(const Match& match, Rewriter& rewriter) {
-    const PatternData& pattern = match.pattern();
+    const PatternData& pattern = PatternAccess::of(match);
     const std::vector<Parameter>& parameters = function_.parameters();
     if (pattern.inputs.size() != parameters.size()) {
       throw Error(ErrorKind::invalid_argument, "the pattern takes " + std::to_string(pattern.inputs.size()) +

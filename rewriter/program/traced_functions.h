@@ -52,9 +52,13 @@ Graph pattern_from(const PatternFunction& function);
 
 }  // namespace internal
 
-/// Makes functions of tensors and literals patterns and replacements, by tracing them.
+/// A function of tensors and literals, and nothing else that a pattern or a replacement can be made of.
 template <typename F>
-requires(internal::is_function_of_tensors<F>()) struct TracedFunction<F> {
+concept FunctionOfTensors = internal::is_function_of_tensors<F>();
+
+/// Makes functions of tensors and literals patterns and replacements, by tracing them.
+template <FunctionOfTensors F>
+struct TracedFunction<F> {
   /// What the pattern looks for. Throws what tracing throws.
   static Graph graph(const F& function) { return internal::pattern_from(PatternFunction(function)); }
   /// What stands in its place: a graph, or for a function of literals, one that is traced at each match.

@@ -11,7 +11,7 @@
 
 #include <fxgraph/analysis/batch.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/rewriter/compiled_rules.h>
+#include <fxgraph/rewriter/program/compiled_rules.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/called_modules.h>
 #include <fxgraph/rewriter/rules/input_forms.h>
@@ -272,7 +272,7 @@ class Optimizer {
     DriverOptions options;
     options.find.normalize = true;
     options.shapes = &shapes_.shapes();
-    const RewriteReport done = rewrite_to_fixed_point(module_, set, options);
+    const RewriteReport done = internal::rewrite_to_fixed_point(module_, set, options);
     std::size_t k = 0;
     for (std::size_t i = from; i < to; ++i) {
       RuleOutcome& sum = report_.rules[i];

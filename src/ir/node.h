@@ -183,11 +183,14 @@ auto except(const Nodes&... nodes) {
 /// Prints the name.
 std::ostream& operator<<(std::ostream& out, const Node& node);
 
+namespace internal {
+template <bool FirstOnly>
+class UseIterator;
+}
+
 /// One use of a node: argument `argument()` of `user()` names it.
 class Use {
  public:
-  /// Stands for one slot of a user's arguments; made by UseRange.
-  explicit Use(internal::Slot* slot) : slot_(slot) {}
   /// The node whose arguments it is among.
   Node& user() const { return *slot_->user(); }
   /// The argument itself: this node, as it stands in the user's args or kwargs.
@@ -196,6 +199,9 @@ class Use {
   bool is_first() const { return slot_->is_first_use(); }
 
  private:
+  template <bool FirstOnly>
+  friend class internal::UseIterator;
+  explicit Use(internal::Slot* slot) : slot_(slot) {}
   internal::Slot* slot_;
 };
 

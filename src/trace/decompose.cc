@@ -9,6 +9,15 @@
 #include <fxgraph/trace/graph_appending_tracer.h>
 
 namespace fx {
+
+/// What functions of a table are called by.
+struct internal::DecomposeAccess {
+  static const Callable* find(const Decompositions& table, Symbol target) { return table.find(target); }
+  static Argument append(GraphAppendingTracer& tracer, const Callable& function, std::vector<Argument> inputs) {
+    return tracer.append_callable(function, std::move(inputs));
+  }
+};
+
 namespace {
 
 constexpr int kMaxRounds = 64;
@@ -66,10 +75,11 @@ class Decomposer {
   }
 
   Argument call_function(const Node& node) {
-    const internal::Callable& function = *table_.find(node.target());
+    const internal::Callable& function = *internal::DecomposeAccess::find(table_, node.target());
     try {
       const std::uint32_t first = result_.id_bound();
-      Argument value = tracer_.append_callable(function, bound_arguments(node, function.parameters.size()));
+      Argument value =
+          internal::DecomposeAccess::append(tracer_, function, bound_arguments(node, function.parameters.size()));
       if (effects_of(node).writes && !writes_since(first)) {
         throw Error(ErrorKind::invalid_argument,
                     "the operator writes to its argument, and the function does not: end it with `copy_` to that");

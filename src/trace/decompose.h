@@ -20,6 +20,10 @@
 
 namespace fx {
 
+namespace internal {
+struct DecomposeAccess;
+}
+
 /// A function for each operator that is to be replaced.
 class Decompositions {
  public:
@@ -46,10 +50,10 @@ class Decompositions {
   bool contains(Symbol target) const { return find(target) != nullptr; }
   /// How many operators have a function.
   std::size_t size() const { return functions_.size(); }
-  /// The function for `target`, in any spelling of the overload, or null.
-  const internal::Callable* find(Symbol target) const;
 
  private:
+  friend struct internal::DecomposeAccess;
+  const internal::Callable* find(Symbol target) const;
   void set(Symbol target, internal::Callable function);
   std::unordered_map<Symbol, internal::Callable> functions_;
 };

@@ -29,6 +29,10 @@
 
 namespace fx {
 
+namespace internal {
+struct DecomposeAccess;
+}
+
 /// Appends what C++ functions compute to a graph that is there; see the top of this file.
 class GraphAppendingTracer : private internal::NodeMaker {
  public:
@@ -67,16 +71,27 @@ class GraphAppendingTracer : private internal::NodeMaker {
   requires(std::is_same_v<std::remove_const_t<Nodes>, Node>&&...) Node& append(Function&& function, Nodes&... inputs) {
     return append(std::forward<Function>(function), std::vector<Argument>{Argument(inputs)...}).node();
   }
-  /// append() for a function that was prepared: what append() calls.
-  Argument append_callable(const internal::Callable& callable, std::vector<Argument> inputs);
 
+  /// Made by record().
+  class Recording {
+   public:
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    friend class GraphAppendingTracer;
+    explicit Recording(internal::Session& session) : scope_(session) {}
+    internal::RecordingScope scope_;
+  };
   /// While it lives, everything this thread computes is recorded, factories too.
-  internal::RecordingScope record() { return internal::RecordingScope(*session_); }
+  Recording record() { return Recording(*session_); }
 
   /// The tensors captured so far, by the paths that get_attr nodes name.
   const GraphModule::Attributes& attributes() const { return attributes_; }
 
  private:
+  friend struct internal::DecomposeAccess;
+  Argument append_callable(const internal::Callable& callable, std::vector<Argument> inputs);
   Node& create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwargs, std::string_view name) override;
   bool is_free_attribute(const std::string& path) const override;
   void captured(const std::string& path, const torch::Tensor& tensor) override;

@@ -22,7 +22,7 @@ std::shared_ptr<GraphModule> Transformer::transform() {
     }
   } finish{*this};
   {
-    const internal::RecordingScope recording = tracer_->record();
+    const GraphAppendingTracer::Recording recording = tracer_->record();
     run({});
   }
   result_->delete_all_unused_submodules();

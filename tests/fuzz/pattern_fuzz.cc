@@ -4,7 +4,7 @@
 #include <set>
 
 #include <fxgraph/matchers/matcher.h>
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/brute_force_matcher.h"
 #include "tests/support/random_graph.h"
@@ -24,7 +24,9 @@ const fx::Graph& graph() {
 }
 
 void compare_with_oracle(const fx::Pattern& pattern) {
-  if (pattern.data().nodes.size() > 5 || pattern.needs_shapes() || pattern.needs_module_types()) return;
+  if (fx::internal::PatternAccess::of(pattern).nodes.size() > 5 || pattern.needs_shapes() ||
+      pattern.needs_module_types())
+    return;
   const fx::FindOptions options{.overlap = fx::Overlap::all};
   std::set<std::string> found;
   for (const fx::Match& match : fx::find(graph(), pattern, options)) found.insert(fx::testing::match_text(match));

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include <fxgraph/matchers/anchor_sweep.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/pattern_set.h>
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
@@ -38,7 +39,7 @@ TEST(AnchorIndex, ArgumentsGivenByKeywordAreLookedAtByTheSearch) {
 
 struct Index {
   void add(const Pattern& pattern, const Graph& graph) {
-    programs.emplace_back(pattern.shared_data(), options);
+    programs.emplace_back(internal::PatternAccess::shared(pattern), options);
     index.add(static_cast<std::uint32_t>(programs.size() - 1), programs.back().facts(), programs.back().plan(graph));
   }
   FindOptions options;

@@ -4,7 +4,7 @@
 #include <map>
 
 #include <fxgraph/matchers/matcher.h>
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/matchers/pattern_set.h>
 #include <fxgraph/text/print.h>
 #include "tests/support/brute_force_matcher.h"
@@ -54,7 +54,8 @@ TEST(Oracle, EveryMatchOfRandomPatterns) { EXPECT_GT(compare(1, 40000, {}), 1200
 std::size_t num_calls(const Match& match) {
   std::set<const Node*> calls;
   for (std::size_t i = 0; i < match.values().size(); ++i) {
-    if (match.pattern().nodes[i].kind == internal::PatternKind::call) calls.insert(match.values()[i].node_or_null());
+    if (internal::PatternAccess::of(match).nodes[i].kind == internal::PatternKind::call)
+      calls.insert(match.values()[i].node_or_null());
   }
   calls.erase(nullptr);
   return calls.size();
@@ -64,7 +65,7 @@ std::size_t num_calls(const Match& match) {
 using Tally = std::map<std::string, std::size_t>;
 
 void count_constructs(const Match& match, Tally& tally) {
-  const internal::PatternData& pattern = match.pattern();
+  const internal::PatternData& pattern = internal::PatternAccess::of(match);
   for (std::size_t i = 0; i < pattern.nodes.size(); ++i) {
     if (match.values()[i].is_none()) continue;
     const internal::PatternNode& node = pattern.nodes[i];

@@ -6,6 +6,7 @@
 
 #include <set>
 
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/text/parse.h>
 #include "tests/support/random_graph.h"
 
@@ -18,7 +19,7 @@ RevisitPaths paths_of(const std::vector<std::string>& patterns, const Graph& gra
   RevisitPaths paths;
   for (const std::string& text : patterns) {
     const Pattern pattern(text);
-    const PatternFacts facts(pattern.shared_data(), FindOptions{});
+    const PatternFacts facts(internal::PatternAccess::shared(pattern), FindOptions{});
     EXPECT_TRUE(paths.add(facts, facts.plan(graph))) << text;
   }
   return paths;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
 
@@ -51,7 +51,7 @@ bool equal(const Argument& a, const Argument& b, double tolerance, bool ignore) 
 class BruteForce {
  public:
   BruteForce(const Graph& graph, const Pattern& pattern, const FindOptions& options)
-      : graph_(graph), data_(pattern.data()), options_(options) {}
+      : graph_(graph), data_(internal::PatternAccess::of(pattern)), options_(options) {}
 
   std::set<std::string> run() {
     Ways ways = {Bindings(data_.nodes.size())};

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/matchers/pattern_access.h>
 #include <fxgraph/rewriter/program/hostile/arguments.h>
 #include <fxgraph/rewriter/program/hostile/calls.h>
 #include <fxgraph/rewriter/program/hostile/modules.h>
@@ -44,7 +44,7 @@ class Generator : Calls {
   }
 
   void motif(const Pattern& pattern) {
-    std::optional<Graph> example = internal::example_of(pattern.data(), examples_);
+    std::optional<Graph> example = internal::example_of(internal::PatternAccess::of(pattern), examples_);
     if (!example) throw NoSuchCall();
     NodeMap<Node*> copies(*example, nullptr);
     for (Node& node : example->nodes()) {
