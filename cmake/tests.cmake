@@ -5,10 +5,12 @@
 # tests/<folder>/**/*.cc (or the files with the suffix) becomes the program fxgraph_<folder>_test, run from the root of the
 # repository. It links the library of the same name, tests/support, and what DEPS names besides. Each test case is a ctest of
 # its own; with TORCH each suite is, because starting LibTorch takes half a second, and what the tests leave behind can be the
-# SETUP of others. Suites whose name ends in Slow carry the label slow.
+# SETUP of others. Suites whose name ends in Slow carry the label slow. FXGRAPH_TEST_FILES, a regular expression, leaves out the
+# test files of which no line matches, and the programs without any left.
 
 find_package(GTest REQUIRED)
 include(GoogleTest)
+add_custom_target(fxgraph_tests)  # all of these programs, without what else is built
 
 function(fxgraph_tests folder)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "SUFFIX;SETUP" "DEPS")
@@ -16,12 +18,16 @@ function(fxgraph_tests folder)
     set(arg_SUFFIX .cc)
   endif()
   fxgraph_sources(sources tests/${folder} ${arg_SUFFIX})
+  if(FXGRAPH_TEST_FILES)
+    fxgraph_matching_tests(sources)
+  endif()
   if(NOT sources OR NOT TARGET fxgraph_${folder} OR (arg_TORCH AND NOT Torch_FOUND))
     return()
   endif()
 
   set(target fxgraph_${folder}_test)
   add_executable(${target} ${sources})
+  add_dependencies(fxgraph_tests ${target})
   # What LibTorch's headers leave to be instantiated takes five seconds of each compilation, and files have much in common: 18 at
   # a time take three fifths of the processor time that 6 do. Each test file is a namespace of its own; what they share is
   # compiled alone.
@@ -39,6 +45,24 @@ function(fxgraph_tests folder)
   else()
     fxgraph_core_tests(${target} ${folder})
   endif()
+endfunction()
+
+# Leaves in the list those tests that have a line that FXGRAPH_TEST_FILES matches, and, where there are any, what is no test.
+function(fxgraph_matching_tests list)
+  set(matching "")
+  foreach(source IN LISTS ${list})
+    if(source MATCHES "_test\\.cc$")
+      file(STRINGS ${source} lines REGEX "${FXGRAPH_TEST_FILES}" LIMIT_COUNT 1)
+      if(lines)
+        list(APPEND matching ${source})
+      endif()
+    endif()
+  endforeach()
+  if(matching)
+    list(FILTER ${list} EXCLUDE REGEX "_test\\.cc$")
+    list(APPEND matching ${${list}})
+  endif()
+  set(${list} ${matching} PARENT_SCOPE)
 endfunction()
 
 function(fxgraph_core_tests target folder)
