@@ -13,8 +13,8 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/quantize/backend_table.h>
 #include <fxgraph/rewriter/quantize/strides.h>
+#include <fxgraph/rewriter/rules/list_of.h>
 #include <fxgraph/rewriter/rules/optimize.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>

@@ -5,7 +5,7 @@
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/nn/nn_modules.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/text/print.h>
 
 namespace fx::rules {

@@ -9,8 +9,8 @@
 
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/rewriter/effect_index.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/run/operators.h>
 
 namespace fx::rules {

@@ -13,9 +13,9 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/program/verify.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/packed_rules.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/plan.h>
 #include <fxgraph/run/value.h>
@@ -71,15 +71,19 @@ struct Kind {
   bool has_choice() const { return candidates.size() > 1; }
 };
 
+/// How the activations that enter a place lie in memory when it is measured.
+enum class Layout : std::uint8_t { as_known, channels_last };
+
 class FastestRules {
  public:
-  FastestRules(RuleContext& program, const std::vector<Rule>& rules, Layout layout)
+  FastestRules(RuleContext& program, Layout layout)
       : program_(program),
-        rules_(program.concurrent ? without_xnnpack(rules) : for_these_threads(rules)),
+        rules_(program.concurrent ? without_xnnpack(program.rule.rules()) : for_these_threads(program.rule.rules())),
         layout_(layout),
         written_(program.module) {}
 
   PassResult run() {
+    const at::NoGradGuard no_grad;
     if (layout_ == Layout::channels_last) {
       if (const Node* write = written_if_strides_say_so(program_.module.graph(), written_)) {
         refuse(*write, "the program writes to what may be a view, depending on strides, which packed kernels change");
@@ -250,7 +254,7 @@ class FastestRules {
     }
     for (Candidate& candidate : kind.candidates) {
       Shapes known = propagate_shapes(*candidate.program, kind.values);
-      RuleContext context{*candidate.program, "in-place", known};
+      RuleContext context{*candidate.program, program_.rule, known};
       write_in_place(context);
       candidate.plan = candidate.program->plan();
     }
@@ -389,9 +393,8 @@ class FastestRules {
 
 }  // namespace
 
-PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout) {
-  const at::NoGradGuard no_grad;
-  return FastestRules(program, rules, layout).run();
-}
+PassResult apply_fastest(RuleContext& program) { return FastestRules(program, Layout::as_known).run(); }
+
+PassResult apply_fastest_to_images(RuleContext& program) { return FastestRules(program, Layout::channels_last).run(); }
 
 }  // namespace fx::rules

@@ -9,23 +9,18 @@
 // Costs about 8 to 15 times as many runs of the places as there are candidates, and at most some seconds.
 #pragma once
 
-#include <string_view>
-#include <vector>
-
 #include <fxgraph/rewriter/rules/rules.h>
 
 namespace fx::rules {
 
-/// How the activations that enter a place lie in memory when it is measured.
-enum class Layout : std::uint8_t {
-  as_known,       ///< as the shapes say
-  channels_last,  ///< those of four dimensions: channels last; contiguous() does not count
-};
+/// A pass: applies to each place the fastest of the rule's rewrites, if one is faster than what is there; without
+/// XNNPACK's where several threads may run the program, or one operator. All values that a pattern binds, but `x`,
+/// `other` and `state`, must be attributes that nothing writes; shapes must be known. Activations lie in memory as the
+/// shapes say.
+PassResult apply_fastest(RuleContext& program);
 
-/// Applies to each place the fastest of `rules`, if one is faster than what is there; without XNNPACK's where several
-/// threads may run the program, or one operator. All values that a pattern binds,
-/// but `x`, `other` and `state`, must be attributes that nothing writes; shapes must be known.
-PassResult apply_fastest(RuleContext& program, const std::vector<Rule>& rules, Layout layout);
+/// The same, where images, activations of four dimensions, lie with channels last; contiguous() does not count.
+PassResult apply_fastest_to_images(RuleContext& program);
 
 /// Lets operators write over values that nobody else sees (lowering/writes.cc), as they will in the end.
 PassResult write_in_place(RuleContext& program);

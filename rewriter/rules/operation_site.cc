@@ -2,7 +2,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules {
 

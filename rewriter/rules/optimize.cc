@@ -15,9 +15,9 @@
 #include <fxgraph/rewriter/program/replace_pattern.h>
 #include <fxgraph/rewriter/rules/called_modules.h>
 #include <fxgraph/rewriter/rules/input_forms.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_checks.h>
 #include <fxgraph/rewriter/rules/program_shapes.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/whole_program.h>
 
 namespace fx {
@@ -36,7 +36,7 @@ const internal::CompiledRules& compiled(std::span<const OptimizeRule* const> nei
   if (made) return *made;
   RuleSet set;
   for (const OptimizeRule* rule : neighbours) {
-    for (const Rule& rewrite : rule->rewrites()) set.add(rewrite);
+    for (const Rule& rewrite : rule->rules()) set.add(rewrite);
   }
   FindOptions find;
   find.normalize = true;
@@ -247,8 +247,7 @@ class Optimizer {
   bool run_pass(std::size_t i) {
     tell(selected_[i]->name);
     const auto start = std::chrono::steady_clock::now();
-    rules::RuleContext program{module_, selected_[i]->name, shapes_.shapes(), &shapes_.free_sizes(),
-                               options_.concurrent};
+    rules::RuleContext program{module_, *selected_[i], shapes_.shapes(), &shapes_.free_sizes(), options_.concurrent};
     rules::PassResult outcome = selected_[i]->pass(program);
     RuleOutcome& sum = report_.rules[i];
     sum.time += std::chrono::steady_clock::now() - start;
@@ -277,7 +276,7 @@ class Optimizer {
     for (std::size_t i = from; i < to; ++i) {
       RuleOutcome& sum = report_.rules[i];
       sum.refused.clear();
-      for (const std::size_t end = k + selected_[i]->rewrites().size(); k < end; ++k) {
+      for (const std::size_t end = k + selected_[i]->rules().size(); k < end; ++k) {
         sum.tried += done.rules[k].tried;
         sum.matched += done.rules[k].matched;
         sum.applied += done.rules[k].applied;

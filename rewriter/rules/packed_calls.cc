@@ -15,7 +15,7 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/run/operators.h>
 #include <fxgraph/run/packed_once.h>

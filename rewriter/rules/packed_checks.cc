@@ -9,6 +9,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rules/input_forms.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/size_bounds.h>
 #include <fxgraph/run/value.h>

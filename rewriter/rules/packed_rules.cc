@@ -11,6 +11,19 @@ namespace fx::rules {
 
 namespace {
 
+/// The pattern of `op`, called c, and what follows it.
+std::string followed_by(std::string_view op, std::string_view activation) {
+  return "c = " + std::string(op) + "\nreturn " + std::string(activation);
+}
+
+/// Each example with `before` and `after` around it.
+std::vector<std::string> examples_in(const std::vector<std::string>& examples, std::string_view before,
+                                     std::string_view after) {
+  std::vector<std::string> inside;
+  for (const std::string& example : examples) inside.push_back(std::string(before) + example + std::string(after));
+  return inside;
+}
+
 /// XNNPACK clamps to an interval that is not empty.
 Decision is_interval(const Match& match) {
   const auto bound = [&](std::string_view name, double otherwise) {
@@ -50,7 +63,7 @@ constexpr std::array<Bounds, 4> kBounds = {{
     {.name = "", .after = nullptr},
 }};
 
-Rule rule_of(const XnnpackKernel& kernel, const Bounds& bounds) {
+Rewrite rewrite_of(const XnnpackKernel& kernel, const Bounds& bounds) {
   return {.name = kernel.name + bounds.name,
           .pattern = bounds.after ? followed_by(kernel.pattern, bounds.after) : kernel.pattern,
           .when = [kernel, bounds](const Match& m) -> Decision {
@@ -63,26 +76,32 @@ Rule rule_of(const XnnpackKernel& kernel, const Bounds& bounds) {
             };
             return kernel.call(m, r, bound("least", bounds.least), bound("most", bounds.most));
           },
-          .promise = Promise::reassociates,
           .needs = {.finite_inputs = true},
           .examples = examples_in(kernel.examples, bounds.example_before, bounds.example_after)};
 }
 
 }  // namespace
 
-std::string followed_by(std::string_view op, std::string_view activation) {
-  return "c = " + std::string(op) + "\nreturn " + std::string(activation);
+void append_onednn(std::vector<Rewrite>& rewrites, const OnednnKernel& kernel) {
+  const auto calls = [&kernel](const char* attribute) {
+    return [call = kernel.call, attribute](const Match& m, Rewriter& r) -> Node& { return call(m, r, attribute); };
+  };
+  rewrites.push_back({.name = "onednn-relu",
+                      .pattern = followed_by(kernel.pattern, "{aten::relu, aten::relu_}(c)"),
+                      .when = kernel.fits,
+                      .replacement = calls("relu"),
+                      .needs = {.finite_inputs = true},
+                      .examples = examples_in(kernel.examples, "aten::relu(", ")")});
+  rewrites.push_back({.name = "onednn",
+                      .pattern = kernel.pattern,
+                      .when = kernel.fits,
+                      .replacement = calls("none"),
+                      .needs = {.finite_inputs = true},
+                      .examples = kernel.examples});
 }
 
-std::vector<std::string> examples_in(const std::vector<std::string>& examples, std::string_view before,
-                                     std::string_view after) {
-  std::vector<std::string> inside;
-  for (const std::string& example : examples) inside.push_back(std::string(before) + example + std::string(after));
-  return inside;
-}
-
-void append_xnnpack_rules(std::vector<Rule>& rules, const XnnpackKernel& kernel) {
-  for (const Bounds& bounds : kBounds) rules.push_back(rule_of(kernel, bounds));
+void append_xnnpack(std::vector<Rewrite>& rewrites, const XnnpackKernel& kernel) {
+  for (const Bounds& bounds : kBounds) rewrites.push_back(rewrite_of(kernel, bounds));
 }
 
 bool is_for_xnnpack(std::string_view rule) { return rule.find("/xnnpack") != std::string_view::npos; }

@@ -1,24 +1,29 @@
-// Rules for kernels that take in the activation behind them.
+// Rewrites for kernels that take in the activation behind them.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include <fxgraph/rewriter/rule.h>
+#include <fxgraph/rewriter/rules/rules.h>
 
 namespace fx::rules {
 
-/// The pattern of `op`, called c, and what follows it.
-std::string followed_by(std::string_view op, std::string_view activation);
+/// oneDNN's convolution, whose packing is told what follows it.
+struct OnednnKernel {
+  std::string pattern;  ///< of the operator alone
+  Decision (*fits)(const Match&);
+  /// The call; the attribute is `relu` or `none`.
+  Node& (*call)(const Match&, Rewriter&, std::string_view attribute);
+  std::vector<std::string> examples;
+};
 
-/// Each example with `before` and `after` around it.
-std::vector<std::string> examples_in(const std::vector<std::string>& examples, std::string_view before,
-                                     std::string_view after);
+/// Adds the rewrites `onednn-relu` and `onednn`: of the operator with a relu and nothing behind it.
+void append_onednn(std::vector<Rewrite>& rewrites, const OnednnKernel& kernel);
 
 /// A kernel of XNNPACK's, which keeps what it makes between two bounds.
 struct XnnpackKernel {
-  std::string name;     ///< of the rules, before what follows
+  std::string name;     ///< of the cases, before what follows
   std::string pattern;  ///< of the operator alone
   Decision (*fits)(const Match&);
   /// The call; a bound of None is none.
@@ -26,8 +31,8 @@ struct XnnpackKernel {
   std::vector<std::string> examples;
 };
 
-/// Adds the rules for the operator with relu, relu6, a clamp and nothing behind it.
-void append_xnnpack_rules(std::vector<Rule>& rules, const XnnpackKernel& kernel);
+/// Adds the rewrites of the operator with relu, relu6, a clamp and nothing behind it.
+void append_xnnpack(std::vector<Rewrite>& rewrites, const XnnpackKernel& kernel);
 
 /// True for the name of a rule for XNNPACK.
 bool is_for_xnnpack(std::string_view rule);

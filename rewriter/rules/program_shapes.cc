@@ -7,7 +7,7 @@
 
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/module/state_keeper.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules {

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
 
 #include <fxgraph/support/error.h>
 
@@ -55,6 +57,29 @@ std::string_view to_string(Group group) {
   static constexpr std::array<std::string_view, 5> kNames = {"fusion", "decomposition", "simplify", "lowering",
                                                              "precision"};
   return kNames[static_cast<std::size_t>(group)];
+}
+
+const std::vector<Rule>& OptimizeRule::rules() const {
+  static std::mutex mutex;
+  static std::map<std::string_view, std::vector<Rule>> made;
+  const std::lock_guard lock(mutex);
+  const auto known = made.find(name);
+  if (known != made.end()) return known->second;
+  return made.emplace(name, rewrites ? rules(rewrites()) : std::vector<Rule>()).first->second;
+}
+
+std::vector<Rule> OptimizeRule::rules(std::vector<Rewrite> cases) const {
+  std::vector<Rule> named;
+  for (Rewrite& each : cases) {
+    named.push_back({.name = std::string(name) + (each.name.empty() ? "" : "/") + each.name,
+                     .pattern = std::move(each.pattern),
+                     .when = std::move(each.when),
+                     .replacement = std::move(each.replacement),
+                     .promise = promise,
+                     .needs = each.needs,
+                     .examples = std::move(each.examples)});
+  }
+  return named;
 }
 
 std::span<const OptimizeRule* const> all_rules() {

@@ -6,10 +6,13 @@
 //
 // A family of rules is one file in a subfolder: `<group>/<family>.cc` defines `<group>_<family>::family()`, which
 // returns the family's table. The build lists the files (rule_families.h, generated): adding a rule touches its file
-// alone.
+// alone. A row says its name and its promise once: its rewrites take both from it.
+//
+// Thread-safety: any thread may ask for the list and its rewrites.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,7 +20,9 @@
 #include <vector>
 
 #include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/matchers/pattern.h>
 #include <fxgraph/module/graph_module.h>
+#include <fxgraph/rewriter/replacement.h>
 #include <fxgraph/rewriter/report.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/rewriter/rule.h>
@@ -25,11 +30,12 @@
 namespace fx::rules {
 
 class FreeSizes;
+struct OptimizeRule;
 
 /// What passes work on.
 struct RuleContext {
-  GraphModule& module;    ///< the program
-  std::string_view rule;  ///< the name of the rule that is applied
+  GraphModule& module;       ///< the program
+  const OptimizeRule& rule;  ///< that is applied
   Shapes& shapes;  ///< of the module's graph, as far as they are known; empty when nobody said what the inputs are
   /// Which sizes hold for other inputs; null when the program runs on these alone.
   FreeSizes* sizes = nullptr;
@@ -78,6 +84,16 @@ enum class Group : std::uint8_t {
 /// Returns the name as it is spelt above.
 std::string_view to_string(Group group);
 
+/// One of the rewrites of a rule: an fx::Rule but for what the rule says for all of them.
+struct Rewrite {
+  std::string name{};  ///< of the case: `erf` of `recognise-gelu/erf`; empty for the one that is named as the rule is
+  Pattern pattern;     ///< what is looked for
+  std::function<Decision(const Match&)> when{};  ///< must accept the match
+  Replacement replacement;                       ///< what stands there afterwards
+  RuleNeeds needs{};                             ///< who runs the rule sees to it
+  std::vector<std::string> examples{};           ///< needed when the pattern alone does not spell one out
+};
+
 /// One line of the list: a family of rewrites, or a pass, with what `fxgraph rules` says of it.
 struct OptimizeRule {
   std::string_view name;           ///< as `--rules` takes it
@@ -89,16 +105,21 @@ struct OptimizeRule {
   int order;
   Group group;  ///< what it is for
   /// Among the rules that run when none are asked for.
-  bool inference;
-  Promise promise;  ///< how results compare
+  bool inference = false;
+  Promise promise;  ///< how results compare, of each of its rewrites too
   /// Reads sizes of values: those that differ from call to call are hidden from it, and ranks are asserted of inputs
   /// where one of its rewrites with a condition was applied.
   bool reads_sizes = false;
   /// What it leaves holds for the type that it read: of inputs that is asserted as ranks are.
   bool reads_types = false;
   // One of the two, or both: then the pass decides where the rewrites apply.
-  const std::vector<Rule>& (*rewrites)() = nullptr;  ///< tried in this order; each named `<name>` or `<name>/<case>`
-  PassResult (*pass)(RuleContext&) = nullptr;        ///< may be null
+  std::vector<Rewrite> (*rewrites)() = nullptr;  ///< makes them; tried in this order
+  PassResult (*pass)(RuleContext&) = nullptr;    ///< may be null
+
+  /// Its rewrites as the rewriter takes them, made when they are first asked for; empty for a pass alone.
+  const std::vector<Rule>& rules() const;
+  /// Those of these rewrites: each with its promise, and named `<name>` or `<name>/<case>`.
+  std::vector<Rule> rules(std::vector<Rewrite> rewrites) const;
 };
 
 /// All rules, in the order in which they are applied.

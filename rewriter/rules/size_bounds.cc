@@ -7,8 +7,8 @@
 #include <fxgraph/ir/target.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules {
 

@@ -8,9 +8,9 @@
 
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/rewriter/rewriter.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/program_image.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 #include <fxgraph/support/error.h>
 

@@ -1,4 +1,3 @@
-#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 #include <ATen/ATen.h>
@@ -9,6 +8,7 @@
 #include <fxgraph/nn/leaf_module.h>
 #include <fxgraph/nn/module_tree.h>
 #include <fxgraph/ops/effects.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules {
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Rules never see a target as it is written: `torch.add`, `x.add(y)`, `operator.add` and `aten::add` are one operator, and
-rewriter/rules/spelling.h says which (operator_of), or what a path is (path_of)."""
+rewriter/rules/operator_of.h says which (operator_of), or what a path is (path_of)."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import house
 
 FOLDER = Path("rewriter/rules")
 ALLOWED = {
-    "rewriter/rules/spelling.cc": "it is where it is asked",
+    "rewriter/rules/operator_of.cc": "it is where it is asked",
     "rewriter/rules/measured_rules.cc": "copies calls as they are",
     "rewriter/rules/program_image.cc": "keeps a program to the letter",
 }
@@ -22,11 +22,11 @@ def check(root, _options):
             continue
         for number, line in house.lines(root, path):
             if RAW.search(line.split("//")[0]):
-                yield house.Violation(path, number, "a rule asks for a raw target; ask operator_of or path_of (rewriter/rules/spelling.h)")
+                yield house.Violation(path, number, "a rule asks for a raw target; ask operator_of or path_of (rewriter/rules/operator_of.h)")
 
 
 CLEAN = {"rewriter/rules/a.cc": "if (operator_of(node) == x) return; // node.target()\n", "src/ir/graph.cc": "node.target();\n",
-         "rewriter/rules/spelling.cc": "node.target();\n"}
+         "rewriter/rules/operator_of.cc": "node.target();\n"}
 PLANTED = [(CLEAN | {"rewriter/rules/fusion/b.cc": "x == node.target()\n"}, "rewriter/rules/fusion/b.cc:1: a rule asks for a raw target"),
            (CLEAN | {"rewriter/rules/b.h": "x == node->target()\n"}, "a rule asks for a raw target")]
 

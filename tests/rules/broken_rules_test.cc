@@ -15,8 +15,7 @@ namespace fx::rules::broken_rules_test {
 
 const Rule* find_rewrite(std::string_view name) {
   for (const OptimizeRule* rule : all_rules()) {
-    if (!rule->rewrites) continue;
-    for (const Rule& rewrite : rule->rewrites()) {
+    for (const Rule& rewrite : rule->rules()) {
       if (rewrite.name == name) return &rewrite;
     }
   }

@@ -15,8 +15,7 @@ inline void rewrite_everywhere(GraphModule& module, const std::vector<std::strin
                                const std::vector<std::string_view>& parts, Shapes shapes) {
   RuleSet set;
   for (const rules::OptimizeRule* rule : rules::select(groups)) {
-    if (!rule->rewrites) continue;
-    for (const Rule& rewrite : rule->rewrites()) {
+    for (const Rule& rewrite : rule->rules()) {
       for (const std::string_view part : parts) {
         if (rewrite.name.find(part) != std::string::npos) set.add(rewrite);
       }

@@ -23,8 +23,8 @@ using testing::Trial;
 
 bool needs_finite(const OptimizeReport& report) {
   for (const RuleOutcome& outcome : report.rules) {
-    if (outcome.applied == 0 || !outcome.rule->rewrites) continue;
-    for (const Rule& rewrite : outcome.rule->rewrites()) {
+    if (outcome.applied == 0) continue;
+    for (const Rule& rewrite : outcome.rule->rules()) {
       if (rewrite.needs.finite_inputs) return true;
     }
   }

@@ -25,8 +25,7 @@ const std::vector<Pattern>& patterns_of(const std::vector<std::string>& names) {
   const auto [at, is_new] = known.try_emplace(names);
   if (!is_new) return at->second;
   for (const rules::OptimizeRule* rule : rules::select(names)) {
-    if (!rule->rewrites) continue;
-    for (const Rule& rewrite : rule->rewrites()) {
+    for (const Rule& rewrite : rule->rules()) {
       at->second.push_back(rewrite.pattern);
       for (const std::string& example : rewrite.examples) at->second.emplace_back(example);
     }

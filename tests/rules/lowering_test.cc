@@ -139,7 +139,7 @@ TEST(Lowering, PacksAgainWhenAWeightIsWritten) {
   const auto lowered = original->clone_graph_module();
   Shapes shapes = propagate_shapes(*lowered, kImage);
   for (const rules::OptimizeRule* rule : rules::select({"lower-convolution"}))
-    rewrite_once(*lowered, RuleSet{{rule->rewrites().front()}}, {.shapes = &shapes});
+    rewrite_once(*lowered, RuleSet{{rule->rules().front()}}, {.shapes = &shapes});
   ASSERT_EQ(packed_calls(lowered->graph()), 1u);
   const at::Tensor x = image(2, false);
   EXPECT_LE(relative_difference(original->forward(x), lowered->forward(x)), 1e-5);
@@ -187,7 +187,7 @@ TEST(Lowering, TakesLinearInputsOfAnyStrides) {
         const auto lowered = original.clone_graph_module();
         Shapes shapes = propagate_shapes(*lowered, {TensorInfo{.sizes = example}});
         RuleSet set;
-        for (const Rule& rule : rules::select({"lower-linear"}).front()->rewrites()) {
+        for (const Rule& rule : rules::select({"lower-linear"}).front()->rules()) {
           if (rule.name == name) set.add(rule);
         }
         rewrite_once(*lowered, set, {.shapes = &shapes});
@@ -226,7 +226,7 @@ TEST(Lowering, LeavesABiasThatIsBroadcast) {
     Shapes shapes =
         propagate_shapes(*lowered, {TensorInfo{.dtype = tensor_info(program->attribute("w")).dtype, .sizes = {2, 4}}});
     RuleSet set;
-    for (const Rule& rule : rules::select({"lower-linear"}).front()->rewrites()) {
+    for (const Rule& rule : rules::select({"lower-linear"}).front()->rules()) {
       if (rule.name.find("onednn") != std::string::npos) set.add(rule);
     }
     rewrite_once(*lowered, set, {.shapes = &shapes});

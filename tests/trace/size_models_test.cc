@@ -1,6 +1,7 @@
 // Models traced at one choice of sizes and run at others, beside themselves, with gradients, through files and
 // generated code: equal, or refused by an assertion that names the dimension.
 #include "tests/trace/size_models.h"
+#include "tests/torchscript/saved_and_loaded.h"
 
 #include <torch/script.h>
 

@@ -7,7 +7,7 @@
 
 #include <fxgraph/rewriter/program/hostile/arguments.h>
 #include <fxgraph/rewriter/program/hostile/modules.h>
-#include <fxgraph/rewriter/program/hostile/spelling.h>
+#include <fxgraph/rewriter/program/hostile/respell.h>
 #include <fxgraph/rewriter/program/hostile/vocabulary.h>
 #include <fxgraph/run/call.h>
 #include <fxgraph/run/value.h>

@@ -2,25 +2,19 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/rewriter/rules/kernels.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 
 namespace fx::rules::decomposition_activations {
 
 namespace {
 
-const std::vector<Rule>& relu() {
+std::vector<Rewrite> relu() {
   // Not (x > 0) * x: of -inf that is NaN.
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-relu", .pattern = "aten::relu(x)", .replacement = "aten::clamp_min(x, 0)"}};
-  return kRules;
+  return {{.pattern = "aten::relu(x)", .replacement = "aten::clamp_min(x, 0)"}};
 }
 
-const std::vector<Rule>& silu() {
-  static const std::vector<Rule> kRules = {{.name = "decompose-silu",
-                                            .pattern = "aten::silu(x)",
-                                            .replacement = "aten::mul.Tensor(x, aten::sigmoid(x))",
-                                            .promise = Promise::approximate}};
-  return kRules;
+std::vector<Rewrite> silu() {
+  return {{.pattern = "aten::silu(x)", .replacement = "aten::mul.Tensor(x, aten::sigmoid(x))"}};
 }
 
 /// 1 + erf of what is below -2.2 rounds to 0 there, and gelu is not 0.
@@ -31,39 +25,32 @@ Decision is_no_half_precision(const Match& match) {
   return true;
 }
 
-const std::vector<Rule>& gelu() {
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-gelu/erf",
+std::vector<Rewrite> gelu() {
+  return {
+      {.name = "erf",
        .pattern = "aten::gelu(x)",
        .when = is_no_half_precision,
        .replacement = "aten::mul.Tensor(aten::mul.Scalar(x, 0.5), "
                       "aten::add.Scalar(aten::erf(aten::mul.Scalar(x, 0.7071067811865476)), 1))",
-       .promise = Promise::approximate,
        .needs = {.finite_inputs = !gelu_takes_infinities()}},
-      {.name = "decompose-gelu/tanh",
+      {.name = "tanh",
        .pattern = "aten::gelu(x, approximate='tanh')",
        .when = is_no_half_precision,
        .replacement = "cube = aten::mul.Tensor(aten::mul.Tensor(x, x), x)\n"
                       "sum = aten::add.Tensor(x, aten::mul.Scalar(cube, 0.044715))\n"
                       "t = aten::tanh(aten::mul.Scalar(sum, 0.7978845608028654))\n"
-                      "return aten::mul.Tensor(aten::mul.Scalar(x, 0.5), aten::add.Scalar(t, 1))",
-       .promise = Promise::approximate},
+                      "return aten::mul.Tensor(aten::mul.Scalar(x, 0.5), aten::add.Scalar(t, 1))"},
   };
-  return kRules;
 }
 
-const std::vector<Rule>& hardswish() {
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-hardswish",
-       .pattern = "aten::hardswish(x)",
-       .replacement = "aten::div.Scalar(aten::mul.Tensor(x, aten::clamp(aten::add.Scalar(x, 3), 0, 6)), 6)",
-       .promise = Promise::approximate},
-      {.name = "decompose-hardswish/sigmoid",
+std::vector<Rewrite> hardswish() {
+  return {
+      {.pattern = "aten::hardswish(x)",
+       .replacement = "aten::div.Scalar(aten::mul.Tensor(x, aten::clamp(aten::add.Scalar(x, 3), 0, 6)), 6)"},
+      {.name = "sigmoid",
        .pattern = "aten::hardsigmoid(x)",
-       .replacement = "aten::div.Scalar(aten::clamp(aten::add.Scalar(x, 3), 0, 6), 6)",
-       .promise = Promise::approximate},
+       .replacement = "aten::div.Scalar(aten::clamp(aten::add.Scalar(x, 3), 0, 6), 6)"},
   };
-  return kRules;
 }
 
 /// There is no largest of none; where the size may become 0, logsumexp is near enough to it.
@@ -76,25 +63,21 @@ Decision has_a_largest(const Match& match) {
   return sizes[static_cast<std::size_t>(dim < 0 ? dim + rank : dim)] > 0;
 }
 
-const std::vector<Rule>& softmax() {
+std::vector<Rewrite> softmax() {
   // The largest is taken off first: exp would overflow.
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-softmax",
-       .pattern = "aten::softmax.int(x, d: int)",
+  return {
+      {.pattern = "aten::softmax.int(x, d: int)",
        .when = has_a_largest,
        .replacement = "e = aten::exp(aten::sub.Tensor(x, aten::amax(x, [d], True)))\n"
                       "return aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], True))",
-       .promise = Promise::approximate,
        .examples = {"aten::softmax.int(x, -1)", "aten::softmax.int(x, 0)"}},
-      {.name = "decompose-softmax/any-size",
+      {.name = "any-size",
        .pattern = "aten::softmax.int(x, d: int)",
        .when = [](const Match& m) -> Decision { return m.info("x") && has_kernel(m, "x", "aten::softmax"); },
        .replacement = "e = aten::exp(aten::sub.Tensor(x, aten::logsumexp(x, [d], True)))\n"
                       "return aten::div.Tensor(e, aten::sum.dim_IntList(e, [d], True))",
-       .promise = Promise::approximate,
        .examples = {"aten::softmax.int(x, -1)", "aten::softmax.int(x, 0)"}},
   };
-  return kRules;
 }
 
 constexpr std::string_view kNoConditions = "none";
@@ -109,7 +92,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "none; where x is 0, clamp_min lets a gradient through and relu does not",
           .order = 30,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::bit_exact,
           .rewrites = relu,
       },
@@ -119,7 +101,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = kNoConditions,
           .order = 40,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .rewrites = silu,
       },
@@ -129,7 +110,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "x is not known to be of half precision",
           .order = 50,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .rewrites = gelu,
       },
@@ -139,7 +119,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = kNoConditions,
           .order = 60,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .rewrites = hardswish,
       },
@@ -149,7 +128,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "the shape of x is known (--input); no dtype argument",
           .order = 70,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .reads_sizes = true,
           .rewrites = softmax,

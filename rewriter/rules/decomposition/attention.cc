@@ -7,7 +7,7 @@
 
 #include <fxgraph/rewriter/rules/free_sizes.h>
 #include <fxgraph/rewriter/rules/kernels.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/run/operators.h>
 
 namespace fx::rules::decomposition_attention {
@@ -87,40 +87,32 @@ Node& formula(const Match& match, Rewriter& rewriter) {
   return call("aten::matmul", {call("aten::softmax.int", {*scores, -1}), match["v"]});
 }
 
-std::vector<Rule> make_rules() {
-  std::vector<Rule> rules;
+std::vector<Rewrite> attention() {
+  std::vector<Rewrite> rewrites;
   if (find_torch_operator("aten::_scaled_dot_product_attention")) {
-    rules.push_back({.name = "decompose-attention/pair",
-                     .pattern =
-                         "operator.getitem(aten::_scaled_dot_product_attention(q: node, k: node, v: node, maybe(mask: "
-                         "node), 0.0, False, False), 0)",
-                     .when = may_decompose,
-                     .replacement = formula,
-                     .promise = Promise::approximate,
-                     .needs = {.finite_inputs = true},
-                     .examples = {"operator.getitem(aten::_scaled_dot_product_attention(q, k, v), 0)",
-                                  "operator.getitem(aten::_scaled_dot_product_attention(q, k, v, mask), 0)",
-                                  "operator.getitem(aten::_scaled_dot_product_attention(q, k, v, aten::gt.Scalar(m, "
-                                  "0.0)), 0)"}});
+    rewrites.push_back(
+        {.name = "pair",
+         .pattern = "operator.getitem(aten::_scaled_dot_product_attention(q: node, k: node, v: node, maybe(mask: "
+                    "node), 0.0, False, False), 0)",
+         .when = may_decompose,
+         .replacement = formula,
+         .needs = {.finite_inputs = true},
+         .examples = {"operator.getitem(aten::_scaled_dot_product_attention(q, k, v), 0)",
+                      "operator.getitem(aten::_scaled_dot_product_attention(q, k, v, mask), 0)",
+                      "operator.getitem(aten::_scaled_dot_product_attention(q, k, v, aten::gt.Scalar(m, "
+                      "0.0)), 0)"}});
   }
   if (find_torch_operator("aten::scaled_dot_product_attention")) {
-    rules.push_back({.name = "decompose-attention",
-                     .pattern =
-                         "aten::scaled_dot_product_attention(q: node, k: node, v: node, maybe(mask: node), 0.0, False, "
-                         "scale=maybe(scale: float))",
-                     .when = may_decompose,
-                     .replacement = formula,
-                     .promise = Promise::approximate,
-                     .needs = {.finite_inputs = true},
-                     .examples = {"aten::scaled_dot_product_attention(q, k, v)",
-                                  "aten::scaled_dot_product_attention(q, k, v, mask, scale=0.3)"}});
+    rewrites.push_back(
+        {.pattern = "aten::scaled_dot_product_attention(q: node, k: node, v: node, maybe(mask: node), 0.0, False, "
+                    "scale=maybe(scale: float))",
+         .when = may_decompose,
+         .replacement = formula,
+         .needs = {.finite_inputs = true},
+         .examples = {"aten::scaled_dot_product_attention(q, k, v)",
+                      "aten::scaled_dot_product_attention(q, k, v, mask, scale=0.3)"}});
   }
-  return rules;
-}
-
-const std::vector<Rule>& rules() {
-  static const std::vector<Rule> kRules = make_rules();
-  return kRules;
+  return rewrites;
 }
 
 }  // namespace
@@ -134,10 +126,9 @@ std::span<const OptimizeRule> family() {
               "not causal, no dropout; a mask is added or of bools; the shape of the query is known (--input)",
           .order = 20,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .reads_sizes = true,
-          .rewrites = rules,
+          .rewrites = attention,
       },
   };
   return kFamily;

@@ -42,7 +42,6 @@ std::span<const OptimizeRule> family() {
               "what the module computes is known; the mode that it is in, training or evaluation, becomes fixed",
           .order = 10,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::bit_exact,
           .pass = write_out,
       },

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 
 namespace fx::rules::decomposition_linear {
 
@@ -17,34 +17,29 @@ Decision types_agree(const Match& match, std::initializer_list<const char*> name
   return true;
 }
 
-const std::vector<Rule>& linear() {
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-linear",
-       .pattern = "aten::linear(x, w: node, b: node)",
+std::vector<Rewrite> linear() {
+  return {
+      {.pattern = "aten::linear(x, w: node, b: node)",
        .when = [](const Match& m) -> Decision {
          if (m.info("b") && m.info("b")->sizes.size() != 1) return false;
          return types_agree(m, {"x", "w", "b"});
        },
        .replacement = "aten::add.Tensor(aten::matmul(x, aten::t(w)), b)",
-       .promise = Promise::reassociates,
        .examples = {"aten::linear(x, w, b)"}},
-      {.name = "decompose-linear/no-bias",
+      {.name = "no-bias",
        .pattern = "aten::linear(x, w: node)",
        .when =
            [](const Match& m) {
              return types_agree(m, {"x", "w"});
            },
        .replacement = "aten::matmul(x, aten::t(w))",
-       .promise = Promise::reassociates,
        .examples = {"aten::linear(x, w)"}},
   };
-  return kRules;
 }
 
-const std::vector<Rule>& addmm() {
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-addmm",
-       .pattern = "aten::addmm(c, x, y, beta=beta: literal, alpha=alpha: literal)",
+std::vector<Rewrite> addmm() {
+  return {
+      {.pattern = "aten::addmm(c, x, y, beta=beta: literal, alpha=alpha: literal)",
        .when = [](const Match& m) -> Decision {
          const double alpha = m.literal("alpha"), beta = m.literal("beta");
          if (beta == 0 || alpha == 0) return false;                        // what is left out may hold NaN, unread
@@ -60,10 +55,8 @@ const std::vector<Rule>& addmm() {
          Node& product = times(r.call_function("aten::mm", {m["x"], m["y"]}), "alpha");
          return r.call_function("aten::add.Tensor", {product, times(m["c"], "beta")});
        },
-       .promise = Promise::approximate,
        .examples = {"aten::addmm(c, x, y)", "aten::addmm(c, x, y, beta=2, alpha=3)"}},
   };
-  return kRules;
 }
 
 }  // namespace
@@ -76,8 +69,7 @@ std::span<const OptimizeRule> family() {
           .preconditions = "one floating-point type; a bias is a vector",
           .order = 110,
           .group = Group::decomposition,
-          .inference = false,
-          .promise = Promise::approximate,
+          .promise = Promise::reassociates,
           .rewrites = linear,
       },
       {
@@ -86,7 +78,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "one floating-point type; beta is not 0",
           .order = 120,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .rewrites = addmm,
       },

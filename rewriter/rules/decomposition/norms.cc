@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include <fxgraph/rewriter/rules/free_sizes.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/list_of.h>
 
 namespace fx::rules::decomposition_norms {
 
@@ -67,10 +67,9 @@ Decision may_decompose_batch_norm(const Match& match) {
   return sizes.size() >= 2 && std::ranges::find(sizes, 0) == sizes.end();
 }
 
-const std::vector<Rule>& batch_norm() {
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-batch-norm",
-       .pattern =
+std::vector<Rewrite> batch_norm() {
+  return {
+      {.pattern =
            "aten::batch_norm(x: node, maybe(weight: node), maybe(bias: node), mean: node, variance: node, False, _, "
            "eps: float, _)",
        .when = may_decompose_batch_norm,
@@ -83,13 +82,11 @@ const std::vector<Rule>& batch_norm() {
          return formula.scaled(formula.mul(centred, scale), channels(tensor_or_null(m, "weight")),
                                channels(tensor_or_null(m, "bias")));
        },
-       .promise = Promise::approximate,
        .needs = {.finite_inputs = true},
        .examples = {"aten::batch_norm(x, w, b, m, aten::abs(v), False, 0.1, 0.01, True)",
                     "aten::batch_norm(x, None, b, m, aten::abs(v), False, 0.1, 0.5, False)",
                     "aten::batch_norm(x, w, None, m, aten::abs(v), False, 0.1, 0.01, True)"}},
   };
-  return kRules;
 }
 
 /// Of one value LibTorch's kernel makes x · r - x · r, rounded in between, where the formula makes 0.
@@ -102,10 +99,9 @@ Decision may_decompose_layer_norm(const Match& match) {
   return is_wide(match);
 }
 
-const std::vector<Rule>& layer_norm() {
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-layer-norm",
-       .pattern = "aten::layer_norm(x: node, shape: literal, maybe(weight: node), maybe(bias: node), eps: float, _)",
+std::vector<Rewrite> layer_norm() {
+  return {
+      {.pattern = "aten::layer_norm(x: node, shape: literal, maybe(weight: node), maybe(bias: node), eps: float, _)",
        .when = may_decompose_layer_norm,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          Formula formula(r);
@@ -114,12 +110,10 @@ const std::vector<Rule>& layer_norm() {
          return formula.scaled(formula.normalised(m["x"], dims, m.argument("eps")), tensor_or_null(m, "weight"),
                                tensor_or_null(m, "bias"));
        },
-       .promise = Promise::approximate,
        .needs = {.finite_inputs = true},
        .examples = {"aten::layer_norm(x, [2], w, b, 0.01)", "aten::layer_norm(x, [3, 3], None, b, 0.01)",
                     "aten::layer_norm(x, [2], w, None, 0.5)", "aten::layer_norm(x, [1])"}},
   };
-  return kRules;
 }
 
 Decision may_decompose_group_norm(const Match& match) {
@@ -135,10 +129,9 @@ Decision may_decompose_group_norm(const Match& match) {
   return true;
 }
 
-const std::vector<Rule>& group_norm() {
-  static const std::vector<Rule> kRules = {
-      {.name = "decompose-group-norm",
-       .pattern = "aten::group_norm(x: node, groups: int, maybe(weight: node), maybe(bias: node), eps: float, _)",
+std::vector<Rewrite> group_norm() {
+  return {
+      {.pattern = "aten::group_norm(x: node, groups: int, maybe(weight: node), maybe(bias: node), eps: float, _)",
        .when = may_decompose_group_norm,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          Formula formula(r);
@@ -154,12 +147,10 @@ const std::vector<Rule>& group_norm() {
          const auto channels = [&](Node* value) { return value ? &formula.along(*value, 1, sizes.size()) : nullptr; };
          return formula.scaled(result, channels(tensor_or_null(m, "weight")), channels(tensor_or_null(m, "bias")));
        },
-       .promise = Promise::approximate,
        .needs = {.finite_inputs = true},
        .examples = {"aten::group_norm(x, 1, w, b, 0.01)", "aten::group_norm(x, 2, None, None, 0.01)",
                     "aten::group_norm(x, 2, w, None, 0.5)"}},
   };
-  return kRules;
 }
 
 }  // namespace
@@ -172,7 +163,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "evaluation mode; rank and type of x known (--input), float32 or float64",
           .order = 80,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .reads_sizes = true,
           .rewrites = batch_norm,
@@ -183,7 +173,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "type of x known (--input), float32 or float64; more than one value is normalised",
           .order = 90,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .reads_sizes = true,
           .rewrites = layer_norm,
@@ -194,7 +183,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "shape and type of x known (--input), float32 or float64; more than one value is normalised",
           .order = 100,
           .group = Group::decomposition,
-          .inference = false,
           .promise = Promise::approximate,
           .reads_sizes = true,
           .rewrites = group_norm,

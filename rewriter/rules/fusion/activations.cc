@@ -3,7 +3,7 @@
 #include <fxgraph/rewriter/rules/rules.h>
 
 #include <fxgraph/rewriter/rules/kernels.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 
 namespace fx::rules::fusion_activations {
 
@@ -19,38 +19,32 @@ constexpr std::string_view kGelu =
     "let half_product(x, s) = times(half(x), s) | times(x, half(s)) | half(times(x, s))\n"
     "let gelu(x, e) = half_product(x, plus(e, near(1, 1e-6)))\n";
 
-const std::vector<Rule>& gelu() {
-  static const std::vector<Rule> kRules = {
-      {.name = "recognise-gelu/erf",
+std::vector<Rewrite> gelu() {
+  return {
+      {.name = "erf",
        .pattern = std::string(kGelu) + R"(
 let over_root_of_two(x) = times(x, near(0.70710678, 1e-4)) | over(x, near(1.41421356, 1e-4))
 return gelu(x, aten::erf(over_root_of_two(x: node))))",
        .when = takes("aten::gelu"),
        .replacement = "aten::gelu(x)",
-       .promise = Promise::approximate,
        .needs = {.finite_inputs = !gelu_takes_infinities()}},
-      {.name = "recognise-gelu/tanh",
+      {.name = "tanh",
        .pattern = std::string(kGelu) + R"(
 squared = square(x: node)
 cubed = aten::pow.Tensor_Scalar(x, near(3, 0)) | commutative(aten::mul.Tensor(squared, x))
 sum = plus(times(cubed, near(0.044715, 1e-4)), x) | times(x, plus(times(squared, near(0.044715, 1e-4)), near(1, 1e-6)))
 return gelu(x, aten::tanh(times(sum, near(0.79788456, 1e-4)))))",
        .when = takes("aten::gelu"),
-       .replacement = "aten::gelu(x, approximate='tanh')",
-       .promise = Promise::approximate},
+       .replacement = "aten::gelu(x, approximate='tanh')"},
   };
-  return kRules;
 }
 
-const std::vector<Rule>& silu() {
-  static const std::vector<Rule> kRules = {
-      {.name = "recognise-silu",
-       .pattern = "commutative(aten::mul.Tensor(x: node, aten::sigmoid(x)))",
+std::vector<Rewrite> silu() {
+  return {
+      {.pattern = "commutative(aten::mul.Tensor(x: node, aten::sigmoid(x)))",
        .when = takes("aten::silu"),
-       .replacement = "aten::silu(x)",
-       .promise = Promise::approximate},
+       .replacement = "aten::silu(x)"},
   };
-  return kRules;
 }
 
 // min(max(x + 3, 0), 6).
@@ -60,36 +54,28 @@ constexpr std::string_view kClampedAtSix =
     "let sixth(t) = over(t, near(6, 1e-6))\n"
     "c = clamped(plus(x: node, near(3, 1e-6)))\n";
 
-const std::vector<Rule>& hardswish() {
-  static const std::vector<Rule> kRules = {
-      {.name = "recognise-hardswish",
-       .pattern = std::string(kClampedAtSix) + "return times(x, sixth(c)) | sixth(times(x, c))",
+std::vector<Rewrite> hardswish() {
+  return {
+      {.pattern = std::string(kClampedAtSix) + "return times(x, sixth(c)) | sixth(times(x, c))",
        .when = takes("aten::hardswish"),
-       .replacement = "aten::hardswish(x)",
-       .promise = Promise::approximate},
-      {.name = "recognise-hardswish/sigmoid",
+       .replacement = "aten::hardswish(x)"},
+      {.name = "sigmoid",
        .pattern = std::string(kClampedAtSix) + "return sixth(c)",
        .when = takes("aten::hardsigmoid"),
-       .replacement = "aten::hardsigmoid(x)",
-       .promise = Promise::approximate},
-      {.name = "recognise-hardswish/product",
+       .replacement = "aten::hardsigmoid(x)"},
+      {.name = "product",
        .pattern = "commutative(aten::mul.Tensor(x: node, aten::hardsigmoid(x)))",
        .when = takes("aten::hardswish"),
-       .replacement = "aten::hardswish(x)",
-       .promise = Promise::approximate},
+       .replacement = "aten::hardswish(x)"},
   };
-  return kRules;
 }
 
-const std::vector<Rule>& leaky_relu() {
-  static const std::vector<Rule> kRules = {
-      {.name = "recognise-leaky-relu",
-       .pattern = "aten::where.self(aten::gt.Scalar(x: node, near(0, 0)), x, times(x, a: float))",
+std::vector<Rewrite> leaky_relu() {
+  return {
+      {.pattern = "aten::where.self(aten::gt.Scalar(x: node, near(0, 0)), x, times(x, a: float))",
        .when = takes("aten::leaky_relu"),
-       .replacement = "aten::leaky_relu(x, a)",
-       .promise = Promise::approximate},
+       .replacement = "aten::leaky_relu(x, a)"},
   };
-  return kRules;
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include <fxgraph/ir/target.h>
 #include <fxgraph/rewriter/rules/free_sizes.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/run/operators.h>
 
 namespace fx::rules::fusion_attention {
@@ -126,10 +126,9 @@ Node& attention(const Match& match, Rewriter& rewriter) {
   return rewriter.call_function("operator.getitem", {both, 0});
 }
 
-const std::vector<Rule>& rules() {
-  static const std::vector<Rule> kRules = {
-      {.name = "recognise-attention",
-       .pattern = R"(
+std::vector<Rewrite> rewrites() {
+  return {
+      {.pattern = R"(
 keys = scaled(k: node, k_scale)
 turned = aten::transpose.int(keys, a: int, b: int) | aten::permute(keys, [0, 1, 3, 2]) | aten::permute(keys, [0, 2, 1])
        | aten::mT(keys)
@@ -144,7 +143,6 @@ kept = aten::dropout(back, _, False) | back
 return matrix_product(kept, v: node))",
        .when = is_attention,
        .replacement = attention,
-       .promise = Promise::approximate,
        .needs = {.finite_inputs = true},
        .examples = {"aten::matmul(aten::softmax.int(aten::matmul(q, aten::transpose.int(k, -2, -1)), -1), v)",
                     "aten::matmul(aten::softmax.int(aten::mul.Scalar(aten::matmul(q, aten::transpose.int(k, -1, -2)), "
@@ -161,7 +159,6 @@ return matrix_product(kept, v: node))",
                     "aten::permute(k, [0, 1, 3, "
                     "2]))), -1), 0.1, False), v)"}},
   };
-  return kRules;
 }
 
 }  // namespace
@@ -178,10 +175,9 @@ std::span<const OptimizeRule> family() {
               "dropout off; a row that an added mask hides altogether may be zeros for NaN",
           .order = 260,
           .group = Group::fusion,
-          .inference = false,
           .promise = Promise::approximate,
           .reads_sizes = true,
-          .rewrites = rules,
+          .rewrites = rewrites,
       },
   };
   return kFamily;

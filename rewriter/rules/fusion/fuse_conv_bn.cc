@@ -20,7 +20,7 @@
 #include <array>
 
 #include <fxgraph/nn/nn_modules.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules::fusion_fuse_conv_bn {
@@ -130,8 +130,8 @@ Folded fold_before(const OperationSite& bn, const OperationSite& linear) {
 /// Two operations, one feeding the other, that may become one.
 class BatchNormFolding {
  public:
-  BatchNormFolding(RuleContext& program, std::string_view rule)
-      : program_(program), rule_(rule), graph_(program.module.graph()), weights_(program) {}
+  explicit BatchNormFolding(RuleContext& program)
+      : program_(program), rule_(program.rule.name), graph_(program.module.graph()), weights_(program) {}
 
   PassResult convolutions() {
     return each_pair(is_convolution, is_batch_norm, [&](const OperationSite& conv, const OperationSite& bn) {
@@ -264,15 +264,15 @@ class BatchNormFolding {
 
 PassResult fuse_conv_bn(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  return BatchNormFolding(program, program.rule).convolutions();
+  return BatchNormFolding(program).convolutions();
 }
 PassResult fuse_linear_bn(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  return BatchNormFolding(program, program.rule).linears();
+  return BatchNormFolding(program).linears();
 }
 PassResult fuse_bn_linear(RuleContext& program) {
   const at::NoGradGuard no_grad;
-  return BatchNormFolding(program, program.rule).norms_before_linears();
+  return BatchNormFolding(program).norms_before_linears();
 }
 
 }  // namespace

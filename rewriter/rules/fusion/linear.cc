@@ -1,7 +1,7 @@
 // Products and sums become addmm and linear.
 #include <fxgraph/rewriter/rules/rules.h>
 
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 
 namespace fx::rules::fusion_linear {
 
@@ -34,43 +34,37 @@ Decision sum_fits_product(const Match& match) {
   return is_floating(match, "x") && same_type(match, "x", "y") && same_type(match, "x", "c");
 }
 
-const std::vector<Rule>& linear() {
-  static const std::vector<Rule> kRules = {
-      {.name = "recognise-linear/addmm",
+std::vector<Rewrite> linear() {
+  return {
+      {.name = "addmm",
        .pattern = "aten::addmm(b: node, x, (aten::t(w) | aten::transpose.int(w, (0 | -2), (1 | -1)) | aten::permute(w, "
                   "[1, 0])))",
        .when = bias_fits,
        .replacement = "aten::linear(x, w, b)",
-       .promise = Promise::reassociates,
        .examples = {"aten::addmm(b, x, aten::t(w))"}},
-      {.name = "recognise-linear/mm",
+      {.name = "mm",
        .pattern = "{aten::mm, aten::matmul}(x, (aten::t(w) | aten::transpose.int(w, (0 | -2), (1 | -1)) | "
                   "aten::permute(w, [1, 0])))",
        .when = weight_is_matrix,
        .replacement = "aten::linear(x, w)",
-       .promise = Promise::reassociates,
        .examples = {"aten::mm(x, aten::t(w))", "aten::matmul(x, aten::t(w))"}},
-      {.name = "recognise-linear/bias",
+      {.name = "bias",
        .pattern = "commutative(aten::add.Tensor(aten::linear(x, w), b: node))",
        .when = bias_fits,
        .replacement = "aten::linear(x, w, b)",
-       .promise = Promise::reassociates,
        .examples = {"aten::add.Tensor(aten::linear(x, w), b)"}},
       // So LibTorch's own functional::linear writes it.
-      {.name = "recognise-linear/bias-in-place",
+      {.name = "bias-in-place",
        .pattern = "aten::add_.Tensor(aten::linear(x, w), b: node)",
        .when = bias_fits,
        .replacement = "aten::linear(x, w, b)",
-       .promise = Promise::reassociates,
        .examples = {"aten::add_.Tensor(aten::linear(x, w), b)"}},
-      {.name = "recognise-linear/sum",
+      {.name = "sum",
        .pattern = "commutative(aten::add.Tensor({aten::mm, aten::matmul}(x, y), c: node))",
        .when = sum_fits_product,
        .replacement = "aten::addmm(c, x, y)",
-       .promise = Promise::reassociates,
        .examples = {"aten::add.Tensor(aten::mm(x, y), c)", "aten::add.Tensor(c, aten::matmul(x, y))"}},
   };
-  return kRules;
 }
 
 }  // namespace

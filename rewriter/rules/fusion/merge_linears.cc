@@ -40,7 +40,7 @@ class LinearMerger {
  public:
   explicit LinearMerger(RuleContext& program)
       : module_(program.module),
-        rule_(program.rule),
+        rule_(program.rule.name),
         rewriter_(program.rewriter),
         effects_(module_effects(program.module)),
         weights_(program) {}
@@ -205,7 +205,6 @@ std::span<const OptimizeRule> family() {
               "reshape",
           .order = 370,
           .group = Group::fusion,
-          .inference = false,
           .promise = Promise::reassociates,
           .pass = merge_linears,
       },

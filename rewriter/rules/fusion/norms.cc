@@ -1,7 +1,7 @@
 // Normalisations written out are found and called by their names: layer_norm, and rms_norm where LibTorch has it.
 #include <fxgraph/rewriter/rules/rules.h>
 
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/run/missing_operators.h>
 #include <fxgraph/run/operators.h>
 
@@ -64,10 +64,9 @@ Decision scales_elementwise(const Match& match) {
   return same_type(match, "x", "gamma") && same_type(match, "x", "beta");
 }
 
-const std::vector<Rule>& layer_norm() {
-  static const std::vector<Rule> kRules = {
-      {.name = "recognise-layer-norm",
-       .pattern = R"(
+std::vector<Rewrite> layer_norm() {
+  return {
+      {.pattern = R"(
 let variance(x, c, d) = aten::mean.dim(square(c), d, True) | aten::var.dim(x, d, False, True)
                       | aten::var.correction(x, d, correction=0, keepdim=True)
 m = aten::mean.dim(x: node, d: literal, True)
@@ -77,7 +76,6 @@ return over_root(c, plus(variance(x, c, d), eps: literal)))",
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return normalise("aten::layer_norm", m, r, {{}, {}, Argument(m.literal("eps"))});
        },
-       .promise = Promise::approximate,
        .needs = {.finite_inputs = true},
        .examples = {R"(
 m = aten::mean.dim(x, [-1], True)
@@ -86,37 +84,28 @@ return aten::div.Tensor(c, aten::sqrt(aten::add.Scalar(aten::mean.dim(aten::mul.
                     R"(
 c = aten::sub.Tensor(x, aten::mean.dim(x, [-2, -1], True))
 return aten::mul.Tensor(c, aten::rsqrt(aten::add.Scalar(aten::var.dim(x, [-2, -1], False, True), 0.01))))"}},
-      {.name = "recognise-layer-norm/affine",
+      {.name = "affine",
        .pattern = "n = aten::layer_norm(x: node, shape: literal, None, None, eps: float, ...)\n"
                   "return commutative(aten::add.Tensor(commutative(aten::mul.Tensor(n, gamma: node)), beta: node))",
        .when = scales_elementwise,
        .replacement = "aten::layer_norm(x, shape, gamma, beta, eps)",
-       .promise = Promise::approximate,
        .needs = {.finite_inputs = true},
        .examples = {"aten::add.Tensor(aten::mul.Tensor(aten::layer_norm(x, [2], None, None, 0.1), gamma), beta)",
                     "aten::add.Tensor(beta, aten::mul.Tensor(gamma, aten::layer_norm(x, [3], None, None, 0.1)))"}},
   };
-  return kRules;
 }
 
-std::vector<Rule> make_rms_norm() {
+std::vector<Rewrite> rms_norm() {
   // Asked of LibTorch itself: where it lacks the operator, what stands in for it is no faster than what is written out.
   if (!find_torch_operator("aten::rms_norm") || missing_operator_body(Symbol("aten::rms_norm"))) return {};
   return {
-      {.name = "recognise-rms-norm",
-       .pattern = "return over_root(x, plus(aten::mean.dim(square(x: node), d: literal, True), eps: literal))",
+      {.pattern = "return over_root(x, plus(aten::mean.dim(square(x: node), d: literal, True), eps: literal))",
        .when = normalises_the_end,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return normalise("aten::rms_norm", m, r, {{}, Argument(m.literal("eps"))});
        },
-       .promise = Promise::approximate,
        .examples = {"aten::mul.Tensor(x, aten::rsqrt(aten::add.Scalar(aten::mean.dim(aten::pow.Tensor_Scalar(x, 2), "
                     "[-1], True), 0.01)))"}}};
-}
-
-const std::vector<Rule>& rms_norm() {
-  static const std::vector<Rule> kRules = make_rms_norm();
-  return kRules;
 }
 
 }  // namespace

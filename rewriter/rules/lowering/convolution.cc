@@ -18,10 +18,10 @@
 #include <array>
 #include <span>
 
+#include <fxgraph/rewriter/rules/list_of.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/packed_rules.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules::lowering_convolution {
 
@@ -96,63 +96,34 @@ Decision fits_transposed(const Match& match) {
   return true;
 }
 
-const std::vector<std::string>& conv_examples() {
-  static const std::vector<std::string> kExamples = {"aten::conv2d(x, w, b)", "aten::conv2d(x, w)",
-                                                     "aten::conv2d(x, w, b, [2, 1], [1, 2], [1, 1], 1)",
-                                                     "aten::conv2d(x, w, None, [1, 1], [2, 2], [2, 2], 1)"};
-  return kExamples;
+std::vector<std::string> conv_examples() {
+  return {"aten::conv2d(x, w, b)", "aten::conv2d(x, w)", "aten::conv2d(x, w, b, [2, 1], [1, 2], [1, 1], 1)",
+          "aten::conv2d(x, w, None, [1, 1], [2, 2], [2, 2], 1)"};
 }
 
-const std::vector<std::string>& transposed_examples() {
-  static const std::vector<std::string> kExamples = {
-      "aten::conv_transpose2d.input(x, w, b)", "aten::conv_transpose2d.input(x, w)",
-      "aten::conv_transpose2d.input(x, w, None, [2, 1], [1, 0], [1, 0], 1, [1, 2])",
-      "aten::conv_transpose2d.input(x, w, None, [2, 2], [0, 0], [0, 0], 2, [1, 1])"};
-  return kExamples;
+std::vector<std::string> transposed_examples() {
+  return {"aten::conv_transpose2d.input(x, w, b)", "aten::conv_transpose2d.input(x, w)",
+          "aten::conv_transpose2d.input(x, w, None, [2, 1], [1, 0], [1, 0], 1, [1, 2])",
+          "aten::conv_transpose2d.input(x, w, None, [2, 2], [0, 0], [0, 0], 2, [1, 1])"};
 }
 
-const std::vector<Rule>& onednn_convolution() {
-  static const std::vector<Rule> kRules = {
-      {.name = "lower-convolution/onednn-relu",
-       .pattern = followed_by(kConv, "{aten::relu, aten::relu_}(c)"),
-       .when = fits,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "relu"); },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = examples_in(conv_examples(), "aten::relu(", ")")},
-      {.name = "lower-convolution/onednn",
-       .pattern = std::string(kConv),
-       .when = fits,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "none"); },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = conv_examples()},
-  };
-  return kRules;
+std::vector<Rewrite> convolution() {
+  std::vector<Rewrite> rewrites;
+  append_onednn(rewrites, {kConv, fits, onednn, conv_examples()});
+  append_xnnpack(rewrites, {"xnnpack", kConv, fits_xnnpack,
+                            [](const Match& m, Rewriter& r, const Argument& least, const Argument& most) -> Node& {
+                              return xnnpack(m, r, "prepacked::conv2d_clamp_prepack", "prepacked::conv2d_clamp_run",
+                                             kGeometry, least, most);
+                            },
+                            conv_examples()});
+  append_xnnpack(rewrites, {"xnnpack-transposed", kTransposed, fits_transposed,
+                            [](const Match& m, Rewriter& r, const Argument& least, const Argument& most) -> Node& {
+                              return xnnpack(m, r, "prepacked::conv2d_transpose_clamp_prepack",
+                                             "prepacked::conv2d_transpose_clamp_run", kTransposedGeometry, least, most);
+                            },
+                            transposed_examples()});
+  return rewrites;
 }
-
-const std::vector<Rule>& convolution() {
-  static const std::vector<Rule> kRules = [] {
-    std::vector<Rule> rules = onednn_convolution();
-    append_xnnpack_rules(rules, {"lower-convolution/xnnpack", kConv, fits_xnnpack,
-                                 [](const Match& m, Rewriter& r, const Argument& least, const Argument& most) -> Node& {
-                                   return xnnpack(m, r, "prepacked::conv2d_clamp_prepack",
-                                                  "prepacked::conv2d_clamp_run", kGeometry, least, most);
-                                 },
-                                 conv_examples()});
-    append_xnnpack_rules(rules, {"lower-convolution/xnnpack-transposed", kTransposed, fits_transposed,
-                                 [](const Match& m, Rewriter& r, const Argument& least, const Argument& most) -> Node& {
-                                   return xnnpack(m, r, "prepacked::conv2d_transpose_clamp_prepack",
-                                                  "prepacked::conv2d_transpose_clamp_run", kTransposedGeometry, least,
-                                                  most);
-                                 },
-                                 transposed_examples()});
-    return rules;
-  }();
-  return kRules;
-}
-
-PassResult lower(RuleContext& program) { return apply_fastest(program, convolution(), Layout::channels_last); }
 
 }  // namespace
 
@@ -168,10 +139,9 @@ std::span<const OptimizeRule> family() {
                            "writes; inference: no gradients",
           .order = 520,
           .group = Group::lowering,
-          .inference = false,
           .promise = Promise::reassociates,
           .rewrites = convolution,
-          .pass = lower,
+          .pass = apply_fastest_to_images,
       },
   };
   return kFamily;

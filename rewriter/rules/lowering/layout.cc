@@ -20,8 +20,8 @@
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/common_subexpression.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules::lowering_layout {
@@ -223,7 +223,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "shapes known (--input); values of four dimensions that nothing writes",
           .order = 560,
           .group = Group::lowering,
-          .inference = false,
           .promise = Promise::reassociates,
           .pass = channels_last_islands,
       },

@@ -3,10 +3,10 @@
 // where pixels do: [rows, features] is [1, features, 1, rows] with channels last, so nothing moves in memory.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <fxgraph/rewriter/rules/list_of.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
 #include <fxgraph/rewriter/rules/packed_rules.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules::lowering_linear {
 
@@ -88,53 +88,27 @@ Node& transposed(const Match& m, Rewriter& r) {
   return r.call_function("aten::addmm", {m["b"], m["x"], weight});
 }
 
-std::vector<Rule> others() {
-  return {
-      {.name = "lower-linear/onednn-relu",
-       .pattern = followed_by(kLinear, "{aten::relu, aten::relu_}(c)"),
-       .when = fits,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "relu"); },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = {"aten::relu(aten::linear(x, w, b))", "aten::relu(aten::linear(x, w))"}},
-      {.name = "lower-linear/onednn",
-       .pattern = kLinear,
-       .when = fits,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r, "none"); },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = {"aten::linear(x, w, b)", "aten::linear(x, w)"}},
-      {.name = "lower-linear/transposed",
-       .pattern = kLinear,
-       .when = fits_addmm,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return transposed(m, r); },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = {"aten::linear(x, w, b)"}},
-      {.name = "lower-linear/row",
-       .pattern = kLinear,
-       .when = fits_row,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& {
-         return r.call_function("fxgraph::packed_linear", {m["x"], m["w"], m.argument("b")});
-       },
-       .promise = Promise::reassociates,
-       .needs = {.finite_inputs = true},
-       .examples = {"aten::linear(x, w, b)", "aten::linear(x, w)"}},
-  };
+std::vector<Rewrite> linear() {
+  const std::vector<std::string> examples = {"aten::linear(x, w, b)", "aten::linear(x, w)"};
+  std::vector<Rewrite> rewrites;
+  append_onednn(rewrites, {kLinear, fits, onednn, examples});
+  rewrites.push_back({.name = "transposed",
+                      .pattern = kLinear,
+                      .when = fits_addmm,
+                      .replacement = transposed,
+                      .needs = {.finite_inputs = true},
+                      .examples = {"aten::linear(x, w, b)"}});
+  rewrites.push_back({.name = "row",
+                      .pattern = kLinear,
+                      .when = fits_row,
+                      .replacement = [](const Match& m, Rewriter& r) -> Node& {
+                        return r.call_function("fxgraph::packed_linear", {m["x"], m["w"], m.argument("b")});
+                      },
+                      .needs = {.finite_inputs = true},
+                      .examples = examples});
+  append_xnnpack(rewrites, {"xnnpack", kLinear, fits_xnnpack, xnnpack, examples});
+  return rewrites;
 }
-
-const std::vector<Rule>& linear() {
-  static const std::vector<Rule> kRules = [] {
-    std::vector<Rule> rules = others();
-    append_xnnpack_rules(
-        rules,
-        {"lower-linear/xnnpack", kLinear, fits_xnnpack, xnnpack, {"aten::linear(x, w, b)", "aten::linear(x, w)"}});
-    return rules;
-  }();
-  return kRules;
-}
-
-PassResult lower(RuleContext& program) { return apply_fastest(program, linear(), Layout::as_known); }
 
 }  // namespace
 
@@ -150,10 +124,9 @@ std::span<const OptimizeRule> family() {
               "inference: no gradients",
           .order = 530,
           .group = Group::lowering,
-          .inference = false,
           .promise = Promise::reassociates,
           .rewrites = linear,
-          .pass = lower,
+          .pass = apply_fastest,
       },
   };
   return kFamily;

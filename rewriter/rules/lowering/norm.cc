@@ -3,9 +3,9 @@
 // number, and a variance below 0 gives that.
 #include <fxgraph/rewriter/rules/rules.h>
 
+#include <fxgraph/rewriter/rules/list_of.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules::lowering_norm {
 
@@ -63,35 +63,28 @@ Node& scaled(const Match& m, Rewriter& r) {
   return r.call_function("aten::addcmul", {shift, m["x"], r.call_function("aten::reshape", {*affine.scale, shape})});
 }
 
-const std::vector<std::string>& norm_examples() {
-  static const std::vector<std::string> kExamples = {
-      "aten::batch_norm(x, w, b, m, aten::abs(v), False, 0.1, 0.01, True)",
-      "aten::batch_norm(x, None, b, m, aten::abs(v), False, 0.1, 0.5, False)",
-      "aten::batch_norm(x, w, None, m, aten::abs(v), False, 0.1, 0.01, True)"};
-  return kExamples;
+std::vector<std::string> norm_examples() {
+  return {"aten::batch_norm(x, w, b, m, aten::abs(v), False, 0.1, 0.01, True)",
+          "aten::batch_norm(x, None, b, m, aten::abs(v), False, 0.1, 0.5, False)",
+          "aten::batch_norm(x, w, None, m, aten::abs(v), False, 0.1, 0.01, True)"};
 }
 
-const std::vector<Rule>& norm() {
-  static const std::vector<Rule> kRules = {
-      {.name = "lower-norm/onednn",
+std::vector<Rewrite> norm() {
+  return {
+      {.name = "onednn",
        .pattern = kNorm,
        .when = fits,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return onednn(m, r); },
-       .promise = Promise::approximate,
+       .replacement = onednn,
        .needs = {.finite_inputs = true},
        .examples = norm_examples()},
-      {.name = "lower-norm/scaled",
+      {.name = "scaled",
        .pattern = kNorm,
        .when = fits,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return scaled(m, r); },
-       .promise = Promise::approximate,
+       .replacement = scaled,
        .needs = {.finite_inputs = true},
        .examples = norm_examples()},
   };
-  return kRules;
 }
-
-PassResult lower(RuleContext& program) { return apply_fastest(program, norm(), Layout::channels_last); }
 
 }  // namespace
 
@@ -106,10 +99,9 @@ std::span<const OptimizeRule> family() {
               "weights are attributes that nothing writes; inference: no gradients",
           .order = 510,
           .group = Group::lowering,
-          .inference = false,
           .promise = Promise::approximate,
           .rewrites = norm,
-          .pass = lower,
+          .pass = apply_fastest_to_images,
       },
   };
   return kFamily;

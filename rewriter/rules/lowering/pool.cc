@@ -4,7 +4,6 @@
 
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules::lowering_pool {
 
@@ -21,9 +20,9 @@ Decision fits(const Match& match) {
   return true;
 }
 
-const std::vector<Rule>& pool() {
-  static const std::vector<Rule> kRules = {
-      {.name = "lower-pool/rows-then-columns",
+std::vector<Rewrite> pool() {
+  return {
+      {.name = "rows-then-columns",
        .pattern = "aten::max_pool2d(x: node, kernel: literal, stride: literal, padding: literal, dilation: literal, "
                   "ceil: literal)",
        .when = fits,
@@ -32,15 +31,11 @@ const std::vector<Rule>& pool() {
          for (const char* name : {"kernel", "stride", "padding", "dilation", "ceil"}) args.push_back(m.argument(name));
          return r.call_function("fxgraph::max_pool2d", args);
        },
-       .promise = Promise::reassociates,
        .examples = {"aten::max_pool2d(x, [3, 3], [2, 2], [1, 1], [1, 1], False)",
                     "aten::max_pool2d(x, [2, 1], [], [0, 0], [1, 1], True)",
                     "aten::max_pool2d(x, [3, 3], [1, 2], [1, 0], [1, 1], True)"}},
   };
-  return kRules;
 }
-
-PassResult lower(RuleContext& program) { return apply_fastest(program, pool(), Layout::channels_last); }
 
 }  // namespace
 
@@ -52,10 +47,9 @@ std::span<const OptimizeRule> family() {
           .preconditions = "shapes known (--input); float32 of four dimensions on the CPU; windows without gaps",
           .order = 540,
           .group = Group::lowering,
-          .inference = false,
           .promise = Promise::reassociates,
           .rewrites = pool,
-          .pass = lower,
+          .pass = apply_fastest_to_images,
       },
   };
   return kFamily;

@@ -4,7 +4,6 @@
 
 #include <fxgraph/rewriter/rules/measured_rules.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 
 namespace fx::rules::lowering_recurrent {
 
@@ -158,31 +157,25 @@ Node& lower_network(const Network& network, const Match& m, Rewriter& r, const W
                           m.argument("num_layers"), m.argument("bidirectional"), m.argument("batch_first")});
 }
 
-const std::vector<Rule>& recurrent() {
-  static const std::vector<Rule> kRules = [] {
-    std::vector<Rule> rules;
-    for (const Network& network : kNetworks) {
-      for (const Way& way : kWays) {
-        rules.push_back({
-            .name = std::string("lower-recurrent/") + (way.for_xnnpack ? "xnnpack-" : "") + network.name +
-                    (way.by == By::rows ? "-rows" : "-columns"),
-            .pattern = call_of(network.plain),
-            .when = [&network](const Match& m) { return fits(m, network.states); },
-            .replacement = [&network, &way](const Match& m, Rewriter& r) -> Node& {
-              return lower_network(network, m, r, way);
-            },
-            .promise = Promise::reassociates,
-            .needs = {.finite_inputs = true},
-            .examples = {network.example},
-        });
-      }
+std::vector<Rewrite> recurrent() {
+  std::vector<Rewrite> rewrites;
+  for (const Network& network : kNetworks) {
+    for (const Way& way : kWays) {
+      rewrites.push_back({
+          .name = std::string(way.for_xnnpack ? "xnnpack-" : "") + network.name +
+                  (way.by == By::rows ? "-rows" : "-columns"),
+          .pattern = call_of(network.plain),
+          .when = [&network](const Match& m) { return fits(m, network.states); },
+          .replacement = [&network, &way](const Match& m, Rewriter& r) -> Node& {
+            return lower_network(network, m, r, way);
+          },
+          .needs = {.finite_inputs = true},
+          .examples = {network.example},
+      });
     }
-    return rules;
-  }();
-  return kRules;
+  }
+  return rewrites;
 }
-
-PassResult lower(RuleContext& program) { return apply_fastest(program, recurrent(), Layout::as_known); }
 
 }  // namespace
 
@@ -198,10 +191,9 @@ std::span<const OptimizeRule> family() {
               "inference: no gradients",
           .order = 535,
           .group = Group::lowering,
-          .inference = false,
           .promise = Promise::reassociates,
           .rewrites = recurrent,
-          .pass = lower,
+          .pass = apply_fastest,
       },
   };
   return kFamily;

@@ -19,8 +19,8 @@
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/measured_rules.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 #include <fxgraph/rewriter/rules/packed_calls.h>
-#include <fxgraph/rewriter/rules/spelling.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules::precision_bfloat16 {
@@ -52,8 +52,7 @@ Decision fits(const Match& match) {
   return true;
 }
 
-/// `family`: the rule of optimize that it is one of.
-Rule rule_of(const std::string& family, const Product& product) {
+Rewrite rewrite_of(const Product& product) {
   const auto replacement = [product](const Match& m, Rewriter& r) -> Node& {
     std::vector<Argument> args;
     for (const char* name : product.names) {
@@ -63,16 +62,21 @@ Rule rule_of(const std::string& family, const Product& product) {
     }
     return cast(r, r.call_function(std::string("aten::") + product.operation, args), DType::float32);
   };
-  return {.name = family + "/" + product.operation,
+  return {.name = product.operation,
           .pattern = std::string("aten::") + product.operation + product.arguments,
           .when = fits,
           .replacement = replacement,
-          .promise = Promise::lower_precision,
           .needs = {.finite_inputs = true},
           .examples = product.examples};
 }
 
-std::vector<Product> convolutions() {
+std::vector<Rewrite> rewrites_of(const std::vector<Product>& products) {
+  std::vector<Rewrite> rewrites;
+  for (const Product& product : products) rewrites.push_back(rewrite_of(product));
+  return rewrites;
+}
+
+std::vector<Rewrite> convolutions() {
   constexpr const char* kArguments =
       "(x: node, w: node, maybe(b: node), stride: literal, padding: literal, dilation: literal, groups: int)";
   constexpr std::array<const char*, 7> kNames = {"x", "w", "b", "stride", "padding", "dilation", "groups"};
@@ -80,13 +84,13 @@ std::vector<Product> convolutions() {
     const std::string call = "aten::" + name + "(x, w";
     return std::vector<std::string>{call + ", b)", call + ")", call + ", None, " + geometry + ")"};
   };
-  return {{"conv1d", kArguments, kNames, examples("conv1d", "[2], [1], [1], 1")},
-          {"conv2d", kArguments, kNames, examples("conv2d", "[2, 1], [1, 2], [1, 1], 1")},
-          {"conv3d", kArguments, kNames, examples("conv3d", "[1, 2, 1], [1, 1, 1], [1, 1, 1], 1")}};
+  return rewrites_of({{"conv1d", kArguments, kNames, examples("conv1d", "[2], [1], [1], 1")},
+                      {"conv2d", kArguments, kNames, examples("conv2d", "[2, 1], [1, 2], [1, 1], 1")},
+                      {"conv3d", kArguments, kNames, examples("conv3d", "[1, 2, 1], [1, 1, 1], [1, 1, 1], 1")}});
 }
 
-std::vector<Product> matrix_products() {
-  return {
+std::vector<Rewrite> matrix_products() {
+  return rewrites_of({
       {"linear",
        "(x: node, w: node, maybe(b: node))",
        {"x", "w", "b"},
@@ -94,31 +98,7 @@ std::vector<Product> matrix_products() {
       {"matmul", "(x: node, other: node)", {"x", "other"}, {"aten::matmul(x, other)"}},
       {"mm", "(x: node, other: node)", {"x", "other"}, {"aten::mm(x, other)"}},
       {"bmm", "(x: node, other: node)", {"x", "other"}, {"aten::bmm(x, other)"}},
-  };
-}
-
-std::vector<Rule> rules_of(const std::string& family, const std::vector<Product>& products) {
-  std::vector<Rule> rules;
-  for (const Product& product : products) rules.push_back(rule_of(family, product));
-  return rules;
-}
-
-const std::vector<Rule>& convolution_rules() {
-  static const std::vector<Rule> kRules = rules_of("bfloat16-convolution", convolutions());
-  return kRules;
-}
-
-const std::vector<Rule>& matrix_rules() {
-  static const std::vector<Rule> kRules = rules_of("bfloat16-matmul", matrix_products());
-  return kRules;
-}
-
-PassResult round_convolutions(RuleContext& program) {
-  return apply_fastest(program, convolution_rules(), Layout::channels_last);
-}
-
-PassResult round_matrix_products(RuleContext& program) {
-  return apply_fastest(program, matrix_rules(), Layout::as_known);
+  });
 }
 
 // ── Casts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -271,10 +251,9 @@ std::span<const OptimizeRule> family() {
           .preconditions = kPreconditions,
           .order = 502,
           .group = Group::precision,
-          .inference = false,
           .promise = Promise::lower_precision,
-          .rewrites = convolution_rules,
-          .pass = round_convolutions,
+          .rewrites = convolutions,
+          .pass = apply_fastest_to_images,
       },
       {
           .name = "bfloat16-matmul",
@@ -282,10 +261,9 @@ std::span<const OptimizeRule> family() {
           .preconditions = kPreconditions,
           .order = 503,
           .group = Group::precision,
-          .inference = false,
           .promise = Promise::lower_precision,
-          .rewrites = matrix_rules,
-          .pass = round_matrix_products,
+          .rewrites = matrix_products,
+          .pass = apply_fastest,
       },
       {
           .name = "bfloat16-casts",
@@ -295,7 +273,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "types known (--input); values that nothing writes",
           .order = 504,
           .group = Group::precision,
-          .inference = false,
           .promise = Promise::bit_exact,
           .pass = move_casts,
       },

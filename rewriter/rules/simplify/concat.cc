@@ -7,7 +7,7 @@
 
 #include <fxgraph/ops/element.h>
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules::simplify_concat {
 
@@ -92,20 +92,20 @@ Node* split_whole(const Match& match) {
   return count == list.elements().size() ? argument_of(*split, 0)->node_or_null() : nullptr;
 }
 
-const std::vector<Rule>& concatenations() {
-  static const std::vector<Rule> kRules = {
-      {.name = "concatenations/one",
+std::vector<Rewrite> concatenations() {
+  return {
+      {.name = "one",
        .pattern = "aten::cat([x: node], _)",
        .replacement = "x",
        .examples = {"aten::cat([x], 0)", "aten::cat([x], -1)"}},
-      {.name = "concatenations/nested",
+      {.name = "nested",
        .pattern = "aten::cat(list: any, d: int)",
        .when = holds_concatenation,
        .replacement = flattened,
        .examples = {"aten::cat([aten::cat([x, y], 0), z], 0)", "aten::cat([x, aten::cat([y, z], -1)], -1)",
                     "aten::cat([aten::cat([x, y], 1), aten::cat([z], 1)], 1)",
                     "torch.cat([torch.cat([x, y], dim=1), z], dim=1)"}},
-      {.name = "concatenations/of-split",
+      {.name = "of-split",
        .pattern = "aten::cat(list: any, d: int)",
        .when = [](const Match& m) -> Decision { return split_whole(m) != nullptr; },
        .replacement = [](const Match& m, Rewriter&) { return std::vector<Argument>{Argument(split_whole(m))}; },
@@ -115,7 +115,6 @@ const std::vector<Rule>& concatenations() {
                     "s = torch.chunk(x, chunks=2, dim=1)\nreturn torch.cat([operator.getitem(s, 0), "
                     "operator.getitem(s, 1)], dim=1)"}},
   };
-  return kRules;
 }
 
 }  // namespace

@@ -13,7 +13,8 @@
 #include <fxgraph/module/interpreter.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 #include <fxgraph/rewriter/rules/weights.h>
 
 namespace fx::rules::simplify_constants {

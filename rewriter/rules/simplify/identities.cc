@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 
 namespace fx::rules::simplify_identities {
 
@@ -29,31 +29,18 @@ Decision keeps_floating(const Match& match) {
   return is_floating(match, "x");
 }
 
-const std::vector<Rule>& arithmetic() {
-  static const std::vector<Rule> kRules = {
+std::vector<Rewrite> arithmetic() {
+  return {
       // Of -0.0, + 0 makes 0.0, and one divided by it is another infinity.
-      {.name = "identity-arithmetic/add",
-       .pattern = "plus(x: node, c: (0 | 0.0))",
-       .when = keeps_whole_numbers,
-       .replacement = "x"},
-      {.name = "identity-arithmetic/sub",
-       .pattern = "minus(x: node, c: (0 | 0.0))",
-       .when = keeps_type,
-       .replacement = "x"},
-      {.name = "identity-arithmetic/mul",
-       .pattern = "times(x: node, c: (1 | 1.0))",
-       .when = keeps_type,
-       .replacement = "x"},
-      {.name = "identity-arithmetic/div",
-       .pattern = "over(x: node, (1 | 1.0))",
-       .when = keeps_floating,
-       .replacement = "x"},
-      {.name = "identity-arithmetic/pow",
+      {.name = "add", .pattern = "plus(x: node, c: (0 | 0.0))", .when = keeps_whole_numbers, .replacement = "x"},
+      {.name = "sub", .pattern = "minus(x: node, c: (0 | 0.0))", .when = keeps_type, .replacement = "x"},
+      {.name = "mul", .pattern = "times(x: node, c: (1 | 1.0))", .when = keeps_type, .replacement = "x"},
+      {.name = "div", .pattern = "over(x: node, (1 | 1.0))", .when = keeps_floating, .replacement = "x"},
+      {.name = "pow",
        .pattern = "aten::pow.Tensor_Scalar(x: node, (1 | 1.0))",
        .when = keeps_floating,
        .replacement = "x"},
   };
-  return kRules;
 }
 
 /// Of the smallest whole number abs is negative; softplus is when its slope is, and hands on what is above its
@@ -71,12 +58,12 @@ Decision is_never_negative(const Match& match) {
   return at_least(1, "beta", 1, true) && at_least(2, "threshold", 20, false);
 }
 
-const std::vector<Rule>& pairs() {
-  static const std::vector<Rule> kRules = {
-      {.name = "inverse-pairs/neg", .pattern = "aten::neg(aten::neg(x))", .replacement = "x"},
-      {.name = "inverse-pairs/bitwise-not", .pattern = "aten::bitwise_not(aten::bitwise_not(x))", .replacement = "x"},
-      {.name = "inverse-pairs/abs", .pattern = "aten::abs(a: aten::abs(x))", .replacement = "aten::abs(x)"},
-      {.name = "inverse-pairs/relu",
+std::vector<Rewrite> pairs() {
+  return {
+      {.name = "neg", .pattern = "aten::neg(aten::neg(x))", .replacement = "x"},
+      {.name = "bitwise-not", .pattern = "aten::bitwise_not(aten::bitwise_not(x))", .replacement = "x"},
+      {.name = "abs", .pattern = "aten::abs(a: aten::abs(x))", .replacement = "aten::abs(x)"},
+      {.name = "relu",
        .pattern = "aten::relu(v: {aten::relu, aten::relu6, aten::sigmoid, aten::abs, aten::exp, aten::hardsigmoid, "
                   "aten::softplus, aten::softmax.int}(x, ...))",
        .when = is_never_negative,
@@ -85,7 +72,6 @@ const std::vector<Rule>& pairs() {
                     "aten::relu(aten::softplus(x))", "aten::relu(aten::softplus(x, -1.0))",
                     "aten::relu(aten::softplus(x, 1.0, -20.0))", "aten::relu(aten::softplus(x, 2.0, 3.0))"}},
   };
-  return kRules;
 }
 
 /// Its reciprocal is as exact as the number itself: in half precision only where that has a number for it.
@@ -95,18 +81,15 @@ Decision has_reciprocal(const Match& match) {
   return wide ? c > 1e-30 && c < 1e30 : c > 1e-4 && c < 1e4;
 }
 
-const std::vector<Rule>& division() {
-  static const std::vector<Rule> kRules = {
-      {.name = "division-by-constant",
-       .pattern = "over(x: node, c: (float | int))",
+std::vector<Rewrite> division() {
+  return {
+      {.pattern = "over(x: node, c: (float | int))",
        .when = has_reciprocal,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return r.call_function("aten::mul.Scalar", {m["x"], 1 / m.literal("c")});
        },
-       .promise = Promise::approximate,
        .examples = {"aten::div.Scalar(x, 3)", "aten::div.Scalar(x, 0.125)", "aten::div.Tensor(x, -7.0)"}},
   };
-  return kRules;
 }
 
 /// Literals of ordinary size, where all is floating-point; not in half precision, which might overflow on the way.
@@ -134,33 +117,30 @@ Decision may_merge_sum(const Match& match) {
   return may_merge(match);
 }
 
-const std::vector<Rule>& constants() {
-  static const std::vector<Rule> kRules = {
-      {.name = "constant-arithmetic/add",
+std::vector<Rewrite> constants() {
+  return {
+      {.name = "add",
        .pattern = "plus(plus(x: node, a: (float | int)), b: (float | int))",
        .when = may_merge_sum,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return r.call_function("aten::add.Scalar", {m["x"], m.literal("a") + m.literal("b")});
        },
-       .promise = Promise::approximate,
        .examples = {"aten::add.Scalar(aten::add.Scalar(x, 2), 3.5)", "aten::add.Scalar(aten::add.Tensor(x, 1.5), 2)"}},
-      {.name = "constant-arithmetic/mul",
+      {.name = "mul",
        .pattern = "times(times(x: node, a: (float | int)), b: (float | int))",
        .when = may_merge_product,
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
          return r.call_function("aten::mul.Scalar", {m["x"], m.literal("a") * m.literal("b")});
        },
-       .promise = Promise::approximate,
        .examples = {"aten::mul.Scalar(aten::mul.Scalar(x, 2), 3.5)", "aten::mul.Scalar(aten::mul.Tensor(x, 1.5), 2)",
                     "aten::mul.Scalar(aten::mul.Scalar(x, 0.25), 0.5)",
                     "aten::mul.Scalar(aten::mul.Scalar(x, 1e5), 1e-5)"}},
   };
-  return kRules;
 }
 
-const std::vector<Rule>& casts() {
-  static const std::vector<Rule> kRules = {
-      {.name = "casts/same",
+std::vector<Rewrite> casts() {
+  return {
+      {.name = "same",
        .pattern = "aten::to.dtype(x: node, t: literal)",
        .when = [](const Match& m) -> Decision {
          if (!m.info("x")) return refuse("the type of its input is not known; give --input");
@@ -169,7 +149,6 @@ const std::vector<Rule>& casts() {
        .replacement = "x",
        .examples = {"aten::to.dtype(x, lit(torch.float32))", "aten::to.dtype(x, lit(torch.float64))"}},
   };
-  return kRules;
 }
 
 }  // namespace
@@ -204,7 +183,6 @@ std::span<const OptimizeRule> family() {
           .preconditions = "c is a literal of ordinary size; true division",
           .order = 190,
           .group = Group::simplify,
-          .inference = false,
           .promise = Promise::approximate,
           .rewrites = division,
       },

@@ -4,34 +4,33 @@
 #include <fxgraph/analysis/no_ops.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/ops/schema.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/operator_of.h>
 
 namespace fx::rules::simplify_no_ops {
 
 namespace {
 
-const std::vector<Rule>& no_ops() {
-  static const std::vector<Rule> kRules = {
-      {.name = "drop-no-ops/dropout",
+std::vector<Rewrite> no_ops() {
+  return {
+      {.name = "dropout",
        .pattern =
            "{aten::dropout, aten::feature_dropout, aten::alpha_dropout, aten::feature_alpha_dropout}(x: node, _, "
            "False)",
        .replacement = "x",
        .examples = {"aten::dropout(x, 0.5, False)", "aten::alpha_dropout(x, 0.5, False)"}},
-      {.name = "drop-no-ops/detach",
+      {.name = "detach",
        .pattern = "{aten::detach, aten::alias, aten::lift_fresh}(x: node)",
        .replacement = "x",
        .examples = {"aten::detach(x)", "aten::alias(x)"}},
       // A copy is needed where someone writes: the rewriter's own checks refuse those.
-      {.name = "drop-no-ops/clone",
+      {.name = "clone",
        .pattern = "aten::clone(x: node, memory_format=(None | lit(torch.preserve_format)))",
        .replacement = "x",
        .examples = {"aten::clone(x)"}},
-      {.name = "drop-no-ops/contiguous",
+      {.name = "contiguous",
        .pattern = "aten::contiguous(c: aten::contiguous(x: node))",
        .replacement = "aten::contiguous(x)"},
   };
-  return kRules;
 }
 
 /// True when the body returns exactly what goes in, the same tensor: Identity, Dropout in evaluation.

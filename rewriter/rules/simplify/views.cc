@@ -6,7 +6,7 @@
 #include <optional>
 
 #include <fxgraph/rewriter/rules/free_sizes.h>
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/list_of.h>
 
 namespace fx::rules::simplify_views {
 
@@ -53,9 +53,9 @@ bool is_identity(const Sizes& order) {
   return true;
 }
 
-const std::vector<Rule>& permutations() {
-  static const std::vector<Rule> kRules = {
-      {.name = "permutations/compose",
+std::vector<Rewrite> permutations() {
+  return {
+      {.name = "compose",
        .pattern = "aten::permute(aten::permute(x: node, inner: literal), outer: literal)",
        .when = [](const Match& m) -> Decision { return composed(m).has_value(); },
        .replacement = [](const Match& m, Rewriter& r) -> Node& {
@@ -63,7 +63,7 @@ const std::vector<Rule>& permutations() {
        },
        .examples = {"aten::permute(aten::permute(x, [0, 2, 1]), [2, 1, 0])",
                     "aten::permute(aten::permute(x, [1, 0]), [-1, 0])"}},
-      {.name = "permutations/identity",
+      {.name = "identity",
        .pattern = "aten::permute(x: node, order: literal)",
        .when = [](const Match& m) -> Decision {
          const std::optional<Sizes> order = permutation(m.argument("order"));
@@ -71,17 +71,16 @@ const std::vector<Rule>& permutations() {
        },
        .replacement = "x",
        .examples = {"aten::permute(x, [0, 1])", "aten::permute(x, [0, -2, 2])", "aten::permute(x, [])"}},
-      {.name = "permutations/transpose",
+      {.name = "transpose",
        .pattern = "aten::transpose.int(aten::transpose.int(x: node, a: int, b: int), a, b)",
        .replacement = "x",
        .examples = {"aten::transpose.int(aten::transpose.int(x, 0, 1), 0, 1)"}},
-      {.name = "permutations/transpose-back",
+      {.name = "transpose-back",
        .pattern = "aten::transpose.int(aten::transpose.int(x: node, a: int, b: int), b, a)",
        .replacement = "x",
        .examples = {"aten::transpose.int(aten::transpose.int(x, 0, -1), -1, 0)"}},
-      {.name = "permutations/t", .pattern = "aten::t(aten::t(x: node))", .replacement = "x"},
+      {.name = "t", .pattern = "aten::t(aten::t(x: node))", .replacement = "x"},
   };
-  return kRules;
 }
 
 /// The sizes that come out are those that go in.
@@ -98,25 +97,24 @@ Decision keeps_shape(const Match& match) {
   return std::ranges::count(*sizes, -1) <= 1;
 }
 
-const std::vector<Rule>& reshapes() {
-  static const std::vector<Rule> kRules = {
-      {.name = "reshapes/view-of-view",
+std::vector<Rewrite> reshapes() {
+  return {
+      {.name = "view-of-view",
        .pattern = "aten::view(aten::view(x: node, _), shape: any)",
        .replacement = "aten::view(x, shape)",
        .examples = {"aten::view(aten::view(x, [-1]), [2, 2])", "aten::view(aten::view(x, [1, -1]), [-1])"}},
-      {.name = "reshapes/reshape-of-reshape",
+      {.name = "reshape-of-reshape",
        .pattern = "aten::reshape({aten::reshape, aten::view, aten::flatten.using_ints}(x: node, ...), shape: any)",
        .replacement = "aten::reshape(x, shape)",
        .examples = {"aten::reshape(aten::reshape(x, [-1]), [2, 2])",
                     "aten::reshape(aten::flatten.using_ints(x), [-1])"}},
-      {.name = "reshapes/own-shape",
+      {.name = "own-shape",
        .pattern = "{aten::view, aten::reshape, aten::expand}(x: node, shape: literal)",
        .when = keeps_shape,
        .replacement = "x",
        .examples = {"aten::reshape(x, [2, -1])", "aten::view(x, [3, 3])", "aten::expand(x, [-1, -1])",
                     "aten::reshape(x, [2])", "aten::reshape(x, [-1])"}},
   };
-  return kRules;
 }
 
 Decision is_one_there(const Match& match) {
@@ -138,30 +136,28 @@ Decision is_never_one(const Match& match) {
   return size != 1;
 }
 
-const std::vector<Rule>& squeezes() {
-  static const std::vector<Rule> kRules = {
-      {.name = "squeezes/of-unsqueeze",
+std::vector<Rewrite> squeezes() {
+  return {
+      {.name = "of-unsqueeze",
        .pattern = "aten::squeeze.dim(aten::unsqueeze(x: node, d: int), d)",
        .replacement = "x",
        .examples = {"aten::squeeze.dim(aten::unsqueeze(x, 0), 0)", "aten::squeeze.dim(aten::unsqueeze(x, -1), -1)"}},
-      {.name = "squeezes/of-squeeze",
+      {.name = "of-squeeze",
        .pattern = "aten::unsqueeze(aten::squeeze.dim(x: node, d: int), d)",
        .when = is_one_there,
        .replacement = "x",
        .examples = {"aten::unsqueeze(aten::squeeze.dim(x, 0), 0)", "aten::unsqueeze(aten::squeeze.dim(x, -1), -1)"}},
-      {.name = "squeezes/nothing",
+      {.name = "nothing",
        .pattern = "aten::squeeze.dim(x: node, d: int)",
        .when = is_never_one,
        .replacement = "x",
        .examples = {"aten::squeeze.dim(x, 0)", "aten::squeeze.dim(x, -1)"}},
   };
-  return kRules;
 }
 
-const std::vector<Rule>& slices() {
-  static const std::vector<Rule> kRules = {
-      {.name = "full-slices",
-       .pattern = "aten::slice.Tensor(x: node, _, (0 | None), end: literal, 1)",
+std::vector<Rewrite> slices() {
+  return {
+      {.pattern = "aten::slice.Tensor(x: node, _, (0 | None), end: literal, 1)",
        .when = [](const Match& m) -> Decision {
          const Argument& end = m.argument("end");
          return end.is_none() || (end.is_int() && end.as_int() == std::numeric_limits<std::int64_t>::max());
@@ -170,7 +166,6 @@ const std::vector<Rule>& slices() {
        .examples = {"aten::slice.Tensor(x, 0, 0, 9223372036854775807, 1)", "aten::slice.Tensor(x, 1, None, None)",
                     "aten::slice.Tensor(x)"}},
   };
-  return kRules;
 }
 
 }  // namespace

@@ -51,8 +51,7 @@ namespace {
 
 // What a rewrite looks for, line by line.
 void print_rewrites(const rules::OptimizeRule& rule) {
-  if (!rule.rewrites) return;
-  for (const Rule& rewrite : rule.rewrites()) {
+  for (const Rule& rewrite : rule.rules()) {
     fmt::print("\n  {}\n", rewrite.name);
     std::istringstream lines(rewrite.pattern.str());
     for (std::string line; std::getline(lines, line);) fmt::print("    {}\n", line);
@@ -78,9 +77,7 @@ int TorchBackend::rules(const std::string& name, bool json) {
                                       {"preconditions", rule->preconditions},
                                       {"promise", to_string(rule->promise)},
                                       {"patterns", nlohmann::json::array()}};
-      if (rule->rewrites) {
-        for (const Rule& rewrite : rule->rewrites()) entry["patterns"].push_back(rewrite.pattern.str());
-      }
+      for (const Rule& rewrite : rule->rules()) entry["patterns"].push_back(rewrite.pattern.str());
       out.push_back(std::move(entry));
     }
     fmt::print("{}\n", out.dump(2));

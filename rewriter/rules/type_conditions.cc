@@ -1,37 +1,19 @@
-#include <fxgraph/rewriter/rules/spelling.h>
+#include <fxgraph/rewriter/rules/type_conditions.h>
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include <fxgraph/ir/target.h>
-#include <fxgraph/ops/python_call.h>
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/rules/kernels.h>
 
 namespace fx::rules {
 
-bool is_one_of(std::span<const std::string_view> packets, Symbol target) {
-  return std::ranges::find(packets, packet_of(target.view())) != packets.end();
-}
-
-Argument list_of(const std::vector<std::int64_t>& numbers) {
-  return Argument::list(std::vector<Argument>(numbers.begin(), numbers.end()));
-}
-
 namespace {
 
 constexpr TypeSet kFloating = {DType::float16, DType::bfloat16, DType::float32, DType::float64};
-
-}  // namespace
-
-bool is_floating(DType type) { return kFloating.contains(type); }
-
-bool is_floating(const Match& match, std::string_view name) {
-  const TensorInfo* info = match.info(name);
-  return info && is_floating(info->dtype);
-}
-
-namespace {
 
 // These give what they are given, as far as its type goes. Sorted.
 constexpr std::array<std::string_view, 34> kSameType = {"aten::adaptive_avg_pool2d",
@@ -114,21 +96,11 @@ TypeSet types_of(const Match& match, std::string_view name) {
 
 }  // namespace
 
-std::string path_of(const Node& node) { return node.target().str(); }
+bool is_floating(DType type) { return kFloating.contains(type); }
 
-Symbol operator_of(const Node& node) {
-  const OperatorSchema* schema = node.is(Op::call_function) || node.is(Op::call_method) ? schema_of(node) : nullptr;
-  return schema ? schema->target : Symbol();
-}
-
-std::vector<Symbol> possible_packets(const Node& call) {
-  if (const Symbol one = operator_of(call); !one.empty()) return {Symbol(packet_of(one.view()))};
-  return internal::candidate_packets(call.op(), call.target());
-}
-
-std::string_view last_name(const Node& call) {
-  const std::string_view packet = packet_of(call.target().view());
-  return packet.substr(packet.find_last_of(":.") + 1);
+bool is_floating(const Match& match, std::string_view name) {
+  const TensorInfo* info = match.info(name);
+  return info && is_floating(info->dtype);
 }
 
 Decision has_kernel(const Match& match, std::string_view name, std::string_view packet) {

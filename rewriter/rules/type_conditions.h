@@ -1,0 +1,23 @@
+// Conditions of rules on the element types of values.
+#pragma once
+
+#include <string_view>
+
+#include <fxgraph/ir/types.h>
+#include <fxgraph/matchers/match.h>
+#include <fxgraph/rewriter/rule.h>
+
+namespace fx::rules {
+
+/// True for float16, bfloat16, float32 and float64.
+bool is_floating(DType type);
+/// True when the tensor called `name` is known to be of a floating-point type.
+bool is_floating(const Match& match, std::string_view name);
+/// True when LibTorch surely has the operator `packet` (see has_kernel_types) for the value called `name`, and that is
+/// of a floating-point type: for patterns that compute something else on whole numbers, or run where the operator does
+/// not. When the type is not known, looks at the calls that make the value, through a few dozen.
+Decision has_kernel(const Match& match, std::string_view name, std::string_view packet);
+/// True when both are known and of one type.
+bool same_type(const Match& match, std::string_view a, std::string_view b);
+
+}  // namespace fx::rules
