@@ -325,7 +325,7 @@ Json GraphWriter::results_of(const Node& node, const ValueShape& shape, bool is_
     // Further getitems of one element are that element.
     for (const Node& other : node.users()) {
       if (user && &other != user && other.target() == "operator.getitem" && other.arg(1) == user->arg(1))
-        names_[other] = names_[*user];
+        names_[other] = std::string(names_[*user]);  // a copy: the table may grow
     }
   }
   return is_tuple ? outputs : Json::array({{{"as_tensors", values_of({outputs.begin(), outputs.end()})}}});

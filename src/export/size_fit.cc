@@ -263,9 +263,12 @@ std::optional<SizeFitter::Atom> SizeFitter::factor_of(const Numbers& seen, const
   for (std::size_t i = 0; i < atoms.size(); ++i) {
     for (std::size_t j = i; j < atoms.size(); ++j) {
       Atom both{SizeExpr::call("Mul", {atoms[i].expr, atoms[j].expr}), {}};
-      for (std::size_t run = 0; run < runs_.size(); ++run)
-        both.values.push_back(atoms[i].values[run] * atoms[j].values[run]);
-      if (is_factor(seen, both.values, symbol)) return both;
+      for (std::size_t run = 0; run < runs_.size(); ++run) {
+        std::int64_t product = 0;
+        if (__builtin_mul_overflow(atoms[i].values[run], atoms[j].values[run], &product)) break;
+        both.values.push_back(product);
+      }
+      if (both.values.size() == runs_.size() && is_factor(seen, both.values, symbol)) return both;
     }
   }
   return std::nullopt;

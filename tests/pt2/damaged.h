@@ -67,7 +67,7 @@ inline std::uint32_t checksum_of(const std::string& bytes) {
 inline std::string zip_of(const Records& records) {
   const auto number = [](std::uint64_t value, int bytes) {
     std::string text;
-    for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i));
+    for (int i = 0; i < bytes; ++i) text += i < 8 ? static_cast<char>(value >> (8 * i)) : '\0';
     return text;
   };
   std::string zip, directory;

@@ -179,7 +179,8 @@ class ChannelsLast {
     for (Node* user : users) rewriter.replace_input_with(*user, *value, back);
     const ValueInfo same = std::as_const(program_.shapes)[node];  // a copy: the table may grow
     if (value != &node) program_.shapes[node] = {};               // its dimensions are in another order now
-    program_.shapes[back] = program_.shapes[*value] = same;
+    program_.shapes[*value] = same;
+    program_.shapes[back] = same;
     keeps_[*value] = true;
   }
 
