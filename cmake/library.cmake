@@ -193,6 +193,9 @@ endfunction()
 
 function(fxgraph_torch_options target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Debug,RelWithDebInfo>:-g1>)
+  if(FXGRAPH_SANITIZE)
+    target_compile_options(${target} PRIVATE -fno-sanitize=bool)  # LibTorch's TensorIndex is copied with members that nobody set
+  endif()
   if(FXGRAPH_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -fpch-preprocess)
   elseif(FXGRAPH_PCH)
