@@ -33,7 +33,7 @@ struct WithCallOperator : F, CallOperator {};
 template <typename F>
 constexpr bool is_function_of_tensors() {
   if constexpr (std::is_pointer_v<F>) {
-    return std::is_function_v<std::remove_pointer_t<F>>;
+    return std::is_function_v<std::remove_pointer_t<F>> && !std::is_invocable_v<F, const Match&, Rewriter&>;
   } else if constexpr (!std::is_class_v<F> || std::is_final_v<F> || std::is_polymorphic_v<F> ||
                        std::is_same_v<F, match::Expr>) {
     return false;

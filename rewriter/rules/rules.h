@@ -118,8 +118,8 @@ struct OptimizeRule {
 
   /// Its rewrites as the rewriter takes them, made when they are first asked for; empty for a pass alone.
   const std::vector<Rule>& rules() const;
-  /// Those of these rewrites: each with its promise, and named `<name>` or `<name>/<case>`.
-  std::vector<Rule> rules(std::vector<Rewrite> rewrites) const;
+  /// The same of `cases`: each with its promise, and named `<name>` or `<name>/<case>`.
+  std::vector<Rule> rules(std::vector<Rewrite> cases) const;
 };
 
 /// All rules, in the order in which they are applied.

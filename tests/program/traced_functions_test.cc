@@ -51,6 +51,16 @@ TEST(TracedPatterns, GenericLambdasAreFunctionsOfTensors) {
   EXPECT_EQ(report.applied, 1u);
 }
 
+Node& doubled(const Match& match, Rewriter& rewriter) {
+  return rewriter.call_function("aten::mul.Scalar", {match["x"], 2});
+}
+
+TEST(TracedPatterns, AFunctionOfAMatchBuilds) {
+  const auto gm = symbolic_trace([](torch::Tensor x) { return torch::relu(x); });
+  EXPECT_EQ(replace_pattern(*gm, "aten::relu(x)", doubled).applied, 1u);
+  EXPECT_TRUE(torch::equal(gm->forward(torch::ones({2})), torch::full({2}, 2.0)));
+}
+
 TEST(TracedPatterns, OnePatternFindsConvolutionsOfAnyStride) {
   const auto gm = symbolic_trace(
       [](torch::Tensor x, torch::Tensor w) { return torch::conv1d(x, w, {}, 2) + torch::conv1d(x, w, {}, 2, 1); });

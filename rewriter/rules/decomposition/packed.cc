@@ -128,12 +128,12 @@ std::vector<Rewrite> packed() {
       {.name = "lstm",
        .pattern = own("fxgraph::packed_lstm"),
        .when = has_a_list,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return aten_lstm(m, r); },
+       .replacement = aten_lstm,
        .needs = {.finite_inputs = true}},
       {.name = "gru",
        .pattern = own("fxgraph::packed_gru"),
        .when = has_a_list,
-       .replacement = [](const Match& m, Rewriter& r) -> Node& { return aten_gru(m, r); },
+       .replacement = aten_gru,
        .needs = {.finite_inputs = true}},
   };
 }
