@@ -47,6 +47,10 @@ follow() {
   if [ -t 1 ]; then printf '\r\033[K%s ...' "$1"; fi
 }
 
+# What the address sanitizer is to pass over where LibTorch is in the program, which is not built with it: what it leaks at its
+# end and where it refuses a file, and the vectors that it hands over.
+asan_with_torch=detect_container_overflow=0:detect_leaks=0
+
 # How many compilers run at once: one per core, and 3 GiB of free memory for each, which several LibTorch files at a time take.
 jobs() {
   local cores memory
