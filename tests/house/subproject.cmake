@@ -6,7 +6,7 @@ function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-run(${CMAKE_COMMAND} -S ${consumer} -B ${directory} -G Ninja -D CMAKE_BUILD_TYPE= -D CMAKE_UNITY_BUILD=ON -D CMAKE_CXX_COMPILER=${compiler}
+run(${CMAKE_COMMAND} -S ${consumer} -B ${directory} -G Ninja -D CMAKE_BUILD_TYPE= -D CMAKE_CXX_COMPILER=${compiler}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher} -D fxgraph_source=${source} -D FXGRAPH_WITH_TORCH=OFF)
 run(${CMAKE_COMMAND} --build ${directory} --target core)
 run(${directory}/core)
