@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/graph_module.h>
@@ -14,6 +12,8 @@
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/support/error.h>
 #include <fxgraph/text/parse.h>
+#include "tests/support/file_text.h"
+#include "tests/support/python_check.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::module_row_test {
@@ -101,9 +101,7 @@ std::shared_ptr<GraphModule> calling(std::shared_ptr<torch::nn::Module> module, 
 std::string generated_python(const GraphModule& module) {
   const testing::ScratchFolder scratch;
   to_folder(module, scratch / "net", "Net");
-  std::stringstream text;
-  text << std::ifstream(scratch / "net" / "module.py").rdbuf();
-  return text.str();
+  return testing::file_text(scratch / "net" / "module.py");
 }
 
 TEST(ModuleRow, IsFilledByUsers) {
@@ -191,9 +189,8 @@ assert not net.blend.weight.requires_grad and net.lstm.weight_ih_l0.requires_gra
 )py";
 
 TEST(ModuleRowSlow, PythonMakesAndRunsModules) {
-  const char* python = std::getenv("FXGRAPH_TEST_PYTHON");
-  if (!python || std::system((std::string(python) + " -c 'import torch' 2> /dev/null").c_str()) != 0)
-    GTEST_SKIP() << "Python's torch is not installed";
+  const auto python = testing::python_with_torch();
+  if (!python) GTEST_SKIP() << "Python's torch is not installed";
   register_types();
   auto blend = std::make_shared<BlendImpl>(3, 0.25, std::vector<std::int64_t>{2, 1, 0});
   blend->weight.requires_grad_(false);
@@ -212,15 +209,10 @@ TEST(ModuleRowSlow, PythonMakesAndRunsModules) {
   const torch::NoGradGuard no_grad;
   const torch::Tensor x = torch::rand({5, 2, 3}, torch::kDouble);
   const auto pair = [](const char* name, const c10::IValue& value) { return c10::ivalue::Tuple::create(name, value); };
-  const std::vector<char> bytes = torch::pickle_save(c10::ivalue::Tuple::create(pair("x", x), pair("y", gm.run({x}))));
-  std::ofstream(folder / "data.pt", std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  const std::vector<char> data = torch::pickle_save(c10::ivalue::Tuple::create(pair("x", x), pair("y", gm.run({x}))));
   std::filesystem::create_directory(folder / "mine");
   std::ofstream(folder / "mine" / "layers.py") << kLayers;
-  std::ofstream(folder / "check.py") << kCheck;
-  EXPECT_EQ(
-      std::system(
-          (std::string(python) + " -B -W ignore " + (folder / "check.py").string() + " " + folder.string()).c_str()),
-      0);
+  EXPECT_TRUE(testing::passes_in_python(*python, folder, kCheck, data));
 }
 
 TEST(ModuleRow, GeneratedPythonRefusesTypesThatAreKnownByNameAlone) {

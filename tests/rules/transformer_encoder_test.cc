@@ -6,9 +6,6 @@
 #include <torch/torch.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include <fxgraph/rewriter/program/verify.h>
 #include <fxgraph/rewriter/rules/optimize.h>
@@ -17,6 +14,7 @@
 #include <fxgraph/torchscript/import.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
+#include "tests/support/python_check.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::transformer_encoder_test {
@@ -128,22 +126,17 @@ TEST_F(TransformerEncoderSlow, SavedItRunsInLibTorchAndInPython) {
   EXPECT_TRUE(torch::allclose(load(saved)->forward(x_), expected_, 1e-4, 1e-5));
   EXPECT_TRUE(torch::allclose(torch::jit::load(saved).forward({x_}).toTensor(), expected_, 1e-4, 1e-5));
 
-  const char* python = std::getenv("FXGRAPH_TEST_PYTHON");
-  if (!python || std::system((std::string(python) + " -c 'import torch' 2> /dev/null").c_str()) != 0)
-    GTEST_SKIP() << "Python's torch is not installed";
-  const std::vector<char> bytes = torch::pickle_save(c10::ivalue::Tuple::create({x_, expected_}));
-  std::ofstream(folder / "data.pt", std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  std::ofstream(folder / "check.py") << R"py(import sys
+  const auto python = testing::python_with_torch();
+  if (!python) GTEST_SKIP() << "Python's torch is not installed";
+  const char* const script = R"py(import sys
 import torch
 x, expected = torch.load(sys.argv[1] + '/data.pt')
 with torch.no_grad():
     found = torch.jit.load(sys.argv[1] + '/encoder.pt')(x)
 assert torch.allclose(found, expected, 1e-4, 1e-5), (found - expected).abs().max()
 )py";
-  EXPECT_EQ(std::system(
-                (std::string(python) + " -B -W ignore " + (folder / "check.py").string() + " " + folder.path().string())
-                    .c_str()),
-            0);
+  const std::vector<char> data = torch::pickle_save(c10::ivalue::Tuple::create({x_, expected_}));
+  EXPECT_TRUE(testing::passes_in_python(*python, folder.path(), script, data));
 }
 
 }  // namespace fx::transformer_encoder_test

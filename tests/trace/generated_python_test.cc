@@ -4,9 +4,7 @@
 #include <torch/script.h>
 #include <torch/torch.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include <fxgraph/module/code.h>
 #include <fxgraph/module/inline_modules.h>
@@ -15,6 +13,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/trace/symbolic_trace.h>
 
+#include "tests/support/python_check.h"
 #include "tests/support/scratch_folder.h"
 
 namespace fx::generated_python_test {
@@ -65,9 +64,8 @@ assert not net.block._modules['1'].running_mean.requires_grad and net.fc.weight.
 )py";
 
 TEST(GeneratedPythonSlow, AFolderIsRunAndTracedAgainByPython) {
-  const char* python = std::getenv("FXGRAPH_TEST_PYTHON");
-  if (!python || std::system((std::string(python) + " -c 'import torch' 2> /dev/null").c_str()) != 0)
-    GTEST_SKIP() << "Python's torch is not installed";
+  const auto python = testing::python_with_torch();
+  if (!python) GTEST_SKIP() << "Python's torch is not installed";
   const torch::NoGradGuard no_grad;
   const torch::Tensor x = torch::randn({2, 3, 9, 9});
   const auto gm = traced_net(x);
@@ -82,14 +80,9 @@ TEST(GeneratedPythonSlow, AFolderIsRunAndTracedAgainByPython) {
     if (!item.key().ends_with("num_batches_tracked")) names += item.key() + " ";
   }
   const auto pair = [](const char* name, const c10::IValue& value) { return c10::ivalue::Tuple::create(name, value); };
-  const std::vector<char> bytes = torch::pickle_save(c10::ivalue::Tuple::create(
+  const std::vector<char> data = torch::pickle_save(c10::ivalue::Tuple::create(
       pair("x", x), pair("values", result[0]), pair("indices", result[1]), pair("names", names)));
-  std::ofstream(folder / "data.pt", std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  std::ofstream(folder / "check.py") << kCheck;
-  EXPECT_EQ(
-      std::system(
-          (std::string(python) + " -B -W ignore " + (folder / "check.py").string() + " " + folder.string()).c_str()),
-      0);
+  EXPECT_TRUE(testing::passes_in_python(*python, folder, kCheck, data));
 }
 
 TEST(GeneratedPython, RefusesModulesThatItDoesNotKnow) {
