@@ -88,10 +88,10 @@ CostOptions module_costs(const GraphModule& module) {
   options.modules = [&module](const Node& call) -> std::optional<ModuleCall> {
     const auto leaf = module.leaf(call.target().str());
     if (!leaf) return std::nullopt;
-    std::optional<ModuleCall> known = by_type(*leaf);
-    if (!leaf->body()) return known;
+    if (!leaf->body()) return by_type(*leaf);
     if (const Node* main = main_operator(*leaf->body()))
       return ModuleCall{Symbol(packet_of(main->target().view())), parameter_infos(*leaf)};
+    std::optional<ModuleCall> known = by_type(*leaf);
     // A trace gives attention each tensor once, so that what it takes cannot be told from the parameters behind.
     if (known && known->packet.view() == kAttention) known.reset();
     return known.value_or(ModuleCall{{}, parameter_infos(*leaf)});

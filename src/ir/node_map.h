@@ -1,6 +1,8 @@
 // NodeMap<T>: a side table over the nodes of one graph, indexed by Node::id().
 //
 // Analyses keep their results here, never in the node. Reading a node that was made after the table reads the default.
+// Writing to such a node may move the table: `map[made] = map[node]` reads a reference that the left side has ended,
+// where T is more than a number or a pointer; copy what is read first.
 #pragma once
 
 #include <cstddef>

@@ -49,7 +49,11 @@ CodeOptions options_for(const GraphModule& module, const Graph& graph) {
 
 std::string quoted(const std::string& text) { return to_string(Argument(text)); }
 
-bool is_inside(const std::string& path, const CodeModule& module) { return path.starts_with(module.path + "."); }
+// Whether a module that is made has the tensor.
+bool comes_with_a_module(const CodeTensor& tensor, const CodeOptions& options) {
+  return std::ranges::any_of(options.modules,
+                             [&](const auto& module) { return tensor.path.starts_with(module.path + "."); });
+}
 
 std::string add_modules(const CodeOptions& options) {
   std::string out;
@@ -79,8 +83,7 @@ std::string constructor(const CodeOptions& options) {
       "        weights = dict(torch.load(pathlib.Path(__file__).parent / 'weights.pt'))\n";
   out += add_modules(options);
   for (const CodeTensor& tensor : options.tensors) {
-    if (std::ranges::any_of(options.modules, [&](const auto& module) { return is_inside(tensor.path, module); }))
-      continue;
+    if (comes_with_a_module(tensor, options)) continue;
     out += std::string("        self._add_") + (tensor.is_parameter ? "parameter" : "buffer") + "(" +
            quoted(tensor.path) + ", weights[" + quoted(tensor.path) + "]" +
            (tensor.is_frozen ? ", requires_grad=False" : "") + ")\n";
@@ -124,6 +127,7 @@ void refuse_unknown_modules(const Graph& graph, const CodeOptions& options) {
 std::vector<char> pickled_weights(const GraphModule& module, const CodeOptions& options) {
   std::vector<c10::IValue> weights;
   for (const CodeTensor& tensor : options.tensors) {
+    if (comes_with_a_module(tensor, options)) continue;
     weights.emplace_back(c10::ivalue::Tuple::create(tensor.path, module.attribute(tensor.path).detach()));
   }
   for (const CodeModule& made : options.modules) {
