@@ -1,6 +1,5 @@
 // What people ask for, one function each: docs/recipes.md shows them with the question.
 #include <fxgraph/fx.h>
-#include <fxgraph/nn/nn_modules.h>
 #include <torch/torch.h>
 
 #include <iostream>
