@@ -66,6 +66,9 @@ Node* Effects::write_between(const Node& value, const Node& a, const Node& b) co
 std::vector<Node*> Effects::readers(const Node& write) const {
   std::vector<Node*> found;
   for (const Set set : written_sets(write)) {
+    for (Node* holder : state_readers(set)) {
+      if (write.is_before(*holder)) found.push_back(holder);
+    }
     for (const Node* member : members(set)) {
       for (Node& user : member->users()) {
         if (write.is_before(user)) found.push_back(&user);
@@ -85,7 +88,7 @@ std::span<Node* const> Effects::between(const Node& a, const Node& b) const {
 bool Effects::touches(const Node& writer, const Node& other) const {
   const auto written = written_sets(writer);
   if (written.empty()) return false;
-  bool found = intersect(written, written_sets(other));
+  bool found = intersect(written, written_sets(other)) || intersect(written, state_sets(other));
   other.for_each_input([&](const Node& input) { found = found || intersect(written, sets(input)); });
   return found;
 }
@@ -111,15 +114,17 @@ OrderEdges Effects::order_edges() const {
   for (const Node& const_node : graph_->nodes()) {
     Node* node = const_cast<Node*>(&const_node);
     const auto written = written_sets(*node);
-    node->for_each_input([&](Node& input) {
-      for (const Set set : sets(input)) {
+    const auto read = [&](std::span<const Set> sets_read) {
+      for (const Set set : sets_read) {
         State& state = states[set];
         if (writers(set).empty() || std::find(written.begin(), written.end(), set) != written.end()) continue;
         if (!state.reads.empty() && state.reads.back() == node) continue;
         if (state.write) edges.push_back({state.write, node});
         state.reads.push_back(node);
       }
-    });
+    };
+    node->for_each_input([&](Node& input) { read(sets(input)); });
+    read(state_sets(*node));
     for (const Set set : written) {
       State& state = states[set];
       if (state.write == node) continue;

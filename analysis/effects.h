@@ -57,6 +57,11 @@ class Effects {
   bool impure(const Node& node) const { return of(node).impure(); }
   /// The sets that `node` may write to, module state included.
   std::span<const Set> written_sets(const Node& node) const;
+  /// Of the sets that somebody writes to, those of the tensors that a called module holds, or the graphs that the call
+  /// runs: what it reads beside its inputs.
+  std::span<const Set> state_sets(const Node& call) const {
+    return states_.empty() ? std::span<const Set>() : states_[call.id()].span(lists_);
+  }
 
   // ── Aliases ──────────────────────────────────────────────────────────────────────────────────────────────────────
   /// True when a write to one may change the other; true of a node and itself when it has a storage.
@@ -81,7 +86,9 @@ class Effects {
   Node* last_write_before(const Node& value, const Node& at) const;
   /// The first node strictly between `a` and `b` that may write to the storage of `value`, or null. `a` is before `b`.
   Node* write_between(const Node& value, const Node& a, const Node& b) const;
-  /// The nodes after `write` that have a value among their inputs that it may have changed: the reads that may see it.
+  /// The calls that have a set among their state_sets(), in graph order.
+  std::span<Node* const> state_readers(Set set) const { return state_readers_.of(set); }
+  /// The nodes after `write` that take or hold a value that it may have changed: the reads that may see it.
   /// They may see a later write instead. In graph order, each once. O(uses of the values concerned).
   std::vector<Node*> readers(const Node& write) const;
 
@@ -120,9 +127,10 @@ class Effects {
   const Graph* graph_;
   std::vector<NodeEffects> effects_;  // by id
   std::vector<Value> values_;         // by id
+  std::vector<Value> states_;         // by id; empty when nobody writes to what a call holds
   std::vector<Set> lists_;
   std::vector<bool> external_;  // by set
-  Table members_, writers_;
+  Table members_, writers_, state_readers_;
   std::vector<Node*> impure_;                 // in graph order
   std::vector<std::uint32_t> written_start_;  // by position in impure_, one more
   std::vector<Set> written_;

@@ -55,9 +55,11 @@ void EffectsBuilder::build() {
     }
   }
   join_module_state();
+  add_state_reads();
   number_sets();
   fill_members();
   fill_writers();
+  fill_state_readers();
 }
 
 DisjointCells::Cell EffectsBuilder::external_cell(bool external) {
@@ -94,6 +96,11 @@ void EffectsBuilder::gather(const Node& input) {
 
 void EffectsBuilder::add_call(const Node& node) {
   const NodeEffects effects = result_.effects_[node.id()] = effects_of(node, options_.modules);
+  if (effects.unknown && runs_graphs(node)) {  // who writes to the graph writes to what it holds
+    node.for_each_input([&](const Node& input) {
+      if (input.is(Op::get_attr)) cells_.unite(attribute_cell(input.target()), module_cell(input.target()));
+    });
+  }
   if (effects.impure()) add_writes(node, effects);
   if (!effects.may_alias) {
     if (!add_tuple(node)) set_fresh(node);
@@ -110,6 +117,7 @@ void EffectsBuilder::add_call(const Node& node) {
       gather(input);
     };
     for_each_aliased_input(node, add, options_.modules);
+    if (effects.may_alias_state && node.is(Op::call_module)) gathered_.push_back(module_cell(node.target()));
     if (effects.writes && inputs > 1 && !node.is(Op::call_module) && keeps_what_it_takes(node)) {
       for (const Cell cell : gathered_) cells_.unite(gathered_[0], cell);
     }
@@ -141,20 +149,19 @@ bool EffectsBuilder::add_element(const Node& node) {
   return true;
 }
 
-void EffectsBuilder::set_cells(const Node& node) {
+void EffectsBuilder::sort_gathered() {
   std::sort(gathered_.begin(), gathered_.end());
   gathered_.erase(std::unique(gathered_.begin(), gathered_.end()), gathered_.end());
+}
+
+void EffectsBuilder::set_cells(const Node& node) {
+  sort_gathered();
   if (gathered_.empty()) return set_fresh(node);
   if (gathered_.size() > Effects::kMaxSets) {
     for (const Cell cell : gathered_) cells_.unite(gathered_[0], cell);
     gathered_.resize(1);
   }
-  Effects::Value& value = result_.values_[node.id()];
-  value.count = static_cast<std::uint32_t>(gathered_.size());
-  value.at = gathered_[0];
-  if (value.count == 1) return;
-  value.at = static_cast<std::uint32_t>(result_.lists_.size());
-  result_.lists_.insert(result_.lists_.end(), gathered_.begin(), gathered_.end());
+  result_.values_[node.id()] = listed();
 }
 
 void EffectsBuilder::add_writes(const Node& node, const NodeEffects& effects) {
@@ -193,6 +200,76 @@ void EffectsBuilder::join_module_state() {
   }
 }
 
+/// What calls read beside their inputs, as far as somebody writes there.
+void EffectsBuilder::add_state_reads() {
+  if (writes_.empty()) return;
+  is_written_.resize(cells_.size());
+  for (const Write& write : writes_) is_written_[cells_.find(write.cell)] = true;
+  FlatMap<std::uint32_t> known;  // by module; 1 + the index in `states`
+  std::vector<Effects::Value> states;
+  const auto state_of = [&](Symbol module) {
+    std::uint32_t& index = known[module.id()];
+    if (!index) {
+      states.push_back(written_state(module));
+      index = static_cast<std::uint32_t>(states.size());
+    }
+    return states[index - 1];
+  };
+  const auto note = [&](const Node& node, const Effects::Value& state) {
+    if (!state.count) return;
+    if (result_.states_.empty()) result_.states_.resize(graph_.id_bound());
+    result_.states_[node.id()] = state;
+  };
+  for (const Node* node : order_) {
+    if (node->is(Op::call_module)) {
+      note(*node, state_of(node->target()));
+    } else if (result_.effects_[node->id()].unknown && runs_graphs(*node)) {
+      std::vector<Cell> all;
+      node->for_each_input([&](const Node& input) {
+        if (!input.is(Op::get_attr)) return;
+        const Effects::Value state = state_of(input.target());
+        const auto cells = state.span(result_.lists_);
+        all.insert(all.end(), cells.begin(), cells.end());
+      });
+      gathered_ = std::move(all);
+      note(*node, listed());
+    }
+  }
+}
+
+/// The written ones among the cells of what the module holds.
+Effects::Value EffectsBuilder::written_state(Symbol module) {
+  gathered_.clear();
+  const auto add = [&](Symbol path) {
+    const Cell* cell = attributes_.find(path.id());  // what nobody named, nobody wrote to
+    if (cell && is_written_[cells_.find(*cell - 1)]) gathered_.push_back(cells_.find(*cell - 1));
+  };
+  if (options_.modules.state) {
+    options_.modules.state(module, add);
+  } else {
+    const std::string below = module.str() + ".";
+    for (const Symbol path : attribute_paths_) {
+      if (path.view().starts_with(below)) add(path);
+    }
+  }
+  const Cell* own = modules_.find(module.id());
+  if (own && is_written_[cells_.find(*own - 1)]) gathered_.push_back(cells_.find(*own - 1));
+  return listed();
+}
+
+/// What was gathered, each once, as a list; none for nothing.
+Effects::Value EffectsBuilder::listed() {
+  sort_gathered();
+  Effects::Value value;
+  value.count = static_cast<std::uint32_t>(gathered_.size());
+  if (gathered_.empty()) return value;
+  value.at = gathered_[0];
+  if (value.count == 1) return value;
+  value.at = static_cast<std::uint32_t>(result_.lists_.size());
+  result_.lists_.insert(result_.lists_.end(), gathered_.begin(), gathered_.end());
+  return value;
+}
+
 /// From here on, what were cells are sets.
 void EffectsBuilder::number_sets() {
   constexpr std::uint32_t kNone = ~std::uint32_t{0};
@@ -209,6 +286,9 @@ void EffectsBuilder::number_sets() {
     }
   }
   for (Effects::Value& value : result_.values_) {
+    if (value.count == 1) value.at = set_of[value.at];
+  }
+  for (Effects::Value& value : result_.states_) {
     if (value.count == 1) value.at = set_of[value.at];
   }
   for (Effects::Set& set : result_.lists_) set = set_of[set];
@@ -259,6 +339,22 @@ void EffectsBuilder::fill_writers() {
   table.nodes.resize(writes_.size());
   std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
   for (const Write& write : writes_) table.nodes[next[write.cell]++] = write.node;
+}
+
+void EffectsBuilder::fill_state_readers() {
+  Effects::Table& table = result_.state_readers_;
+  table.starts.assign(result_.external_.size() + 1, 0);
+  if (result_.states_.empty()) return;
+  const auto for_each_read = [&](const auto& visit) {
+    for (std::size_t place = 0; place < ids_.size(); ++place) {
+      for (const Effects::Set set : result_.states_[ids_[place]].span(result_.lists_)) visit(set, place);
+    }
+  };
+  for_each_read([&](Effects::Set set, std::size_t) { ++table.starts[set + 1]; });
+  sum_up(table.starts);
+  table.nodes.resize(table.starts.back());
+  std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
+  for_each_read([&](Effects::Set set, std::size_t place) { table.nodes[next[set]++] = order_[place]; });
 }
 
 }  // namespace fx

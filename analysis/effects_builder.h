@@ -57,15 +57,20 @@ class EffectsBuilder {
   bool add_tuple(const Node& node);
   bool add_element(const Node& node);
   void gather(const Node& input);
+  void sort_gathered();
+  Effects::Value listed();
   void set_cells(const Node& node);
   void set_fresh(const Node& node) { result_.values_[node.id()] = {external_cell(false), 1}; }
   Cell external_cell(bool external);
   Cell attribute_cell(Symbol path);
   Cell module_cell(Symbol path);
   void join_module_state();
+  void add_state_reads();
+  Effects::Value written_state(Symbol module);
   void number_sets();
   void fill_members();
   void fill_writers();
+  void fill_state_readers();
 
   const Graph& graph_;
   const EffectsOptions& options_;
@@ -77,6 +82,7 @@ class EffectsBuilder {
   std::vector<bool> is_tuple_;      // by id; empty until there is one
   std::vector<Cell> gathered_;
   std::vector<Write> writes_;
+  std::vector<bool> is_written_;        // by root, once the cells are united
   FlatMap<Cell> attributes_, modules_;  // by symbol; 1 + cell
   std::vector<Symbol> attribute_paths_;
   std::vector<std::pair<Symbol, Cell>> module_cells_;  // of those that write

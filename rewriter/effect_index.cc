@@ -107,7 +107,7 @@ void EffectIndex::classify(Node& node) {
   const NodeEffects effects = of(node);
   if (node.is(Op::call_module)) {
     const std::vector<Cell>& state = state_cells(node.target());
-    if (effects.may_alias && !effects.aliases && modules_) {
+    if (effects.may_alias_state) {
       for (const Cell cell : state) unite(cell, cell_of(node));
     }
   }

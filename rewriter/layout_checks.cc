@@ -36,10 +36,8 @@ static_assert(std::ranges::is_sorted(kContiguous));
 // They raise where the strides do not do.
 constexpr std::array<std::string_view, 6> kViews = {"aten::_unsafe_view", "aten::unflatten",       "aten::view",
                                                     "aten::view_as",      "aten::view_as_complex", "aten::view_copy"};
-// They give something else for other strides.
-constexpr std::array<std::string_view, 20> kReaders = {
-    "aten::_reshape_alias", "aten::_reshape_alias_copy", "aten::as_strided", "aten::as_strided_",
-    "aten::as_strided_copy", "aten::as_strided_scatter", "aten::is_contiguous", "aten::stride", "aten::sym_stride",
+// They give something else for other strides, beside those that read them (OperatorTraits::reads_layout()).
+constexpr std::array<std::string_view, 11> kReaders = {
     "mkldnn_prepacked::conv2d_run",
     // LibTorch takes the elements of a tensor that lies in another order for those of one that does not.
     "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward",
@@ -127,8 +125,8 @@ class LayoutReaders {
     // It raises of what is not contiguous.
     const Argument* format = packet == "aten::contiguous" ? named_format(user, *schema) : nullptr;
     if (format && is_preserve(*format)) return true;
-    return (!dense_ && is_among(kViews, packet)) || is_among(kReaders, packet) || effects_.of(user).random ||
-           (shared && schema->traits.may_copy) || overwrites_operand(user, *schema);
+    return (!dense_ && is_among(kViews, packet)) || is_among(kReaders, packet) || schema->traits.reads_layout() ||
+           effects_.of(user).random || (shared && schema->traits.may_copy) || overwrites_operand(user, *schema);
   }
   /// `addmm_(w, w, x)`: what is multiplied is overwritten meanwhile, in an order that the kernel chooses by strides.
   bool overwrites_operand(const Node& user, const OperatorSchema& schema) const {
@@ -161,9 +159,9 @@ Layout layout_of(const OperatorSchema& schema) {
 
 }  // namespace
 
-bool needs_strides(Symbol target) {
-  const std::string_view packet = packet_of(target.view());
-  return is_among(kViews, packet) || is_among(kReaders, packet);
+bool needs_strides(const OperatorSchema& schema) {
+  const std::string_view packet = packet_of(schema.target.view());
+  return schema.traits.reads_layout() || is_among(kViews, packet) || is_among(kReaders, packet);
 }
 
 bool keeps_layout(Symbol target) {

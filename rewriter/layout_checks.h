@@ -19,8 +19,8 @@ enum class Layout : std::uint8_t {
 /// Whether what a call of `target` gives lies as what it takes, whatever else it is given; nobody knows what an unknown
 /// operator does, and it is taken to.
 bool keeps_layout(Symbol target);
-/// Whether a call of `target` raises, or gives something else, where what it takes has other strides.
-bool needs_strides(Symbol target);
+/// Whether a call raises, or gives something else, where what it takes has other strides.
+bool needs_strides(const OperatorSchema& schema);
 /// Of a value, through the pointwise operators among `made`: that of what they begin with, of several the first.
 Layout layout_of(const Node& node, std::span<Node* const> made);
 

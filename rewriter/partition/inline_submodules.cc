@@ -13,10 +13,37 @@
 namespace fx {
 namespace {
 
-/// The result's tensors and modules by path, each there once.
+using Attribute = GraphModule::Attribute;
+
+const void* identity(const Attribute& attribute) {
+  if (const auto* tensor = std::get_if<torch::Tensor>(&attribute)) return tensor->unsafeGetTensorImpl();
+  return std::get<std::shared_ptr<torch::nn::Module>>(attribute).get();
+}
+
+/// Whether `holder` is a module that has `attribute` at `path`.
+bool has_at(const Attribute& holder, const std::string& path, const Attribute& attribute) {
+  const auto* module = std::get_if<std::shared_ptr<torch::nn::Module>>(&holder);
+  if (!module) return false;
+  if (std::holds_alternative<torch::Tensor>(attribute)) {
+    const torch::Tensor tensor = find_tensor(**module, path);
+    return tensor.defined() && tensor.unsafeGetTensorImpl() == identity(attribute);
+  }
+  return find_child(**module, path).get() == identity(attribute);
+}
+
+/// The result's tensors and modules by path: each there once, and below a module only what it has there.
 class Paths {
  public:
-  explicit Paths(const GraphModule& module) : module_(module) {}
+  /// What the program names itself, but for the calls of `parts`, stays where it is.
+  Paths(const GraphModule& module, const std::map<std::string, std::shared_ptr<GraphModule>>& parts) {
+    for (const Node& node : module.graph().nodes()) {
+      const std::string path = node.target().str();
+      const bool is_part = node.is(Op::call_module) && parts.contains(path);
+      if (node.is(Op::get_attr) || (node.is(Op::call_module) && !is_part)) {
+        named_.emplace(path, attribute_of(module, node));
+      }
+    }
+  }
 
   /// The path for what `owner` has at `path`: that, if it is free or the same thing, else one below `prefix`.
   std::string place(const GraphModule& owner, const Node& node, const std::string& prefix) {
@@ -27,43 +54,38 @@ class Paths {
       if (put(owner, node, other)) return other;
     }
   }
-  const GraphModule::Attributes& attributes() const { return attributes_; }
+  GraphModule::Attributes attributes() const { return {named_.begin(), named_.end()}; }
 
  private:
-  static const void* identity(const GraphModule::Attribute& attribute) {
-    if (const auto* tensor = std::get_if<torch::Tensor>(&attribute)) return tensor->unsafeGetTensorImpl();
-    return std::get<std::shared_ptr<torch::nn::Module>>(attribute).get();
-  }
   bool put(const GraphModule& owner, const Node& node, const std::string& path) {
-    GraphModule::Attribute attribute = attribute_of(owner, node);
-    // What the program calls itself goes first, whenever it is met.
-    const torch::Tensor tensor = module_.find_attribute(path);
-    const auto child = module_.find_submodule(path);
-    const void* mine = tensor.defined() ? static_cast<const void*>(tensor.unsafeGetTensorImpl()) : child.get();
-    if (mine && mine != identity(attribute)) return false;
-    const auto [at, is_new] = taken_.emplace(path, identity(attribute));
-    if (is_new) attributes_.emplace_back(path, std::move(attribute));
-    return at->second == (is_new ? at->second : identity(attribute));
+    Attribute attribute = attribute_of(owner, node);
+    if (!fits(path, attribute)) return false;
+    named_.emplace(path, std::move(attribute));
+    return true;
   }
 
-  const GraphModule& module_;
-  std::map<std::string, const void*> taken_;
-  GraphModule::Attributes attributes_;
+  bool fits(const std::string& path, const Attribute& attribute) const {
+    if (const auto same = named_.find(path); same != named_.end()) {
+      return identity(same->second) == identity(attribute);
+    }
+    for (std::size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1)) {
+      const auto above = named_.find(path.substr(0, dot));
+      if (above != named_.end() && !has_at(above->second, path.substr(dot + 1), attribute)) return false;
+    }
+    const std::string below = path + ".";
+    for (auto at = named_.lower_bound(below); at != named_.end() && at->first.starts_with(below); ++at) {
+      if (!has_at(attribute, at->first.substr(below.size()), at->second)) return false;
+    }
+    return true;
+  }
+
+  std::map<std::string, Attribute> named_;
 };
 
 class Inlining {
  public:
   Inlining(const GraphModule& module, const std::vector<std::string>& paths)
-      : module_(module), places_(module), values_(module.graph()) {
-    for (const std::string& path : paths) {
-      auto part = std::dynamic_pointer_cast<GraphModule>(module.find_submodule(path));
-      if (!part) {
-        throw Error(ErrorKind::invalid_argument,
-                    "inline_submodules: '" + path + "' is no GraphModule of the program; name one that it calls");
-      }
-      parts_[path] = std::move(part);
-    }
-  }
+      : module_(module), parts_(parts_at(module, paths)), places_(module, parts_), values_(module.graph()) {}
 
   std::shared_ptr<GraphModule> run() {
     for (const Node& node : module_.graph().nodes()) {
@@ -85,6 +107,20 @@ class Inlining {
 
  private:
   using Map = std::function<Argument(Node&)>;
+  using Parts = std::map<std::string, std::shared_ptr<GraphModule>>;
+
+  static Parts parts_at(const GraphModule& module, const std::vector<std::string>& paths) {
+    Parts parts;
+    for (const std::string& path : paths) {
+      auto part = std::dynamic_pointer_cast<GraphModule>(module.find_submodule(path));
+      if (!part) {
+        throw Error(ErrorKind::invalid_argument,
+                    "inline_submodules: '" + path + "' is no GraphModule of the program; name one that it calls");
+      }
+      parts[path] = std::move(part);
+    }
+    return parts;
+  }
 
   Argument copy(const Node& node, const GraphModule& owner, const std::string& prefix, const Map& value_of) {
     Node& made = graph_.node_copy(node, value_of);
@@ -136,7 +172,7 @@ class Inlining {
   }
 
   const GraphModule& module_;
-  std::map<std::string, std::shared_ptr<GraphModule>> parts_;
+  Parts parts_;
   std::map<std::string, std::size_t> calls_;
   Paths places_;
   Graph graph_;

@@ -1,11 +1,13 @@
 // Storage that the program writes, or that a caller gets back as a view of what it gave, must stay one storage: a value
-// that lies in it may be read where it is, but not be made by somebody who may copy.
+// that lies in it may be read where it is, but not be made by somebody who may copy. So must what somebody reads by its
+// strides.
 #include <map>
 #include <memory>
 #include <set>
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/module/module_effects.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/partition/lower.h>
 
 namespace fx {
@@ -20,6 +22,7 @@ class Movable {
     }
     pin_what_callers_see();
     note_written_attributes();
+    note_layout_readers();
   }
 
   std::optional<std::string> why_not(const Node& node) const {
@@ -29,6 +32,11 @@ class Movable {
     if (effects.random) return "it draws random numbers";
     if (effects.side_effect) return "it has a side effect";
     if (auto why = pinned(node)) return "its result may share storage that " + *why;
+    if (reads_layout(node)) return "it reads how its input lies in memory";
+    for (const Effects::Set set : effects_.sets(node)) {
+      if (const Node* reader = layout_reader_[set])
+        return "%" + reader->name() + " reads how its result lies in memory";
+    }
     std::optional<std::string> why;
     node.for_each_input([&](const Node& input) {
       if (input.is(Op::get_attr) && !why && pinned(input))
@@ -68,6 +76,21 @@ class Movable {
     }
   }
 
+  static bool reads_layout(const Node& node) {
+    const OperatorSchema* schema = schema_of(node);
+    return schema && schema->traits.reads_layout();
+  }
+
+  void note_layout_readers() {
+    layout_reader_.resize(effects_.num_sets());
+    for (const Node& node : module_.graph().nodes()) {
+      if (!node.is_callable() || !reads_layout(node)) continue;
+      node.for_each_input([&](const Node& input) {
+        for (const Effects::Set set : effects_.sets(input)) layout_reader_[set] = &node;
+      });
+    }
+  }
+
   bool reads_written(const Node& node) const {
     if (written_.empty()) return false;
     const auto called = module_.find_submodule(node.target().str());
@@ -83,7 +106,8 @@ class Movable {
 
   const GraphModule& module_;
   Effects effects_;
-  std::vector<std::string> pinned_;  // by set: why, or empty
+  std::vector<std::string> pinned_;         // by set: why, or empty
+  std::vector<const Node*> layout_reader_;  // by set: a call that reads how it lies in memory, or null
   std::set<const void*> written_;
 };
 

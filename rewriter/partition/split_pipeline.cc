@@ -134,7 +134,7 @@ class PipelineSplitter {
     problem.seconds = seconds_;
     problem.bytes = NodeMap<std::int64_t>(graph_, 0);
     problem.weights = NodeMap<std::vector<std::uint32_t>>(graph_);
-    problem.unit = stage_units(module_, effects_, shapes_);
+    problem.unit = stage_units(effects_, shapes_);
     problem.stages = stages_;
     problem.slack = options_.slack;
     problem.max_weights = options_.max_weights;

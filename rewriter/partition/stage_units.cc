@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -13,8 +14,8 @@ namespace {
 /// Numbers for calls that may not be parted.
 class StageUnits {
  public:
-  StageUnits(const GraphModule& module, const Effects& effects, const Shapes& shapes)
-      : module_(module), graph_(module.graph()), effects_(effects), head_(graph_, nullptr) {
+  StageUnits(const Effects& effects, const Shapes& shapes)
+      : graph_(effects.graph()), effects_(effects), head_(graph_, nullptr) {
     for (Effects::Set set = 0; set < effects.num_sets(); ++set) {
       if (!effects.writers(set).empty()) join_set(set);
     }
@@ -56,8 +57,8 @@ class StageUnits {
 
   /// Asks where in its storage a value lies, or for what lies beside it: a copy has another storage.
   static bool looks_beyond(const Node& node) {
-    const std::string_view target = node.target().view();
-    return target.find("as_strided") != target.npos || target.find("storage") != target.npos;
+    const OperatorSchema* schema = schema_of(node);
+    return schema ? schema->traits.reads_storage : node.target().view().find("storage") != std::string_view::npos;
   }
   void join_storage_of(Node& node) {
     node.for_each_input([&](const Node& input) {
@@ -88,32 +89,13 @@ class StageUnits {
       }
     }
     const bool kept = named || effects_.is_external(set);
-    for (Node* call : named ? graph_.find_nodes(Op::call_module) : std::vector<Node*>()) {
-      if (holds_any(*call, effects_.members(set))) touching.push_back(call);
-    }
+    const auto holders = effects_.state_readers(set);
+    touching.insert(touching.end(), holders.begin(), holders.end());
     for (Node* node : touching) {
       if (kept || !last.is_before(*node)) join(*touching.front(), *node);
     }
   }
 
-  /// The called module has a tensor that one of these reads: a weight that the program writes by its path.
-  bool holds_any(const Node& call, std::span<Node* const> members) const {
-    const auto called = module_.find_submodule(call.target().str());
-    if (!called) return false;
-    for (const Node* member : members) {
-      if (!member->is(Op::get_attr)) continue;
-      const torch::Tensor written = module_.find_attribute(member->target().str());
-      if (!written.defined() || !written.has_storage()) continue;
-      for (const auto& tensors : {called->parameters(), called->buffers()}) {
-        for (const torch::Tensor& tensor : tensors) {
-          if (tensor.defined() && tensor.has_storage() && tensor.is_alias_of(written)) return true;
-        }
-      }
-    }
-    return false;
-  }
-
-  const GraphModule& module_;
   const Graph& graph_;
   const Effects& effects_;
   NodeMap<Node*> head_;
@@ -121,8 +103,8 @@ class StageUnits {
 
 }  // namespace
 
-NodeMap<std::uint32_t> stage_units(const GraphModule& module, const Effects& effects, const Shapes& shapes) {
-  return StageUnits(module, effects, shapes).numbers();
+NodeMap<std::uint32_t> stage_units(const Effects& effects, const Shapes& shapes) {
+  return StageUnits(effects, shapes).numbers();
 }
 
 }  // namespace fx

@@ -6,7 +6,7 @@
 // module's state) everything that touches it is, called modules that hold it too, since the next call reads what this
 // one wrote.
 //
-// Cost: O(nodes + uses), and for each storage that is written a look at the modules that are called.
+// Cost: O(nodes + uses).
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,11 @@
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/tensor_info.h>
-#include <fxgraph/module/graph_module.h>
 
 namespace fx {
 
 /// By call: 0 for one that may stand by itself, else the number of its unit, counted from 1. Throws Error(unsupported)
 /// naming a call that writes to an input.
-NodeMap<std::uint32_t> stage_units(const GraphModule& module, const Effects& effects, const Shapes& shapes);
+NodeMap<std::uint32_t> stage_units(const Effects& effects, const Shapes& shapes);
 
 }  // namespace fx

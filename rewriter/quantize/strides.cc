@@ -21,9 +21,8 @@ bool writes_to_values(const Graph& graph) {
 }
 
 bool reads_strides(const Node& node) {
-  if (!node.is(Op::call_function)) return false;
-  const std::string_view packet = packet_of(node.target().view());
-  return packet == "aten::as_strided" || packet == "aten::stride" || packet == "aten::is_contiguous";
+  const OperatorSchema* schema = schema_of(node);
+  return schema && schema->traits.reads_layout();
 }
 
 void views_become_reshapes(GraphModule& flat) {

@@ -27,6 +27,7 @@ void merge(NodeEffects& into, const NodeEffects& more) {
 /// Where the storage of a body's value may come from.
 struct Origin {
   bool outside = false;  ///< an input, or a tensor of the module
+  bool state = false;    ///< a tensor of the module
   bool surely = true;    ///< every step back was a view
 };
 
@@ -41,10 +42,13 @@ Origin origin_of(const Node& value, const ModuleEffects& modules) {
     if (!seen.emplace(&node, true).second) continue;
     if (node.is(Op::placeholder) || node.is(Op::get_attr)) {
       origin.outside = true;
+      origin.state = origin.state || node.is(Op::get_attr);
       origin.surely = origin.surely && node.is(Op::placeholder);
       continue;
     }
     const NodeEffects effects = effects_of(node, modules);
+    origin.outside = origin.outside || effects.may_alias_state;
+    origin.state = origin.state || effects.may_alias_state;
     if (!effects.may_alias && !effects.unknown) {
       origin.surely = false;
       continue;
@@ -77,6 +81,12 @@ bool is_of_torch(const torch::nn::Module& module) {
   if (const auto* leaf = dynamic_cast<const LeafModule*>(&module))
     return leaf->qualified_name().starts_with("torch.nn.");
   return module.name().starts_with("torch::nn::");
+}
+
+/// LibTorch's own modules return none of their tensors; Sequential as far as what it holds does not.
+bool is_all_of_torch(const torch::nn::Module& root) {
+  if (dynamic_cast<const LeafModule*>(&root)) return is_of_torch(root);
+  return std::ranges::all_of(root.modules(), [](const auto& module) { return is_of_torch(*module); });
 }
 
 /// Whether the option of a module without a body is there and not off. Modules of C++ say so where they are printed: it
@@ -138,6 +148,7 @@ NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
       node.for_each_input([&](const Node& made) {
         const Origin origin = origin_of(made, modules);
         all.may_alias |= origin.outside;
+        all.may_alias_state |= origin.state;
         surely &= origin.surely;
       });
       all.aliases = all.may_alias && surely;
@@ -160,6 +171,7 @@ NodeEffects effects_of_module(const GraphModule& module, const std::string& path
   if (const auto leaf = module.leaf(path); leaf && leaf->body()) return effects_of_body(*leaf->body(), {});
   NodeEffects effects;
   effects.may_alias = true;
+  effects.may_alias_state = called && !is_all_of_torch(*called);
   // A module without a body may write to what it is given; of those of others nobody knows what they do.
   effects.unknown = called && !keeps_nothing_in_evaluation(*called);
   effects.writes = called && is_on(*called, "inplace");

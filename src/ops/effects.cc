@@ -87,8 +87,14 @@ NodeEffects schema_effects(const OperatorSchema& schema, ArgumentSpan args, Kwar
 constexpr NodeEffects kUnknownEffects{.unknown = true, .may_alias = true};
 
 NodeEffects either(const NodeEffects& a, const NodeEffects& b) {
-  return {a.writes || b.writes,       a.random || b.random,   a.side_effect || b.side_effect,  a.unknown || b.unknown,
-          a.may_alias || b.may_alias, a.aliases || b.aliases, a.restructures || b.restructures};
+  return {.writes = a.writes || b.writes,
+          .random = a.random || b.random,
+          .side_effect = a.side_effect || b.side_effect,
+          .unknown = a.unknown || b.unknown,
+          .may_alias = a.may_alias || b.may_alias,
+          .aliases = a.aliases || b.aliases,
+          .restructures = a.restructures || b.restructures,
+          .may_alias_state = a.may_alias_state || b.may_alias_state};
 }
 
 TargetEffects each_call(const NodeEffects& effects) { return {effects, TargetEffects::Known::each_call}; }
@@ -120,8 +126,10 @@ TargetEffects common_effects(const std::vector<const Overloads*>& candidates) {
   for (const Overloads* overloads : candidates) {
     for (const OperatorSchema* schema : *overloads) {
       if (is_out_overload(*schema)) continue;
-      NodeEffects effects{schema->traits.writes, schema->traits.random, schema->traits.side_effect, false,
-                          result_may_alias(*schema)};
+      NodeEffects effects{.writes = schema->traits.writes,
+                          .random = schema->traits.random,
+                          .side_effect = schema->traits.side_effect,
+                          .may_alias = result_may_alias(*schema)};
       effects.aliases = surely_aliases(*schema, effects);
       effects.restructures = schema->traits.restructures;
       if (!any) first = effects;
@@ -258,6 +266,7 @@ bool is_exact(Op op, const TargetInfo& info) { return op == Op::call_function &&
 [[gnu::noinline]] NodeEffects module_effects(const Node& node, const ModuleEffects& modules) {
   NodeEffects effects = modules ? modules(node) : NodeEffects{.may_alias = true};
   effects.may_alias |= effects.unknown;
+  effects.may_alias_state |= effects.unknown;
   return effects;
 }
 

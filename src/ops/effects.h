@@ -34,6 +34,8 @@ struct alignas(8) NodeEffects {
   bool may_alias = false;     ///< the result may share storage with an argument
   bool aliases = false;       ///< the result surely is, or is a view of, the argument it may alias
   bool restructures = false;  ///< what it writes may get other sizes or strides, whoever holds that tensor
+  /// The result may share storage with a tensor that the called module holds; may_alias is set, too.
+  bool may_alias_state = false;
 
   /// True when the node may not be removed or merged though nothing uses it.
   bool impure() const { return writes || random || side_effect || unknown; }

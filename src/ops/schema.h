@@ -95,7 +95,11 @@ struct OperatorTraits {
   bool commutative = false;  ///< the first two arguments may be swapped when every other has its default (add's alpha)
   bool zeros_by_order = false;  ///< of 0.0 and -0.0 gives the one that stands first, or last: max, min
   bool may_copy = false;        ///< a view, or a copy where no view will do: reshape, contiguous, to
+  bool reads_strides = false;   ///< asks how its input lies in memory: stride, is_contiguous
+  bool reads_storage = false;   ///< reads its input's storage by strides of its own, or asks where in it that lies
   bool restructures = false;    ///< gives what it writes other sizes or strides: t_, resize_, out= of another size
+  /// Gives something else for an input that lies otherwise in memory.
+  bool reads_layout() const { return reads_strides || reads_storage; }
 };
 
 /// An argument that turns an effect of the operator off when it is this literal: dropout draws nothing when `train` is

@@ -61,6 +61,16 @@ constexpr std::string_view kMayCopy[] = {
     "to_dense", "to_mkldnn", "to_sparse",
 };
 
+// Ask for the strides of a tensor. Sorted.
+constexpr std::string_view kReadsStrides[] = {"is_contiguous", "stride", "sym_stride"};
+
+// Ask where in its storage a tensor lies, or read what lies beside it: a copy that lies as it does gives something else.
+// Sorted.
+constexpr std::string_view kReadsStorage[] = {
+    "_reshape_alias", "_reshape_alias_copy", "as_strided", "as_strided_copy", "as_strided_scatter", "storage_offset",
+    "sym_storage_offset",
+};
+
 // Give the tensor that they write other sizes, strides or storage, so that whoever holds it sees another shape. Sorted.
 constexpr std::string_view kRestructures[] = {
     "_resize_output_", "as_strided_", "detach_", "rename_", "resize_", "resize_as_", "resize_as_sparse_", "set_",
@@ -218,6 +228,7 @@ static_assert(std::ranges::is_sorted(kPointwise) && std::ranges::is_sorted(kRedu
               std::ranges::is_sorted(kCommutative) && std::ranges::is_sorted(kZerosByOrder) &&
               std::ranges::is_sorted(kRandom) && std::ranges::is_sorted(kSideEffect) &&
               std::ranges::is_sorted(kSideEffectNamespaces) && std::ranges::is_sorted(kMayCopy) &&
+              std::ranges::is_sorted(kReadsStrides) && std::ranges::is_sorted(kReadsStorage) &&
               std::ranges::is_sorted(kRestructures));
 
 template <std::size_t N>
@@ -329,6 +340,8 @@ void complete_schema(OperatorSchema& schema) {
     schema.traits.random = contains(kRandom, name.base);
     set_groups(schema, name);
     schema.traits.may_copy = contains(kMayCopy, name.base);
+    schema.traits.reads_strides = contains(kReadsStrides, name.base);
+    schema.traits.reads_storage = contains(kReadsStorage, name.base);
     schema.traits.restructures = contains(kRestructures, name.packet);
   }
   if (name.name_space == "quantized") add_hidden(schema, packet_of(schema.target.view()));

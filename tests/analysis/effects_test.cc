@@ -119,29 +119,6 @@ TEST(Effects, InputsMayAliasWhenAsked) {
   EXPECT_TRUE(Effects(graph, {.inputs_may_alias = true}).may_alias(x, y));
 }
 
-TEST(Effects, ModulesThatWriteTheirState) {
-  Graph graph;
-  Node& x = graph.placeholder("x");
-  Node& mean = graph.get_attr("block.bn.running_mean");
-  Node& other = graph.get_attr("block.conv.weight");
-  Node& bn = graph.call_module("block.bn", {x});
-  Node& again = graph.get_attr("block.bn.running_mean");
-  Node& sum = graph.call_function("aten::add.Tensor", {again, other});
-  graph.output(Argument::tuple({bn, sum}));
-  const auto trains = [](const Node& call) { return NodeEffects{.writes = call.target() == "block.bn"}; };
-  const Effects effects(graph, {.modules = trains});
-  EXPECT_TRUE(effects.writes(bn));
-  EXPECT_EQ(effects.write_between(mean, mean, sum), &bn);
-  EXPECT_EQ(effects.write_between(other, other, sum), nullptr);
-  EXPECT_TRUE(Effects(graph).written_sets(bn).empty());
-  // Where the program says what the module holds, that is written, whatever its path.
-  ModuleEffects says = trains;
-  says.state = [](Symbol, const auto& visit) { visit(Symbol("block.conv.weight")); };
-  const Effects said(graph, {.modules = says});
-  EXPECT_EQ(said.write_between(mean, mean, sum), nullptr);
-  EXPECT_EQ(said.write_between(other, other, sum), &bn);
-}
-
 TEST(Effects, MaySwap) {
   Graph graph;
   Node& x = graph.placeholder("x");

@@ -20,6 +20,8 @@ std::string traits_of(const char* target) {
   add(traits.reduction, "reduction");
   add(traits.commutative, "commutative");
   add(traits.zeros_by_order, "zeros_by_order");
+  add(traits.reads_strides, "reads_strides");
+  add(traits.reads_storage, "reads_storage");
   return names;
 }
 
@@ -51,6 +53,12 @@ TEST(Traits, ComeFromTheDeclarationAndTheTables) {
       {"aten::max", "reduction"},
       {"aten::max.dim", "reduction"},
       {"aten::max.other", "pointwise commutative zeros_by_order"},
+      {"aten::as_strided", "view reads_storage"},
+      {"aten::as_strided_", "writes reads_storage"},
+      {"aten::stride.int", "reads_strides"},
+      {"aten::is_contiguous.memory_format", "reads_strides"},
+      {"aten::storage_offset", "reads_storage"},
+      {"aten::view", "view"},
       {"aten::sum.dim_IntList", "reduction"},
       {"aten::linalg_vector_norm", "reduction"},
       {"aten::softmax.int", ""},

@@ -53,7 +53,7 @@ class Rounded : public Interpreter {
     if (row && row->role == quantize::Role::fixed) return fixed_parameters(row->scale, row->zero_point);
     const Node* input = observed.args().empty() ? nullptr : observed.arg(0).node_or_null();
     const bool input_observed = input && input->is(Op::call_module);
-    if (row && row->role == quantize::Role::by_number) {
+    if (row && row->role == quantize::Role::by_number && input_observed) {
       const QuantParameters from = parameters_of(input->arg(0).node());
       const at::Tensor value =
           at::quantize_per_tensor(at::zeros({1}), from.scale_value(), from.zero_point_value(), at::kQUInt8);

@@ -145,8 +145,11 @@ class Network {
     const std::string both = emit("aten::stack([%" + a.name + ", %" + values_.back().name + "], 2)");
     std::vector<std::int64_t> sizes = a.sizes;
     sizes[1] *= 2;
+    // What permute made is laid out otherwise, and a view of it would be refused.
+    if (pick(2))
+      return made(emit("aten::view(%" + emit("aten::contiguous(%" + both + ")") + ", " + text_of(sizes) + ")"), sizes);
     made(emit("aten::" +
-              one_of({"flatten.using_ints(%" + both + ", 1, 2)", "view(%" + both + ", " + text_of(sizes) + ")"})),
+              one_of({"flatten.using_ints(%" + both + ", 1, 2)", "reshape(%" + both + ", " + text_of(sizes) + ")"})),
          sizes);
   }
 

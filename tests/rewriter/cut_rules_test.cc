@@ -88,7 +88,7 @@ Graph graph_at(std::uint64_t seed, const std::vector<testing::OperatorForm>& for
 ModuleEffects modules_at(std::uint64_t seed) {
   std::optional<NodeEffects> call;
   if (seed % 5 == 1) call = NodeEffects{.writes = true};
-  if (seed % 5 == 2) call = NodeEffects{.random = true, .may_alias = true};
+  if (seed % 5 == 2) call = NodeEffects{.random = true, .may_alias = true, .may_alias_state = true};
   if (seed % 5 == 3) call = NodeEffects{};
   return testing::module_effects(call, seed % 4 == 3, seed % 4 == 2);
 }

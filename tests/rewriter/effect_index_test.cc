@@ -44,7 +44,9 @@ Graph graph_at(std::uint64_t seed) {
 ModuleEffects modules_at(std::uint64_t seed) {
   std::optional<NodeEffects> call;
   if (seed % 3 == 1) call = NodeEffects{.writes = true};
-  if (seed % 3 == 2) call = NodeEffects{.random = true, .may_alias = true, .aliases = seed % 2 == 0};
+  const bool surely = seed % 2 == 0;
+  if (seed % 3 == 2)
+    call = NodeEffects{.random = true, .may_alias = true, .aliases = surely, .may_alias_state = !surely};
   return testing::module_effects(call, seed % 5 == 3, seed % 5 == 4);
 }
 

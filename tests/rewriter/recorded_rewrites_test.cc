@@ -99,7 +99,7 @@ Graph graph_at(std::uint64_t seed) {
 ModuleEffects modules_at(std::uint64_t seed) {
   std::optional<NodeEffects> call;
   if (seed % 3 == 1) call = NodeEffects{.writes = true};
-  if (seed % 3 == 2) call = NodeEffects{.random = true, .may_alias = true};
+  if (seed % 3 == 2) call = NodeEffects{.random = true, .may_alias = true, .may_alias_state = true};
   return testing::module_effects(call, seed % 4 == 3, false);
 }
 

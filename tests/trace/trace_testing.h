@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -51,10 +52,13 @@ std::vector<std::string> traced_calls(Program&& program, std::vector<c10::IValue
 
 inline std::string output_text(const Graph& graph) { return to_string(graph.output_node()->arg(0), NodeStyle::plain); }
 
-/// Exactly: every number is the same, a NaN where the other has one.
+/// Exactly: every number is the same, its sign, too (0 and -0); a NaN where the other has one.
 inline bool same_numbers(const torch::Tensor& a, const torch::Tensor& b) {
   const torch::Tensor x = a.detach(), y = b.detach(), nan = x.isnan();
-  return torch::equal(nan, y.isnan()) && torch::equal(x.masked_fill(nan, 0), y.masked_fill(nan, 0));
+  if (!torch::equal(nan, y.isnan())) return false;
+  const torch::Tensor numbers = x.masked_fill(nan, 0), others = y.masked_fill(nan, 0);
+  if (!torch::equal(numbers, others)) return false;
+  return !x.is_floating_point() || torch::equal(numbers.signbit(), others.signbit());
 }
 
 /// Compares tensors, and lists, tuples and dicts of tensors, exactly or nearly.
@@ -99,7 +103,8 @@ inline ::testing::AssertionResult same_value(const c10::IValue& a, const c10::IV
     if (other.isTensor() && !other.toTensor().defined()) return ::testing::AssertionSuccess();
     return ::testing::AssertionFailure() << a.tagKind() << " and " << b.tagKind();
   }
-  return a == b ? ::testing::AssertionSuccess() : ::testing::AssertionFailure() << a << " and " << b;
+  const bool both_nan = a.isDouble() && b.isDouble() && std::isnan(a.toDouble()) && std::isnan(b.toDouble());
+  return a == b || both_nan ? ::testing::AssertionSuccess() : ::testing::AssertionFailure() << a << " and " << b;
 }
 
 #define EXPECT_FX_ERROR(statement, wanted_kind, ...)                                                         \

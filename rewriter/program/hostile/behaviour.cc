@@ -112,6 +112,27 @@ class Shaken : public Interpreter {
   Shaking shaking_;
 };
 
+/// Whether a NaN or an infinity comes up on the way.
+class NumberWatch : public Interpreter {
+ public:
+  using Interpreter::Interpreter;
+
+  Value run_node(const Node& node) override {
+    Value value = Interpreter::run_node(node);
+    Tensors tensors;
+    std::string structure;
+    take_apart(value, tensors, structure);
+    for (const at::Tensor& tensor : tensors) {
+      met_ |= tensor.defined() && !tensor.isfinite().all().item<bool>();
+    }
+    return value;
+  }
+  bool met_nonfinite() const { return met_; }
+
+ private:
+  bool met_ = false;
+};
+
 /// One of the two modules, with all that it did so far.
 class Subject {
  public:
@@ -317,6 +338,24 @@ bool runs(const HostileProgram& program) {
   } catch (const std::exception&) {
     return false;
   }
+}
+
+bool meets_nonfinite(const HostileProgram& program) {
+  const auto module = program.build();
+  NumberWatch watch(*module);
+  const at::NoGradGuard no_grad;
+  for (const Tensors& set : program.inputs) {
+    for (int call = 0; call < 2; ++call) {  // what the first leaves in the state is what the second reads
+      std::vector<c10::IValue> values;
+      for (const at::Tensor& input : set) values.emplace_back(copy_of(input));
+      try {
+        watch.run(std::move(values));
+      } catch (const std::exception&) {
+        break;  // this set does not fit; what was seen so far counts
+      }
+    }
+  }
+  return watch.met_nonfinite();
 }
 
 bool is_ill_conditioned(const HostileProgram& program, const Tolerance& tolerance) {

@@ -28,6 +28,10 @@ std::optional<std::string> difference(GraphModule& before, GraphModule& after, c
 /// True when the first program runs on its inputs.
 bool runs(const HostileProgram& program);
 
+/// True when a NaN or an infinity comes up in a run, be it on the way: what reads it may make finite numbers of it that
+/// say which it was (`x == x`).
+bool meets_nonfinite(const HostileProgram& program);
+
 /// True when rounding alone makes this program's results differ by as much as `tolerance`: nothing can be said of it.
 bool is_ill_conditioned(const HostileProgram& program, const Tolerance& tolerance);
 

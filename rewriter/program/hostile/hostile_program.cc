@@ -69,6 +69,18 @@ HostileProgram HostileProgram::clone() const {
   return copy;
 }
 
+HostileProgram HostileProgram::with_tame_numbers() const {
+  HostileProgram tame = clone();
+  tame.numbers = Numbers::tame;
+  for (Tensors& set : tame.inputs) {
+    for (at::Tensor& input : set) input = tamed(input);
+  }
+  for (Weight& weight : tame.weights) {
+    if (weight.same_as.empty()) weight.value = tamed(weight.value);
+  }
+  return tame;
+}
+
 std::string HostileProgram::str() const {
   std::ostringstream out;
   out << print_graph(graph);

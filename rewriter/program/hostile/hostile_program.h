@@ -47,6 +47,8 @@ struct HostileProgram {
   /// A module of its own, sharing nothing with any other; throws what GraphModule throws.
   std::shared_ptr<GraphModule> build() const;
   HostileProgram clone() const;
+  /// The same with finite numbers of moderate size in its inputs and weights.
+  HostileProgram with_tame_numbers() const;
   /// Text of the graph, weights and inputs: enough to make it again.
   std::string str() const;
 };

@@ -9,18 +9,6 @@ namespace fx::hostile {
 
 namespace {
 
-HostileProgram with_tame_numbers(const HostileProgram& program) {
-  HostileProgram tame = program.clone();
-  tame.numbers = Numbers::tame;
-  for (Tensors& set : tame.inputs) {
-    for (at::Tensor& input : set) input = tamed(input);
-  }
-  for (Weight& weight : tame.weights) {
-    if (weight.same_as.empty()) weight.value = tamed(weight.value);
-  }
-  return tame;
-}
-
 HostileProgram on_doubles(const HostileProgram& program) {
   HostileProgram wide = program.clone();
   const auto widened = [](const at::Tensor& tensor) {
@@ -191,11 +179,12 @@ Verdict judge(const HostileProgram& program, const Rewrite& rewrite) {
   const std::optional<std::string> wrong = difference(*before, *after, program.inputs, tolerance);
   verdict.ran = verdict.changed = true;
   if (!wrong) return verdict;
-  if (done.needs_finite && wrong->find("not finite") != std::string::npos) {
+  const auto is_of = [&](std::string_view kind) { return wrong->find(kind) != std::string::npos; };
+  if (done.needs_finite && (is_of("not finite") || (is_of("other numbers") && meets_nonfinite(program)))) {
     if (program.numbers == Numbers::tame) return verdict;
-    return judge(with_tame_numbers(program), rewrite);
+    return judge(program.with_tame_numbers(), rewrite);
   }
-  if (wrong->find("other numbers") != std::string::npos &&
+  if (is_of("other numbers") &&
       (is_ill_conditioned(program, tolerance) || is_rounding_within(program, rewrite, tolerance)))
     return verdict;
   verdict.wrong = *wrong;

@@ -24,7 +24,7 @@ bool is_view(const Node& node) {
 // storage of a value, not for its elements, would fail on it or see others' elements.
 bool reads_storage(const Node& node) {
   const OperatorSchema* schema = schema_of(node);
-  return schema && !is_view(node) && internal::needs_strides(schema->target);
+  return schema && !is_view(node) && internal::needs_strides(*schema);
 }
 
 /// `view` wants storage that it can look at otherwise; `reshape` copies where it cannot.
