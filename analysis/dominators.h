@@ -11,7 +11,7 @@
 //
 // One pass over the nodes in order: a node's parent is the nearest common ancestor of its inputs, found through jump
 // pointers (E. W. Myers, "An applicative random-access stack", 1983). Complexity: O((nodes + uses) · log depth) to
-// make, 20 bytes a node; immediate, dominates and depth are O(1), common is O(log depth). Nothing recurses.
+// make, 24 bytes a node; immediate, dominates and depth are O(1), common is O(log depth). Nothing recurses.
 //
 // The result is a snapshot, valid until the graph is edited; the graph must outlive it. Thread-safety: const functions
 // may run on several threads at once.

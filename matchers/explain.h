@@ -20,9 +20,9 @@ namespace fx {
 /// Says why the pattern's first result cannot be `node`, or that it can and what is bound. One line.
 std::string explain(const Graph& graph, const Pattern& pattern, const Node& node, const FindOptions& options = {});
 
-/// Says where the pattern nearly fits: a line for each reason with how often it is met, the furthest first, at most
-/// `lines` of them, and for each the first five places. Also says when an operator that the pattern needs is not in the
-/// graph at all.
+/// Says where the pattern nearly fits: for each reason a line with how often it is met, and one for each further
+/// obstacle there; those with the fewest obstacles first, at most `lines`, and for each the first five places. Also
+/// says when an operator that the pattern needs is not in the graph at all.
 std::string near_misses(const Graph& graph, const Pattern& pattern, const FindOptions& options = {},
                         std::size_t lines = 10);
 

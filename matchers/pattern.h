@@ -32,7 +32,7 @@ struct PatternAccess;
 struct PatternData;
 }  // namespace internal
 
-/// Predicates that a pattern's text may call by name: `c: int.where(even)`.
+/// Predicates that a pattern's text may call by name: `c: int.if(even)`.
 using Predicates = std::vector<std::pair<std::string, std::function<bool(const Argument&)>>>;
 
 /// How a Graph is read as a pattern.

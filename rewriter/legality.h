@@ -7,7 +7,11 @@
 //               that do not depend on the match are moved up for it
 //   ordered     nothing between the old places and the new one writes what the match reads, or would be passed by a
 //               write, a random draw or a side effect of the match
+//   forms       nobody gives what the match takes or makes another shape in place: it would do so to what comes instead
 //   owned       a write in the match is kept by the replacement, or nobody can see it
+//   aliases     no result comes to share, or stops sharing, storage that is written later or that the caller gets
+//   layout      nothing depends on how a value lies in memory that may lie otherwise now
+//   asked again the condition holds of what earlier rewrites changed
 //
 // Each costs the match and what lies in its span, never the graph.
 #pragma once

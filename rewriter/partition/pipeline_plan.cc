@@ -68,6 +68,7 @@ std::string PipelinePlan::json() const {
 PipelinePlan PipelinePlan::from_json(const std::string& text) {
   try {
     const nlohmann::json in = nlohmann::json::parse(text);
+    if (!in.is_object()) throw std::runtime_error("it is no object");
     if (in.at("version").get<int>() != kVersion) throw std::runtime_error("it has another version");
     PipelinePlan plan;
     plan.measured = in.at("measured").get<bool>();

@@ -28,7 +28,7 @@ enum class QuantBackend : std::uint8_t {
   qnnpack,
   reference,  ///< none: dequantize, the operator on floats, quantize
 };
-/// Returns the name as it is spelt above.
+/// Returns the name as it is spelt above; of `automatic`, "auto".
 std::string_view to_string(QuantBackend backend);
 /// Throws Error(invalid_argument) that lists the names.
 QuantBackend parse_quant_backend(std::string_view name);
@@ -71,7 +71,7 @@ struct Quantizer {
 enum class QuantMode : std::uint8_t {
   keep_float,   ///< as it is
   fixed_range,  ///< weights and activations; ranges from samples (static quantization)
-  dynamic,      ///< weights; ranges of activations found anew in each run: linear, LSTM, GRU
+  dynamic,      ///< weights; ranges of activations found anew in each run: linear, recurrent, embeddings
   weight_only,  ///< weights, computed with as floats: linear and convolutions; embeddings have a kernel
 };
 /// Returns the name as parse_quant_config reads it.

@@ -21,6 +21,7 @@
 #include <thread>
 
 #include <fxgraph/cli/options.h>
+#include <fxgraph/support/output_file.h>
 
 namespace fx::cli {
 
@@ -146,14 +147,7 @@ void print_text(const std::vector<std::string>& files, const std::vector<FileRun
 int optimize_each(const std::string& program, const std::vector<std::string>& files, const OptimizeOptions& options,
                   unsigned jobs) {
   const std::vector<std::string> places = outputs(files, options.output);
-  if (!options.output.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.output, error);
-    if (!std::filesystem::is_directory(options.output, error)) {
-      throw Error(ErrorKind::io, fmt::format("{} is no folder: with several files, -o names the folder to save them in",
-                                             options.output));
-    }
-  }
+  if (!options.output.empty()) make_folder(options.output);  // of several files
   jobs = std::clamp<unsigned>(jobs, 1, static_cast<unsigned>(files.size()));
   // Each process would else start a thread for every core.
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());

@@ -18,10 +18,12 @@ namespace fx::cli {
 std::string read_pattern(const std::string& pattern) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(pattern, error);
-  if (!std::filesystem::exists(status) || std::filesystem::is_directory(status)) {
+  const bool is_folder = std::filesystem::is_directory(status);
+  if (!std::filesystem::exists(status) || is_folder) {
     // A name with a dot or slash and nothing that patterns are made of is a file that is not there.
     if (pattern.find_first_of("(%\n ") == std::string::npos && pattern.find_first_of("./") != std::string::npos) {
-      throw Error(ErrorKind::io, "cannot read the pattern " + pattern + ": there is no such file");
+      throw Error(ErrorKind::io, "cannot read the pattern " + pattern + ": " +
+                                     (is_folder ? "it is a folder; name a file" : "there is no such file"));
     }
     return pattern;
   }

@@ -2,6 +2,7 @@
 #include <fxgraph/report/report.h>
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -42,7 +43,8 @@ double parse_limit(std::string text) {
 Report::BaselinePart compare(const Report& report, const ReportOptions& options) {
   const double limit = parse_limit(options.limit);
   std::ifstream file(options.baseline, std::ios::binary);
-  if (!file) throw Error(ErrorKind::io, "cannot read " + options.baseline + ": name a report in JSON that exists");
+  if (!file || std::filesystem::is_directory(options.baseline))
+    throw Error(ErrorKind::io, "cannot read " + options.baseline + ": name a report in JSON that exists");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   try {
     Report::BaselinePart part = compare_with_baseline(report, text, limit);

@@ -35,8 +35,8 @@ bool is_exported_program(const std::string& path) noexcept;
 std::vector<c10::IValue> pack_inputs(const GraphModule& module, const std::vector<c10::IValue>& values);
 
 /// Loads what torch.export.save wrote, from PyTorch 2.5 on. Throws Error(io) for a file that cannot be read, is cut
-/// short or damaged; Error(unsupported), all at once, for operators that are not known here, and for classes among the
-/// inputs and newer schemas. The message starts with `path`.
+/// short or damaged; Error(unsupported), all at once, for operators that are not known here, for classes among
+/// the inputs that nobody registered as trees, and for newer schemas. The message starts with `path`.
 std::shared_ptr<GraphModule> load_exported(const std::string& path, const ExportedOptions& options = {});
 
 }  // namespace fx

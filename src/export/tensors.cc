@@ -210,8 +210,6 @@ class Reader {
 
 }  // namespace
 
-bool is_available(DType dtype) { return to_scalar_type(dtype) < at::ScalarType::Undefined; }
-
 SymbolicSize read_symbolic_size(const Json& json) {
   const auto [kind, value] = variant_of(json);
   if (kind == "as_int") return {SizeExpr::integer(integer_of(value)), integer_of(value)};

@@ -37,9 +37,6 @@ struct TensorMeta {
   Device device;
 };
 
-/// True when this LibTorch has tensors of the type: 1.13 has no float8 and no unsigned types but uint8.
-bool is_available(DType dtype);
-
 SymbolicSize read_symbolic_size(const Json& json);
 TensorMeta read_tensor_meta(const Json& json);
 Json write_size(const SymbolicSize& size);

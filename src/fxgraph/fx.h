@@ -67,6 +67,7 @@
 #include <fxgraph/rewriter/quantize/quantize.h>
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/rewriter/rules/transformations.h>
+#include <fxgraph/run/machine.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/torchscript/export.h>

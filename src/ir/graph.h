@@ -72,7 +72,7 @@ class Graph {
   Node* node_by_id(std::uint32_t id) const;
   /// The node of this name, or null. O(nodes).
   Node* find(std::string_view name) const;
-  /// The nodes with this opcode and, unless it is empty, this target, in order. O(nodes) when there are any, else O(1).
+  /// The nodes with this opcode and, unless it is empty, this target, in order. O(nodes); O(1) for a target of none.
   std::vector<Node*> find_nodes(Op op, Symbol target = {}) const;
   /// How many nodes have this opcode and target, an operator in its canonical spelling. O(1).
   std::size_t count(Op op, Symbol target) const;

@@ -124,7 +124,12 @@ void check_enumerator(const IValue& value, Enum bound, const char* what) {
 
 }  // namespace
 
-at::ScalarType to_scalar_type(DType dtype) { return static_cast<at::ScalarType>(dtype); }
+bool is_available(DType dtype) { return static_cast<at::ScalarType>(dtype) < at::ScalarType::Undefined; }
+at::ScalarType to_scalar_type(DType dtype) {
+  if (is_available(dtype)) return static_cast<at::ScalarType>(dtype);
+  throw Error(ErrorKind::unsupported, "this LibTorch has no torch." + std::string(to_string(dtype)) +
+                                          "; use another type, or a newer LibTorch");
+}
 DType to_dtype(at::ScalarType type) { return static_cast<DType>(type); }
 c10::Device to_torch_device(const Device& device) {
   return device.type.empty() ? c10::Device(c10::kCPU) : c10::Device(to_string(device));
@@ -261,7 +266,7 @@ IValue to_ivalue(const Argument& argument, const TypePtr& type, const std::funct
     case ArgumentKind::integer: value = argument.as_int(); break;
     case ArgumentKind::floating: value = argument.as_float(); break;
     case ArgumentKind::string: value = argument.as_symbol().str(); break;
-    case ArgumentKind::dtype: value = static_cast<std::int64_t>(argument.as_dtype()); break;
+    case ArgumentKind::dtype: value = static_cast<std::int64_t>(to_scalar_type(argument.as_dtype())); break;
     case ArgumentKind::device: value = to_torch_device(argument.as_device()); break;
     case ArgumentKind::layout: value = layout_number(argument.as_layout()); break;
     case ArgumentKind::memory_format: value = memory_format_number(argument.as_memory_format()); break;

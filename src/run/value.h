@@ -19,7 +19,11 @@
 
 namespace fx {
 
-/// The same type or device in LibTorch's words, and in ours. A Device without a type is the CPU.
+/// True when this LibTorch has tensors of the type: 1.13 has no float8 and no unsigned types but uint8.
+bool is_available(DType dtype);
+
+/// The same type or device in LibTorch's words, and in ours. A Device without a type is the CPU. Throws
+/// Error(unsupported) for a type that is not available.
 /// @{
 at::ScalarType to_scalar_type(DType dtype);
 DType to_dtype(at::ScalarType type);

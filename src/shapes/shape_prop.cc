@@ -32,7 +32,12 @@ Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inpu
 }
 
 at::Tensor zeros_like_info(const TensorInfo& info) {
-  return at::zeros(info.sizes, at::TensorOptions(to_scalar_type(info.dtype)).device(to_torch_device(info.device)));
+  const at::ScalarType type = to_scalar_type(info.dtype);
+  if (c10::isQIntType(type)) {
+    throw Error(ErrorKind::unsupported, "the shape " + to_string(info) +
+                                            " does not tell the scale of a quantized input; give values, or a float");
+  }
+  return at::zeros(info.sizes, at::TensorOptions(type).device(to_torch_device(info.device)));
 }
 
 namespace {

@@ -29,7 +29,8 @@ Shapes propagate_shapes(GraphModule& module, std::vector<c10::IValue> inputs);
 /// The same on zeros of the given shapes (sizes, dtype and device are read).
 Shapes propagate_shapes(GraphModule& module, const std::vector<TensorInfo>& inputs);
 
-/// Zeros of that shape, dtype and device.
+/// Zeros of that shape, dtype and device. Throws Error(unsupported) for a dtype that this LibTorch has not, and for
+/// quantized ones.
 at::Tensor zeros_like_info(const TensorInfo& info);
 
 /// `contiguous_format`, `channels_last` or `channels_last_3d`: the first that the strides agree with, as FX's ShapeProp

@@ -71,15 +71,32 @@ std::string beside(const fs::path& target) {
   return (target.parent_path() / (name + "." + std::to_string(count++))).string();
 }
 
+/// What the link at `path`, and those that it leads to, point to, though it is not there.
+fs::path end_of_links(const std::string& path) {
+  constexpr int kMost = 40;  // as the kernel allows
+  fs::path target(path);
+  std::error_code ignored;
+  for (int links = 0; fs::is_symlink(fs::symlink_status(target, ignored)); ++links) {
+    if (links == kMost) fail(path, "it is a link that leads to itself; remove it");
+    target = target.parent_path() / fs::read_symlink(target);
+  }
+  return target;
+}
+
 }  // namespace
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) fail(path, "the folder cannot be made: " + error.message());
+}
 
 void write_file(const std::string& path, const std::function<void(std::ostream&)>& write) {
   std::error_code ignored;
-  fs::path target(path);
-  const fs::file_status status = fs::status(target, ignored);
+  const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) fail(path, "it is a folder; name a file in it");
   if (fs::exists(status) && !fs::is_regular_file(status)) return fill(path, path, write);
-  if (fs::exists(status)) target = fs::canonical(target);
+  const fs::path target = fs::exists(status) ? fs::canonical(path) : end_of_links(path);
   const fs::path folder = target.parent_path();
   if (!folder.empty() && !fs::is_directory(folder, ignored))
     fail(path, "the folder " + folder.string() + " does not exist; create it first");
@@ -87,6 +104,7 @@ void write_file(const std::string& path, const std::function<void(std::ostream&)
   const std::string temporary = beside(target);
   try {
     fill(temporary, path, write);
+    if (fs::exists(status)) fs::permissions(temporary, status.permissions(), ignored);
     std::error_code error;
     fs::rename(temporary, target, error);
     if (error) fail(path, error.message());

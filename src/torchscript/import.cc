@@ -68,6 +68,8 @@ torch::jit::Module read_file(const std::string& path) {
   if (std::filesystem::is_directory(path, status))
     throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
   if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
+  if (std::filesystem::is_regular_file(path, status) && std::filesystem::file_size(path, status) == 0)
+    throw Error(ErrorKind::io, path + ": is empty; save the model again");
   try {
     return torch::jit::load(path);
   } catch (const std::exception& error) {
@@ -78,7 +80,8 @@ torch::jit::Module read_file(const std::string& path) {
                                               "); set torch.backends.quantized.engine = '" + engine +
                                               "' before loading, or quantize with --backend auto");
     throw Error(ErrorKind::io, path + ": is not a TorchScript file that can be read (" + reason_for(path, error) +
-                                   "); save the model with torch.jit.save");
+                                   "); save the model with " +
+                                   (path.ends_with(".pt2") ? "torch.export.save" : "torch.jit.save"));
   }
 }
 

@@ -20,8 +20,8 @@
 // Errors: Error(trace) naming the node, the C++ call and the cure when the program asks for data, or for shapes that
 // are not known; Error(invalid_argument) when the example inputs do not fit; what the program itself throws passes
 // through. After any of these the tracer may be used again and nothing of the trace is left. Complexity: linear in the
-// operators run; nothing recurses over them. Thread-safety: any number of tracers may run in different threads. A
-// traced program must not hand proxies to other threads.
+// operators run; nothing recurses over them. Thread-safety: any number of tracers may run in different threads.
+// What other threads of a program do with traced tensors is recorded, too (docs/tracing.md).
 #pragma once
 
 #include <torch/nn/module.h>

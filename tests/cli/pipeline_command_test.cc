@@ -219,6 +219,26 @@ TEST_F(PipelineCommandSlow, RefusalsLeaveNothingBehind) {
   EXPECT_EQ(shell(program_ + " pipeline same.fx --stages 1 --input 4 -o parts --max-weights -1"), 2);
 }
 
+TEST_F(PipelineCommandSlow, StagesAreReplacedAllOrNone) {
+  const std::string split = program_ + " pipeline " + demo() + " --modelled --input 4x3x32x32 -o stages --stages ";
+  const auto is_there = [&](const char* name) { return std::filesystem::exists(folder_ / "stages" / name); };
+  ASSERT_EQ(shell(split + "3"), 0) << err();
+  ASSERT_EQ(shell(split + "2"), 0) << err();
+  EXPECT_FALSE(is_there("stage_2.pt")) << "of the plan before";
+  const std::string plan = testing::file_text(folder_ / "stages" / "plan.json");
+  std::filesystem::create_directories(folder_ / "stages" / "stage_2.pt");
+  EXPECT_EQ(shell(split + "3"), 1);
+  EXPECT_THAT(err(), HasSubstr("stage_2.pt: it is a folder"));
+  EXPECT_EQ(testing::file_text(folder_ / "stages" / "plan.json"), plan);
+  std::size_t files = 0;
+  for ([[maybe_unused]] const auto& each : std::filesystem::directory_iterator(folder_ / "stages")) ++files;
+  EXPECT_EQ(files, 4u);
+  std::ofstream(folder_ / "stages" / "plan.json") << "[]";
+  EXPECT_EQ(shell(program_ + " run stages --rank 0 --world 2"), 1);
+  EXPECT_THAT(err(), HasSubstr("plan.json: "));
+  EXPECT_THAT(err(), Not(HasSubstr("cannot use")));
+}
+
 TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   EXPECT_EQ(shell(program_ + " pipeline " + demo() + " --stages 5000 --input 4x3x32x32 -o stages"), 1);
   EXPECT_THAT(err(), HasSubstr("the program can be cut into"));

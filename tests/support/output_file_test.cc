@@ -64,6 +64,38 @@ TEST_F(OutputFile, IsWrittenThroughALink) {
   EXPECT_EQ(file_text(path("real")), "new");
 }
 
+TEST_F(OutputFile, LinksToNothingStayAndWhatTheyPointToIsMade) {
+  fs::create_directory(path("folder"));
+  fs::create_symlink("folder/made", path("link"));
+  fs::create_symlink("link", path("other"));
+  write(path("other"), "new");
+  EXPECT_TRUE(fs::is_symlink(path("other")) && fs::is_symlink(path("link")));
+  EXPECT_EQ(file_text(path("folder/made")), "new");
+  fs::create_symlink("loop", path("loop"));
+  EXPECT_THAT(failure(path("loop")), ::testing::HasSubstr("it is a link that leads to itself"));
+  EXPECT_TRUE(fs::is_symlink(path("loop")));
+}
+
+TEST_F(OutputFile, KeepsThePermissionsOfWhatItReplaces) {
+  write(path("a"), "old");
+  fs::permissions(path("a"), fs::perms::owner_read | fs::perms::owner_write);
+  write(path("a"), "new");
+  EXPECT_EQ(fs::status(path("a")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(OutputFile, FoldersAreMadeOrTheReasonIsTold) {
+  make_folder(path("a/b"));
+  make_folder(path("a/b"));
+  EXPECT_TRUE(fs::is_directory(path("a/b")));
+  write(path("file"), "text");
+  try {
+    make_folder(path("file"));
+    ADD_FAILURE();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("file: the folder cannot be made: "));
+  }
+}
+
 TEST_F(OutputFile, DevicesStayDevicesAndAFullOneIsToldAtTheEnd) {
   fs::create_symlink("/dev/null", path("null"));
   write(path("null"), "text");

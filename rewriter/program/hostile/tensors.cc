@@ -102,7 +102,7 @@ at::Tensor copy_of(const at::Tensor& tensor) {
   const std::size_t bytes = tensor.storage().nbytes();
   const auto width = static_cast<std::int64_t>(tensor.itemsize());
   at::Tensor copy = at::empty({static_cast<std::int64_t>(bytes) / width}, tensor.options());
-  std::memcpy(copy.data_ptr(), tensor.storage().data(), bytes);
+  if (bytes > 0) std::memcpy(copy.data_ptr(), tensor.storage().data(), bytes);
   copy.unsafeGetTensorImpl()->set_sizes_and_strides(tensor.sizes(), tensor.strides());
   copy.unsafeGetTensorImpl()->set_storage_offset(tensor.storage_offset());
   return copy;

@@ -47,6 +47,8 @@ class Optimization {
                                                            "torch.export has no words: save the result as .pt",
                                                            options.output));
     }
+    if (options.concurrent && options.target.empty())
+      throw Error(ErrorKind::invalid_argument, "--concurrent leaves kernels of a target out: add --target cpu");
     if (!options.dtype.empty()) {
       if (options.target.empty())
         throw Error(ErrorKind::invalid_argument, "--dtype is measured on a target: add --target cpu");

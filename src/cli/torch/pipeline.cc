@@ -38,13 +38,6 @@ std::string stage_file(const std::string& folder, std::size_t stage) {
   return (files::path(folder) / fmt::format("stage_{}.pt", stage)).string();
 }
 
-void make_folder(const std::string& folder) {
-  std::error_code error;
-  files::create_directories(folder, error);
-  if (!files::is_directory(folder, error))
-    throw Error(ErrorKind::io, fmt::format("{} is no folder and cannot be made; -o names where the stages go", folder));
-}
-
 // What the plan file says beside the plan.
 struct SavedPlan {
   PipelinePlan plan;
@@ -67,6 +60,44 @@ std::string digest_of(const std::string& path) {
   }
   return fmt::format("{:016x}", hash);
 }
+
+/// Writes files into a folder all or none: into one beside them first, whose files then take their places.
+class Exchange {
+ public:
+  explicit Exchange(const std::string& folder)
+      : folder_(folder), beside_((files::path(folder) / fmt::format(".stages.{}", getpid())).string()) {
+    make_folder(beside_);
+  }
+  ~Exchange() {
+    std::error_code none;
+    files::remove_all(beside_, none);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  /// Where to write the files meanwhile.
+  const std::string& place() const { return beside_; }
+  /// The stages, then the plan that names them; those of an older, longer plan go.
+  void commit(std::size_t stages) {
+    for (std::size_t i = 0; i < stages; ++i) require_file(stage_file(folder_, i));
+    require_file(plan_file(folder_));
+    std::error_code none;
+    files::remove(plan_file(folder_), none);
+    for (std::size_t i = 0; i < stages; ++i) files::rename(stage_file(beside_, i), stage_file(folder_, i));
+    files::rename(plan_file(beside_), plan_file(folder_));
+    for (std::size_t i = stages; files::remove(stage_file(folder_, i), none); ++i) {
+    }
+  }
+
+ private:
+  static void require_file(const std::string& path) {
+    std::error_code none;
+    if (files::is_directory(path, none))
+      throw Error(ErrorKind::io, fmt::format("cannot write {}: it is a folder; remove it or choose another -o", path));
+  }
+
+  std::string folder_, beside_;
+};
 
 void save_plan(const std::string& folder, const SavedPlan& saved) {
   nlohmann::ordered_json out = nlohmann::ordered_json::parse(saved.plan.json());
@@ -92,7 +123,8 @@ SavedPlan load_plan(const std::string& folder) {
       throw Error(ErrorKind::syntax, "this is no plan of a pipeline: it does not name a file for each stage");
     return saved;
   } catch (const nlohmann::json::exception&) {
-    throw Error(ErrorKind::syntax, fmt::format("{}: the names of its files are no list of words", plan_file(folder)));
+    throw Error(ErrorKind::syntax,
+                fmt::format("{}: it is no plan of a pipeline: write one with fxgraph pipeline", plan_file(folder)));
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", plan_file(folder), error.what()));
   }
@@ -170,16 +202,15 @@ int TorchBackend::pipeline(const PipelineCommand& command) {
   const PipelineStages stages =
       split_pipeline(module, static_cast<std::size_t>(command.stages), inputs, options_of(command));
   for (const auto& stage : stages.modules) to_torchscript(*stage);  // what cannot be written says so before anything is
-  make_folder(command.output);
-  std::error_code none;
-  files::remove(plan_file(command.output), none);  // of other stages
+  Exchange exchange(command.output);
   SavedPlan saved{stages.plan, command.inputs, {}};
   for (std::size_t i = 0; i < stages.modules.size(); ++i) {
-    const std::string file = stage_file(command.output, i);
+    const std::string file = stage_file(exchange.place(), i);
     fx::save(*stages.modules[i], file);
     saved.digests.push_back(digest_of(file));
   }
-  save_plan(command.output, saved);
+  save_plan(exchange.place(), saved);
+  exchange.commit(stages.modules.size());
   if (command.json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::parse(stages.plan.json());
     out.erase("wiring");

@@ -138,7 +138,8 @@ class Quantization {
     }
     if (options_.mode == "static" && options_.calibrate.empty())
       bad("static quantization finds ranges on samples: add --calibrate samples.pt, or --calibrate random to try it");
-    if (infos.empty()) bad("the program has to be run once: add --input, like --input 1x3x224x224");
+    if (infos.empty() && !float_.graph().placeholders().empty())
+      bad("the program has to be run once: add --input, like --input 1x3x224x224");
     at::manual_seed(0);
     for (std::size_t i = 0; i < kRandomSamples; ++i) samples_.push_back(random_inputs(infos));
     random_ = true;
