@@ -117,11 +117,11 @@ void EffectsBuilder::add_call(const Node& node) {
       gather(input);
     };
     for_each_aliased_input(node, add, options_.modules);
-    if (effects.may_alias_state && node.is(Op::call_module)) gathered_.push_back(module_cell(node.target()));
     if (effects.writes && inputs > 1 && !node.is(Op::call_module) && keeps_what_it_takes(node)) {
       for (const Cell cell : gathered_) cells_.unite(gathered_[0], cell);
     }
   }
+  if (effects.may_alias_state && node.is(Op::call_module)) gathered_.push_back(module_cell(node.target()));
   set_cells(node);
 }
 

@@ -272,7 +272,9 @@ PlanCompiler::Value PlanCompiler::compile_method(Scope& scope, const Node& node)
 PlanCompiler::Value PlanCompiler::compile_module(Scope& scope, const Node& node) {
   const std::shared_ptr<torch::nn::Module> module = find_child(*scope.root, node.target().str());
   program_->watch.child(*scope.root, node.target().str());
-  if (!module) fail(ErrorKind::not_found, node, "there is no module '" + node.target().str() + "'");
+  if (!module)
+    fail(ErrorKind::not_found, node,
+         "there is no module '" + node.target().str() + "'; text names modules and holds none: load a saved model");
   return compile_module_at(scope, node, module);
 }
 

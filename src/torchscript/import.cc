@@ -68,8 +68,6 @@ torch::jit::Module read_file(const std::string& path) {
   if (std::filesystem::is_directory(path, status))
     throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
   if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
-  if (std::filesystem::is_regular_file(path, status) && std::filesystem::file_size(path, status) == 0)
-    throw Error(ErrorKind::io, path + ": is empty; save the model again");
   try {
     return torch::jit::load(path);
   } catch (const std::exception& error) {

@@ -242,6 +242,8 @@ TEST_F(PipelineCommandSlow, StagesAreReplacedAllOrNone) {
 TEST_F(PipelineCommandSlow, WhatIsWrongIsASentence) {
   EXPECT_EQ(shell(program_ + " pipeline " + demo() + " --stages 5000 --input 4x3x32x32 -o stages"), 1);
   EXPECT_THAT(err(), HasSubstr("the program can be cut into"));
+  EXPECT_EQ(shell(program_ + " run " + demo() + " --input 4x3x32x32 --rank 0"), 1);
+  EXPECT_THAT(err(), HasSubstr("are for the folder of a pipeline, and"));
   EXPECT_EQ(shell(program_ + " run . --rank 0 --world 2"), 1);
   EXPECT_THAT(err(), HasSubstr("plan.json cannot be read; write the stages with fxgraph pipeline"));
   ASSERT_EQ(shell(program_ + " pipeline " + demo() + " --stages 2 --input 4x3x32x32 -o stages"), 0) << err();

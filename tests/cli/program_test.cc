@@ -15,6 +15,7 @@
 #include <sstream>
 #include <string>
 
+#include <fxgraph/run/value.h>
 #include "tests/cli/program_testing.h"
 
 namespace fx::program_test {
@@ -252,6 +253,33 @@ TEST_F(Program, ErrorsOfLibTorchAreOneLine) {
   const Result result = run("run " + write("in.fx", kText) + " --input 1000000x1000000x1000 --input 1");
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+// Newer releases have more element types, and shapes do not say all of quantized ones.
+TEST_F(Program, TypesAndModulesThatAreNotThereAreNamed) {
+  const std::string file = write("in.fx", kText);
+  const auto casts_to = [&](const std::string& type) {
+    return write("casts.fx",
+                 "graph():\n    %x = placeholder[target=x]\n"
+                 "    %r = call_method[target=to](args = (%x, torch." +
+                     type + "))\n    return r\n");
+  };
+  for (const DType type : {DType::uint16, DType::float8_e5m2}) {
+    if (is_available(type)) continue;
+    const std::string name(to_string(type));
+    const Result result = run("run " + file + " --input 2x3:" + name + " --input 2x3");
+    EXPECT_EQ(result.code, 1);
+    EXPECT_THAT(result.err, HasSubstr("this LibTorch has no torch." + name + "; use another type"));
+    const std::string casts = casts_to(name);
+    EXPECT_THAT(run("run " + casts + " --input 2").err, HasSubstr("%r: this LibTorch has no torch." + name));
+    EXPECT_EQ(run("convert " + casts + " -o " + path("casts.pt")).code, 1);
+  }
+  EXPECT_THAT(run("run " + file + " --input 2x3:qint8 --input 2x3").err, HasSubstr("does not tell the scale"));
+  const std::string calls = write("calls.fx",
+                                  "graph():\n    %x = placeholder[target=x]\n"
+                                  "    %r = call_module[target=fc](args = (%x,))\n    return r\n");
+  EXPECT_THAT(run("run " + calls + " --input 2").err,
+              HasSubstr("there is no module 'fc'; text names modules and holds"));
 }
 
 TEST_F(Program, ReportFindsWhatIsPlanted) {

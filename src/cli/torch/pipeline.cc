@@ -65,12 +65,15 @@ std::string digest_of(const std::string& path) {
 class Exchange {
  public:
   explicit Exchange(const std::string& folder)
-      : folder_(folder), beside_((files::path(folder) / fmt::format(".stages.{}", getpid())).string()) {
+      : folder_(folder),
+        was_there_(files::exists(folder)),
+        beside_((files::path(folder) / fmt::format(".stages.{}", getpid())).string()) {
     make_folder(beside_);
   }
   ~Exchange() {
     std::error_code none;
     files::remove_all(beside_, none);
+    if (!was_there_) files::remove(folder_, none);  // where nothing came into it
   }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -96,7 +99,9 @@ class Exchange {
       throw Error(ErrorKind::io, fmt::format("cannot write {}: it is a folder; remove it or choose another -o", path));
   }
 
-  std::string folder_, beside_;
+  std::string folder_;
+  bool was_there_;
+  std::string beside_;
 };
 
 void save_plan(const std::string& folder, const SavedPlan& saved) {

@@ -17,6 +17,12 @@
 namespace fx::cli {
 
 int TorchBackend::run(const RunOptions& options) {
+  if (options.rank >= 0 || options.world > 0 || !options.master.empty() || options.micro_batches > 0) {
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("--rank, --world, --master and --micro-batches are for the folder of a pipeline, and {} is "
+                            "none: write one with fxgraph pipeline",
+                            options.file));
+  }
   prepare_machine(options.threads);
   const std::unique_ptr<Model> model = load(options.file);
   GraphModule& module = dynamic_cast<TorchModel&>(*model).module();
