@@ -296,65 +296,51 @@ void EffectsBuilder::number_sets() {
   for (Write& write : writes_) write.cell = set_of[write.cell];
 }
 
-namespace {
-
-/// Turns counts, kept one place up, into starts.
-void sum_up(std::vector<std::uint32_t>& counts) { std::partial_sum(counts.begin(), counts.end(), counts.begin()); }
-
-}  // namespace
+/// Calls `for_each` twice with a function of a set and a node in it, in graph order: to count, and to fill.
+template <typename ForEach>
+void EffectsBuilder::fill(Effects::Table& table, const ForEach& for_each) {
+  table.starts.assign(result_.external_.size() + 1, 0);
+  for_each([&](Effects::Set set, Node*) { ++table.starts[set + 1]; });
+  std::partial_sum(table.starts.begin(), table.starts.end(), table.starts.begin());
+  table.nodes.resize(table.starts.back());
+  std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
+  for_each([&](Effects::Set set, Node* node) { table.nodes[next[set]++] = node; });
+}
 
 void EffectsBuilder::fill_members() {
-  Effects::Table& table = result_.members_;
-  table.starts.assign(result_.external_.size() + 1, 0);
-  const auto for_each_member = [&](const auto& visit) {
+  fill(result_.members_, [&](const auto& visit) {
     for (std::size_t place = 0; place < ids_.size(); ++place) {
       const Effects::Value& value = result_.values_[ids_[place]];
       if (value.count == 1) {
-        visit(value.at, place);
+        visit(value.at, order_[place]);
         continue;
       }
       const auto sets = value.span(result_.lists_);
       for (std::size_t i = 0; i < sets.size(); ++i) {
         // Cells of one list may have become one set.
         const auto earlier = sets.first(i);
-        if (std::find(earlier.begin(), earlier.end(), sets[i]) == earlier.end()) visit(sets[i], place);
+        if (std::find(earlier.begin(), earlier.end(), sets[i]) == earlier.end()) visit(sets[i], order_[place]);
       }
     }
-  };
-  for_each_member([&](Effects::Set set, std::size_t) { ++table.starts[set + 1]; });
-  sum_up(table.starts);
-  table.nodes.resize(table.starts.back());
-  std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
-  for_each_member([&](Effects::Set set, std::size_t place) { table.nodes[next[set]++] = order_[place]; });
+  });
 }
 
 void EffectsBuilder::fill_writers() {
-  Effects::Table& table = result_.writers_;
-  table.starts.assign(result_.external_.size() + 1, 0);
   // Cells that were united later may give a node two writes to one set; they are neighbours within the node's.
   std::vector<Node*> last(writes_.empty() ? 0 : result_.external_.size(), nullptr);
   std::erase_if(writes_, [&](const Write& write) { return std::exchange(last[write.cell], write.node) == write.node; });
-  for (const Write& write : writes_) ++table.starts[write.cell + 1];
-  sum_up(table.starts);
-  table.nodes.resize(writes_.size());
-  std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
-  for (const Write& write : writes_) table.nodes[next[write.cell]++] = write.node;
+  fill(result_.writers_, [&](const auto& visit) {
+    for (const Write& write : writes_) visit(write.cell, write.node);
+  });
 }
 
 void EffectsBuilder::fill_state_readers() {
-  Effects::Table& table = result_.state_readers_;
-  table.starts.assign(result_.external_.size() + 1, 0);
-  if (result_.states_.empty()) return;
-  const auto for_each_read = [&](const auto& visit) {
+  fill(result_.state_readers_, [&](const auto& visit) {
+    if (result_.states_.empty()) return;
     for (std::size_t place = 0; place < ids_.size(); ++place) {
-      for (const Effects::Set set : result_.states_[ids_[place]].span(result_.lists_)) visit(set, place);
+      for (const Effects::Set set : result_.states_[ids_[place]].span(result_.lists_)) visit(set, order_[place]);
     }
-  };
-  for_each_read([&](Effects::Set set, std::size_t) { ++table.starts[set + 1]; });
-  sum_up(table.starts);
-  table.nodes.resize(table.starts.back());
-  std::vector<std::uint32_t> next(table.starts.begin(), table.starts.end() - 1);
-  for_each_read([&](Effects::Set set, std::size_t place) { table.nodes[next[set]++] = order_[place]; });
+  });
 }
 
 }  // namespace fx

@@ -68,6 +68,8 @@ class EffectsBuilder {
   void add_state_reads();
   Effects::Value written_state(Symbol module);
   void number_sets();
+  template <typename ForEach>
+  void fill(Effects::Table& table, const ForEach& for_each);
   void fill_members();
   void fill_writers();
   void fill_state_readers();

@@ -164,6 +164,11 @@ bool needs_strides(const OperatorSchema& schema) {
   return schema.traits.reads_layout() || is_among(kViews, packet) || is_among(kReaders, packet);
 }
 
+bool reads_layout(const Node& call) {
+  const OperatorSchema* schema = schema_of(call);
+  return schema && schema->traits.reads_layout();
+}
+
 bool keeps_layout(Symbol target) {
   const OperatorSchema* schema = find_schema(target);
   return !schema || (layout_of(*schema) == Layout::taken && schema->index_of(kFormat) < 0);

@@ -21,6 +21,8 @@ enum class Layout : std::uint8_t {
 bool keeps_layout(Symbol target);
 /// Whether a call raises, or gives something else, where what it takes has other strides.
 bool needs_strides(const OperatorSchema& schema);
+/// Whether the call gives something else where what it takes lies otherwise in memory: OperatorTraits::reads_layout.
+bool reads_layout(const Node& call);
 /// Of a value, through the pointwise operators among `made`: that of what they begin with, of several the first.
 Layout layout_of(const Node& node, std::span<Node* const> made);
 

@@ -7,7 +7,7 @@
 
 #include <fxgraph/analysis/effects.h>
 #include <fxgraph/module/module_effects.h>
-#include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/partition/lower.h>
 
 namespace fx {
@@ -32,7 +32,7 @@ class Movable {
     if (effects.random) return "it draws random numbers";
     if (effects.side_effect) return "it has a side effect";
     if (auto why = pinned(node)) return "its result may share storage that " + *why;
-    if (reads_layout(node)) return "it reads how its input lies in memory";
+    if (internal::reads_layout(node)) return "it reads how its input lies in memory";
     for (const Effects::Set set : effects_.sets(node)) {
       if (const Node* reader = layout_reader_[set])
         return "%" + reader->name() + " reads how its result lies in memory";
@@ -76,15 +76,10 @@ class Movable {
     }
   }
 
-  static bool reads_layout(const Node& node) {
-    const OperatorSchema* schema = schema_of(node);
-    return schema && schema->traits.reads_layout();
-  }
-
   void note_layout_readers() {
     layout_reader_.resize(effects_.num_sets());
     for (const Node& node : module_.graph().nodes()) {
-      if (!node.is_callable() || !reads_layout(node)) continue;
+      if (!node.is_callable() || !internal::reads_layout(node)) continue;
       node.for_each_input([&](const Node& input) {
         for (const Effects::Set set : effects_.sets(input)) layout_reader_[set] = &node;
       });

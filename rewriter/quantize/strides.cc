@@ -8,6 +8,7 @@
 #include <fxgraph/module/state_keeper.h>
 #include <fxgraph/ops/effects.h>
 #include <fxgraph/ops/schema.h>
+#include <fxgraph/rewriter/layout_checks.h>
 #include <fxgraph/rewriter/quantize/flat_program.h>
 #include <fxgraph/shapes/shape_prop.h>
 #include <fxgraph/support/error.h>
@@ -18,11 +19,6 @@ namespace {
 
 bool writes_to_values(const Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const Node& node) { return effects_of(node).writes; });
-}
-
-bool reads_strides(const Node& node) {
-  const OperatorSchema* schema = schema_of(node);
-  return schema && schema->traits.reads_layout();
 }
 
 void views_become_reshapes(GraphModule& flat) {
@@ -68,7 +64,7 @@ void ask_for_no_strides(GraphModule& flat, const std::vector<c10::IValue>& examp
 
 void restore_strides(GraphModule& converted, const Trial::Values& values) {
   Graph& graph = converted.graph();
-  const bool can_tell = writes_to_values(graph) || std::ranges::any_of(graph.nodes(), reads_strides);
+  const bool can_tell = writes_to_values(graph) || std::ranges::any_of(graph.nodes(), internal::reads_layout);
   if (!can_tell) return;
   std::vector<Node*> floats;
   for (Node& node : graph.nodes()) {

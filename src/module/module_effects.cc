@@ -83,10 +83,11 @@ bool is_of_torch(const torch::nn::Module& module) {
   return module.name().starts_with("torch::nn::");
 }
 
-/// LibTorch's own modules return none of their tensors; Sequential as far as what it holds does not.
-bool is_all_of_torch(const torch::nn::Module& root) {
-  if (dynamic_cast<const LeafModule*>(&root)) return is_of_torch(root);
-  return std::ranges::all_of(root.modules(), [](const auto& module) { return is_of_torch(*module); });
+/// Whether `test` holds of the module and of those in it; a leaf is asked for itself.
+template <typename Test>
+bool holds_of_all(const torch::nn::Module& root, const Test& test) {
+  if (dynamic_cast<const LeafModule*>(&root)) return test(root);
+  return std::ranges::all_of(root.modules(), [&](const auto& module) { return test(*module); });
 }
 
 /// Whether the option of a module without a body is there and not off. Modules of C++ say so where they are printed: it
@@ -132,8 +133,7 @@ bool keeps_nothing_in_evaluation(const torch::nn::Module& root) {
   const auto does = [](const torch::nn::Module& module) {
     return !module.is_training() && is_of_torch(module) && !writes_in_evaluation(module);
   };
-  if (dynamic_cast<const LeafModule*>(&root)) return does(root);
-  return std::ranges::all_of(root.modules(), [&](const auto& module) { return does(*module); });
+  return holds_of_all(root, does);
 }
 
 NodeEffects effects_of_body(const Graph& body, const ModuleEffects& modules) {
@@ -171,7 +171,8 @@ NodeEffects effects_of_module(const GraphModule& module, const std::string& path
   if (const auto leaf = module.leaf(path); leaf && leaf->body()) return effects_of_body(*leaf->body(), {});
   NodeEffects effects;
   effects.may_alias = true;
-  effects.may_alias_state = called && !is_all_of_torch(*called);
+  // LibTorch's own modules return none of their tensors.
+  effects.may_alias_state = called && !holds_of_all(*called, is_of_torch);
   // A module without a body may write to what it is given; of those of others nobody knows what they do.
   effects.unknown = called && !keeps_nothing_in_evaluation(*called);
   effects.writes = called && is_on(*called, "inplace");

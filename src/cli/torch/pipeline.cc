@@ -66,14 +66,13 @@ class Exchange {
  public:
   explicit Exchange(const std::string& folder)
       : folder_(folder),
-        was_there_(files::exists(folder)),
+        was_there_(files::is_directory(folder, none_)),
         beside_((files::path(folder) / fmt::format(".stages.{}", getpid())).string()) {
     make_folder(beside_);
   }
   ~Exchange() {
-    std::error_code none;
-    files::remove_all(beside_, none);
-    if (!was_there_) files::remove(folder_, none);  // where nothing came into it
+    files::remove_all(beside_, none_);
+    if (!was_there_) files::remove(folder_, none_);  // where nothing came into it
   }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -84,21 +83,19 @@ class Exchange {
   void commit(std::size_t stages) {
     for (std::size_t i = 0; i < stages; ++i) require_file(stage_file(folder_, i));
     require_file(plan_file(folder_));
-    std::error_code none;
-    files::remove(plan_file(folder_), none);
+    files::remove(plan_file(folder_), none_);
     for (std::size_t i = 0; i < stages; ++i) files::rename(stage_file(beside_, i), stage_file(folder_, i));
     files::rename(plan_file(beside_), plan_file(folder_));
-    for (std::size_t i = stages; files::remove(stage_file(folder_, i), none); ++i) {
-    }
+    while (files::remove(stage_file(folder_, stages), none_)) ++stages;
   }
 
  private:
-  static void require_file(const std::string& path) {
-    std::error_code none;
-    if (files::is_directory(path, none))
+  void require_file(const std::string& path) {
+    if (files::is_directory(path, none_))
       throw Error(ErrorKind::io, fmt::format("cannot write {}: it is a folder; remove it or choose another -o", path));
   }
 
+  std::error_code none_;  // nobody looks at it
   std::string folder_;
   bool was_there_;
   std::string beside_;
