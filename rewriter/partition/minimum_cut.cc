@@ -12,7 +12,9 @@
 #include <fxgraph/rewriter/partition/stage_memory.h>
 
 // Boost's edge iterators are optional until they are used; the compiler cannot see that they are set then.
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 namespace fx {
 namespace {

@@ -339,6 +339,11 @@ int run_program(int argc, char** argv, Backend* backend) {
   Commands commands(app, backend);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // Of a command that there is not CLI11 says only that one is required.
+    const bool names_another = app.get_subcommands().empty() && app.remaining_size() > 0;
+    app.exit(names_another ? static_cast<const CLI::ParseError&>(CLI::ExtrasError(app.remaining())) : error);
+    return kUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kDone : kUsage;
   }

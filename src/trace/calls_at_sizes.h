@@ -22,7 +22,7 @@ struct CallsAtSizes {
 
 /// Throws Error(trace) when a call at sizes that `groups` may have does something else after one at those of the
 /// examples, or the other way round. To be called for programs that leave something in members. Cost: some calls in a
-/// child process, and 30 milliseconds for more.
+/// child process, and what spare trials may take (child_trials.h).
 void compare_calls_at_sizes(const CallsAtSizes& calls, const SampledProgram& program,
                             const std::vector<BoundTensor>& inputs, SizeGroups& groups);
 

@@ -17,6 +17,8 @@
 #include <ctime>
 #include <type_traits>
 
+#include <fxgraph/trace/dispatch.h>
+
 namespace fx::internal {
 namespace {
 
@@ -24,7 +26,13 @@ namespace {
 // what does not come: other threads are not there.
 constexpr itimerval kTime = {{}, {3, 0}}, kTimeIfLarge = {{}, {0, 100'000}};
 constexpr itimerval kPatience = {{3, 0}, {3, 0}}, kPatienceIfLarge = {{1, 0}, {1, 0}};
-constexpr std::clock_t kSpareTime = CLOCKS_PER_SEC * 3 / 100;  // of the processor, that all spare ones may take
+
+// What all spare ones may take: at least so much work, however slow the machine is, so that what is found of small
+// programs is the same everywhere, and more of it while there is time.
+constexpr std::uint64_t kSpareWork = 4'000;  // in operators; what a run takes besides is worth five
+constexpr std::uint64_t kWorkOfRun = 5;
+constexpr std::clock_t kSpareTime = CLOCKS_PER_SEC * 3 / 100;  // of the processor
+constexpr std::clock_t kMostSpareTime = CLOCKS_PER_SEC / 5;
 
 /// What a child process says of one run that does not agree, in memory that it shares.
 struct Reason {
@@ -36,7 +44,12 @@ struct Reason {
 /// What they say of all runs so far.
 struct Spent {
   volatile std::clock_t on_spare;
+  volatile std::uint64_t work_on_spare;
   volatile bool large_take_long;  ///< one of the large ones has run out of time: so would others
+
+  bool all_on_spare() const {
+    return on_spare > kMostSpareTime || (on_spare > kSpareTime && work_on_spare > kSpareWork);
+  }
 };
 
 void tell(std::array<char, 300>& place, const std::string& text) {
@@ -137,13 +150,13 @@ class ChildTrials {
 
   bool is_open(std::size_t i) const {
     if (result(i) != TrialResult::untried || trials_[i].is_beyond_us) return false;
-    if (trials_[i].is_spare ? spent_.get()->on_spare > kSpareTime
-                            : trials_[i].is_large && spent_.get()->large_take_long)
-      return false;
-    const std::optional<std::size_t>& unless = trials_[i].unless;
-    const std::vector<std::size_t>& after = trials_[i].only_after;
-    const auto is_against = [&](std::size_t trial) {
-      const TrialResult found = result(trial);
+    const ChildTrial& trial = trials_[i];
+    const Spent& spent = *spent_.get();
+    if (trial.is_spare ? spent.all_on_spare() : trial.is_large && spent.large_take_long) return false;
+    const std::optional<std::size_t>& unless = trial.unless;
+    const std::vector<std::size_t>& after = trial.only_after;
+    const auto is_against = [&](std::size_t earlier) {
+      const TrialResult found = result(earlier);
       return found == TrialResult::threw || found == TrialResult::differs || found == TrialResult::ended;
     };
     if (!after.empty() && std::none_of(after.begin(), after.end(), is_against)) return false;
@@ -182,10 +195,12 @@ class ChildTrials {
     const ChildTrial& trial = trials_[i];
     result(i) = TrialResult::ended;
     Spent& spent = *spent_.get();
-    const Spent before = {spent.on_spare, spent.large_take_long};
+    const std::clock_t spent_on_spare = spent.on_spare;
+    const bool large_take_long = spent.large_take_long;
+    const std::uint64_t operators = traced_operators();
     const std::clock_t begin = std::clock();
     taken = begin;
-    if (trial.is_spare) spent.on_spare = kSpareTime + 1;  // unless it comes back
+    if (trial.is_spare) spent.on_spare = kMostSpareTime + 1;  // unless it comes back
     if (trial.is_large && !trial.is_spare) spent.large_take_long = true;
     setitimer(ITIMER_REAL, trial.is_large ? &kPatienceIfLarge : &kPatience, nullptr);
     setitimer(ITIMER_PROF, trial.is_large ? &kTimeIfLarge : &kTime, nullptr);
@@ -197,8 +212,10 @@ class ChildTrials {
       reason.has_other_numbers = found.has_other_numbers;
     }
     result(i) = found.result;
-    if (trial.is_spare) spent.on_spare = before.on_spare + (std::clock() - begin);
-    spent.large_take_long = before.large_take_long;
+    spent.large_take_long = large_take_long;
+    if (!trial.is_spare) return;
+    spent.on_spare = spent_on_spare + (std::clock() - begin);
+    spent.work_on_spare = spent.work_on_spare + kWorkOfRun + (traced_operators() - operators);
   }
 
   std::vector<ChildTrial>& trials_;

@@ -31,7 +31,7 @@ struct ChildTrial {
   bool is_large = false;  ///< gets a tenth of a second of the processor; when it runs out nothing is told, nor tried of
                           ///< other large ones
   bool is_spare = false;  ///< tried while there is time, however long large ones took: all of them together get some
-                          ///< hundredths of a second
+                          ///< thousand operators, and some hundredths of a second
   bool is_beyond_us = false;  ///< not tried at all
   TrialResult result = TrialResult::untried;
   bool has_other_numbers = false;  ///< of what differs: it came through, to numbers that the graph has not

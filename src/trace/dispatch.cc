@@ -18,6 +18,7 @@ namespace fx::internal {
 namespace {
 
 thread_local Session* current_session = nullptr;
+thread_local std::uint64_t operators = 0;
 
 // The session of the first proxy among the arguments, or null.
 Session* session_of(const c10::IValue& value) {
@@ -45,6 +46,7 @@ void trace_operator(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Session* session = current_session ? current_session : session_of(op, *stack);
   c10::impl::ExcludeDispatchKeyGuard below(kTraceKeys);
   if (!session) return op.callBoxed(stack);  // a helper thread that inherited the mode
+  ++operators;
   session->record(op, *stack);
 }
 
@@ -220,6 +222,8 @@ void install_dispatch() {
   (void)libraries;
   install_gradient_hooks();
 }
+
+std::uint64_t traced_operators() { return operators; }
 
 RecordingScope::RecordingScope(Session& session) : outer_(current_session), mode_(kModeKey) {
   current_session = &session;

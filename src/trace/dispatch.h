@@ -3,6 +3,7 @@
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,9 @@ class Session;
 /// Registers the tracer with LibTorch's dispatcher, once per process. Costs nothing to code that does not trace. Throws
 /// Error(trace) when another copy of fxgraph in this process has done so.
 void install_dispatch();
+
+/// How many operators this thread has handed to traces so far: a measure of work that no machine's speed changes.
+std::uint64_t traced_operators();
 
 /// While it lives, every operator that this thread runs is recorded by `session`, also those without proxies among
 /// their arguments. Scopes nest: a trace inside a trace records to its own session.

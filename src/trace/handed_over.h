@@ -46,7 +46,7 @@ struct HandedOver {
     } else if constexpr (Iterable<Type>) {
       for (const auto& element : value) add_all<std::decay_t<decltype(element)>>(element);
     } else if constexpr (TupleLike<Type>) {
-      std::apply([this](const auto&... elements) { (add_all(elements), ...); }, value);
+      std::apply([this](const auto&... elements) { (this->add_all(elements), ...); }, value);
     } else if constexpr (Struct<Type>) {
       add_all(fields_of(value));
     }

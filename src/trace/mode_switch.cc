@@ -66,11 +66,11 @@ class DropoutModules {
 
   std::pair<std::string, std::shared_ptr<Module>> like(const std::shared_ptr<Module>& wanted) {
     const auto fits = [&](const Found& found) {
-      if (typeid(*found.module) != typeid(*wanted) || found.module->is_training() != wanted->is_training())
-        return false;
+      const Module &one = *found.module, &other = *wanted;
+      if (typeid(one) != typeid(other) || one.is_training() != other.is_training()) return false;
       std::ostringstream a, b;
-      found.module->pretty_print(a);
-      wanted->pretty_print(b);
+      one.pretty_print(a);
+      other.pretty_print(b);
       return a.str() == b.str();
     };
     Found* last = nullptr;

@@ -203,11 +203,12 @@ void ProxyImpl::shallow_copy_from(const c10::intrusive_ptr<c10::TensorImpl>& imp
 ProxyImpl* proxy_impl(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.key_set().has(kProxyKey)) return nullptr;
   // set_data() gives an ordinary tensor the keys of a proxy.
-  if (typeid(*tensor.unsafeGetTensorImpl()) != typeid(ProxyImpl)) {
+  c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+  if (typeid(impl) != typeid(ProxyImpl)) {
     throw trace_error(nullptr, "set_data()",
                       "gives a parameter a traced value, which a graph cannot hold; write it in place (copy_) instead");
   }
-  return static_cast<ProxyImpl*>(tensor.unsafeGetTensorImpl());
+  return static_cast<ProxyImpl*>(&impl);
 }
 
 }  // namespace internal

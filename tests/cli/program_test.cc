@@ -87,6 +87,7 @@ TEST_F(Program, WrongUsageEndsWithTwo) {
   for (const char* arguments : {"", "no-such-command", "show", "show --format xml -", "match -"}) {
     EXPECT_EQ(run(arguments).code, 2) << arguments;
   }
+  EXPECT_THAT(run("no-such-command").err, HasSubstr("no-such-command"));
   EXPECT_EQ(run("--help").code, 0);
   const Result version = run("--version");
   EXPECT_EQ(version.code, 0);

@@ -1,6 +1,7 @@
 // Programs with a condition on sizes, of every form that people write, and a great many sizes: the graph does what the
 // program does, or refuses.
 #include <cassert>
+#include <chrono>
 #include <cmath>
 
 #include "tests/trace/sizes_testing.h"
@@ -87,6 +88,20 @@ TEST_P(SizeConditions, AreFollowedOrAsserted) {
 
 INSTANTIATE_TEST_SUITE_P(Table, SizeConditions, ::testing::ValuesIn(conditions()),
                          [](const auto& info) { return info.param.name; });
+
+// Small programs are tried at as many sizes on a slow machine: one that computes for a quarter of a millisecond meets
+// its size at the two hundredth.
+TEST(SizeConditionsOfSlowPrograms, AreMetAllTheSame) {
+  const auto program = [](Tensor x) {
+    using Clock = std::chrono::steady_clock;
+    for (const auto begin = Clock::now(); Clock::now() - begin < std::chrono::microseconds(250);) {
+    }
+    return x.size(1) == 77 ? x.sum(1) : x.mean(1);
+  };
+  const auto gm = symbolic_trace(program, {torch::rand({2, 6})});
+  const Tensor x = torch::rand({2, 77});
+  EXPECT_EQ(testing::at_sizes(*gm, [&]() -> c10::IValue { return program(x); }, {x}), AtSizes::refused) << gm->graph();
+}
 
 // ── What a program does beside returning ─────────────────────────────────────────────────────────────────────────────
 

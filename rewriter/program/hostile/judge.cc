@@ -74,7 +74,11 @@ class Reducer {
 
   HostileProgram reduce() {
     bool smaller = true;
-    while (smaller && checks_ < 400) smaller = fewer_results() | fewer_nodes() | fewer_inputs();
+    while (smaller && checks_ < 400) {
+      smaller = fewer_results();
+      smaller |= fewer_nodes();
+      smaller |= fewer_inputs();
+    }
     return std::move(best_);
   }
 
