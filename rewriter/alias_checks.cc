@@ -205,6 +205,8 @@ Verdict check_new_write(const Site& site, const Node& writer, const AliasSources
   return verdict;
 }
 
+constexpr const char* kPermission = "; ReplaceOptions::allow_output_aliases (--allow-output-aliases) permits it";
+
 /// The caller gets a result, or a view of it, that it could write to: it may not come to share other storage.
 Verdict check_returned(const Node& old, const Node& result, const EffectIndex& effects) {
   if (!effects.escapes(old)) return {};
@@ -217,7 +219,7 @@ Verdict check_returned(const Node& old, const Node& result, const EffectIndex& e
   return Objection{&old, "it is returned, and its replacement " +
                              (known ? "would share storage with " + now.node->name() + what
                                     : "may share storage with what " + now.node->name() + " takes") +
-                             "; ReplaceOptions::allow_output_aliases permits it"};
+                             kPermission};
 }
 
 /// Whether what it gives may be its argument itself: `contiguous`, dropout in evaluation, what is written in place.
@@ -251,7 +253,7 @@ Verdict check_own_tensor(const Node& old, const Node& result, std::span<Node* co
   };
   if (!any_reached(result, kMost, is_seen, arguments)) return {};
   return Objection{&old, "it is returned, a tensor of its own whose sizes the caller may change, and its replacement " +
-                             result.name() + " is not; ReplaceOptions::allow_output_aliases permits it"};
+                             result.name() + " is not" + kPermission};
 }
 
 /// The view through which several elements of `value` may be one in memory, null when there is none: what is computed

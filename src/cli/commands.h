@@ -58,6 +58,7 @@ struct RewriteOptions {
   std::string output;
   std::vector<std::string> inputs;
   bool verify = false;
+  bool allow_output_aliases = false;
   bool json = false;
 };
 int rewrite(const RewriteOptions& options, Backend* backend);

@@ -144,6 +144,9 @@ class Commands {
     sub->add_option("--replacement", rewrite_.replacement, kPatternHelp)->required();
     CLI::Option* verify = sub->add_flag("--verify", rewrite_.verify, "compare before and after on random inputs");
     verify->needs(add_inputs(sub, rewrite_.inputs));
+    sub->add_flag(
+        "--allow-output-aliases", rewrite_.allow_output_aliases,
+        "results of the program may share memory with each other, with inputs and weights, where they did not");
     add_output(sub, rewrite_.output, "where to write the result: .fx, or .pt or .pt2 for a program with weights");
     add_json(sub, rewrite_.json);
   }

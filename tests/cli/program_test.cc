@@ -354,6 +354,16 @@ TEST_F(Program, RewriteVerifiesAndWrites) {
   EXPECT_FALSE(fs::exists(path("wrong.fx")));
 }
 
+TEST_F(Program, RewriteSharesMemoryWhenItIsTold) {
+  const std::string copy =
+      "rewrite " +
+      write("copy.fx",
+            "graph(%x):\n  %c = call_function[target=torch.ops.aten.clone.default](args = (%x,))\n  return %c\n") +
+      " --pattern 'aten::clone(v)' --replacement v";
+  EXPECT_THAT(run(copy).err, HasSubstr("--allow-output-aliases"));
+  EXPECT_THAT(run(copy + " --allow-output-aliases").err, HasSubstr("applied 1"));
+}
+
 TEST_F(Program, RewriteKnowsTypesOfModulesAndShapes) {
   const std::string rewrite = std::string("rewrite ") + kModel + " -o " + path("out.pt");
   EXPECT_THAT(run(rewrite + " --pattern 'call_module<ReLU6>(x)' --replacement 'aten::relu6(x)'").out,

@@ -234,13 +234,13 @@ TEST(Legality, ReturnedValuesDoNotBecomeInputs) {
   Graph graph = graph_of("c = aten::clone(%x)\nreturn c");
   expect_refused(graph, "aten::clone(x)", "x",
                  "c: it is returned, and its replacement would share storage with x, an input; "
-                 "ReplaceOptions::allow_output_aliases permits it");
+                 "ReplaceOptions::allow_output_aliases (--allow-output-aliases) permits it");
   EXPECT_EQ(replace_pattern(graph, "aten::clone(x)", "x", {.allow_output_aliases = true}).applied, 1u);
   EXPECT_EQ(calls_of(graph), "return x\n");
   Graph twice = graph_of("n = aten::neg(%x)\nc = aten::clone(%n)\nreturn (n, c)");
   expect_refused(twice, "aten::clone(x)", "x",
                  "c: it is returned, and its replacement would share storage with n, returned too; "
-                 "ReplaceOptions::allow_output_aliases permits it");
+                 "ReplaceOptions::allow_output_aliases (--allow-output-aliases) permits it");
 }
 
 TEST(Legality, WhatIsWrittenThroughDetachKeepsIt) {
