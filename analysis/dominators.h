@@ -13,8 +13,9 @@
 // pointers (E. W. Myers, "An applicative random-access stack", 1983). Complexity: O((nodes + uses) · log depth) to
 // make, 24 bytes a node; immediate, dominates and depth are O(1), common is O(log depth). Nothing recurses.
 //
-// The result is a snapshot, valid until the graph is edited; the graph must outlive it. Thread-safety: const functions
-// may run on several threads at once.
+// The result is a snapshot of the nodes that are there, valid until the graph is edited: of later ones, or of those of
+// another graph, nothing may be asked. The graph must outlive it. Thread-safety: const functions may run on several
+// threads at once.
 #pragma once
 
 #include <cstdint>

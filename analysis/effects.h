@@ -16,8 +16,8 @@
 // (reshape, contiguous) did copy: it counts as a view.
 //
 // Complexity: O((nodes + uses) α) to make; questions about a pair or a window are O(log writes). The result is a
-// snapshot, valid until the graph is edited; the graph must outlive it. Thread-safety: const functions may run on
-// several threads at once.
+// snapshot of the nodes that are there, valid until the graph is edited: of later ones, or of those of another graph,
+// nothing may be asked. The graph must outlive it. Thread-safety: const functions may run on several threads at once.
 #pragma once
 
 #include <cstdint>

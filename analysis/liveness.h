@@ -13,8 +13,9 @@
 // inside is not known.
 //
 // Complexity: O(nodes + uses), one pass, to make; interval, last_use, interfere are O(1); at() is O(log nodes) a value.
-// Memory: 12 bytes a node. The result is a snapshot, valid until the graph is edited; the graph must outlive it.
-// Thread-safety: const functions may run on several threads at once.
+// Memory: 12 bytes a node. The result is a snapshot of the nodes that are there, valid until the graph is edited: of
+// later ones, or of those of another graph, nothing may be asked. The graph must outlive it. Thread-safety: const
+// functions may run on several threads at once.
 #pragma once
 
 #include <cstdint>

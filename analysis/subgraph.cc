@@ -8,28 +8,10 @@ namespace fx {
 
 namespace {
 
-/// The nodes in graph order.
 std::vector<Node*> sorted(std::span<Node* const> nodes) {
   std::vector<Node*> order(nodes.begin(), nodes.end());
   std::sort(order.begin(), order.end(), GraphOrder{});
   return order;
-}
-
-void require_extractable(const Graph& graph, const std::vector<Node*>& nodes) {
-  const Node* before = nullptr;
-  for (const Node* each : nodes) {
-    const Node& node = *each;
-    const std::string name = node.name();
-    if (&node.graph() != &graph || node.is_erased()) {
-      throw Error(ErrorKind::invalid_argument, "cannot extract " + name + ": it is not in this graph", name);
-    }
-    if (node.is(Op::placeholder) || node.is(Op::output)) {
-      throw Error(ErrorKind::invalid_argument,
-                  "cannot extract " + name + ": a piece gets inputs and an output of its own; leave it out", name);
-    }
-    if (before == each) throw Error(ErrorKind::invalid_argument, "cannot extract " + name + " twice", name);
-    before = each;
-  }
 }
 
 void require_convex(const Graph& graph, const std::vector<Node*>& nodes) {
@@ -43,6 +25,25 @@ void require_convex(const Graph& graph, const std::vector<Node*>& nodes) {
 }
 
 }  // namespace
+
+std::vector<Node*> piece_of(const Graph& graph, std::span<Node* const> nodes) {
+  for (const Node* node : nodes) {
+    if (!node) throw Error(ErrorKind::invalid_argument, "cannot extract a null node");
+    if (&node->graph() != &graph || node->is_erased()) {
+      throw Error(ErrorKind::invalid_argument, "cannot extract " + node->name() + ": it is not in this graph",
+                  node->name());
+    }
+    if (node->is(Op::placeholder) || node->is(Op::output)) {
+      throw Error(ErrorKind::invalid_argument,
+                  "cannot extract " + node->name() + ": a piece gets inputs and an output of its own; leave it out",
+                  node->name());
+    }
+  }
+  std::vector<Node*> piece = sorted(nodes);
+  if (const auto twice = std::ranges::adjacent_find(piece); twice != piece.end())
+    throw Error(ErrorKind::invalid_argument, "cannot extract " + (*twice)->name() + " twice", (*twice)->name());
+  return piece;
+}
 
 std::optional<std::vector<Node*>> find_path_outside(const Graph& graph, std::span<Node* const> nodes) {
   if (nodes.empty()) return std::nullopt;
@@ -75,8 +76,7 @@ std::optional<std::vector<Node*>> find_path_outside(const Graph& graph, std::spa
 }
 
 Subgraph extract_subgraph(const Graph& graph, std::span<Node* const> nodes, const ExtractOptions& options) {
-  const std::vector<Node*> piece = sorted(nodes);
-  require_extractable(graph, piece);
+  const std::vector<Node*> piece = piece_of(graph, nodes);
   require_convex(graph, piece);
   NodeMap<bool> inside(graph, false);
   for (const Node* node : piece) inside[*node] = true;

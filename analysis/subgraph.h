@@ -23,6 +23,10 @@ struct ExtractOptions {
   bool copy_attributes = true;
 };
 
+/// The nodes in graph order. Throws Error(invalid_argument) when one of them cannot be part of a piece: a placeholder,
+/// the output, a node that is not in the graph or is there twice, null. O(nodes log nodes).
+std::vector<Node*> piece_of(const Graph& graph, std::span<Node* const> nodes);
+
 /// Copies `nodes` (any order, no doubles, no placeholder or output of the old graph) into a new graph. Values that come
 /// from outside become placeholders, named and ordered as in the old graph; values used outside, or used by nothing,
 /// are returned: one as it is, several as a tuple. Throws Error(invalid_argument) when the piece is not convex, because

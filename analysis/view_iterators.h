@@ -189,7 +189,7 @@ using InvAdjacencyIterator = boost::transform_iterator<SourceOf, InEdgeIterator,
 template <>
 struct std::hash<fx::ValueEdge> {
   std::size_t operator()(const fx::ValueEdge& edge) const {
-    const std::hash<const void*> hash;
-    return edge.argument ? hash(edge.argument) : hash(edge.source) * 31 + hash(edge.target);
+    const std::hash<const void*> of_address;
+    return edge.argument ? of_address(edge.argument) : of_address(edge.source) * 31 + of_address(edge.target);
   }
 };

@@ -57,8 +57,20 @@ if(FXGRAPH_MOLD AND PROJECT_IS_TOP_LEVEL)
 endif()
 
 # Reads debug information, so that messages of traces can name lines. It comes with GCC; without it they name functions.
+# Clang links GCC's, too; its header lies among those that only GCC can read, and so goes behind all others.
 include(CheckCXXSourceCompiles)
+set(FXGRAPH_BACKTRACE_OPTIONS "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libbacktrace.a OUTPUT_VARIABLE backtrace_library
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  get_filename_component(backtrace_folder "${backtrace_library}" DIRECTORY)
+  if(EXISTS "${backtrace_folder}/include/backtrace.h")
+    set(FXGRAPH_BACKTRACE_OPTIONS "-idirafter${backtrace_folder}/include")
+  endif()
+endif()
+set(CMAKE_REQUIRED_FLAGS "${FXGRAPH_BACKTRACE_OPTIONS}")
 set(CMAKE_REQUIRED_LIBRARIES backtrace)
 check_cxx_source_compiles("#include <backtrace.h>
 int main() { return backtrace_create_state(nullptr, 1, nullptr, nullptr) == nullptr; }" FXGRAPH_BACKTRACE)
 unset(CMAKE_REQUIRED_LIBRARIES)
+unset(CMAKE_REQUIRED_FLAGS)

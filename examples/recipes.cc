@@ -119,9 +119,10 @@ void no_match() {
   auto gm = traced();
   const fx::Pattern pattern = "aten::relu(aten::conv2d(x, w, b))";
   const fx::Node* relu = gm->graph().find_nodes(fx::Op::call_function, "aten::relu").front();
-  std::cout << fx::explain(gm->graph(), pattern, *relu)
-            << '\n';  // it meets call_module conv1, which normalize sees through
+  std::cout << fx::explain(gm->graph(), pattern, *relu) << '\n';  // it meets a call of the module conv1
   TORCH_CHECK(fx::find(gm->graph(), pattern).empty());
+  fx::optimize(*gm, {.rules = {"inline-modules"}});  // writes such modules out as operators
+  TORCH_CHECK(!fx::find(gm->graph(), pattern).empty());
   // [end]
 }
 

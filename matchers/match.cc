@@ -67,10 +67,14 @@ int Match::alternative(std::string_view name) const {
   throw Error(ErrorKind::invalid_argument, "'" + std::string(name) + "' is no one_of, it has no alternatives");
 }
 
-Node& Match::anchor() const { return values_[pattern_->anchor].node(); }
+Node& Match::anchor() const {
+  if (!pattern_) throw Error(ErrorKind::invalid_argument, "the match is of no pattern, it has no anchor");
+  return values_[pattern_->anchor].node();
+}
 
 std::vector<Argument> Match::outputs() const {
   std::vector<Argument> values;
+  if (!pattern_) return values;
   for (const std::uint32_t output : pattern_->outputs) values.push_back(values_[output]);
   return values;
 }
@@ -108,6 +112,7 @@ std::vector<std::pair<Symbol, Argument>> Match::bindings() const {
 }
 
 std::ostream& operator<<(std::ostream& out, const Match& match) {
+  if (match.values().empty()) return out << "no match";
   out << match.anchor() << " {";
   bool first = true;
   for (const auto& [name, value] : match.bindings()) {

@@ -52,7 +52,7 @@ class Match {
   /// Which alternative of the one_of called `name` fits, counted from 0.
   int alternative(std::string_view name) const;
 
-  /// The node of the pattern's first result that is a call.
+  /// The node of the pattern's first result that is a call. Throws Error(invalid_argument) for a match of no pattern.
   Node& anchor() const;
   /// Every call that the pattern's operators matched, once each, in graph order. Parameters and wildcards are not among
   /// them.

@@ -22,7 +22,7 @@ struct PatternNode : PatternTest {
   template <typename Visit>
   void for_each_child(Visit&& visit) const {
     for (const std::uint32_t arg : args) visit(arg);
-    for (const auto& [name, arg] : kwargs) visit(arg);
+    for (const auto& [keyword, arg] : kwargs) visit(arg);
   }
 };
 

@@ -3,6 +3,7 @@
 
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,7 @@ class PatternParser {
   // Statements and expressions: pattern_text.cc.
   void skip_newlines();
   void statement();
+  void check_statements();
   std::vector<Expr> list_until_line_ends();
   Expr expression();
   Expr primary();
@@ -75,6 +77,8 @@ class PatternParser {
   PatternLexer lexer_;
   const Predicates& predicates_;
   std::unordered_map<std::string_view, Expr> bound_;  ///< values; in the body of a formula its parameters
+  std::unordered_set<std::string_view> named_;        ///< what expressions so far have named
+  std::vector<PatternToken> statements_;              ///< their names
   std::vector<Formula> formulas_;                     ///< later ones go before earlier ones
   bool in_formula_ = false;
   int depth_ = 0;

@@ -66,7 +66,18 @@ std::vector<Expr> PatternParser::parse() {
     skip_newlines();
   }
   if (lexer_.peek().kind != Kind::end) lexer_.fail("the end: a pattern ends with what it returns");
+  check_statements();
   return results;
+}
+
+/// What nothing names would vanish, and with it what it does: only a graph has an order in which to do it.
+void PatternParser::check_statements() {
+  for (const PatternToken& statement : statements_) {
+    const std::string name(value_name(statement));
+    if (!named_.contains(value_name(statement)))
+      lexer_.fail_at(statement.at, "nothing uses " + name + ": return it, remove it, or write `graph(): ...` where " +
+                                       name + " is there for what it does");
+  }
 }
 
 void PatternParser::skip_newlines() {
@@ -76,6 +87,9 @@ void PatternParser::skip_newlines() {
 void PatternParser::statement() {
   const PatternToken name = lexer_.take();
   const std::string_view text = value_name(name);
+  if (named_.contains(text) && !bound_.contains(text))
+    lexer_.fail_at(name.at, "the name " + std::string(text) + " is used above its line; move the line up");
+  statements_.push_back(name);
   lexer_.expect("=");
   if (!bound_.emplace(text, expression().name(text)).second)
     lexer_.fail_at(name.at, "the name " + std::string(text) + " is bound twice");
@@ -158,6 +172,7 @@ Expr PatternParser::word() {
                             : with_modifier(match::call(Op::call_function, TargetSet(bare), {}));
   }
   const auto known = bound_.find(bare.starts_with('%') ? bare.substr(1) : bare);
+  named_.insert(bare.starts_with('%') ? bare.substr(1) : bare);
   return with_modifier(known != bound_.end() ? known->second : match::any(value_name({token.kind, bare, token.at})));
 }
 

@@ -1,6 +1,8 @@
 #include <fxgraph/rewriter/replacement.h>
 
+#include <fxgraph/ir/target.h>
 #include <fxgraph/matchers/pattern_data.h>
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/replacement_plan.h>
 #include <fxgraph/text/parse.h>
 
@@ -79,20 +81,34 @@ class GraphBuilder {
   std::vector<Argument> values_;
 };
 
-std::shared_ptr<const Graph> build(const PatternData& data) {
-  return std::make_shared<const Graph>(internal::graph_of_pattern(data));
+/// What an operator cannot be called with is no call, wherever it is put. Nodes fit everything.
+std::shared_ptr<const Graph> checked(Graph graph) {
+  for (const Node& node : graph.nodes()) {
+    if (!node.is(Op::call_function) || node.target().view().find("::") == std::string_view::npos) continue;
+    if (overloads_of(Symbol(packet_of(node.target().view()))).empty()) continue;  // others know it
+    std::string why;
+    const bool is_spelt_out = node.target().view().find('.') != std::string_view::npos;
+    const OperatorSchema* schema = is_spelt_out ? find_schema(node.target()) : nullptr;
+    if (schema) {
+      why = check_call(*schema, node.args(), node.kwargs()).value_or("");
+    } else {
+      resolve_overload(node.target(), node.args(), node.kwargs(), &why);
+    }
+    if (!why.empty()) throw Error(ErrorKind::invalid_argument, "replacement: " + why, node.name());
+  }
+  return std::make_shared<const Graph>(std::move(graph));
 }
+
+std::shared_ptr<const Graph> build(const PatternData& data) { return checked(internal::graph_of_pattern(data)); }
 
 }  // namespace
 
 Graph internal::graph_of_pattern(const PatternData& data) { return GraphBuilder(data).build(); }
 
-Replacement::Replacement(const Graph& graph)
-    : graph_(std::make_shared<const Graph>(graph.clone())), positional_(true) {}
-Replacement::Replacement(Graph&& graph) : graph_(std::make_shared<const Graph>(std::move(graph))), positional_(true) {}
+Replacement::Replacement(const Graph& graph) : graph_(checked(graph.clone())), positional_(true) {}
+Replacement::Replacement(Graph&& graph) : graph_(checked(std::move(graph))), positional_(true) {}
 Replacement::Replacement(std::string_view text) : positional_(internal::is_graph_text(text)) {
-  graph_ = positional_ ? std::make_shared<const Graph>(parse_graph(text, "<replacement>"))
-                       : build(internal::parse_expression(text));
+  graph_ = positional_ ? checked(parse_graph(text, "<replacement>")) : build(internal::parse_expression(text));
 }
 Replacement::Replacement(const match::Expr& result) : Replacement(std::vector<match::Expr>{result}) {}
 Replacement::Replacement(const std::vector<match::Expr>& results) : graph_(build(internal::flatten(results, false))) {}

@@ -34,7 +34,7 @@ class Replacement {
   /// Returns a value for each result of the pattern.
   using Builder = std::function<std::vector<Argument>(const Match&, Rewriter&)>;
 
-  /// Copies the graph.
+  /// Copies the graph. All forms but functions: Error(invalid_argument) for a call that its operator does not take.
   Replacement(const Graph& graph);
   /// Takes the graph over.
   Replacement(Graph&& graph);

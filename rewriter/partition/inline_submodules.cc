@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include <fxgraph/analysis/subgraph.h>
 #include <fxgraph/ir/node_map.h>
 #include <fxgraph/ir/target.h>
 #include <fxgraph/nn/module_tree.h>
@@ -191,8 +192,10 @@ std::shared_ptr<GraphModule> lift_submodule(const GraphModule& module, const std
     throw Error(ErrorKind::invalid_argument,
                 "lift_submodule: '" + path + "' is taken, or is no identifier; choose another name");
   }
+  if (nodes.empty())
+    throw Error(ErrorKind::invalid_argument, "lift_submodule: there are no nodes for '" + path + "'; name some");
   NodeMap<bool> chosen(module.graph());
-  for (const Node* node : nodes) chosen[*node] = true;
+  for (const Node* node : piece_of(module.graph(), nodes)) chosen[*node] = true;
   return split_module(
       module, [](const Node&) { return 0; },
       {.stays = [&](const Node& node) { return !chosen[node]; }, .name = [&](std::int64_t) { return path; }});

@@ -19,7 +19,8 @@ namespace fx {
 std::shared_ptr<GraphModule> inline_submodules(const GraphModule& module, const std::vector<std::string>& paths);
 
 /// Returns the program with these nodes, in one piece, in a module of their own at `path`. Throws
-/// Error(invalid_argument) when the path is taken, or naming the nodes when values would go out and come back.
+/// Error(invalid_argument) when the path is taken, when there are no nodes or one cannot be lifted (piece_of), or
+/// naming the nodes when values would go out and come back.
 std::shared_ptr<GraphModule> lift_submodule(const GraphModule& module, const std::vector<Node*>& nodes,
                                             const std::string& path);
 

@@ -213,6 +213,8 @@ std::ostream& operator<<(std::ostream& out, const Verification& verification) {
 
 Verification verify_equivalent(GraphModule& before, GraphModule& after,
                                const std::vector<std::vector<c10::IValue>>& inputs, double tolerance) {
+  if (inputs.empty())
+    throw Error(ErrorKind::invalid_argument, "verify_equivalent: there are no inputs to compare on; give some");
   const at::NoGradGuard no_grad;
   Verification found;
   for (std::size_t round = 0; round < inputs.size() && found.equal; ++round) {

@@ -36,7 +36,8 @@ std::vector<TensorInfo> of_other_ranks(const TensorInfo& info) {
 
 std::vector<TensorInfo> of_other_types(const TensorInfo& info) {
   std::vector<TensorInfo> others;
-  for (const DType type : {DType::float32, DType::float64, DType::int64, DType::boolean}) {
+  for (const DType type :
+       {DType::float32, DType::float64, DType::bfloat16, DType::float16, DType::int64, DType::boolean}) {
     if (type == info.dtype) continue;
     others.push_back(info);
     others.back().dtype = type;

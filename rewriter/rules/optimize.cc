@@ -55,7 +55,7 @@ class Optimizer {
     for (const OptimizeRule* rule : selected_) {
       report_.rules.push_back({.rule = rule});
       reads_sizes_ |= rule->reads_sizes;
-      reads_forms |= rule->reads_sizes || rule->reads_types;
+      reads_forms |= rule->reads_sizes || rule->reads_ranks || rule->reads_types;
     }
     find_shapes();
     if (reads_forms && shapes_.known()) forms_.emplace(module, options.inputs);
@@ -74,10 +74,10 @@ class Optimizer {
       changed = step_through(first, last);
     }
     if (changed) report_.stop = RewriteStop::max_rewrites;
-    if (forms_ && !went_by_ranks_.empty()) forms_->assert_ranks(went_by_ranks_);
-    if (forms_ && !went_by_types_.empty()) forms_->assert_types(went_by_types_);
+    assert_forms();
     find_whether_cut();
     lower(last);
+    assert_forms();
     module_.delete_all_unused_submodules();
     module_.delete_all_unused_attributes();
     module_.graph().lint();
@@ -292,8 +292,16 @@ class Optimizer {
   }
 
   void note_what_it_read(const OptimizeRule& rule) {
-    if (rule.reads_sizes && went_by_ranks_.empty()) went_by_ranks_ = rule.name;
+    if ((rule.reads_sizes || rule.reads_ranks) && went_by_ranks_.empty()) went_by_ranks_ = rule.name;
     if (rule.reads_types && went_by_types_.empty()) went_by_types_ = rule.name;
+  }
+
+  void assert_forms() {
+    for (const RuleOutcome& outcome : report_.rules) {
+      if (outcome.rule->pass && outcome.applied > 0) note_what_it_read(*outcome.rule);
+    }
+    if (forms_ && !went_by_ranks_.empty()) forms_->assert_ranks(went_by_ranks_);
+    if (forms_ && !went_by_types_.empty()) forms_->assert_types(went_by_types_);
   }
 
   void find_shapes() { shapes_.find(reads_sizes_ && shapes_.any_reader()); }

@@ -110,6 +110,8 @@ struct OptimizeRule {
   /// Reads sizes of values: those that differ from call to call are hidden from it, and ranks are asserted of inputs
   /// where one of its rewrites with a condition was applied.
   bool reads_sizes = false;
+  /// Reads ranks alone, which are asserted likewise.
+  bool reads_ranks = false;
   /// What it leaves holds for the type that it read: of inputs that is asserted as ranks are.
   bool reads_types = false;
   // One of the two, or both: then the pass decides where the rewrites apply.

@@ -9,12 +9,19 @@
 
 #include <fxgraph/ir/graph.h>
 #include <fxgraph/ir/tensor_info.h>
+#include <fxgraph/support/error.h>
 
 namespace fx::cli {
 
 inline constexpr int kDone = 0;
 inline constexpr int kFailed = 1;  // bad input, or a check that failed
 inline constexpr int kUsage = 2;   // the command line itself is wrong
+
+/// An option without another that it needs; the program ends with kUsage.
+class MissingOption : public Error {
+ public:
+  explicit MissingOption(const std::string& message) : Error(ErrorKind::invalid_argument, message) {}
+};
 
 /// What a program is written as.
 enum class Form : std::uint8_t { text, torchscript, exported };

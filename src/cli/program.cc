@@ -31,6 +31,9 @@ int run_guarded(const std::function<int()>& command, Backend* backend) {
     const int code = command();
     if (flush_output()) return code;
     std::cerr << "fxgraph: cannot write to standard output: " << std::strerror(errno) << '\n';
+  } catch (const MissingOption& error) {
+    std::cerr << "fxgraph: " << error.what() << '\n';
+    return kUsage;
   } catch (const std::bad_alloc&) {
     std::cerr << "fxgraph: out of memory\n";
   } catch (const std::exception& error) {

@@ -65,14 +65,12 @@ fx::ReportOptions parts_of(const ReportOptions& options) {
     parts.dominance = options.dominance;
     parts.cost = options.cost;
   }
-  if (options.measure && !options.cost)
-    throw Error(ErrorKind::invalid_argument, "--measure times what --cost estimates: add --cost");
+  if (options.measure && !options.cost) throw MissingOption("--measure times what --cost estimates: add --cost");
   if (options.cost && options.inputs.empty()) {
-    throw Error(ErrorKind::invalid_argument, "--cost needs shapes: add --input, like --input 1x3x224x224");
+    throw MissingOption("--cost needs shapes: add --input, like --input 1x3x224x224");
   }
   if (options.formulas && options.inputs.empty()) {
-    throw Error(ErrorKind::invalid_argument,
-                "--formulas needs shapes to begin with: add --input, like --input 1x3x224x224");
+    throw MissingOption("--formulas needs shapes to begin with: add --input, like --input 1x3x224x224");
   }
   if (options.inputs.empty()) parts.cost = false;
   return parts;

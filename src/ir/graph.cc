@@ -105,7 +105,7 @@ Node& Graph::create_node(Op op, Symbol target, ArgumentSpan args, KwargSpan kwar
   for (const Argument& arg : args) require_own(arg);
   if (!kwargs.empty()) {
     for (const Argument& arg : kwargs.values()) require_own(arg);
-    GraphStorage::require_countable(kwargs);
+    GraphStorage::require_holdable(kwargs);
   }
   if (op == Op::call_function) target = canonical_target(target);
 
@@ -212,7 +212,7 @@ void Graph::restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kw
     throw Error(ErrorKind::invalid_argument, "the graph has an output already", s.output->name());
   for (const Argument& arg : args) s.require_own(arg, &node);
   for (const Argument& arg : kwargs.values()) s.require_own(arg, &node);
-  GraphStorage::require_countable(kwargs);
+  GraphStorage::require_holdable(kwargs);
   node.erased_ = false;
   s.link_before(&node, next ? next : s.root);
   s.set_arguments(&node, args, kwargs);

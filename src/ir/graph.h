@@ -132,7 +132,7 @@ class Graph {
   /// with these arguments. For journals such as the Rewriter's; the node becomes the last user of its inputs.
   void restore_node(Node& node, Node* next, ArgumentSpan args, KwargSpan kwargs);
 
-  /// Removes every node that is neither pure nor used, in one backward pass; returns how many went. `is_impure` says
+  /// Removes every node that is neither impure nor used, in one backward pass; returns how many went. `is_impure` says
   /// which calls must stay although nothing uses them; placeholders and the output always stay. fx::eliminate_dead_code
   /// (ops/effects.h) is this with the purity that operator schemas declare.
   std::size_t eliminate_dead_code(const std::function<bool(const Node&)>& is_impure);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
+
+#include <fxgraph/support/flat_map.h>
 
 namespace fx::internal {
 
@@ -145,6 +148,25 @@ void GraphStorage::release_block(ArgumentBlock* block, std::size_t kwargs) {
 void GraphStorage::throw_uncountable() {
   throw Error(ErrorKind::invalid_argument,
               "a node holds at most " + std::to_string(kMostKwargs) + " keyword arguments");
+}
+
+void GraphStorage::require_distinct(const KwargSpan& kwargs) {
+  const auto refuse = [](Symbol name) {
+    throw Error(ErrorKind::invalid_argument, "the keyword argument " + name.str() + " is given twice; remove one");
+  };
+  constexpr std::size_t kFew = 8;  // of which each pair is looked at
+  if (kwargs.size() <= kFew) {
+    for (std::size_t i = 1; i < kwargs.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (kwargs.name(i) == kwargs.name(j)) refuse(kwargs.name(i));
+      }
+    }
+    return;
+  }
+  FlatMap<bool> seen;
+  for (std::size_t i = 0; i < kwargs.size(); ++i) {
+    if (std::exchange(seen[kwargs.name(i).id()], true)) refuse(kwargs.name(i));
+  }
 }
 
 namespace {

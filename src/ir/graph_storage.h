@@ -70,11 +70,13 @@ struct GraphStorage {
   ArgumentBlock* copy_arguments(ArgumentSpan args, const KwargSpan& kwargs, Node* user, Place&& place);
   void set_arguments(Node* node, ArgumentSpan args, const KwargSpan& kwargs);
   void take_arguments(Node* node);
-  /// Throws when there are more keyword arguments than a node can hold.
-  static void require_countable(const KwargSpan& kwargs) {
+  /// Throws when there are more keyword arguments than a node can hold, or two of one name.
+  static void require_holdable(const KwargSpan& kwargs) {
     if (kwargs.size() > kMostKwargs) [[unlikely]]
       throw_uncountable();
+    if (kwargs.size() > 1) require_distinct(kwargs);
   }
+  static void require_distinct(const KwargSpan& kwargs);
   [[noreturn]] static void throw_uncountable();
   /// Throws when an argument names a node that is erased or of another graph.
   void require_own(const Argument& argument, const Node* user) const;
@@ -196,9 +198,9 @@ template <typename Place>
 ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, const KwargSpan& kwargs, Node* user, Place&& place) {
   if (kwargs.empty()) return args.empty() ? nullptr : copy_elements(args, user, place);
   const std::size_t size = args.size() + kwargs.size();
-  require_countable(kwargs);
+  require_holdable(kwargs);
   ArgumentBlock* block = allocate_block(user, size, kwargs.size());
-  Symbol* names = reinterpret_cast<Symbol*>(block->slots() + size);
+  Symbol* keywords = reinterpret_cast<Symbol*>(block->slots() + size);
   std::uint32_t index = 0;
   const auto put = [&](const Argument& value) {
     copy_argument(block->slots() + index, index, value, user, place);
@@ -207,7 +209,7 @@ ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, const KwargSpan& 
   for (const Argument& value : args) put(value);
   for (std::size_t i = 0; i < kwargs.size(); ++i) {
     put(kwargs.value(i));
-    new (names + i) Symbol(kwargs.name(i));
+    new (keywords + i) Symbol(kwargs.name(i));
   }
   return block;
 }

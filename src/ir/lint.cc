@@ -186,7 +186,7 @@ void Graph::lint() const {
   if (violations.size() > 1) {
     message = "the graph breaks invariants in " + std::to_string(violations.size()) + " places:";
     for (std::size_t i = 0; i < violations.size(); ++i)
-      message += "\n  " + std::to_string(i + 1) + ". " + broken_rule(violations[i]);
+      message += (i == 0 ? " " : "; ") + std::to_string(i + 1) + ". " + broken_rule(violations[i]);
   }
   throw Error(ErrorKind::lint, message, violations.front().node);
 }

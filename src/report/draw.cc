@@ -1,7 +1,9 @@
 #include <fxgraph/report/draw.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 
@@ -140,21 +142,45 @@ class Drawing {
   std::vector<Point> origins_;
 };
 
+/// How many bytes the first letter has in UTF-8 (RFC 3629); none where the text does not begin with one that XML knows.
+std::size_t first_letter(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+  if (byte(0) < 0x80) return 1;
+  constexpr std::array<std::uint32_t, 3> kSmallest = {0x80, 0x800, 0x10000};  // that need so many bytes
+  const std::size_t further = byte(0) >= 0xF0 ? 3 : byte(0) >= 0xE0 ? 2 : 1;
+  if (byte(0) < 0xC0 || byte(0) > 0xF7 || text.size() <= further) return 0;
+  std::uint32_t letter = byte(0) & (0x3Fu >> further);
+  for (std::size_t i = 1; i <= further; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+    letter = letter << 6 | (byte(i) & 0x3F);
+  }
+  const bool is_surrogate = letter >= 0xD800 && letter < 0xE000, is_none = letter == 0xFFFE || letter == 0xFFFF;
+  return letter < kSmallest[further - 1] || letter > 0x10FFFF || is_surrogate || is_none ? 0 : further + 1;
+}
+
 }  // namespace
 
 std::string escape_xml(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    switch (c) {
+  while (!text.empty()) {
+    const std::size_t bytes = first_letter(text);
+    switch (const char c = text[0]) {
       case '&': out += "&amp;"; break;
       case '<': out += "&lt;"; break;
       case '>': out += "&gt;"; break;
       case '"': out += "&quot;"; break;
       case '\'': out += "&#39;"; break;
       default:
-        // Control characters have no place in XML, escaped or not.
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? '?' : c;
+        // Control characters, and what is no UTF-8, have no place in XML, escaped or not.
+        if (bytes == 0) {
+          out += "\uFFFD";
+        } else if (bytes == 1 && static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') {
+          out += '?';
+        } else {
+          out += text.substr(0, bytes);
+        }
     }
+    text.remove_prefix(std::max<std::size_t>(bytes, 1));
   }
   return out;
 }

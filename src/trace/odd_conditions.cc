@@ -8,8 +8,6 @@
 namespace fx::internal {
 namespace {
 
-constexpr std::int64_t kLarge = 300;  // from here on a trial has little time
-
 // Sizes of many divisors, powers of two, and what lies between these: the largest that is at most so much is tried.
 constexpr std::array kComposite = {960, 840, 720, 480, 360, 240, 180, 120, 60, 30, 12, 6};
 constexpr std::array kPowers = {512, 256, 128, 64, 32, 16, 8, 4, 2};

@@ -377,11 +377,13 @@ void OddInputs::judge(const std::function<bool(const Sample&)>& agrees) {
     // That nothing fails below is seen, though no sample was made there.
     if (!group.below_said && group.below < 1) group.lowest = 1;
   }
-  if (!judge_corners()) return;
-  OddInputs others(program_, inputs_, groups_);
-  others.add_corners();
-  try_in_children(program_, others.trials_, agrees);
-  others.judge_corners();
+  if (judge_corners()) {
+    OddInputs others(program_, inputs_, groups_);
+    others.add_corners();
+    try_in_children(program_, others.trials_, agrees);
+    others.judge_corners();
+  }
+  bound_together(agrees);
 }
 
 }  // namespace fx::internal

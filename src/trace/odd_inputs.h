@@ -6,6 +6,7 @@
 // way is asserted not to be.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -107,6 +108,8 @@ class OddInputs {
     SmallSizes sizes;
     std::vector<std::size_t> alone, without;  ///< trials of each alone, and of all but it where there are more than two
   };
+  static constexpr std::int64_t kLarge = 300;  // from here on a trial has little time
+
   GroupSizes sizes_with(const std::vector<std::uint32_t>& some, std::int64_t size) const;
   std::size_t add_trial_at(const GroupSizes& sizes, bool is_large);
   std::size_t add_trial(const std::vector<std::uint32_t>& some, std::int64_t size, bool is_large = false);
@@ -120,6 +123,10 @@ class OddInputs {
   void judge_small();
   bool judge_corners();
   void judge_pairs();
+  enum class Side : std::uint8_t { low, high };
+  static std::optional<std::int64_t> next_to_bound(const SizeGroup& group, Side side);
+  bool bound_corner(Side side, const std::function<bool(const Sample&)>& agrees);
+  void bound_together(const std::function<bool(const Sample&)>& agrees);
   static bool goes_another_way(const ChildTrial& trial);
   void add_rank(bool more, const std::vector<std::uint32_t>& some);
   const Rank* against(std::uint32_t input) const;

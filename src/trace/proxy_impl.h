@@ -77,6 +77,10 @@ class ProxyImpl final : public c10::TensorImpl {
   std::int64_t dim_custom() const override;
   c10::Device device_custom() const override;
   // Not marked override: a version of LibTorch asks the first three of these or the last two.
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Winconsistent-missing-override"
+#endif
   virtual bool is_contiguous_custom(at::MemoryFormat format) const { return is_contiguous_for_all(format); }
   virtual bool is_strides_like_custom(at::MemoryFormat format) const;
   virtual bool is_non_overlapping_and_dense_custom() const {
@@ -84,6 +88,9 @@ class ProxyImpl final : public c10::TensorImpl {
   }
   virtual TorchTruth sym_is_contiguous_custom(at::MemoryFormat format) const { return is_contiguous_custom(format); }
   virtual TorchTruth sym_is_non_overlapping_and_dense_custom() const { return is_non_overlapping_and_dense_custom(); }
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
  private:
   friend class ProxyList;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include <fxgraph/ops/schema.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/shapes/brief_errors.h>
 #include <fxgraph/trace/left_over.h>
@@ -23,6 +24,13 @@ bool is_slice(Symbol target, ArgumentSpan arguments) {
   static const Symbol kSlice("aten::slice.Tensor");
   return target == kSlice && arguments.size() == 5 && arguments[0].is_node() && arguments[1].is_int() &&
          arguments[1].as_int() >= 0 && arguments[2].is_int() && arguments[3].is_int() && arguments[4] == Argument(1);
+}
+
+// Whether it returns its first argument, which it writes.
+bool is_write(const Node& call) {
+  const OperatorSchema* schema = call.is(Op::call_function) ? find_schema(call.target()) : nullptr;
+  return schema && !schema->arguments.empty() && schema->arguments[0].alias.writes && !schema->returns.empty() &&
+         schema->returns[0].alias.writes;
 }
 
 // Ends a sample. Not an std::exception: programs that handle those are not to handle this.
@@ -121,6 +129,14 @@ std::uint32_t Sample::standing_for(std::uint32_t call) const {
   return found == whole_.end() ? call : found->second;
 }
 
+// A write into a slice that was not called is one to what it would have sliced, and what is read of that afterwards is
+// its result.
+bool Sample::is_now(std::uint32_t before, std::uint32_t now) const {
+  if (before == now) return true;
+  const auto found = written_.find(now);
+  return found != written_.end() && found->second == before;
+}
+
 void Sample::pass_whole_slice() {
   const auto at = static_cast<std::uint32_t>(nodes_.size());
   const ArgumentSpan arguments = program_.log.arguments(at);
@@ -200,7 +216,7 @@ void Sample::returns_list(std::size_t length) {
 void Sample::compare(const Argument& before, const Argument& now) {
   if (before.kind() != now.kind()) differs("an argument is " + short_text(now) + " instead of " + short_text(before));
   if (now.is_node()) {
-    if (standing_for(program_.log.index_of(before.node())) != index_by_id_[now.node().id()])
+    if (!is_now(standing_for(program_.log.index_of(before.node())), index_by_id_[now.node().id()]))
       differs("an argument is the result of another call");
     ++leaf_;
     return;
@@ -236,6 +252,11 @@ void Sample::made(Node& node) {
   index_by_id_[node.id()] = static_cast<std::uint32_t>(nodes_.size());
   nodes_.push_back(&node);
   const auto at = static_cast<std::uint32_t>(nodes_.size() - 1);
+  if (!whole_.empty() && is_write(node)) {
+    const Node* into = program_.log.arguments(at)[0].node_or_null();
+    const auto sliced = into ? whole_.find(program_.log.index_of(*into)) : whole_.end();
+    if (sliced != whole_.end()) written_.emplace(at, sliced->second);
+  }
   if (program_.log[at].list_length == 0) end_after(at);  // else when its length is known
 }
 

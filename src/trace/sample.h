@@ -97,6 +97,7 @@ class Sample final : private TraceFollower, private NodeMaker {
   bool may_be_whole(std::uint32_t at) const;
   void pass_whole_slice();
   std::uint32_t standing_for(std::uint32_t call) const;
+  bool is_now(std::uint32_t before, std::uint32_t now) const;
   void compare(const Argument& before, const Argument& now);
   void end_after(std::uint32_t call);
   void end_by_error(const std::string& why);
@@ -108,9 +109,10 @@ class Sample final : private TraceFollower, private NodeMaker {
   std::shared_ptr<Session> session_;
   std::vector<Node*> nodes_;
   std::vector<std::uint32_t> index_by_id_;
-  std::map<std::uint32_t, std::uint32_t> whole_;  // slices that were not called, and what they would have sliced
-  std::map<Symbol, std::uint32_t> unread_;        // attributes of which only they were taken so far
-  std::optional<std::uint32_t> late_;             // the call for which the node that is being made stands
+  std::map<std::uint32_t, std::uint32_t> whole_;    // slices that were not called, and what they would have sliced
+  std::map<std::uint32_t, std::uint32_t> written_;  // writes into them, and what those would have sliced
+  std::map<Symbol, std::uint32_t> unread_;          // attributes of which only they were taken so far
+  std::optional<std::uint32_t> late_;               // the call for which the node that is being made stands
   std::uint32_t last_ = kToTheEnd;
   std::uint32_t leaf_ = 0;
   bool ended_ = false;  // a program may catch what ends it: then every further call ends it again

@@ -29,7 +29,7 @@ class Sizes {
   const std::vector<std::string>& names() const { return names_; }
 
  private:
-  Sizes(bool any, std::vector<std::string> names) : any_(any), names_(std::move(names)) {}
+  Sizes(bool is_any, std::vector<std::string> names) : any_(is_any), names_(std::move(names)) {}
   bool any_ = true;
   std::vector<std::string> names_;
 };

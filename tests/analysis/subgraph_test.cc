@@ -86,6 +86,7 @@ TEST(ExtractSubgraph, RefusesInputsOutputsDoublesAndStrangers) {
     EXPECT_THAT(refusal({bad}), HasSubstr("a piece gets inputs and an output of its own"));
   for (Node* bad : {&other.a, &erased}) EXPECT_THAT(refusal({bad}), HasSubstr("it is not in this graph"));
   EXPECT_THAT(refusal({&g.a, &g.a}), HasSubstr("twice"));
+  EXPECT_THAT(refusal({&g.a, nullptr}), HasSubstr("a null node"));
 }
 
 TEST(ExtractSubgraph, ConvexityAgreesWithBruteForce) {

@@ -69,9 +69,7 @@ TEST_F(Program, BadInputEndsWithOneAndOneLineThatSaysWhere) {
       {std::string("run ") + kModel, "1 (x)"},
       {std::string("run ") + kModel + " --input 1x4x64x64", "features_0_0"},
       {std::string("optimize ") + kModel + " --rules none-such", "fuse-conv-bn"},
-      {std::string("optimize ") + kModel + " --verify", "--input"},
       {"match " + unknown + " --pattern 'aten::relu('", "<pattern>:1:"},
-      {"report " + write("in.fx", kText) + " --cost", "--input"},
   };
   for (const auto& [arguments, message] : cases) {
     const Result result = run(arguments);
@@ -86,6 +84,13 @@ TEST_F(Program, BadInputEndsWithOneAndOneLineThatSaysWhere) {
 TEST_F(Program, WrongUsageEndsWithTwo) {
   for (const char* arguments : {"", "no-such-command", "show", "show --format xml -", "match -"}) {
     EXPECT_EQ(run(arguments).code, 2) << arguments;
+  }
+  for (const std::string& arguments :
+       {"report " + write("in.fx", kText) + " --cost", "report " + write("in.fx", kText) + " --cost --measure",
+        std::string("optimize ") + kModel + " --verify", std::string("optimize ") + kModel + " --target cpu"}) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.code, 2) << arguments;
+    EXPECT_THAT(result.err, HasSubstr("--input")) << arguments;
   }
   EXPECT_THAT(run("no-such-command").err, HasSubstr("no-such-command"));
   EXPECT_EQ(run("--help").code, 0);

@@ -379,22 +379,4 @@ TEST(Meta, StaysBesideTheNode) {
   EXPECT_EQ(x.meta().keys().size(), 1u);
 }
 
-TEST(GraphErrors, ANodeHoldsSoManyKeywords) {
-  Graph graph;
-  std::vector<NamedArgument> kwargs;
-  for (int i = 0; i < 65536; ++i) kwargs.push_back({"k" + std::to_string(i), i});
-  Node& node = graph.call_function("mine.f");
-  Node& gone = graph.call_function("mine.f");
-  graph.erase_node(gone);
-  for (const Error& error : {error_of([&] { graph.call_function("mine.f", {}, kwargs); }),
-                             error_of([&] { node.set_args_kwargs({}, kwargs); }),
-                             error_of([&] { graph.restore_node(gone, nullptr, {}, kwargs); })})
-    EXPECT_THAT(error.what(), HasSubstr("a node holds at most 65535 keyword arguments"));
-  EXPECT_TRUE(gone.is_erased());
-  EXPECT_EQ(graph.size(), 1u);
-  kwargs.pop_back();
-  node.set_args_kwargs({}, kwargs);
-  EXPECT_EQ(node.kwargs().size(), 65535u);
-}
-
 }  // namespace fx::graph_test

@@ -115,9 +115,9 @@ TEST(Lint, ListsAllViolations) {
     EXPECT_EQ(error.kind(), ErrorKind::lint);
     EXPECT_EQ(error.node(), "b");
     EXPECT_STREQ(error.what(),
-                 "the graph breaks invariants in 2 places:\n"
-                 "  1. b: it uses a, which is defined after it; move one of them [rule 3]\n"
-                 "  2. late: this input comes after other operations; move it to the start [rule 2]");
+                 "the graph breaks invariants in 2 places: "
+                 "1. b: it uses a, which is defined after it; move one of them [rule 3]; "
+                 "2. late: this input comes after other operations; move it to the start [rule 2]");
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <limits>
+#include <sstream>
 
 #include <fxgraph/matchers/expr_node.h>
 #include <fxgraph/matchers/matcher.h>
@@ -31,6 +32,15 @@ TEST(TargetSets, AreComparedPartByPart) {
   for (std::size_t i = 0; i < sets.size(); ++i) {
     for (std::size_t j = 0; j < sets.size(); ++j) EXPECT_EQ(sets[i] == sets[j], i == j) << i << " " << j;
   }
+}
+
+TEST(Matches, OfNoPatternBindNothing) {
+  const Match match;
+  std::ostringstream out;
+  out << match;
+  EXPECT_EQ(out.str(), "no match");
+  EXPECT_TRUE(match.outputs().empty());
+  EXPECT_THROW(match.anchor(), Error);
 }
 
 TEST(Matches, AreComparedAndAskedByName) {

@@ -122,6 +122,10 @@ TEST(PatternText, MistakesAreLocated) {
   EXPECT_EQ(error_of("/aten::relu(x)"), "<pattern>:1:1: the regular expression is not closed by '/'");
   EXPECT_EQ(error_of("aten::relu('x)"), "<pattern>:1:15: the string is not closed");
   EXPECT_EQ(error_of("a = aten::relu(x)\na = aten::neg(a)\nreturn a"), "<pattern>:2:1: the name a is bound twice");
+  EXPECT_THAT(error_of("c = aten::neg(x)\nreturn aten::relu(x)"),
+              ::testing::HasSubstr("<pattern>:1:1: nothing uses c: return it, remove it"));
+  EXPECT_EQ(error_of("a = aten::relu(b)\nb = aten::relu(a)\nreturn a"),
+            "<pattern>:2:1: the name b is used above its line; move the line up");
   EXPECT_EQ(error_of("True: aten::relu(x)"), "<pattern>:1:1: 'True' is a word of patterns; choose another name");
   EXPECT_EQ(error_of("float = aten::relu(x)\nreturn float"),
             "<pattern>:1:1: 'float' is a word of patterns; choose another name");

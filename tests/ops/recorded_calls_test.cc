@@ -132,7 +132,7 @@ class Forms {
     for (const NamedArgument& keyword : keywords) {
       all.push_back({{x}, {keyword}});
       all.push_back({{x, y}, {keyword}});
-      all.push_back({{x, 2}, {keyword, {"dim", 0}}});
+      if (keyword.name != "dim") all.push_back({{x, 2}, {keyword, {"dim", 0}}});
     }
   }
 

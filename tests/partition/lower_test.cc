@@ -109,6 +109,9 @@ TEST(LiftSubmodule, AndBack) {
   EXPECT_THAT(names(lifted->graph().nodes()), ElementsAre("x", "fc1", "middle", "log_softmax", "output"));
   EXPECT_EQ(print_graph(inline_submodules(*lifted, {"middle"})->graph()), print_graph(gm->graph()));
   EXPECT_THAT(error_of([&] { lift_submodule(*gm, {gm->graph().find("relu")}, "fc1"); }), HasSubstr("'fc1' is taken"));
+  EXPECT_THAT(error_of([&] { lift_submodule(*gm, {}, "none"); }), HasSubstr("there are no nodes"));
+  EXPECT_THAT(error_of([&] { lift_submodule(*gm, {lifted->graph().nodes().begin()->next()}, "other"); }),
+              HasSubstr("it is not in this graph"));
   EXPECT_THAT(error_of([&] { inline_submodules(*gm, {"fc1"}); }), HasSubstr("'fc1' is no GraphModule"));
 }
 

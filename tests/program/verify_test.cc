@@ -24,6 +24,11 @@ constexpr const char* kProgram =
     "    %c = call_function[target=aten::cos](args = (%b,))\n"
     "    return c\n";
 
+TEST(Verify, NothingIsComparedOnNothing) {
+  const auto module = program(kProgram);
+  EXPECT_THROW(verify_equivalent(*module, *module, {}), Error);
+}
+
 TEST(Verify, EqualProgramsAreEqual) {
   const auto before = program(kProgram), after = program(kProgram);
   const Verification check = verify_equivalent(*before, *after, {{at::randn({3})}, {at::randn({2, 2})}});

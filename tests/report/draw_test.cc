@@ -50,6 +50,9 @@ TEST(Draw, MarksDeadNodesEffectsAndThePeak) {
 
 TEST(Draw, EscapesNames) {
   EXPECT_EQ(escape_xml("a<b> & \"c\" 'd'\x01"), "a&lt;b&gt; &amp; &quot;c&quot; &#39;d&#39;?");
+  EXPECT_EQ(escape_xml("größe € 𝄞 \xff\xfe, \xe2\x82"), "größe € 𝄞 \uFFFD\uFFFD, \uFFFD\uFFFD") << "no UTF-8";
+  EXPECT_EQ(escape_xml("\xc0\x80 \xed\xa0\x80 \xef\xbf\xbf"), "\uFFFD\uFFFD \uFFFD\uFFFD\uFFFD \uFFFD\uFFFD\uFFFD")
+      << "longer than need be, half a pair, no letter";
   Graph graph;
   graph.call_function("<built-in function add>", {"<&>"});
   EXPECT_EQ(count(draw_svg(graph), "<built-in"), 0u);

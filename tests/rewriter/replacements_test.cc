@@ -118,6 +118,21 @@ TEST(Replacements, CallOneOperatorEach) {
         << text;
 }
 
+TEST(Replacements, CallOperatorsAsTheyAreCalled) {
+  for (const char* text :
+       {"aten::relu(x, x)", "aten::add.Tensor(x, y, gamma=2)", "aten::add.Tensor(x)", "aten::add(x, y, z, w)",
+        "graph(x):\n    %x = placeholder[target=x]\n"
+        "    %r = call_function[target=torch.ops.aten.relu.default](args = (%x, %x))\n    return r\n"})
+    EXPECT_THAT(error_of([&] { Replacement{text}; }), HasSubstr("replacement: ")) << text;
+  for (const char* text : {"aten::sum(x, [1])", "aten::add(x, 2)", "aten::clamp(x, lo, hi)", "mine::f(x, x, x)"})
+    EXPECT_NO_THROW(Replacement{text}) << text;
+}
+
+TEST(Replacements, DropNoStatement) {
+  EXPECT_THAT(error_of([&] { Replacement{"y = aten::add_.Scalar(x, 1)\nreturn aten::neg(x)"}; }),
+              HasSubstr("nothing uses y"));
+}
+
 TEST(Replacements, TakeWhatThePatternBindsWhateverItIs) {
   struct Case {
     const char *pattern, *replacement, *made;

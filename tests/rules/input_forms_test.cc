@@ -1,5 +1,6 @@
 // A rule that went by the rank or type of the example leaves an assertion where the program took others
 // (rewriter/rules/input_forms.h).
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -22,7 +23,7 @@ struct Case {
 };
 
 GraphModule program(const Case& each) {
-  return GraphModule({{"w", torch::ones({4, 3})}},
+  return GraphModule({{"w", torch::ones({4, 3})}, {"n", torch::tensor(0.3, torch::kDouble)}},
                      parse_graph("graph():\n    %x = placeholder[target=x]\n    %w = get_attr[target=w]\n" +
                                  std::string(each.calls) + "    return y\n"));
 }
@@ -63,6 +64,32 @@ std::vector<Case> cases() {
        {numbers},
        {torch::arange(3), torch::rand(3).to(torch::kDouble)},
        "x must be torch.float32"},
+      {"in_place",
+       "in-place",
+       "    %f = call_function[target=torch.ops.aten.floor.default](args = (%x,))\n"
+       "    %o = call_function[target=torch.ops.aten.ones_like.default](args = (%x,), kwargs = {dtype: "
+       "torch.float32})\n"
+       "    %y = call_function[target=torch.ops.aten.mul.Tensor](args = (%f, %o))\n",
+       torch::rand({4, 3}) * 9,
+       {torch::rand({2, 1, 7})},
+       {torch::ones({4, 3}, torch::kBFloat16), torch::ones({4, 3}, torch::kLong)},
+       "x must be torch.float32"},
+      {"literal_operand",
+       "literal-operands",
+       "    %n = get_attr[target=n]\n"
+       "    %y = call_function[target=torch.ops.aten.mul.Tensor](args = (%x, %n))\n",
+       rows,
+       {numbers},
+       {torch::arange(3)},
+       "x must be torch.float32"},
+      {"nested_concatenation",
+       "concatenations",
+       "    %i = call_function[target=torch.ops.aten.cat.default](args = ([%x, %w], 0))\n"
+       "    %y = call_function[target=torch.ops.aten.cat.default](args = ([%i, %w], 0))\n",
+       rows,
+       {torch::rand({7, 3})},
+       {torch::ones({2, 3}, torch::kLong)},
+       "x must be torch.float32"},
   };
 }
 
@@ -91,7 +118,7 @@ TEST_P(InputForms, AreAssertedWhereTheProgramTakesOthers) {
   EXPECT_EQ(after.graph().size(), size) << each.name;
 }
 
-INSTANTIATE_TEST_SUITE_P(Table, InputForms, ::testing::Range<std::size_t>(0, 4),
+INSTANTIATE_TEST_SUITE_P(Table, InputForms, ::testing::Range<std::size_t>(0, cases().size()),
                          [](const auto& info) { return std::string(cases()[info.param].name); });
 
 TEST(InputForms, AreNotAssertedWhereTheProgramTakesNoOthers) {
@@ -103,6 +130,38 @@ TEST(InputForms, AreNotAssertedWhereTheProgramTakesNoOthers) {
                                  "    return t\n"));
   EXPECT_EQ(optimize(module, {.rules = {"casts"}, .inputs = {tensor_info(x)}}).applied(), 1u);
   EXPECT_TRUE(module.graph().find_nodes(Op::call_function, Symbol("torch._assert")).empty()) << module.graph();
+}
+
+std::string error_of(GraphModule& module, const Tensor& x) {
+  try {
+    module.run({x});
+    return "none";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+// What is normalised in half precision is of that type again; what is decomposed is of that of the statistics.
+TEST(InputForms, OfNormalisationsAreAsserted) {
+  const at::NoGradGuard no_grad;
+  const GraphModule before(
+      {{"mean", torch::rand({3})}, {"variance", torch::rand({3}) + 0.5}},
+      parse_graph("graph():\n    %x = placeholder[target=x]\n    %m = get_attr[target=mean]\n"
+                  "    %v = get_attr[target=variance]\n"
+                  "    %y = call_function[target=torch.ops.aten.batch_norm.default](args = (%x, None, None, %m, %v, "
+                  "False, 0.1, 0.01, True))\n    return y\n"));
+  const Tensor x = torch::rand({2, 3, 4, 4});
+  for (const char* rule : {"decompose-batch-norm", "lower-norm"}) {
+    GraphModule plain(before, before.graph().clone()), after(before, before.graph().clone());
+    const std::size_t applied = optimize(after, {.rules = {rule}, .inputs = {tensor_info(x)}}).applied();
+    if (std::string(rule) == "lower-norm" && applied == 0) continue;  // LibTorch's own was the fastest
+    EXPECT_EQ(applied, 1u) << rule;
+    EXPECT_TRUE(after.run({x}).toTensor().allclose(plain.run({x}).toTensor(), 1e-4, 1e-5)) << rule;
+    EXPECT_NO_THROW(plain.run({x.to(torch::kBFloat16)}));
+    EXPECT_THAT(error_of(after, x.to(torch::kBFloat16)), ::testing::HasSubstr("x must be torch.float32"));
+    EXPECT_NO_THROW(plain.run({torch::rand({4, 3, 4})}));
+    EXPECT_THAT(error_of(after, torch::rand({4, 3, 4})), ::testing::HasSubstr("x must be of 4 dimensions"));
+  }
 }
 
 TEST(InputForms, OfViewsOfViewsAreOfNoConcern) {

@@ -40,7 +40,8 @@ Nodes part_of(const Graph& graph, Random& random) {
 /// What the copy of a part is to be.
 enum class Change : std::uint8_t { none, target, left_out, twice, view, exchanged, last };
 
-const char* other_target(const Node& node, Random& random) {
+/// Another call of the same values, as far as it takes them.
+void retarget(Node& node, Random& random) {
   static constexpr const char* kUnary[] = {"aten::relu",     "aten::relu_", "aten::clone",     "aten::contiguous",
                                            "aten::detach",   "aten::t",     "aten::rand_like", "aten::zero_",
                                            "aten::alias",    "aten::abs",   "aten::dropout_",  "aten::t_",
@@ -48,7 +49,13 @@ const char* other_target(const Node& node, Random& random) {
   static constexpr const char* kBinary[] = {
       "aten::add.Tensor", "aten::mul.Tensor", "aten::matmul", "aten::add_.Tensor", "aten::copy_",     "aten::view_as",
       "aten::mm",         "aten::expand_as",  "mine.f",       "aten::sub.Tensor",  "aten::reshape_as"};
-  return node.args().size() == 2 ? random.pick(kBinary) : random.pick(kUnary);
+  const bool takes_two = node.args().size() == 2 && node.args()[1].is_node();
+  const Symbol target(takes_two ? random.pick(kBinary) : random.pick(kUnary));
+  std::vector<Argument> args = {node.args()[0]};
+  if (takes_two) args.push_back(node.args()[1]);
+  if (target == "aten::dropout_") args.insert(args.end(), {0.5, false});
+  node.set_args_kwargs(args, {});
+  node.set_target(Op::call_function, target);
 }
 
 Graph copy_of(const Nodes& part, const Nodes& results, Change change, std::uint64_t seed) {
@@ -79,8 +86,7 @@ Graph copy_of(const Nodes& part, const Nodes& results, Change change, std::uint6
     }
     Node* made = &copy.node_copy(node, map);
     if (i == changed && change == Change::twice) made = &copy.node_copy(node, map);
-    if (i == changed && change == Change::target && first)
-      made->set_target(Op::call_function, other_target(node, random));
+    if (i == changed && change == Change::target && first) retarget(*made, random);
     if (i == changed && change == Change::view) {
       static constexpr const char* kViews[] = {"aten::alias", "aten::t", "aten::clone", "aten::contiguous"};
       made = &copy.call_function(random.pick(kViews), {*made});

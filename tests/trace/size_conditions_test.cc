@@ -103,6 +103,54 @@ TEST(SizeConditionsOfSlowPrograms, AreMetAllTheSame) {
   EXPECT_EQ(testing::at_sizes(*gm, [&]() -> c10::IValue { return program(x); }, {x}), AtSizes::refused) << gm->graph();
 }
 
+// What several sizes make together: within the bounds that are found for each alone, all others at theirs.
+TEST(SizeConditionsOfSeveral, HoldAtTheirBoundsTogether) {
+  struct Program {
+    const char* name;
+    std::function<Tensor(const Tensor&, std::int64_t limit)> run;
+  };
+  const std::vector<Program> programs = {
+      {"branches_on_a_product",
+       [](const Tensor& x, std::int64_t limit) { return x.numel() < limit ? x.exp() : x + 1; }},
+      {"branches_on_a_sum",
+       [](const Tensor& x, std::int64_t limit) {
+         return x.size(0) + x.size(1) + x.size(2) < limit / 4 ? x.exp() : x + 1;
+       }},
+      {"branches_on_squares",
+       [](const Tensor& x, std::int64_t limit) {
+         return x.size(1) * x.size(1) + x.size(2) * x.size(2) < limit ? x.exp() : x + 1;
+       }},
+      {"smaller_of_a_product_and_a_number",
+       [](const Tensor& x, std::int64_t limit) {
+         return x * static_cast<double>(std::min<std::int64_t>(3 * x.size(1) * x.size(2), limit));
+       }},
+  };
+  std::int64_t equal = 0;
+  for (const Program& program : programs) {
+    for (const std::int64_t limit : {10, 30, 50, 90, 100, 200, 500, 1000, 7440}) {
+      for (const std::vector<std::int64_t>& example :
+           std::vector<std::vector<std::int64_t>>{{1, 3, 40}, {1, 7, 11}, {1, 20, 30}, {2, 37, 51}, {1, 60, 60}}) {
+        const auto gm = symbolic_trace([&](Tensor x) { return program.run(x, limit); }, {torch::rand(example)});
+        for (const std::int64_t b : {1, 5}) {
+          for (std::int64_t h = 1; h <= 128; h = h < 20 ? h + 1 : h * 5 / 4) {
+            for (std::int64_t w = 1; w <= 128; w = w < 20 ? w + 1 : w * 9 / 7) {
+              const Tensor x = torch::rand({b, h, w});
+              const AtSizes outcome =
+                  testing::at_sizes(*gm, [&]() -> c10::IValue { return program.run(x, limit); }, {x});
+              ASSERT_NE(outcome, AtSizes::wrong) << program.name << " " << limit << " of "
+                                                 << torch::IntArrayRef(example) << " at " << x.sizes() << "\n"
+                                                 << gm->sizes() << gm->graph();
+              equal += outcome == AtSizes::equal;
+            }
+          }
+        }
+      }
+    }
+  }
+  std::cout << equal << " equal\n";
+  EXPECT_GT(equal, 50'000);
+}
+
 // ── What a program does beside returning ─────────────────────────────────────────────────────────────────────────────
 
 template <typename Program>

@@ -141,6 +141,13 @@ const std::vector<Cropped>& croppings() {
          const std::int64_t bottom = y.size(2) - (below - top), end = y.size(3) - (right - left);
          return y.index({torch::indexing::Ellipsis, Slice(top, bottom), Slice(left, end)});
        }},
+      {"rows_written_into",
+       [](Tensor x) {
+         const Tensor rows = x.permute({2, 0, 1, 3});
+         Tensor batch = torch::zeros({rows.size(0) + missing(rows.size(0)), rows.size(1), 3, rows.size(3)});
+         batch.index_put_({Slice(None, rows.size(0))}, rows);
+         return batch.index_put_({Slice(None, rows.size(0))}, rows.relu()) * 2 + batch;
+       }},
       {"written_into",
        [](Tensor x) {
          const std::int64_t h = x.size(2) + missing(x.size(2)), w = x.size(3) + missing(x.size(3));

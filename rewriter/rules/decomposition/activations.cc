@@ -111,6 +111,7 @@ std::span<const OptimizeRule> family() {
           .order = 50,
           .group = Group::decomposition,
           .promise = Promise::approximate,
+          .reads_types = true,
           .rewrites = gelu,
       },
       {

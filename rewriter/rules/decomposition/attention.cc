@@ -128,6 +128,7 @@ std::span<const OptimizeRule> family() {
           .group = Group::decomposition,
           .promise = Promise::approximate,
           .reads_sizes = true,
+          .reads_types = true,
           .rewrites = attention,
       },
   };

@@ -165,6 +165,7 @@ std::span<const OptimizeRule> family() {
           .group = Group::decomposition,
           .promise = Promise::approximate,
           .reads_sizes = true,
+          .reads_types = true,
           .rewrites = batch_norm,
       },
       {
@@ -175,6 +176,7 @@ std::span<const OptimizeRule> family() {
           .group = Group::decomposition,
           .promise = Promise::approximate,
           .reads_sizes = true,
+          .reads_types = true,
           .rewrites = layer_norm,
       },
       {
@@ -185,6 +187,7 @@ std::span<const OptimizeRule> family() {
           .group = Group::decomposition,
           .promise = Promise::approximate,
           .reads_sizes = true,
+          .reads_types = true,
           .rewrites = group_norm,
       },
   };

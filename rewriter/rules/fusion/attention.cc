@@ -177,6 +177,7 @@ std::span<const OptimizeRule> family() {
           .group = Group::fusion,
           .promise = Promise::approximate,
           .reads_sizes = true,
+          .reads_types = true,
           .rewrites = rewrites,
       },
   };

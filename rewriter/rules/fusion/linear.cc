@@ -82,6 +82,7 @@ std::span<const OptimizeRule> family() {
           .inference = true,
           .promise = Promise::reassociates,
           .reads_sizes = true,
+          .reads_types = true,
           .rewrites = linear,
       },
   };

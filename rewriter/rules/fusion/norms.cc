@@ -124,6 +124,7 @@ std::span<const OptimizeRule> family() {
           .inference = true,
           .promise = Promise::approximate,
           .reads_sizes = true,
+          .reads_types = true,
           .rewrites = layer_norm,
       },
       {
@@ -136,6 +137,7 @@ std::span<const OptimizeRule> family() {
           .inference = true,
           .promise = Promise::approximate,
           .reads_sizes = true,
+          .reads_types = true,
           .rewrites = rms_norm,
       },
   };

@@ -100,6 +100,8 @@ std::span<const OptimizeRule> family() {
           .order = 510,
           .group = Group::lowering,
           .promise = Promise::approximate,
+          .reads_ranks = true,
+          .reads_types = true,
           .rewrites = norm,
           .pass = apply_fastest_to_images,
       },

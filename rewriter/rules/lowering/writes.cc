@@ -128,6 +128,7 @@ std::span<const OptimizeRule> family() {
           .order = 590,
           .group = Group::lowering,
           .promise = Promise::bit_exact,
+          .reads_types = true,
           .pass = write_in_place,
       },
   };

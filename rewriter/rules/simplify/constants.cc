@@ -243,6 +243,7 @@ std::span<const OptimizeRule> family() {
           .group = Group::simplify,
           .inference = true,
           .promise = Promise::bit_exact,
+          .reads_types = true,
           .pass = literal_operands,
       },
   };

@@ -39,8 +39,7 @@ class Optimization {
     inputs_ = parse_inputs(options.inputs);
     if (!inputs_.empty()) check_inputs(model.graph(), inputs_.size());
     if (!options.target.empty() && inputs_.empty() && !model.graph().placeholders().empty()) {
-      throw Error(ErrorKind::invalid_argument,
-                  "--target measures on the inputs' shapes: add --input, like --input 1x3x224x224");
+      throw MissingOption("--target measures on the inputs' shapes: add --input, like --input 1x3x224x224");
     }
     if (!options.target.empty() && options.output.ends_with(".pt2")) {
       throw Error(ErrorKind::invalid_argument, fmt::format("{}: --target calls kernels with packed weights, for which "
@@ -48,15 +47,13 @@ class Optimization {
                                                            options.output));
     }
     if (options.concurrent && options.target.empty())
-      throw Error(ErrorKind::invalid_argument, "--concurrent leaves kernels of a target out: add --target cpu");
+      throw MissingOption("--concurrent leaves kernels of a target out: add --target cpu");
     if (!options.dtype.empty()) {
-      if (options.target.empty())
-        throw Error(ErrorKind::invalid_argument, "--dtype is measured on a target: add --target cpu");
+      if (options.target.empty()) throw MissingOption("--dtype is measured on a target: add --target cpu");
       dtype_ = DType::bfloat16;
     }
     if (options.verify && inputs_.empty() && !model.graph().placeholders().empty()) {
-      throw Error(ErrorKind::invalid_argument,
-                  "--verify runs the program, so it needs its inputs: add --input, like --input 1x3x224x224");
+      throw MissingOption("--verify runs the program, so it needs its inputs: add --input, like --input 1x3x224x224");
     }
   }
 
