@@ -71,6 +71,7 @@ class PatternParser {
   Expr call_with(Op op, TargetSet targets);
   Expr spelled_call(std::string_view word);
   Tag tag(std::string_view word);
+  TargetSet regex();
   TargetSet target_set();
   TargetSet bracketed(char open, char close);
 

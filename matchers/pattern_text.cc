@@ -116,7 +116,7 @@ Expr PatternParser::primary() {
   switch (token.kind) {
     case Kind::number:
     case Kind::string: return literal(lexer_.take().text);
-    case Kind::regex: return call(Op::call_function, match::re(lexer_.take().text));
+    case Kind::regex: return call(Op::call_function, regex());
     case Kind::word: return word();
     default: break;
   }

@@ -156,6 +156,15 @@ Tag PatternParser::tag(std::string_view word) {
 }
 
 /// The members of `{…}`, and its end.
+TargetSet PatternParser::regex() {
+  const PatternToken token = lexer_.take();
+  try {
+    return match::re(token.text);
+  } catch (const Error& error) {
+    lexer_.fail_at(token.at, error.message());
+  }
+}
+
 TargetSet PatternParser::target_set() {
   std::vector<TargetSet> sets;
   do {
@@ -163,7 +172,7 @@ TargetSet PatternParser::target_set() {
       sets.emplace_back(tag(lexer_.peek().text));
       lexer_.take();
     } else if (lexer_.peek().kind == Kind::regex) {
-      sets.push_back(match::re(lexer_.take().text));
+      sets.push_back(regex());
     } else if (lexer_.peek().kind == Kind::word) {
       sets.emplace_back(lexer_.take().text);
     } else {
@@ -180,7 +189,7 @@ TargetSet PatternParser::bracketed(char open, char close) {
   if (!lexer_.accept(std::string_view(&open, 1))) return {};
   TargetSet set;
   if (lexer_.peek().kind == Kind::regex) {
-    set = match::re(lexer_.take().text);
+    set = regex();
     lexer_.expect(closing);
   } else if (lexer_.accept("{")) {
     set = target_set();

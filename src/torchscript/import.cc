@@ -77,9 +77,11 @@ torch::jit::Module read_file(const std::string& path) {
                                               ", which is set, refuses them (" + first_line(error) +
                                               "); set torch.backends.quantized.engine = '" + engine +
                                               "' before loading, or quantize with --backend auto");
-    throw Error(ErrorKind::io, path + ": is not a TorchScript file that can be read (" + reason_for(path, error) +
-                                   "); save the model with " +
-                                   (path.ends_with(".pt2") ? "torch.export.save" : "torch.jit.save"));
+    const bool is_exported = path.ends_with(".pt2");
+    throw Error(ErrorKind::io, path + ": is not " +
+                                   (is_exported ? "an archive of torch.export" : "a TorchScript file") +
+                                   " that can be read (" + reason_for(path, error) + "); save the model with " +
+                                   (is_exported ? "torch.export.save" : "torch.jit.save"));
   }
 }
 

@@ -34,6 +34,11 @@ Error program_threw(const std::string& message) {
 
 }  // namespace
 
+void refuse_no_program() {
+  throw Error(ErrorKind::trace,
+              "there is no program to trace: the pointer is null, or the function or holder is empty");
+}
+
 Argument run(const Callable& callable, Inputs& inputs) {
   try {
     WatchedCall watched;

@@ -287,10 +287,16 @@ struct IsSharedPointer : std::false_type {};
 template <typename Type>
 struct IsSharedPointer<std::shared_ptr<Type>> : std::true_type {};
 
+/// Throws Error(trace): a null pointer, an empty holder or function.
+[[noreturn]] void refuse_no_program();
+
 /// Anything that can be traced.
 template <typename Program>
 Callable make_callable(Program&& program) {
   using Type = std::decay_t<Program>;
+  if constexpr (std::is_pointer_v<Type> || requires { program.operator bool(); }) {
+    if (!program) refuse_no_program();
+  }
   if constexpr (IsSharedPointer<Type>::value) {
     return callable_from_module(std::const_pointer_cast<std::remove_const_t<typename Type::element_type>>(program));
   } else if constexpr (torch::detail::is_module_holder<Type>::value) {

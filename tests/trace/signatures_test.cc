@@ -297,6 +297,14 @@ TEST(OperatorResults, ShapesThatDependOnData) {
                   HasSubstr("nonzero"));
 }
 
+TEST(Signatures, WhatIsNoProgramIsRefused) {
+  Tensor (*const no_function)(Tensor) = nullptr;
+  EXPECT_FX_ERROR(symbolic_trace(std::shared_ptr<ConstForward>()), trace, HasSubstr("no program to trace"));
+  EXPECT_FX_ERROR(symbolic_trace(no_function), trace, HasSubstr("no program to trace"));
+  EXPECT_FX_ERROR(symbolic_trace(std::function<Tensor(Tensor)>()), trace, HasSubstr("no program to trace"));
+  EXPECT_FX_ERROR(symbolic_trace(torch::nn::Linear(nullptr)), trace, HasSubstr("no program to trace"));
+}
+
 TEST(RegisteredModules, TakeConstForwardsAndTrueDefaults) {
   register_module_type<ConstForward>("honest.ConstForward");
   const auto net = std::make_shared<ConstForward>();
