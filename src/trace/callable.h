@@ -294,7 +294,7 @@ struct IsSharedPointer<std::shared_ptr<Type>> : std::true_type {};
 template <typename Program>
 Callable make_callable(Program&& program) {
   using Type = std::decay_t<Program>;
-  if constexpr (std::is_pointer_v<Type> || requires { program.operator bool(); }) {
+  if constexpr (std::is_pointer_v<std::remove_reference_t<Program>> || requires { program.operator bool(); }) {
     if (!program) refuse_no_program();
   }
   if constexpr (IsSharedPointer<Type>::value) {

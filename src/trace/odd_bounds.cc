@@ -2,7 +2,7 @@
 // a program may ask for what they make together: `if (x.numel() < 50)`.
 #include <algorithm>
 #include <limits>
-#include <span>
+#include <utility>
 
 #include <fxgraph/trace/odd_inputs.h>
 
@@ -11,15 +11,36 @@ namespace {
 
 constexpr std::int64_t kRungs = 24;
 
-/// Sizes from one at a bound, left out, to that of the example, closer to each other near the bound.
-std::vector<std::int64_t> rungs(std::int64_t bound, const SizeGroup& group) {
-  std::vector<std::int64_t> sizes;
-  const std::int64_t steps = (group.size - bound) / group.step;
+/// A way from a corner, left out, back towards the example: one size of these groups after the other.
+struct Way {
+  std::vector<std::uint32_t> groups;
+  std::vector<GroupSizes> rungs;
+};
+
+/// One of the groups goes back to the size of the example, slowly at first.
+Way way_of_one(const SizeGroups& groups, const GroupSizes& corner, std::uint32_t index) {
+  Way way{{index}, {}};
+  const SizeGroup& group = groups.groups[index];
+  const std::int64_t steps = (group.size - corner[index]) / group.step;
   for (std::int64_t i = 1; i <= kRungs; ++i) {
-    const std::int64_t size = bound + steps * i * i / (kRungs * kRungs) * group.step;
-    if (size != bound && (sizes.empty() || size != sizes.back())) sizes.push_back(size);
+    GroupSizes sizes = way.rungs.empty() ? corner : way.rungs.back();
+    const std::int64_t size = corner[index] + steps * i * i / (kRungs * kRungs) * group.step;
+    if (std::exchange(sizes[index], size) != size) way.rungs.push_back(std::move(sizes));
   }
-  return sizes;
+  return way;
+}
+
+/// All of them do. The last rung is the example.
+Way way_of_all(const SizeGroups& groups, const GroupSizes& corner, const std::vector<std::uint32_t>& some) {
+  Way way{some, {}};
+  for (std::int64_t i = 1; i <= kRungs; ++i) {
+    way.rungs.push_back(corner);
+    for (const std::uint32_t index : some) {
+      const SizeGroup& group = groups.groups[index];
+      way.rungs.back()[index] += (group.size - corner[index]) / group.step * i / kRungs * group.step;
+    }
+  }
+  return way;
 }
 
 }  // namespace
@@ -32,9 +53,10 @@ std::optional<std::int64_t> OddInputs::next_to_bound(const SizeGroup& group, Sid
 }
 
 void OddInputs::bound_together(const std::function<bool(const Sample&)>& agrees) {
+  constexpr int kMostRounds = 4;
   for (const Side side : {Side::low, Side::high}) {
     // What does not do is left out by one of the groups, so that there may be another corner.
-    for (int round = 0; round < 4 && bound_corner(side, agrees); ++round) {
+    for (int round = 0; round < kMostRounds && bound_corner(side, agrees); ++round) {
     }
   }
 }
@@ -56,67 +78,44 @@ bool OddInputs::bound_corner(Side side, const std::function<bool(const Sample&)>
   }
   if (some.size() < 2 || !any_bound) return false;
 
+  std::vector<Way> ways;
+  for (const std::uint32_t index : some) ways.push_back(way_of_one(groups_, corner, index));
+  ways.push_back(way_of_all(groups_, corner, some));
+
   OddInputs tried(program_, inputs_, groups_);
   const auto add = [&](const GroupSizes& sizes) {
-    const std::size_t trial =
-        tried.add_trial_at(groups_.with_broadcast(sizes), *std::ranges::max_element(sizes) > kLarge);
-    if (trial > 0) tried.trials_.back().only_after = {0};
-    return trial;
-  };
-  struct Way {
-    std::vector<std::uint32_t> groups;
-    std::vector<GroupSizes> rungs;
-    std::size_t first_trial;
+    const bool is_large = *std::ranges::max_element(sizes) > kLarge;
+    if (tried.add_trial_at(groups_.with_broadcast(sizes), is_large) > 0) tried.trials_.back().only_after = {0};
   };
   add(corner);
-  std::vector<Way> ways;
-  for (const std::uint32_t index : some) {
-    ways.push_back({{index}, {}, tried.trials_.size()});
-    for (const std::int64_t size : rungs(corner[index], groups_.groups[index])) {
-      ways.back().rungs.push_back(corner);
-      ways.back().rungs.back()[index] = size;
-      add(ways.back().rungs.back());
-    }
-  }
-  ways.push_back({some, {}, tried.trials_.size()});
-  for (std::int64_t i = 1; i <= kRungs; ++i) {
-    GroupSizes sizes = corner;
-    for (const std::uint32_t index : some) {
-      const SizeGroup& group = groups_.groups[index];
-      sizes[index] += (group.size - corner[index]) / group.step * i / kRungs * group.step;
-    }
-    ways.back().rungs.push_back(sizes);
-    add(sizes);
-  }
+  for (const Way& way : ways) std::ranges::for_each(way.rungs, add);
   try_in_children(program_, tried.trials_, agrees);
   const ChildTrial& against = tried.trials_.front();
   if (!goes_another_way(against)) return false;
 
-  // From the example on towards the corner, the last that does.
-  const auto last_that_does = [&](const Way& way) {
-    std::size_t rung = way.rungs.size();
-    while (rung > 0 && !goes_another_way(tried.trials_[way.first_trial + rung - 1])) --rung;
-    return rung;
-  };
+  // Of each way the rung nearest to the corner behind which all do, if there is one.
   const Way* best = &ways.back();
-  for (const Way& way : std::span(ways).first(some.size())) {
-    const auto lost = [&](const Way& each) {
-      return static_cast<double>(last_that_does(each)) / static_cast<double>(each.rungs.size());
-    };
-    if (last_that_does(way) < way.rungs.size() && (best == &ways.back() || lost(way) < lost(*best))) best = &way;
+  std::size_t best_rung = best->rungs.size() - 1, first_trial = 1;
+  double least = 2;  // parts of the way that are lost
+  for (const Way& way : ways) {
+    std::size_t rung = way.rungs.size();
+    while (rung > 0 && !goes_another_way(tried.trials_[first_trial + rung - 1])) --rung;
+    first_trial += way.rungs.size();
+    const double lost =
+        static_cast<double>(rung) / static_cast<double>(way.rungs.size()) + (way.groups.size() > 1 ? 1 : 0);
+    if (rung == way.rungs.size() || lost >= least) continue;
+    best = &way, best_rung = rung, least = lost;
   }
-  const std::size_t rung = last_that_does(*best);
-  const GroupSizes& sizes = rung < best->rungs.size() ? best->rungs[rung] : groups_.examples();
-  std::string with;
-  for (const std::uint32_t index : some) with += (with.empty() ? "" : " and ") + std::to_string(corner[index]);
+  std::string why = "with sizes ";
+  for (const std::uint32_t index : some) why += (index == some.front() ? "" : " and ") + std::to_string(corner[index]);
+  why += ": " + against.why;
   for (const std::uint32_t index : best->groups) {
-    SizeGroup& group = groups_.groups[index];
-    const std::string why = "with sizes " + with + ": " + against.why;
-    if (sizes[index] == corner[index]) continue;
+    const std::int64_t size = best->rungs[best_rung][index];
+    if (size == corner[index]) continue;
     if (side == Side::low) {
-      group.stay_above(sizes[index] - 1, why, against.place);
+      groups_.groups[index].stay_above(size - 1, why, against.place);
     } else {
-      group.stay_below(sizes[index] + 1, why, against.place);
+      groups_.groups[index].stay_below(size + 1, why, against.place);
     }
   }
   return true;
