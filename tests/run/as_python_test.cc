@@ -58,12 +58,6 @@ TEST(AsPython, AnArgumentGivenTwiceIsRefusedByName) {
        }) {
     expect_refused(call, "twice");
   }
-  Graph doubled;
-  Node& x = doubled.placeholder("x");
-  doubled.output(doubled.call_function("torch.sum", {x}, {{"dim", 0}, {"dim", 1}}));
-  GraphModule gm(std::move(doubled));
-  EXPECT_THAT(testing::error_of([&] { gm.run({sample()}); }), HasSubstr("argument 'dim' is given twice"));
-  EXPECT_THAT(testing::error_of([&] { Interpreter(gm).run({sample()}); }), HasSubstr("argument 'dim' is given twice"));
 }
 
 TEST(AsPython, KeywordsAreTakenBehindOnesThatAreLeftOut) {
