@@ -296,12 +296,14 @@ class Optimizer {
     if (rule.reads_types && went_by_types_.empty()) went_by_types_ = rule.name;
   }
 
+  /// Of the rules so far, once: whether the program takes others is found by shapes of all of it.
   void assert_forms() {
     for (const RuleOutcome& outcome : report_.rules) {
       if (outcome.rule->pass && outcome.applied > 0) note_what_it_read(*outcome.rule);
     }
-    if (forms_ && !went_by_ranks_.empty()) forms_->assert_ranks(went_by_ranks_);
-    if (forms_ && !went_by_types_.empty()) forms_->assert_types(went_by_types_);
+    if (!forms_) return;
+    if (!went_by_ranks_.empty() && !std::exchange(asserts_ranks_, true)) forms_->assert_ranks(went_by_ranks_);
+    if (!went_by_types_.empty() && !std::exchange(asserts_types_, true)) forms_->assert_types(went_by_types_);
   }
 
   void find_shapes() { shapes_.find(reads_sizes_ && shapes_.any_reader()); }
@@ -319,6 +321,7 @@ class Optimizer {
   bool reads_sizes_ = false;
   std::optional<MicroBatches> cut_;                 // where a batch may be
   std::string_view went_by_ranks_, went_by_types_;  // the first rule that did
+  bool asserts_ranks_ = false, asserts_types_ = false;
   OptimizeReport report_;
 };
 

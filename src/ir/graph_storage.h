@@ -198,7 +198,6 @@ template <typename Place>
 ArgumentBlock* GraphStorage::copy_arguments(ArgumentSpan args, const KwargSpan& kwargs, Node* user, Place&& place) {
   if (kwargs.empty()) return args.empty() ? nullptr : copy_elements(args, user, place);
   const std::size_t size = args.size() + kwargs.size();
-  require_holdable(kwargs);
   ArgumentBlock* block = allocate_block(user, size, kwargs.size());
   Symbol* keywords = reinterpret_cast<Symbol*>(block->slots() + size);
   std::uint32_t index = 0;

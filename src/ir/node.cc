@@ -106,6 +106,7 @@ void Node::set_args_kwargs(ArgumentSpan args, KwargSpan kwargs) {
   require_there(*this, "arguments");
   for (const Argument& arg : args) storage_->require_own(arg, this);
   for (const Argument& arg : kwargs.values()) storage_->require_own(arg, this);
+  internal::GraphStorage::require_holdable(kwargs);
   storage_->set_arguments(this, args, kwargs);
 }
 

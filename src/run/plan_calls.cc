@@ -335,8 +335,6 @@ PlanCompiler::Value PlanCompiler::compile_script(Scope& scope, const Node& node,
   std::vector<std::string> keywords;
   for (const Argument& arg : node.args()) operands.push_back(operand(scope, arg));
   for (const auto& [name, value] : node.kwargs()) {
-    if (std::ranges::find(keywords, name.view()) != keywords.end())
-      fail(ErrorKind::invalid_argument, node, "argument '" + name.str() + "' is given twice");
     operands.push_back(operand(scope, value));
     keywords.push_back(name.str());
   }

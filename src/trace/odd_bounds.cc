@@ -1,7 +1,6 @@
 // The part of OddInputs that looks at several sizes at their bounds together. Nothing is against one of them alone, but
 // a program may ask for what they make together: `if (x.numel() < 50)`.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include <fxgraph/trace/odd_inputs.h>
@@ -45,13 +44,6 @@ Way way_of_all(const SizeGroups& groups, const GroupSizes& corner, const std::ve
 
 }  // namespace
 
-// The size of `group` next to its bound on that side; nothing where there is no bound above.
-std::optional<std::int64_t> OddInputs::next_to_bound(const SizeGroup& group, Side side) {
-  if (side == Side::low) return std::max(group.below / group.step * group.step + group.step, group.step);
-  if (group.above == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
-  return (group.above - 1) / group.step * group.step;
-}
-
 void OddInputs::bound_together(const std::function<bool(const Sample&)>& agrees) {
   constexpr int kMostRounds = 4;
   for (const Side side : {Side::low, Side::high}) {
@@ -70,7 +62,7 @@ bool OddInputs::bound_corner(Side side, const std::function<bool(const Sample&)>
   bool any_bound = false;
   for (const std::uint32_t index : groups_.independent()) {
     const SizeGroup& group = groups_.groups[index];
-    const std::optional<std::int64_t> size = next_to_bound(group, side);
+    const std::optional<std::int64_t> size = side == Side::low ? group.smallest() : group.largest();
     if (!size || *size == group.size) continue;
     any_bound |= side == Side::high || group.below > 0;
     corner[index] = *size;

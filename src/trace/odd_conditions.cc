@@ -126,17 +126,14 @@ void OddInputs::add_corners() {
   constexpr std::array kHigh = {1203, 604, 305, 157, 79, 40, 20, 10, 5};
   std::vector<std::uint32_t> some = groups_.independent();
   if (some.size() > kMostGroups) some.resize(kMostGroups);
-  const auto low = [&](std::uint32_t index) {
-    const SizeGroup& group = groups_.groups[index];
-    return std::max(group.below / group.step * group.step + group.step, group.step);
-  };
+  const auto low = [&](std::uint32_t index) { return groups_.groups[index].smallest(); };
   const auto high = [&](std::uint32_t index) {
     const SizeGroup& group = groups_.groups[index];
     for (const std::int64_t tried : kHigh) {
       const std::int64_t size = tried / group.step * group.step;
       if (size > group.size && group.may_be(size)) return size;
     }
-    return group.above < kHigh.front() ? (group.above - 1) / group.step * group.step : group.size;
+    return group.above < kHigh.front() ? *group.largest() : group.size;
   };
   const auto add = [&](std::uint32_t a, std::int64_t size_of_a, std::uint32_t b, std::int64_t size_of_b) {
     GroupSizes sizes = groups_.examples();

@@ -124,7 +124,6 @@ class OddInputs {
   bool judge_corners();
   void judge_pairs();
   enum class Side : std::uint8_t { low, high };
-  static std::optional<std::int64_t> next_to_bound(const SizeGroup& group, Side side);
   bool bound_corner(Side side, const std::function<bool(const Sample&)>& agrees);
   void bound_together(const std::function<bool(const Sample&)>& agrees);
   static bool goes_another_way(const ChildTrial& trial);

@@ -48,6 +48,11 @@ void SizeGroup::add_reason(const std::string& reason, const CallPlace& place) {
   if (where.empty()) where = words_for(place);
 }
 
+std::optional<std::int64_t> SizeGroup::largest() const {
+  if (above == std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  return (above - 1) / step * step;
+}
+
 void SizeGroup::stay_above(std::int64_t bound, const std::string& reason, const CallPlace& place) {
   below = bound, below_said = false;
   lowest = std::max(lowest, bound + 1);

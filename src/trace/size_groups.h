@@ -4,6 +4,7 @@
 // from others.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -42,6 +43,9 @@ struct SizeGroup {
 
   /// Whether nothing that is known is against this size.
   bool may_be(std::int64_t tried) const { return tried >= 1 && tried > below && tried < above && tried % step == 0; }
+  /// The smallest size that nothing known is against, and the largest, where there is one.
+  std::int64_t smallest() const { return std::max(below / step * step + step, step); }
+  std::optional<std::int64_t> largest() const;
   /// Whether nothing that is known is against any size.
   bool may_be_any() const {
     return !fixed && step == 1 && below < 1 && above == std::numeric_limits<std::int64_t>::max();

@@ -7,6 +7,7 @@
 #include <fxgraph/rewriter/rules/optimize.h>
 #include <fxgraph/run/value.h>
 #include <fxgraph/text/parse.h>
+#include "tests/support/error_of.h"
 
 namespace fx::input_forms_test {
 
@@ -132,15 +133,6 @@ TEST(InputForms, AreNotAssertedWhereTheProgramTakesNoOthers) {
   EXPECT_TRUE(module.graph().find_nodes(Op::call_function, Symbol("torch._assert")).empty()) << module.graph();
 }
 
-std::string error_of(GraphModule& module, const Tensor& x) {
-  try {
-    module.run({x});
-    return "none";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
 // What is normalised in half precision is of that type again; what is decomposed is of that of the statistics.
 TEST(InputForms, OfNormalisationsAreAsserted) {
   const at::NoGradGuard no_grad;
@@ -158,9 +150,13 @@ TEST(InputForms, OfNormalisationsAreAsserted) {
     EXPECT_EQ(applied, 1u) << rule;
     EXPECT_TRUE(after.run({x}).toTensor().allclose(plain.run({x}).toTensor(), 1e-4, 1e-5)) << rule;
     EXPECT_NO_THROW(plain.run({x.to(torch::kBFloat16)}));
-    EXPECT_THAT(error_of(after, x.to(torch::kBFloat16)), ::testing::HasSubstr("x must be torch.float32"));
+    EXPECT_THAT(testing::error_of([&] { after.run({x.to(torch::kBFloat16)}); }),
+                ::testing::HasSubstr("x must be torch.float32"));
     EXPECT_NO_THROW(plain.run({torch::rand({4, 3, 4})}));
-    EXPECT_THAT(error_of(after, torch::rand({4, 3, 4})), ::testing::HasSubstr("x must be of 4 dimensions"));
+    EXPECT_THAT(testing::error_of([&] {
+                  after.run({torch::rand({4, 3, 4})});
+                }),
+                ::testing::HasSubstr("x must be of 4 dimensions"));
   }
 }
 
