@@ -1,6 +1,9 @@
 #include <fxgraph/rewriter/rewriter.h>
 
+#include <string>
 #include <utility>
+
+#include <fxgraph/support/error.h>
 
 namespace fx {
 
@@ -130,7 +133,14 @@ void Rewriter::replace_all_uses_with(Node& from, const Argument& to) {
 // ── The journal ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 void Rewriter::rollback(Mark to) {
-  while (journal_.size() > to) {
+  if (to < committed_ || to > mark()) {
+    throw Error(
+        ErrorKind::invalid_argument,
+        "rollback(" + std::to_string(to) +
+            "): " + (to < committed_ ? "what was done since was committed" : "nothing was done since that mark") +
+            "; marks from " + std::to_string(committed_) + " to " + std::to_string(mark()) + " can be gone back to");
+  }
+  while (mark() > to) {
     undo(journal_.back());  // stays in the journal when a hook of the graph throws
     journal_.pop_back();
   }
@@ -189,6 +199,7 @@ void Rewriter::undo(const Entry& entry) {
 }
 
 void Rewriter::commit() {
+  committed_ = mark();
   journal_.shrink(0);
   saved_values_.shrink(0);
   saved_names_.clear();

@@ -85,13 +85,16 @@ class Rewriter {
   void erase_unused(Node& node, MayGo&& may_go);
 
   // The journal.
-  using Mark = std::size_t;  ///< a place in the journal
+  using Mark = std::size_t;  ///< a place in the journal; a commit() does not move it
   /// What rollback() and changed() count from.
-  Mark mark() const { return journal_.size(); }
-  /// True when something was done since, undone edits left out.
-  bool changed(Mark since = 0) const { return journal_.size() > since; }
-  /// Undoes what was done since, newest first.
-  void rollback(Mark to = 0);
+  Mark mark() const { return committed_ + journal_.size(); }
+  /// True when something was done since (without a mark: since the last commit), undone edits left out.
+  bool changed() const { return !journal_.empty(); }
+  bool changed(Mark since) const { return mark() > since; }
+  /// Undoes what was done since, newest first. Throws Error(invalid_argument) when that is not so any more: some of it
+  /// was committed, or the mark stands behind what was done.
+  void rollback() { rollback(committed_); }
+  void rollback(Mark to);
   /// Forgets what was done: it can no longer be undone.
   void commit();
 
@@ -131,6 +134,7 @@ class Rewriter {
   Graph* graph_;
   RewriteListener* listener_ = nullptr;
   ChunkedVector<Entry> journal_;
+  std::size_t committed_ = 0;  // entries that the journal no longer has
   ChunkedVector<Argument> saved_values_;
   std::vector<Symbol> saved_names_;
   std::vector<Argument> args_;  // take_arguments' result

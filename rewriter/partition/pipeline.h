@@ -44,7 +44,7 @@ struct PipelineStatistics {
   double busy_seconds = 0;             ///< in its stage, forward and backward
   double processor_seconds = 0;        ///< of those, the time for which this thread had a processor
   double waiting_seconds = 0;          ///< for other ranks
-  std::int64_t sent_bytes = 0;         ///< to other ranks
+  std::int64_t sent_bytes = 0;         ///< to other ranks, 512 at the head of each message included
   std::size_t peak_micro_batches = 0;  ///< held at once for their backward
 };
 

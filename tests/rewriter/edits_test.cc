@@ -8,6 +8,7 @@
 #include <fxgraph/rewriter/effect_index.h>
 #include <fxgraph/rewriter/rewriter.h>
 #include <fxgraph/text/print.h>
+#include "tests/support/error_of.h"
 #include "tests/support/random.h"
 #include "tests/support/random_graph.h"
 #include "tests/support/short_graph.h"
@@ -15,7 +16,9 @@
 namespace fx::edits_test {
 
 using ::testing::ElementsAre;
+using testing::error_of;
 using testing::graph_of;
+using ::testing::HasSubstr;
 
 /// The names of the nodes that it was told of, without those that were made.
 class Told : public RewriteListener {
@@ -167,11 +170,17 @@ TEST(Edits, ThatAreCommittedStay) {
   Rewriter rewriter(graph);
   rewriter.set_args_kwargs(a, {x}, std::vector<NamedArgument>{{"m", 3}});
   EXPECT_TRUE(rewriter.changed());
+  const Rewriter::Mark done = rewriter.mark();
   rewriter.commit();
   EXPECT_FALSE(rewriter.changed());
   const std::string committed = print_graph(graph);
   rewriter.set_args_kwargs(a, {x}, std::vector<NamedArgument>{{"n", 4}, {"o", 5}});
-  rewriter.rollback();
+  EXPECT_TRUE(rewriter.changed(done));
+  rewriter.rollback(done);
+  EXPECT_EQ(print_graph(graph), committed);
+  const auto refusal = [&](Rewriter::Mark to) { return error_of([&] { rewriter.rollback(to); }); };
+  EXPECT_THAT(refusal(done - 1), HasSubstr("what was done since was committed"));
+  EXPECT_THAT(refusal(done + 1), HasSubstr("nothing was done since that mark"));
   EXPECT_EQ(print_graph(graph), committed);
 }
 
