@@ -48,6 +48,7 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
   if (slots_[pattern].bound) return same_value(pattern, value) || fail(pattern, value, user, Mismatch::other_value);
   switch (test.kind) {
     case PatternKind::any:
+    case PatternKind::rest:  // its name alone, before `...` is reached
     case PatternKind::negation: return bind(pattern, value, user);
     case PatternKind::value:
       if (!value.node) return fail(pattern, value, user, Mismatch::not_a_node);
@@ -75,8 +76,7 @@ bool Engine::enter(std::uint32_t pattern, const Value& value, const Node* user, 
     case PatternKind::transparent:
     case PatternKind::dominated: push_goal(pattern, value, user); return true;
     case PatternKind::one_of:
-    case PatternKind::absent:
-    case PatternKind::rest: break;
+    case PatternKind::absent: break;
   }
   return false;
 }

@@ -56,13 +56,15 @@ class Printer {
     }
   }
 
+  /// What a name alone says. `x` beside `...x` is the list of what `...x` took.
+  static bool is_name(PatternKind kind) { return kind == PatternKind::any || kind == PatternKind::rest; }
+
   void reference(std::uint32_t i) {
     if (told_[i]) {
       out_ += names_[i];
     } else {
       told_[i] = !names_[i].empty();
-      if (const PatternKind kind = data_.nodes[i].kind; !names_[i].empty() && kind != PatternKind::any)
-        out_ += names_[i] + ": ";
+      if (!names_[i].empty() && !is_name(data_.nodes[i].kind)) out_ += names_[i] + ": ";
       body(i);
     }
   }
@@ -75,7 +77,8 @@ class Printer {
     const bool enclosed = prefixed && is_modified(node);
     if (enclosed) out_ += '(';
     switch (node.kind) {
-      case PatternKind::any: out_ += names_[i].empty() ? "_" : names_[i]; break;
+      case PatternKind::any:
+      case PatternKind::rest: out_ += names_[i].empty() ? "_" : names_[i]; break;
       case PatternKind::value: out_ += typed ? tensor(node) : "node"; break;
       case PatternKind::call: call(node); break;
       case PatternKind::attribute: bracketed("get_attr", node.targets, '[', ']'); break;
@@ -85,7 +88,6 @@ class Printer {
       case PatternKind::sequence: list(node.unordered ? "unordered[" : "[", node, "]"); break;
       case PatternKind::one_of: alternatives(node); break;
       case PatternKind::absent: out_ += "None"; break;
-      case PatternKind::rest: out_ += "..."; break;
       case PatternKind::negation: prefix('!', node); break;
       case PatternKind::transparent: prefix('~', node); break;
       case PatternKind::dominated: list("dominates(", node, ")"); break;

@@ -193,7 +193,7 @@ void Runs::find_data(Symbols& example, SizeRanges& ranges) {
           ErrorKind::unsupported,
           "%" + source->node->name() +
               " has a size, or is a number, that data decide, and the program runs at none that was tried; save "
-              "it with an example (SaveExportedOptions::inputs) at which it may be two or more",
+              "it with an example (SaveExportedOptions::inputs, --input) at which it may be two or more",
           source->node->name());
     }
     example[symbol] = *found;

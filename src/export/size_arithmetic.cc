@@ -112,7 +112,8 @@ SizeExpr to_real(SizeExpr expr) {
 SizeExpr of_one(std::string_view function, SizeExpr operand) {
   if (function == "Neg") return negative(std::move(operand));
   if (function == "ToFloat") return to_real(std::move(operand));
-  if (function == "Sqrt") return SizeExpr::call("OpaqueUnaryFn_sqrt", {to_real(std::move(operand))});
+  // Python's own name for it, OpaqueUnaryFn_sqrt, is one that PyTorch 2.14 cannot read back: it knows no bounds of it.
+  if (function == "Sqrt") return SizeExpr::call("FloatPow", {to_real(std::move(operand)), SizeExpr::real(0.5)});
   if (function == "Not") return SizeExpr::call("Not", {std::move(operand)});
   return operand.is_real() ? SizeExpr::call(std::string(function), {std::move(operand)}) : operand;
 }

@@ -189,12 +189,17 @@ class Exporter {
       if (placeholders[i]->args().empty()) break;
       const c10::Argument& old = arguments[i + 1];  // after self
       c10::IValue value = to_ivalue(placeholders[i]->args()[0], old.type());
-      if (internal::is_misread(value))
+      const auto refuse = [&](const std::string& why) {
         throw Error(ErrorKind::unsupported,
                     "the text of TorchScript files cannot say the default " + to_string(placeholders[i]->args()[0]) +
-                        " of the input '" + placeholders[i]->target().str() +
-                        "': it would be read as another number; leave it out, or save the program as .pt2",
+                        " of the input '" + placeholders[i]->target().str() + "': " + why,
                     placeholders[i]->name());
+      };
+      if (internal::is_misread(value))
+        refuse("it would be read as another number; leave it out, or save the program as .pt2");
+      if (value.isTensor() || !value.type()->isSubtypeOf(*old.type()))
+        refuse("it is no " + old.type()->annotation_str() +
+               "; give the input the default's type, or leave one of them out");
       arguments[i + 1] = c10::Argument(old.name(), old.type(), old.N(), std::move(value));
     }
     method.setSchema(c10::FunctionSchema(plain.name(), plain.overload_name(), std::move(arguments), plain.returns()));

@@ -150,6 +150,10 @@ std::shared_ptr<GraphModule> load(const std::string& path, const LoadOptions& op
   } catch (const c10::Error& error) {  // what LibTorch reads late, and is not what it says
     throw Error(ErrorKind::io,
                 path + ": is a damaged TorchScript file (" + first_line(error) + "); save the model again");
+  } catch (const std::bad_alloc&) {  // a damaged length says as much
+    throw Error(ErrorKind::io, path +
+                                   ": reading it takes more memory than there is; if it is not as large as that, it is "
+                                   "damaged: save the model again");
   }
 }
 

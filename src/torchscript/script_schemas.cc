@@ -40,14 +40,24 @@ void of_several_types(const std::string& what) {
                   "program as .pt2");
 }
 
-// What has no type is a tensor, unless it is known to be a container.
+// TorchScript takes what has no type for a tensor; with a number for its default it would be read without that. As in
+// Python's older spelling, a type whose default is None is optional.
+static c10::TypePtr with_default(c10::TypePtr type, const Argument& standard) {
+  const c10::IValue value = to_ivalue(standard, type);
+  if (!type) type = value.isNone() ? c10::TensorType::get() : value.type();
+  return value.isNone() && !value.type()->isSubtypeOf(*type) ? c10::OptionalType::create(type) : type;
+}
+
 c10::TypePtr input_type(const Node& node) {
   const Meta* meta = node.find_meta();
-  const std::string* type = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
-  if (type) return parse_annotation(*type);
-  if (!meta || !meta->get<pt2::TreeSpec>(pt2::kTreeNote)) return c10::TensorType::get();
-  if (node.num_users() != 0) of_several_types("the input '" + node.target().str() + "' is a container");
-  return c10::AnyType::get();
+  const std::string* annotation = meta ? meta->get<std::string>(meta_key::kType) : nullptr;
+  if (!annotation && meta && meta->get<pt2::TreeSpec>(pt2::kTreeNote)) {
+    if (node.num_users() != 0) of_several_types("the input '" + node.target().str() + "' is a container");
+    return c10::AnyType::get();
+  }
+  c10::TypePtr type = annotation ? parse_annotation(*annotation) : nullptr;
+  if (!node.args().empty()) return with_default(std::move(type), node.args()[0]);
+  return type ? type : c10::TensorType::get();
 }
 
 const Argument* given_for(const Node& node, const c10::FunctionSchema& schema, std::size_t i) {

@@ -23,7 +23,8 @@ bool is_tensor(const c10::Type& type);
 /// Throws Error(unsupported): `what`, "a list", is of values of different types.
 [[noreturn]] void of_several_types(const std::string& what);
 
-/// The type of an input. Throws Error(unsupported) for a container that TorchScript has no type for, if it is used.
+/// The type of an input: its annotation, else its default's, else a tensor. Throws Error(unsupported) for a container
+/// that TorchScript has no type for, if it is used.
 c10::TypePtr input_type(const Node& placeholder);
 
 /// What the node gives for the parameter; null where its default stands.

@@ -7,6 +7,7 @@
 #include <fxgraph/text/parse.h>
 #include <fxgraph/text/print.h>
 #include "tests/fuzz/fuzz.h"
+#include "tests/support/allocations.h"
 
 namespace fx::fuzz {
 
@@ -28,6 +29,7 @@ class MemoryFile {
 /// `load(path)` gives a module whose text reads back, or refuses in one line.
 template <typename Load>
 void check_loaded(const std::uint8_t* data, std::size_t size, const Load& load) {
+  testing::limit_allocations(std::size_t{1} << 31);  // LibTorch takes the lengths that a damaged file says
   const MemoryFile file(data, size);
   const auto module = made_or_refused([&] { return load(file.path()); });
   if (!module) return;

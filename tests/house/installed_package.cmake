@@ -9,10 +9,10 @@ function(run)
   execute_process(COMMAND ${ARGV} WORKING_DIRECTORY ${build} COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-#   build_project(<folder> <build folder> <target>)
+#   build_project(<folder> <build folder> <target> <option>...)
 function(build_project folder to target)
   run(${CMAKE_COMMAND} -S ${folder} -B ${to} -G Ninja -D CMAKE_CXX_COMPILER=${compiler}
-      -D CMAKE_PREFIX_PATH=${prefix})
+      -D CMAKE_PREFIX_PATH=${prefix} ${ARGN})
   run(${CMAKE_COMMAND} --build ${to} --target ${target})
 endfunction()
 
@@ -24,6 +24,23 @@ foreach(program IN ITEMS core static core_shared shared)
     run(${directory}/consumer/${program})
   endif()
 endforeach()
+
+# The graph alone, where there is no LibTorch; and what the package does not have.
+build_project(${consumer} ${directory}/consumer_of_core core -D components=core -D CMAKE_DISABLE_FIND_PACKAGE_Torch=ON)
+run(${directory}/consumer_of_core/core)
+
+#   refuse(<build folder> <words of the message> <option>...)
+function(refuse to words)
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${consumer} -B ${to} -G Ninja -D CMAKE_CXX_COMPILER=${compiler}
+                          -D CMAKE_PREFIX_PATH=${prefix} ${ARGN}
+                  RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE message)
+  string(REGEX REPLACE "[ \n]+" " " message "${message}")
+  if(result EQUAL 0 OR NOT message MATCHES "${words}")
+    message(FATAL_ERROR "${ARGN} was to be refused with '${words}': ${result} ${message}")
+  endif()
+endfunction()
+
+refuse(${directory}/consumer_of_nothing "no component .nothing.: there are core" -D components=nothing)
 
 file(GLOB_RECURSE described ${prefix}/*/fxgraph_core.pc)
 foreach(file IN LISTS described)
@@ -39,13 +56,7 @@ function(refuse_torch version flags words)
   set(other ${directory}/torch-${version}${flags})
   file(WRITE ${other}/TorchConfig.cmake "add_library(torch INTERFACE IMPORTED)\nset(TORCH_CXX_FLAGS \"${flags}\")\n")
   file(WRITE ${other}/TorchConfigVersion.cmake "set(PACKAGE_VERSION ${version})\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n")
-  execute_process(COMMAND ${CMAKE_COMMAND} -S ${consumer} -B ${other}/build -G Ninja -D CMAKE_CXX_COMPILER=${compiler}
-                          -D CMAKE_PREFIX_PATH=${prefix} -D Torch_DIR=${other}
-                  RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE message)
-  string(REGEX REPLACE "[ \n]+" " " message "${message}")
-  if(result EQUAL 0 OR NOT message MATCHES "${words}")
-    message(FATAL_ERROR "LibTorch ${version} ${flags} was to be refused with '${words}': ${result} ${message}")
-  endif()
+  refuse(${other}/build "${words}" -D Torch_DIR=${other})
 endfunction()
 
 if(torch)

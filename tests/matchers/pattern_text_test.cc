@@ -178,6 +178,22 @@ TEST(PatternText, InputsAreWhatTheMatchDoesNotCompute) {
     EXPECT_THAT(Pattern("my::op(" + std::string(made) + ")").inputs(), ElementsAre()) << made;
 }
 
+/// The name of a rest is the list of what it took, before it as behind it.
+TEST(PatternText, ANameBesideItsRestIsAList) {
+  const Graph graph = parse_graph(
+      "graph(%x):\n    %a = call_function[target=my::op](args = ([%x, 1], %x, 1), kwargs = {})\n"
+      "    %b = call_function[target=my::op](args = ([%x, 2], %x, 1), kwargs = {})\n"
+      "    %c = call_function[target=my::op](args = ([%x, %b], [%x, %b]), kwargs = {})\n    return (%a, %b, %c)\n");
+  for (const auto& [text, finds] : {std::pair("my::op(v, ...v)", "a"), std::pair("my::op([...v], v)", "c"),
+                                    std::pair("my::op([first, ...v], first, ...v)", "a")}) {
+    for (const std::string& said : {std::string(text), printed(text)}) {
+      const std::vector<Match> found = find(graph, Pattern(said));
+      ASSERT_EQ(found.size(), 1u) << said;
+      EXPECT_EQ(found[0].anchor().name(), finds) << said;
+    }
+  }
+}
+
 TEST(PatternText, StringsStandBetweenQuotesOfEitherKind) {
   for (const char quote : {'\'', '"'}) {
     for (const char* const content :

@@ -5,9 +5,11 @@
 
 namespace {
 thread_local std::size_t count = 0;
+thread_local std::size_t most = ~std::size_t{0};
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   ++count;
+  if (bytes > most) throw std::bad_alloc();
   if (bytes == 0) bytes = 1;
   void* memory = alignment <= __STDCPP_DEFAULT_NEW_ALIGNMENT__
                      ? std::malloc(bytes)
@@ -50,5 +52,6 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { s
 namespace fx::testing {
 
 std::size_t allocations() { return count; }
+void limit_allocations(std::size_t bytes) { most = bytes; }
 
 }  // namespace fx::testing

@@ -15,6 +15,10 @@ namespace fx::testing {
 /// The calls of operator new that this thread has made.
 std::size_t allocations();
 
+/// From now on this thread's operator new throws where more is asked for at once. The address sanitizer's own ends the
+/// process where there is not as much.
+void limit_allocations(std::size_t bytes);
+
 /// The calls of operator new that `work()` makes.
 template <typename Work>
 std::size_t allocations_of(Work&& work) {

@@ -202,6 +202,37 @@ TEST(Numbers, NoneStaysADefault) {
   EXPECT_TRUE(torch::equal(again->run({sample(), torch::ones({2})}).toTensor(), without + 1));
 }
 
+/// An input without a type is of its default's, as without a default it is a tensor; one of None is optional.
+TEST(Numbers, DefaultsOfInputsOutlastTheirTypes) {
+  struct Case {
+    const char *input, *use, *type;
+  };
+  for (const auto& [input, use, type] : std::initializer_list<Case>{
+           {"%k = placeholder[target=k](default=3)", "aten::mul](args = (%x, %k))", "int"},
+           {"%k = placeholder[target=k](default=2.5)", "aten::mul](args = (%x, %k))", "float"},
+           {"%k = placeholder[target=k](default=True)", "aten::sum.dim_IntList](args = (%x, [1], %k))", "bool"},
+           {"%k = placeholder[target=k](default=[1, 0])", "aten::permute](args = (%x, %k))", "List[int]"},
+           {"%k = placeholder[target=k](default=None)", "aten::clamp.Tensor](args = (%x, %k, %x))", "Optional[Tensor]"},
+           {"%k : torch.Tensor = placeholder[target=k](default=None)", "aten::clamp.Tensor](args = (%x, %k, %x))",
+            "Optional[Tensor]"},
+           {"%k : float = placeholder[target=k](default=None)", "aten::clamp](args = (%x, %k, 2.0))",
+            "Optional[float]"}}) {
+    const GraphModule gm(parse_graph(std::string("graph():\n%x = placeholder[target=x]\n") + input +
+                                     "\n%y = call_function[target=" + use + "\nreturn y"));
+    torch::jit::Module loaded = testing::saved_and_loaded(gm);
+    const torch::Tensor wanted = gm.clone_graph_module()->run({sample()}).toTensor();
+    EXPECT_EQ(loaded.get_method("forward").function().getSchema().arguments()[2].type()->annotation_str(), type);
+    EXPECT_TRUE(torch::equal(loaded.forward({sample()}).toTensor(), wanted)) << input;
+    EXPECT_TRUE(torch::equal(from_torchscript(loaded)->run({sample()}).toTensor(), wanted)) << input;
+  }
+  const GraphModule of_a_tensor(
+      parse_graph("graph():\n%x = placeholder[target=x]\n%k : Tensor = placeholder[target=k](default=3)\n"
+                  "%y = call_function[target=aten::mul](args = (%x, %k))\nreturn y"));
+  EXPECT_THAT(
+      testing::error_of([&] { to_torchscript(of_a_tensor); }),
+      HasSubstr("cannot say the default 3 of the input 'k': it is no Tensor; give the input the default's type"));
+}
+
 TEST(Numbers, PowersOfIntsAreInts) {
   for (const char* exponent : {"0", "1", "2", "5", "39", "-1", "-2"}) {
     GraphModule gm(
