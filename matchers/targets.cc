@@ -70,8 +70,13 @@ TargetSet::TargetSet(const std::vector<TargetSet>& sets) {
 }
 
 TargetSet TargetSet::matching(std::string_view expression) {
-  auto compiled =
-      std::make_shared<const re2::RE2>(re2::StringPiece(expression.data(), expression.size()), re2::RE2::Quiet);
+  const re2::StringPiece text(expression.data(), expression.size());
+  auto compiled = std::make_shared<const re2::RE2>(text, re2::RE2::Quiet);
+  if (compiled->error_code() == re2::RE2::ErrorBadUTF8) {  // a target may be any bytes
+    re2::RE2::Options bytes(re2::RE2::Quiet);
+    bytes.set_encoding(re2::RE2::Options::EncodingLatin1);
+    compiled = std::make_shared<const re2::RE2>(text, bytes);
+  }
   if (!compiled->ok()) {
     throw Error(ErrorKind::syntax, "bad regular expression '" + std::string(expression) + "': " + compiled->error());
   }

@@ -64,8 +64,8 @@ std::uint32_t checksum_of(std::string_view bytes) {
 
 }  // namespace
 
-ArchiveReader::ArchiveReader(const std::string& path)
-    : path_(path), file_(std::make_unique<std::ifstream>(path, std::ios::binary)) {
+ArchiveReader::ArchiveReader(const std::string& path, Deflated deflated)
+    : path_(path), file_(std::make_unique<std::ifstream>(path, std::ios::binary)), deflated_(deflated) {
   open();
 }
 
@@ -149,8 +149,8 @@ void ArchiveReader::read_directory() {
   }
   std::uint64_t total = 0;
   for (const auto& [name, record] : records_) {
-    if (record.size > file_size_ - total) fail("is damaged: its records overlap");
-    total += record.size;
+    if (record.packed > file_size_ - total) fail("is damaged: its records overlap");
+    total += record.packed;
   }
 }
 
@@ -159,18 +159,20 @@ void ArchiveReader::add_record(std::string_view entry, std::uint64_t directory_o
   const std::string name(entry.substr(kDirectoryEntrySize, name_size));
   if (name.ends_with('/')) return;  // a folder
   if (!is_plain(name)) fail("has a record with a name that is no plain path; it is not read");
-  if (u16(entry, 10) != 0 || (u16(entry, 8) & 1)) {
+  constexpr std::uint16_t kStored = 0, kDeflated = 8;
+  const std::uint16_t method = u16(entry, 10);
+  const bool taken = method == kStored || (method == kDeflated && deflated_ == Deflated::listed);
+  if (!taken || (u16(entry, 8) & 1)) {
     fail("has the record '" + name + "' compressed or encrypted; torch.export stores records as they are");
   }
-  Record record{u32(entry, 42), u32(entry, 24), u32(entry, 16)};
-  std::uint64_t packed = u32(entry, 20);
+  Record record{u32(entry, 42), u32(entry, 24), u32(entry, 16), method == kDeflated, u32(entry, 20)};
   std::string_view extra = entry.substr(kDirectoryEntrySize + name_size, u16(entry, 30));
   while (extra.size() >= 4) {
     const std::size_t length = u16(extra, 2);
     if (length > extra.size() - 4) fail("is damaged: its directory is");
     if (u16(extra, 0) == 1) {  // the numbers that need 64 bits, in this order
       std::string_view values = extra.substr(4, length);
-      for (std::uint64_t* value : {&record.size, &packed, &record.header}) {
+      for (std::uint64_t* value : {&record.size, &record.packed, &record.header}) {
         if (*value != kIn64) continue;
         if (values.size() < 8) fail("is damaged: its directory is");
         *value = u64(values, 0);
@@ -179,7 +181,8 @@ void ArchiveReader::add_record(std::string_view entry, std::uint64_t directory_o
     }
     extra.remove_prefix(4 + length);
   }
-  if (packed != record.size || record.header > directory_offset || record.size > directory_offset - record.header)
+  if ((!record.deflated && record.packed != record.size) || record.header > directory_offset ||
+      record.packed > directory_offset - record.header)
     fail("is damaged: the record '" + name + "' lies outside of it");
   if (!records_.emplace(name, record).second) fail("has two records '" + name + "'");
 }
@@ -199,6 +202,7 @@ void ArchiveReader::leave_out_folder() {
 
 void ArchiveReader::read(const std::string& name, char* to) {
   const Record& record = find(name);
+  if (record.deflated) fail("has the record '" + name + "' deflated, which is not read here");
   const std::string header = bytes_at(record.header, kLocalHeaderSize);
   if (u32(header, 0) != kLocalHeader) fail("is damaged: the record '" + name + "' is not where it should be");
   const std::uint64_t offset = record.header + kLocalHeaderSize + u16(header, 26) + u16(header, 28);
@@ -212,8 +216,13 @@ std::string ArchiveReader::text(const std::string& name) {
   const Record& record = find(name);
   std::string bytes(static_cast<std::size_t>(record.size), '\0');
   read(name, bytes.data());
-  if (checksum_of(bytes) != record.checksum) fail("is damaged: the checksum of '" + name + "' is wrong");
+  check(name, bytes);
   return bytes;
+}
+
+void ArchiveReader::check(const std::string& name, std::string_view bytes) const {
+  if (checksum_of(bytes) != find(name).checksum)
+    fail("is damaged: the checksum of '" + name + "' is wrong; copy or save it again");
 }
 
 }  // namespace fx::pt2

@@ -22,8 +22,10 @@ namespace fx::pt2 {
 
 class ArchiveReader {
  public:
+  /// Whether records may be deflated, as those of TorchScript's code are: then they can be compared, and not read.
+  enum class Deflated : std::uint8_t { refused, listed };
   /// Throws Error(io) that names `path` and what is wrong with it.
-  explicit ArchiveReader(const std::string& path);
+  explicit ArchiveReader(const std::string& path, Deflated deflated = Deflated::refused);
   /// The same for an archive in memory, which `name` names in messages.
   ArchiveReader(std::string name, std::string bytes);
 
@@ -40,12 +42,16 @@ class ArchiveReader {
   void read(const std::string& name, char* to);
   /// The same as a string; its checksum is compared.
   std::string text(const std::string& name);
+  /// Throws Error(io) when the record's checksum is not that of `bytes`, which were read from it.
+  void check(const std::string& name, std::string_view bytes) const;
 
  private:
   struct Record {
     std::uint64_t header = 0;  ///< of the local header
     std::uint64_t size = 0;
     std::uint32_t checksum = 0;
+    bool deflated = false;
+    std::uint64_t packed = 0;  ///< bytes in the file
   };
 
   [[noreturn]] void fail(const std::string& what) const;
@@ -58,6 +64,7 @@ class ArchiveReader {
 
   std::string path_;
   std::unique_ptr<std::istream> file_;
+  Deflated deflated_ = Deflated::refused;
   std::uint64_t file_size_ = 0;
   std::map<std::string, Record> records_;
 };

@@ -1,13 +1,18 @@
 #include <fxgraph/torchscript/import.h>
 
 #include <ATen/Context.h>
+#include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
+#include <utility>
 
+#include <fxgraph/export/archive.h>
 #include <fxgraph/export/load.h>
 #include <fxgraph/module/module_effects.h>
 #include <fxgraph/nn/module_tree.h>
@@ -62,12 +67,33 @@ std::string engine_that_reads(const std::string& path) {
   return found;
 }
 
+// LibTorch compares no checksums, and crashes on some records that are damaged. Those of tensors, which it does not
+// parse, may be large: they are taken as they are, as in .pt2.
+void check_records(const std::string& path) {
+  std::optional<pt2::ArchiveReader> archive;
+  std::map<std::string, std::pair<at::DataPtr, std::size_t>> records;
+  try {
+    archive.emplace(path, pt2::ArchiveReader::Deflated::listed);
+    caffe2::serialize::PyTorchStreamReader reader(path);
+    for (const std::string& name : archive->names()) {
+      if (name.starts_with("data/") || name.starts_with("constants/")) continue;
+      auto [bytes, size] = reader.getRecord(name);
+      records.emplace(name, std::pair(std::move(bytes), size));
+    }
+  } catch (const std::exception&) {
+    return;  // no archive: LibTorch's to refuse
+  }
+  for (const auto& [name, record] : records)
+    archive->check(name, {static_cast<const char*>(record.first.get()), record.second});
+}
+
 torch::jit::Module read_file(const std::string& path) {
   std::error_code status;
   if (!std::filesystem::exists(path, status)) throw Error(ErrorKind::io, path + ": there is no such file");
   if (std::filesystem::is_directory(path, status))
     throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
   if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
+  check_records(path);
   try {
     return torch::jit::load(path);
   } catch (const std::exception& error) {

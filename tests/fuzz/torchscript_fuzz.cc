@@ -1,4 +1,5 @@
-// Saved modules of TorchScript: a program whose text reads back, or one line that says why not.
+// Saved modules of TorchScript: a program whose text reads back, or one line that says why not. What is damaged is
+// refused by its checksum, so that few inputs get as far as LibTorch's own reader (SECURITY.md).
 #include <fxgraph/torchscript/import.h>
 
 #include "tests/fuzz/memory_file.h"

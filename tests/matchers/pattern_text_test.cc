@@ -178,6 +178,18 @@ TEST(PatternText, InputsAreWhatTheMatchDoesNotCompute) {
     EXPECT_THAT(Pattern("my::op(" + std::string(made) + ")").inputs(), ElementsAre()) << made;
 }
 
+/// Names of targets are bytes: one that is no UTF-8 is printed as an expression, which reads and finds it.
+TEST(PatternText, TargetsNeedNotBeUtf8) {
+  const Graph graph = parse_graph(
+      "graph(%x):\n    %y = call_function[target=\xe1ten::relu](args = (%x,), kwargs = {})\n    return %y\n");
+  const Pattern pattern(graph);
+  for (const Pattern& same : {pattern, Pattern(pattern.str())}) {
+    EXPECT_EQ(same.str(), pattern.str());
+    EXPECT_EQ(find(graph, same).size(), 1u) << same.str();
+    EXPECT_EQ(find(graph_of("y = aten::relu(%x)\nreturn y"), same).size(), 0u) << same.str();
+  }
+}
+
 /// The name of a rest is the list of what it took, before it as behind it.
 TEST(PatternText, ANameBesideItsRestIsAList) {
   const Graph graph = parse_graph(
