@@ -2,7 +2,6 @@
 // another program and crashes on others.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -12,6 +11,7 @@
 #include <fxgraph/torchscript/import.h>
 #include "tests/support/error_of.h"
 #include "tests/support/file_text.h"
+#include "tests/support/scratch_folder.h"
 
 namespace fx::damaged_files_test {
 
@@ -26,7 +26,6 @@ class DamagedFiles : public ::testing::Test {
     save(module, path_);
     bytes_ = testing::file_text(path_);
   }
-  void TearDown() override { std::filesystem::remove(path_); }
 
   std::string error_with(std::size_t at) {
     std::string bytes = bytes_;
@@ -35,7 +34,8 @@ class DamagedFiles : public ::testing::Test {
     return testing::one_line_error_of([&] { load(path_); });
   }
 
-  const std::string path_ = ::testing::TempDir() + "damaged_files_test.pt";
+  const testing::ScratchFolder folder_;
+  const std::string path_ = folder_.path() / "damaged.pt";
   std::string bytes_;
 };
 
