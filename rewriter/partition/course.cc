@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fxgraph/module/interpreter.h>
+#include <fxgraph/nn/without_repeats.h>
 #include <fxgraph/rewriter/program/verify.h>
 
 namespace fx {
@@ -31,10 +32,7 @@ at::Tensor copy_as_it_lies(const at::Tensor& tensor) {
   at::Tensor plain = tensor.clone();
   if (tensor.layout() != at::kStrided || tensor.is_quantized() || plain.strides().equals(tensor.strides()))
     return plain;
-  at::Tensor least = tensor;
-  for (std::int64_t dim = 0; dim < least.dim(); ++dim) {
-    if (least.stride(dim) == 0 && least.size(dim) > 1) least = least.narrow(dim, 0, 1);
-  }
+  const at::Tensor least = without_repeats(tensor);
   at::Tensor copy = at::empty_strided(least.sizes(), least.strides(), least.options());
   if (at::has_internal_overlap(copy) != at::MemOverlap::No) return plain;
   copy.copy_(least);
@@ -213,7 +211,7 @@ void Course::set_state(GraphModule& part, std::size_t unit) const {
     const at::Tensor present = wanted ? part.find_attribute(path) : at::Tensor();
     if (!present.defined()) continue;
     if (present.sizes().equals(wanted->sizes())) {
-      present.detach().copy_(*wanted);
+      without_repeats(present.detach()).copy_(without_repeats(*wanted, present));
     } else {
       part.set_attribute(path, wanted->clone().set_requires_grad(present.requires_grad()));
     }

@@ -11,6 +11,7 @@
 
 #include <utility>
 
+#include <fxgraph/nn/without_repeats.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -31,14 +32,6 @@ void describe(const at::Tensor& tensor, std::vector<std::int64_t>& words) {
 
 // The elements in the order in which they lie.
 at::Tensor flat(const at::Tensor& dense) { return dense.as_strided({dense.numel()}, {1}); }
-
-/// Each element that is repeated along a dimension once.
-at::Tensor without_repeats(at::Tensor tensor) {
-  for (std::int64_t dim = 0; dim < tensor.dim(); ++dim) {
-    if (tensor.stride(dim) == 0 && tensor.size(dim) > 1) tensor = tensor.narrow(dim, 0, 1);
-  }
-  return tensor;
-}
 
 // Conjugates and negatives that are only marked as such would lose the mark.
 at::Tensor sendable(const at::Tensor& tensor) {

@@ -12,6 +12,7 @@
 #include <fxgraph/ops/schema.h>
 #include <fxgraph/rewriter/program/view_places.h>
 #include <fxgraph/rewriter/rewriter.h>
+#include <fxgraph/run/operators.h>
 
 namespace fx {
 namespace {
@@ -55,6 +56,12 @@ bool same_layout(const TensorInfo& a, const TensorInfo& b) {
   return same_elements(a, b) && (a.strides == b.strides || (a.is_contiguous() && b.is_contiguous()));
 }
 
+/// `masked_select`: other data give other sizes.
+bool is_sized_by_data(const Node& node) {
+  const TorchOperator* called = node.is(Op::call_function) ? find_torch_operator(node.target()) : nullptr;
+  return called && called->handle && called->handle->hasTag(at::Tag::dynamic_output_shape);
+}
+
 class Reinplacer {
  public:
   Reinplacer(Graph& graph, const Shapes& shapes, const EffectsOptions& options)
@@ -66,17 +73,21 @@ class Reinplacer {
         place_(graph, 0),
         stands_for_(graph, nullptr),
         holder_(graph, nullptr),
+        sized_by_data_(graph, false),
         last_read_(effects_.num_sets(), 0),
         returned_(effects_.num_sets(), false) {
     std::size_t place = 0;
     for (const Node& node : graph.nodes()) {
       place_[node] = ++place;
+      bool by_data = is_sized_by_data(node);
       node.for_each_input([&](const Node& input) {
+        by_data |= sized_by_data_[input];
         for (const Effects::Set set : effects_.sets(input)) {
           last_read_[set] = place;
           if (node.is(Op::output)) returned_[set] = true;
         }
       });
+      sized_by_data_[node] = by_data;
       // A call that returns what it was given may show it to whoever reads its result: the sets say so.
     }
   }
@@ -142,6 +153,7 @@ class Reinplacer {
     if (!same_elements(*before, *after))
       return "its result is " + to_string(*after) + ", " + name + " is " + to_string(*before);
     if (!has_own_elements(*before)) return "elements of " + name + " share memory";
+    if (sized_by_data_[node] && has_other_tensor(node)) return "its size, or that of " + name + ", depends on data";
     std::optional<std::string> why;
     bool first = true;
     node.for_each_input([&](const Node& other) {
@@ -152,6 +164,16 @@ class Reinplacer {
       if (&other == &written && !is_pointwise(node)) why = name + " is also another argument";
     });
     return why;
+  }
+
+  /// Beside the one to write, one that may make the result larger than that.
+  bool has_other_tensor(const Node& node) const {
+    bool found = false, first = true;
+    node.for_each_input([&](const Node& other) {
+      const TensorInfo* tensor = info(other);
+      found |= !std::exchange(first, false) && (!tensor || !tensor->sizes.empty());
+    });
+    return found;
   }
 
   /// With strides where these are not the usual ones.
@@ -309,6 +331,7 @@ class Reinplacer {
   NodeMap<std::size_t> place_;
   NodeMap<const Node*> stands_for_;     // a base that scatters left their place to: the last of them
   NodeMap<Node*> holder_;               // of such a scatter: the base
+  NodeMap<bool> sized_by_data_;         // or made of what is
   std::vector<std::size_t> last_read_;  // by set: the place of the last node that is given a value in it
   std::vector<bool> returned_;
   ReinplaceReport report_;

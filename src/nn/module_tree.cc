@@ -12,6 +12,7 @@
 #include <fxgraph/nn/module_members.h>
 #include <fxgraph/nn/nn_modules.h>
 #include <fxgraph/nn/owning_module.h>
+#include <fxgraph/nn/without_repeats.h>
 #include <fxgraph/support/error.h>
 
 namespace fx {
@@ -33,12 +34,7 @@ bool erase_from(Tensors& tensors, const std::string& name) {
 /// What is expanded stays so: a write reaches all elements that share memory in the copy too.
 torch::Tensor copy_of(const torch::Tensor& tensor, const c10::Device* device) {
   torch::NoGradGuard guard;
-  torch::Tensor own = tensor.detach();
-  if (own.layout() == torch::kStrided) {
-    for (std::int64_t dim = 0; dim < own.dim(); ++dim) {
-      if (own.stride(dim) == 0 && own.size(dim) > 1) own = own.narrow(dim, 0, 1);
-    }
-  }
+  const torch::Tensor own = without_repeats(tensor.detach());
   torch::Tensor copy = device ? own.to(*device, own.scalar_type(), /*non_blocking=*/false, /*copy=*/true) : own.clone();
   if (!copy.sizes().equals(tensor.sizes())) copy = copy.expand(tensor.sizes());
   return copy.set_requires_grad(tensor.requires_grad());

@@ -8,9 +8,6 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <optional>
-#include <utility>
 
 #include <fxgraph/export/archive.h>
 #include <fxgraph/export/load.h>
@@ -28,15 +25,17 @@
 namespace fx {
 namespace {
 
+bool is_zip(const std::string& path) {
+  char head[2] = {};
+  std::ifstream(path, std::ios::binary).read(head, 2);
+  return head[0] == 'P' && head[1] == 'K';
+}
+
 // What libtorch says of a file that it cannot read, in words that help.
 std::string reason_for(const std::string& path, const std::exception& error) {
+  if (std::ifstream(path, std::ios::binary).peek() == std::ifstream::traits_type::eof()) return "it is empty";
+  if (!is_zip(path)) return "it is no zip archive";
   const std::string text = first_line(error);
-  std::ifstream file(path, std::ios::binary);
-  char head[2] = {};
-  file.read(head, 2);
-  if (file.gcount() == 0) return "it is empty";
-  if (head[0] != 'P' || head[1] != 'K') return "it is no zip archive";
-  if (text.find("central directory") != std::string::npos) return "it is cut short";
   if (text.find("constants.pkl") != std::string::npos) return "it holds weights or a Python pickle, and no program";
   return text;
 }
@@ -67,24 +66,16 @@ std::string engine_that_reads(const std::string& path) {
   return found;
 }
 
-// LibTorch compares no checksums, and crashes on some records that are damaged. Those of tensors, which it does not
-// parse, may be large: they are taken as they are, as in .pt2.
+// LibTorch compares no checksums, and crashes on some archives that are damaged. Tensors, which it does not parse, may
+// be large: they are taken as they are, as in .pt2.
 void check_records(const std::string& path) {
-  std::optional<pt2::ArchiveReader> archive;
-  std::map<std::string, std::pair<at::DataPtr, std::size_t>> records;
-  try {
-    archive.emplace(path, pt2::ArchiveReader::Deflated::listed);
-    caffe2::serialize::PyTorchStreamReader reader(path);
-    for (const std::string& name : archive->names()) {
-      if (name.starts_with("data/") || name.starts_with("constants/")) continue;
-      auto [bytes, size] = reader.getRecord(name);
-      records.emplace(name, std::pair(std::move(bytes), size));
-    }
-  } catch (const std::exception&) {
-    return;  // no archive: LibTorch's to refuse
+  const pt2::ArchiveReader archive(path, pt2::ArchiveReader::Deflated::listed);
+  caffe2::serialize::PyTorchStreamReader reader(path);
+  for (const std::string& name : archive.names()) {
+    if (name.starts_with("data/") || name.starts_with("constants/")) continue;
+    const auto [bytes, size] = reader.getRecord(name);
+    archive.check(name, {static_cast<const char*>(bytes.get()), size});
   }
-  for (const auto& [name, record] : records)
-    archive->check(name, {static_cast<const char*>(record.first.get()), record.second});
 }
 
 torch::jit::Module read_file(const std::string& path) {
@@ -93,9 +84,11 @@ torch::jit::Module read_file(const std::string& path) {
   if (std::filesystem::is_directory(path, status))
     throw Error(ErrorKind::io, path + ": is a directory, not a TorchScript file");
   if (!std::ifstream(path, std::ios::binary)) throw Error(ErrorKind::io, path + ": cannot be opened for reading");
-  check_records(path);
   try {
+    if (is_zip(path)) check_records(path);
     return torch::jit::load(path);
+  } catch (const Error&) {
+    throw;
   } catch (const std::exception& error) {
     if (const std::string engine = engine_that_reads(path); !engine.empty())
       throw Error(ErrorKind::unsupported, path + ": its quantized layers were packed for the engine " + engine +

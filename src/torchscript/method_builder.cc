@@ -238,7 +238,7 @@ class MethodBuilder {
 
   // The first overload that takes these values as what it expects; null when none does.
   Value* call_first_fitting(const Node& node, const std::vector<const TorchOperator*>& overloads) {
-    for (const TorchOperator* op : overloads) {
+    for (const TorchOperator* op : numbers_first(node, overloads, is_bool)) {
       const jit::Node* before = built_->return_node()->prev();
       try {
         return call_schema(node, *op->schema);

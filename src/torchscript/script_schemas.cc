@@ -87,6 +87,20 @@ std::vector<bool> bools_for_numbers(const Node& node, const c10::FunctionSchema&
   return std::ranges::find(bools, true) == bools.end() ? std::vector<bool>() : bools;
 }
 
+std::vector<const TorchOperator*> numbers_first(const Node& node, std::vector<const TorchOperator*> overloads,
+                                                const std::function<bool(const Argument&)>& is_bool) {
+  std::ranges::stable_partition(overloads, [&](const TorchOperator* op) {
+    const c10::FunctionSchema& schema = *op->schema;
+    if (schema.overload_name() == "Tensor") return true;
+    for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+      const Argument* given = given_for(node, schema, i);
+      if (given && is_bool(*given) && is_tensor(*schema.arguments()[i].type())) return false;
+    }
+    return true;
+  });
+  return overloads;
+}
+
 const c10::FunctionSchema* overload_without_bools(const Node& node, const c10::FunctionSchema& schema,
                                                   const std::function<bool(const Argument&)>& is_bool) {
   const std::vector<bool> bools = bools_for_numbers(node, schema, is_bool);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fxgraph/ir/graph.h>
+#include <fxgraph/run/operators.h>
 
 namespace fx::internal {
 
@@ -37,6 +38,11 @@ std::vector<fx::Symbol> script_packets(fx::Symbol function);
 /// does.
 std::vector<bool> bools_for_numbers(const Node& node, const c10::FunctionSchema& schema,
                                     const std::function<bool(const Argument&)>& is_bool);
+
+/// The overloads in the order to try them in: a bool is a number (`scatter(…, value=True)`) before it is a tensor
+/// (`src`), but for those that tell a tensor from a number by its type.
+std::vector<const TorchOperator*> numbers_first(const Node& node, std::vector<const TorchOperator*> overloads,
+                                                const std::function<bool(const Argument&)>& is_bool);
 
 /// TorchScript has no bool for a Scalar: the overload that takes tensors in the places of bools and is otherwise the
 /// same; null where there is none, and where no bool is given.

@@ -12,11 +12,13 @@
 #include <fxgraph/trace/symbolic_trace.h>
 #include "tests/support/error_of.h"
 #include "tests/support/names.h"
+#include "tests/support/short_graph.h"
 #include "tests/trace/torch_models.h"
 
 namespace fx::minimizer_test {
 
 using ::testing::ElementsAre;
+using testing::graph_of;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::names;
@@ -144,6 +146,23 @@ TEST(Minimizer, WhatThrowsIsAMismatchAndAWayToRunIsNeeded) {
   EXPECT_THAT(names(minimizer.minimize()), ElementsAre("a"));
   EXPECT_THAT(minimizer.report(), HasSubstr("fails: no kernel"));
   EXPECT_THAT(testing::error_of([&] { Minimizer(*gm, {torch::rand({4})}, {}); }), HasSubstr("run_b says what"));
+}
+
+// The state before each part is put back, also where the elements of a parameter share memory.
+TEST(Minimizer, PutsBackWhatIsExpanded) {
+  GraphModule module(graph_of(R"(
+    w = get_attr[target=w]()
+    v = aten::select.int(%w, 0, 0)
+    a = aten::add_.Scalar(%v, 1)
+    b = aten::add.Tensor(%x, %w)
+    return b)"));
+  module.register_buffer("w", torch::ones({1, 2}).expand({3, 2}));
+  const auto copy = module.clone_graph_module();
+  Minimizer minimizer(module, {torch::ones({3, 2})},
+                      {.run_b = [](GraphModule& part, std::vector<c10::IValue> values) { return part.run(values); }});
+  for (const Traverse traverse : {Traverse::sequential, Traverse::binary, Traverse::accumulate, Traverse::block})
+    EXPECT_TRUE(minimizer.minimize({.traverse = traverse}).empty());
+  EXPECT_TRUE(module.find_attribute("w").equal(copy->find_attribute("w")));
 }
 
 }  // namespace fx::minimizer_test

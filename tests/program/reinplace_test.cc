@@ -11,6 +11,7 @@ namespace fx::reinplace_test {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using testing::names;
 using testing::reinplaced;
 
 const TensorInfo kMatrix{.sizes = {3, 3}};
@@ -75,6 +76,25 @@ TEST(ReinplacePass, KeepsInputsWeightsResultsAndWhatIsReadLater) {
   EXPECT_EQ(result.kept.at("b"), "%v may share storage with an input or a parameter");
   EXPECT_EQ(result.kept.at("d"), "%c, or a view of it, is read later");
   EXPECT_EQ(result.kept.at("h"), "%t may share storage with %g");
+}
+
+// Other data give the result another size than what is written over; one operand alone has the size that it has.
+TEST(ReinplacePass, SizesThatDataDecideAreNotThoseOfTheExample) {
+  GraphModule module(testing::graph_of(R"(
+    m = aten::gt.Scalar(%x, 0)
+    s = aten::masked_select(%x, %m)
+    a = aten::add.Tensor(%s, %y)
+    b = aten::relu(%a)
+    c = aten::mul.Tensor(%b, 2)
+    return c)",
+                                       "x y"));
+  const torch::Tensor y = torch::ones({1});
+  const Shapes shapes = propagate_shapes(module, {torch::tensor({1.0f, -1.0f}), y});
+  const ReinplaceReport report = reinplace(module.graph(), shapes);
+  EXPECT_THAT(names(report.changed), ElementsAre("b", "c"));
+  ASSERT_FALSE(report.kept.empty());
+  EXPECT_EQ(report.kept.back().second, "its size, or that of %s, depends on data");
+  EXPECT_EQ(module.run({-torch::ones({2}), y}).toTensor().numel(), 0);
 }
 
 TEST(ReinplacePass, RandomProgramsComputeTheSame) {

@@ -233,6 +233,25 @@ TEST(Numbers, DefaultsOfInputsOutlastTheirTypes) {
       HasSubstr("cannot say the default 3 of the input 'k': it is no Tensor; give the input the default's type"));
 }
 
+/// A bool where one overload takes a number and another a tensor, which would have to be of one type with the first.
+TEST(Numbers, BoolsAreNumbersWhereATensorWouldNotDo) {
+  for (const char* call : {"torch.scatter](args = (%x, 1, %i, True))", "torch.scatter_](args = (%x, -2, %i, True))",
+                           "torch.index_fill](args = (%x, 0, %j, True))", "torch.masked_fill](args = (%x, %m, True))",
+                           "torch.eq](args = (%x, True))", "torch.mul](args = (%m, True))"}) {
+    const GraphModule gm(parse_graph(
+        std::string("graph():\n%x = placeholder[target=x]\n"
+                    "%i = call_function[target=aten::ones_like](args = (%x,), kwargs = {dtype: torch.int64})\n"
+                    "%j = call_function[target=aten::select.int](args = (%i, 0, 0))\n"
+                    "%m = call_function[target=aten::gt.Scalar](args = (%x, 0))\n"
+                    "%y = call_function[target=") +
+        call + "\nreturn y"));
+    const torch::Tensor wanted = gm.clone_graph_module()->run({sample()}).toTensor();
+    const torch::Tensor got = testing::saved_and_loaded(gm).forward({sample()}).toTensor();
+    EXPECT_TRUE(torch::equal(got, wanted)) << call;
+    EXPECT_EQ(got.scalar_type(), wanted.scalar_type()) << call;
+  }
+}
+
 TEST(Numbers, PowersOfIntsAreInts) {
   for (const char* exponent : {"0", "1", "2", "5", "39", "-1", "-2"}) {
     GraphModule gm(
